@@ -1,0 +1,2 @@
+//! A lending library.
+fn main() {}

@@ -1,0 +1,71 @@
+//! The seam: what a database must do for `odm`, and nothing more.
+//!
+//! A backend MUST give every [`Operation`] it accepts MongoDB's meaning, and MUST answer the others with an
+//! error of kind [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) that names the operation and the
+//! backend. It MUST NOT emulate silently. Because everything goes through one enum and one method, an
+//! operation log, fault injection and tracing are wrappers (see [`wrap`]).
+
+mod capabilities;
+mod cursor;
+mod operation;
+mod response;
+pub mod wrap;
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+
+pub use self::capabilities::Capabilities;
+pub use self::cursor::{Batch, BatchCursor};
+pub use self::operation::{
+    Aggregate, BulkWrite, CollectionOptions, Count, CreateCollection, CreateIndexes, Delete, DeleteStatement,
+    Distinct, DropCollection, DropDatabase, DropIndexes, Explain, Find, FindAndModify, IndexSpec, Insert,
+    ListCollections, ListIndexes, Modification, Namespace, Operation, ReadOptions, RunCommand, Update,
+    UpdateStatement, WriteStatement,
+};
+pub use self::response::{Response, WriteResult, WriteSummary};
+
+use crate::error::Result;
+
+/// A database that executes operations.
+///
+/// # Contract
+/// * `execute` MUST be callable from many tasks at once, and its future MUST be `Send` and MUST NOT block the
+///   calling thread on disk or network.
+/// * A write's future that is dropped before it is ready MAY or MAY NOT have taken effect, but never in part of
+///   one document.
+/// * Documents in a [`Response`] MUST be well-formed BSON no deeper than MongoDB allows.
+/// * `begin` MUST return an executor whose operations see their own writes and nobody else's later ones.
+pub trait Backend: Send + Sync + fmt::Debug {
+    /// The URL scheme users know the backend by: `memory`, `native`, `mongodb`.
+    fn name(&self) -> &'static str;
+
+    /// What the backend can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Executes one operation.
+    fn execute(&self, operation: Operation) -> BoxFuture<'_, Result<Response>>;
+
+    /// Starts a transaction.
+    fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>>;
+}
+
+/// A running transaction: an executor whose operations take effect together.
+///
+/// Dropping it without `commit` aborts it.
+pub trait Transaction: Backend {
+    /// Makes the writes visible and durable. Calling it again after success is allowed and does nothing.
+    fn commit(&self) -> BoxFuture<'_, Result<()>>;
+
+    /// Forgets the writes. Never fails: a transaction that is gone is aborted.
+    fn abort(&self) -> BoxFuture<'_, ()>;
+}
+
+/// How a transaction runs.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct TransactionOptions {
+    /// How long a commit may take on the server.
+    pub max_commit_time: Option<std::time::Duration>,
+}

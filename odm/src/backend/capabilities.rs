@@ -1,0 +1,36 @@
+//! What a backend can do, as data.
+
+/// What a backend can do. Tests skip by it, and patterns choose their path by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Capabilities {
+    /// Multi-document transactions.
+    pub transactions: bool,
+    /// Change streams.
+    pub change_streams: bool,
+    /// Text indexes and `$text`.
+    pub text_indexes: bool,
+    /// Hashed indexes.
+    pub hashed_indexes: bool,
+    /// The aggregation pipeline as an operation.
+    pub aggregation: bool,
+    /// Durability is chosen when the database is opened, and writes survive the process.
+    pub persistent: bool,
+    /// `run_command` reaches a command interpreter.
+    pub commands: bool,
+}
+
+impl Capabilities {
+    /// A backend that can do nothing beyond reading and writing documents.
+    pub const fn minimal() -> Capabilities {
+        Capabilities {
+            transactions: false,
+            change_streams: false,
+            text_indexes: false,
+            hashed_indexes: false,
+            aggregation: false,
+            persistent: false,
+            commands: false,
+        }
+    }
+}

@@ -1,0 +1,426 @@
+//! What a backend is asked to do, in MongoDB's vocabulary, with raw BSON.
+
+use std::time::Duration;
+
+use bson::{RawBson, RawDocumentBuf};
+
+/// A database and a collection.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Namespace {
+    /// The database's name.
+    pub database: String,
+    /// The collection's name.
+    pub collection: String,
+}
+
+impl std::fmt::Display for Namespace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.database, self.collection)
+    }
+}
+
+/// One request to a backend.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Operation {
+    /// Answer: [`Response::Write`](super::Response::Write).
+    Insert(Insert),
+    /// Answer: [`Response::Cursor`](super::Response::Cursor).
+    Find(Find),
+    /// Answer: [`Response::Cursor`](super::Response::Cursor).
+    Aggregate(Aggregate),
+    /// Answer: [`Response::Write`](super::Response::Write).
+    Update(Update),
+    /// Answer: [`Response::Write`](super::Response::Write).
+    Delete(Delete),
+    /// Inserts, updates and deletes in the order given. Answer: [`Response::Write`](super::Response::Write).
+    BulkWrite(BulkWrite),
+    /// Answer: [`Response::Document`](super::Response::Document).
+    FindAndModify(FindAndModify),
+    /// Answer: [`Response::Count`](super::Response::Count).
+    Count(Count),
+    /// Answer: [`Response::Values`](super::Response::Values).
+    Distinct(Distinct),
+    /// The server's plan for a find, update or delete. Answer: [`Response::Document`](super::Response::Document).
+    Explain(Explain),
+    /// Answer: [`Response::Done`](super::Response::Done).
+    CreateIndexes(CreateIndexes),
+    /// Answer: [`Response::Done`](super::Response::Done).
+    DropIndexes(DropIndexes),
+    /// Answer: [`Response::Documents`](super::Response::Documents); none when the collection does not exist.
+    ListIndexes(ListIndexes),
+    /// Answer: [`Response::Done`](super::Response::Done).
+    CreateCollection(CreateCollection),
+    /// Answer: [`Response::Done`](super::Response::Done); dropping what does not exist is no error.
+    DropCollection(DropCollection),
+    /// Answer: [`Response::Documents`](super::Response::Documents), `{name, type, options, info}` each.
+    ListCollections(ListCollections),
+    /// Answer: [`Response::Done`](super::Response::Done).
+    DropDatabase(DropDatabase),
+    /// A command in MongoDB's vocabulary. Answer: [`Response::Document`](super::Response::Document).
+    RunCommand(RunCommand),
+}
+
+impl Operation {
+    /// The command's name in MongoDB's vocabulary.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Operation::Insert(_) => "insert",
+            Operation::Find(_) => "find",
+            Operation::Aggregate(_) => "aggregate",
+            Operation::Update(_) => "update",
+            Operation::Delete(_) => "delete",
+            Operation::BulkWrite(_) => "bulkWrite",
+            Operation::FindAndModify(_) => "findAndModify",
+            Operation::Count(_) => "count",
+            Operation::Distinct(_) => "distinct",
+            Operation::Explain(_) => "explain",
+            Operation::CreateIndexes(_) => "createIndexes",
+            Operation::DropIndexes(_) => "dropIndexes",
+            Operation::ListIndexes(_) => "listIndexes",
+            Operation::CreateCollection(_) => "create",
+            Operation::DropCollection(_) => "drop",
+            Operation::ListCollections(_) => "listCollections",
+            Operation::DropDatabase(_) => "dropDatabase",
+            Operation::RunCommand(_) => "runCommand",
+        }
+    }
+
+    /// Whether the operation may change data or schema. A command is taken to.
+    pub fn is_write(&self) -> bool {
+        match self {
+            Operation::Find(_)
+            | Operation::Aggregate(_)
+            | Operation::Count(_)
+            | Operation::Distinct(_)
+            | Operation::Explain(_)
+            | Operation::ListIndexes(_)
+            | Operation::ListCollections(_) => false,
+            Operation::Insert(_)
+            | Operation::Update(_)
+            | Operation::Delete(_)
+            | Operation::BulkWrite(_)
+            | Operation::FindAndModify(_)
+            | Operation::CreateIndexes(_)
+            | Operation::DropIndexes(_)
+            | Operation::CreateCollection(_)
+            | Operation::DropCollection(_)
+            | Operation::DropDatabase(_)
+            | Operation::RunCommand(_) => true,
+        }
+    }
+
+    /// The collection the operation is about, if it is about one.
+    pub fn namespace(&self) -> Option<&Namespace> {
+        match self {
+            Operation::Insert(o) => Some(&o.namespace),
+            Operation::Find(o) => Some(&o.namespace),
+            Operation::Aggregate(o) => Some(&o.namespace),
+            Operation::Update(o) => Some(&o.namespace),
+            Operation::Delete(o) => Some(&o.namespace),
+            Operation::BulkWrite(o) => Some(&o.namespace),
+            Operation::FindAndModify(o) => Some(&o.namespace),
+            Operation::Count(o) => Some(&o.namespace),
+            Operation::Distinct(o) => Some(&o.namespace),
+            Operation::Explain(o) => o.operation.namespace(),
+            Operation::CreateIndexes(o) => Some(&o.namespace),
+            Operation::DropIndexes(o) => Some(&o.namespace),
+            Operation::ListIndexes(o) => Some(&o.namespace),
+            Operation::CreateCollection(o) => Some(&o.namespace),
+            Operation::DropCollection(o) => Some(&o.namespace),
+            Operation::ListCollections(_) | Operation::DropDatabase(_) | Operation::RunCommand(_) => None,
+        }
+    }
+}
+
+/// What every operation with a filter may carry.
+#[derive(Clone, Debug, Default)]
+pub struct ReadOptions {
+    /// An index by name (a string) or by key pattern (a document).
+    pub hint: Option<RawBson>,
+    /// A text for the server's log and profiler.
+    pub comment: Option<String>,
+    /// How long the operation may take on the server.
+    pub max_time: Option<Duration>,
+    /// A collation document.
+    pub collation: Option<RawDocumentBuf>,
+    /// Variables for expressions (`let`).
+    pub variables: Option<RawDocumentBuf>,
+}
+
+/// Inserts documents; each has its `_id` already, as its first field.
+#[derive(Clone, Debug)]
+pub struct Insert {
+    /// Where.
+    pub namespace: Namespace,
+    /// What.
+    pub documents: Vec<RawDocumentBuf>,
+    /// Whether to stop at the first error.
+    pub ordered: bool,
+    /// A text for the server's log and profiler.
+    pub comment: Option<String>,
+}
+
+/// Finds documents.
+#[derive(Clone, Debug)]
+pub struct Find {
+    /// Where.
+    pub namespace: Namespace,
+    /// Which.
+    pub filter: RawDocumentBuf,
+    /// In which order.
+    pub sort: Option<RawDocumentBuf>,
+    /// Which fields.
+    pub projection: Option<RawDocumentBuf>,
+    /// How many to pass over.
+    pub skip: u64,
+    /// How many at the most; 0 is no limit.
+    pub limit: u64,
+    /// How many documents a batch carries; the backend's choice when absent.
+    pub batch_size: Option<u32>,
+    /// Hint, comment, time limit, collation, variables.
+    pub options: ReadOptions,
+}
+
+/// Runs a pipeline.
+#[derive(Clone, Debug)]
+pub struct Aggregate {
+    /// Where.
+    pub namespace: Namespace,
+    /// The stages.
+    pub pipeline: Vec<RawDocumentBuf>,
+    /// How many documents a batch carries.
+    pub batch_size: Option<u32>,
+    /// Whether the server may use temporary files.
+    pub allow_disk_use: bool,
+    /// Hint, comment, time limit, collation, variables.
+    pub options: ReadOptions,
+}
+
+/// How a document changes.
+#[derive(Clone, Debug)]
+pub enum Modification {
+    /// Update operators: `{$set: ..}`.
+    Operators(RawDocumentBuf),
+    /// The new document; `_id` may be absent.
+    Replacement(RawDocumentBuf),
+    /// An aggregation pipeline of `$set`, `$unset`, `$replaceWith`, ...
+    Pipeline(Vec<RawDocumentBuf>),
+}
+
+/// One update of a batch.
+#[derive(Clone, Debug)]
+pub struct UpdateStatement {
+    /// Which documents.
+    pub filter: RawDocumentBuf,
+    /// How they change.
+    pub modification: Modification,
+    /// Whether all that match, or one. Never with a replacement.
+    pub multi: bool,
+    /// Whether to insert when none matches.
+    pub upsert: bool,
+    /// Filters for `$[name]`.
+    pub array_filters: Vec<RawDocumentBuf>,
+    /// An index by name or by key pattern.
+    pub hint: Option<RawBson>,
+    /// A collation document.
+    pub collation: Option<RawDocumentBuf>,
+}
+
+/// Updates documents.
+#[derive(Clone, Debug)]
+pub struct Update {
+    /// Where.
+    pub namespace: Namespace,
+    /// What.
+    pub statements: Vec<UpdateStatement>,
+    /// Whether to stop at the first error.
+    pub ordered: bool,
+    /// Comment, time limit, variables; hint and collation are each statement's own.
+    pub options: ReadOptions,
+}
+
+/// One deletion of a batch.
+#[derive(Clone, Debug)]
+pub struct DeleteStatement {
+    /// Which documents.
+    pub filter: RawDocumentBuf,
+    /// Whether all that match, or one.
+    pub multi: bool,
+    /// An index by name or by key pattern.
+    pub hint: Option<RawBson>,
+    /// A collation document.
+    pub collation: Option<RawDocumentBuf>,
+}
+
+/// Deletes documents.
+#[derive(Clone, Debug)]
+pub struct Delete {
+    /// Where.
+    pub namespace: Namespace,
+    /// What.
+    pub statements: Vec<DeleteStatement>,
+    /// Whether to stop at the first error.
+    pub ordered: bool,
+    /// Comment, time limit, variables; hint and collation are each statement's own.
+    pub options: ReadOptions,
+}
+
+/// One write of a mixed batch.
+#[derive(Clone, Debug)]
+pub enum WriteStatement {
+    /// Inserts a document.
+    Insert(RawDocumentBuf),
+    /// Updates documents.
+    Update(UpdateStatement),
+    /// Deletes documents.
+    Delete(DeleteStatement),
+}
+
+/// Writes of several kinds.
+#[derive(Clone, Debug)]
+pub struct BulkWrite {
+    /// Where.
+    pub namespace: Namespace,
+    /// What, in this order.
+    pub statements: Vec<WriteStatement>,
+    /// Whether to stop at the first error.
+    pub ordered: bool,
+    /// Comment, time limit, variables.
+    pub options: ReadOptions,
+}
+
+/// Changes or removes one document and gives it back.
+#[derive(Clone, Debug)]
+pub struct FindAndModify {
+    /// Where.
+    pub namespace: Namespace,
+    /// Which.
+    pub filter: RawDocumentBuf,
+    /// Which first.
+    pub sort: Option<RawDocumentBuf>,
+    /// Which fields come back.
+    pub projection: Option<RawDocumentBuf>,
+    /// How it changes; `None` removes it.
+    pub modification: Option<Modification>,
+    /// Whether the document comes back as it is after the change.
+    pub return_new: bool,
+    /// Whether to insert when none matches.
+    pub upsert: bool,
+    /// Filters for `$[name]`.
+    pub array_filters: Vec<RawDocumentBuf>,
+    /// Hint, comment, time limit, collation, variables.
+    pub options: ReadOptions,
+}
+
+/// Counts documents exactly.
+#[derive(Clone, Debug)]
+pub struct Count {
+    /// Where.
+    pub namespace: Namespace,
+    /// Which.
+    pub filter: RawDocumentBuf,
+    /// How many to pass over.
+    pub skip: u64,
+    /// At how many to stop; 0 is no limit.
+    pub limit: u64,
+    /// Whether the collection's stored size may be given; the filter is then empty.
+    pub estimated: bool,
+    /// Hint, comment, time limit, collation, variables.
+    pub options: ReadOptions,
+}
+
+/// The distinct values of a path.
+#[derive(Clone, Debug)]
+pub struct Distinct {
+    /// Where.
+    pub namespace: Namespace,
+    /// The dotted path.
+    pub key: String,
+    /// Among which documents.
+    pub filter: RawDocumentBuf,
+    /// Hint, comment, time limit, collation, variables.
+    pub options: ReadOptions,
+}
+
+/// Asks how an operation would be executed.
+#[derive(Clone, Debug)]
+pub struct Explain {
+    /// A find, aggregate, count, distinct, update, delete or findAndModify.
+    pub operation: Box<Operation>,
+    /// Whether to run it and count (`executionStats`), or only to plan (`queryPlanner`).
+    pub execute: bool,
+}
+
+/// An index: `{key: .., name: .., unique: .., ...}`, as `createIndexes` takes it and `listIndexes` gives it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexSpec(pub RawDocumentBuf);
+
+/// Builds indexes, creating the collection where it is missing.
+#[derive(Clone, Debug)]
+pub struct CreateIndexes {
+    /// Where.
+    pub namespace: Namespace,
+    /// Which.
+    pub indexes: Vec<IndexSpec>,
+}
+
+/// Drops indexes.
+#[derive(Clone, Debug)]
+pub struct DropIndexes {
+    /// Where.
+    pub namespace: Namespace,
+    /// A name, a key pattern, an array of names, or `"*"` for all but that of `_id`.
+    pub index: RawBson,
+}
+
+/// Lists the indexes of a collection.
+#[derive(Clone, Debug)]
+pub struct ListIndexes {
+    /// Where.
+    pub namespace: Namespace,
+}
+
+/// What a collection is created with: the fields of MongoDB's `create` command but the name.
+pub type CollectionOptions = RawDocumentBuf;
+
+/// Creates a collection.
+#[derive(Clone, Debug)]
+pub struct CreateCollection {
+    /// Where.
+    pub namespace: Namespace,
+    /// With what.
+    pub options: CollectionOptions,
+}
+
+/// Drops a collection.
+#[derive(Clone, Debug)]
+pub struct DropCollection {
+    /// Which.
+    pub namespace: Namespace,
+}
+
+/// Lists the collections of a database.
+#[derive(Clone, Debug)]
+pub struct ListCollections {
+    /// Of which database.
+    pub database: String,
+    /// Which: a filter over `{name, type, options, info}`.
+    pub filter: RawDocumentBuf,
+}
+
+/// Drops a database.
+#[derive(Clone, Debug)]
+pub struct DropDatabase {
+    /// Which.
+    pub database: String,
+}
+
+/// Runs a command.
+#[derive(Clone, Debug)]
+pub struct RunCommand {
+    /// On which database.
+    pub database: String,
+    /// The command; its first field names it.
+    pub command: RawDocumentBuf,
+}

@@ -1,0 +1,53 @@
+//! What a backend answers.
+
+use bson::{RawBson, RawDocumentBuf};
+
+use super::cursor::BatchCursor;
+use crate::error::Error;
+
+/// The answer to an [`Operation`](super::Operation).
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Response {
+    /// Nothing to say but success.
+    Done,
+    /// The outcome of writes.
+    Write(WriteResult),
+    /// Documents, batch by batch.
+    Cursor(Box<dyn BatchCursor>),
+    /// One document, or none.
+    Document(Option<RawDocumentBuf>),
+    /// A short list of documents.
+    Documents(Vec<RawDocumentBuf>),
+    /// A number of documents.
+    Count(u64),
+    /// Distinct values.
+    Values(Vec<RawBson>),
+}
+
+/// The outcome of a batch of writes. Statements that failed are in `errors`; the others took effect.
+#[derive(Clone, Debug, Default)]
+pub struct WriteResult {
+    /// What happened in all.
+    pub summary: WriteSummary,
+    /// The `_id` of each upserted document, with the index of its statement.
+    pub upserted: Vec<(usize, RawBson)>,
+    /// The statements that failed, with their indexes. With `ordered`, at most one, and none after it ran.
+    pub errors: Vec<(usize, Error)>,
+}
+
+/// Counts of a batch of writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WriteSummary {
+    /// Documents inserted, not counting upserts.
+    pub inserted: u64,
+    /// Documents that matched an update.
+    pub matched: u64,
+    /// Documents that an update changed.
+    pub modified: u64,
+    /// Documents that an update inserted.
+    pub upserted: u64,
+    /// Documents deleted.
+    pub deleted: u64,
+}

@@ -1,0 +1,1 @@
+//! Wrappers around a backend: an operation log and fault injection.

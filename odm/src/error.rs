@@ -1,0 +1,277 @@
+//! The one error of the crate.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use bson::{Bson, Document};
+
+/// `Result` with [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Anything that can go wrong in `odm`: opaque, one word wide, cheap to clone.
+///
+/// Ask [`kind`](Error::kind) (or a predicate) what the caller can do; the fields say where it happened.
+#[derive(Clone)]
+pub struct Error(Arc<Inner>);
+
+/// What the caller of a failed operation can do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// What was asked for by id does not exist.
+    NotFound,
+    /// A unique index holds the key already.
+    DuplicateKey,
+    /// Another writer was first; the transaction can be run again.
+    Conflict,
+    /// The document breaks a rule of its model or collection.
+    Validation,
+    /// A filter, update, pipeline, option, name or URL is wrong; the same call will fail again.
+    InvalidArgument,
+    /// The backend does not do this.
+    Unsupported,
+    /// A stored document does not fit the Rust type.
+    Decode,
+    /// A Rust value does not fit BSON.
+    Encode,
+    /// The model's declaration disagrees with serde, with the database, or with itself.
+    Schema,
+    /// Stored bytes are damaged.
+    Corrupt,
+    /// The database is in use by another process, or the transaction is over.
+    Locked,
+    /// Whether the write took effect is not known.
+    InDoubt,
+    /// The time limit was reached.
+    Timeout,
+    /// The disk failed or is full.
+    Io,
+    /// The server cannot be reached.
+    Network,
+    /// The server refuses the credentials or the action.
+    Unauthorized,
+    /// The server said something else; see [`Error::code`].
+    Server,
+}
+
+#[derive(Clone, Default)]
+struct Inner {
+    kind: Option<ErrorKind>,
+    message: Cow<'static, str>,
+    code: Option<i32>,
+    labels: Vec<String>,
+    backend: Option<&'static str>,
+    operation: Option<&'static str>,
+    model: Option<&'static str>,
+    namespace: Option<String>,
+    path: Option<String>,
+    id: Option<Bson>,
+    index: Option<String>,
+    key_pattern: Option<Document>,
+    key_value: Option<Document>,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// An error of this kind. The message is lower-case, without a full stop; what varies goes in fields.
+    pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Error {
+        Error(Arc::new(Inner {
+            kind: Some(kind),
+            message: message.into(),
+            ..Inner::default()
+        }))
+    }
+
+    /// What the caller can do.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind.unwrap_or(ErrorKind::Server)
+    }
+
+    /// The message, without the fields.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// MongoDB's error code, where there is one: 11000 for a duplicate key, 112 for a write conflict, ...
+    pub fn code(&self) -> Option<i32> {
+        self.0.code
+    }
+
+    /// Whether MongoDB labels the error so: `TransientTransactionError`, ...
+    pub fn has_label(&self, label: &str) -> bool {
+        self.0.labels.iter().any(|own| own == label)
+    }
+
+    /// The backend that answered.
+    pub fn backend(&self) -> Option<&str> {
+        self.0.backend
+    }
+
+    /// The operation that failed, in MongoDB's vocabulary.
+    pub fn operation(&self) -> Option<&str> {
+        self.0.operation
+    }
+
+    /// The model, by its Rust name.
+    pub fn model(&self) -> Option<&str> {
+        self.0.model
+    }
+
+    /// The `database.collection`.
+    pub fn namespace(&self) -> Option<&str> {
+        self.0.namespace.as_deref()
+    }
+
+    /// The dotted path of the field, by its stored names.
+    pub fn path(&self) -> Option<&str> {
+        self.0.path.as_deref()
+    }
+
+    /// The `_id` of the document.
+    pub fn id(&self) -> Option<&Bson> {
+        self.0.id.as_ref()
+    }
+
+    /// The index, by name.
+    pub fn index(&self) -> Option<&str> {
+        self.0.index.as_deref()
+    }
+
+    /// The key pattern of the unique index that refused a key.
+    pub fn key_pattern(&self) -> Option<&Document> {
+        self.0.key_pattern.as_ref()
+    }
+
+    /// The key that a unique index refused.
+    pub fn key_value(&self) -> Option<&Document> {
+        self.0.key_value.as_ref()
+    }
+
+    /// Whether a unique index refused a key.
+    pub fn is_duplicate_key(&self) -> bool {
+        self.kind() == ErrorKind::DuplicateKey
+    }
+
+    /// Whether what was asked for by id does not exist.
+    pub fn is_not_found(&self) -> bool {
+        self.kind() == ErrorKind::NotFound
+    }
+
+    /// Whether another writer was first, so that running the transaction again can succeed.
+    pub fn is_conflict(&self) -> bool {
+        self.kind() == ErrorKind::Conflict
+    }
+
+    /// Whether the backend does not do this.
+    pub fn is_unsupported(&self) -> bool {
+        self.kind() == ErrorKind::Unsupported
+    }
+
+    /// Whether the effect of the write is not known.
+    pub fn is_in_doubt(&self) -> bool {
+        self.kind() == ErrorKind::InDoubt
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Inner)) -> Error {
+        change(Arc::make_mut(&mut self.0));
+        self
+    }
+
+    /// Adds MongoDB's code.
+    pub fn with_code(self, code: i32) -> Error {
+        self.with(|inner| inner.code = Some(code))
+    }
+
+    /// Adds a label.
+    pub fn with_label(self, label: impl Into<String>) -> Error {
+        self.with(|inner| inner.labels.push(label.into()))
+    }
+
+    /// Says which backend answered.
+    pub fn with_backend(self, backend: &'static str) -> Error {
+        self.with(|inner| inner.backend = Some(backend))
+    }
+
+    /// Says which operation failed.
+    pub fn with_operation(self, operation: &'static str) -> Error {
+        self.with(|inner| inner.operation = Some(operation))
+    }
+
+    /// Says which model it is about.
+    pub fn with_model(self, model: &'static str) -> Error {
+        self.with(|inner| inner.model = Some(model))
+    }
+
+    /// Says which collection it is about.
+    pub fn with_namespace(self, namespace: impl Into<String>) -> Error {
+        self.with(|inner| inner.namespace = Some(namespace.into()))
+    }
+
+    /// Says which field it is about.
+    pub fn with_path(self, path: impl Into<String>) -> Error {
+        self.with(|inner| inner.path = Some(path.into()))
+    }
+
+    /// Says which document it is about.
+    pub fn with_id(self, id: impl Into<Bson>) -> Error {
+        self.with(|inner| inner.id = Some(id.into()))
+    }
+
+    /// Says which index it is about.
+    pub fn with_index(self, index: impl Into<String>) -> Error {
+        self.with(|inner| inner.index = Some(index.into()))
+    }
+
+    /// Adds the key that a unique index refused.
+    pub fn with_key(self, pattern: Document, value: Document) -> Error {
+        self.with(|inner| {
+            inner.key_pattern = Some(pattern);
+            inner.key_value = Some(value);
+        })
+    }
+
+    /// Adds the cause.
+    pub fn with_source(self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
+        self.with(|inner| inner.source = Some(Arc::new(source)))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = &*self.0;
+        f.write_str(&inner.message)?;
+        let mut separator = " (";
+        let mut field = |f: &mut fmt::Formatter<'_>, name: &str, value: Option<&dyn fmt::Display>| {
+            if let Some(value) = value {
+                write!(f, "{separator}{name}: {value}")?;
+                separator = ", ";
+            }
+            Ok::<_, fmt::Error>(())
+        };
+        field(f, "model", inner.model.as_ref().map(|v| v as _))?;
+        field(f, "collection", inner.namespace.as_ref().map(|v| v as _))?;
+        field(f, "field", inner.path.as_ref().map(|v| v as _))?;
+        field(f, "_id", inner.id.as_ref().map(|v| v as _))?;
+        field(f, "index", inner.index.as_ref().map(|v| v as _))?;
+        field(f, "operation", inner.operation.as_ref().map(|v| v as _))?;
+        field(f, "backend", inner.backend.as_ref().map(|v| v as _))?;
+        field(f, "code", inner.code.as_ref().map(|v| v as _))?;
+        if separator == ", " {
+            f.write_str(")")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Error({:?}: {self})", self.kind())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}

@@ -1,0 +1,1 @@
+//! MongoDB through its official driver.

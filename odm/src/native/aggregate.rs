@@ -1,0 +1,3 @@
+//! The aggregation language: expressions and pipeline stages.
+
+pub(crate) mod expression;

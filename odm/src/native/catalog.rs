@@ -1,0 +1,1 @@
+//! Which collections and indexes exist.

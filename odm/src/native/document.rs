@@ -1,0 +1,18 @@
+//! Documents as the engine sees them: borrowed values over validated bytes or over an owned tree.
+//!
+//! Everything here is pure: no I/O, no locks, no async. Bytes enter through [`validate`] once; after
+//! that every reader may rely on their shape.
+
+pub(crate) mod compare;
+pub(crate) mod decimal;
+pub(crate) mod doc;
+pub(crate) mod number;
+pub(crate) mod owned;
+pub(crate) mod validate;
+pub(crate) mod value;
+
+pub(crate) use self::compare::{compare, equal, type_rank};
+pub(crate) use self::doc::{Doc, Element, Elements};
+pub(crate) use self::owned::{Fields, Owned};
+pub(crate) use self::validate::{MAX_DEPTH, MAX_DOCUMENT_BYTES, Malformed, validate};
+pub(crate) use self::value::{Kind, Value};

@@ -1,0 +1,1 @@
+//! Decimal128: decoding, encoding, arithmetic of 34 digits.

@@ -1,0 +1,1 @@
+//! Exact arithmetic and comparison over the four numeric types.

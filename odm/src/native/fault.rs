@@ -1,0 +1,159 @@
+//! The engine's own error: MongoDB's code and message, and what a caller can do.
+
+use std::borrow::Cow;
+
+/// `Result` with [`Fault`].
+pub(crate) type Result<T, E = Fault> = std::result::Result<T, E>;
+
+/// Why the engine refused, with MongoDB's code and words where MongoDB has them.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault(Box<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
+    code: i32,
+    message: Cow<'static, str>,
+    class: Class,
+    labels: Vec<&'static str>,
+    duplicate: Option<DuplicateKey>,
+}
+
+/// What kind of trouble it is, beyond the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// The request is wrong, or the data does not allow it.
+    Request,
+    /// MongoDB allows it, this engine does not.
+    Unsupported,
+    /// Another writer was first.
+    Conflict,
+    /// Stored bytes are damaged.
+    Corrupt,
+    /// The disk failed.
+    Io,
+    /// A commit's fsync failed: whether the write is durable is not known.
+    InDoubt,
+    /// The files are in use by another process, or the engine is closed.
+    Locked,
+    /// The time limit was reached.
+    Timeout,
+}
+
+/// The key that a unique index refused; the documents are BSON bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct DuplicateKey {
+    pub(crate) index: String,
+    pub(crate) pattern: Vec<u8>,
+    pub(crate) value: Vec<u8>,
+}
+
+/// MongoDB's error codes that the engine gives.
+pub(crate) mod code {
+    pub(crate) const BAD_VALUE: i32 = 2;
+    pub(crate) const FAILED_TO_PARSE: i32 = 9;
+    pub(crate) const TYPE_MISMATCH: i32 = 14;
+    pub(crate) const OVERFLOW: i32 = 15;
+    pub(crate) const INVALID_LENGTH: i32 = 16;
+    pub(crate) const ILLEGAL_OPERATION: i32 = 20;
+    pub(crate) const INVALID_BSON: i32 = 22;
+    pub(crate) const NAMESPACE_NOT_FOUND: i32 = 26;
+    pub(crate) const INDEX_NOT_FOUND: i32 = 27;
+    pub(crate) const PATH_NOT_VIABLE: i32 = 28;
+    pub(crate) const CONFLICTING_UPDATE_OPERATORS: i32 = 40;
+    pub(crate) const CURSOR_NOT_FOUND: i32 = 43;
+    pub(crate) const NAMESPACE_EXISTS: i32 = 48;
+    pub(crate) const DOLLAR_PREFIXED_FIELD_NAME: i32 = 52;
+    pub(crate) const INVALID_ID_FIELD: i32 = 53;
+    pub(crate) const NOT_SINGLE_VALUE_FIELD: i32 = 54;
+    pub(crate) const EMPTY_FIELD_NAME: i32 = 56;
+    pub(crate) const COMMAND_NOT_FOUND: i32 = 59;
+    pub(crate) const IMMUTABLE_FIELD: i32 = 66;
+    pub(crate) const CANNOT_CREATE_INDEX: i32 = 67;
+    pub(crate) const INVALID_OPTIONS: i32 = 72;
+    pub(crate) const INVALID_NAMESPACE: i32 = 73;
+    pub(crate) const INDEX_OPTIONS_CONFLICT: i32 = 85;
+    pub(crate) const INDEX_KEY_SPECS_CONFLICT: i32 = 86;
+    pub(crate) const WRITE_CONFLICT: i32 = 112;
+    pub(crate) const COMMAND_NOT_SUPPORTED: i32 = 115;
+    pub(crate) const NO_SUCH_TRANSACTION: i32 = 251;
+    pub(crate) const DUPLICATE_KEY: i32 = 11000;
+    pub(crate) const BSON_TOO_LARGE: i32 = 10334;
+    pub(crate) const UPDATE_TOO_LARGE: i32 = 17419;
+    pub(crate) const MAX_TIME_EXPIRED: i32 = 50;
+    pub(crate) const INTERNAL: i32 = 1;
+}
+
+impl Fault {
+    /// A refused request with MongoDB's code and message.
+    pub(crate) fn new(code: i32, message: impl Into<Cow<'static, str>>) -> Fault {
+        Fault::of(Class::Request, code, message)
+    }
+
+    /// Any fault.
+    pub(crate) fn of(class: Class, code: i32, message: impl Into<Cow<'static, str>>) -> Fault {
+        Fault(Box::new(Inner {
+            code,
+            message: message.into(),
+            class,
+            labels: Vec::new(),
+            duplicate: None,
+        }))
+    }
+
+    /// MongoDB allows it, this engine does not (code 115).
+    pub(crate) fn unsupported(message: impl Into<Cow<'static, str>>) -> Fault {
+        Fault::of(Class::Unsupported, code::COMMAND_NOT_SUPPORTED, message)
+    }
+
+    /// Another writer was first (code 112, `TransientTransactionError`).
+    pub(crate) fn conflict() -> Fault {
+        let mut fault = Fault::of(
+            Class::Conflict,
+            code::WRITE_CONFLICT,
+            "WriteConflict error: this operation conflicted with another operation. Please retry your operation or multi-document transaction.",
+        );
+        fault.0.labels.push("TransientTransactionError");
+        fault
+    }
+
+    /// A unique index holds the key already.
+    pub(crate) fn duplicate(key: DuplicateKey, message: String) -> Fault {
+        let mut fault = Fault::new(code::DUPLICATE_KEY, message);
+        fault.0.duplicate = Some(key);
+        fault
+    }
+
+    /// The same fault with `prefix` before its message.
+    pub(crate) fn prefixed(mut self, prefix: &str) -> Fault {
+        self.0.message = format!("{prefix}{}", self.0.message).into();
+        self
+    }
+
+    /// The same fault with a label.
+    pub(crate) fn labelled(mut self, label: &'static str) -> Fault {
+        if !self.0.labels.contains(&label) {
+            self.0.labels.push(label);
+        }
+        self
+    }
+
+    pub(crate) fn code(&self) -> i32 {
+        self.0.code
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    pub(crate) fn class(&self) -> Class {
+        self.0.class
+    }
+
+    pub(crate) fn labels(&self) -> &[&'static str] {
+        &self.0.labels
+    }
+
+    pub(crate) fn duplicate_key(&self) -> Option<&DuplicateKey> {
+        self.0.duplicate.as_ref()
+    }
+}

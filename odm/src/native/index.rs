@@ -1,0 +1,1 @@
+//! Index definitions, the keys a document has in an index, and index maintenance.

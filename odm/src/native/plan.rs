@@ -1,0 +1,1 @@
+//! Choosing how a filter and a sort are answered.

@@ -1,0 +1,1 @@
+//! Sorting documents by a sort specification.

@@ -1,0 +1,1 @@
+//! Updates: parsed once, applied to one document at a time.
