@@ -55,6 +55,25 @@ pub enum ErrorKind {
     Server,
 }
 
+impl ErrorKind {
+    /// What MongoDB's error code means for the caller.
+    pub(crate) fn of_code(code: i32) -> ErrorKind {
+        match code {
+            11000 | 11001 => ErrorKind::DuplicateKey,
+            112 | 251 => ErrorKind::Conflict,
+            121 => ErrorKind::Validation,
+            50 | 262 => ErrorKind::Timeout,
+            13 | 18 => ErrorKind::Unauthorized,
+            115 | 303 => ErrorKind::Unsupported,
+            26 | 27 => ErrorKind::NotFound,
+            6 | 7 | 89 | 91 | 189 | 9001 | 10107 | 11600 | 11602 | 13435 | 13436 => ErrorKind::Network,
+            1 | 8 => ErrorKind::Server,
+            // Almost every other code of a command says that its text is wrong.
+            _ => ErrorKind::InvalidArgument,
+        }
+    }
+}
+
 #[derive(Clone, Default)]
 struct Inner {
     kind: Option<ErrorKind>,
