@@ -1,0 +1,169 @@
+//! What a filter says, after parsing: nothing here needs another check.
+
+use super::super::aggregate::expression::Expression;
+use super::super::document::{Kind, Owned};
+use super::pattern::Pattern;
+use super::schema::Schema;
+
+/// A condition on a whole document.
+#[derive(Clone, Debug)]
+pub(crate) enum Node {
+    /// All of them; true when empty.
+    And(Vec<Node>),
+    /// At least one of them.
+    Or(Vec<Node>),
+    /// None of them.
+    Nor(Vec<Node>),
+    Always,
+    Never,
+    /// The predicate on what the path reaches.
+    Field {
+        path: FieldPath,
+        predicate: Predicate,
+    },
+    /// `$expr`: the aggregation expression is truthy.
+    Expr(Box<Expression>),
+    /// `$jsonSchema`.
+    Schema(Box<Schema>),
+    /// `$sampleRate`: true with this probability, 0 to 1.
+    Sample(f64),
+}
+
+/// A condition on what one path reaches.
+///
+/// A path reaches several values when there are arrays on it. All but `Not` and `And` are true when *one*
+/// of the reached values satisfies them; `Not` is the exact complement of its inner predicate, and each
+/// member of `And` may be satisfied by another value.
+#[derive(Clone, Debug)]
+pub(crate) enum Predicate {
+    /// `null` is also equal to a missing and to an undefined value.
+    Equal(Owned),
+    Less(Owned),
+    LessOrEqual(Owned),
+    Greater(Owned),
+    GreaterOrEqual(Owned),
+    /// Equal to one of the values, or matched by one of the patterns. `values` are sorted and distinct.
+    In {
+        values: Vec<Owned>,
+        patterns: Vec<Pattern>,
+    },
+    /// Anything is there. `$exists: false` is `Not(Exists)`.
+    Exists,
+    Type(TypeSet),
+    /// A string that the pattern matches, or a stored regex equal to it.
+    Regex(Pattern),
+    /// A number that, truncated to an integer, leaves this remainder.
+    Mod {
+        divisor: i64,
+        remainder: i64,
+    },
+    /// An array of exactly this many elements; never true when negative.
+    Size(i64),
+    /// An array with an element, itself a document or array, that satisfies the node.
+    ElementObject(Box<Node>),
+    /// An array with one element that satisfies all the predicates, nested arrays not entered.
+    ElementValue(Vec<Predicate>),
+    Bits(BitTest),
+    Not(Box<Predicate>),
+    /// All of them, each by any value that the path reaches; true when empty.
+    And(Vec<Predicate>),
+}
+
+/// A dotted path, split once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FieldPath {
+    text: String,
+    segments: Vec<Segment>,
+}
+
+/// One name of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) name: String,
+    /// The position in an array that the name also stands for: "0", "17"; not "00" or "+1".
+    pub(crate) index: Option<usize>,
+}
+
+impl FieldPath {
+    /// Splits a dotted path at its dots. Empty names are names.
+    pub(crate) fn parse(text: &str) -> FieldPath {
+        FieldPath {
+            text: text.to_owned(),
+            segments: text.split('.').map(Segment::parse).collect(),
+        }
+    }
+
+    /// The path as written.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The names, at least one.
+    pub(crate) fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+}
+
+impl Segment {
+    fn parse(name: &str) -> Segment {
+        let canonical = name == "0" || (!name.starts_with('0') && name.bytes().all(|b| b.is_ascii_digit()));
+        Segment {
+            name: name.to_owned(),
+            index: if canonical { name.parse().ok() } else { None },
+        }
+    }
+}
+
+/// A set of BSON types, as `$type` takes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct TypeSet(u32);
+
+impl TypeSet {
+    /// This set with one more type.
+    pub(crate) fn with(self, kind: Kind) -> TypeSet {
+        TypeSet(self.0 | TypeSet::bit(kind))
+    }
+
+    /// This set with the four numeric types ("number").
+    pub(crate) fn with_numbers(self) -> TypeSet {
+        self.with(Kind::Double)
+            .with(Kind::Int32)
+            .with(Kind::Int64)
+            .with(Kind::Decimal128)
+    }
+
+    /// Whether the type is in the set.
+    pub(crate) fn contains(self, kind: Kind) -> bool {
+        self.0 & TypeSet::bit(kind) != 0
+    }
+
+    /// Whether no type is in the set.
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    fn bit(kind: Kind) -> u32 {
+        match kind {
+            Kind::MinKey => 1 << 30,
+            Kind::MaxKey => 1 << 31,
+            other => 1 << (other as u8),
+        }
+    }
+}
+
+/// `$bitsAllSet` and its three siblings.
+#[derive(Clone, Debug)]
+pub(crate) struct BitTest {
+    pub(crate) rule: BitRule,
+    /// Bit positions, 0 is the least significant; sorted, distinct.
+    pub(crate) positions: Vec<u32>,
+}
+
+/// Which of the tested bits must have which value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BitRule {
+    AllSet,
+    AllClear,
+    AnySet,
+    AnyClear,
+}
