@@ -1,0 +1,93 @@
+//! Creating, dropping and listing collections.
+
+use super::super::document::{Doc, Owned, Value};
+use super::super::fault::{Fault, Result, code};
+use super::super::index::IndexDefinition;
+use super::super::matcher::Matcher;
+use super::super::storage::{Read, Write};
+use super::Namespace;
+
+/// The options of `create` that mean nothing here but change no answer.
+const NEUTRAL: &[&str] = &["storageEngine", "indexOptionDefaults", "writeConcern", "comment", "autoIndexId"];
+
+/// Creates a collection with its `_id` index.
+pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<'_>>) -> Result<()> {
+    ns.check()?;
+    if write.catalog().collection(&ns.database, &ns.collection).is_some() {
+        return Err(Fault::new(code::NAMESPACE_EXISTS, format!("Collection {ns} already exists.")));
+    }
+    if let Some(other) = write.catalog().database_like(&ns.database) {
+        return Err(Fault::new(
+            13297,
+            format!("db already exists with different case already have: [{other}] trying to create [{}]", ns.database),
+        ));
+    }
+    if let Some(options) = options {
+        for element in options.elements() {
+            let name = element.name_str();
+            if !NEUTRAL.contains(&name) {
+                return Err(Fault::unsupported(format!("collection option '{name}' is not supported")));
+            }
+        }
+    }
+    let key = Owned::Document(vec![("_id".to_owned(), Owned::Int32(1))]);
+    let spec = Owned::Document(vec![
+        ("v".to_owned(), Owned::Int32(2)),
+        ("key".to_owned(), key),
+        ("name".to_owned(), Owned::String(super::indexes::ID_INDEX.to_owned())),
+    ]);
+    let bytes = spec.as_value().as_document().unwrap_or(Doc::empty()).to_bytes();
+    let definition = IndexDefinition::parse(Doc::Raw(&bytes))?;
+    let options = options.map(|options| options.to_bytes()).unwrap_or_else(|| Doc::empty().to_bytes());
+    write.catalog_mut().create_collection(&ns.database, &ns.collection, options, definition)
+}
+
+/// Drops a collection; `false` when there is none.
+pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace) -> Result<bool> {
+    let Some(collection) = write.catalog().collection(&ns.database, &ns.collection) else { return Ok(false) };
+    write.clear(collection.records)?;
+    for entry in &collection.indexes {
+        write.clear(entry.tree)?;
+    }
+    write.catalog_mut().drop_collection(collection.id);
+    Ok(true)
+}
+
+/// Drops every collection of a database.
+pub(crate) fn drop_database(write: &mut dyn Write, database: &str) -> Result<()> {
+    for collection in write.catalog().collections_of(database) {
+        let ns = Namespace { database: database.to_owned(), collection: collection.name.clone() };
+        drop(write, &ns)?;
+    }
+    Ok(())
+}
+
+/// Describes the collections that match, as `listCollections` does.
+pub(crate) fn list(read: &dyn Read, database: &str, filter: Doc<'_>) -> Result<Vec<Vec<u8>>> {
+    let matcher = Matcher::parse(filter)?;
+    let mut found = Vec::new();
+    for collection in read.catalog().collections_of(database) {
+        let id_index = collection
+            .indexes
+            .iter()
+            .find(|entry| entry.definition.name == super::indexes::ID_INDEX)
+            .map(|entry| Owned::RawDocument(entry.definition.spec()));
+        let info = Owned::Document(vec![("readOnly".to_owned(), Owned::Bool(false))]);
+        let mut fields = vec![
+            ("name".to_owned(), Owned::String(collection.name.clone())),
+            ("type".to_owned(), Owned::String("collection".to_owned())),
+            ("options".to_owned(), Owned::RawDocument(collection.options.clone())),
+            ("info".to_owned(), info),
+        ];
+        if let Some(index) = id_index {
+            fields.push(("idIndex".to_owned(), index));
+        }
+        let document = Owned::Document(fields);
+        if let Value::Document(doc) = document.as_value()
+            && matcher.matches(doc)?
+        {
+            found.push(doc.to_bytes());
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,3 @@
+//! The cases: plain async functions over `&Db`.
+
+pub mod traps;
