@@ -4,6 +4,7 @@
 mod aggregate;
 mod catalog;
 mod document;
+mod engine;
 mod exec;
 mod fault;
 mod index;
