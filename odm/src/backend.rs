@@ -6,6 +6,7 @@
 //! operation log, fault injection and tracing are wrappers (see [`wrap`]).
 
 mod capabilities;
+mod check;
 mod cursor;
 mod operation;
 mod response;
@@ -17,9 +18,10 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 
 pub use self::capabilities::Capabilities;
+pub use self::check::{CheckProblem, CheckReport};
 pub use self::cursor::{Batch, BatchCursor};
 pub use self::operation::{
-    Aggregate, BulkWrite, CollectionOptions, Count, CreateCollection, CreateIndexes, Delete, DeleteStatement,
+    Aggregate, BulkWrite, Check, CollectionOptions, Count, CreateCollection, CreateIndexes, Delete, DeleteStatement,
     Distinct, DropCollection, DropDatabase, DropIndexes, Explain, Find, FindAndModify, IndexSpec, Insert,
     ListCollections, ListIndexes, Modification, Namespace, Operation, ReadOptions, RunCommand, Update,
     UpdateStatement, WriteStatement,

@@ -16,5 +16,5 @@ mod query;
 mod schema;
 mod transaction;
 
-pub use self::error::{Error, ErrorKind, Result};
+pub use self::error::{Error, ErrorKind, PartialWrite, Result, WriteError};
 pub use bson;
