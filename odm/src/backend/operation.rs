@@ -438,3 +438,35 @@ pub struct Check {
     /// Of which database; all of them when absent.
     pub database: Option<String>,
 }
+
+macro_rules! operations {
+    ($($operation:ident),* $(,)?) => {
+        $(impl From<$operation> for Operation {
+            fn from(operation: $operation) -> Operation {
+                Operation::$operation(operation)
+            }
+        })*
+    };
+}
+
+operations!(
+    Insert,
+    Find,
+    Aggregate,
+    Update,
+    Delete,
+    BulkWrite,
+    FindAndModify,
+    Count,
+    Distinct,
+    Explain,
+    CreateIndexes,
+    DropIndexes,
+    ListIndexes,
+    CreateCollection,
+    DropCollection,
+    ListCollections,
+    DropDatabase,
+    RunCommand,
+    Check,
+);
