@@ -1,5 +1,7 @@
 //! Typed MongoDB data modelling for Rust.
 
+#[doc(hidden)]
+pub mod __private;
 mod action;
 pub mod backend;
 mod codec;
@@ -17,4 +19,9 @@ mod schema;
 mod transaction;
 
 pub use self::error::{Error, ErrorKind, Result};
+pub use self::model::{
+    ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapType, Model, Newtype,
+    Numeric, Ordered, Path, Segment, Text, Variant,
+};
+pub use self::schema::{FieldDescriptor, IndexDeclaration, IndexOrder, ModelDescriptor};
 pub use bson;
