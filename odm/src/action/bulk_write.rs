@@ -1,7 +1,7 @@
 //! Writes of several kinds in one batch.
 
 use std::borrow::Borrow;
-use std::marker::PhantomData;
+use std::fmt;
 
 use bson::{Document, RawDocumentBuf};
 
@@ -23,12 +23,10 @@ use crate::query::{BuiltUpdate, Filter, Update};
 /// In order and up to the first failure, unless [`unordered`](BulkWrite::unordered). Not all or nothing: when
 /// some fail, the error's [`partial_write`](crate::Error::partial_write) says which. In a transaction it is
 /// all or nothing.
-#[derive(Clone, Debug)]
 #[must_use = "an action does nothing until it is awaited"]
 pub struct BulkWrite<D: Record> {
     draft: Draft<backend::BulkWrite>,
     ids: Vec<(usize, D::Key)>,
-    marker: PhantomData<fn() -> D>,
 }
 
 /// What a batch of writes did.
@@ -57,7 +55,7 @@ impl<D: Record> BulkWrite<D> {
             ordered: true,
             options: ReadOptions::default(),
         });
-        BulkWrite { draft, ids: Vec::new(), marker: PhantomData }
+        BulkWrite { draft, ids: Vec::new() }
     }
 
     /// Tries every write, even after a failure, in any order. Faster on a sharded collection.
@@ -233,4 +231,10 @@ async fn write(draft: Draft<backend::BulkWrite>) -> Result<Option<(Target, Write
     }
     let (target, answer) = draft.send().await?;
     Ok(Some((target, answer.write()?)))
+}
+
+impl<D: Record> fmt::Debug for BulkWrite<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("BulkWrite").field(&self.draft).finish()
+    }
 }

@@ -10,9 +10,10 @@ use crate::backend::{self, Operation, ReadOptions};
 use crate::codec::{self, Raw};
 use crate::collection::{Record, Target, encode};
 use crate::cursor::{self, Cursor, Decode};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Embedded, Model};
 use crate::query::Sort;
+use crate::schema::names;
 
 /// Finds documents: `.await` gives all of them, [`stream`](Find::stream) one after another.
 ///
@@ -85,7 +86,7 @@ impl<D, P> Find<D, P> {
     /// ```
     pub fn project<Q: Embedded>(self) -> Find<D, Q> {
         let mut found: Find<D, Q> = self.decoded(codec::decode_document::<Q>);
-        found.draft.operation.projection = found.draft.keep(projection::<Q>());
+        found.draft.operation.projection = found.draft.keep(projection::<Q>()).flatten();
         found
     }
 
@@ -150,9 +151,22 @@ impl<M: Model, P> Find<M, P> {
 setters!([D, P] Find<D, P>: hint, comment, max_time, collation, variables);
 runs!([D: 'static, P: Send + 'static] Find<D, P> => Vec<P>);
 
-/// The projection that fetches the stored fields of a type.
-pub(super) fn projection<Q: Embedded>() -> Result<RawDocumentBuf> {
+/// The projection that fetches the stored fields of a type; `None` where serde does not tell them.
+pub(super) fn projection<Q: Embedded>() -> Result<Option<RawDocumentBuf>> {
+    names::<Q>().map(project).transpose()
+}
+
+fn project(names: &[&str]) -> Result<RawDocumentBuf> {
     let mut projection = RawDocumentBuf::new();
+    for name in names {
+        let key = bson::raw::CString::try_from(*name).map_err(|error| {
+            Error::new(ErrorKind::Schema, "a field's name holds a NUL").with_path(*name).with_source(error)
+        })?;
+        projection.append(key, 1);
+    }
+    if !names.contains(&"_id") {
+        projection.append(bson::cstr!("_id"), 0);
+    }
     Ok(projection)
 }
 

@@ -96,12 +96,11 @@ impl<D, P> Required<D, P> {
     async fn run(self) -> Result<P> {
         let draft = self.find.draft();
         let target = draft.target.clone();
-        let id = draft.operation.filter.get("_id").ok().flatten().map(|id| id.to_raw_bson());
+        let id = draft.operation.filter.get("_id").ok().flatten().and_then(|id| Bson::try_from(id).ok());
         match self.find.run_first().await? {
             Some(found) => Ok(found),
             None => {
                 let error = Error::new(ErrorKind::NotFound, "no document matches");
-                let id = id.and_then(|id| Bson::try_from(id).ok());
                 let error = id.into_iter().fold(error, Error::with_id);
                 Err(target.explain(error, "find"))
             }

@@ -78,7 +78,7 @@ impl<D, P> FindOneAnd<D, P> {
     /// Gives only the stored fields of another type, decoded as that.
     pub fn project<Q: Embedded>(self) -> FindOneAnd<D, Q> {
         let mut action: FindOneAnd<D, Q> = self.decoded(codec::decode_document::<Q>);
-        action.draft.operation.projection = action.draft.keep(projection::<Q>());
+        action.draft.operation.projection = action.draft.keep(projection::<Q>()).flatten();
         action
     }
 

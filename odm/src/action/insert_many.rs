@@ -1,7 +1,7 @@
 //! Inserting many documents.
 
 use std::borrow::Borrow;
-use std::marker::PhantomData;
+use std::fmt;
 
 use bson::Bson;
 
@@ -17,12 +17,10 @@ use crate::error::{Error, PartialWrite, Result, WriteError};
 ///
 /// In order and up to the first failure, unless [`unordered`](InsertMany::unordered). Not all or nothing: when
 /// some fail, the error's [`partial_write`](Error::partial_write) says which, and which are stored.
-#[derive(Clone, Debug)]
 #[must_use = "an action does nothing until it is awaited"]
 pub struct InsertMany<D: Record> {
     draft: Draft<backend::Insert>,
     ids: Vec<D::Key>,
-    marker: PhantomData<fn() -> D>,
 }
 
 /// What inserting documents did.
@@ -53,7 +51,7 @@ impl<D: Record> InsertMany<D> {
             draft.operation.documents.push(encoded);
             ids.push(id);
         }
-        InsertMany { draft, ids, marker: PhantomData }
+        InsertMany { draft, ids }
     }
 
     /// Tries every document, even after a failure. Faster on a sharded collection.
@@ -121,4 +119,10 @@ pub(super) fn partial(
         WriteError { index, error: target.explain(error, operation) }
     });
     Error::of_batch(PartialWrite { summary: result.summary, inserted, upserted, errors: errors.collect() })
+}
+
+impl<D: Record> fmt::Debug for InsertMany<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("InsertMany").field(&self.draft).finish()
+    }
 }

@@ -1,6 +1,6 @@
 //! Inserting one document.
 
-use std::marker::PhantomData;
+use std::fmt;
 
 use bson::oid::ObjectId;
 use bson::{RawBsonRef, RawDocumentBuf};
@@ -14,12 +14,10 @@ use crate::error::Result;
 /// Inserts a document. One round trip.
 ///
 /// An `_id` that the document does not have is generated here, as an ObjectId.
-#[derive(Clone, Debug)]
 #[must_use = "an action does nothing until it is awaited"]
 pub struct InsertOne<D: Record> {
     draft: Draft<backend::Insert>,
     key: Option<D::Key>,
-    marker: PhantomData<fn() -> D>,
 }
 
 /// What inserting a document did.
@@ -43,7 +41,7 @@ impl<D: Record> InsertOne<D> {
             draft.operation.documents.push(encoded);
             key = Some(id);
         }
-        InsertOne { draft, key, marker: PhantomData }
+        InsertOne { draft, key }
     }
 
     /// A text for the server's log and profiler.
@@ -69,7 +67,6 @@ impl<D: Record> InsertOne<D> {
 runs!([D: Record] InsertOne<D> => InsertOneResult<D::Key>);
 
 /// Inserts a document and gives its `_id`. One round trip.
-#[derive(Clone, Debug)]
 #[must_use = "an action does nothing until it is awaited"]
 pub struct Insert<D: Record> {
     action: InsertOne<D>,
@@ -106,7 +103,19 @@ fn with_id(document: RawDocumentBuf) -> Result<(RawDocumentBuf, bool)> {
         let (name, value): (_, RawBsonRef<'_>) = field.map_err(|error| {
             crate::error::Error::new(crate::error::ErrorKind::Encode, "the document is malformed").with_source(error)
         })?;
-        whole.append(name, value.to_raw_bson());
+        whole.append(name, value);
     }
     Ok((whole, true))
+}
+
+impl<D: Record> fmt::Debug for InsertOne<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("InsertOne").field(&self.draft).finish()
+    }
+}
+
+impl<D: Record> fmt::Debug for Insert<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Insert").field(&self.action.draft).finish()
+    }
 }

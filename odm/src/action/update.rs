@@ -1,5 +1,6 @@
 //! Changing documents.
 
+use std::fmt;
 use std::marker::PhantomData;
 
 use bson::{RawBson, RawDocumentBuf};
@@ -14,7 +15,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::query::BuiltUpdate;
 
 /// Changes one document or many, or replaces one. One round trip.
-#[derive(Clone, Debug)]
 #[must_use = "an action does nothing until it is awaited"]
 pub struct Update<D> {
     draft: Draft<backend::Update>,
@@ -113,4 +113,10 @@ pub(super) fn decode_key<K: DeserializeOwned>(target: &Target, operation: &'stat
 pub(super) fn nothing_written(target: &Target, operation: &'static str) -> Error {
     let text = "the backend broke its contract: it wrote a document that it was not given";
     target.explain(Error::new(ErrorKind::Server, text), operation)
+}
+
+impl<D> fmt::Debug for Update<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Update").field(&self.draft).finish()
+    }
 }

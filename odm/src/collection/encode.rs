@@ -1,6 +1,6 @@
 //! What closures and raw documents become on their way into operations.
 
-use bson::{RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use serde::Serialize;
 
 use super::record::Record;
@@ -118,10 +118,10 @@ fn by_id(id: RawBsonRef<'_>) -> RawDocumentBuf {
     let mut filter = RawDocumentBuf::new();
     if is_operator(id) {
         let mut equal = RawDocumentBuf::new();
-        equal.append(bson::cstr!("$eq"), id.to_raw_bson());
-        filter.append(bson::cstr!("_id"), RawBson::Document(equal));
+        equal.append(bson::cstr!("$eq"), id);
+        filter.append(bson::cstr!("_id"), equal);
     } else {
-        filter.append(bson::cstr!("_id"), id.to_raw_bson());
+        filter.append(bson::cstr!("_id"), id);
     }
     filter
 }
