@@ -1,0 +1,55 @@
+//! From a URL to a backend.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::options::OpenOptions;
+use super::url::{self, Address};
+use super::Db;
+use crate::backend::Backend;
+#[cfg(not(all(feature = "native", feature = "mongodb")))]
+use crate::error::{Error, ErrorKind};
+use crate::error::Result;
+
+/// Opens the database at this URL.
+pub(super) async fn open(url: &str, options: &OpenOptions) -> Result<Db> {
+    match url::parse(url)? {
+        Address::Native { directory, database, durability, create } => {
+            let options = options.clone().or(durability, create);
+            Ok(Db::from_backend(native(directory.as_deref(), &options).await?, database))
+        }
+        Address::MongoDb { url } => {
+            let (backend, database) = mongodb(&url, options).await?;
+            url::check_database_name(&database)?;
+            Ok(Db::from_backend(backend, database))
+        }
+    }
+}
+
+#[cfg(feature = "native")]
+async fn native(directory: Option<&Path>, options: &OpenOptions) -> Result<Arc<dyn Backend>> {
+    let _ = (directory, options);
+    Err(crate::error::Error::new(crate::error::ErrorKind::Unsupported, "the embedded engine is not connected yet"))
+}
+
+#[cfg(not(feature = "native"))]
+async fn native(_directory: Option<&Path>, _options: &OpenOptions) -> Result<Arc<dyn Backend>> {
+    Err(Error::new(
+        ErrorKind::Unsupported,
+        "`memory:` and `native:` need the cargo feature `native` of `odm`, which this build leaves out",
+    ))
+}
+
+#[cfg(feature = "mongodb")]
+async fn mongodb(url: &str, options: &OpenOptions) -> Result<(Arc<dyn Backend>, String)> {
+    let _ = (url, options);
+    Err(crate::error::Error::new(crate::error::ErrorKind::Unsupported, "the MongoDB driver is not connected yet"))
+}
+
+#[cfg(not(feature = "mongodb"))]
+async fn mongodb(_url: &str, _options: &OpenOptions) -> Result<(Arc<dyn Backend>, String)> {
+    Err(Error::new(
+        ErrorKind::Unsupported,
+        "`mongodb:` URLs need the cargo feature `mongodb` of `odm`, which this build leaves out",
+    ))
+}
