@@ -98,14 +98,6 @@ impl Field<'_> {
         let Value::Array(items) = value else {
             return Err(bad("$all needs an array"));
         };
-        let element_match = |value: &Value<'_>| match value {
-            Value::Document(doc) => doc
-                .elements()
-                .next()
-                .filter(|first| first.name() == b"$elemMatch")
-                .map(|first| first.value()),
-            _ => None,
-        };
         let Some(first) = items.values().next() else {
             // No value satisfies an empty `$all`.
             return Ok(Predicate::In {
@@ -123,9 +115,7 @@ impl Field<'_> {
                     Value::Regex { pattern, options } => {
                         Pattern::parse(pattern, options).map(Predicate::Regex)
                     }
-                    Value::Document(doc) if is_expression(doc, false) => {
-                        Err(bad("no $ expressions in $all"))
-                    }
+                    Value::Document(doc) if is_expression(doc, false) => Err(bad("no $ expressions in $all")),
                     item => operand(&item).map(Predicate::Equal),
                 },
             })
@@ -196,6 +186,12 @@ impl Field<'_> {
         positions.dedup();
         Ok(Predicate::Bits(BitTest { rule, positions }))
     }
+}
+
+/// What a member of `$all` asks of elements, if it is an `$elemMatch`.
+fn element_match<'a>(value: &Value<'a>) -> Option<Value<'a>> {
+    let first = value.as_document()?.elements().next()?;
+    (first.name() == b"$elemMatch").then(|| first.value())
 }
 
 fn not(predicate: Predicate) -> Predicate {

@@ -47,19 +47,16 @@ impl Parser<'_> {
 
     fn pathless(self, operator: &str, value: &Value<'_>, level: Level, nodes: &mut Vec<Node>) -> Result<()> {
         let node = match operator {
-            "and" => match self.branches("$and", value, level)? {
-                // Flattened, so that planners see all conditions in one list.
-                branches if level == Level::Document => {
-                    for branch in branches {
-                        match branch {
-                            Node::And(inner) => nodes.extend(inner),
-                            other => nodes.push(other),
-                        }
+            "and" => {
+                // Flattened, so that a planner sees all conditions in one list.
+                for branch in self.branches("$and", value, level)? {
+                    match branch {
+                        Node::And(inner) => nodes.extend(inner),
+                        other => nodes.push(other),
                     }
-                    return Ok(());
                 }
-                branches => Node::And(branches),
-            },
+                return Ok(());
+            }
             "or" => Node::Or(self.branches("$or", value, level)?),
             "nor" => Node::Nor(self.branches("$nor", value, level)?),
             "comment" => return Ok(()),
@@ -90,10 +87,7 @@ impl Parser<'_> {
             }
             "jsonSchema" => {
                 let Value::Document(schema) = value else {
-                    return Err(Fault::new(
-                        code::TYPE_MISMATCH,
-                        "$jsonSchema must be an object",
-                    ));
+                    return Err(Fault::new(code::TYPE_MISMATCH, "$jsonSchema must be an object"));
                 };
                 Node::Schema(Box::new(Schema::parse(*schema)?))
             }
@@ -224,8 +218,7 @@ fn constant(name: &str, value: &Value<'_>, node: Node) -> Result<Node> {
 }
 
 fn sample_rate(value: &Value<'_>) -> Result<Node> {
-    let rate = as_f64(value)
-        .ok_or_else(|| bad("argument to $sampleRate must be a numeric type"))?;
+    let rate = as_f64(value).ok_or_else(|| bad("argument to $sampleRate must be a numeric type"))?;
     if !(0.0..=1.0).contains(&rate) {
         return Err(bad("numeric argument to $sampleRate must be in [0, 1]"));
     }

@@ -2,7 +2,8 @@
 
 use super::super::document::doc::{decode, payload_length};
 use super::super::document::{Doc, Kind, Value};
-use super::ast::Segment;
+use super::ast::{Node, Segment};
+use super::evaluate::from_value;
 
 /// The first field with the segment's name, or the item it indexes when the document is an owned array.
 #[inline]
@@ -56,4 +57,46 @@ impl<'a> RawFields<'a> {
         self.0 = next;
         Some(RawField { name, kind, payload })
     }
+}
+
+/// The most conditions that [`conjunction`] keeps track of.
+const MOST_CONDITIONS: usize = 64;
+
+/// Answers an `And` of field conditions in one walk over the document; `None` when it has other members.
+///
+/// Each field is tried against the conditions on its name when the walk meets it, the first of duplicate
+/// names only; conditions whose field never came are tried on a missing value.
+pub(super) fn conjunction(nodes: &[Node], bytes: &[u8]) -> Option<bool> {
+    if nodes.len() > MOST_CONDITIONS || !nodes.iter().all(|node| matches!(node, Node::Field { .. })) {
+        return None;
+    }
+    let conditions = || {
+        nodes.iter().enumerate().filter_map(|(at, node)| match node {
+            Node::Field { path, predicate } => {
+                let (first, rest) = path.segments().split_first()?;
+                Some((1u64 << at, first, rest, predicate))
+            }
+            _ => None,
+        })
+    };
+    let mut pending = u64::MAX >> (MOST_CONDITIONS - nodes.len());
+    let mut fields = RawFields::new(bytes);
+    while pending != 0
+        && let Some(field) = fields.next()
+    {
+        for (bit, first, rest, predicate) in conditions() {
+            if pending & bit != 0 && first.name.as_bytes() == field.name {
+                if from_value(field.value(), rest, predicate).is_none() {
+                    return Some(false);
+                }
+                pending &= !bit;
+            }
+        }
+    }
+    for (bit, _, rest, predicate) in conditions() {
+        if pending & bit != 0 && from_value(None, rest, predicate).is_none() {
+            return Some(false);
+        }
+    }
+    Some(true)
 }

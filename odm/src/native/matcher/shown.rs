@@ -47,7 +47,7 @@ impl fmt::Display for Shown<'_> {
                 f.write_str("[")?;
                 for (index, value) in items.values().enumerate() {
                     f.write_str(if index == 0 { " " } else { ", " })?;
-                    Shown(value).fmt(f)?;
+                    write!(f, "{}", Shown(value))?;
                 }
                 f.write_str(if items.is_empty() { "]" } else { " ]" })
             }
@@ -81,7 +81,7 @@ fn document(doc: Doc<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_str("{")?;
     for (index, element) in doc.elements().enumerate() {
         f.write_str(if index == 0 { " " } else { ", " })?;
-        ShownElement(element.name_str(), element.value()).fmt(f)?;
+        write!(f, "{}", ShownElement(element.name_str(), element.value()))?;
     }
     f.write_str(" }")
 }
