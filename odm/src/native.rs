@@ -20,5 +20,4 @@ mod sort;
 mod storage;
 mod update;
 
-pub(crate) use self::engine::Durability;
 pub(crate) use self::seam::{open_directory, open_memory};

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(feature = "native")]
+use super::options::Durability;
 use super::options::OpenOptions;
 use super::url::{self, Address};
 use super::Db;
@@ -28,8 +30,13 @@ pub(super) async fn open(url: &str, options: &OpenOptions) -> Result<Db> {
 
 #[cfg(feature = "native")]
 async fn native(directory: Option<&Path>, options: &OpenOptions) -> Result<Arc<dyn Backend>> {
-    let _ = (directory, options);
-    Err(crate::error::Error::new(crate::error::ErrorKind::Unsupported, "the embedded engine is not connected yet"))
+    match directory {
+        None => crate::native::open_memory(),
+        Some(directory) => {
+            let durability = options.chosen_durability().unwrap_or(Durability::Immediate);
+            crate::native::open_directory(directory, durability, options.creates_if_missing())
+        }
+    }
 }
 
 #[cfg(not(feature = "native"))]
@@ -42,8 +49,7 @@ async fn native(_directory: Option<&Path>, _options: &OpenOptions) -> Result<Arc
 
 #[cfg(feature = "mongodb")]
 async fn mongodb(url: &str, options: &OpenOptions) -> Result<(Arc<dyn Backend>, String)> {
-    let _ = (url, options);
-    Err(crate::error::Error::new(crate::error::ErrorKind::Unsupported, "the MongoDB driver is not connected yet"))
+    crate::mongodb::open(url, options.chosen_app_name()).await
 }
 
 #[cfg(not(feature = "mongodb"))]

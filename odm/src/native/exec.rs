@@ -3,6 +3,7 @@
 //! Everything here is synchronous and works on the [`Read`](super::storage::Read) and
 //! [`Write`](super::storage::Write) traits, so that single operations and transactions share one path.
 
+pub(crate) mod batch;
 pub(crate) mod collections;
 pub(crate) mod count;
 pub(crate) mod cursor;
@@ -12,7 +13,6 @@ pub(crate) mod expire;
 pub(crate) mod explain;
 pub(crate) mod find_and_modify;
 pub(crate) mod indexes;
-pub(crate) mod insert;
 pub(crate) mod query;
 pub(crate) mod record;
 pub(crate) mod search;

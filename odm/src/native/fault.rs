@@ -40,8 +40,6 @@ pub(crate) enum Class {
     Locked,
     /// The time limit was reached.
     Timeout,
-    /// A running transaction is in the way of a single operation, which waits and runs again.
-    Blocked,
 }
 
 /// The key that a unique index refused; the documents are BSON bytes.

@@ -22,12 +22,14 @@ use super::exec::cursor::FindCursor;
 use super::exec::statement::{Batch as WriteBatch, Outcome};
 use super::fault::{Class, Fault, Result as Outcomes, code};
 use crate::backend::{Backend, Capabilities, Operation, Response, Transaction, TransactionOptions};
-use crate::error::Result;
+use crate::db;
+use crate::error::{Error, ErrorKind, Result};
 
 /// The engine behind the seam.
 struct NativeBackend {
     engine: Arc<Engine>,
     name: &'static str,
+    _expiry: expiry::Running,
 }
 
 impl fmt::Debug for NativeBackend {
@@ -42,15 +44,24 @@ pub(crate) fn open_memory() -> Result<Arc<dyn Backend>> {
 }
 
 /// Opens, or creates, the database in a directory.
-pub(crate) fn open_directory(path: &Path, durability: Durability) -> Result<Arc<dyn Backend>> {
+pub(crate) fn open_directory(path: &Path, durability: db::Durability, create: bool) -> Result<Arc<dyn Backend>> {
+    if !create && !path.exists() {
+        let text = format!("there is no database in {}", path.display());
+        return Err(Error::new(ErrorKind::NotFound, text).with_backend("native"));
+    }
+    let durability = match durability {
+        db::Durability::Immediate => Durability::Immediate,
+        db::Durability::Interval(time) => Durability::Interval(time),
+        db::Durability::None => Durability::None,
+    };
     open(Location::Directory(path.to_owned()), "native", durability)
 }
 
 fn open(location: Location, name: &'static str, durability: Durability) -> Result<Arc<dyn Backend>> {
-    let engine = Engine::open(location, EngineOptions { durability }).map_err(|fault| translate(fault, name))?;
+    let engine = Engine::open(location, EngineOptions { durability, ..EngineOptions::default() }).map_err(|fault| translate(fault, name))?;
     let engine = Arc::new(engine);
-    expiry::start(Arc::downgrade(&engine));
-    Ok(Arc::new(NativeBackend { engine, name }))
+    let _expiry = expiry::start(&engine);
+    Ok(Arc::new(NativeBackend { engine, name, _expiry }))
 }
 
 impl Backend for NativeBackend {
@@ -121,12 +132,12 @@ impl NativeBackend {
         let engine = self.engine.clone();
         let spawned = std::thread::Builder::new().name("odm-check".to_owned()).spawn(move || {
             // Nobody listens any more when the caller gave up.
-            let _ = send.send(engine.check(database.as_deref()));
+            let _ = send.send(engine.check());
         });
         let failed = || Fault::of(Class::Io, code::INTERNAL, "no thread could be started for the check");
         spawned.map_err(|_| failed())?;
         let report = receive.await.map_err(|_| failed())??;
-        Ok(Response::Check(check_report(report)))
+        Ok(Response::Check(check_report(report, database.as_deref())))
     }
 }
 

@@ -81,17 +81,17 @@ fn one(
 /// Looks the collection up again when a write changed what the catalog says of it (multikey flags).
 fn refresh(write: &dyn Write, ns: &Namespace, seen: &Arc<Collection>, open: &mut Option<Arc<Collection>>) {
     let now = write.catalog().collection(&ns.database, &ns.collection);
-    if now.as_ref().is_none_or(|now| !Arc::ptr_eq(now, seen)) {
-        *open = now;
+    if now.is_none_or(|now| !Arc::ptr_eq(now, seen)) {
+        *open = now.cloned();
     }
 }
 
 /// The collection; created first when it is missing and `create`.
 pub(crate) fn open_for(write: &mut dyn Write, ns: &Namespace, create: bool) -> Result<Option<Arc<Collection>>> {
-    let found = write.catalog().collection(&ns.database, &ns.collection);
+    let found = write.catalog().collection(&ns.database, &ns.collection).cloned();
     if found.is_some() || !create {
         return Ok(found);
     }
     collections::create(write, ns, None)?;
-    Ok(write.catalog().collection(&ns.database, &ns.collection))
+    Ok(write.catalog().collection(&ns.database, &ns.collection).cloned())
 }

@@ -4,7 +4,8 @@ use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::super::matcher::Matcher;
-use super::super::storage::{Read, Write};
+use super::super::catalog::Catalog;
+use super::super::storage::{Read, TreeId, Write};
 use super::Namespace;
 
 /// The options of `create` that mean nothing here but change no answer.
@@ -13,15 +14,7 @@ const NEUTRAL: &[&str] = &["storageEngine", "indexOptionDefaults", "writeConcern
 /// Creates a collection with its `_id` index.
 pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<'_>>) -> Result<()> {
     ns.check()?;
-    if write.catalog().collection(&ns.database, &ns.collection).is_some() {
-        return Err(Fault::new(code::NAMESPACE_EXISTS, format!("Collection {ns} already exists.")));
-    }
-    if let Some(other) = write.catalog().database_like(&ns.database) {
-        return Err(Fault::new(
-            13297,
-            format!("db already exists with different case already have: [{other}] trying to create [{}]", ns.database),
-        ));
-    }
+    write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
     if let Some(options) = options {
         for element in options.elements() {
             let name = element.name_str();
@@ -39,25 +32,23 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
     let bytes = spec.as_value().as_document().unwrap_or(Doc::empty()).to_bytes();
     let definition = IndexDefinition::parse(Doc::Raw(&bytes))?;
     let options = options.map(|options| options.to_bytes()).unwrap_or_else(|| Doc::empty().to_bytes());
-    write.catalog_mut().create_collection(&ns.database, &ns.collection, options, definition)
+    write.catalog_mut().create_collection(&ns.database, &ns.collection, &options, definition).map(|_| ())
 }
 
 /// Drops a collection; `false` when there is none.
 pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace) -> Result<bool> {
-    let Some(collection) = write.catalog().collection(&ns.database, &ns.collection) else { return Ok(false) };
-    write.clear(collection.records)?;
-    for entry in &collection.indexes {
-        write.clear(entry.tree)?;
+    if write.catalog().collection(&ns.database, &ns.collection).is_none() {
+        return Ok(false);
     }
-    write.catalog_mut().drop_collection(collection.id);
-    Ok(true)
+    write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
+    Ok(write.catalog_mut().drop_collection(&ns.database, &ns.collection).is_some())
 }
 
 /// Drops every collection of a database.
 pub(crate) fn drop_database(write: &mut dyn Write, database: &str) -> Result<()> {
-    for collection in write.catalog().collections_of(database) {
-        let ns = Namespace { database: database.to_owned(), collection: collection.name.clone() };
-        drop(write, &ns)?;
+    let names: Vec<String> = write.catalog().collections(database).map(|own| own.name.to_string()).collect();
+    for name in names {
+        drop(write, &Namespace { database: database.to_owned(), collection: name })?;
     }
     Ok(())
 }
@@ -66,7 +57,7 @@ pub(crate) fn drop_database(write: &mut dyn Write, database: &str) -> Result<()>
 pub(crate) fn list(read: &dyn Read, database: &str, filter: Doc<'_>) -> Result<Vec<Vec<u8>>> {
     let matcher = Matcher::parse(filter)?;
     let mut found = Vec::new();
-    for collection in read.catalog().collections_of(database) {
+    for collection in read.catalog().collections(database) {
         let id_index = collection
             .indexes
             .iter()
@@ -74,9 +65,9 @@ pub(crate) fn list(read: &dyn Read, database: &str, filter: Doc<'_>) -> Result<V
             .map(|entry| Owned::RawDocument(entry.definition.spec()));
         let info = Owned::Document(vec![("readOnly".to_owned(), Owned::Bool(false))]);
         let mut fields = vec![
-            ("name".to_owned(), Owned::String(collection.name.clone())),
+            ("name".to_owned(), Owned::String(collection.name.to_string())),
             ("type".to_owned(), Owned::String("collection".to_owned())),
-            ("options".to_owned(), Owned::RawDocument(collection.options.clone())),
+            ("options".to_owned(), Owned::RawDocument(collection.options.to_vec())),
             ("info".to_owned(), info),
         ];
         if let Some(index) = id_index {

@@ -84,7 +84,7 @@ impl FindCursor {
     /// Plans the find on this state of the database.
     pub(crate) fn open(read: &dyn Read, request: FindRequest) -> Result<FindCursor> {
         let ns = &request.namespace;
-        let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
+        let Some(collection) = read.catalog().collection(&ns.database, &ns.collection).cloned() else {
             return Ok(FindCursor { request, collection: None, state: State::Done, batches: 0 });
         };
         let plan = request.query.plan(&collection)?;

@@ -16,12 +16,12 @@ const RUN: usize = 1_000;
 
 /// Whether any collection has a TTL index.
 pub(crate) fn is_needed(read: &dyn Read) -> bool {
-    read.catalog().all_collections().any(|collection| ttl_indexes(collection).next().is_some())
+    read.catalog().all().any(|collection| ttl_indexes(collection).next().is_some())
 }
 
 /// Deletes expired documents, at most [`RUN`] per index; gives how many. `now` is in milliseconds since the epoch.
 pub(crate) fn run(write: &mut dyn Write, now: i64) -> Result<u64> {
-    let collections: Vec<Arc<Collection>> = write.catalog().all_collections().cloned().collect();
+    let collections: Vec<Arc<Collection>> = write.catalog().all().cloned().collect();
     let mut deleted = 0;
     for collection in collections {
         for (entry, seconds) in ttl_indexes(&collection) {

@@ -24,7 +24,7 @@ pub(crate) struct ExplainRequest {
 /// The explanation, in the shape of the server's.
 pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u8>> {
     let ns = &request.namespace;
-    let collection = read.catalog().collection(&ns.database, &ns.collection);
+    let collection = read.catalog().collection(&ns.database, &ns.collection).cloned();
     let plan = match &collection {
         Some(collection) => request.query.plan(collection)?,
         None => Plan::nothing(),

@@ -79,9 +79,10 @@ fn exists<'a>(known: impl Iterator<Item = &'a IndexDefinition>, wanted: &IndexDe
 
 /// Builds one index from the documents there are: all checks first, then the entries.
 fn build(write: &mut dyn Write, ns: &Namespace, definition: IndexDefinition) -> Result<()> {
-    let Some(collection) = write.catalog().collection(&ns.database, &ns.collection) else { return Ok(()) };
-    let tree = write.catalog_mut().new_tree();
-    let mut entry = IndexEntry { definition: Arc::new(definition), tree, multikey: Vec::new() };
+    let Some(collection) = write.catalog().collection(&ns.database, &ns.collection).cloned() else { return Ok(()) };
+    // When the build fails, so does the job, and the index is gone with it.
+    let tree = write.catalog_mut().add_index(collection.id, definition.clone())?;
+    let entry = IndexEntry { definition: Arc::new(definition), tree, multikey: Vec::new() };
     let mut stored: Vec<Vec<u8>> = Vec::new();
     let mut multikey = vec![false; entry.definition.keys.len()];
     let records = collection.records;
@@ -110,10 +111,11 @@ fn build(write: &mut dyn Write, ns: &Namespace, definition: IndexDefinition) -> 
         }
     }
     for key in &stored {
-        write.put(tree, key, &[])?;
+        record::put_entry(write, &entry, key)?;
     }
-    entry.multikey = multikey;
-    write.catalog_mut().add_index(collection.id, entry);
+    if entry.would_change(&multikey) {
+        write.catalog_mut().set_multikey(collection.id, tree, &multikey)?;
+    }
     Ok(())
 }
 
@@ -124,7 +126,7 @@ fn split(stored: &[u8]) -> (&[u8], &[u8]) {
 
 /// Drops indexes by name, by key pattern, by a list of names, or all but that of `_id` (`"*"`).
 pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> Result<()> {
-    let Some(collection) = write.catalog().collection(&ns.database, &ns.collection) else {
+    let Some(collection) = write.catalog().collection(&ns.database, &ns.collection).cloned() else {
         return Err(Fault::new(code::NAMESPACE_NOT_FOUND, format!("ns not found {ns}")));
     };
     let mut names: Vec<String> = Vec::new();
@@ -157,8 +159,7 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> 
     }
     for name in names {
         if let Some(entry) = collection.indexes.iter().find(|entry| entry.definition.name == name) {
-            write.clear(entry.tree)?;
-            write.catalog_mut().remove_index(collection.id, &name);
+            write.catalog_mut().drop_index(collection.id, entry.tree)?;
         }
     }
     Ok(())

@@ -14,12 +14,12 @@ use super::walk::RECORD_BYTES;
 pub(crate) fn insert(write: &mut dyn Write, ns: &Namespace, collection: &Collection, document: &[u8]) -> Result<()> {
     let keys = keys_of(collection, document)?;
     check_unique(write, ns, collection, document, &keys, &[], None)?;
-    let record = write.next_record(collection.id);
+    let record = write.next_record(collection.id)?;
     let place = record.to_be_bytes();
     write.put(collection.records, &place, &format::seal(collection.records, &place, document))?;
     for (entry, own) in collection.indexes.iter().zip(&keys) {
         for key in &own.keys {
-            write.put(entry.tree, &stored_key(key, record), &[])?;
+            put_entry(write, entry, &stored_key(key, record))?;
         }
     }
     note_multikey(write, collection, &keys)
@@ -45,7 +45,7 @@ pub(crate) fn replace(
             write.remove(entry.tree, &stored_key(key, record))?;
         }
         for key in new.keys.iter().filter(|key| old.keys.binary_search(key).is_err()) {
-            write.put(entry.tree, &stored_key(key, record), &[])?;
+            put_entry(write, entry, &stored_key(key, record))?;
         }
     }
     note_multikey(write, collection, &after)
@@ -78,6 +78,11 @@ pub(crate) fn stored_key(key: &[u8], record: u64) -> Vec<u8> {
     stored.extend_from_slice(key);
     stored.extend_from_slice(&record.to_be_bytes());
     stored
+}
+
+/// Stores an entry of an index under its stored key.
+pub(crate) fn put_entry(write: &mut dyn Write, entry: &IndexEntry, stored: &[u8]) -> Result<()> {
+    write.put(entry.tree, stored, &format::seal_entry(entry.tree, stored))
 }
 
 /// The record that holds a key of an index, another than `except`.
@@ -132,10 +137,9 @@ pub(crate) fn duplicate(ns: &Namespace, entry: &IndexEntry, document: &[u8], key
 
 /// Remembers which indexes hold several keys of one document.
 fn note_multikey(write: &mut dyn Write, collection: &Collection, keys: &[IndexKeys]) -> Result<()> {
-    for (position, (entry, own)) in collection.indexes.iter().zip(keys).enumerate() {
-        let known = entry.multikey.iter().zip(&own.multikey).all(|(known, now)| *known || !*now);
-        if !known {
-            write.catalog_mut().note_multikey(collection.id, position, &own.multikey);
+    for (entry, own) in collection.indexes.iter().zip(keys) {
+        if entry.would_change(&own.multikey) {
+            write.catalog_mut().set_multikey(collection.id, entry.tree, &own.multikey)?;
         }
     }
     Ok(())

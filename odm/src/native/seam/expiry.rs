@@ -1,5 +1,6 @@
 //! The thread that deletes documents whose TTL is over.
 
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -10,31 +11,31 @@ use super::request;
 /// How often documents whose TTL is over are looked for: as on the server.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// How soon the thread notices that the engine is gone.
-const NAP: Duration = Duration::from_millis(250);
+/// Keeps the thread running; dropping it ends the thread.
+#[derive(Debug)]
+pub(super) struct Running {
+    _stop: Sender<()>,
+}
 
 /// Deletes expired documents now and then, for as long as the engine lives.
-pub(super) fn start(engine: Weak<Engine>) {
+pub(super) fn start(engine: &Arc<Engine>) -> Running {
+    let (stop, stopped) = channel();
+    let engine = Arc::downgrade(engine);
     // A program that cannot start a thread keeps its expired documents; nothing else depends on this one.
-    let _ = std::thread::Builder::new().name("odm-expire".to_owned()).spawn(move || {
-        let mut waited = Duration::ZERO;
-        loop {
-            std::thread::sleep(NAP);
-            waited += NAP;
-            let Some(engine) = engine.upgrade() else { return };
-            if waited < EVERY {
-                continue;
-            }
-            waited = Duration::ZERO;
-            let needed = engine.view().is_ok_and(|view| expire::is_needed(&*view));
-            if needed {
-                let now = request::now().millis;
-                let job = engine.write(move |write| expire::run(write, now));
-                // What fails now is tried again in the next round.
-                let _ = block_on(job);
-            }
+    let _ = std::thread::Builder::new().name("odm-expire".to_owned()).spawn(move || run(&engine, &stopped));
+    Running { _stop: stop }
+}
+
+fn run(engine: &Weak<Engine>, stopped: &Receiver<()>) {
+    while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+        let Some(engine) = engine.upgrade() else { return };
+        let needed = engine.view().is_ok_and(|view| expire::is_needed(&*view));
+        if needed {
+            let now = request::now().millis;
+            // What fails now is tried again in the next round.
+            let _ = block_on(engine.write(move |write| expire::run(write, now)));
         }
-    });
+    }
 }
 
 /// Waits for a future on this thread, which is the engine's own.

@@ -7,12 +7,26 @@ use super::super::document::doc::framed;
 use super::super::engine;
 use super::super::exec::statement::Outcome;
 use super::super::fault::{Class, Fault};
-use crate::backend::{CheckReport, WriteResult};
+use crate::backend::{CheckProblem, CheckReport, WriteResult};
 use crate::error::{Error, ErrorKind};
 
-/// What the engine found damaged, in the seam's words.
-pub(super) fn check_report(report: engine::CheckReport) -> CheckReport {
-    report.into()
+/// What the engine found damaged, in the seam's words; of one database, or of all.
+pub(super) fn check_report(report: engine::CheckReport, database: Option<&str>) -> CheckReport {
+    let mut own = CheckReport::default();
+    own.collections = report.collections;
+    own.documents = report.records;
+    own.index_entries = report.index_entries;
+    let concerns = |namespace: &Option<String>| match (namespace, database) {
+        (Some(namespace), Some(database)) => namespace.split('.').next() == Some(database),
+        _ => true,
+    };
+    own.problems = report
+        .problems
+        .into_iter()
+        .filter(|problem| concerns(&problem.namespace))
+        .map(|problem| CheckProblem::new(problem.namespace, problem.message))
+        .collect();
+    own
 }
 
 /// The result of statements, in the seam's words.
