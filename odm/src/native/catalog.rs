@@ -70,6 +70,11 @@ impl Catalog {
         self.databases.keys().map(|name| &**name)
     }
 
+    /// Every tree that was ever given to a collection or an index.
+    pub(crate) fn given_trees(&self) -> impl Iterator<Item = TreeId> + use<> {
+        (TreeId::CATALOG.0 + 1..self.next_tree.load(Ordering::Relaxed)).map(TreeId)
+    }
+
     /// Creates a collection with its `_id_` index.
     ///
     /// `options` are the BSON bytes that `listCollections` gives back.

@@ -204,3 +204,6 @@ impl Drop for Handle {
 fn closed() -> Fault {
     Fault::of(Class::Locked, code::INTERNAL, "the engine is closed")
 }
+
+#[cfg(test)]
+mod tests;

@@ -197,7 +197,7 @@ impl Shared {
     }
 
     /// Runs what is queued, when the writer is free; whoever has the writer does it otherwise.
-    fn drain(self: &Arc<Self>) {
+    pub(super) fn drain(self: &Arc<Self>) {
         let mut done = 0;
         loop {
             // Looked at after the writer was given back: what came before that is seen here, what comes
