@@ -25,3 +25,4 @@ pub use self::model::{
 };
 pub use self::schema::{FieldDescriptor, IndexDeclaration, IndexOrder, ModelDescriptor};
 pub use bson;
+pub use odm_derive::{Embedded, Model};
