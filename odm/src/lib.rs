@@ -29,3 +29,4 @@ pub use self::query::{
 };
 pub use self::schema::{FieldDescriptor, IndexDeclaration, IndexOrder, ModelDescriptor};
 pub use bson;
+pub use odm_derive::{Embedded, Model};
