@@ -3,20 +3,28 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::Db;
 use super::options::OpenOptions;
 use super::url::{self, Address};
-use super::Db;
 use crate::backend::Backend;
+use crate::error::Result;
 #[cfg(not(all(feature = "native", feature = "mongodb")))]
 use crate::error::{Error, ErrorKind};
-use crate::error::Result;
 
 /// Opens the database at this URL.
 pub(super) async fn open(url: &str, options: &OpenOptions) -> Result<Db> {
     match url::parse(url)? {
-        Address::Native { directory, database, durability, create } => {
+        Address::Native {
+            directory,
+            database,
+            durability,
+            create,
+        } => {
             let options = options.clone().or(durability, create);
-            Ok(Db::from_backend(native(directory.as_deref(), &options).await?, database))
+            Ok(Db::from_backend(
+                native(directory.as_deref(), &options).await?,
+                database,
+            ))
         }
         Address::MongoDb { url } => {
             let (backend, database) = mongodb(&url, options).await?;
@@ -29,7 +37,10 @@ pub(super) async fn open(url: &str, options: &OpenOptions) -> Result<Db> {
 #[cfg(feature = "native")]
 async fn native(directory: Option<&Path>, options: &OpenOptions) -> Result<Arc<dyn Backend>> {
     let _ = (directory, options);
-    Err(crate::error::Error::new(crate::error::ErrorKind::Unsupported, "the embedded engine is not connected yet"))
+    Err(crate::error::Error::new(
+        crate::error::ErrorKind::Unsupported,
+        "the embedded engine is not connected yet",
+    ))
 }
 
 #[cfg(not(feature = "native"))]
@@ -43,7 +54,10 @@ async fn native(_directory: Option<&Path>, _options: &OpenOptions) -> Result<Arc
 #[cfg(feature = "mongodb")]
 async fn mongodb(url: &str, options: &OpenOptions) -> Result<(Arc<dyn Backend>, String)> {
     let _ = (url, options);
-    Err(crate::error::Error::new(crate::error::ErrorKind::Unsupported, "the MongoDB driver is not connected yet"))
+    Err(crate::error::Error::new(
+        crate::error::ErrorKind::Unsupported,
+        "the MongoDB driver is not connected yet",
+    ))
 }
 
 #[cfg(not(feature = "mongodb"))]
