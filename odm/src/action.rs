@@ -47,3 +47,6 @@ pub use self::list_indexes::ListIndexes;
 pub use self::setters::Hint;
 pub use self::sync_indexes::{IndexDriftCheck, SyncIndexes, SyncedIndexes};
 pub use self::update::{Update, UpdateResult};
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -24,10 +24,10 @@ pub use self::capabilities::Capabilities;
 pub use self::check::{CheckProblem, CheckReport};
 pub use self::cursor::{Batch, BatchCursor};
 pub use self::operation::{
-    Aggregate, BulkWrite, Check, CollectionOptions, Count, CreateCollection, CreateIndexes, Delete, DeleteStatement,
-    Distinct, DropCollection, DropDatabase, DropIndexes, Explain, Find, FindAndModify, IndexSpec, Insert,
-    ListCollections, ListIndexes, Modification, Namespace, Operation, ReadOptions, RunCommand, Update,
-    UpdateStatement, WriteStatement,
+    Aggregate, BulkWrite, Check, CollectionOptions, Count, CreateCollection, CreateIndexes, Delete,
+    DeleteStatement, Distinct, DropCollection, DropDatabase, DropIndexes, Explain, Find, FindAndModify,
+    IndexSpec, Insert, ListCollections, ListIndexes, Modification, Namespace, Operation, ReadOptions,
+    RunCommand, Update, UpdateStatement, WriteStatement,
 };
 pub use self::response::{Response, WriteResult, WriteSummary};
 
@@ -80,7 +80,10 @@ pub struct TransactionOptions {
 
 impl Default for TransactionOptions {
     fn default() -> TransactionOptions {
-        TransactionOptions { max_commit_time: None, retry_for: Duration::from_secs(120) }
+        TransactionOptions {
+            max_commit_time: None,
+            retry_for: Duration::from_secs(120),
+        }
     }
 }
 
@@ -92,11 +95,17 @@ impl TransactionOptions {
 
     /// How long a commit may take on the server.
     pub fn max_commit_time(self, time: Duration) -> TransactionOptions {
-        TransactionOptions { max_commit_time: Some(time), ..self }
+        TransactionOptions {
+            max_commit_time: Some(time),
+            ..self
+        }
     }
 
     /// How long the transaction is run again and again after conflicts; zero is never.
     pub fn retry_for(self, time: Duration) -> TransactionOptions {
-        TransactionOptions { retry_for: time, ..self }
+        TransactionOptions {
+            retry_for: time,
+            ..self
+        }
     }
 }

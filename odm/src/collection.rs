@@ -114,7 +114,10 @@ impl<D: Record> Collection<D> {
     /// Replaces the document with the same `_id`; changes nothing when there is none.
     pub fn replace(&self, document: impl Borrow<D>) -> Update<D> {
         let document = document.borrow().encode();
-        let filter = document.as_ref().map_err(Clone::clone).and_then(|document| encode::by_id_of(document));
+        let filter = document
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|document| encode::by_id_of(document));
         Update::new(&self.target, filter, document.map(encode::replacement_of), false)
     }
 
@@ -162,8 +165,14 @@ impl<D: Record> Collection<D> {
     /// Code 27 when there is none.
     pub async fn drop_index(&self, name: &str) -> Result<()> {
         let index = bson::RawBson::String(name.to_owned());
-        let operation = backend::DropIndexes { namespace: self.target.namespace().clone(), index };
-        self.target.execute(Operation::DropIndexes(operation)).await?.done()
+        let operation = backend::DropIndexes {
+            namespace: self.target.namespace().clone(),
+            index,
+        };
+        self.target
+            .execute(Operation::DropIndexes(operation))
+            .await?
+            .done()
     }
 
     /// Creates the collection with options. Without options it need not be created: the first write does it.
@@ -176,19 +185,30 @@ impl<D: Record> Collection<D> {
     /// # Errors
     /// As any operation.
     pub async fn drop(&self) -> Result<()> {
-        let operation = backend::DropCollection { namespace: self.target.namespace().clone() };
-        self.target.execute(Operation::DropCollection(operation)).await?.done()
+        let operation = backend::DropCollection {
+            namespace: self.target.namespace().clone(),
+        };
+        self.target
+            .execute(Operation::DropCollection(operation))
+            .await?
+            .done()
     }
 
     /// The same collection as untyped documents.
     pub fn raw(&self) -> Collection<Document> {
-        Collection { target: self.target.without_model(), marker: PhantomData }
+        Collection {
+            target: self.target.without_model(),
+            marker: PhantomData,
+        }
     }
 }
 
 impl<M: Model> Collection<M> {
     pub(crate) fn of_model(db: &Db, name: &str) -> Collection<M> {
-        Collection { target: Target::of::<M>(db, name), marker: PhantomData }
+        Collection {
+            target: Target::of::<M>(db, name),
+            marker: PhantomData,
+        }
     }
 
     /// Finds the documents that match.
@@ -210,7 +230,12 @@ impl<M: Model> Collection<M> {
         filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>,
         update: impl FnOnce(M::Fields<M>) -> query::Update<M>,
     ) -> Update<M> {
-        Update::new(&self.target, encode::filter(filter), encode::update(update), false)
+        Update::new(
+            &self.target,
+            encode::filter(filter),
+            encode::update(update),
+            false,
+        )
     }
 
     /// Changes every document that matches. Each change is atomic, all together are not.
@@ -243,7 +268,12 @@ impl<M: Model> Collection<M> {
         filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>,
         document: impl Borrow<M>,
     ) -> Update<M> {
-        Update::new(&self.target, encode::filter(filter), encode::replacement(document.borrow()), false)
+        Update::new(
+            &self.target,
+            encode::filter(filter),
+            encode::replacement(document.borrow()),
+            false,
+        )
     }
 
     /// Deletes the first document that matches.
@@ -271,11 +301,18 @@ impl<M: Model> Collection<M> {
         filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>,
         document: impl Borrow<M>,
     ) -> FindOneAnd<M> {
-        FindOneAnd::new(&self.target, encode::filter(filter), Some(encode::replacement(document.borrow())))
+        FindOneAnd::new(
+            &self.target,
+            encode::filter(filter),
+            Some(encode::replacement(document.borrow())),
+        )
     }
 
     /// Deletes one document and gives it, in one atomic step.
-    pub fn find_one_and_delete(&self, filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>) -> FindOneAnd<M> {
+    pub fn find_one_and_delete(
+        &self,
+        filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>,
+    ) -> FindOneAnd<M> {
         FindOneAnd::new(&self.target, encode::filter(filter), None)
     }
 
@@ -315,12 +352,17 @@ impl<M: Model> Collection<M> {
 
 impl<D> Clone for Collection<D> {
     fn clone(&self) -> Self {
-        Collection { target: self.target.clone(), marker: PhantomData }
+        Collection {
+            target: self.target.clone(),
+            marker: PhantomData,
+        }
     }
 }
 
 impl<D> fmt::Debug for Collection<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Collection").field(&format_args!("{}", self.target.namespace())).finish()
+        f.debug_tuple("Collection")
+            .field(&format_args!("{}", self.target.namespace()))
+            .finish()
     }
 }

@@ -69,7 +69,14 @@ impl<T> Cursor<T> {
             let (_, answer) = draft.send().await?;
             fetch(answer.cursor()?).await
         });
-        Cursor { target, operation, decode, source: Source::Asked(asked), batch: None, position: 0 }
+        Cursor {
+            target,
+            operation,
+            decode,
+            source: Source::Asked(asked),
+            batch: None,
+            position: 0,
+        }
     }
 
     /// The next document, or `None` after the last.
@@ -101,8 +108,8 @@ impl<T> Cursor<T> {
         loop {
             if let Some(document) = self.batch.as_ref().and_then(|batch| batch.get(self.position)) {
                 self.position += 1;
-                let value = (self.decode)(document)
-                    .map_err(|error| self.target.explain(error, self.operation));
+                let value =
+                    (self.decode)(document).map_err(|error| self.target.explain(error, self.operation));
                 return Poll::Ready(Some(value));
             }
             self.batch = None;
@@ -130,7 +137,9 @@ impl<T> Cursor<T> {
                     }
                     Poll::Ready(fetched) => {
                         let Fetched { cursor, batch } = fetched?;
-                        let Some(batch) = batch else { return Poll::Ready(Ok(false)) };
+                        let Some(batch) = batch else {
+                            return Poll::Ready(Ok(false));
+                        };
                         self.source = Source::Idle(cursor);
                         self.batch = Some(batch);
                         self.position = 0;
@@ -173,7 +182,11 @@ impl<T> fmt::Debug for Cursor<T> {
 }
 
 /// Reads a whole result: no stream state, no allocation per document but the documents' own.
-pub(crate) async fn collect<O, T>(draft: Draft<O>, operation: &'static str, decode: Decode<T>) -> Result<Vec<T>>
+pub(crate) async fn collect<O, T>(
+    draft: Draft<O>,
+    operation: &'static str,
+    decode: Decode<T>,
+) -> Result<Vec<T>>
 where
     O: Into<Operation>,
 {
@@ -191,7 +204,11 @@ where
 }
 
 /// Reads the first document of a result.
-pub(crate) async fn first<O, T>(draft: Draft<O>, operation: &'static str, decode: Decode<T>) -> Result<Option<T>>
+pub(crate) async fn first<O, T>(
+    draft: Draft<O>,
+    operation: &'static str,
+    decode: Decode<T>,
+) -> Result<Option<T>>
 where
     O: Into<Operation>,
 {

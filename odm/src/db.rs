@@ -67,7 +67,10 @@ impl Db {
 
     /// A database of any backend, such as a wrapped one.
     pub fn from_backend(backend: Arc<dyn Backend>, name: impl Into<Arc<str>>) -> Db {
-        Db { executor: Executor { backend, guard: None }, name: name.into() }
+        Db {
+            executor: Executor { backend, guard: None },
+            name: name.into(),
+        }
     }
 
     /// The database's name.
@@ -81,7 +84,10 @@ impl Db {
     /// `InvalidArgument` when MongoDB does not allow the name.
     pub fn database(&self, name: &str) -> Result<Db> {
         url::check_database_name(name)?;
-        Ok(Db { executor: self.executor.clone(), name: name.into() })
+        Ok(Db {
+            executor: self.executor.clone(),
+            name: name.into(),
+        })
     }
 
     /// The collection of a model. No round trip.
@@ -123,7 +129,10 @@ impl Db {
     /// The command's failure, with MongoDB's code.
     pub async fn run_command(&self, command: Document) -> Result<Document> {
         let command = codec::encode_document(&command)?;
-        let operation = Operation::RunCommand(backend::RunCommand { database: self.name.to_string(), command });
+        let operation = Operation::RunCommand(backend::RunCommand {
+            database: self.name.to_string(),
+            command,
+        });
         let reply = self.execute(operation).await?.document()?;
         match reply {
             Some(reply) => codec::decode_document(&reply),
@@ -137,10 +146,15 @@ impl Db {
     /// As any operation.
     pub async fn list_collections(&self) -> Result<Vec<CollectionInfo>> {
         let filter = RawDocumentBuf::new();
-        let operation =
-            Operation::ListCollections(backend::ListCollections { database: self.name.to_string(), filter });
+        let operation = Operation::ListCollections(backend::ListCollections {
+            database: self.name.to_string(),
+            filter,
+        });
         let documents = self.execute(operation).await?.documents()?;
-        documents.iter().map(|document| CollectionInfo::read(document)).collect()
+        documents
+            .iter()
+            .map(|document| CollectionInfo::read(document))
+            .collect()
     }
 
     /// Creates a collection with options. Collections without options need not be created: the first write
@@ -162,7 +176,9 @@ impl Db {
     /// # Errors
     /// As any operation.
     pub async fn drop(&self) -> Result<()> {
-        let operation = Operation::DropDatabase(backend::DropDatabase { database: self.name.to_string() });
+        let operation = Operation::DropDatabase(backend::DropDatabase {
+            database: self.name.to_string(),
+        });
         self.execute(operation).await?.done()
     }
 
@@ -174,11 +190,16 @@ impl Db {
     /// `Unsupported` on backends other than the embedded engine; MongoDB has its command `validate`.
     pub async fn check(&self) -> Result<CheckReport> {
         let database = Some(self.name.to_string());
-        self.execute(Operation::Check(backend::Check { database })).await?.check()
+        self.execute(Operation::Check(backend::Check { database }))
+            .await?
+            .check()
     }
 
     /// Runs `body` in a transaction and commits it. After a conflict, both again, for up to 120 seconds, with
     /// growing pauses: so `body` may run several times, and only its last run's writes are kept.
+    ///
+    /// Write `body` as `async |tx| ..`, without `move`: it borrows what it needs from around it. The future is
+    /// `Send` if what it holds is.
     ///
     /// When `body` gives an error, the transaction is aborted and the error is given. Inside a transaction
     /// (when this is a [`Tx`]), `body` becomes a part of that transaction, which alone commits and retries; if
@@ -202,9 +223,10 @@ impl Db {
     ///
     /// # Errors
     /// Those of `body` and of the commit; `Unsupported` when the backend has no transactions.
-    pub async fn transaction<T, F>(&self, body: F) -> Result<T>
+    pub async fn transaction<T, F, Fut>(&self, body: F) -> Result<T>
     where
-        F: AsyncFnMut(&Tx) -> Result<T>,
+        F: FnMut(Tx) -> Fut,
+        Fut: Future<Output = Result<T>>,
     {
         transaction::run(self, TransactionOptions::default(), body).await
     }
@@ -213,9 +235,10 @@ impl Db {
     ///
     /// # Errors
     /// As [`transaction`](Db::transaction).
-    pub async fn transaction_with<T, E, F>(&self, options: TransactionOptions, body: F) -> Result<T, E>
+    pub async fn transaction_with<T, E, F, Fut>(&self, options: TransactionOptions, body: F) -> Result<T, E>
     where
-        F: AsyncFnMut(&Tx) -> Result<T, E>,
+        F: FnMut(Tx) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
         E: From<Error>,
     {
         transaction::run(self, options, body).await
@@ -242,8 +265,17 @@ impl Db {
         let begun = self.executor.backend.begin(options).await;
         let transaction = begun.map_err(|error| self.explain(error, "startTransaction"))?;
         let guard = Arc::new(Guard::new(transaction.clone()));
-        let executor = Executor { backend: transaction, guard: Some(guard.clone()) };
-        Ok(Tx::new(Db { executor, name: self.name.clone() }, guard))
+        let executor = Executor {
+            backend: transaction,
+            guard: Some(guard.clone()),
+        };
+        Ok(Tx::new(
+            Db {
+                executor,
+                name: self.name.clone(),
+            },
+            guard,
+        ))
     }
 
     /// The same database with a log of every round trip, for tests that count them.
@@ -280,7 +312,13 @@ impl Db {
     }
 
     fn wrapped(&self, backend: Arc<dyn Backend>) -> Db {
-        Db { executor: Executor { backend, guard: self.executor.guard.clone() }, name: self.name.clone() }
+        Db {
+            executor: Executor {
+                backend,
+                guard: self.executor.guard.clone(),
+            },
+            name: self.name.clone(),
+        }
     }
 
     pub(crate) fn executor(&self) -> &Executor {
@@ -293,16 +331,24 @@ impl Db {
 
     async fn execute(&self, operation: Operation) -> Result<Answer> {
         let name = operation.name();
-        self.executor.execute(operation).await.map_err(|error| self.explain(error, name))
+        self.executor
+            .execute(operation)
+            .await
+            .map_err(|error| self.explain(error, name))
     }
 
     fn explain(&self, error: Error, operation: &'static str) -> Error {
-        error.within(self.backend_name(), operation, None, || Some(self.name.to_string()))
+        error.within(self.backend_name(), operation, None, || {
+            Some(self.name.to_string())
+        })
     }
 }
 
 impl fmt::Debug for Db {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Db").field("backend", &self.backend_name()).field("name", &self.name).finish()
+        f.debug_struct("Db")
+            .field("backend", &self.backend_name())
+            .field("name", &self.name)
+            .finish()
     }
 }

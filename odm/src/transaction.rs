@@ -16,11 +16,12 @@ use crate::error::Result;
 /// A running transaction. It derefs to [`Db`]: whatever takes a `&Db` runs inside it by being given `&tx`.
 ///
 /// Collections taken from it belong to it; those taken from the outer `Db` do not. Once it is over, they
-/// answer with an error of kind [`Locked`](crate::ErrorKind::Locked). Dropping it without
-/// [`commit`](Tx::commit) aborts it.
+/// answer with an error of kind [`Locked`](crate::ErrorKind::Locked). Clones are the same transaction; dropping
+/// all that belongs to it without [`commit`](Tx::commit) aborts it.
 ///
 /// MongoDB gives a transaction snapshot isolation: it reads what was committed when it began and its own
 /// writes. Two transactions that read the same documents and write different ones can both commit.
+#[derive(Clone)]
 pub struct Tx {
     db: Db,
     guard: Arc<Guard>,
@@ -72,6 +73,12 @@ impl Deref for Tx {
 
 impl fmt::Debug for Tx {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tx").field("db", &self.db).field("running", &self.is_running()).finish()
+        f.debug_struct("Tx")
+            .field("db", &self.db)
+            .field("running", &self.is_running())
+            .finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

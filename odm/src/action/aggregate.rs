@@ -27,25 +27,36 @@ impl Aggregate {
         I: IntoIterator,
         I::Item: Into<Raw>,
     {
-        let mut draft = Draft::new(target, backend::Aggregate {
-            namespace: target.namespace().clone(),
-            pipeline: Vec::new(),
-            batch_size: None,
-            allow_disk_use: false,
-            options: ReadOptions::default(),
-        });
+        let mut draft = Draft::new(
+            target,
+            backend::Aggregate {
+                namespace: target.namespace().clone(),
+                pipeline: Vec::new(),
+                batch_size: None,
+                allow_disk_use: false,
+                options: ReadOptions::default(),
+            },
+        );
         for stage in pipeline {
-            let Some(stage) = draft.keep(encode::raw(stage)) else { break };
+            let Some(stage) = draft.keep(encode::raw(stage)) else {
+                break;
+            };
             draft.operation.pipeline.push(stage);
         }
-        Aggregate { draft, decode: codec::decode_document::<Document> }
+        Aggregate {
+            draft,
+            decode: codec::decode_document::<Document>,
+        }
     }
 }
 
 impl<T> Aggregate<T> {
     /// Decodes the results as another type.
     pub fn decode<U: DeserializeOwned>(self) -> Aggregate<U> {
-        Aggregate { draft: self.draft, decode: codec::decode_document::<U> }
+        Aggregate {
+            draft: self.draft,
+            decode: codec::decode_document::<U>,
+        }
     }
 
     /// How many documents to fetch in one round trip, where the backend lets one choose.

@@ -49,13 +49,19 @@ pub struct BulkResult<K> {
 
 impl<D: Record> BulkWrite<D> {
     pub(crate) fn new(target: &Target) -> BulkWrite<D> {
-        let draft = Draft::new(target, backend::BulkWrite {
-            namespace: target.namespace().clone(),
-            statements: Vec::new(),
-            ordered: true,
-            options: ReadOptions::default(),
-        });
-        BulkWrite { draft, ids: Vec::new() }
+        let draft = Draft::new(
+            target,
+            backend::BulkWrite {
+                namespace: target.namespace().clone(),
+                statements: Vec::new(),
+                ordered: true,
+                options: ReadOptions::default(),
+            },
+        );
+        BulkWrite {
+            draft,
+            ids: Vec::new(),
+        }
     }
 
     /// Tries every write, even after a failure, in any order. Faster on a sharded collection.
@@ -78,7 +84,10 @@ impl<D: Record> BulkWrite<D> {
     pub fn insert(mut self, document: impl Borrow<D>) -> Self {
         if let Some((encoded, id)) = self.draft.keep(prepare(document.borrow())) {
             self.ids.push((self.len(), id));
-            self.draft.operation.statements.push(WriteStatement::Insert(encoded));
+            self.draft
+                .operation
+                .statements
+                .push(WriteStatement::Insert(encoded));
         }
         self
     }
@@ -89,15 +98,26 @@ impl<D: Record> BulkWrite<D> {
         if let (Some(filter), Some(update)) = (filter, update) {
             let mut statement = update_statement(filter, update, how == How::Many);
             statement.upsert = how == How::Upsert;
-            self.draft.operation.statements.push(WriteStatement::Update(statement));
+            self.draft
+                .operation
+                .statements
+                .push(WriteStatement::Update(statement));
         }
         self
     }
 
     fn delete(mut self, filter: Result<RawDocumentBuf>, multi: bool) -> Self {
         if let Some(filter) = self.draft.keep(filter) {
-            let statement = DeleteStatement { filter, multi, hint: None, collation: None };
-            self.draft.operation.statements.push(WriteStatement::Delete(statement));
+            let statement = DeleteStatement {
+                filter,
+                multi,
+                hint: None,
+                collation: None,
+            };
+            self.draft
+                .operation
+                .statements
+                .push(WriteStatement::Delete(statement));
         }
         self
     }
@@ -115,7 +135,11 @@ impl<D: Record> BulkWrite<D> {
             });
         };
         if !result.errors.is_empty() {
-            let ids = self.ids.iter().filter_map(|(index, id)| Some((*index, key_to_bson(id)?))).collect();
+            let ids = self
+                .ids
+                .iter()
+                .filter_map(|(index, id)| Some((*index, key_to_bson(id)?)))
+                .collect();
             return Err(partial(&target, "bulkWrite", ordered, result, ids));
         }
         let upserted = result.upserted.into_iter();
@@ -167,14 +191,26 @@ impl<M: Model> BulkWrite<M> {
     }
 
     /// Replaces the first document that matches.
-    pub fn replace_one(self, filter: impl FnOnce(M::Fields<M>) -> Filter<M>, document: impl Borrow<M>) -> Self {
-        self.update(encode::filter(filter), encode::replacement(document.borrow()), How::One)
+    pub fn replace_one(
+        self,
+        filter: impl FnOnce(M::Fields<M>) -> Filter<M>,
+        document: impl Borrow<M>,
+    ) -> Self {
+        self.update(
+            encode::filter(filter),
+            encode::replacement(document.borrow()),
+            How::One,
+        )
     }
 
     /// Replaces the document with the same `_id`, or inserts it.
     pub fn save(self, document: impl Borrow<M>) -> Self {
         let document = document.borrow();
-        self.update(encode::by_key::<M>(document.key()), encode::replacement(document), How::Upsert)
+        self.update(
+            encode::by_key::<M>(document.key()),
+            encode::replacement(document),
+            How::Upsert,
+        )
     }
 
     /// Deletes the first document that matches.
@@ -201,12 +237,20 @@ impl BulkWrite<Document> {
 
     /// Changes the first document that matches, or inserts one, in MongoDB's words.
     pub fn upsert(self, filter: impl Into<Raw>, update: impl Into<RawUpdate>) -> Self {
-        self.update(encode::raw(filter), encode::raw_update(update.into()), How::Upsert)
+        self.update(
+            encode::raw(filter),
+            encode::raw_update(update.into()),
+            How::Upsert,
+        )
     }
 
     /// Replaces the first document that matches.
     pub fn replace_one(self, filter: impl Into<Raw>, document: impl Borrow<Document>) -> Self {
-        self.update(encode::raw(filter), encode::replacement(document.borrow()), How::One)
+        self.update(
+            encode::raw(filter),
+            encode::replacement(document.borrow()),
+            How::One,
+        )
     }
 
     /// Deletes the first document that matches.

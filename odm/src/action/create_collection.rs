@@ -20,7 +20,10 @@ pub struct CreateCollection {
 
 impl CreateCollection {
     pub(crate) fn new(target: Target) -> CreateCollection {
-        CreateCollection { target, options: Document::new() }
+        CreateCollection {
+            target,
+            options: Document::new(),
+        }
     }
 
     /// Bounds the collection to this many bytes: the oldest documents make room for the newest.
@@ -53,7 +56,10 @@ impl CreateCollection {
         let namespace = self.target.namespace().clone();
         let mut draft = Draft::new(&self.target, ());
         let options = draft.keep(encode::raw(&self.options)).unwrap_or_default();
-        let (_, answer) = draft.map(|()| backend::CreateCollection { namespace, options }).send().await?;
+        let (_, answer) = draft
+            .map(|()| backend::CreateCollection { namespace, options })
+            .send()
+            .await?;
         answer.done()
     }
 }

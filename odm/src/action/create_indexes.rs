@@ -23,9 +23,17 @@ pub struct CreateIndexes {
 impl CreateIndexes {
     pub(crate) fn new(target: &Target, declared: &[IndexDeclaration]) -> CreateIndexes {
         let namespace = target.namespace().clone();
-        let draft = Draft::new(target, backend::CreateIndexes { namespace, indexes: Vec::new() });
+        let draft = Draft::new(
+            target,
+            backend::CreateIndexes {
+                namespace,
+                indexes: Vec::new(),
+            },
+        );
         let action = CreateIndexes { draft };
-        declared.iter().fold(action, |action, index| action.push(index.to_spec()))
+        declared
+            .iter()
+            .fold(action, |action, index| action.push(index.to_spec()))
     }
 
     /// Builds another index too, in MongoDB's words: `{key: {title: 1}, name: "title_1", unique: true}`.

@@ -29,7 +29,12 @@ impl Delete {
         let namespace = target.namespace().clone();
         let draft = Draft::with_filter(target, filter, |filter| backend::Delete {
             namespace,
-            statements: vec![DeleteStatement { filter, multi, hint: None, collation: None }],
+            statements: vec![DeleteStatement {
+                filter,
+                multi,
+                hint: None,
+                collation: None,
+            }],
             ordered: true,
             options: ReadOptions::default(),
         });
@@ -44,7 +49,9 @@ impl Delete {
     async fn run(self) -> Result<DeleteResult> {
         let (target, answer) = self.draft.send().await?;
         let result = check_single(&target, "delete", answer.write()?)?;
-        Ok(DeleteResult { deleted: result.summary.deleted })
+        Ok(DeleteResult {
+            deleted: result.summary.deleted,
+        })
     }
 }
 

@@ -31,13 +31,19 @@ impl<D, T> Distinct<D, T> {
             filter: RawDocumentBuf::new(),
             options: ReadOptions::default(),
         };
-        Distinct { draft: Draft::new(target, operation), marker: PhantomData }
+        Distinct {
+            draft: Draft::new(target, operation),
+            marker: PhantomData,
+        }
     }
 
     /// Decodes the values as another type: `distinct(|b| b.authors).values::<String>()` for a field that is an
     /// array of strings.
     pub fn values<U>(self) -> Distinct<D, U> {
-        Distinct { draft: self.draft, marker: PhantomData }
+        Distinct {
+            draft: self.draft,
+            marker: PhantomData,
+        }
     }
 
     /// Only in the documents that match, in MongoDB's words.

@@ -19,7 +19,11 @@ pub(crate) struct Draft<O> {
 
 impl<O> Draft<O> {
     pub(crate) fn new(target: &Target, operation: O) -> Draft<O> {
-        Draft { target: target.clone(), operation, failure: target.failure() }
+        Draft {
+            target: target.clone(),
+            operation,
+            failure: target.failure(),
+        }
     }
 
     /// A draft whose filter may have failed to encode.
@@ -55,14 +59,22 @@ impl<O> Draft<O> {
 
     /// The same draft with another operation.
     pub(crate) fn map<P>(self, change: impl FnOnce(O) -> P) -> Draft<P> {
-        Draft { target: self.target, operation: change(self.operation), failure: self.failure }
+        Draft {
+            target: self.target,
+            operation: change(self.operation),
+            failure: self.failure,
+        }
     }
 }
 
 impl<O: Into<Operation>> Draft<O> {
     /// Executes the operation: one round trip.
     pub(crate) async fn send(self) -> Result<(Target, Answer)> {
-        let Draft { target, operation, failure } = self;
+        let Draft {
+            target,
+            operation,
+            failure,
+        } = self;
         let operation = operation.into();
         if let Some(error) = failure {
             return Err(target.explain(error, operation.name()));

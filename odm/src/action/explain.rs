@@ -19,7 +19,10 @@ pub struct Explain {
 impl Explain {
     pub(crate) fn new(draft: Draft<Operation>) -> Explain {
         Explain {
-            draft: draft.map(|operation| backend::Explain { operation: Box::new(operation), execute: false }),
+            draft: draft.map(|operation| backend::Explain {
+                operation: Box::new(operation),
+                execute: false,
+            }),
         }
     }
 

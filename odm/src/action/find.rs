@@ -39,7 +39,11 @@ impl<D: Record> Find<D> {
             batch_size: None,
             options: ReadOptions::default(),
         });
-        Find { draft, decode: D::decode, marker: std::marker::PhantomData }
+        Find {
+            draft,
+            decode: D::decode,
+            marker: std::marker::PhantomData,
+        }
     }
 }
 
@@ -103,7 +107,11 @@ impl<D, P> Find<D, P> {
     }
 
     fn decoded<Q>(self, decode: Decode<Q>) -> Find<D, Q> {
-        Find { draft: self.draft, decode, marker: std::marker::PhantomData }
+        Find {
+            draft: self.draft,
+            decode,
+            marker: std::marker::PhantomData,
+        }
     }
 
     /// The documents one after another; nothing is asked before the first is.
@@ -160,7 +168,9 @@ fn project(names: &[&str]) -> Result<RawDocumentBuf> {
     let mut projection = RawDocumentBuf::new();
     for name in names {
         let key = bson::raw::CString::try_from(*name).map_err(|error| {
-            Error::new(ErrorKind::Schema, "a field's name holds a NUL").with_path(*name).with_source(error)
+            Error::new(ErrorKind::Schema, "a field's name holds a NUL")
+                .with_path(*name)
+                .with_source(error)
         })?;
         projection.append(key, 1);
     }
@@ -172,7 +182,11 @@ fn project(names: &[&str]) -> Result<RawDocumentBuf> {
 
 impl<D, P> Clone for Find<D, P> {
     fn clone(&self) -> Self {
-        Find { draft: self.draft.clone(), decode: self.decode, marker: std::marker::PhantomData }
+        Find {
+            draft: self.draft.clone(),
+            decode: self.decode,
+            marker: std::marker::PhantomData,
+        }
     }
 }
 

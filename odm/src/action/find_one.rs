@@ -24,42 +24,58 @@ impl<D, P> FindOne<D, P> {
 
     /// How many documents to pass over.
     pub fn skip(self, count: u64) -> Self {
-        FindOne { find: self.find.skip(count) }
+        FindOne {
+            find: self.find.skip(count),
+        }
     }
 
     /// Which document is the first, in MongoDB's words.
     pub fn sort_raw(self, sort: impl Into<Raw>) -> Self {
-        FindOne { find: self.find.sort_raw(sort) }
+        FindOne {
+            find: self.find.sort_raw(sort),
+        }
     }
 
     /// Makes the backend use this index, given by its name or its keys.
     pub fn hint(self, hint: impl Into<Hint>) -> Self {
-        FindOne { find: self.find.hint(hint) }
+        FindOne {
+            find: self.find.hint(hint),
+        }
     }
 
     /// A text for the server's log and profiler.
     pub fn comment(self, comment: impl Into<String>) -> Self {
-        FindOne { find: self.find.comment(comment) }
+        FindOne {
+            find: self.find.comment(comment),
+        }
     }
 
     /// How long the operation may take on the server. It is counted in milliseconds.
     pub fn max_time(self, time: std::time::Duration) -> Self {
-        FindOne { find: self.find.max_time(time) }
+        FindOne {
+            find: self.find.max_time(time),
+        }
     }
 
     /// How strings compare, in MongoDB's words: `{locale: "en", strength: 2}`.
     pub fn collation(self, collation: impl Into<Raw>) -> Self {
-        FindOne { find: self.find.collation(collation) }
+        FindOne {
+            find: self.find.collation(collation),
+        }
     }
 
     /// Fetches only the stored fields of another type, and decodes that.
     pub fn project<Q: Embedded>(self) -> FindOne<D, Q> {
-        FindOne { find: self.find.project() }
+        FindOne {
+            find: self.find.project(),
+        }
     }
 
     /// Gives the document untyped.
     pub fn untyped(self) -> FindOne<D, Document> {
-        FindOne { find: self.find.untyped() }
+        FindOne {
+            find: self.find.untyped(),
+        }
     }
 
     /// Takes a missing document for an error of kind `NotFound`, which carries the `_id` when it was asked by.
@@ -80,7 +96,9 @@ impl<D, P> FindOne<D, P> {
 impl<M: Model, P> FindOne<M, P> {
     /// Which document is the first.
     pub fn sort(self, sort: impl FnOnce(M::Fields<M>) -> Sort<M>) -> Self {
-        FindOne { find: self.find.sort(sort) }
+        FindOne {
+            find: self.find.sort(sort),
+        }
     }
 }
 
@@ -96,7 +114,13 @@ impl<D, P> Required<D, P> {
     async fn run(self) -> Result<P> {
         let draft = self.find.draft();
         let target = draft.target.clone();
-        let id = draft.operation.filter.get("_id").ok().flatten().and_then(|id| Bson::try_from(id).ok());
+        let id = draft
+            .operation
+            .filter
+            .get("_id")
+            .ok()
+            .flatten()
+            .and_then(|id| Bson::try_from(id).ok());
         match self.find.run_first().await? {
             Some(found) => Ok(found),
             None => {

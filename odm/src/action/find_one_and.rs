@@ -52,7 +52,11 @@ impl<D: Record> FindOneAnd<D> {
             array_filters,
             options: ReadOptions::default(),
         });
-        FindOneAnd { draft, decode: D::decode, marker: PhantomData }
+        FindOneAnd {
+            draft,
+            decode: D::decode,
+            marker: PhantomData,
+        }
     }
 }
 
@@ -88,7 +92,11 @@ impl<D, P> FindOneAnd<D, P> {
     }
 
     fn decoded<Q>(self, decode: Decode<Q>) -> FindOneAnd<D, Q> {
-        FindOneAnd { draft: self.draft, decode, marker: PhantomData }
+        FindOneAnd {
+            draft: self.draft,
+            decode,
+            marker: PhantomData,
+        }
     }
 
     /// How the document would be found. Nothing is changed.
@@ -98,7 +106,9 @@ impl<D, P> FindOneAnd<D, P> {
 
     async fn run(self) -> Result<Option<P>> {
         let (target, answer) = self.draft.send().await?;
-        let Some(document) = answer.document()? else { return Ok(None) };
+        let Some(document) = answer.document()? else {
+            return Ok(None);
+        };
         match (self.decode)(&document) {
             Ok(value) => Ok(Some(value)),
             Err(error) => Err(target.explain(error, "findAndModify")),
@@ -119,7 +129,11 @@ runs!([D: 'static, P: Send + 'static] FindOneAnd<D, P> => Option<P>);
 
 impl<D, P> Clone for FindOneAnd<D, P> {
     fn clone(&self) -> Self {
-        FindOneAnd { draft: self.draft.clone(), decode: self.decode, marker: PhantomData }
+        FindOneAnd {
+            draft: self.draft.clone(),
+            decode: self.decode,
+            marker: PhantomData,
+        }
     }
 }
 

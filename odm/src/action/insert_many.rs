@@ -39,15 +39,20 @@ impl<D: Record> InsertMany<D> {
     {
         let documents = documents.into_iter();
         let count = documents.size_hint().0;
-        let mut draft = Draft::new(target, backend::Insert {
-            namespace: target.namespace().clone(),
-            documents: Vec::with_capacity(count),
-            ordered: true,
-            comment: None,
-        });
+        let mut draft = Draft::new(
+            target,
+            backend::Insert {
+                namespace: target.namespace().clone(),
+                documents: Vec::with_capacity(count),
+                ordered: true,
+                comment: None,
+            },
+        );
         let mut ids = Vec::with_capacity(count);
         for document in documents {
-            let Some((encoded, id)) = draft.keep(prepare::<D>(document.borrow())) else { break };
+            let Some((encoded, id)) = draft.keep(prepare::<D>(document.borrow())) else {
+                break;
+            };
             draft.operation.documents.push(encoded);
             ids.push(id);
         }
@@ -72,7 +77,9 @@ impl<D: Record> InsertMany<D> {
             None => Ok(InsertManyResult { ids: self.ids }),
             Some((target, failed)) => {
                 let ids = self.ids.iter().enumerate();
-                let ids = ids.filter_map(|(index, id)| Some((index, key_to_bson(id)?))).collect();
+                let ids = ids
+                    .filter_map(|(index, id)| Some((index, key_to_bson(id)?)))
+                    .collect();
                 Err(partial(&target, "insert", ordered, failed, ids))
             }
         }
@@ -89,11 +96,17 @@ async fn insert(draft: Draft<backend::Insert>) -> Result<Option<(Target, WriteRe
     }
     let (target, answer) = draft.send().await?;
     let result = answer.write()?;
-    Ok(if result.errors.is_empty() { None } else { Some((target, result)) })
+    Ok(if result.errors.is_empty() {
+        None
+    } else {
+        Some((target, result))
+    })
 }
 
 pub(super) fn key_to_bson<K: serde::Serialize>(key: &K) -> Option<Bson> {
-    codec::encode_value(key).ok().and_then(|id| Bson::try_from(id).ok())
+    codec::encode_value(key)
+        .ok()
+        .and_then(|id| Bson::try_from(id).ok())
 }
 
 /// The error of a batch of which some writes failed. `inserts` are the batch's inserted documents by index.
@@ -108,17 +121,33 @@ pub(super) fn partial(
     errors.sort_by_key(|(index, _)| *index);
     let stop = errors.first().map_or(usize::MAX, |(index, _)| *index);
     let stored = |index: usize| {
-        if ordered { index < stop } else { errors.binary_search_by_key(&index, |(failed, _)| *failed).is_err() }
+        if ordered {
+            index < stop
+        } else {
+            errors
+                .binary_search_by_key(&index, |(failed, _)| *failed)
+                .is_err()
+        }
     };
     let inserted = inserts.into_iter().filter(|(index, _)| stored(*index)).collect();
     let upserted = result.upserted.into_iter();
-    let upserted = upserted.filter_map(|(index, id)| Some((index, Bson::try_from(id).ok()?))).collect();
+    let upserted = upserted
+        .filter_map(|(index, id)| Some((index, Bson::try_from(id).ok()?)))
+        .collect();
     let errors = errors.into_iter();
     let errors = errors.map(|(index, error)| {
         target.executor().notice(&error);
-        WriteError { index, error: target.explain(error, operation) }
+        WriteError {
+            index,
+            error: target.explain(error, operation),
+        }
     });
-    Error::of_batch(PartialWrite { summary: result.summary, inserted, upserted, errors: errors.collect() })
+    Error::of_batch(PartialWrite {
+        summary: result.summary,
+        inserted,
+        upserted,
+        errors: errors.collect(),
+    })
 }
 
 impl<D: Record> fmt::Debug for InsertMany<D> {

@@ -30,12 +30,15 @@ pub struct InsertOneResult<K> {
 
 impl<D: Record> InsertOne<D> {
     pub(crate) fn new(target: &Target, document: &D) -> InsertOne<D> {
-        let mut draft = Draft::new(target, backend::Insert {
-            namespace: target.namespace().clone(),
-            documents: Vec::with_capacity(1),
-            ordered: true,
-            comment: None,
-        });
+        let mut draft = Draft::new(
+            target,
+            backend::Insert {
+                namespace: target.namespace().clone(),
+                documents: Vec::with_capacity(1),
+                ordered: true,
+                comment: None,
+            },
+        );
         let mut key = None;
         if let Some((encoded, id)) = draft.keep(prepare(document)) {
             draft.operation.documents.push(encoded);
@@ -74,7 +77,9 @@ pub struct Insert<D: Record> {
 
 impl<D: Record> Insert<D> {
     pub(crate) fn new(target: &Target, document: &D) -> Insert<D> {
-        Insert { action: InsertOne::new(target, document) }
+        Insert {
+            action: InsertOne::new(target, document),
+        }
     }
 
     async fn run(self) -> Result<D::Key> {
@@ -101,7 +106,8 @@ fn with_id(document: RawDocumentBuf) -> Result<(RawDocumentBuf, bool)> {
     whole.append(bson::cstr!("_id"), ObjectId::new());
     for field in &document {
         let (name, value): (_, RawBsonRef<'_>) = field.map_err(|error| {
-            crate::error::Error::new(crate::error::ErrorKind::Encode, "the document is malformed").with_source(error)
+            crate::error::Error::new(crate::error::ErrorKind::Encode, "the document is malformed")
+                .with_source(error)
         })?;
         whole.append(name, value);
     }

@@ -17,7 +17,9 @@ pub struct ListIndexes {
 impl ListIndexes {
     pub(crate) fn new(target: &Target) -> ListIndexes {
         let namespace = target.namespace().clone();
-        ListIndexes { draft: Draft::new(target, backend::ListIndexes { namespace }) }
+        ListIndexes {
+            draft: Draft::new(target, backend::ListIndexes { namespace }),
+        }
     }
 
     pub(super) async fn run(self) -> Result<Vec<IndexInfo>> {

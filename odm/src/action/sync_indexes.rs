@@ -18,12 +18,18 @@ pub struct IndexDriftCheck {
 
 impl IndexDriftCheck {
     pub(crate) fn new(target: &Target, declared: Vec<IndexDeclaration>) -> IndexDriftCheck {
-        IndexDriftCheck { target: target.clone(), declared }
+        IndexDriftCheck {
+            target: target.clone(),
+            declared,
+        }
     }
 
     async fn run(self) -> Result<IndexDrift> {
         let target = self.target;
-        let declared = self.declared.iter().map(|index| IndexInfo::read(&*index.to_spec()?));
+        let declared = self
+            .declared
+            .iter()
+            .map(|index| IndexInfo::read(&*index.to_spec()?));
         let declared = declared.collect::<Result<Vec<_>>>();
         let declared = declared.map_err(|error| target.explain(error, "listIndexes"))?;
         let existing = ListIndexes::new(&target).run().await?;
@@ -61,18 +67,28 @@ pub struct SyncedIndexes {
 
 impl SyncIndexes {
     pub(crate) fn new(target: &Target, declared: Vec<IndexDeclaration>) -> SyncIndexes {
-        SyncIndexes { check: IndexDriftCheck::new(target, declared), drop_unknown: false, rebuild_changed: false }
+        SyncIndexes {
+            check: IndexDriftCheck::new(target, declared),
+            drop_unknown: false,
+            rebuild_changed: false,
+        }
     }
 
     /// Drops the indexes that the model does not declare; never that of `_id`.
     pub fn drop_unknown(self, drop: bool) -> SyncIndexes {
-        SyncIndexes { drop_unknown: drop, ..self }
+        SyncIndexes {
+            drop_unknown: drop,
+            ..self
+        }
     }
 
     /// Drops the indexes that exist with other keys or options than declared, and builds them as declared.
     /// Between the two, queries go without, and a unique index does not guard.
     pub fn rebuild_changed(self, rebuild: bool) -> SyncIndexes {
-        SyncIndexes { rebuild_changed: rebuild, ..self }
+        SyncIndexes {
+            rebuild_changed: rebuild,
+            ..self
+        }
     }
 
     /// Only says what differs; see [`IndexDrift`].
@@ -111,8 +127,10 @@ impl SyncIndexes {
 runs!([] SyncIndexes => SyncedIndexes);
 
 async fn drop_index(target: &Target, name: &str) -> Result<()> {
-    let operation =
-        backend::DropIndexes { namespace: target.namespace().clone(), index: bson::RawBson::String(name.to_owned()) };
+    let operation = backend::DropIndexes {
+        namespace: target.namespace().clone(),
+        index: bson::RawBson::String(name.to_owned()),
+    };
     Draft::new(target, operation).send().await?.1.done()
 }
 
@@ -120,8 +138,13 @@ async fn create_indexes(target: &Target, indexes: Vec<IndexInfo>) -> Result<()> 
     if indexes.is_empty() {
         return Ok(());
     }
-    let specs = indexes.iter().map(|index| Ok(IndexSpec(encode::raw(&index.spec)?)));
+    let specs = indexes
+        .iter()
+        .map(|index| Ok(IndexSpec(encode::raw(&index.spec)?)));
     let indexes = specs.collect::<Result<Vec<_>>>()?;
-    let operation = backend::CreateIndexes { namespace: target.namespace().clone(), indexes };
+    let operation = backend::CreateIndexes {
+        namespace: target.namespace().clone(),
+        indexes,
+    };
     Draft::new(target, operation).send().await?.1.done()
 }

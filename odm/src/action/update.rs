@@ -44,11 +44,17 @@ impl<D: Record> Update<D> {
         let statement = draft.keep(update);
         let draft = draft.map(|filter| backend::Update {
             namespace: target.namespace().clone(),
-            statements: statement.map(|update| update_statement(filter, update, multi)).into_iter().collect(),
+            statements: statement
+                .map(|update| update_statement(filter, update, multi))
+                .into_iter()
+                .collect(),
             ordered: true,
             options: ReadOptions::default(),
         });
-        Update { draft, marker: PhantomData }
+        Update {
+            draft,
+            marker: PhantomData,
+        }
     }
 
     /// Inserts a document when none matches: the filter's equalities with the update applied.
@@ -70,7 +76,11 @@ impl<D: Record> Update<D> {
             Some((_, id)) => Some(decode_key(&target, "update", id)?),
             None => None,
         };
-        Ok(UpdateResult { matched: result.summary.matched, modified: result.summary.modified, upserted_id })
+        Ok(UpdateResult {
+            matched: result.summary.matched,
+            modified: result.summary.modified,
+            upserted_id,
+        })
     }
 }
 
@@ -96,7 +106,11 @@ pub(super) fn update_statement(filter: RawDocumentBuf, update: BuiltUpdate, mult
 }
 
 /// The result of a batch of one write, whose failure is the action's own.
-pub(super) fn check_single(target: &Target, operation: &'static str, mut result: WriteResult) -> Result<WriteResult> {
+pub(super) fn check_single(
+    target: &Target,
+    operation: &'static str,
+    mut result: WriteResult,
+) -> Result<WriteResult> {
     if result.errors.is_empty() {
         return Ok(result);
     }
@@ -105,8 +119,13 @@ pub(super) fn check_single(target: &Target, operation: &'static str, mut result:
     Err(target.explain(error, operation))
 }
 
-pub(super) fn decode_key<K: DeserializeOwned>(target: &Target, operation: &'static str, id: RawBson) -> Result<K> {
-    codec::decode_value(id.as_raw_bson_ref()).map_err(|error| target.explain(error.with_path("_id"), operation))
+pub(super) fn decode_key<K: DeserializeOwned>(
+    target: &Target,
+    operation: &'static str,
+    id: RawBson,
+) -> Result<K> {
+    codec::decode_value(id.as_raw_bson_ref())
+        .map_err(|error| target.explain(error.with_path("_id"), operation))
 }
 
 /// The error of a write that the backend says went well although there was nothing to write.

@@ -34,7 +34,10 @@ impl CheckReport {
 impl CheckProblem {
     /// A problem, of a `database.collection` or of the store itself.
     pub fn new(namespace: Option<String>, message: impl Into<String>) -> CheckProblem {
-        CheckProblem { namespace, message: message.into() }
+        CheckProblem {
+            namespace,
+            message: message.into(),
+        }
     }
 }
 

@@ -5,6 +5,8 @@
 
 mod faulty;
 mod logged;
+#[cfg(test)]
+mod tests;
 
 pub use self::faulty::{Fault, Faults, Faulty};
 pub use self::logged::{Log, LogEntry, Logged};

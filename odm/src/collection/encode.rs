@@ -58,7 +58,10 @@ pub(crate) fn raw_update(update: RawUpdate) -> Result<BuiltUpdate> {
             Modification::Pipeline(stages.collect::<Result<_>>()?)
         }
     };
-    Ok(BuiltUpdate { modification, array_filters: Vec::new() })
+    Ok(BuiltUpdate {
+        modification,
+        array_filters: Vec::new(),
+    })
 }
 
 pub(crate) fn replacement<D: Record>(document: &D) -> Result<BuiltUpdate> {
@@ -66,14 +69,20 @@ pub(crate) fn replacement<D: Record>(document: &D) -> Result<BuiltUpdate> {
 }
 
 pub(crate) fn replacement_of(document: RawDocumentBuf) -> BuiltUpdate {
-    BuiltUpdate { modification: Modification::Replacement(document), array_filters: Vec::new() }
+    BuiltUpdate {
+        modification: Modification::Replacement(document),
+        array_filters: Vec::new(),
+    }
 }
 
 /// The filter for the `_id` that an encoded document has.
 pub(crate) fn by_id_of(document: &RawDocument) -> Result<RawDocumentBuf> {
     match document.get("_id") {
         Ok(Some(id)) => Ok(by_id(id)),
-        Ok(None) => Err(Error::new(ErrorKind::InvalidArgument, "the document has no `_id` to find it by")),
+        Ok(None) => Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "the document has no `_id` to find it by",
+        )),
         Err(error) => Err(Error::new(ErrorKind::Encode, "the document is malformed").with_source(error)),
     }
 }
@@ -139,7 +148,9 @@ fn operators_only(update: RawDocumentBuf) -> Result<RawDocumentBuf> {
             ErrorKind::InvalidArgument,
             "an update must consist of operators such as `$set`; to replace the document, use `replace_one`",
         )),
-        Some(Err(error)) => Err(Error::new(ErrorKind::InvalidArgument, "the update is malformed").with_source(error)),
+        Some(Err(error)) => {
+            Err(Error::new(ErrorKind::InvalidArgument, "the update is malformed").with_source(error))
+        }
         None => Err(Error::new(ErrorKind::InvalidArgument, "the update is empty")),
     }
 }

@@ -65,9 +65,17 @@ impl IndexInfo {
         let spec: Document = codec::decode_document(spec)?;
         let malformed = || Error::new(ErrorKind::Decode, "the description of an index is malformed");
         let name = spec.get_str("name").map_err(|_| malformed())?.to_owned();
-        let keys = spec.get_document("key").map_err(|_| malformed().with_index(name.as_str()))?.clone();
+        let keys = spec
+            .get_document("key")
+            .map_err(|_| malformed().with_index(name.as_str()))?
+            .clone();
         let unique = spec.get("unique").is_some_and(is_true);
-        Ok(IndexInfo { name, keys, unique, spec })
+        Ok(IndexInfo {
+            name,
+            keys,
+            unique,
+            spec,
+        })
     }
 
     fn is_id(&self) -> bool {
@@ -128,7 +136,10 @@ impl IndexDrift {
         // Exact matches first: two declared indexes may share their keys and differ in a partial filter.
         let mut open = Vec::new();
         for index in declared.into_iter().filter(|index| !index.is_id()) {
-            match rest.iter().position(|existing| index.differences(existing).is_empty()) {
+            match rest
+                .iter()
+                .position(|existing| index.differences(existing).is_empty())
+            {
                 Some(position) => drop(rest.remove(position)),
                 None => open.push(index),
             }
@@ -140,7 +151,11 @@ impl IndexDrift {
                 Some(position) => {
                     let existing = rest.remove(position);
                     let differences = index.differences(&existing);
-                    drift.changed.push(IndexChange { declared: index, existing, differences });
+                    drift.changed.push(IndexChange {
+                        declared: index,
+                        existing,
+                        differences,
+                    });
                 }
                 None => drift.missing.push(index),
             }
@@ -155,12 +170,28 @@ impl fmt::Display for IndexDrift {
         if self.is_empty() {
             return f.write_str("the indexes are as declared");
         }
-        let missing = self.missing.iter().map(|index| format!("missing: {} {}", index.name, index.keys));
+        let missing = self
+            .missing
+            .iter()
+            .map(|index| format!("missing: {} {}", index.name, index.keys));
         let changed = self.changed.iter().map(|change| {
-            format!("changed: {} differs in {}", change.existing.name, change.differences.join(", "))
+            format!(
+                "changed: {} differs in {}",
+                change.existing.name,
+                change.differences.join(", ")
+            )
         });
-        let unknown = self.unknown.iter().map(|index| format!("unknown: {} {}", index.name, index.keys));
-        f.write_str(&missing.chain(changed).chain(unknown).collect::<Vec<_>>().join("\n"))
+        let unknown = self
+            .unknown
+            .iter()
+            .map(|index| format!("unknown: {} {}", index.name, index.keys));
+        f.write_str(
+            &missing
+                .chain(changed)
+                .chain(unknown)
+                .collect::<Vec<_>>()
+                .join("\n"),
+        )
     }
 }
 
@@ -177,12 +208,21 @@ fn same_value(left: &Bson, right: &Bson) -> bool {
     match (left, right) {
         // A server fills in a collation's defaults, so what is declared must be a part of what is there.
         (Bson::Document(left), Bson::Document(right)) => {
-            let (less, more) = if left.len() <= right.len() { (left, right) } else { (right, left) };
-            let same = |(key, value): (&String, &Bson)| more.get(key).is_some_and(|other| same_value(value, other));
+            let (less, more) = if left.len() <= right.len() {
+                (left, right)
+            } else {
+                (right, left)
+            };
+            let same =
+                |(key, value): (&String, &Bson)| more.get(key).is_some_and(|other| same_value(value, other));
             (less.len() == more.len() || less.contains_key("locale")) && less.iter().all(same)
         }
         (Bson::Array(left), Bson::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same_value(left, right))
+            left.len() == right.len()
+                && left
+                    .iter()
+                    .zip(right)
+                    .all(|(left, right)| same_value(left, right))
         }
         _ => match (number(Some(left)), number(Some(right))) {
             (Some(left), Some(right)) => left == right,
@@ -252,16 +292,22 @@ mod tests {
                 doc! {"key": {"d": -1}, "name": "named"},
             ],
         );
-        let names = |indexes: &[IndexInfo]| indexes.iter().map(|index| index.name.clone()).collect::<Vec<_>>();
+        let names =
+            |indexes: &[IndexInfo]| indexes.iter().map(|index| index.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&drift.missing), ["b_1_c_-1"]);
         assert_eq!(names(&drift.unknown), ["c_-1_b_1"]);
-        let changed: Vec<_> = drift.changed.iter().map(|change| change.differences.join(",")).collect();
+        let changed: Vec<_> = drift
+            .changed
+            .iter()
+            .map(|change| change.differences.join(","))
+            .collect();
         assert_eq!(changed, ["unique", "key"]);
     }
 
     #[test]
     fn equal_keys_with_other_filters_are_matched_exactly_first() {
-        let filter = |n: i32| doc! {"key": {"a": 1}, "name": format!("a{n}"), "partialFilterExpression": {"n": n}};
+        let filter =
+            |n: i32| doc! {"key": {"a": 1}, "name": format!("a{n}"), "partialFilterExpression": {"n": n}};
         let drift = check(vec![filter(1), filter(2)], vec![filter(2), filter(1)]);
         assert!(drift.is_empty(), "{drift}");
     }

@@ -60,7 +60,11 @@ impl<M: Model> Record for M {
     }
 
     fn key_in(&self, encoded: &RawDocument, generated: bool) -> Result<M::Key> {
-        if generated { key_of(encoded) } else { Ok(self.key().clone()) }
+        if generated {
+            key_of(encoded)
+        } else {
+            Ok(self.key().clone())
+        }
     }
 }
 

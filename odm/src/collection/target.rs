@@ -30,8 +30,16 @@ impl Target {
     }
 
     fn new(db: &Db, name: &str, model: Option<&'static str>, failure: Option<Error>) -> Target {
-        let namespace = Namespace { database: db.name().into(), collection: name.into() };
-        Target(Arc::new(Inner { executor: db.executor().clone(), namespace, model, failure }))
+        let namespace = Namespace {
+            database: db.name().into(),
+            collection: name.into(),
+        };
+        Target(Arc::new(Inner {
+            executor: db.executor().clone(),
+            namespace,
+            model,
+            failure,
+        }))
     }
 
     /// The same collection without its model.
@@ -61,13 +69,19 @@ impl Target {
     /// Executes an operation; errors say where they come from.
     pub(crate) async fn execute(&self, operation: Operation) -> Result<Answer> {
         let name = operation.name();
-        self.0.executor.execute(operation).await.map_err(|error| self.explain(error, name))
+        self.0
+            .executor
+            .execute(operation)
+            .await
+            .map_err(|error| self.explain(error, name))
     }
 
     /// Adds to an error what it does not say yet: backend, operation, model and collection.
     pub(crate) fn explain(&self, error: Error, operation: &'static str) -> Error {
         let backend = self.0.executor.backend.name();
-        error.within(backend, operation, self.0.model, || Some(self.0.namespace.to_string()))
+        error.within(backend, operation, self.0.model, || {
+            Some(self.0.namespace.to_string())
+        })
     }
 }
 

@@ -27,7 +27,10 @@ use crate::db::Db;
 /// ```
 impl Collection<Document> {
     pub(crate) fn untyped(db: &Db, name: &str) -> Collection<Document> {
-        Collection { target: Target::untyped(db, name), marker: PhantomData }
+        Collection {
+            target: Target::untyped(db, name),
+            marker: PhantomData,
+        }
     }
 
     /// Finds the documents that match.
@@ -42,12 +45,22 @@ impl Collection<Document> {
 
     /// Changes the first document that matches.
     pub fn update_one(&self, filter: impl Into<Raw>, update: impl Into<RawUpdate>) -> Update<Document> {
-        Update::new(&self.target, encode::raw(filter), encode::raw_update(update.into()), false)
+        Update::new(
+            &self.target,
+            encode::raw(filter),
+            encode::raw_update(update.into()),
+            false,
+        )
     }
 
     /// Changes every document that matches. Each change is atomic, all together are not.
     pub fn update_many(&self, filter: impl Into<Raw>, update: impl Into<RawUpdate>) -> Update<Document> {
-        Update::new(&self.target, encode::raw(filter), encode::raw_update(update.into()), true)
+        Update::new(
+            &self.target,
+            encode::raw(filter),
+            encode::raw_update(update.into()),
+            true,
+        )
     }
 
     /// Changes the first document that matches, or inserts one of the filter's equalities and the update.
@@ -57,7 +70,12 @@ impl Collection<Document> {
 
     /// Replaces the first document that matches. The `_id` must stay the same.
     pub fn replace_one(&self, filter: impl Into<Raw>, document: impl Borrow<Document>) -> Update<Document> {
-        Update::new(&self.target, encode::raw(filter), encode::replacement(document.borrow()), false)
+        Update::new(
+            &self.target,
+            encode::raw(filter),
+            encode::replacement(document.borrow()),
+            false,
+        )
     }
 
     /// Deletes the first document that matches.
@@ -76,7 +94,11 @@ impl Collection<Document> {
         filter: impl Into<Raw>,
         update: impl Into<RawUpdate>,
     ) -> FindOneAnd<Document> {
-        FindOneAnd::new(&self.target, encode::raw(filter), Some(encode::raw_update(update.into())))
+        FindOneAnd::new(
+            &self.target,
+            encode::raw(filter),
+            Some(encode::raw_update(update.into())),
+        )
     }
 
     /// Replaces one document and gives it, in one atomic step.
@@ -85,7 +107,11 @@ impl Collection<Document> {
         filter: impl Into<Raw>,
         document: impl Borrow<Document>,
     ) -> FindOneAnd<Document> {
-        FindOneAnd::new(&self.target, encode::raw(filter), Some(encode::replacement(document.borrow())))
+        FindOneAnd::new(
+            &self.target,
+            encode::raw(filter),
+            Some(encode::replacement(document.borrow())),
+        )
     }
 
     /// Deletes one document and gives it, in one atomic step.

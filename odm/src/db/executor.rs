@@ -23,7 +23,11 @@ impl Executor {
         self.check_running()?;
         let name = operation.name();
         match self.backend.execute(operation).await {
-            Ok(response) => Ok(Answer { response, operation: name, backend: self.backend.name() }),
+            Ok(response) => Ok(Answer {
+                response,
+                operation: name,
+                backend: self.backend.name(),
+            }),
             Err(error) => {
                 self.notice(&error);
                 Err(error)
@@ -133,7 +137,10 @@ fn unexpected(operation: &'static str, backend: &'static str, response: &Respons
         Response::Values(_) => "values",
         Response::Check(_) => "a check's report",
     };
-    Error::new(ErrorKind::Server, format!("the backend broke its contract: it answered with {shape}"))
-        .with_operation(operation)
-        .with_backend(backend)
+    Error::new(
+        ErrorKind::Server,
+        format!("the backend broke its contract: it answered with {shape}"),
+    )
+    .with_operation(operation)
+    .with_backend(backend)
 }

@@ -20,11 +20,17 @@ pub struct CollectionInfo {
 impl CollectionInfo {
     pub(super) fn read(document: &RawDocument) -> Result<CollectionInfo> {
         let malformed = |error: bson::error::Error| {
-            Error::new(ErrorKind::Decode, "the backend's list of collections is malformed").with_source(error)
+            Error::new(
+                ErrorKind::Decode,
+                "the backend's list of collections is malformed",
+            )
+            .with_source(error)
         };
         let text = |key: &str| document.get_str(key).map(str::to_owned);
         Ok(CollectionInfo {
-            name: text("name").map_err(|error| Error::new(ErrorKind::Decode, "a listed collection has no name").with_source(error))?,
+            name: text("name").map_err(|error| {
+                Error::new(ErrorKind::Decode, "a listed collection has no name").with_source(error)
+            })?,
             kind: text("type").unwrap_or_else(|_| "collection".to_owned()),
             options: match document.get("options").map_err(malformed)? {
                 Some(bson::RawBsonRef::Document(options)) => codec::decode_document(options)?,

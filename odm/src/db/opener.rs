@@ -3,22 +3,30 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::Db;
 #[cfg(feature = "native")]
 use super::options::Durability;
 use super::options::OpenOptions;
 use super::url::{self, Address};
-use super::Db;
 use crate::backend::Backend;
+use crate::error::Result;
 #[cfg(not(all(feature = "native", feature = "mongodb")))]
 use crate::error::{Error, ErrorKind};
-use crate::error::Result;
 
 /// Opens the database at this URL.
 pub(super) async fn open(url: &str, options: &OpenOptions) -> Result<Db> {
     match url::parse(url)? {
-        Address::Native { directory, database, durability, create } => {
+        Address::Native {
+            directory,
+            database,
+            durability,
+            create,
+        } => {
             let options = options.clone().or(durability, create);
-            Ok(Db::from_backend(native(directory.as_deref(), &options).await?, database))
+            Ok(Db::from_backend(
+                native(directory.as_deref(), &options).await?,
+                database,
+            ))
         }
         Address::MongoDb { url } => {
             let (backend, database) = mongodb(&url, options).await?;

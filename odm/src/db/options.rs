@@ -101,7 +101,10 @@ impl OpenOptions {
 
     /// The backend's own options of type `T`, if they were given.
     pub fn chosen_backend_options<T: Any + Send + Sync>(&self) -> Option<&T> {
-        self.extensions.iter().rev().find_map(|extension| (**extension).downcast_ref())
+        self.extensions
+            .iter()
+            .rev()
+            .find_map(|extension| (**extension).downcast_ref())
     }
 
     /// The same options with the URL's choices where none was made here.
@@ -132,15 +135,22 @@ mod tests {
     fn backend_options_are_found_by_type_and_never_printed() {
         #[derive(Debug, PartialEq)]
         struct Secret(&'static str);
-        let options = OpenOptions::new().backend_options(Secret("first")).backend_options(Secret("hunter2"));
-        assert_eq!(options.chosen_backend_options::<Secret>(), Some(&Secret("hunter2")));
+        let options = OpenOptions::new()
+            .backend_options(Secret("first"))
+            .backend_options(Secret("hunter2"));
+        assert_eq!(
+            options.chosen_backend_options::<Secret>(),
+            Some(&Secret("hunter2"))
+        );
         assert_eq!(options.chosen_backend_options::<u8>(), None);
         assert!(!format!("{options:?}").contains("hunter2"));
     }
 
     #[test]
     fn code_wins_over_the_url() {
-        let options = OpenOptions::new().durability(Durability::None).or(Some(Durability::Immediate), Some(false));
+        let options = OpenOptions::new()
+            .durability(Durability::None)
+            .or(Some(Durability::Immediate), Some(false));
         assert_eq!(options.chosen_durability(), Some(Durability::None));
         assert!(!options.creates_if_missing());
     }

@@ -49,17 +49,24 @@ pub(super) fn parse(url: &str) -> Result<Address> {
             let (path, query) = split_query(rest);
             let path = decode(path.strip_prefix("//").unwrap_or(path), url)?;
             if path.is_empty() {
-                return Err(invalid("the URL names no directory: use `native:path/to/dir`", url));
+                return Err(invalid(
+                    "the URL names no directory: use `native:path/to/dir`",
+                    url,
+                ));
             }
             native(Some(PathBuf::from(path)), query, url)
         }
         "mongodb" | "mongodb+srv" => {
             let Some(rest) = rest.strip_prefix("//") else {
-                return Err(invalid("the URL must begin with `mongodb://` or `mongodb+srv://`", url));
+                return Err(invalid(
+                    "the URL must begin with `mongodb://` or `mongodb+srv://`",
+                    url,
+                ));
             };
             let database = mongodb_database(rest);
             if database.is_empty() {
-                let text = "the URL names no database: put its name after the host, as in `mongodb://host/library`";
+                let text =
+                    "the URL names no database: put its name after the host, as in `mongodb://host/library`";
                 return Err(invalid(text, url));
             }
             Ok(Address::MongoDb { url: url.to_owned() })
@@ -73,7 +80,12 @@ pub(super) fn parse(url: &str) -> Result<Address> {
 
 /// Checks a database's name by MongoDB's rules.
 pub(super) fn check_database_name(name: &str) -> Result<()> {
-    let bad = |c: char| matches!(c, '/' | '\\' | '.' | ' ' | '"' | '$' | '*' | '<' | '>' | ':' | '|' | '?' | '\0');
+    let bad = |c: char| {
+        matches!(
+            c,
+            '/' | '\\' | '.' | ' ' | '"' | '$' | '*' | '<' | '>' | ':' | '|' | '?' | '\0'
+        )
+    };
     let text = match name {
         "" => "the database's name is empty",
         _ if name.len() > MAX_DATABASE_NAME => "the database's name is longer than 63 bytes",
@@ -109,7 +121,12 @@ fn native(directory: Option<PathBuf>, query: &str, url: &str) -> Result<Address>
         }
     }
     check_database_name(&database)?;
-    Ok(Address::Native { directory, database, durability, create })
+    Ok(Address::Native {
+        directory,
+        database,
+        durability,
+        create,
+    })
 }
 
 fn parse_durability(text: &str, url: &str) -> Result<Durability> {
@@ -118,7 +135,10 @@ fn parse_durability(text: &str, url: &str) -> Result<Durability> {
         "none" => Ok(Durability::None),
         _ => match text.strip_suffix("ms").and_then(|millis| millis.parse().ok()) {
             Some(millis) => Ok(Durability::Interval(Duration::from_millis(millis))),
-            None => Err(invalid("`durability` must be `immediate`, `none` or milliseconds such as `100ms`", url)),
+            None => Err(invalid(
+                "`durability` must be `immediate`, `none` or milliseconds such as `100ms`",
+                url,
+            )),
         },
     }
 }
@@ -150,7 +170,12 @@ fn decode(text: &str, url: &str) -> Result<String> {
         let digit = |byte: &u8| char::from(*byte).to_digit(16);
         match (tail.first().and_then(digit), tail.get(1).and_then(digit)) {
             (Some(high), Some(low)) => bytes.push((high * 16 + low) as u8),
-            _ => return Err(invalid("a `%` in the URL is not followed by two hexadecimal digits", url)),
+            _ => {
+                return Err(invalid(
+                    "a `%` in the URL is not followed by two hexadecimal digits",
+                    url,
+                ));
+            }
         }
         rest = &tail[2..];
     }
@@ -158,7 +183,10 @@ fn decode(text: &str, url: &str) -> Result<String> {
 }
 
 fn invalid(message: &'static str, url: &str) -> Error {
-    Error::new(ErrorKind::InvalidArgument, format!("{message}: `{}`", redact(url)))
+    Error::new(
+        ErrorKind::InvalidArgument,
+        format!("{message}: `{}`", redact(url)),
+    )
 }
 
 /// The URL without user and password, nor options, which may hold secrets too.
@@ -202,14 +230,20 @@ mod tests {
         ] {
             assert_eq!(parse(url).unwrap(), expected, "{url}");
         }
-        for url in ["mongodb://localhost/library", "mongodb+srv://u:p@h.example/x?retryWrites=true"] {
+        for url in [
+            "mongodb://localhost/library",
+            "mongodb+srv://u:p@h.example/x?retryWrites=true",
+        ] {
             assert_eq!(parse(url).unwrap(), Address::MongoDb { url: url.to_owned() });
         }
     }
 
     #[test]
     fn reads_options() {
-        let Address::Native { durability, create, .. } = parse("native:d?durability=50ms&create=false").unwrap() else {
+        let Address::Native {
+            durability, create, ..
+        } = parse("native:d?durability=50ms&create=false").unwrap()
+        else {
             panic!("not native");
         };
         assert_eq!(durability, Some(Durability::Interval(Duration::from_millis(50))));

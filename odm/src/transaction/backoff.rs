@@ -49,7 +49,9 @@ impl Backoff {
             return Duration::ZERO;
         }
         let exponent = f64::from(self.tries - YIELDS - 1).min(64.0);
-        let longest = FIRST_PAUSE.mul_f64(GROWTH.powf(exponent).min(1e3)).min(LONGEST_PAUSE);
+        let longest = FIRST_PAUSE
+            .mul_f64(GROWTH.powf(exponent).min(1e3))
+            .min(LONGEST_PAUSE);
         longest.mul_f64(jitter())
     }
 }
@@ -117,14 +119,21 @@ struct Sleeper {
 
 impl Clock {
     fn shared() -> &'static Clock {
-        static CLOCK: Clock = Clock { sleepers: Mutex::new(BinaryHeap::new()), changed: Condvar::new() };
+        static CLOCK: Clock = Clock {
+            sleepers: Mutex::new(BinaryHeap::new()),
+            changed: Condvar::new(),
+        };
         &CLOCK
     }
 
     /// Wakes `waker` at that time; `false` when the thread cannot be started.
     fn wake_at(&'static self, until: Instant, waker: Arc<Mutex<Waker>>) -> bool {
         static RUNS: OnceLock<bool> = OnceLock::new();
-        let start = || std::thread::Builder::new().name("odm-clock".to_owned()).spawn(|| self.run());
+        let start = || {
+            std::thread::Builder::new()
+                .name("odm-clock".to_owned())
+                .spawn(|| self.run())
+        };
         if !*RUNS.get_or_init(|| start().is_ok()) {
             return false;
         }
@@ -152,7 +161,12 @@ impl Clock {
                     let waited = self.changed.wait_timeout(sleepers, until - now);
                     sleepers = waited.unwrap_or_else(PoisonError::into_inner).0;
                 }
-                None => sleepers = self.changed.wait(sleepers).unwrap_or_else(PoisonError::into_inner),
+                None => {
+                    sleepers = self
+                        .changed
+                        .wait(sleepers)
+                        .unwrap_or_else(PoisonError::into_inner)
+                }
             }
         }
     }

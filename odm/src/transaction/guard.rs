@@ -57,7 +57,10 @@ impl Guard {
 
     /// Lets the transaction end only by abort: a part of it failed, and its writes must not be kept.
     pub(crate) fn doom(&self, error: Error) {
-        self.doomed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.doomed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert(error);
     }
 
     pub(crate) async fn commit(&self) -> Result<()> {
@@ -66,7 +69,10 @@ impl Guard {
             self.abort().await;
             return Err(error);
         }
-        match self.state.compare_exchange(RUNNING, COMMITTING, Ordering::AcqRel, Ordering::Acquire) {
+        match self
+            .state
+            .compare_exchange(RUNNING, COMMITTING, Ordering::AcqRel, Ordering::Acquire)
+        {
             // A commit that was interrupted, or whose outcome is unknown, may be asked again.
             Ok(_) | Err(COMMITTING) => {}
             Err(COMMITTED) => return Ok(()),
@@ -86,7 +92,9 @@ impl Guard {
     }
 
     pub(crate) async fn abort(&self) {
-        let running = self.state.compare_exchange(RUNNING, ABORTED, Ordering::AcqRel, Ordering::Acquire);
+        let running = self
+            .state
+            .compare_exchange(RUNNING, ABORTED, Ordering::AcqRel, Ordering::Acquire);
         if running.is_ok() {
             self.transaction.abort().await;
         }
@@ -99,6 +107,8 @@ impl Guard {
 
 impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guard").field("running", &self.check_running().is_ok()).finish()
+        f.debug_struct("Guard")
+            .field("running", &self.check_running().is_ok())
+            .finish()
     }
 }

@@ -1,5 +1,6 @@
 //! Running a transaction again after a conflict.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::backoff::Backoff;
@@ -14,9 +15,13 @@ const MAX_TIME_EXPIRED: i32 = 50;
 /// Runs `body` in a transaction and commits it; both again where the backend says that it can help.
 ///
 /// The loop is that of MongoDB's convenient transaction API.
-pub(crate) async fn run<T, E, F>(db: &Db, options: TransactionOptions, mut body: F) -> Result<T, E>
+///
+/// The body gives a future of one type, instead of being an `AsyncFnMut` that lends from itself: rustc cannot
+/// show that the latter's futures are `Send` when they hold references (rust-lang/rust#110338).
+pub(crate) async fn run<T, E, F, Fut>(db: &Db, options: TransactionOptions, mut body: F) -> Result<T, E>
 where
-    F: AsyncFnMut(&Tx) -> Result<T, E>,
+    F: FnMut(Tx) -> Fut,
+    Fut: Future<Output = Result<T, E>>,
     E: From<Error>,
 {
     if let Some(guard) = db.guard() {
@@ -30,7 +35,7 @@ where
             Err(error) if error.has_label(TRANSIENT) && backoff.wait().await => continue,
             Err(error) => return Err(error.into()),
         };
-        let value = match body(&tx).await {
+        let value = match body(tx.clone()).await {
             Ok(value) => value,
             Err(error) => {
                 let again = tx.guard().is_transient();
@@ -55,14 +60,15 @@ where
 
 /// Runs `body` inside the transaction that is running already. The outer one commits and retries; when the
 /// body fails, the outer one can only be aborted, even if the error is swallowed on the way.
-async fn join<T, E, F>(db: &Db, guard: std::sync::Arc<Guard>, mut body: F) -> Result<T, E>
+async fn join<T, E, F, Fut>(db: &Db, guard: Arc<Guard>, mut body: F) -> Result<T, E>
 where
-    F: AsyncFnMut(&Tx) -> Result<T, E>,
+    F: FnMut(Tx) -> Fut,
+    Fut: Future<Output = Result<T, E>>,
     E: From<Error>,
 {
     guard.check_running()?;
     let tx = Tx::new(db.clone(), guard.clone());
-    let result = body(&tx).await;
+    let result = body(tx).await;
     if result.is_err() {
         guard.doom(doomed(guard.is_transient()));
     }
@@ -74,7 +80,11 @@ fn doomed(transient: bool) -> Error {
         ErrorKind::InvalidArgument,
         "a part of the transaction failed, so that it can only be aborted; the failure was not passed on",
     );
-    if transient { error.with_label(TRANSIENT) } else { error }
+    if transient {
+        error.with_label(TRANSIENT)
+    } else {
+        error
+    }
 }
 
 async fn commit(tx: &Tx, backoff: &mut Backoff) -> Result<()> {

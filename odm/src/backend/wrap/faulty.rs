@@ -69,12 +69,20 @@ impl Fault {
 
     /// Fails with this error and without executing: nothing happened.
     pub fn before(self, error: Error) -> Fault {
-        Fault { moment: Moment::Before, error, ..self }
+        Fault {
+            moment: Moment::Before,
+            error,
+            ..self
+        }
     }
 
     /// Executes and then fails with this error: it happened, but the caller does not know.
     pub fn after(self, error: Error) -> Fault {
-        Fault { moment: Moment::After, error, ..self }
+        Fault {
+            moment: Moment::After,
+            error,
+            ..self
+        }
     }
 
     /// Fails this many times in a row. 1 unless said otherwise.
@@ -84,7 +92,10 @@ impl Fault {
 
     /// Fails from here on, as if the process had died before the operation was executed.
     pub fn crash(self) -> Fault {
-        Fault { times: u64::MAX, ..self }
+        Fault {
+            times: u64::MAX,
+            ..self
+        }
     }
 }
 
@@ -209,7 +220,10 @@ impl<B: Backend + ?Sized> Backend for Faulty<B> {
         Box::pin(async move {
             let begin = async { self.inner.begin(options).await };
             let inner = self.run("startTransaction", false, begin).await?;
-            let faulty = Faulty { inner, faults: self.faults.clone() };
+            let faulty = Faulty {
+                inner,
+                faults: self.faults.clone(),
+            };
             Ok(Arc::new(faulty) as Arc<dyn Transaction>)
         })
     }

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_core::future::BoxFuture;
 
 use crate::backend::{
-    Backend, Batch, BatchCursor, Capabilities, Namespace, Operation, Response, Transaction, TransactionOptions,
+    Backend, Batch, BatchCursor, Capabilities, Namespace, Operation, Response, Transaction,
+    TransactionOptions,
 };
 use crate::error::Result;
 
@@ -43,7 +44,10 @@ impl Log {
 
     /// How many round trips were this operation, in MongoDB's vocabulary: `find`, `getMore`, `insert`, ...
     pub fn count(&self, operation: &str) -> usize {
-        self.lock().iter().filter(|entry| entry.operation == operation).count()
+        self.lock()
+            .iter()
+            .filter(|entry| entry.operation == operation)
+            .count()
     }
 
     /// Each operation's name with how often it was asked, in the order of first use.
@@ -64,7 +68,11 @@ impl Log {
     }
 
     fn push(&self, operation: &'static str, namespace: Option<Namespace>, in_transaction: bool) {
-        self.lock().push(LogEntry { operation, namespace, in_transaction });
+        self.lock().push(LogEntry {
+            operation,
+            namespace,
+            in_transaction,
+        });
     }
 
     // Entries are pushed whole, so a panic elsewhere leaves the log usable.
@@ -83,7 +91,11 @@ pub struct Logged<B: ?Sized> {
 impl<B: ?Sized> Logged<B> {
     /// Logs what `inner` is asked into `log`.
     pub fn new(inner: Arc<B>, log: Log) -> Logged<B> {
-        Logged { inner, log, in_transaction: false }
+        Logged {
+            inner,
+            log,
+            in_transaction: false,
+        }
     }
 }
 
@@ -99,7 +111,8 @@ impl<B: Backend + ?Sized> Backend for Logged<B> {
     fn execute(&self, operation: Operation) -> BoxFuture<'_, Result<Response>> {
         Box::pin(async move {
             let namespace = operation.namespace().cloned();
-            self.log.push(operation.name(), namespace.clone(), self.in_transaction);
+            self.log
+                .push(operation.name(), namespace.clone(), self.in_transaction);
             let response = self.inner.execute(operation).await?;
             Ok(match response {
                 Response::Cursor(inner) => Response::Cursor(Box::new(LoggedCursor {
@@ -117,7 +130,11 @@ impl<B: Backend + ?Sized> Backend for Logged<B> {
     fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
         Box::pin(async move {
             let inner = self.inner.begin(options).await?;
-            let logged = Logged { inner, log: self.log.clone(), in_transaction: true };
+            let logged = Logged {
+                inner,
+                log: self.log.clone(),
+                in_transaction: true,
+            };
             Ok(Arc::new(logged) as Arc<dyn Transaction>)
         })
     }
@@ -160,7 +177,8 @@ impl BatchCursor for LoggedCursor {
             let batch = self.inner.next_batch().await;
             let answered = !matches!(batch, Ok(None));
             if answered && self.batches > 0 {
-                self.log.push("getMore", self.namespace.clone(), self.in_transaction);
+                self.log
+                    .push("getMore", self.namespace.clone(), self.in_transaction);
             }
             self.batches += 1;
             batch
