@@ -27,6 +27,10 @@ pub use self::model::{
     ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapType, Model, Newtype,
     Numeric, Ordered, Path, Segment, Text, Variant,
 };
+pub use self::query::{
+    Bits, BsonType, BuiltUpdate, Filter, Increment, Integer, Nullable, Operand, PushOptions, Sort, Update,
+};
 pub use self::schema::{FieldDescriptor, IndexDeclaration, IndexOrder, ModelDescriptor};
 pub use self::transaction::Tx;
 pub use bson;
+pub use odm_derive::{Embedded, Model};

@@ -10,6 +10,7 @@ mod lazy;
 mod path;
 mod scalar;
 mod variant;
+mod with;
 
 pub use self::embedded::Embedded;
 pub use self::field::{Codec, Field};
@@ -20,6 +21,7 @@ pub use self::kind::{ArrayType, Date, MapType, Newtype, Numeric, Ordered, Text};
 pub use self::lazy::Lazy;
 pub use self::path::{ArrayCondition, Base, Path, Segment};
 pub use self::variant::{Variant, VariantTest};
+pub use self::with::{SerializeWith, encode_with};
 
 use crate::schema::ModelDescriptor;
 

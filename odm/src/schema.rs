@@ -28,6 +28,8 @@ pub struct FieldDescriptor {
     pub name: &'static str,
     /// The stored name; empty for a flattened field, whose own fields stand in its place.
     pub stored: &'static str,
+    /// Whether serde writes the field but does not read it back.
+    pub is_write_only: bool,
 }
 
 impl ModelDescriptor {
@@ -52,7 +54,21 @@ impl FieldDescriptor {
     /// What a derive found.
     #[doc(hidden)]
     pub const fn new(name: &'static str, stored: &'static str) -> FieldDescriptor {
-        FieldDescriptor { name, stored }
+        FieldDescriptor {
+            name,
+            stored,
+            is_write_only: false,
+        }
+    }
+
+    /// What a derive found, for a field that is written but not read.
+    #[doc(hidden)]
+    pub const fn write_only(name: &'static str, stored: &'static str) -> FieldDescriptor {
+        FieldDescriptor {
+            name,
+            stored,
+            is_write_only: true,
+        }
     }
 
     /// Whether the field's own fields stand in its place.

@@ -34,3 +34,8 @@ pub trait Handle: Sized {
     /// The handle of the field at this path.
     fn at(path: Path) -> Self;
 }
+
+/// A variant without data has no fields.
+impl Handle for () {
+    fn at(_path: Path) {}
+}

@@ -34,7 +34,7 @@ fn compare(model: &'static ModelDescriptor, names: Option<&'static [&'static str
     if model.fields.iter().any(|field| field.is_flattened()) {
         return Ok(());
     }
-    for field in model.fields {
+    for field in model.fields.iter().filter(|field| !field.is_write_only) {
         if !names.contains(&field.stored) {
             let message = match field.name == field.stored {
                 true => "serde does not read a field of this name, so no filter on it would match".into(),
