@@ -18,10 +18,14 @@ mod query;
 mod schema;
 mod transaction;
 
+pub use self::codec::Raw;
 pub use self::error::{Error, ErrorKind, Result};
 pub use self::model::{
     ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapType, Model, Newtype,
     Numeric, Ordered, Path, Segment, Text, Variant,
+};
+pub use self::query::{
+    Bits, BsonType, BuiltUpdate, Filter, Increment, Integer, Nullable, Operand, PushOptions, Sort, Update,
 };
 pub use self::schema::{FieldDescriptor, IndexDeclaration, IndexOrder, ModelDescriptor};
 pub use bson;

@@ -43,6 +43,16 @@ pub trait Date {}
 pub trait ArrayType {
     /// The type of the elements.
     type Item;
+
+    /// An array of this one element, where one can be made: for arrays with their own serde codec.
+    #[doc(hidden)]
+    fn one(element: Self::Item) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        let _ = element;
+        None
+    }
 }
 
 /// A type stored as a document whose field names are data.
@@ -85,6 +95,10 @@ impl<T: Date> Date for Option<T> {}
 
 impl<T: ArrayType> ArrayType for Option<T> {
     type Item = T::Item;
+
+    fn one(element: T::Item) -> Option<Option<T>> {
+        T::one(element).map(Some)
+    }
 }
 
 impl<T: MapType> MapType for Option<T> {

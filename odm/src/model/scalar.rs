@@ -111,11 +111,15 @@ impl MapType for bson::RawDocumentBuf {
 }
 
 macro_rules! arrays {
-    ($($type:ident<T $(, $other:ident)?>;)*) => {$(
+    ($($type:ident<T $(, $other:ident)?> $($one:ident)?;)*) => {$(
         plain!([T $(, $other)?] $type<T $(, $other)?>);
 
         impl<T $(, $other)?> ArrayType for $type<T $(, $other)?> {
             type Item = T;
+
+            $(fn $one(element: T) -> Option<Self> {
+                Some(Self::from_iter([element]))
+            })?
         }
 
         impl<T: Date $(, $other)?> Date for $type<T $(, $other)?> {}
@@ -123,9 +127,9 @@ macro_rules! arrays {
 }
 
 arrays! {
-    Vec<T>;
-    VecDeque<T>;
-    LinkedList<T>;
+    Vec<T> one;
+    VecDeque<T> one;
+    LinkedList<T> one;
     BinaryHeap<T>;
     BTreeSet<T>;
     HashSet<T, S>;

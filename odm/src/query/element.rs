@@ -1,0 +1,90 @@
+//! Reaching the elements of arrays and the values of maps.
+
+use std::sync::Arc;
+
+use bson::RawDocumentBuf;
+
+use super::filter::{Filter, Node};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{ArrayCondition, ArrayType, Field, FieldType, MapType, Path, Segment};
+
+impl<R, T: ArrayType<Item: FieldType>> Field<R, T> {
+    /// Any element, in filters: `b.authors.any().starts_with("H")`, `p.addresses.any().city.eq("Faketon")`.
+    ///
+    /// Two conditions on `any()` may be met by two elements; see [`elem_match`](Field::elem_match).
+    pub fn any(&self) -> <T::Item as FieldType>::Handle<R> {
+        self.reach(None)
+    }
+
+    /// The element at this position, counted from 0: in filters and updates.
+    pub fn at(&self, position: u32) -> <T::Item as FieldType>::Handle<R> {
+        self.reach(Some(Segment::Index(position)))
+    }
+
+    /// The first element that the filter matched (`$`), in updates.
+    ///
+    /// The filter must have a condition on this array, and not on another one as well.
+    pub fn matched(&self) -> <T::Item as FieldType>::Handle<R> {
+        self.reach(Some(Segment::Matched))
+    }
+
+    /// Every element (`$[]`), in updates.
+    pub fn each(&self) -> <T::Item as FieldType>::Handle<R> {
+        self.reach(Some(Segment::All))
+    }
+
+    /// The elements that meet a condition (`$[f0]` with its array filter), in updates:
+    /// `s.grades.filtered(|g| g.score.lt(60)).passed.set(false)`.
+    pub fn filtered(
+        &self,
+        condition: impl FnOnce(<T::Item as FieldType>::Handle<T::Item>) -> Filter<T::Item>,
+    ) -> <T::Item as FieldType>::Handle<R> {
+        let node = condition(<T::Item as FieldType>::handle(Path::root())).into_node();
+        self.reach(Some(Segment::Where(Arc::new(ElementCondition(node)))))
+    }
+
+    fn reach(&self, segment: Option<Segment>) -> <T::Item as FieldType>::Handle<R> {
+        <T::Item as FieldType>::handle(self.element_path(segment))
+    }
+}
+
+impl<R, T: MapType<Value: FieldType>> Field<R, T> {
+    /// The value of this key: `b.titles.key("en").eq("Ulysses")`.
+    ///
+    /// A key that is empty, holds a dot or starts with `$` cannot be part of a path; using it is an error.
+    pub fn key(&self, key: impl AsRef<str>) -> <T::Value as FieldType>::Handle<R> {
+        let key = key.as_ref();
+        let path = match key.is_empty() || key.starts_with('$') || key.contains(['.', '\0']) {
+            false => self.element_path(Some(Segment::Key(key.into()))),
+            true => self.path().then(Segment::Where(Arc::new(BadKey(key.into())))),
+        };
+        <T::Value as FieldType>::handle(path)
+    }
+}
+
+/// The condition of [`Field::filtered`].
+#[derive(Debug)]
+struct ElementCondition(Result<Node>);
+
+impl ArrayCondition for ElementCondition {
+    fn document(&self, name: &str) -> Result<RawDocumentBuf> {
+        match &self.0 {
+            Ok(node) => Ok(node.document_under(name)),
+            Err(error) => Err(error.clone()),
+        }
+    }
+}
+
+/// Stands in the path for a key that cannot.
+#[derive(Debug)]
+struct BadKey(Box<str>);
+
+impl ArrayCondition for BadKey {
+    fn document(&self, _: &str) -> Result<RawDocumentBuf> {
+        Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "a map's key in a path is not empty, has no dot and does not start with `$`",
+        )
+        .with_path(self.0.to_string()))
+    }
+}
