@@ -25,7 +25,7 @@ use crate::codec::Raw;
 use crate::db::Db;
 use crate::error::Result;
 use crate::model::{Field, Model};
-use crate::query;
+use crate::query::{self, Operand};
 
 /// The documents of a model in a database. Cheap to clone.
 ///
@@ -97,8 +97,8 @@ impl<D: Record> Collection<D> {
     }
 
     /// Gets the document with this `_id`, or `None`; [`required`](FindOne::required) makes `None` an error.
-    pub fn get(&self, id: impl Borrow<D::Key>) -> FindOne<D> {
-        Find::new(&self.target, encode::by_key::<D>(id.borrow())).first()
+    pub fn get(&self, id: impl Operand<D::Key>) -> FindOne<D> {
+        Find::new(&self.target, id.with(encode::by_key::<D>)).first()
     }
 
     /// Gets the documents with these `_id`s, in no order that is promised; those that are not there are left
@@ -106,7 +106,7 @@ impl<D: Record> Collection<D> {
     pub fn get_many<I>(&self, ids: I) -> Find<D>
     where
         I: IntoIterator,
-        I::Item: Borrow<D::Key>,
+        I::Item: Operand<D::Key>,
     {
         Find::new(&self.target, encode::by_keys::<D, _>(ids))
     }
@@ -127,8 +127,8 @@ impl<D: Record> Collection<D> {
     }
 
     /// Deletes the document with this `_id`.
-    pub fn delete(&self, id: impl Borrow<D::Key>) -> Delete {
-        Delete::new(&self.target, encode::by_key::<D>(id.borrow()), false)
+    pub fn delete(&self, id: impl Operand<D::Key>) -> Delete {
+        Delete::new(&self.target, id.with(encode::by_key::<D>), false)
     }
 
     /// How many documents there are, as the collection says of itself: fast, and exact unless the server had a

@@ -151,7 +151,7 @@ impl<D, P> Find<D, P> {
 impl<M: Model, P> Find<M, P> {
     /// The order: `|b| b.year.desc() & b.title.asc()`.
     pub fn sort(mut self, sort: impl FnOnce(M::Fields<M>) -> Sort<M>) -> Self {
-        self.draft.operation.sort = Some(sort(M::fields()).to_document());
+        self.draft.operation.sort = self.draft.keep(sort(M::fields()).to_document());
         self
     }
 }

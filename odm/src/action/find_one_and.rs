@@ -119,7 +119,7 @@ impl<D, P> FindOneAnd<D, P> {
 impl<M: Model, P> FindOneAnd<M, P> {
     /// Which document is taken when several match.
     pub fn sort(mut self, sort: impl FnOnce(M::Fields<M>) -> Sort<M>) -> Self {
-        self.draft.operation.sort = Some(sort(M::fields()).to_document());
+        self.draft.operation.sort = self.draft.keep(sort(M::fields()).to_document());
         self
     }
 }

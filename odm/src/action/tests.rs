@@ -10,7 +10,7 @@ use crate::backend::fake::{Fake, block_on};
 use crate::backend::{self, Modification, Operation, Response, WriteResult};
 use crate::collection::Collection;
 use crate::error::{Error, ErrorKind};
-use crate::query::{Filter, Sort, Update};
+use crate::query::{Filter, Update};
 
 fn fake() -> (Fake, Collection<Book>) {
     let fake = Fake::default();
@@ -41,7 +41,7 @@ fn a_find_reads_every_batch_and_sends_what_was_set() {
     fake.batches([stored(&[moby.clone()]), vec![], stored(&[emma.clone()])]);
     let action = books
         .find(|_| Filter::raw(doc! {"title": {"$exists": true}}))
-        .sort(|_| Sort::raw(doc! {"year": 1, "_id": -1}))
+        .sort(|b| b.title.desc())
         .skip(3)
         .limit(7)
         .batch_size(2)
@@ -56,7 +56,7 @@ fn a_find_reads_every_batch_and_sends_what_was_set() {
     };
     assert_eq!(find.namespace.to_string(), "test.books");
     assert_eq!(text(&find.filter), r#"{ "title": { "$exists": true } }"#);
-    assert_eq!(text(find.sort.as_ref().unwrap()), r#"{ "year": 1, "_id": -1 }"#);
+    assert_eq!(text(find.sort.as_ref().unwrap()), r#"{ "title": -1 }"#);
     assert_eq!((find.skip, find.limit, find.batch_size), (3, 7, Some(2)));
     assert_eq!(find.options.hint, Some(RawBson::String("title_1".into())));
     assert_eq!(find.options.comment.as_deref(), Some("why"));
@@ -317,7 +317,7 @@ fn find_one_and_gives_old_or_new() {
         |_| Update::raw(doc! {"$set": {"title": "x"}}),
     );
     let action = action
-        .sort(|_| Sort::raw(doc! {"title": 1}))
+        .sort(|b| b.title.asc())
         .return_new()
         .upsert();
     assert_eq!(block_on(action.into_future()).unwrap(), Some(emma));

@@ -8,7 +8,7 @@ use crate::backend::Modification;
 use crate::codec::{self, Raw};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
-use crate::query::{BuiltUpdate, Filter, Update};
+use crate::query::{BuiltUpdate, Filter, Operand, Update};
 
 /// An update in MongoDB's words: operators (`doc! {"$set": ..}`) or the stages of a pipeline (`vec![doc! ..]`).
 #[derive(Clone, Debug)]
@@ -105,16 +105,15 @@ pub(crate) fn by_key<D: Record>(key: &D::Key) -> Result<RawDocumentBuf> {
 }
 
 /// The filter for several `_id`s.
-pub(crate) fn by_keys<D: Record, K: std::borrow::Borrow<D::Key>>(
+pub(crate) fn by_keys<D: Record, K: Operand<D::Key>>(
     keys: impl IntoIterator<Item = K>,
 ) -> Result<RawDocumentBuf> {
     let mut array = bson::RawArrayBuf::new();
     for key in keys {
-        let key = key.borrow();
-        array.push(match D::encode_key(key) {
-            Some(value) => value?,
-            None => codec::encode_value(key)?,
-        });
+        array.push(key.with(|key| match D::encode_key(key) {
+            Some(value) => value,
+            None => codec::encode_value(key),
+        })?);
     }
     let mut condition = RawDocumentBuf::new();
     condition.append(bson::cstr!("$in"), array);
