@@ -1,3 +1,10 @@
 //! The aggregation language: expressions and pipeline stages.
+//!
+//! Pure: a stage that reads another collection is given a [`pipeline::Source`].
 
 pub(crate) mod expression;
+mod path;
+mod print;
+mod stage;
+mod sum;
+pub(crate) mod transform;

@@ -1,11 +1,33 @@
-//! Aggregation expressions.
+//! Aggregation expressions: parsed once, evaluated over borrowed documents.
+//!
+//! Every operator is a row of its family's table: how its arguments are read, and a function of their
+//! values. Operators that do not evaluate all their arguments get them unevaluated.
+
+mod answer;
+mod arithmetic;
+mod array;
+mod boolean;
+mod comparison;
+mod date;
+mod operator;
+mod parse;
+mod variable;
 
 use super::super::document::{Doc, Owned, Value};
-use super::super::fault::Result;
+use super::super::fault::{Fault, Result};
+use super::path;
+
+pub(crate) use self::answer::{Answer, truth, type_name};
+pub(crate) use self::comparison::compare_answers;
+pub(crate) use self::date::date_text;
+use self::operator::{Body, Operator};
+pub(crate) use self::parse::check_variable_name;
 
 /// A parsed expression.
 #[derive(Clone, Debug)]
-pub(crate) struct Expression {}
+pub(crate) struct Expression {
+    node: Node,
+}
 
 /// The variables an expression sees.
 #[derive(Clone, Debug)]
@@ -18,16 +40,252 @@ pub(crate) struct Scope<'a> {
     pub(crate) now: i64,
 }
 
+impl<'a> Scope<'a> {
+    /// A scope without variables of its own.
+    pub(crate) fn new(root: Doc<'a>, now: i64) -> Scope<'a> {
+        Scope {
+            root,
+            variables: Vec::new(),
+            now,
+        }
+    }
+}
+
+/// One node of an expression tree.
+#[derive(Clone, Debug)]
+enum Node {
+    Constant(Owned),
+    /// `$$REMOVE`: constant, and no value.
+    Remove,
+    /// An optional argument that was not given.
+    Absent,
+    Path {
+        base: Base,
+        segments: Vec<String>,
+    },
+    Object(Vec<(String, Node)>),
+    Array(Vec<Node>),
+    Call {
+        operator: &'static Operator,
+        arguments: Vec<Node>,
+    },
+}
+
+/// Where a path starts.
+#[derive(Clone, Debug)]
+enum Base {
+    Root,
+    Now,
+    /// A variable bound inside the expression: how many frames out, and which of the frame.
+    Local {
+        frame: usize,
+        index: usize,
+    },
+    /// A variable of the scope.
+    Outer(String),
+    Unavailable(&'static str),
+}
+
+/// What evaluation sees: the scope and the variables bound on the way in.
+#[derive(Clone, Copy)]
+struct Env<'a> {
+    scope: &'a Scope<'a>,
+    locals: Option<&'a Frame<'a>>,
+}
+
+/// The variables that one operator binds.
+struct Frame<'a> {
+    values: &'a [Answer<'a>],
+    outer: Option<&'a Frame<'a>>,
+}
+
 impl Expression {
-    /// Parses an expression; `variables` are the names defined outside (by `let`).
+    /// Parses an expression; `variables` are the names defined outside (by `let`). Constant parts are
+    /// computed here, and their errors come out here.
     pub(crate) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Expression> {
-        let _ = (value, variables);
-        Ok(Expression {})
+        let mut expression = Expression::parse_unfolded(value, variables)?;
+        expression
+            .fold()
+            .map_err(|fault| fault.prefixed("Failed to optimize expression :: caused by :: "))?;
+        Ok(expression)
+    }
+
+    /// Parses an expression and leaves its constant parts for [`Expression::fold`]: a pipeline reports
+    /// what is wrong in any stage's grammar before it computes anything.
+    pub(crate) fn parse_unfolded(value: &Value<'_>, variables: &[String]) -> Result<Expression> {
+        let node = parse::Parser::new(variables).operand(value)?;
+        Ok(Expression { node })
+    }
+
+    /// Parses `{$operator: ..}` whose operator is known to be an expression's.
+    pub(crate) fn parse_operator(doc: Doc<'_>, variables: &[String]) -> Result<Expression> {
+        let node = parse::Parser::new(variables).object(doc)?;
+        Ok(Expression { node })
+    }
+
+    /// A constant.
+    pub(crate) fn constant(value: Owned) -> Expression {
+        Expression {
+            node: Node::Constant(value),
+        }
+    }
+
+    /// Computes the parts that do not depend on the document.
+    pub(crate) fn fold(&mut self) -> Result<()> {
+        self.node.fold()
+    }
+
+    /// The value, if the expression is one known already.
+    pub(crate) fn as_constant(&self) -> Option<&Owned> {
+        match &self.node {
+            Node::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The path in the document that the expression reads, if it is nothing but that.
+    pub(crate) fn as_path(&self) -> Option<&[String]> {
+        match &self.node {
+            Node::Path {
+                base: Base::Root,
+                segments,
+            } => Some(segments),
+            _ => None,
+        }
     }
 
     /// Evaluates it; `None` is a missing value.
     pub(crate) fn evaluate(&self, scope: &Scope<'_>) -> Result<Option<Owned>> {
-        let _ = scope;
-        Ok(None)
+        Ok(self.answer(scope)?.into_owned())
     }
+
+    /// Evaluates it without copying what is there already.
+    pub(crate) fn answer<'a>(&'a self, scope: &'a Scope<'a>) -> Result<Answer<'a>> {
+        self.node.evaluate(Env { scope, locals: None })
+    }
+}
+
+/// Whether an expression operator has this name (with its `$`).
+pub(crate) fn is_operator(name: &str) -> bool {
+    operator::find(name).is_some()
+}
+
+impl Node {
+    fn is_constant(&self) -> bool {
+        matches!(self, Node::Constant(_) | Node::Remove | Node::Absent)
+    }
+
+    fn fold(&mut self) -> Result<()> {
+        let constant = match self {
+            Node::Constant(_) | Node::Remove | Node::Absent | Node::Path { .. } => return Ok(()),
+            Node::Object(fields) => {
+                for (_, node) in fields.iter_mut() {
+                    node.fold()?;
+                }
+                fields.iter().all(|(_, node)| node.is_constant())
+            }
+            Node::Array(items) => {
+                for node in items.iter_mut() {
+                    node.fold()?;
+                }
+                items.iter().all(Node::is_constant)
+            }
+            Node::Call { operator, arguments } => {
+                if let Some(fold) = operator.fold {
+                    if let Some(node) = fold(arguments)? {
+                        *self = node;
+                    }
+                    return Ok(());
+                }
+                for node in arguments.iter_mut() {
+                    node.fold()?;
+                }
+                operator.is_pure && arguments.iter().all(Node::is_constant)
+            }
+        };
+        if constant {
+            let scope = Scope::new(Doc::empty(), 0);
+            let answer = self
+                .evaluate(Env {
+                    scope: &scope,
+                    locals: None,
+                })?
+                .into_owned();
+            *self = answer.map_or(Node::Remove, Node::Constant);
+        }
+        Ok(())
+    }
+
+    fn evaluate<'a>(&'a self, env: Env<'a>) -> Result<Answer<'a>> {
+        match self {
+            Node::Constant(value) => Ok(Answer::Borrowed(value.as_value())),
+            Node::Remove => Ok(Answer::Missing),
+            Node::Absent => Ok(Answer::Absent),
+            Node::Path { base, segments } => evaluate_path(base, segments, env),
+            Node::Object(fields) => {
+                let mut object = Vec::with_capacity(fields.len());
+                for (name, node) in fields {
+                    if let Some(value) = node.evaluate(env)?.into_owned() {
+                        object.push((name.clone(), value));
+                    }
+                }
+                Ok(Answer::Owned(Owned::Document(object)))
+            }
+            Node::Array(items) => {
+                let mut array = Vec::with_capacity(items.len());
+                for node in items {
+                    array.push(node.evaluate(env)?.into_owned().unwrap_or(Owned::Null));
+                }
+                Ok(Answer::Owned(Owned::Array(array)))
+            }
+            Node::Call { operator, arguments } => evaluate_call(operator, arguments, env),
+        }
+    }
+}
+
+fn evaluate_call<'a>(operator: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
+    match operator.body {
+        Body::Lazy(function) => function(operator, arguments, env),
+        Body::Strict(function) => match arguments {
+            [one] => Ok(function(operator, &[one.evaluate(env)?])?.into()),
+            [one, two] => Ok(function(operator, &[one.evaluate(env)?, two.evaluate(env)?])?.into()),
+            many => {
+                let values = many
+                    .iter()
+                    .map(|node| node.evaluate(env))
+                    .collect::<Result<Vec<_>>>()?;
+                Ok(function(operator, &values)?.into())
+            }
+        },
+    }
+}
+
+fn evaluate_path<'a>(base: &'a Base, segments: &'a [String], env: Env<'a>) -> Result<Answer<'a>> {
+    let value = match base {
+        Base::Root => Some(Value::Document(env.scope.root)),
+        Base::Now => Some(Value::DateTime(env.scope.now)),
+        Base::Local { frame, index } => {
+            let mut at = env.locals;
+            for _ in 0..*frame {
+                at = at.and_then(|frame| frame.outer);
+            }
+            at.and_then(|frame| frame.values.get(*index))
+                .and_then(Answer::value)
+        }
+        Base::Outer(name) => env
+            .scope
+            .variables
+            .iter()
+            .rev()
+            .find(|(other, _)| other == name)
+            .and_then(|(_, value)| value.as_ref())
+            .map(Owned::as_value),
+        Base::Unavailable(name) => {
+            return Err(Fault::new(
+                51144,
+                format!("Builtin variable '$${name}' is not available"),
+            ));
+        }
+    };
+    Ok(value.map_or(Answer::Missing, |value| path::walk(value, segments)))
 }

@@ -1,0 +1,2 @@
+use super::operator::Operator;
+pub(super) static OPERATORS: &[Operator] = &[];

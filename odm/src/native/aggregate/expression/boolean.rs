@@ -1,0 +1,259 @@
+//! Boolean and conditional operators: they evaluate only what decides.
+
+use super::super::super::document::{Owned, Value};
+use super::super::super::fault::{Fault, Result, code};
+use super::operator::{Arguments, Body, Operator, lazy, strict};
+use super::parse::Parser;
+use super::{Answer, Env, Node, type_name};
+
+pub(super) static OPERATORS: &[Operator] = &[
+    Operator {
+        fold: Some(|arguments| fold_logic(arguments, false)),
+        ..lazy("$and", Arguments::Any, |_, arguments, env| {
+            logic(arguments, env, false)
+        })
+    },
+    Operator {
+        fold: Some(|arguments| fold_logic(arguments, true)),
+        ..lazy("$or", Arguments::Any, |_, arguments, env| {
+            logic(arguments, env, true)
+        })
+    },
+    strict("$not", Arguments::Exactly(1), |_, arguments| {
+        Ok(Some(Owned::Bool(!arguments.iter().any(Answer::is_true))))
+    }),
+    lazy("$cond", Arguments::Custom(parse_cond), cond),
+    lazy("$ifNull", Arguments::Custom(parse_if_null), if_null),
+    Operator {
+        fold: Some(fold_switch),
+        ..lazy("$switch", Arguments::Custom(parse_switch), switch)
+    },
+];
+
+/// `$and` stops at the first false, `$or` (`stop` is true) at the first true.
+fn logic<'a>(arguments: &'a [Node], env: Env<'a>, stop: bool) -> Result<Answer<'a>> {
+    for node in arguments {
+        if node.evaluate(env)?.is_true() == stop {
+            return Ok(Answer::Owned(Owned::Bool(stop)));
+        }
+    }
+    Ok(Answer::Owned(Owned::Bool(!stop)))
+}
+
+/// A deciding constant decides wherever it stands, so that nothing before it is evaluated.
+fn fold_logic(arguments: &mut Vec<Node>, stop: bool) -> Result<Option<Node>> {
+    for node in arguments.iter_mut() {
+        node.fold()?;
+    }
+    let constant = |node: &Node| match node {
+        Node::Constant(value) => Some(super::truth(&value.as_value())),
+        Node::Remove | Node::Absent => Some(false),
+        _ => None,
+    };
+    if arguments.iter().any(|node| constant(node) == Some(stop)) {
+        return Ok(Some(Node::Constant(Owned::Bool(stop))));
+    }
+    arguments.retain(|node| constant(node).is_none());
+    Ok(arguments.is_empty().then_some(Node::Constant(Owned::Bool(!stop))))
+}
+
+fn parse_cond(parser: &mut Parser<'_>, operator: &'static Operator, value: &Value<'_>) -> Result<Vec<Node>> {
+    let Value::Document(doc) = *value else {
+        let arguments = parser.list(value)?;
+        if arguments.len() != 3 {
+            return Err(Fault::new(
+                16020,
+                format!(
+                    "Expression {} takes exactly 3 arguments. {} were passed in.",
+                    operator.name,
+                    arguments.len()
+                ),
+            ));
+        }
+        return Ok(arguments);
+    };
+    let arguments = parser.named(doc, &["if", "then", "else"], |name| {
+        Fault::new(17083, format!("Unrecognized parameter to $cond: {name}"))
+    })?;
+    for (node, name, code) in [
+        (&arguments[0], "if", 17080),
+        (&arguments[1], "then", 17081),
+        (&arguments[2], "else", 17082),
+    ] {
+        if matches!(node, Node::Absent) {
+            return Err(Fault::new(code, format!("Missing '{name}' parameter to $cond")));
+        }
+    }
+    Ok(arguments)
+}
+
+fn cond<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
+    match arguments {
+        [test, then, otherwise] => {
+            if test.evaluate(env)?.is_true() {
+                then.evaluate(env)
+            } else {
+                otherwise.evaluate(env)
+            }
+        }
+        _ => Ok(Answer::Missing),
+    }
+}
+
+fn parse_if_null(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -> Result<Vec<Node>> {
+    let arguments = parser.list(value)?;
+    if arguments.len() < 2 {
+        return Err(Fault::new(
+            1257300,
+            format!("$ifNull needs at least two arguments, had: {}", arguments.len()),
+        ));
+    }
+    Ok(arguments)
+}
+
+fn if_null<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
+    let mut last = Answer::Missing;
+    for node in arguments {
+        last = node.evaluate(env)?;
+        if !last.is_nullish() {
+            break;
+        }
+    }
+    Ok(last)
+}
+
+/// The arguments of `$switch` are case, then, case, then, ..., default.
+fn parse_switch(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -> Result<Vec<Node>> {
+    let found = |value: &Value<'_>| type_name(Some(*value));
+    let Value::Document(doc) = *value else {
+        return Err(Fault::new(
+            40060,
+            format!(
+                "$switch requires an object as an argument, found: {}",
+                found(value)
+            ),
+        ));
+    };
+    let mut arguments = Vec::new();
+    let mut default = Node::Absent;
+    for element in doc.elements() {
+        match element.name_str() {
+            "branches" => {
+                let Value::Array(branches) = element.value() else {
+                    return Err(Fault::new(
+                        40061,
+                        format!(
+                            "$switch expected an array for 'branches', found: {}",
+                            found(&element.value())
+                        ),
+                    ));
+                };
+                for branch in branches.values() {
+                    let Value::Document(doc) = branch else {
+                        return Err(Fault::new(
+                            40062,
+                            format!(
+                                "$switch expected each branch to be an object, found: {}",
+                                found(&branch)
+                            ),
+                        ));
+                    };
+                    let pair = parser.named(doc, &["case", "then"], |name| {
+                        Fault::new(
+                            40063,
+                            format!("$switch found an unknown argument to a branch: {name}"),
+                        )
+                    })?;
+                    if matches!(pair[0], Node::Absent) {
+                        return Err(Fault::new(
+                            40064,
+                            "$switch requires each branch have a 'case' expression",
+                        ));
+                    }
+                    if matches!(pair[1], Node::Absent) {
+                        return Err(Fault::new(
+                            40065,
+                            "$switch requires each branch have a 'then' expression.",
+                        ));
+                    }
+                    arguments.extend(pair);
+                }
+            }
+            "default" => default = parser.operand(&element.value())?,
+            other => {
+                return Err(Fault::new(
+                    40067,
+                    format!("$switch found an unknown argument: {other}"),
+                ));
+            }
+        }
+    }
+    if arguments.is_empty() {
+        return Err(Fault::new(40068, "$switch requires at least one branch"));
+    }
+    arguments.push(default);
+    Ok(arguments)
+}
+
+fn no_branch() -> Fault {
+    Fault::new(
+        40066,
+        "$switch could not find a matching branch for an input, and no default was specified.",
+    )
+}
+
+fn switch<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
+    for pair in arguments.chunks(2) {
+        match pair {
+            [case, then] => {
+                if case.evaluate(env)?.is_true() {
+                    return then.evaluate(env);
+                }
+            }
+            [Node::Absent] => return Err(no_branch()),
+            [default] => return default.evaluate(env),
+            _ => {}
+        }
+    }
+    Err(no_branch())
+}
+
+/// Branches that cannot be taken are never computed.
+fn fold_switch(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
+    let mut default = arguments.pop().unwrap_or(Node::Absent);
+    let mut kept = Vec::new();
+    let mut rest = std::mem::take(arguments).into_iter();
+    while let (Some(mut case), Some(mut then)) = (rest.next(), rest.next()) {
+        case.fold()?;
+        let known = match &case {
+            Node::Constant(value) => Some(super::truth(&value.as_value())),
+            Node::Remove => Some(false),
+            _ => None,
+        };
+        match known {
+            Some(false) => {}
+            Some(true) => {
+                default = then;
+                break;
+            }
+            None => {
+                then.fold()?;
+                kept.push(case);
+                kept.push(then);
+            }
+        }
+    }
+    default.fold()?;
+    if kept.is_empty() {
+        if matches!(default, Node::Absent) {
+            return Err(Fault::new(
+                40069,
+                "Cannot execute a switch statement where all the cases evaluate to false without a default",
+            ));
+        }
+        return Ok(Some(default));
+    }
+    kept.push(default);
+    *arguments = kept;
+    Ok(None)
+}

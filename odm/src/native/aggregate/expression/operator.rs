@@ -1,0 +1,92 @@
+//! The table of operators.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use super::super::super::document::{Owned, Value};
+use super::super::super::fault::Result;
+use super::parse::Parser;
+use super::{Answer, Env, Node};
+
+/// One operator: its name with the `$`, how its arguments are read, what it computes.
+pub(super) struct Operator {
+    pub(super) name: &'static str,
+    pub(super) arguments: Arguments,
+    pub(super) body: Body,
+    /// Equal arguments give equal results, so constant ones can be computed at once.
+    pub(super) is_pure: bool,
+    /// Folds in place of the general rule; a node in return replaces the call.
+    pub(super) fold: Option<fn(&mut Vec<Node>) -> Result<Option<Node>>>,
+}
+
+/// How an operator's arguments are read.
+#[derive(Clone, Copy)]
+pub(super) enum Arguments {
+    Exactly(usize),
+    Between(usize, usize),
+    Any,
+    Custom(fn(&mut Parser<'_>, &'static Operator, &Value<'_>) -> Result<Vec<Node>>),
+}
+
+/// A function of evaluated arguments.
+pub(super) type Strict = fn(&'static Operator, &[Answer<'_>]) -> Result<Option<Owned>>;
+
+/// A function that evaluates the arguments it wants.
+pub(super) type Lazy = for<'a> fn(&'static Operator, &'a [Node], Env<'a>) -> Result<Answer<'a>>;
+
+#[derive(Clone, Copy)]
+pub(super) enum Body {
+    Strict(Strict),
+    Lazy(Lazy),
+}
+
+/// An operator that evaluates all its arguments.
+pub(super) const fn strict(name: &'static str, arguments: Arguments, function: Strict) -> Operator {
+    Operator {
+        name,
+        arguments,
+        body: Body::Strict(function),
+        is_pure: true,
+        fold: None,
+    }
+}
+
+/// An operator that evaluates the arguments it wants.
+pub(super) const fn lazy(name: &'static str, arguments: Arguments, function: Lazy) -> Operator {
+    Operator {
+        name,
+        arguments,
+        body: Body::Lazy(function),
+        is_pure: true,
+        fold: None,
+    }
+}
+
+/// The operator with this name.
+pub(super) fn find(name: &str) -> Option<&'static Operator> {
+    static TABLE: OnceLock<HashMap<&'static str, &'static Operator>> = OnceLock::new();
+    TABLE
+        .get_or_init(|| {
+            FAMILIES
+                .iter()
+                .flat_map(|family| family.iter())
+                .map(|operator| (operator.name, operator))
+                .collect()
+        })
+        .get(name)
+        .copied()
+}
+
+static FAMILIES: &[&[Operator]] = &[
+    super::arithmetic::OPERATORS,
+    super::array::OPERATORS,
+    super::boolean::OPERATORS,
+    super::comparison::OPERATORS,
+    super::variable::OPERATORS,
+];
+
+impl std::fmt::Debug for Operator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}

@@ -1,0 +1,312 @@
+//! Operators that bind variables: `$let`, `$map`, `$filter`, `$reduce`; and `$literal`, `$rand`.
+
+use super::super::super::document::{Owned, Value};
+use super::super::super::fault::{Fault, Result, code};
+use super::super::print;
+use super::super::transform::check_depth;
+use super::operator::{Arguments, Operator, lazy, strict};
+use super::parse::{Parser, check_variable_name};
+use super::{Answer, Env, Frame, Node, type_name};
+
+pub(super) static OPERATORS: &[Operator] = &[
+    strict("$literal", Arguments::Custom(parse_literal), |_, _| Ok(None)),
+    strict("$const", Arguments::Custom(parse_literal), |_, _| Ok(None)),
+    Operator {
+        is_pure: false,
+        ..strict("$rand", Arguments::Custom(parse_rand), |_, _| {
+            Ok(Some(Owned::Double(random())))
+        })
+    },
+    lazy("$let", Arguments::Custom(parse_let), evaluate_let),
+    lazy("$map", Arguments::Custom(parse_map), map),
+    lazy("$filter", Arguments::Custom(parse_filter), filter),
+    lazy("$reduce", Arguments::Custom(parse_reduce), reduce),
+];
+
+fn parse_literal(_: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -> Result<Vec<Node>> {
+    Ok(vec![Node::Constant(Owned::from(*value))])
+}
+
+fn parse_rand(_: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -> Result<Vec<Node>> {
+    match value {
+        Value::Document(doc) | Value::Array(doc) if doc.is_empty() => Ok(Vec::new()),
+        Value::Document(_) => Err(Fault::new(3040501, "$rand does not currently accept arguments")),
+        _ => Err(Fault::new(10065, "invalid parameter: expected an object ($rand)")),
+    }
+}
+
+/// A number from 0 to 1, exclusive.
+pub(crate) fn random() -> f64 {
+    use std::hash::{BuildHasher, RandomState};
+    // Every `RandomState` has fresh keys; hashing nothing gives 64 bits that depend on them alone.
+    let bits = RandomState::new().hash_one(0u64);
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
+impl<'a> Env<'a> {
+    fn with<'b>(self, frame: &'b Frame<'b>) -> Env<'b>
+    where
+        'a: 'b,
+    {
+        Env {
+            scope: self.scope,
+            locals: Some(frame),
+        }
+    }
+}
+
+/// Evaluates `node` with `values` bound.
+fn bound(node: &Node, values: &[Answer<'_>], env: Env<'_>) -> Result<Answer<'static>> {
+    let frame = Frame {
+        values,
+        outer: env.locals,
+    };
+    Ok(node.evaluate(env.with(&frame))?.detach())
+}
+
+/// The arguments of `$let` are the values, then the body.
+fn parse_let(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -> Result<Vec<Node>> {
+    let Value::Document(doc) = *value else {
+        return Err(Fault::new(16874, "$let only supports an object as its argument"));
+    };
+    let (mut vars, mut body) = (None, None);
+    for element in doc.elements() {
+        match element.name_str() {
+            "vars" => vars = Some(element.value()),
+            "in" => body = Some(element.value()),
+            other => {
+                return Err(Fault::new(
+                    16875,
+                    format!("Unrecognized parameter to $let: {other}"),
+                ));
+            }
+        }
+    }
+    let vars = vars.ok_or_else(|| Fault::new(16876, "Missing 'vars' parameter to $let"))?;
+    let body = body.ok_or_else(|| Fault::new(16877, "Missing 'in' parameter to $let"))?;
+    let Value::Document(vars) = vars else {
+        return Err(Fault::new(10065, "invalid parameter: expected an object (vars)"));
+    };
+    let mut names = Vec::new();
+    let mut arguments = Vec::new();
+    for element in vars.elements() {
+        check_variable_name(element.name_str(), true)?;
+        arguments.push(parser.operand(&element.value())?);
+        names.push(element.name_str().to_owned());
+    }
+    arguments.push(parser.with_variables(names, |parser| parser.operand(&body))?);
+    Ok(arguments)
+}
+
+fn evaluate_let<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
+    let Some((body, values)) = arguments.split_last() else {
+        return Ok(Answer::Missing);
+    };
+    let values = values
+        .iter()
+        .map(|node| node.evaluate(env))
+        .collect::<Result<Vec<_>>>()?;
+    bound(body, &values, env)
+}
+
+/// Reads `as`: the name of the variable of an element, "this" by default.
+fn element_name(value: Option<Value<'_>>) -> Result<String> {
+    let name = match value {
+        None => return Ok("this".to_owned()),
+        Some(Value::String(name)) => name.to_owned(),
+        Some(_) => String::new(),
+    };
+    check_variable_name(&name, true)?;
+    Ok(name)
+}
+
+fn parse_map(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -> Result<Vec<Node>> {
+    let Value::Document(doc) = *value else {
+        return Err(Fault::new(16878, "$map only supports an object as its argument"));
+    };
+    for element in doc.elements() {
+        if !matches!(element.name_str(), "input" | "as" | "in") {
+            return Err(Fault::new(
+                16879,
+                format!("Unrecognized parameter to $map: {}", element.name_str()),
+            ));
+        }
+    }
+    let missing = |name: &str, code| Fault::new(code, format!("Missing '{name}' parameter to $map"));
+    let input = doc.get("input").ok_or_else(|| missing("input", 16880))?;
+    let body = doc.get("in").ok_or_else(|| missing("in", 16882))?;
+    let input = parser.operand(&input)?;
+    let name = element_name(doc.get("as"))?;
+    let body = parser.with_variables(vec![name], |parser| parser.operand(&body))?;
+    Ok(vec![input, body])
+}
+
+fn map<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
+    let [input, body] = arguments else {
+        return Ok(Answer::Missing);
+    };
+    let input = input.evaluate(env)?;
+    if input.is_nullish() {
+        return Ok(Answer::Owned(Owned::Null));
+    }
+    let Some(Value::Array(items)) = input.value() else {
+        return Err(Fault::new(
+            16883,
+            format!("input to $map must be an array not {}", input.type_name()),
+        ));
+    };
+    let mut result = Vec::new();
+    for item in items.values() {
+        let answer = bound(body, &[Answer::Borrowed(item)], env)?;
+        result.push(answer.into_owned().unwrap_or(Owned::Null));
+    }
+    Ok(Answer::Owned(Owned::Array(result)))
+}
+
+fn parse_filter(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -> Result<Vec<Node>> {
+    let Value::Document(doc) = *value else {
+        return Err(Fault::new(
+            28646,
+            "$filter only supports an object as its argument",
+        ));
+    };
+    for element in doc.elements() {
+        if !matches!(element.name_str(), "input" | "as" | "cond" | "limit") {
+            return Err(Fault::new(
+                28647,
+                format!("Unrecognized parameter to $filter: {}", element.name_str()),
+            ));
+        }
+    }
+    let missing = |name: &str, code| Fault::new(code, format!("Missing '{name}' parameter to $filter"));
+    let input = doc.get("input").ok_or_else(|| missing("input", 28648))?;
+    let body = doc.get("cond").ok_or_else(|| missing("cond", 28650))?;
+    let input = parser.operand(&input)?;
+    let name = element_name(doc.get("as"))?;
+    let body = parser.with_variables(vec![name], |parser| parser.operand(&body))?;
+    let limit = parser.optional(doc.get("limit"))?;
+    Ok(vec![input, body, limit])
+}
+
+fn filter<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
+    let [input, body, limit] = arguments else {
+        return Ok(Answer::Missing);
+    };
+    let input = input.evaluate(env)?;
+    if input.is_nullish() {
+        return Ok(Answer::Owned(Owned::Null));
+    }
+    let Some(Value::Array(items)) = input.value() else {
+        return Err(Fault::new(
+            28651,
+            format!("input to $filter must be an array not {}", input.type_name()),
+        ));
+    };
+    let limit = match limit.evaluate(env)? {
+        answer if answer.is_nullish() => usize::MAX,
+        answer => filter_limit(&answer)?,
+    };
+    let mut result = Vec::new();
+    for item in items.values() {
+        if bound(body, &[Answer::Borrowed(item)], env)?.is_true() {
+            result.push(Owned::from(item));
+            if result.len() >= limit {
+                break;
+            }
+        }
+    }
+    Ok(Answer::Owned(Owned::Array(result)))
+}
+
+fn filter_limit(answer: &Answer<'_>) -> Result<usize> {
+    let limit = answer
+        .value()
+        .and_then(|value| super::arithmetic::as_i32_exact(&value))
+        .ok_or_else(|| {
+            Fault::new(
+                327391,
+                format!(
+                    "$filter: limit must be represented as a 32-bit integral value: {}",
+                    print::answer(answer)
+                ),
+            )
+        })?;
+    if limit <= 0 {
+        return Err(Fault::new(
+            327392,
+            format!("$filter: limit must be greater than 0: {limit}"),
+        ));
+    }
+    Ok(limit as usize)
+}
+
+fn parse_reduce(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -> Result<Vec<Node>> {
+    let Value::Document(doc) = *value else {
+        return Err(Fault::new(
+            40075,
+            format!(
+                "$reduce requires an object as an argument, found: {}",
+                type_name(Some(*value))
+            ),
+        ));
+    };
+    let (mut input, mut initial, mut body) = (Node::Absent, Node::Absent, Node::Absent);
+    for element in doc.elements() {
+        let value = element.value();
+        match element.name_str() {
+            "input" => input = parser.operand(&value)?,
+            "initialValue" => initial = parser.operand(&value)?,
+            "in" => {
+                let names = vec!["this".to_owned(), "value".to_owned()];
+                body = parser.with_variables(names, |parser| parser.operand(&value))?;
+            }
+            other => {
+                return Err(Fault::new(
+                    40076,
+                    format!("$reduce found an unknown argument: {other}"),
+                ));
+            }
+        }
+    }
+    for (node, name, code) in [
+        (&input, "input", 40077),
+        (&initial, "initialValue", 40078),
+        (&body, "in", 40079),
+    ] {
+        if matches!(node, Node::Absent) {
+            return Err(Fault::new(
+                code,
+                format!("$reduce requires '{name}' to be specified"),
+            ));
+        }
+    }
+    Ok(vec![input, initial, body])
+}
+
+fn reduce<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
+    let [input, initial, body] = arguments else {
+        return Ok(Answer::Missing);
+    };
+    let input = input.evaluate(env)?;
+    if input.is_nullish() {
+        return Ok(Answer::Owned(Owned::Null));
+    }
+    let Some(Value::Array(items)) = input.value() else {
+        return Err(Fault::new(
+            40080,
+            format!(
+                "$reduce requires that 'input' be an array, found: {}",
+                print::answer(&input)
+            ),
+        ));
+    };
+    let mut value = initial.evaluate(env)?.detach();
+    for item in items.values() {
+        value = bound(body, &[Answer::Borrowed(item), value], env)?;
+        // Each step may wrap the value once more: without a bound, dropping it would exhaust the stack.
+        if let Some(value) = value.value() {
+            check_depth(&value)?;
+        }
+    }
+    Ok(value)
+}

@@ -1,0 +1,90 @@
+//! Field paths of aggregation: dotted names, arrays mapped, never indexed.
+
+use super::super::document::{Doc, Owned, Value};
+use super::super::fault::{Fault, Result, code};
+use super::expression::Answer;
+
+/// The longest path, in segments.
+const MAX_SEGMENTS: usize = 200;
+
+/// Splits a path into its segments, refusing what MongoDB refuses.
+pub(crate) fn parse(path: &str) -> Result<Vec<String>> {
+    if path.is_empty() {
+        return Err(Fault::new(
+            40352,
+            "FieldPath cannot be constructed with empty string",
+        ));
+    }
+    if path.ends_with('.') {
+        return Err(Fault::new(40353, "FieldPath must not end with a '.'."));
+    }
+    let segments = path
+        .split('.')
+        .map(|segment| check_name(segment).map(|()| segment.to_owned()))
+        .collect::<Result<Vec<_>>>()?;
+    if segments.len() > MAX_SEGMENTS {
+        return Err(Fault::new(code::OVERFLOW, "FieldPath is too long"));
+    }
+    Ok(segments)
+}
+
+/// Refuses what cannot be the name of one field of a path.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() {
+        return Err(Fault::new(
+            15998,
+            "FieldPath field names may not be empty strings.",
+        ));
+    }
+    if name.starts_with('$') {
+        return Err(Fault::new(
+            16410,
+            "FieldPath field names may not start with '$'. Consider using $getField or $setField.",
+        ));
+    }
+    if name.contains('\0') {
+        return Err(Fault::new(16411, "FieldPath field names may not contain '\0'."));
+    }
+    if name.contains('.') {
+        return Err(Fault::new(
+            16412,
+            "FieldPath field names may not contain '.'. Consider using $getField or $setField.",
+        ));
+    }
+    Ok(())
+}
+
+/// The value at `path` below `value`. An array on the way gives the array of what its elements have there.
+pub(crate) fn walk<'a>(value: Value<'a>, path: &[String]) -> Answer<'a> {
+    let Some((name, rest)) = path.split_first() else {
+        return Answer::Borrowed(value);
+    };
+    match value {
+        Value::Document(doc) => match doc.get(name) {
+            Some(inner) if rest.is_empty() => Answer::Borrowed(inner),
+            Some(inner) => walk(inner, rest),
+            None => Answer::Missing,
+        },
+        Value::Array(items) => Answer::Owned(Owned::Array(walk_items(items, path))),
+        _ => Answer::Missing,
+    }
+}
+
+fn walk_items(items: Doc<'_>, path: &[String]) -> Vec<Owned> {
+    items
+        .values()
+        .filter(|item| matches!(item, Value::Document(_) | Value::Array(_)))
+        .filter_map(|item| walk(item, path).into_owned())
+        .collect()
+}
+
+/// Splits a path of a projection, where the positional `$` has its own error.
+pub(crate) fn parse_projected(path: &str) -> Result<Vec<String>> {
+    if path.ends_with(".$") {
+        return Err(Fault::new(
+            31324,
+            "Cannot use positional projection in aggregation projection",
+        ));
+    }
+    parse(path)
+}

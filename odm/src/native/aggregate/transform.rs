@@ -1,0 +1,324 @@
+//! Stages that make one document of one document: what update pipelines are made of.
+
+mod projection;
+
+use super::super::document::{Doc, MAX_DEPTH, Owned, Value};
+use super::super::fault::{Fault, Result, code};
+use super::expression::{Expression, Scope};
+use super::{path, print};
+
+pub(crate) use self::projection::Projection;
+
+/// The transforming stages of an update pipeline, in order.
+#[derive(Clone, Debug)]
+pub(crate) struct Transform {
+    stages: Vec<TransformStage>,
+}
+
+/// One transforming stage.
+#[derive(Clone, Debug)]
+pub(crate) enum TransformStage {
+    /// `$project`, `$addFields`, `$set`, `$unset`.
+    Project(Box<Projection>),
+    /// `$replaceRoot`, `$replaceWith`.
+    Replace {
+        document: Box<Expression>,
+        /// How an error calls the expression.
+        called: &'static str,
+    },
+}
+
+impl Transform {
+    /// Parses the stages of an update pipeline; `variables` are the names that `let` gives.
+    pub(crate) fn parse(stages: &[Doc<'_>], variables: &[String]) -> Result<Transform> {
+        let mut parsed = Vec::with_capacity(stages.len());
+        for stage in stages {
+            let (name, value) = stage_parts(*stage)?;
+            match TransformStage::parse(name, &value, variables)? {
+                Some(stage) => parsed.push(stage),
+                None if super::stage::is_known(name) => {
+                    return Err(Fault::new(
+                        code::INVALID_OPTIONS,
+                        format!("{name} is not allowed to be used within an update"),
+                    ));
+                }
+                None => return Err(unknown_stage(name)),
+            }
+        }
+        for stage in &mut parsed {
+            stage.fold()?;
+        }
+        Ok(Transform { stages: parsed })
+    }
+
+    /// The document after all stages. `variables` of the scope stay in sight of every stage; `$$ROOT` is
+    /// each stage's own input.
+    pub(crate) fn apply(
+        &self,
+        doc: Doc<'_>,
+        variables: &[(String, Option<Owned>)],
+        now: i64,
+    ) -> Result<Owned> {
+        let mut current: Option<Owned> = None;
+        for stage in &self.stages {
+            let root = match &current {
+                Some(Owned::Document(fields)) => Doc::Fields(fields),
+                Some(Owned::RawDocument(bytes)) => Doc::Raw(bytes),
+                _ => doc,
+            };
+            let scope = Scope {
+                root,
+                variables: variables.to_vec(),
+                now,
+            };
+            let next = stage.apply(&scope)?;
+            current = Some(next);
+        }
+        Ok(current.unwrap_or_else(|| Owned::from(Value::Document(doc))))
+    }
+}
+
+impl TransformStage {
+    /// Parses the stage if it is a transforming one.
+    pub(crate) fn parse(
+        name: &str,
+        value: &Value<'_>,
+        variables: &[String],
+    ) -> Result<Option<TransformStage>> {
+        Ok(Some(match name {
+            "$project" => {
+                let Value::Document(spec) = *value else {
+                    return Err(Fault::new(15969, "$project specification must be an object"));
+                };
+                TransformStage::project(Projection::parse(spec, variables), name)?
+            }
+            "$addFields" | "$set" => {
+                let Value::Document(spec) = *value else {
+                    return Err(Fault::new(
+                        40272,
+                        format!(
+                            "{name} specification stage must be an object, got {}",
+                            value.kind().alias()
+                        ),
+                    ));
+                };
+                TransformStage::project(Projection::parse_added(spec, variables), name)?
+            }
+            "$unset" => TransformStage::project(Projection::exclude(&unset_names(value)?), name)?,
+            "$replaceRoot" => {
+                let Value::Document(spec) = *value else {
+                    return Err(Fault::new(
+                        40229,
+                        format!(
+                            "expected an object as specification for $replaceRoot stage, got {}",
+                            value.kind().alias()
+                        ),
+                    ));
+                };
+                for element in spec.elements() {
+                    if element.name_str() != "newRoot" {
+                        return Err(Fault::new(
+                            40415,
+                            format!(
+                                "BSON field '$replaceRoot.{}' is an unknown field.",
+                                element.name_str()
+                            ),
+                        ));
+                    }
+                }
+                let document = spec.get("newRoot").ok_or_else(|| {
+                    Fault::new(
+                        40414,
+                        "BSON field '$replaceRoot.newRoot' is missing but a required field",
+                    )
+                })?;
+                TransformStage::Replace {
+                    document: Box::new(Expression::parse_unfolded(&document, variables)?),
+                    called: "'newRoot' expression ",
+                }
+            }
+            "$replaceWith" => TransformStage::Replace {
+                document: Box::new(Expression::parse_unfolded(value, variables)?),
+                called: "'replacement document' ",
+            },
+            _ => return Ok(None),
+        }))
+    }
+
+    fn project(projection: Result<Projection>, name: &str) -> Result<TransformStage> {
+        let projection =
+            projection.map_err(|fault| fault.prefixed(&format!("Invalid {name} :: caused by :: ")))?;
+        Ok(TransformStage::Project(Box::new(projection)))
+    }
+
+    /// Computes the constant parts.
+    pub(crate) fn fold(&mut self) -> Result<()> {
+        match self {
+            TransformStage::Project(projection) => projection.fold(),
+            TransformStage::Replace { document, .. } => document.fold(),
+        }
+    }
+
+    /// The stage's document for the scope's root.
+    pub(crate) fn apply(&self, scope: &Scope<'_>) -> Result<Owned> {
+        let result = match self {
+            TransformStage::Project(projection) => Owned::Document(projection.apply(scope)?),
+            TransformStage::Replace { document, called } => {
+                let answer = document.answer(scope)?;
+                if !matches!(answer.value(), Some(Value::Document(_))) {
+                    return Err(Fault::new(
+                        40228,
+                        format!(
+                            "{called} must evaluate to an object, but resulting value was: {}. Type of resulting value: '{}'. Input document: {}",
+                            print::answer(&answer),
+                            answer.type_name(),
+                            print::value(&Value::Document(scope.root)),
+                        ),
+                    ));
+                }
+                answer.into_owned().unwrap_or(Owned::Null)
+            }
+        };
+        check_depth(&result.as_value())?;
+        Ok(result)
+    }
+}
+
+/// The name and the value of a stage.
+pub(crate) fn stage_parts<'a>(stage: Doc<'a>) -> Result<(&'a str, Value<'a>)> {
+    let mut elements = stage.elements();
+    match (elements.next(), elements.next()) {
+        (Some(only), None) => Ok((only.name_str(), only.value())),
+        _ => Err(Fault::new(
+            40323,
+            "A pipeline stage specification object must contain exactly one field.",
+        )),
+    }
+}
+
+pub(crate) fn unknown_stage(name: &str) -> Fault {
+    Fault::new(40324, format!("Unrecognized pipeline stage name: '{name}'"))
+}
+
+/// Refuses a value nested deeper than a document may be. Iterative.
+pub(crate) fn check_depth(value: &Value<'_>) -> Result<()> {
+    let mut open = Vec::new();
+    if let Value::Document(doc) | Value::Array(doc) = value {
+        open.push(doc.elements());
+    }
+    while let Some(elements) = open.last_mut() {
+        match elements.next().map(|element| element.value()) {
+            Some(Value::Document(inner) | Value::Array(inner)) => {
+                if open.len() >= MAX_DEPTH {
+                    return Err(Fault::new(
+                        code::OVERFLOW,
+                        format!("BSONObj exceeded maximum nested object depth: {MAX_DEPTH}"),
+                    ));
+                }
+                open.push(inner.elements());
+            }
+            Some(_) => {}
+            None => {
+                open.pop();
+            }
+        }
+    }
+    Ok(())
+}
+
+fn unset_names(value: &Value<'_>) -> Result<Vec<String>> {
+    match *value {
+        Value::String(name) => Ok(vec![name.to_owned()]),
+        Value::Array(names) => {
+            if names.is_empty() {
+                return Err(Fault::new(
+                    31119,
+                    "$unset specification must be a string or an array with at least one field",
+                ));
+            }
+            names
+                .values()
+                .map(|name| match name {
+                    Value::String(name) => Ok(name.to_owned()),
+                    _ => Err(Fault::new(
+                        31120,
+                        "$unset specification must be a string or an array containing only string values",
+                    )),
+                })
+                .collect()
+        }
+        _ => Err(Fault::new(
+            31002,
+            "$unset specification must be a string or an array",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{Bson, bson};
+
+    use super::*;
+
+    fn check(doc: Bson, stages: Bson, expected: Result<Bson, i32>) {
+        let doc = bson::serialize_to_vec(&doc).unwrap();
+        let stages: Vec<Vec<u8>> = stages
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|stage| bson::serialize_to_vec(stage).unwrap())
+            .collect();
+        let docs: Vec<Doc<'_>> = stages.iter().map(|bytes| Doc::Raw(bytes)).collect();
+        let got = Transform::parse(&docs, &[])
+            .and_then(|transform| transform.apply(Doc::Raw(&doc), &[], 0))
+            .map(|value| {
+                let Value::Document(doc) = value.as_value() else {
+                    panic!("not a document");
+                };
+                Bson::Document(bson::deserialize_from_slice(&doc.to_bytes()).unwrap())
+            })
+            .map_err(|fault| fault.code());
+        assert_eq!(got, expected, "{stages:?}");
+    }
+
+    #[test]
+    fn stages_keep_the_order_of_the_document() {
+        let doc = bson!({ "_id": 1, "a": 1, "arr": [1, 2, { "b": 3 }], "o": { "x": 1 } });
+        for (stages, expected) in [
+            (
+                bson!([{ "$set": { "a.b": 1 } }, { "$unset": ["arr", "_id"] }]),
+                Ok(bson!({ "a": { "b": 1 }, "o": { "x": 1 } })),
+            ),
+            (
+                bson!([{ "$project": { "arr.c": "$a", "o": 1 } }]),
+                Ok(bson!({ "_id": 1, "arr": [{ "c": 1 }, { "c": 1 }, { "c": 1 }], "o": { "x": 1 } })),
+            ),
+            (
+                bson!([{ "$project": { "arr.b": 1, "_id": 0 } }]),
+                Ok(bson!({ "arr": [{ "b": 3 }] })),
+            ),
+            (
+                bson!([{ "$project": { "arr": { "b": 0 }, "o": 0 } }]),
+                Ok(bson!({ "_id": 1, "a": 1, "arr": [1, 2, {}] })),
+            ),
+            (
+                bson!([{ "$replaceWith": "$o" }, { "$set": { "y": "$x" } }]),
+                Ok(bson!({ "x": 1, "y": 1 })),
+            ),
+            (
+                bson!([{ "$set": { "a": "$$REMOVE" } }, { "$project": { "a": 1 } }]),
+                Ok(bson!({ "_id": 1 })),
+            ),
+            (bson!([{ "$replaceRoot": { "newRoot": "$a" } }]), Err(40228)),
+            (bson!([{ "$project": { "a": 1, "o": 0 } }]), Err(31254)),
+            (bson!([{ "$project": { "a": 1, "a.b": 1 } }]), Err(31249)),
+            (bson!([{ "$set": { "a": 1, "a.b": 1 } }]), Err(40176)),
+            (bson!([{ "$set": { "a": {} } }]), Err(40180)),
+            (bson!([{ "$group": { "_id": 1 } }]), Err(72)),
+            (bson!([{ "$nothing": 1 }]), Err(40324)),
+            (bson!([{ "$set": { "a": { "$divide": [1, 0] } } }]), Err(2)),
+        ] {
+            check(doc.clone(), stages, expected);
+        }
+    }
+}
