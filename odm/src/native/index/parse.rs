@@ -203,10 +203,7 @@ fn required(what: &str) -> Fault {
 fn wrong_type(field: &str, expected: &str, got: Kind) -> Fault {
     Fault::new(
         code::TYPE_MISMATCH,
-        format!(
-            "The field '{field}' must be {expected}, but got {}",
-            got.alias()
-        ),
+        format!("The field '{field}' must be {expected}, but got {}", got.alias()),
     )
 }
 
@@ -277,9 +274,7 @@ fn parse_order(value: &Value<'_>) -> Result<Order> {
             }
         }
         Value::String("hashed") => Ok(Order::Hashed),
-        Value::String("") => Err(cannot(
-            "Values in the index key pattern cannot be empty strings",
-        )),
+        Value::String("") => Err(cannot("Values in the index key pattern cannot be empty strings")),
         Value::String("geoHaystack") => Err(cannot(
             "GeoHaystack indexes cannot be created in version 5.0 and above",
         )),
