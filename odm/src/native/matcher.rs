@@ -17,7 +17,7 @@ pub(crate) mod shown;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use self::ast::Node;
+use self::ast::{Node, Predicate};
 use self::evaluate::Subject;
 pub(crate) use self::evaluate::truthy;
 use self::parse::{Level, Parser};
@@ -48,7 +48,11 @@ impl Matcher {
     /// Parses a filter whose `$expr` may use variables (an operation's `let`).
     pub(crate) fn parse_with(filter: Doc<'_>, variables: Vec<(String, Option<Owned>)>) -> Result<Matcher> {
         let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
-        let root = Parser { variables: &names }.document(filter, Level::Document)?;
+        let root = Parser {
+            variables: &names,
+            restricted: false,
+        }
+        .document(filter, Level::Document)?;
         Ok(Matcher {
             root,
             context: Context {
@@ -86,10 +90,33 @@ impl Matcher {
 }
 
 /// Milliseconds since the epoch.
-fn now() -> i64 {
+pub(crate) fn now() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .ok()
         .and_then(|elapsed| i64::try_from(elapsed.as_millis()).ok())
         .unwrap_or(0)
+}
+
+/// The condition of an `$elemMatch` in a projection.
+#[derive(Clone, Debug)]
+pub(crate) struct ElementMatcher {
+    predicate: Predicate,
+}
+
+impl ElementMatcher {
+    /// Parses the condition; some operators are refused that a filter may have.
+    pub(crate) fn parse(condition: Doc<'_>) -> Result<ElementMatcher> {
+        let parser = Parser {
+            variables: &[],
+            restricted: true,
+        };
+        let predicate = operator::element(parser, condition)?;
+        Ok(ElementMatcher { predicate })
+    }
+
+    /// The position of the first item that matches.
+    pub(crate) fn first(&self, items: Doc<'_>) -> Option<usize> {
+        evaluate::element(items, &self.predicate)
+    }
 }

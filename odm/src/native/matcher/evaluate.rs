@@ -216,7 +216,7 @@ fn at_end(items: Doc<'_>, predicate: &Predicate) -> Hit {
 }
 
 /// The first element that satisfies an `$elemMatch`.
-fn element(items: Doc<'_>, predicate: &Predicate) -> Option<usize> {
+pub(super) fn element(items: Doc<'_>, predicate: &Predicate) -> Option<usize> {
     match predicate {
         Predicate::ElementObject(inner) => items.values().position(|value| match value {
             Value::Document(doc) | Value::Array(doc) => plain_node(inner, doc),

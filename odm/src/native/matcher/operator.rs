@@ -127,22 +127,7 @@ impl Field<'_> {
         let Value::Document(doc) = value else {
             return Err(bad("$elemMatch needs an Object"));
         };
-        let on_values = is_expression(*doc, true)
-            && doc.elements().next().is_some_and(|first| {
-                first
-                    .name_str()
-                    .strip_prefix('$')
-                    .is_some_and(|name| !is_pathless(name))
-            });
-        if on_values {
-            let inner = Field {
-                parser: self.parser,
-                name: "",
-            };
-            return Ok(Predicate::ElementValue(inner.predicates(*doc)?));
-        }
-        let node = self.parser.document(*doc, Level::Element)?;
-        Ok(Predicate::ElementObject(Box::new(node)))
+        element(self.parser, *doc)
     }
 
     fn complement(self, value: &Value<'_>) -> Result<Predicate> {
@@ -192,6 +177,23 @@ impl Field<'_> {
 fn element_match<'a>(value: &Value<'a>) -> Option<Value<'a>> {
     let first = value.as_document()?.elements().next()?;
     (first.name() == b"$elemMatch").then(|| first.value())
+}
+
+/// An `$elemMatch`: on values when it begins with an operator of fields, otherwise on documents.
+pub(super) fn element(parser: Parser<'_>, condition: Doc<'_>) -> Result<Predicate> {
+    let on_values = is_expression(condition, true)
+        && condition.elements().next().is_some_and(|first| {
+            first
+                .name_str()
+                .strip_prefix('$')
+                .is_some_and(|name| !is_pathless(name))
+        });
+    if on_values {
+        let predicates = Field { parser, name: "" }.predicates(condition)?;
+        return Ok(Predicate::ElementValue(predicates));
+    }
+    let node = parser.document(condition, Level::Element)?;
+    Ok(Predicate::ElementObject(Box::new(node)))
 }
 
 fn not(predicate: Predicate) -> Predicate {

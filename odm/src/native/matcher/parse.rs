@@ -10,6 +10,9 @@ use super::operator;
 use super::pattern::Pattern;
 use super::schema::Schema;
 
+/// The server's code for an operator in a place that does not admit it.
+const QUERY_FEATURE_NOT_ALLOWED: i32 = 224;
+
 /// Where in the filter a document stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
@@ -24,6 +27,8 @@ pub(super) enum Level {
 pub(super) struct Parser<'v> {
     /// The names that `let` defined.
     pub(super) variables: &'v [String],
+    /// Whether this is a projection, which refuses some operators.
+    pub(super) restricted: bool,
 }
 
 /// A refusal with code 2.
@@ -78,6 +83,15 @@ impl Parser<'_> {
             "text" => {
                 top_level("$text", level)?;
                 return Err(Fault::unsupported("$text is not supported"));
+            }
+            "where" if self.restricted => {
+                return Err(bad("$where is not allowed in this context"));
+            }
+            "jsonSchema" if self.restricted => {
+                return Err(Fault::new(
+                    QUERY_FEATURE_NOT_ALLOWED,
+                    "$jsonSchema is not allowed in this context",
+                ));
             }
             "where" => {
                 top_level("$where", level)?;
