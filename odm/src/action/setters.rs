@@ -4,41 +4,40 @@ use bson::{Document, RawBson};
 
 use crate::collection::encode;
 use crate::error::Result;
+use crate::query::Sort;
 
-/// An index for an action to use: by its name, or by its keys.
+/// An index for an action to use: its name (`"title_1"`), or its keys, typed (`Book::fields().title.asc()`) or
+/// raw (`doc! {"title": 1}`).
 #[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Hint {
-    /// The index's name.
-    Name(String),
-    /// The index's key pattern: `{title: 1}`.
-    Keys(Document),
-}
+pub struct Hint(Result<RawBson>);
 
 impl From<&str> for Hint {
     fn from(name: &str) -> Hint {
-        Hint::Name(name.to_owned())
+        Hint(Ok(RawBson::String(name.to_owned())))
     }
 }
 
 impl From<String> for Hint {
     fn from(name: String) -> Hint {
-        Hint::Name(name)
+        Hint(Ok(RawBson::String(name)))
     }
 }
 
 impl From<Document> for Hint {
     fn from(keys: Document) -> Hint {
-        Hint::Keys(keys)
+        Hint(encode::raw(keys).map(RawBson::Document))
+    }
+}
+
+impl<M> From<Sort<M>> for Hint {
+    fn from(keys: Sort<M>) -> Hint {
+        Hint(keys.to_document().map(RawBson::Document))
     }
 }
 
 impl Hint {
     pub(crate) fn encode(self) -> Result<RawBson> {
-        match self {
-            Hint::Name(name) => Ok(RawBson::String(name)),
-            Hint::Keys(keys) => Ok(RawBson::Document(encode::raw(keys)?)),
-        }
+        self.0
     }
 }
 

@@ -8,8 +8,9 @@ use futures_core::Stream;
 use self::book::{Book, Spine, Wrong};
 use crate::backend::fake::{Fake, block_on};
 use crate::backend::{self, Modification, Operation, Response, WriteResult};
-use crate::collection::Collection;
+use crate::collection::{Collection, RawUpdate};
 use crate::error::{Error, ErrorKind};
+use crate::model::Model;
 use crate::query::{Filter, Update};
 
 fn fake() -> (Fake, Collection<Book>) {
@@ -316,10 +317,7 @@ fn find_one_and_gives_old_or_new() {
         |_| Filter::raw(doc! {}),
         |_| Update::raw(doc! {"$set": {"title": "x"}}),
     );
-    let action = action
-        .sort(|b| b.title.asc())
-        .return_new()
-        .upsert();
+    let action = action.sort(|b| b.title.asc()).return_new().upsert();
     assert_eq!(block_on(action.into_future()).unwrap(), Some(emma));
     let Operation::FindAndModify(sent) = fake.last() else {
         panic!("not a findAndModify")

@@ -10,9 +10,32 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
 use crate::query::{BuiltUpdate, Filter, Operand, Update};
 
-/// An update in MongoDB's words: operators (`doc! {"$set": ..}`) or the stages of a pipeline (`vec![doc! ..]`).
+/// An update in MongoDB's words: operators (`doc! {"$set": ..}`) or the stages of a pipeline (`[doc! {..}]`).
 #[derive(Clone, Debug)]
-pub struct RawUpdate(Stages);
+pub struct RawUpdate {
+    stages: Stages,
+    array_filters: Vec<Raw>,
+}
+
+impl RawUpdate {
+    /// An update by operators or by a pipeline.
+    pub fn new(update: impl Into<RawUpdate>) -> RawUpdate {
+        update.into()
+    }
+
+    /// Says which elements `$[name]` stands for: `doc! {"name.grade": {"$gte": 85}}`.
+    pub fn array_filter(mut self, filter: impl Into<Raw>) -> RawUpdate {
+        self.array_filters.push(filter.into());
+        self
+    }
+
+    fn of(stages: Stages) -> RawUpdate {
+        RawUpdate {
+            stages,
+            array_filters: Vec::new(),
+        }
+    }
+}
 
 #[derive(Clone, Debug)]
 enum Stages {
@@ -22,19 +45,19 @@ enum Stages {
 
 impl<T: Into<Raw>> From<T> for RawUpdate {
     fn from(operators: T) -> RawUpdate {
-        RawUpdate(Stages::Operators(operators.into()))
+        RawUpdate::of(Stages::Operators(operators.into()))
     }
 }
 
 impl<T: Into<Raw>> From<Vec<T>> for RawUpdate {
     fn from(stages: Vec<T>) -> RawUpdate {
-        RawUpdate(Stages::Pipeline(stages.into_iter().map(Into::into).collect()))
+        RawUpdate::of(Stages::Pipeline(stages.into_iter().map(Into::into).collect()))
     }
 }
 
 impl<T: Into<Raw>, const N: usize> From<[T; N]> for RawUpdate {
     fn from(stages: [T; N]) -> RawUpdate {
-        RawUpdate(Stages::Pipeline(stages.into_iter().map(Into::into).collect()))
+        RawUpdate::of(Stages::Pipeline(stages.into_iter().map(Into::into).collect()))
     }
 }
 
@@ -51,16 +74,17 @@ pub(crate) fn update<M: Model>(update: impl FnOnce(M::Fields<M>) -> Update<M>) -
 }
 
 pub(crate) fn raw_update(update: RawUpdate) -> Result<BuiltUpdate> {
-    let modification = match update.0 {
+    let modification = match update.stages {
         Stages::Operators(operators) => Modification::Operators(operators_only(operators.into_document()?)?),
         Stages::Pipeline(stages) => {
             let stages = stages.into_iter().map(Raw::into_document);
             Modification::Pipeline(stages.collect::<Result<_>>()?)
         }
     };
+    let array_filters = update.array_filters.into_iter().map(Raw::into_document);
     Ok(BuiltUpdate {
         modification,
-        array_filters: Vec::new(),
+        array_filters: array_filters.collect::<Result<_>>()?,
     })
 }
 
