@@ -2,7 +2,7 @@
 
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
-use super::super::index::IndexDefinition;
+use super::super::index::{ID_INDEX, IndexDefinition};
 use super::super::matcher::Matcher;
 use super::super::catalog::Catalog;
 use super::super::storage::{Read, TreeId, Write};
@@ -23,16 +23,8 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
             }
         }
     }
-    let key = Owned::Document(vec![("_id".to_owned(), Owned::Int32(1))]);
-    let spec = Owned::Document(vec![
-        ("v".to_owned(), Owned::Int32(2)),
-        ("key".to_owned(), key),
-        ("name".to_owned(), Owned::String(super::indexes::ID_INDEX.to_owned())),
-    ]);
-    let bytes = spec.as_value().as_document().unwrap_or(Doc::empty()).to_bytes();
-    let definition = IndexDefinition::parse(Doc::Raw(&bytes))?;
     let options = options.map(|options| options.to_bytes()).unwrap_or_else(|| Doc::empty().to_bytes());
-    write.catalog_mut().create_collection(&ns.database, &ns.collection, &options, definition).map(|_| ())
+    write.catalog_mut().create_collection(&ns.database, &ns.collection, &options, IndexDefinition::id()).map(|_| ())
 }
 
 /// Drops a collection; `false` when there is none.
@@ -61,8 +53,8 @@ pub(crate) fn list(read: &dyn Read, database: &str, filter: Doc<'_>) -> Result<V
         let id_index = collection
             .indexes
             .iter()
-            .find(|entry| entry.definition.name == super::indexes::ID_INDEX)
-            .map(|entry| Owned::RawDocument(entry.definition.spec()));
+            .find(|entry| entry.definition.name == ID_INDEX)
+            .map(|entry| Owned::RawDocument(entry.definition.spec().to_vec()));
         let info = Owned::Document(vec![("readOnly".to_owned(), Owned::Bool(false))]);
         let mut fields = vec![
             ("name".to_owned(), Owned::String(collection.name.to_string())),

@@ -4,14 +4,11 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use super::super::catalog::{Collection, IndexEntry};
-use super::super::document::{Doc, Value, equal};
+use super::super::document::{Doc, Owned, Value, equal};
 use super::super::fault::{Fault, Result, code};
-use super::super::index::IndexDefinition;
+use super::super::index::{ID_INDEX, IndexDefinition};
 use super::super::storage::{Read, Write, format};
 use super::{Namespace, batch, record};
-
-/// The index of `_id`.
-pub(crate) const ID_INDEX: &str = "_id_";
 
 /// Creates indexes, and the collection where it is missing. One that exists already with the same options is left.
 pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -> Result<()> {
@@ -41,24 +38,24 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -
 fn exists<'a>(known: impl Iterator<Item = &'a IndexDefinition>, wanted: &IndexDefinition) -> Result<bool> {
     for own in known {
         let same_name = own.name == wanted.name;
-        let same_keys = own.same_keys(wanted);
-        if same_name && same_keys && own.same_options(wanted) {
+        let same_keys = equal(&Value::Document(own.key_pattern()), &Value::Document(wanted.key_pattern()));
+        if same_name && same_keys && same_options(own, wanted) {
             return Ok(true);
         }
-        if same_keys && own.same_identity(wanted) {
+        if same_keys && same_identity(own, wanted) {
             let message = if same_name {
                 format!(
                     "An equivalent index already exists with the same name but different options. Requested index: {}, existing index: {}",
-                    wanted.describe(),
-                    own.describe()
+                    Doc::Raw(wanted.spec()),
+                    Doc::Raw(own.spec())
                 )
-            } else if own.same_options(wanted) {
+            } else if same_options(own, wanted) {
                 format!("Index already exists with a different name: {}", own.name)
             } else {
                 format!(
                     "An equivalent index already exists with a different name and options. Requested index: {}, existing index: {}",
-                    wanted.describe(),
-                    own.describe()
+                    Doc::Raw(wanted.spec()),
+                    Doc::Raw(own.spec())
                 )
             };
             return Err(Fault::new(code::INDEX_OPTIONS_CONFLICT, message));
@@ -68,13 +65,31 @@ fn exists<'a>(known: impl Iterator<Item = &'a IndexDefinition>, wanted: &IndexDe
                 code::INDEX_KEY_SPECS_CONFLICT,
                 format!(
                     "An existing index has the same name as the requested index. When index names are not specified, they are auto generated and can cause conflicts. Please refer to our documentation. Requested index: {}, existing index: {}",
-                    wanted.describe(),
-                    own.describe()
+                    Doc::Raw(wanted.spec()),
+                    Doc::Raw(own.spec())
                 ),
             ));
         }
     }
     Ok(false)
+}
+
+/// Two indexes with the same identity cannot stand beside each other, whatever their names.
+fn same_identity(own: &IndexDefinition, other: &IndexDefinition) -> bool {
+    let partial = |definition: &IndexDefinition| {
+        Doc::Raw(definition.spec()).get("partialFilterExpression").map(Owned::from)
+    };
+    let same_partial = match (partial(own), partial(other)) {
+        (None, None) => true,
+        (Some(own), Some(other)) => equal(&own.as_value(), &other.as_value()),
+        _ => false,
+    };
+    own.unique == other.unique && own.sparse == other.sparse && same_partial
+}
+
+/// The options that are no part of the identity.
+fn same_options(own: &IndexDefinition, other: &IndexDefinition) -> bool {
+    same_identity(own, other) && own.expire_after_seconds == other.expire_after_seconds
 }
 
 /// Builds one index from the documents there are: all checks first, then the entries.
@@ -137,8 +152,7 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> 
         Value::String(name) => names.push(named(&collection, name)?),
         Value::Document(keys) => {
             let found = collection.indexes.iter().find(|entry| {
-                let spec = entry.definition.spec();
-                Doc::Raw(&spec).get("key").is_some_and(|own| equal(&own, &Value::Document(*keys)))
+                equal(&Value::Document(entry.definition.key_pattern()), &Value::Document(*keys))
             });
             match found {
                 Some(entry) => names.push(named(&collection, &entry.definition.name)?),
@@ -182,5 +196,5 @@ fn named(collection: &Collection, name: &str) -> Result<String> {
 /// The specifications of a collection's indexes; `None` when there is no such collection.
 pub(crate) fn list(read: &dyn Read, ns: &Namespace) -> Option<Vec<Vec<u8>>> {
     let collection = read.catalog().collection(&ns.database, &ns.collection)?;
-    Some(collection.indexes.iter().map(|entry| entry.definition.spec()).collect())
+    Some(collection.indexes.iter().map(|entry| entry.definition.spec().to_vec()).collect())
 }

@@ -1,6 +1,6 @@
 //! The choice: equality first, then the sort, then one range.
 
-use super::super::document::{Doc, Value, equal};
+use super::super::document::{Value, equal};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::super::matcher::ast::Node;
@@ -65,10 +65,7 @@ fn hinted(request: &PlanRequest<'_>, hint: &Value<'_>) -> Result<usize> {
         let definition = view.definition;
         let named = match hint {
             Value::String(name) => definition.name == *name,
-            Value::Document(_) => {
-                let spec = definition.spec();
-                Doc::Raw(&spec).get("key").is_some_and(|keys| equal(&keys, hint))
-            }
+            Value::Document(_) => equal(&Value::Document(definition.key_pattern()), hint),
             _ => false,
         };
         named && !definition.hidden

@@ -1,6 +1,6 @@
 //! A plan in the server's words.
 
-use super::super::document::{Doc, Owned, Value};
+use super::super::document::{Owned, Value};
 use super::super::index::IndexDefinition;
 use super::super::sort::SortSpec;
 use super::{Access, Plan};
@@ -38,11 +38,7 @@ fn stage_of(access: &Access, definitions: &[&IndexDefinition]) -> Owned {
         Access::Collection { reverse } => stage("COLLSCAN", vec![("direction", direction(*reverse))]),
         Access::Index { index, ranges, reverse } => {
             let Some(definition) = definitions.get(*index) else { return stage("IXSCAN", Vec::new()) };
-            let spec = definition.spec();
-            let pattern = match Doc::Raw(&spec).get("key") {
-                Some(Value::Document(keys)) => Owned::from(Value::Document(keys)),
-                _ => Owned::Document(Vec::new()),
-            };
+            let pattern = Owned::from(Value::Document(definition.key_pattern()));
             let scan = stage(
                 "IXSCAN",
                 vec![
