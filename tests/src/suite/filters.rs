@@ -128,6 +128,6 @@ pub async fn a_scope_is_a_function(db: &Db) {
     }
     let items = stocked(db).await;
     assert_eq!(ids(&items, scarce).await, "ab");
-    let field: Field<Item, i32> = <Item as odm::Embedded>::fields().stock;
+    let field: Field<Item, i32> = <Item as odm::Model>::fields().stock;
     assert_eq!(ids(&items, |_| field.eq(4)).await, "d");
 }

@@ -117,7 +117,7 @@ pub async fn a_bulk_write_runs_in_order_and_counts_each_kind(db: &Db) {
         .unwrap();
     assert_eq!(result.inserted, 2);
     assert_eq!((result.matched, result.modified), (3, 3));
-    assert_eq!(result.upserted, 2);
+    assert_eq!(result.upserted_ids, [(4, "c".to_owned()), (6, "d".to_owned())]);
     assert_eq!(result.deleted, 1);
     assert_eq!(items.get("a".to_owned()).await.unwrap().map(|item| (item.stock, item.sold)), Some((11, 1)));
     assert_eq!(items.count(|_| odm::Filter::all()).await.unwrap(), 3);

@@ -109,5 +109,5 @@ async fn write(collection: &Collection<Book>, books: &[Line]) -> Result<(u64, u6
         );
     }
     let done = bulk.await?;
-    Ok((done.upserted, done.matched))
+    Ok((done.upserted_ids.len() as u64, done.matched))
 }

@@ -23,14 +23,9 @@ impl Query {
     /// Parses the parts; the documents have passed the gate.
     pub(crate) fn parse(filter: Doc<'_>, sort: Option<Doc<'_>>, hint: Option<Value<'_>>) -> Result<Query> {
         let matcher = Arc::new(Matcher::parse(filter)?);
-        let mut natural = None;
-        let mut spec = None;
-        if let Some(sort) = sort.filter(|sort| !sort.is_empty()) {
-            match natural_direction(sort)? {
-                Some(backwards) => natural = Some(backwards),
-                None => spec = Some(SortSpec::parse(sort)?),
-            }
-        }
+        let sort = sort.map(SortSpec::parse).transpose()?;
+        let mut natural = sort.as_ref().and_then(|sort| sort.natural);
+        let sort = sort.filter(|sort| !sort.fields.is_empty());
         let mut kept = None;
         if let Some(hint) = hint {
             match hint.as_document().map(natural_direction).transpose()?.flatten() {
@@ -38,7 +33,7 @@ impl Query {
                 None => kept = Some(Owned::from(hint)),
             }
         }
-        Ok(Query { matcher, sort: spec, natural, hint: kept })
+        Ok(Query { matcher, sort, natural, hint: kept })
     }
 
     /// Chooses how to answer the query on this collection.
@@ -58,11 +53,6 @@ impl Query {
             hint: self.hint.as_ref().map(Owned::as_value),
         })
     }
-
-    /// The plan for a collection that does not exist: nothing, but a hint to an index is an error all the same.
-    pub(crate) fn plan_missing(&self) -> Plan {
-        Plan::nothing()
-    }
 }
 
 /// `Some(backwards)` when the document is `{$natural: ±1}`.
@@ -73,7 +63,7 @@ fn natural_direction(spec: Doc<'_>) -> Result<Option<bool>> {
         Value::Int32(-1) | Value::Int64(-1) => Ok(Some(true)),
         Value::Double(x) if x == 1.0 => Ok(Some(false)),
         Value::Double(x) if x == -1.0 => Ok(Some(true)),
-        _ => Err(Fault::new(code::BAD_VALUE, "$natural sort must be either 1 or -1")),
+        _ => Err(Fault::new(code::BAD_VALUE, "$natural hint must be either 1 or -1")),
     }
 }
 

@@ -114,7 +114,7 @@ fn candidate(request: &PlanRequest<'_>, query: &[Conjunct<'_>], position: usize,
     let components = components(view, query);
     let points = components.iter().take_while(|own| own.single).count();
     let sort = request.sort.map(|sort| {
-        let wanted: Vec<(&str, bool)> = sort.fields().collect();
+        let wanted: Vec<(&str, bool)> = sort.fields.iter().map(|field| (field.path.as_str(), field.descending)).collect();
         sort_direction(view, &components, &wanted)
     });
     let (sorted, reverse) = match sort {

@@ -13,8 +13,9 @@ impl Plan {
             None => access,
             Some(sort) => {
                 let pattern = sort
-                    .fields()
-                    .map(|(path, descending)| (path.to_owned(), Owned::Int32(if descending { -1 } else { 1 })))
+                    .fields
+                    .iter()
+                    .map(|field| (field.path.clone(), Owned::Int32(if field.descending { -1 } else { 1 })))
                     .collect();
                 stage("SORT", vec![("sortPattern", Owned::Document(pattern)), ("inputStage", access)])
             }

@@ -48,7 +48,7 @@ pub(super) fn raw_bson(value: &Owned) -> RawBson {
     framed(&mut bytes, |out| value.as_value().write_element(b"v", out));
     RawDocumentBuf::from_bytes(bytes)
         .ok()
-        .and_then(|wrapped| wrapped.get("v").ok().flatten().map(|value| value.to_raw_bson()))
+        .and_then(|wrapped| wrapped.get("v").ok().flatten().map(|value| value.into()))
         .unwrap_or(RawBson::Null)
 }
 
