@@ -66,7 +66,8 @@ impl<T> Cursor<T> {
     {
         let target = draft.target.clone();
         let asked = Box::pin(async move {
-            let (_, answer) = draft.send().await?;
+            let (target, operation) = draft.ready()?;
+            let answer = target.execute(operation).await?;
             fetch(answer.cursor()?).await
         });
         Cursor {
@@ -182,17 +183,14 @@ impl<T> fmt::Debug for Cursor<T> {
 }
 
 /// Reads a whole result: no stream state, no allocation per document but the documents' own.
-pub(crate) async fn collect<O, T>(
-    draft: Draft<O>,
+pub(crate) async fn collect<T>(
+    target: &Target,
     operation: &'static str,
+    mut cursor: Box<dyn BatchCursor>,
     decode: Decode<T>,
-) -> Result<Vec<T>>
-where
-    O: Into<Operation>,
-{
-    let (target, mut cursor) = open(draft).await?;
+) -> Result<Vec<T>> {
     let mut all = Vec::new();
-    while let Some(batch) = next_batch(&target, operation, &mut *cursor).await? {
+    while let Some(batch) = next_batch(target, operation, &mut *cursor).await? {
         all.reserve(batch.len());
         for index in 0..batch.len() {
             let Some(document) = batch.get(index) else { break };
@@ -204,29 +202,19 @@ where
 }
 
 /// Reads the first document of a result.
-pub(crate) async fn first<O, T>(
-    draft: Draft<O>,
+pub(crate) async fn first<T>(
+    target: &Target,
     operation: &'static str,
+    mut cursor: Box<dyn BatchCursor>,
     decode: Decode<T>,
-) -> Result<Option<T>>
-where
-    O: Into<Operation>,
-{
-    let (target, mut cursor) = open(draft).await?;
-    while let Some(batch) = next_batch(&target, operation, &mut *cursor).await? {
+) -> Result<Option<T>> {
+    while let Some(batch) = next_batch(target, operation, &mut *cursor).await? {
         if let Some(document) = batch.get(0) {
-            return match decode(document) {
-                Ok(value) => Ok(Some(value)),
-                Err(error) => Err(target.explain(error, operation)),
-            };
+            let value = decode(document).map_err(|error| target.explain(error, operation));
+            return value.map(Some);
         }
     }
     Ok(None)
-}
-
-async fn open<O: Into<Operation>>(draft: Draft<O>) -> Result<(Target, Box<dyn BatchCursor>)> {
-    let (target, answer) = draft.send().await?;
-    Ok((target, answer.cursor()?))
 }
 
 async fn next_batch(

@@ -82,7 +82,9 @@ impl<T> Aggregate<T> {
     }
 
     async fn run(self) -> Result<Vec<T>> {
-        cursor::collect(self.draft, "aggregate", self.decode).await
+        let (target, operation) = self.draft.ready()?;
+        let cursor = target.execute(operation).await?.cursor()?;
+        cursor::collect(&target, "aggregate", cursor, self.decode).await
     }
 }
 

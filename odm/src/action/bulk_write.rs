@@ -273,7 +273,8 @@ async fn write(draft: Draft<backend::BulkWrite>) -> Result<Option<(Target, Write
         draft.target.executor().check_running()?;
         return Ok(None);
     }
-    let (target, answer) = draft.send().await?;
+    let (target, operation) = draft.ready()?;
+    let answer = target.execute(operation).await?;
     Ok(Some((target, answer.write()?)))
 }
 

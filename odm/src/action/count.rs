@@ -52,7 +52,8 @@ impl Count {
     }
 
     async fn run(self) -> Result<u64> {
-        let (_, answer) = self.draft.send().await?;
+        let (target, operation) = self.draft.ready()?;
+        let answer = target.execute(operation).await?;
         answer.count()
     }
 }

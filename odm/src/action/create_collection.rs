@@ -56,11 +56,9 @@ impl CreateCollection {
         let namespace = self.target.namespace().clone();
         let mut draft = Draft::new(&self.target, ());
         let options = draft.keep(encode::raw(&self.options)).unwrap_or_default();
-        let (_, answer) = draft
-            .map(|()| backend::CreateCollection { namespace, options })
-            .send()
-            .await?;
-        answer.done()
+        let draft = draft.map(|()| backend::CreateCollection { namespace, options });
+        let (target, operation) = draft.ready()?;
+        target.execute(operation).await?.done()
     }
 }
 

@@ -52,7 +52,8 @@ impl CreateIndexes {
         if self.draft.is_sound() && self.draft.operation.indexes.is_empty() {
             return self.draft.target.executor().check_running();
         }
-        let (_, answer) = self.draft.send().await?;
+        let (target, operation) = self.draft.ready()?;
+        let answer = target.execute(operation).await?;
         answer.done()
     }
 }

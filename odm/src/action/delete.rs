@@ -47,7 +47,8 @@ impl Delete {
     }
 
     async fn run(self) -> Result<DeleteResult> {
-        let (target, answer) = self.draft.send().await?;
+        let (target, operation) = self.draft.ready()?;
+        let answer = target.execute(operation).await?;
         let result = check_single(&target, "delete", answer.write()?)?;
         Ok(DeleteResult {
             deleted: result.summary.deleted,

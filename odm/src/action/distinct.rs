@@ -74,7 +74,8 @@ impl<M: Model, T> Distinct<M, T> {
 impl<D, T: DeserializeOwned> Distinct<D, T> {
     async fn run(self) -> Result<Vec<T>> {
         let path = self.draft.operation.key.clone();
-        let (target, answer) = self.draft.send().await?;
+        let (target, operation) = self.draft.ready()?;
+        let answer = target.execute(operation).await?;
         let values = answer.values()?;
         let decode = |value: &bson::RawBson| {
             codec::decode_value(value.as_raw_bson_ref())

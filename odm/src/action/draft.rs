@@ -4,7 +4,6 @@ use bson::RawDocumentBuf;
 
 use crate::backend::Operation;
 use crate::collection::Target;
-use crate::db::Answer;
 use crate::error::{Error, Result};
 
 /// An operation being put together, where it goes, and the first thing that went wrong on the way.
@@ -68,18 +67,12 @@ impl<O> Draft<O> {
 }
 
 impl<O: Into<Operation>> Draft<O> {
-    /// Executes the operation: one round trip.
-    pub(crate) async fn send(self) -> Result<(Target, Answer)> {
-        let Draft {
-            target,
-            operation,
-            failure,
-        } = self;
-        let operation = operation.into();
-        if let Some(error) = failure {
-            return Err(target.explain(error, operation.name()));
+    /// The operation and where it goes, or the first thing that went wrong.
+    pub(crate) fn ready(self) -> Result<(Target, Operation)> {
+        let operation = self.operation.into();
+        match self.failure {
+            Some(error) => Err(self.target.explain(error, operation.name())),
+            None => Ok((self.target, operation)),
         }
-        let answer = target.execute(operation).await?;
-        Ok((target, answer))
     }
 }

@@ -27,7 +27,9 @@ impl Exists {
     }
 
     async fn run(self) -> Result<bool> {
-        let found = cursor::first(self.draft, "find", |_: &RawDocument| Ok(())).await?;
+        let (target, operation) = self.draft.ready()?;
+        let cursor = target.execute(operation).await?.cursor()?;
+        let found = cursor::first(&target, "find", cursor, |_: &RawDocument| Ok(())).await?;
         Ok(found.is_some())
     }
 }

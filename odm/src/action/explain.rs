@@ -33,7 +33,8 @@ impl Explain {
     }
 
     async fn run(self) -> Result<Document> {
-        let (target, answer) = self.draft.send().await?;
+        let (target, operation) = self.draft.ready()?;
+        let answer = target.execute(operation).await?;
         match answer.document()? {
             Some(plan) => codec::decode_document(&plan).map_err(|error| target.explain(error, "explain")),
             None => Ok(Document::new()),

@@ -131,11 +131,15 @@ impl<D, P> Find<D, P> {
     }
 
     async fn run(self) -> Result<Vec<P>> {
-        cursor::collect(self.draft, "find", self.decode).await
+        let (target, operation) = self.draft.ready()?;
+        let cursor = target.execute(operation).await?.cursor()?;
+        cursor::collect(&target, "find", cursor, self.decode).await
     }
 
     pub(super) async fn run_first(self) -> Result<Option<P>> {
-        cursor::first(self.draft, "find", self.decode).await
+        let (target, operation) = self.draft.ready()?;
+        let cursor = target.execute(operation).await?.cursor()?;
+        cursor::first(&target, "find", cursor, self.decode).await
     }
 
     pub(super) fn into_draft(self) -> Draft<backend::Find> {

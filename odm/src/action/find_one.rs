@@ -88,8 +88,12 @@ impl<D, P> FindOne<D, P> {
         self.find.explain()
     }
 
-    async fn run(self) -> Result<Option<P>> {
-        self.find.run_first().await
+    // Not an `async fn`, which would keep room for the action twice.
+    fn run(self) -> impl Future<Output = Result<Option<P>>> + Send
+    where
+        P: Send,
+    {
+        self.find.run_first()
     }
 }
 

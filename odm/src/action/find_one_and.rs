@@ -105,7 +105,8 @@ impl<D, P> FindOneAnd<D, P> {
     }
 
     async fn run(self) -> Result<Option<P>> {
-        let (target, answer) = self.draft.send().await?;
+        let (target, operation) = self.draft.ready()?;
+        let answer = target.execute(operation).await?;
         let Some(document) = answer.document()? else {
             return Ok(None);
         };

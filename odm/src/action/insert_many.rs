@@ -94,7 +94,8 @@ async fn insert(draft: Draft<backend::Insert>) -> Result<Option<(Target, WriteRe
         draft.target.executor().check_running()?;
         return Ok(None);
     }
-    let (target, answer) = draft.send().await?;
+    let (target, operation) = draft.ready()?;
+    let answer = target.execute(operation).await?;
     let result = answer.write()?;
     Ok(if result.errors.is_empty() {
         None

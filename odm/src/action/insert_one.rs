@@ -60,7 +60,8 @@ impl<D: Record> InsertOne<D> {
 
     async fn run_key(self) -> Result<D::Key> {
         let key = self.key;
-        let (target, answer) = self.draft.send().await?;
+        let (target, operation) = self.draft.ready()?;
+        let answer = target.execute(operation).await?;
         super::update::check_single(&target, "insert", answer.write()?)?;
         // Without a key the draft has failed before.
         key.ok_or_else(|| super::update::nothing_written(&target, "insert"))

@@ -23,7 +23,8 @@ impl ListIndexes {
     }
 
     pub(super) async fn run(self) -> Result<Vec<IndexInfo>> {
-        let (target, answer) = self.draft.send().await?;
+        let (target, operation) = self.draft.ready()?;
+        let answer = target.execute(operation).await?;
         let specs = answer.documents()?;
         let read = |spec| IndexInfo::read(spec).map_err(|error| target.explain(error, "listIndexes"));
         specs.iter().map(|spec| read(spec)).collect()

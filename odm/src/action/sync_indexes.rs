@@ -1,6 +1,5 @@
 //! Making a collection's indexes those that its model declares.
 
-use super::Draft;
 use super::list_indexes::ListIndexes;
 use super::setters::runs;
 use crate::backend::{self, IndexSpec};
@@ -29,7 +28,7 @@ impl IndexDriftCheck {
         let declared = self
             .declared
             .iter()
-            .map(|index| IndexInfo::read(&*index.to_spec()?));
+            .map(|index| IndexInfo::read(&index.to_spec()?));
         let declared = declared.collect::<Result<Vec<_>>>();
         let declared = declared.map_err(|error| target.explain(error, "listIndexes"))?;
         let existing = ListIndexes::new(&target).run().await?;
@@ -131,7 +130,7 @@ async fn drop_index(target: &Target, name: &str) -> Result<()> {
         namespace: target.namespace().clone(),
         index: bson::RawBson::String(name.to_owned()),
     };
-    Draft::new(target, operation).send().await?.1.done()
+    target.execute(operation.into()).await?.done()
 }
 
 async fn create_indexes(target: &Target, indexes: Vec<IndexInfo>) -> Result<()> {
@@ -146,5 +145,5 @@ async fn create_indexes(target: &Target, indexes: Vec<IndexInfo>) -> Result<()> 
         namespace: target.namespace().clone(),
         indexes,
     };
-    Draft::new(target, operation).send().await?.1.done()
+    target.execute(operation.into()).await?.done()
 }

@@ -301,6 +301,22 @@ fn raw_updates_must_have_operators() {
     assert!(
         matches!(&update.statements[0].modification, Modification::Pipeline(stages) if stages.len() == 1)
     );
+
+    fake.written(|s| s.matched = 1);
+    let graded = RawUpdate::new(doc! {"$inc": {"grades.$[g]": 1}}).array_filter(doc! {"g": {"$lt": 9}});
+    let action = books.raw().update_many(doc! {}, graded);
+    block_on(action.hint(Book::fields().title.desc()).into_future()).unwrap();
+    let Operation::Update(update) = fake.last() else {
+        panic!("not an update")
+    };
+    assert_eq!(
+        text(&update.statements[0].array_filters[0]),
+        r#"{ "g": { "$lt": 9 } }"#
+    );
+    let Some(RawBson::Document(hint)) = &update.statements[0].hint else {
+        panic!("no hint")
+    };
+    assert_eq!(text(hint), r#"{ "title": -1 }"#);
 }
 
 #[test]

@@ -88,7 +88,8 @@ setters!([D: Record] Update<D>: hint in statement, collation in statement, comme
 runs!([D: Record] Update<D> => UpdateResult<D::Key>);
 
 async fn send(draft: Draft<backend::Update>) -> Result<(Target, WriteResult)> {
-    let (target, answer) = draft.send().await?;
+    let (target, operation) = draft.ready()?;
+    let answer = target.execute(operation).await?;
     let result = check_single(&target, "update", answer.write()?)?;
     Ok((target, result))
 }

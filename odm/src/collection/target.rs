@@ -67,13 +67,10 @@ impl Target {
     }
 
     /// Executes an operation; errors say where they come from.
-    pub(crate) async fn execute(&self, operation: Operation) -> Result<Answer> {
+    pub(crate) fn execute(&self, operation: Operation) -> impl Future<Output = Result<Answer>> + Send + '_ {
         let name = operation.name();
-        self.0
-            .executor
-            .execute(operation)
-            .await
-            .map_err(|error| self.explain(error, name))
+        let executing = self.0.executor.execute(operation);
+        async move { executing.await.map_err(|error| self.explain(error, name)) }
     }
 
     /// Adds to an error what it does not say yet: backend, operation, model and collection.

@@ -1,9 +1,12 @@
 //! What runs operations for a database: a backend, perhaps inside a transaction.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use bson::{RawBson, RawDocumentBuf};
+use futures_core::future::BoxFuture;
 
 use crate::backend::{Backend, CheckReport, Operation, Response};
 use crate::backend::{BatchCursor, WriteResult};
@@ -19,19 +22,15 @@ pub(crate) struct Executor {
 
 impl Executor {
     /// Executes one operation unless the transaction is over.
-    pub(crate) async fn execute(&self, operation: Operation) -> Result<Answer> {
-        self.check_running()?;
+    ///
+    /// Not an `async fn`: the future of such a one would keep room for the operation, which is large.
+    pub(crate) fn execute(&self, operation: Operation) -> Executing<'_> {
         let name = operation.name();
-        match self.backend.execute(operation).await {
-            Ok(response) => Ok(Answer {
-                response,
-                operation: name,
-                backend: self.backend.name(),
-            }),
-            Err(error) => {
-                self.notice(&error);
-                Err(error)
-            }
+        let state = self.check_running().map(|()| self.backend.execute(operation));
+        Executing {
+            executor: self,
+            operation: name,
+            state: state.map_err(Some),
         }
     }
 
@@ -57,6 +56,38 @@ impl fmt::Debug for Executor {
             .field("backend", &self.backend.name())
             .field("transaction", &self.guard.is_some())
             .finish()
+    }
+}
+
+/// An operation under way.
+#[must_use]
+pub(crate) struct Executing<'a> {
+    executor: &'a Executor,
+    operation: &'static str,
+    state: Result<BoxFuture<'a, Result<Response>>, Option<Error>>,
+}
+
+impl Future for Executing<'_> {
+    type Output = Result<Answer>;
+
+    fn poll(mut self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<Result<Answer>> {
+        let (executor, operation) = (self.executor, self.operation);
+        match &mut self.state {
+            Ok(response) => {
+                let response = ready!(response.as_mut().poll(ctx));
+                let response = response.inspect_err(|error| executor.notice(error))?;
+                let backend = executor.backend.name();
+                Poll::Ready(Ok(Answer {
+                    response,
+                    operation,
+                    backend,
+                }))
+            }
+            // Polled again after its error, it is as good as never ready.
+            Err(error) => error
+                .take()
+                .map_or(Poll::Pending, |error| Poll::Ready(Err(error))),
+        }
     }
 }
 
