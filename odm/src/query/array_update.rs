@@ -1,5 +1,7 @@
 //! Updates that take elements out of arrays.
 
+use bson::RawDocumentBuf;
+use bson::raw::cstr;
 use serde::Serialize;
 
 use super::filter::Filter;
@@ -25,8 +27,7 @@ impl<R, T: ArrayType> Field<R, T> {
         &self,
         condition: impl FnOnce(Field<T::Item, T::Item>) -> Filter<T::Item>,
     ) -> Update<R> {
-        let condition = self.element_condition(condition(Field::new(Path::root())));
-        Update::change(self, condition.map(Action::PullWhere))
+        self.pull_matching(condition(Field::new(Path::root())))
     }
 }
 
@@ -52,7 +53,26 @@ impl<R, T: ArrayType<Item: FieldType>> Field<R, T> {
         &self,
         condition: impl FnOnce(<T::Item as FieldType>::Handle<T::Item>) -> Filter<T::Item>,
     ) -> Update<R> {
-        let condition = self.element_condition(condition(<T::Item as FieldType>::handle(Path::root())));
+        self.pull_matching(condition(<T::Item as FieldType>::handle(Path::root())))
+    }
+}
+
+impl<R, T> Field<R, T> {
+    fn pull_matching<E>(&self, condition: Filter<E>) -> Update<R> {
+        let condition = self.element_condition(condition).map(|condition| {
+            // `$pull` takes a leading `$not` for a filter on documents.
+            match condition.as_bytes().get(5..10) == Some(b"$not\0") {
+                false => condition,
+                true => {
+                    let mut led = RawDocumentBuf::new();
+                    led.append(cstr!("$exists"), true);
+                    for (name, value) in condition.iter().flatten() {
+                        led.append(name, value);
+                    }
+                    led
+                }
+            }
+        });
         Update::change(self, condition.map(Action::PullWhere))
     }
 }

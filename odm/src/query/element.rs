@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use bson::RawDocumentBuf;
+use bson::raw::cstr;
+use bson::{RawBson, RawDocumentBuf};
 
+use super::encode::path_text;
 use super::filter::{Filter, Node};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{ArrayCondition, ArrayType, Field, FieldType, MapType, Path, Segment};
@@ -69,10 +71,16 @@ struct ElementCondition(Result<Node>);
 impl ArrayCondition for ElementCondition {
     fn document(&self, name: &str) -> Result<RawDocumentBuf> {
         match &self.0 {
+            Ok(Node::All) => Ok([(path_text(name.to_owned())?, exists())].into_iter().collect()),
             Ok(node) => Ok(node.document_under(name)),
             Err(error) => Err(error.clone()),
         }
     }
+}
+
+/// What every element meets; an array filter needs a condition.
+fn exists() -> RawBson {
+    RawBson::Document([(cstr!("$exists"), true)].into_iter().collect())
 }
 
 /// Stands in the path for a key that cannot.

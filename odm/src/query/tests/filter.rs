@@ -225,6 +225,10 @@ fn one_element_meets_the_whole_condition() {
         |b| !b.ratings.elem_match(|v| v.gt(1)),
         doc! { "ratings": { "$not": { "$elemMatch": { "$gt": 1 } } } },
     );
+    check(
+        |b| b.ratings.elem_match(|_| Filter::all()),
+        doc! { "ratings": { "$elemMatch": { "$exists": true } } },
+    );
     refused(
         |b| b.ratings.elem_match(|v| v.lt(1) | v.gt(5)),
         ErrorKind::InvalidArgument,
