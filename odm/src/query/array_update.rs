@@ -9,14 +9,20 @@ use super::operand::Operand;
 use super::update::{Action, Update};
 use crate::model::{ArrayType, Field, FieldType, Path};
 
-impl<R, T: ArrayType> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// Takes the first element out.
-    pub fn pop_first(&self) -> Update<R> {
+    pub fn pop_first(&self) -> Update<R>
+    where
+        T: ArrayType,
+    {
         Update::change(self, Ok(Action::PopFirst))
     }
 
     /// Takes the last element out.
-    pub fn pop_last(&self) -> Update<R> {
+    pub fn pop_last(&self) -> Update<R>
+    where
+        T: ArrayType,
+    {
         Update::change(self, Ok(Action::PopLast))
     }
 
@@ -26,33 +32,43 @@ impl<R, T: ArrayType> Field<R, T> {
     pub fn pull_where_value(
         &self,
         condition: impl FnOnce(Field<T::Item, T::Item>) -> Filter<T::Item>,
-    ) -> Update<R> {
+    ) -> Update<R>
+    where
+        T: ArrayType,
+    {
         self.pull_matching(condition(Field::new(Path::root())))
     }
 }
 
-impl<R, T: ArrayType<Item: Serialize>> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// Takes out the elements equal to this: documents with the same fields in the same order.
-    pub fn pull(&self, element: impl Operand<T::Item>) -> Update<R> {
+    pub fn pull(&self, element: impl Operand<T::Item>) -> Update<R>
+    where
+        T: ArrayType<Item: Serialize>,
+    {
         Update::change(self, self.element(element).map(Action::Pull))
     }
 
     /// Takes out the elements equal to one of these.
     pub fn pull_all<I>(&self, elements: I) -> Update<R>
     where
+        T: ArrayType<Item: Serialize>,
         I: IntoIterator<Item: Operand<T::Item>>,
     {
         Update::change(self, self.elements(elements).map(Action::PullAll))
     }
 }
 
-impl<R, T: ArrayType<Item: FieldType>> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// Takes out the elements that meet a condition: `p.checkout.pull_where(|c| c.by.eq("joe"))`, or for plain
     /// values `s.scores.pull_where(|v| v.lt(60))`.
     pub fn pull_where(
         &self,
         condition: impl FnOnce(<T::Item as FieldType>::Handle<T::Item>) -> Filter<T::Item>,
-    ) -> Update<R> {
+    ) -> Update<R>
+    where
+        T: ArrayType<Item: FieldType>,
+    {
         self.pull_matching(condition(<T::Item as FieldType>::handle(Path::root())))
     }
 }
