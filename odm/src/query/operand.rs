@@ -8,6 +8,25 @@ use std::sync::Arc;
 ///
 /// It is turned into a `T` first and then encoded as the field's values are, so that what is compared is what was
 /// stored. Taken: `T`, `&T`, `&str` for texts, `T` for `Option<T>`, slices and arrays for `Vec<T>`, `i32` for floats.
+///
+/// ```
+/// # use odm::Model;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize, Model)]
+/// # struct Book {
+/// #     #[serde(rename = "_id")]
+/// #     id: i32,
+/// #     title: String,
+/// #     subtitle: Option<String>,
+/// #     price: f64,
+/// #     tags: Vec<String>,
+/// # }
+/// let b = Book::fields();
+/// let title = String::from("Ulysses");
+/// let filter = b.title.eq(&title) & b.subtitle.eq("A Novel") & b.price.lt(10) & b.tags.eq(["dublin", "day"]);
+/// # filter.to_document()?;
+/// # Ok::<(), odm::Error>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no value for a field of type `{T}`",
     label = "expected `{T}` or `&{T}`",

@@ -104,8 +104,7 @@ impl<T> PushOptions<T> {
     where
         T: FieldType,
     {
-        let sort = sort(T::handle(Path::root()));
-        self.sort = Some(sort.to_document().map(RawBson::Document));
+        self.sort = Some(sort(T::handle(Path::root())).element_order());
         self
     }
 

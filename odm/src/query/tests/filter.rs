@@ -356,6 +356,19 @@ fn positions_of_updates_are_refused() {
 }
 
 #[test]
+fn the_document_itself_is_no_field() {
+    let root = crate::Field::<Book, i32>::new(crate::Path::root());
+    for filter in [root.gt(1), !root.gt(1), root.gt(1) | Book::fields().year.eq(1)] {
+        assert_eq!(
+            filter.to_document().unwrap_err().kind(),
+            ErrorKind::InvalidArgument
+        );
+    }
+    assert!(root.asc().to_document().is_err());
+    assert!(root.set(1).build().is_err());
+}
+
+#[test]
 fn raw_filters_are_checked() {
     let mut deep = doc! { "a": 1 };
     for _ in 0..300 {
