@@ -8,6 +8,8 @@ pub(crate) mod decimal;
 pub(crate) mod doc;
 pub(crate) mod number;
 pub(crate) mod owned;
+#[cfg(test)]
+pub(crate) mod sample;
 pub(crate) mod validate;
 pub(crate) mod value;
 

@@ -1,24 +1,65 @@
 //! Filters: parsed once, evaluated over borrowed documents.
+//!
+//! Parsing gives every complaint that MongoDB gives, so that evaluating can fail in `$expr` only.
+
+mod evaluate;
+mod integer;
+mod operator;
+mod parse;
+mod scan;
+#[cfg(test)]
+mod tests;
 
 pub(crate) mod ast;
 pub(crate) mod pattern;
 pub(crate) mod schema;
+pub(crate) mod shown;
 
-use self::ast::Node;
-use super::document::{Doc, Value};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use self::ast::{Node, Predicate};
+use self::evaluate::Subject;
+pub(crate) use self::evaluate::truthy;
+use self::parse::{Level, Parser};
+use super::document::{Doc, Owned, Value};
 use super::fault::Result;
 
 /// A parsed filter.
 #[derive(Clone, Debug)]
 pub(crate) struct Matcher {
     root: Node,
+    context: Context,
+}
+
+/// What expressions inside a filter see beside the document.
+#[derive(Clone, Debug, Default)]
+struct Context {
+    variables: Vec<(String, Option<Owned>)>,
+    /// `$$NOW`: the same for all documents of one operation.
+    now: i64,
 }
 
 impl Matcher {
     /// Parses a filter document with MongoDB's rules and errors.
     pub(crate) fn parse(filter: Doc<'_>) -> Result<Matcher> {
-        let _ = filter;
-        Ok(Matcher { root: Node::Always })
+        Matcher::parse_with(filter, Vec::new())
+    }
+
+    /// Parses a filter whose `$expr` may use variables (an operation's `let`).
+    pub(crate) fn parse_with(filter: Doc<'_>, variables: Vec<(String, Option<Owned>)>) -> Result<Matcher> {
+        let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
+        let root = Parser {
+            variables: &names,
+            restricted: false,
+        }
+        .document(filter, Level::Document)?;
+        Ok(Matcher {
+            root,
+            context: Context {
+                variables,
+                now: now(),
+            },
+        })
     }
 
     /// What the filter says. A filter of several conditions is one `And`, without an `And` inside.
@@ -28,20 +69,54 @@ impl Matcher {
 
     /// Whether the document matches.
     pub(crate) fn matches(&self, doc: Doc<'_>) -> Result<bool> {
-        let _ = doc;
-        Ok(true)
+        if let (Node::And(nodes), Doc::Raw(bytes)) = (&self.root, doc)
+            && let Some(answer) = scan::conjunction(nodes, bytes)
+        {
+            return Ok(answer);
+        }
+        self.matches_at(doc).map(|hit| hit.is_some())
     }
 
     /// Whether the document matches, and at which index of an array (for the positional `$`).
     pub(crate) fn matches_at(&self, doc: Doc<'_>) -> Result<Option<Option<usize>>> {
-        let _ = doc;
-        Ok(Some(None))
+        evaluate::node(&self.root, Subject::Document(doc), &self.context)
     }
 
     /// Whether a bare value (an array element) matches: the first segment of each path stands for the value
     /// itself, whatever its name; for `$pull` (parse `{"": condition}`) and array filters.
     pub(crate) fn matches_value(&self, value: &Value<'_>) -> Result<bool> {
-        let _ = value;
-        Ok(true)
+        evaluate::node(&self.root, Subject::Value(*value), &self.context).map(|hit| hit.is_some())
+    }
+}
+
+/// Milliseconds since the epoch.
+pub(crate) fn now() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .ok()
+        .and_then(|elapsed| i64::try_from(elapsed.as_millis()).ok())
+        .unwrap_or(0)
+}
+
+/// The condition of an `$elemMatch` in a projection.
+#[derive(Clone, Debug)]
+pub(crate) struct ElementMatcher {
+    predicate: Predicate,
+}
+
+impl ElementMatcher {
+    /// Parses the condition; some operators are refused that a filter may have.
+    pub(crate) fn parse(condition: Doc<'_>) -> Result<ElementMatcher> {
+        let parser = Parser {
+            variables: &[],
+            restricted: true,
+        };
+        let predicate = operator::element(parser, condition)?;
+        Ok(ElementMatcher { predicate })
+    }
+
+    /// The position of the first item that matches.
+    pub(crate) fn first(&self, items: Doc<'_>) -> Option<usize> {
+        evaluate::element(items, &self.predicate)
     }
 }

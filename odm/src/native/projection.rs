@@ -1,1 +1,92 @@
-//! Projections of `find` and `findAndModify`.
+//! Projections of `find` and `findAndModify`: parsed once, applied to borrowed documents.
+
+mod apply;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use super::aggregate::expression::Expression;
+use super::matcher::ElementMatcher;
+
+/// A parsed projection.
+#[derive(Clone, Debug)]
+pub(crate) struct Projection {
+    mode: Mode,
+    tree: Tree,
+    positional: bool,
+    /// `$$NOW` for expressions, milliseconds since the epoch.
+    now: i64,
+}
+
+/// What happens to fields that the projection does not name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// They are dropped.
+    Inclusion,
+    /// They are kept.
+    Exclusion,
+}
+
+/// What happens to the fields of one document.
+#[derive(Clone, Debug, Default)]
+struct Tree {
+    /// In the order of the specification.
+    children: Vec<(String, Rule)>,
+    /// Whether something is computed here or below.
+    computes: bool,
+    /// Whether the path of the positional `$` leads through here.
+    positional: bool,
+}
+
+/// What happens to one field.
+#[derive(Clone, Debug)]
+enum Rule {
+    Include,
+    Exclude,
+    /// `.$`: of the first array on the path, only the element at which the filter matched.
+    Positional,
+    /// Only some items of an array; anything else as it is.
+    Slice(Slice),
+    /// Only the first element that matches; nothing when there is none.
+    Element(Box<ElementMatcher>),
+    Computed(Box<Expression>),
+    Fields(Tree),
+}
+
+/// `$slice`: a negative `skip` counts from the end; `limit` is at least 0.
+#[derive(Clone, Copy, Debug)]
+struct Slice {
+    skip: i64,
+    limit: i64,
+}
+
+impl Projection {
+    /// Whether [`Projection::apply`] needs the position at which the filter matched.
+    pub(crate) fn needs_position(&self) -> bool {
+        self.positional
+    }
+}
+
+impl Tree {
+    fn child(&self, name: &[u8]) -> Option<&Rule> {
+        self.children
+            .iter()
+            .find(|(own, _)| own.as_bytes() == name)
+            .map(|(_, rule)| rule)
+    }
+}
+
+impl Slice {
+    /// The positions that stay, of an array of this length.
+    fn range(self, length: usize) -> std::ops::Range<usize> {
+        let length = i64::try_from(length).unwrap_or(i64::MAX);
+        let start = if self.skip < 0 {
+            length.saturating_add(self.skip).max(0)
+        } else {
+            self.skip.min(length)
+        };
+        let end = start.saturating_add(self.limit).min(length);
+        let position = |number: i64| usize::try_from(number).unwrap_or(0);
+        position(start)..position(end)
+    }
+}

@@ -1,0 +1,240 @@
+//! Filter documents into nodes: fields, logical operators and the operators of whole documents.
+
+use super::super::aggregate::expression::Expression;
+use super::super::document::number::as_f64;
+use super::super::document::{Doc, Owned, Value};
+use super::super::fault::{Fault, Result, code};
+use super::ast::{FieldPath, Node, Predicate};
+use super::integer;
+use super::operator;
+use super::pattern::Pattern;
+use super::schema::Schema;
+
+/// The server's code for an operator in a place that does not admit it.
+const QUERY_FEATURE_NOT_ALLOWED: i32 = 224;
+
+/// Where in the filter a document stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    /// The filter itself, or a member of its `$and`, `$or`, `$nor`.
+    Document,
+    /// Inside an `$elemMatch`.
+    Element,
+}
+
+/// What parsing needs to know beside the filter.
+#[derive(Clone, Copy)]
+pub(super) struct Parser<'v> {
+    /// The names that `let` defined.
+    pub(super) variables: &'v [String],
+    /// Whether this is a projection, which refuses some operators.
+    pub(super) restricted: bool,
+}
+
+/// A refusal with code 2.
+pub(super) fn bad(message: impl Into<std::borrow::Cow<'static, str>>) -> Fault {
+    Fault::new(code::BAD_VALUE, message)
+}
+
+impl Parser<'_> {
+    /// Parses a filter; several conditions become one flat `And`.
+    pub(super) fn document(self, filter: Doc<'_>, level: Level) -> Result<Node> {
+        let mut nodes = Vec::new();
+        for element in filter.elements() {
+            let (name, value) = (element.name_str(), element.value());
+            match name.strip_prefix('$') {
+                Some(operator) => self.pathless(operator, &value, level, &mut nodes)?,
+                None => self.field(name, &value, &mut nodes)?,
+            }
+        }
+        Ok(joined(nodes))
+    }
+
+    fn pathless(self, operator: &str, value: &Value<'_>, level: Level, nodes: &mut Vec<Node>) -> Result<()> {
+        let node = match operator {
+            "and" => {
+                // Flattened, so that a planner sees all conditions in one list.
+                for branch in self.branches("$and", value, level)? {
+                    match branch {
+                        Node::And(inner) => nodes.extend(inner),
+                        other => nodes.push(other),
+                    }
+                }
+                return Ok(());
+            }
+            "or" => Node::Or(self.branches("$or", value, level)?),
+            "nor" => Node::Nor(self.branches("$nor", value, level)?),
+            "comment" => return Ok(()),
+            "alwaysTrue" => constant("$alwaysTrue", value, Node::Always)?,
+            "alwaysFalse" => constant("$alwaysFalse", value, Node::Never)?,
+            // The parts of a database reference are fields in spite of their names.
+            "ref" | "id" | "db" => Node::Field {
+                path: FieldPath::parse(&format!("${operator}")),
+                predicate: Predicate::Equal(operand(value)?),
+            },
+            "expr" => {
+                top_level("$expr", level)?;
+                Node::Expr(Box::new(Expression::parse(value, self.variables)?))
+            }
+            "sampleRate" => {
+                top_level("$sampleRate", level)?;
+                sample_rate(value)?
+            }
+            "text" => {
+                top_level("$text", level)?;
+                return Err(Fault::unsupported("$text is not supported"));
+            }
+            "where" if self.restricted => {
+                return Err(bad("$where is not allowed in this context"));
+            }
+            "jsonSchema" if self.restricted => {
+                return Err(Fault::new(
+                    QUERY_FEATURE_NOT_ALLOWED,
+                    "$jsonSchema is not allowed in this context",
+                ));
+            }
+            "where" => {
+                top_level("$where", level)?;
+                return Err(Fault::unsupported(
+                    "$where is not supported: the engine runs no JavaScript",
+                ));
+            }
+            "jsonSchema" => {
+                let Value::Document(schema) = value else {
+                    return Err(Fault::new(code::TYPE_MISMATCH, "$jsonSchema must be an object"));
+                };
+                Node::Schema(Box::new(Schema::parse(*schema)?))
+            }
+            _ => {
+                return Err(bad(format!(
+                    "unknown top level operator: ${operator}. If you have a field name that starts with a \
+                     '$' symbol, consider using $getField or $setField."
+                )));
+            }
+        };
+        nodes.push(node);
+        Ok(())
+    }
+
+    fn branches(self, name: &str, value: &Value<'_>, level: Level) -> Result<Vec<Node>> {
+        let Value::Array(items) = value else {
+            return Err(bad(format!("{name} must be an array")));
+        };
+        if items.is_empty() {
+            return Err(bad("$and/$or/$nor must be a nonempty array"));
+        }
+        items
+            .values()
+            .map(|item| match item {
+                Value::Document(doc) => self.document(doc, level),
+                _ => Err(bad("$or/$and/$nor entries need to be full objects")),
+            })
+            .collect()
+    }
+
+    fn field(self, name: &str, value: &Value<'_>, nodes: &mut Vec<Node>) -> Result<()> {
+        let path = FieldPath::parse(name);
+        match value {
+            Value::Document(operators) if is_expression(*operators, false) => {
+                let predicates = operator::Field { parser: self, name }.predicates(*operators)?;
+                nodes.extend(predicates.into_iter().map(|predicate| Node::Field {
+                    path: path.clone(),
+                    predicate,
+                }));
+            }
+            Value::Regex { pattern, options } => nodes.push(Node::Field {
+                path,
+                predicate: Predicate::Regex(Pattern::parse(pattern, options)?),
+            }),
+            _ => nodes.push(Node::Field {
+                path,
+                predicate: Predicate::Equal(operand(value)?),
+            }),
+        }
+        Ok(())
+    }
+}
+
+/// One node for all of them.
+pub(super) fn joined(mut nodes: Vec<Node>) -> Node {
+    match nodes.len() {
+        0 => Node::Always,
+        1 => nodes.swap_remove(0),
+        _ => Node::And(nodes),
+    }
+}
+
+/// Whether a document is operators rather than a literal: its first name begins with `$`, and it is no
+/// database reference. `partial_reference`: one of `$ref`, `$id`, `$db` is enough for a reference.
+pub(super) fn is_expression(doc: Doc<'_>, partial_reference: bool) -> bool {
+    let Some(first) = doc.elements().next() else {
+        return false;
+    };
+    if !first.name().starts_with(b"$") {
+        return false;
+    }
+    let has = |name: &[u8]| doc.elements().any(|element| element.name() == name);
+    let reference = if partial_reference {
+        has(b"$ref") || has(b"$id") || has(b"$db")
+    } else {
+        has(b"$ref") && has(b"$id")
+    };
+    !reference
+}
+
+/// Whether the operator, without its `$`, works on whole documents: an `$elemMatch` that begins with it has
+/// the object form.
+pub(super) fn is_pathless(operator: &str) -> bool {
+    matches!(
+        operator,
+        "and"
+            | "or"
+            | "nor"
+            | "comment"
+            | "alwaysTrue"
+            | "alwaysFalse"
+            | "ref"
+            | "id"
+            | "db"
+            | "expr"
+            | "sampleRate"
+            | "text"
+            | "where"
+            | "jsonSchema"
+    )
+}
+
+/// An operand as compared with; `undefined` is refused.
+pub(super) fn operand(value: &Value<'_>) -> Result<Owned> {
+    match value {
+        Value::Undefined => Err(bad("cannot compare to undefined")),
+        value => Ok(Owned::from(*value)),
+    }
+}
+
+fn top_level(operator: &str, level: Level) -> Result<()> {
+    match level {
+        Level::Document => Ok(()),
+        Level::Element => Err(bad(format!(
+            "{operator} can only be applied to the top-level document"
+        ))),
+    }
+}
+
+fn constant(name: &str, value: &Value<'_>, node: Node) -> Result<Node> {
+    match integer::parse(name, value)? {
+        1 => Ok(node),
+        _ => Err(Fault::new(
+            code::FAILED_TO_PARSE,
+            format!("{name} must be an integer value of 1"),
+        )),
+    }
+}
+
+fn sample_rate(value: &Value<'_>) -> Result<Node> {
+    let rate = as_f64(value).ok_or_else(|| bad("argument to $sampleRate must be a numeric type"))?;
+    if !(0.0..=1.0).contains(&rate) {
+        return Err(bad("numeric argument to $sampleRate must be in [0, 1]"));
+    }
+    Ok(Node::Sample(rate))
+}

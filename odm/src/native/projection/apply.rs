@@ -1,0 +1,249 @@
+//! Writing the projected document.
+
+use super::super::aggregate::expression::{Expression, Scope};
+use super::super::document::doc::{decimal, framed};
+use super::super::document::{Doc, Owned, Value};
+use super::super::fault::{Fault, Result};
+use super::{Mode, Projection, Rule, Slice, Tree};
+
+impl Projection {
+    /// The projected document's BSON bytes. `matched` is the position that the filter recorded, for the
+    /// positional `$`.
+    pub(crate) fn apply(&self, doc: Doc<'_>, matched: Option<usize>) -> Result<Vec<u8>> {
+        let writer = Writer {
+            mode: self.mode,
+            root: doc,
+            matched,
+            now: self.now,
+        };
+        let mut out = Vec::new();
+        writer.document(&self.tree, doc, Place::Outside, &mut out)?;
+        Ok(out)
+    }
+}
+
+/// Whether an array was entered on the way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Outside,
+    InArray,
+}
+
+struct Writer<'a> {
+    mode: Mode,
+    root: Doc<'a>,
+    matched: Option<usize>,
+    now: i64,
+}
+
+impl Writer<'_> {
+    /// Appends the projected document.
+    fn document(&self, tree: &Tree, doc: Doc<'_>, place: Place, out: &mut Vec<u8>) -> Result<()> {
+        within(out, |out| {
+            let mut written = Written::default();
+            for element in doc.elements() {
+                let name = element.name();
+                match tree.child(name) {
+                    None if self.mode == Mode::Exclusion => element.value().write_element(name, out),
+                    None => {}
+                    Some(rule) => {
+                        if self.field(rule, name, element.value(), place, out)? && tree.computes {
+                            written.add(name);
+                        }
+                    }
+                }
+            }
+            if self.mode == Mode::Inclusion {
+                self.additions(tree, doc, place, &written, out)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Appends what an inclusion computes in this document, in the order of the specification.
+    fn additions(
+        &self,
+        tree: &Tree,
+        doc: Doc<'_>,
+        place: Place,
+        written: &Written,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        for (name, rule) in &tree.children {
+            match rule {
+                Rule::Computed(expression) => {
+                    if let Some(value) = self.evaluate(expression)? {
+                        value.as_value().write_element(name.as_bytes(), out);
+                    }
+                }
+                Rule::Element(matcher) if place == Place::Outside => {
+                    if let Some(Value::Array(items)) = doc.get(name)
+                        && let Some(item) = matcher.first(items).and_then(|position| items.at(position))
+                    {
+                        only(item, name.as_bytes(), out);
+                    }
+                }
+                Rule::Fields(inner) if inner.computes && !written.has(name.as_bytes()) => {
+                    header(0x03, name.as_bytes(), out);
+                    self.document(inner, Doc::empty(), place, out)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn evaluate(&self, expression: &Expression) -> Result<Option<Owned>> {
+        expression.evaluate(&Scope {
+            root: self.root,
+            variables: Vec::new(),
+            now: self.now,
+        })
+    }
+
+    /// Appends one named field; gives whether anything was written.
+    fn field(
+        &self,
+        rule: &Rule,
+        name: &[u8],
+        value: Value<'_>,
+        place: Place,
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        match (rule, value) {
+            (Rule::Exclude | Rule::Computed(_), _) => return Ok(false),
+            (Rule::Positional, Value::Array(items)) if place == Place::Outside => {
+                only(self.matched_item(items)?, name, out);
+            }
+            (Rule::Slice(slice), Value::Array(items)) if place == Place::Outside => {
+                header(0x04, name, out);
+                sliced(*slice, items, out);
+            }
+            (Rule::Include | Rule::Positional | Rule::Slice(_), value) => value.write_element(name, out),
+            (Rule::Element(matcher), Value::Array(items)) if self.mode == Mode::Exclusion => {
+                match matcher.first(items).and_then(|position| items.at(position)) {
+                    Some(item) => only(item, name, out),
+                    None => return Ok(false),
+                }
+            }
+            (Rule::Element(_), _) => return Ok(false),
+            (Rule::Fields(tree), Value::Document(doc)) => {
+                header(0x03, name, out);
+                self.document(tree, doc, place, out)?;
+            }
+            (Rule::Fields(tree), Value::Array(items)) => {
+                header(0x04, name, out);
+                if tree.positional && place == Place::Outside {
+                    let item = self.matched_item(items)?;
+                    within(out, |out| match self.item(tree, b"0", item, out)? {
+                        true => Ok(()),
+                        false => Err(mismatch()),
+                    })?;
+                } else {
+                    self.array(tree, items, out)?;
+                }
+            }
+            (Rule::Fields(_), value) => {
+                if self.mode == Mode::Inclusion {
+                    return Ok(false);
+                }
+                value.write_element(name, out);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Appends an array whose documents, at any depth of nested arrays, are projected.
+    fn array(&self, tree: &Tree, items: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
+        within(out, |out| {
+            let mut buffer = [0; 20];
+            let mut index = 0;
+            for value in items.values() {
+                if self.item(tree, decimal(index, &mut buffer), value, out)? {
+                    index += 1;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Appends one item of an array; gives whether anything was written.
+    fn item(&self, tree: &Tree, name: &[u8], value: Value<'_>, out: &mut Vec<u8>) -> Result<bool> {
+        match value {
+            Value::Document(doc) => {
+                header(0x03, name, out);
+                self.document(tree, doc, Place::InArray, out)?;
+            }
+            Value::Array(items) => {
+                header(0x04, name, out);
+                self.array(tree, items, out)?;
+            }
+            value if self.mode == Mode::Exclusion => value.write_element(name, out),
+            _ if tree.computes => {
+                header(0x03, name, out);
+                self.document(tree, Doc::empty(), Place::InArray, out)?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn matched_item<'v>(&self, items: Doc<'v>) -> Result<Value<'v>> {
+        let position = self.matched.ok_or_else(|| {
+            Fault::new(
+                51246,
+                "positional operator '.$' couldn't find a matching element in the array",
+            )
+        })?;
+        items.at(position).ok_or_else(mismatch)
+    }
+}
+
+fn mismatch() -> Fault {
+    Fault::new(51247, "positional operator '.$' element mismatch")
+}
+
+/// The names of fields that were written, where later additions have to know.
+#[derive(Default)]
+struct Written(Vec<Vec<u8>>);
+
+impl Written {
+    fn add(&mut self, name: &[u8]) {
+        self.0.push(name.to_vec());
+    }
+
+    fn has(&self, name: &[u8]) -> bool {
+        self.0.iter().any(|own| own == name)
+    }
+}
+
+/// Appends an element's type and name.
+fn header(kind: u8, name: &[u8], out: &mut Vec<u8>) {
+    out.push(kind);
+    out.extend_from_slice(name);
+    out.push(0);
+}
+
+/// A frame around what a body that can fail appends.
+fn within(out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+    let mut result = Ok(());
+    framed(out, |out| result = body(out));
+    result
+}
+
+/// Appends an array of one item.
+fn only(item: Value<'_>, name: &[u8], out: &mut Vec<u8>) {
+    header(0x04, name, out);
+    framed(out, |out| item.write_element(b"0", out));
+}
+
+fn sliced(slice: Slice, items: Doc<'_>, out: &mut Vec<u8>) {
+    let range = slice.range(items.count());
+    framed(out, |out| {
+        let mut buffer = [0; 20];
+        let kept = items.values().skip(range.start).take(range.len());
+        for (index, value) in kept.enumerate() {
+            value.write_element(decimal(index, &mut buffer), out);
+        }
+    });
+}

@@ -1,0 +1,443 @@
+//! Projection documents into trees, with the server's complaints.
+
+use super::super::aggregate::expression::Expression;
+use super::super::document::decimal::{Decimal, Rounding};
+use super::super::document::{Doc, Value};
+use super::super::fault::{Fault, Result};
+use super::super::matcher::shown::{Shown, ShownElement};
+use super::super::matcher::{ElementMatcher, Matcher, now, truthy};
+use super::{Mode, Projection, Rule, Slice, Tree};
+
+impl Projection {
+    /// Parses a projection. `filter` is the filter of the same operation, which the positional `$` needs.
+    pub(crate) fn parse(spec: Doc<'_>, filter: Option<&Matcher>) -> Result<Projection> {
+        let mut parser = Parser {
+            has_filter: filter.is_some(),
+            tree: Tree::default(),
+            mode: None,
+            id: None,
+            positional: false,
+            matches_elements: false,
+            slices: false,
+        };
+        for element in spec.elements() {
+            parser.element(element.name_str(), &element.value(), &[])?;
+        }
+        Ok(parser.finish())
+    }
+}
+
+struct Parser {
+    has_filter: bool,
+    tree: Tree,
+    /// Set by the first field that decides it; `_id` by itself does not.
+    mode: Option<Mode>,
+    /// What the specification says of `_id` as a whole.
+    id: Option<bool>,
+    positional: bool,
+    matches_elements: bool,
+    slices: bool,
+}
+
+/// One field of the specification.
+struct Target<'s> {
+    /// The name as written, relative to the object that it stands in.
+    name: &'s str,
+    /// The whole path.
+    path: Vec<&'s str>,
+    /// Whether the name ended in `.$`.
+    positional: bool,
+}
+
+impl Parser {
+    fn element<'s>(&mut self, name: &'s str, value: &Value<'s>, parent: &[&'s str]) -> Result<()> {
+        let target = target(name, parent)?;
+        match value {
+            Value::Document(inner) => self.document(target, *inner),
+            value if value.is_number() || matches!(value, Value::Bool(_)) => {
+                if truthy(value) {
+                    self.include(target)
+                } else {
+                    self.exclude(target)
+                }
+            }
+            value => {
+                if target.positional {
+                    return Err(Fault::new(
+                        31308,
+                        "positional projection cannot be used with a literal",
+                    ));
+                }
+                if self.mode == Some(Mode::Exclusion) {
+                    return Err(Fault::new(
+                        31310,
+                        format!(
+                            "Cannot use an expression {} in an exclusion projection",
+                            ShownElement(name, *value)
+                        ),
+                    ));
+                }
+                self.compute(&target, value)
+            }
+        }
+    }
+
+    fn document<'s>(&mut self, target: Target<'s>, inner: Doc<'s>) -> Result<()> {
+        if target.positional {
+            return Err(Fault::new(
+                31271,
+                "positional projection cannot be used with an expression or sub object",
+            ));
+        }
+        let mut elements = inner.elements();
+        let Some(first) = elements.next() else {
+            return Err(Fault::new(
+                51270,
+                "An empty sub-projection is not a valid value. Found empty object at path",
+            ));
+        };
+        if first.name().starts_with(b"$") && elements.next().is_none() {
+            let operand = first.value();
+            return match first.name_str() {
+                "$slice" => self.slice(&target, &operand, inner),
+                "$elemMatch" => self.match_element(&target, &operand),
+                "$meta" => Err(meta(&operand)),
+                _ => self.expression(&target, inner),
+            };
+        }
+        for element in inner.elements() {
+            self.element(element.name_str(), &element.value(), &target.path)?;
+        }
+        Ok(())
+    }
+
+    fn include(&mut self, target: Target<'_>) -> Result<()> {
+        let rule = if target.positional {
+            if self.positional {
+                return Err(Fault::new(
+                    31276,
+                    "Cannot specify more than one positional projection per query.",
+                ));
+            }
+            if self.matches_elements {
+                return Err(Fault::new(
+                    31256,
+                    "Cannot specify positional operator and $elemMatch.",
+                ));
+            }
+            if !self.has_filter {
+                return Err(Fault::new(
+                    51050,
+                    "Projections with a positional operator require a matcher",
+                ));
+            }
+            self.positional = true;
+            Rule::Positional
+        } else {
+            Rule::Include
+        };
+        if target.path == ["_id"] && !target.positional {
+            self.id = Some(true);
+        } else {
+            if self.mode == Some(Mode::Exclusion) {
+                return Err(Fault::new(
+                    31253,
+                    format!(
+                        "Cannot do inclusion on field {} in exclusion projection",
+                        target.name
+                    ),
+                ));
+            }
+            self.mode = Some(Mode::Inclusion);
+        }
+        self.tree.add(&target, rule)
+    }
+
+    fn exclude(&mut self, target: Target<'_>) -> Result<()> {
+        if target.positional {
+            return Err(Fault::new(
+                31395,
+                "positional projection cannot be used with exclusion",
+            ));
+        }
+        if target.path == ["_id"] {
+            self.id = Some(false);
+        } else {
+            if self.mode == Some(Mode::Inclusion) {
+                return Err(Fault::new(
+                    31254,
+                    format!(
+                        "Cannot do exclusion on field {} in inclusion projection",
+                        target.name
+                    ),
+                ));
+            }
+            self.mode = Some(Mode::Exclusion);
+        }
+        self.tree.add(&target, Rule::Exclude)
+    }
+
+    fn expression(&mut self, target: &Target<'_>, inner: Doc<'_>) -> Result<()> {
+        if self.mode == Some(Mode::Exclusion) {
+            return Err(Fault::new(
+                31252,
+                "Cannot use expression other than $meta in exclusion projection",
+            ));
+        }
+        self.compute(target, &Value::Document(inner)).map_err(|fault| {
+            match fault.message().strip_prefix("Unrecognized expression '") {
+                Some(rest) => Fault::new(
+                    31325,
+                    format!("Unknown expression {}", rest.trim_end_matches('\'')),
+                ),
+                None => fault,
+            }
+        })
+    }
+
+    fn compute(&mut self, target: &Target<'_>, value: &Value<'_>) -> Result<()> {
+        let expression = Expression::parse(value, &[])?;
+        self.tree.add(target, Rule::Computed(Box::new(expression)))?;
+        self.mode = Some(Mode::Inclusion);
+        Ok(())
+    }
+
+    /// `$slice` is this language's own operator, or the expression of the same name when its operands are
+    /// not of the own form.
+    fn slice(&mut self, target: &Target<'_>, operand: &Value<'_>, inner: Doc<'_>) -> Result<()> {
+        let own = own_slice(operand).and_then(|slice| self.tree.add(target, Rule::Slice(slice)));
+        let Err(refusal) = own else {
+            self.slices = true;
+            return Ok(());
+        };
+        self.expression(target, inner).map_err(|fault| {
+            if fault.code() != 28667 {
+                return fault;
+            }
+            fault.prefixed(&format!(
+                "Invalid $slice syntax. The given syntax {} did not match the find() syntax because :: \
+                 Location{}: {} :: The given syntax did not match the expression $slice syntax. :: caused \
+                 by :: ",
+                Shown(Value::Document(inner)),
+                refusal.code(),
+                refusal.message()
+            ))
+        })
+    }
+
+    fn match_element(&mut self, target: &Target<'_>, operand: &Value<'_>) -> Result<()> {
+        let Value::Document(condition) = operand else {
+            return Err(Fault::new(
+                31274,
+                format!(
+                    "elemMatch: Invalid argument, object required, but got {}",
+                    operand.kind().alias()
+                ),
+            ));
+        };
+        if self.positional {
+            return Err(Fault::new(
+                31255,
+                "Cannot specify positional operator and $elemMatch.",
+            ));
+        }
+        if target.path.len() > 1 {
+            return Err(Fault::new(
+                31275,
+                "Cannot use $elemMatch projection on a nested field.",
+            ));
+        }
+        let matcher = ElementMatcher::parse(*condition)?;
+        self.matches_elements = true;
+        self.tree.add(target, Rule::Element(Box::new(matcher)))
+    }
+
+    fn finish(mut self) -> Projection {
+        let mode = self.mode.unwrap_or({
+            if self.id == Some(true) || (self.matches_elements && !self.slices) {
+                Mode::Inclusion
+            } else {
+                Mode::Exclusion
+            }
+        });
+        match mode {
+            Mode::Inclusion if self.tree.child(b"_id").is_none() => {
+                self.tree.children.push(("_id".to_owned(), Rule::Include));
+            }
+            _ => {}
+        }
+        self.tree.mark();
+        Projection {
+            mode,
+            tree: self.tree,
+            positional: self.positional,
+            now: now(),
+        }
+    }
+}
+
+impl Tree {
+    /// Adds a rule at a path; a path may neither repeat nor pass through another's end.
+    fn add(&mut self, target: &Target<'_>, rule: Rule) -> Result<()> {
+        let Some((last, parents)) = target.path.split_last() else {
+            return Ok(());
+        };
+        let mut tree = self;
+        for (depth, name) in parents.iter().enumerate() {
+            let position = tree.children.iter().position(|(own, _)| own == name);
+            let position = position.unwrap_or_else(|| {
+                tree.children
+                    .push(((*name).to_owned(), Rule::Fields(Tree::default())));
+                tree.children.len() - 1
+            });
+            match &mut tree.children[position].1 {
+                Rule::Fields(inner) => tree = inner,
+                _ => {
+                    return Err(Fault::new(
+                        31249,
+                        format!(
+                            "Path collision at {} remaining portion {}",
+                            target.name,
+                            target.path[depth + 1..].join(".")
+                        ),
+                    ));
+                }
+            }
+        }
+        if tree.child(last.as_bytes()).is_some() {
+            return Err(Fault::new(31250, format!("Path collision at {}", target.name)));
+        }
+        tree.children.push(((*last).to_owned(), rule));
+        Ok(())
+    }
+
+    /// Notes in each tree what is below it.
+    fn mark(&mut self) {
+        for (_, rule) in &mut self.children {
+            match rule {
+                Rule::Computed(_) => self.computes = true,
+                Rule::Positional => self.positional = true,
+                Rule::Fields(inner) => {
+                    inner.mark();
+                    self.computes |= inner.computes;
+                    self.positional |= inner.positional;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Splits a name at its dots, with the rules of field paths.
+fn target<'s>(name: &'s str, parent: &[&'s str]) -> Result<Target<'s>> {
+    let (own, positional) = match name.strip_suffix(".$") {
+        Some(own) => (own, true),
+        None => (name, false),
+    };
+    if own.split('.').any(|segment| segment == "$") && own != "$" {
+        return Err(Fault::new(
+            31394,
+            "As of 4.4, it's illegal to specify positional operator in the middle of a path.Positional \
+             projection may only be used at the end, for example: a.b.$. If the query previously used a \
+             form like a.b.$.d, remove the parts following the '$' and the results will be equivalent.",
+        ));
+    }
+    if own.is_empty() {
+        return Err(Fault::new(
+            40352,
+            "FieldPath cannot be constructed with empty string",
+        ));
+    }
+    if own.ends_with('.') {
+        return Err(Fault::new(40353, "FieldPath must not end with a '.'."));
+    }
+    for segment in own.split('.') {
+        if segment.is_empty() {
+            return Err(Fault::new(
+                15998,
+                "FieldPath field names may not be empty strings.",
+            ));
+        }
+        if segment.starts_with('$') {
+            return Err(Fault::new(
+                16410,
+                "FieldPath field names may not start with '$'. Consider using $getField or $setField.",
+            ));
+        }
+    }
+    Ok(Target {
+        name: own,
+        path: parent.iter().copied().chain(own.split('.')).collect(),
+        positional,
+    })
+}
+
+/// `n` or `[skip, limit]`.
+fn own_slice(operand: &Value<'_>) -> Result<Slice> {
+    match operand {
+        Value::Array(items) => {
+            let numbers: Vec<i64> = items.values().take(3).filter_map(|item| clamped(&item)).collect();
+            match (items.count(), numbers.as_slice()) {
+                (2, [skip, limit]) if *limit > 0 => Ok(Slice {
+                    skip: *skip,
+                    limit: *limit,
+                }),
+                (2, [_, _]) => Err(Fault::new(28724, "$slice limit must be positive")),
+                _ => Err(Fault::new(
+                    31272,
+                    "$slice array argument should be of form [skip, limit]",
+                )),
+            }
+        }
+        operand => match clamped(operand) {
+            // The last ones.
+            Some(count) if count < 0 => Ok(Slice {
+                skip: count,
+                limit: -count,
+            }),
+            Some(count) => Ok(Slice {
+                skip: 0,
+                limit: count,
+            }),
+            None => Err(Fault::new(
+                31273,
+                "$slice only supports numbers and [skip, limit] arrays",
+            )),
+        },
+    }
+}
+
+/// A number as a 32-bit integer: the fraction is cut (of decimals rounded), the rest is clamped, NaN is 0.
+fn clamped(value: &Value<'_>) -> Option<i64> {
+    let number = match value {
+        Value::Int32(x) => i64::from(*x),
+        Value::Int64(x) => *x,
+        Value::Double(x) => *x as i64,
+        Value::Decimal128(bytes) => {
+            let decimal = Decimal::from_bytes(*bytes);
+            match decimal.quantize(0, Rounding::HalfEven).to_i64_truncated() {
+                Some(number) => number,
+                None if decimal.is_nan() => 0,
+                None if decimal.is_negative() => i64::MIN,
+                None => i64::MAX,
+            }
+        }
+        _ => return None,
+    };
+    Some(number.clamp(i64::from(i32::MIN), i64::from(i32::MAX)))
+}
+
+fn meta(operand: &Value<'_>) -> Fault {
+    match operand {
+        Value::String("textScore") => Fault::new(
+            40218,
+            "query requires text score metadata, but it is not available",
+        ),
+        Value::String(
+            name @ ("indexKey" | "recordId" | "sortKey" | "geoNearDistance" | "geoNearPoint" | "randVal"
+            | "searchScore" | "searchHighlights"),
+        ) => Fault::unsupported(format!("$meta: {name} is not supported")),
+        Value::String(name) => Fault::new(17308, format!("Unsupported argument to $meta: {name}")),
+        _ => Fault::new(17307, "$meta only supports string arguments"),
+    }
+}
