@@ -72,7 +72,8 @@ impl Catalog {
 
     /// Every tree that was ever given to a collection or an index.
     pub(crate) fn given_trees(&self) -> impl Iterator<Item = TreeId> + use<> {
-        (TreeId::CATALOG.0 + 1..self.next_tree.load(Ordering::Relaxed)).map(TreeId)
+        (TreeId::CATALOG.0 + 1..self.next_tree.load(Ordering::Relaxed))
+            .flat_map(|number| [TreeId(number), TreeId::records(number)])
     }
 
     /// Creates a collection with its `_id_` index.
@@ -96,7 +97,7 @@ impl Catalog {
         }
         self.check_database_case(database)?;
         let id = CollectionId(self.next_id.fetch_add(1, Ordering::Relaxed));
-        let records = self.next_tree();
+        let records = TreeId::records(self.next_tree().0);
         let tree = self.next_tree();
         let collection = Arc::new(Collection::new(
             id,

@@ -207,3 +207,4 @@ fn closed() -> Fault {
 
 #[cfg(test)]
 mod tests;
+

@@ -24,6 +24,23 @@ pub(crate) struct TreeId(pub(crate) u32);
 impl TreeId {
     /// The tree that holds the catalog.
     pub(crate) const CATALOG: TreeId = TreeId(0);
+
+    const RECORDS: u32 = 1 << 31;
+
+    /// A tree whose keys mostly grow at its end; stores keep it apart, where its pages fill up.
+    pub(crate) const fn records(number: u32) -> TreeId {
+        TreeId(number | TreeId::RECORDS)
+    }
+
+    /// Whether this is a tree of [`TreeId::records`].
+    pub(crate) const fn is_records(self) -> bool {
+        self.0 & TreeId::RECORDS != 0
+    }
+
+    /// The number, without the kind.
+    pub(crate) const fn number(self) -> u32 {
+        self.0 & !TreeId::RECORDS
+    }
 }
 
 /// A range of keys, borrowed.

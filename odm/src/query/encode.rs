@@ -153,8 +153,9 @@ fn positional(path: &Path) -> Error {
 }
 
 pub(super) fn path_text(text: String) -> Result<CString> {
-    CString::try_from(text.as_str())
-        .map_err(|_| Error::new(ErrorKind::InvalidArgument, "a field name holds a nul").with_path(text))
+    CString::try_from(text).map_err(|error| {
+        Error::new(ErrorKind::InvalidArgument, "a field name holds a nul").with_source(error)
+    })
 }
 
 /// Puts the field's path before the path inside its value.

@@ -12,7 +12,7 @@ use bson::{RawBson, RawDocumentBuf};
 
 pub(crate) use self::node::{Node, Test, array, starts_with_operator};
 use crate::codec::Raw;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 /// A condition on documents of `R`: made by the methods of fields, combined with `&`, `|` and `!`.
 ///
@@ -98,6 +98,10 @@ impl<R> Filter<R> {
     /// be written where it stands.
     pub fn to_document(&self) -> Result<RawDocumentBuf> {
         match &self.node {
+            Ok(node) if node.is_on_value() => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "a condition on the value itself is for elements of arrays; flattened fields are asked one by one",
+            )),
             Ok(node) => Ok(node.document()),
             Err(error) => Err(error.clone()),
         }
@@ -180,8 +184,8 @@ impl<R> Clone for Filter<R> {
 
 impl<R> fmt::Debug for Filter<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.to_document() {
-            Ok(document) => write!(f, "Filter({document:?})"),
+        match &self.node {
+            Ok(node) => write!(f, "Filter({:?})", node.document()),
             Err(error) => write!(f, "Filter({error:?})"),
         }
     }

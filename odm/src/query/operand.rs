@@ -8,6 +8,25 @@ use std::sync::Arc;
 ///
 /// It is turned into a `T` first and then encoded as the field's values are, so that what is compared is what was
 /// stored. Taken: `T`, `&T`, `&str` for texts, `T` for `Option<T>`, slices and arrays for `Vec<T>`, `i32` for floats.
+///
+/// ```
+/// # use odm::Model;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize, Model)]
+/// # struct Book {
+/// #     #[serde(rename = "_id")]
+/// #     id: i32,
+/// #     title: String,
+/// #     subtitle: Option<String>,
+/// #     price: f64,
+/// #     tags: Vec<String>,
+/// # }
+/// let b = Book::fields();
+/// let title = String::from("Ulysses");
+/// let filter = b.title.eq(&title) & b.subtitle.eq("A Novel") & b.price.lt(10) & b.tags.eq(["dublin", "day"]);
+/// # filter.to_document()?;
+/// # Ok::<(), odm::Error>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no value for a field of type `{T}`",
     label = "expected `{T}` or `&{T}`",
@@ -25,6 +44,8 @@ pub trait Operand<T> {
         Self: Sized;
 }
 
+#[diagnostic::do_not_recommend]
+
 impl<T> Operand<T> for T {
     fn with<O>(self, take: impl FnOnce(&T) -> O) -> O {
         take(&self)
@@ -34,6 +55,8 @@ impl<T> Operand<T> for T {
         Some(self)
     }
 }
+
+#[diagnostic::do_not_recommend]
 
 impl<T> Operand<T> for &T {
     fn with<O>(self, take: impl FnOnce(&T) -> O) -> O {
@@ -45,6 +68,8 @@ impl<T> Operand<T> for &T {
     }
 }
 
+#[diagnostic::do_not_recommend]
+
 impl<T> Operand<Option<T>> for T {
     fn with<O>(self, take: impl FnOnce(&Option<T>) -> O) -> O {
         take(&Some(self))
@@ -54,6 +79,8 @@ impl<T> Operand<Option<T>> for T {
         Some(Some(self))
     }
 }
+
+#[diagnostic::do_not_recommend]
 
 impl<T: Clone> Operand<Option<T>> for &T {
     fn with<O>(self, take: impl FnOnce(&Option<T>) -> O) -> O {
@@ -67,6 +94,7 @@ impl<T: Clone> Operand<Option<T>> for &T {
 
 macro_rules! texts {
     ($($text:ty)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Operand<$text> for &str {
             fn with<O>(self, take: impl FnOnce(&$text) -> O) -> O {
                 take(&self.into())
@@ -76,6 +104,8 @@ macro_rules! texts {
                 Some(self.into())
             }
         }
+
+        #[diagnostic::do_not_recommend]
 
         impl Operand<Option<$text>> for &str {
             fn with<O>(self, take: impl FnOnce(&Option<$text>) -> O) -> O {
@@ -91,6 +121,8 @@ macro_rules! texts {
 
 texts!(String Box<str> Rc<str> Arc<str> bson::Bson std::path::PathBuf);
 
+#[diagnostic::do_not_recommend]
+
 impl Operand<Cow<'static, str>> for &str {
     fn with<O>(self, take: impl FnOnce(&Cow<'static, str>) -> O) -> O {
         take(&Cow::Owned(self.to_owned()))
@@ -100,6 +132,8 @@ impl Operand<Cow<'static, str>> for &str {
         Some(Cow::Owned(self.to_owned()))
     }
 }
+
+#[diagnostic::do_not_recommend]
 
 impl Operand<Option<Cow<'static, str>>> for &str {
     fn with<O>(self, take: impl FnOnce(&Option<Cow<'static, str>>) -> O) -> O {
@@ -114,6 +148,7 @@ impl Operand<Option<Cow<'static, str>>> for &str {
 /// A whole number where a float is asked for: `b.price.gt(10)`.
 macro_rules! floats {
     ($($float:ty)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Operand<$float> for i32 {
             fn with<O>(self, take: impl FnOnce(&$float) -> O) -> O {
                 take(&(self as $float))
@@ -123,6 +158,8 @@ macro_rules! floats {
                 Some((self as $float))
             }
         }
+
+        #[diagnostic::do_not_recommend]
 
         impl Operand<Option<$float>> for i32 {
             fn with<O>(self, take: impl FnOnce(&Option<$float>) -> O) -> O {
@@ -136,7 +173,9 @@ macro_rules! floats {
     )*};
 }
 
-floats!(f64);
+floats!(f32 f64);
+
+#[diagnostic::do_not_recommend]
 
 impl<T: Clone> Operand<Vec<T>> for &[T] {
     fn with<O>(self, take: impl FnOnce(&Vec<T>) -> O) -> O {
@@ -148,6 +187,8 @@ impl<T: Clone> Operand<Vec<T>> for &[T] {
     }
 }
 
+#[diagnostic::do_not_recommend]
+
 impl<T, const N: usize> Operand<Vec<T>> for [T; N] {
     fn with<O>(self, take: impl FnOnce(&Vec<T>) -> O) -> O {
         take(&Vec::from(self))
@@ -157,6 +198,8 @@ impl<T, const N: usize> Operand<Vec<T>> for [T; N] {
         Some(Vec::from(self))
     }
 }
+
+#[diagnostic::do_not_recommend]
 
 impl<T: Clone, const N: usize> Operand<Vec<T>> for &[T; N] {
     fn with<O>(self, take: impl FnOnce(&Vec<T>) -> O) -> O {
@@ -168,6 +211,8 @@ impl<T: Clone, const N: usize> Operand<Vec<T>> for &[T; N] {
     }
 }
 
+#[diagnostic::do_not_recommend]
+
 impl<const N: usize> Operand<Vec<String>> for [&str; N] {
     fn with<O>(self, take: impl FnOnce(&Vec<String>) -> O) -> O {
         take(&self.map(str::to_owned).into())
@@ -177,6 +222,8 @@ impl<const N: usize> Operand<Vec<String>> for [&str; N] {
         Some(self.map(str::to_owned).into())
     }
 }
+
+#[diagnostic::do_not_recommend]
 
 impl Operand<Vec<String>> for &[&str] {
     fn with<O>(self, take: impl FnOnce(&Vec<String>) -> O) -> O {

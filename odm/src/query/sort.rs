@@ -4,13 +4,30 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::BitAnd;
 
-use bson::RawDocumentBuf;
 use bson::raw::CString;
+use bson::{RawBson, RawDocumentBuf};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Field, Ordered};
 
-/// An order of documents of `R`: `b.title.asc()`, `b.year.desc() & b.title.asc()`.
+/// An order of documents of `R`: made by [`asc`](crate::Field::asc) and [`desc`](crate::Field::desc), combined with
+/// `&`, the most significant first.
+///
+/// ```
+/// # use odm::Model;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize, Model)]
+/// # struct Book {
+/// #     #[serde(rename = "_id")]
+/// #     id: i32,
+/// #     title: String,
+/// #     year: i32,
+/// # }
+/// let b = Book::fields();
+/// let sort = b.year.desc() & b.title.asc();
+/// assert_eq!(sort.to_document()?, odm::bson::rawdoc! { "year": -1, "title": 1 });
+/// # Ok::<(), odm::Error>(())
+/// ```
 #[must_use]
 pub struct Sort<R> {
     keys: Result<Vec<(CString, Direction)>>,
@@ -46,11 +63,23 @@ impl<R> Sort<R> {
     /// `InvalidArgument` when a field stands twice, or its path cannot be sorted by.
     pub fn to_document(&self) -> Result<RawDocumentBuf> {
         match &self.keys {
+            Ok(keys) if keys.iter().any(|(path, _)| path.is_empty()) => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "a value without a name of its own cannot be sorted by",
+            )),
             Ok(keys) => Ok(keys
                 .iter()
                 .map(|(path, direction)| (path, *direction as i32))
                 .collect()),
             Err(error) => Err(error.clone()),
+        }
+    }
+
+    /// The order of an array's elements: by their fields, or by themselves.
+    pub(super) fn element_order(&self) -> Result<RawBson> {
+        match self.keys.as_deref() {
+            Ok([(path, direction)]) if path.is_empty() => Ok(RawBson::Int32(*direction as i32)),
+            _ => self.to_document().map(RawBson::Document),
         }
     }
 
@@ -62,14 +91,20 @@ impl<R> Sort<R> {
     }
 }
 
-impl<R, T: Ordered> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// Smallest first. Missing and null come before everything; an array counts by its smallest element.
-    pub fn asc(&self) -> Sort<R> {
+    pub fn asc(&self) -> Sort<R>
+    where
+        T: Ordered,
+    {
         Sort::from_result(self.query_path().map(|path| vec![(path, Direction::Ascending)]))
     }
 
     /// Greatest first. Missing and null come last; an array counts by its greatest element.
-    pub fn desc(&self) -> Sort<R> {
+    pub fn desc(&self) -> Sort<R>
+    where
+        T: Ordered,
+    {
         Sort::from_result(self.query_path().map(|path| vec![(path, Direction::Descending)]))
     }
 }

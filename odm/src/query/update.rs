@@ -122,11 +122,15 @@ impl<R> Update<R> {
 
     /// One change of one field.
     pub(super) fn change<T>(field: &Field<R, T>, action: Result<Action>) -> Update<R> {
-        Update::from_result(field.reachable().and(action).map(|action| {
-            Form::changes(vec![Change {
-                path: field.path().clone(),
-                action,
-            }])
+        Update::from_result(field.reachable().and(action).and_then(|action| {
+            let path = field.path().clone();
+            match path.is_root() {
+                false => Ok(Form::changes(vec![Change { path, action }])),
+                true => Err(Error::new(
+                    ErrorKind::InvalidArgument,
+                    "a flattened field has no place of its own; change its fields one by one",
+                )),
+            }
         }))
     }
 }

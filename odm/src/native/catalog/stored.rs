@@ -43,7 +43,7 @@ pub(crate) fn load(trees: &dyn Trees) -> Result<Catalog> {
         } else {
             let collection = decode(document)?;
             last_id = last_id.max(collection.id.0);
-            last_tree = collection.trees().map(|tree| tree.0).fold(last_tree, u32::max);
+            last_tree = collection.trees().map(TreeId::number).fold(last_tree, u32::max);
             catalog.insert(Arc::new(collection));
         }
         Ok(std::ops::ControlFlow::Continue(()))

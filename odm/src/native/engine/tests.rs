@@ -923,7 +923,10 @@ fn after_any_failed_call_nothing_acknowledged_is_lost() {
                     assert!(found >= acknowledged, "found {found} of {acknowledged}");
                 }
                 let problems = reopened.check().unwrap().problems;
-                assert!(problems.iter().all(|problem| problem.namespace.is_some()), "{problems:?}");
+                assert!(
+                    problems.iter().all(|problem| problem.namespace.is_some()),
+                    "{problems:?}"
+                );
                 if disk.state().changes < begun + fail_at {
                     break;
                 }

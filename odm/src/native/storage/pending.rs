@@ -57,6 +57,14 @@ pub(crate) fn composite_range(tree: TreeId, range: Range<'_>) -> (Bound<Vec<u8>>
     (from, to)
 }
 
+/// The tree and the key of a composite key.
+pub(crate) fn split(composite: &[u8]) -> (TreeId, &[u8]) {
+    match composite.split_first_chunk() {
+        Some((tree, key)) => (TreeId(u32::from_be_bytes(*tree)), key),
+        None => (TreeId::CATALOG, composite),
+    }
+}
+
 /// Whether no key can lie in the range; an ordered map refuses such ranges.
 pub(crate) fn is_empty_range<K: Ord + ?Sized>(range: (Bound<&K>, Bound<&K>)) -> bool {
     match range {

@@ -1,19 +1,21 @@
 //! Conditions as documents.
 
+use std::borrow::Cow;
+
 use bson::raw::{CStr, CString, cstr};
-use bson::{RawArrayBuf, RawBson, RawDocumentBuf};
+use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::node::{Node, Test};
 use crate::error::{Error, ErrorKind, Result};
 
 /// What stands beside one name.
-enum Entry {
-    Operators(Vec<(&'static CStr, RawBson)>),
-    Value(RawBson),
+enum Entry<'a> {
+    Operators(Vec<(&'static CStr, &'a RawBson)>),
+    Value(Cow<'a, RawBson>),
 }
 
 /// The fields of one document.
-type Fields = Vec<(CString, Entry)>;
+type Fields<'a> = Vec<(Cow<'a, CStr>, Entry<'a>)>;
 
 impl Node {
     /// The condition as MongoDB takes it.
@@ -23,7 +25,7 @@ impl Node {
 
     /// The same with every path under this name: how array filters are written.
     pub(crate) fn document_under(&self, name: &str) -> RawDocumentBuf {
-        let mut documents: Vec<Fields> = Vec::new();
+        let mut documents: Vec<Fields<'_>> = Vec::new();
         self.collect(name, &mut documents);
         match documents.len() {
             0 => RawDocumentBuf::new(),
@@ -38,6 +40,10 @@ impl Node {
     /// The condition on an element of an array: operators when it is on the element itself, else a filter on the
     /// element's fields.
     pub(crate) fn element_document(&self) -> Result<RawDocumentBuf> {
+        if matches!(self, Node::All) {
+            // An empty document would leave plain values out.
+            return Ok([(cstr!("$exists"), true)].into_iter().collect());
+        }
         if !self.is_on_value() {
             return Ok(self.document());
         }
@@ -46,7 +52,8 @@ impl Node {
         Ok(operators.into_iter().collect())
     }
 
-    fn is_on_value(&self) -> bool {
+    /// Whether a part of it is about the value itself, not about a field.
+    pub(crate) fn is_on_value(&self) -> bool {
         match self {
             Node::Test { path, .. } => path.is_empty(),
             Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => nodes.iter().any(Node::is_on_value),
@@ -97,25 +104,31 @@ impl Node {
     /// Adds the condition to the last document when it collides with nothing there, else as a further document.
     ///
     /// Order is kept, so that the positional operator sees what the caller wrote.
-    fn collect(&self, prefix: &str, documents: &mut Vec<Fields>) {
+    fn collect<'a>(&'a self, prefix: &str, documents: &mut Vec<Fields<'a>>) {
         let fields = match self {
             Node::All => return,
             Node::And(nodes) => return nodes.iter().for_each(|node| node.collect(prefix, documents)),
             // Plans to nothing on every backend, and is no equality that would seed an upsert.
             Node::Never => vec![(
                 under(prefix, cstr!("_id")),
-                Entry::Operators(vec![(cstr!("$in"), RawBson::Array(RawArrayBuf::new()))]),
+                Entry::Value(Cow::Owned(RawBson::Document(
+                    [(cstr!("$in"), RawArrayBuf::new())].into_iter().collect(),
+                ))),
             )],
             Node::Test { path, test } => {
                 let entry = match test {
-                    Test::Equal(value) => Entry::Value(value.clone()),
-                    Test::Operators(operators) => Entry::Operators(operators.clone()),
+                    Test::Equal(value) => Entry::Value(Cow::Borrowed(value)),
+                    Test::Operators(operators) => {
+                        Entry::Operators(operators.iter().map(|(name, value)| (*name, value)).collect())
+                    }
                 };
                 vec![(under(prefix, path), entry)]
             }
-            Node::Or(nodes) => vec![(cstr!("$or").into(), Entry::Value(each(nodes, prefix)))],
-            Node::Nor(nodes) => vec![(cstr!("$nor").into(), Entry::Value(each(nodes, prefix)))],
-            Node::Operator { name, value } => vec![((*name).into(), Entry::Value(value.clone()))],
+            Node::Or(nodes) => vec![(Cow::Borrowed(cstr!("$or")), each(nodes, prefix))],
+            Node::Nor(nodes) => vec![(Cow::Borrowed(cstr!("$nor")), each(nodes, prefix))],
+            Node::Operator { name, value } => {
+                vec![(Cow::Borrowed(*name), Entry::Value(Cow::Borrowed(value)))]
+            }
             Node::Raw(document) => raw_fields(document, prefix),
         };
         match documents.last_mut() {
@@ -125,67 +138,65 @@ impl Node {
     }
 }
 
-fn each(nodes: &[Node], prefix: &str) -> RawBson {
+fn each<'a>(nodes: &[Node], prefix: &str) -> Entry<'a> {
     let documents: RawArrayBuf = nodes.iter().map(|node| node.document_under(prefix)).collect();
-    RawBson::Array(documents)
+    Entry::Value(Cow::Owned(RawBson::Array(documents)))
 }
 
-fn raw_fields(document: &RawDocumentBuf, prefix: &str) -> Fields {
+fn raw_fields<'a>(document: &'a RawDocument, prefix: &str) -> Fields<'a> {
     let mut fields = Fields::new();
     for (name, value) in document.iter().flatten() {
-        let value = RawBson::from(value);
         let value = match (prefix, name.as_str(), value) {
-            ("", _, value) => value,
-            (_, "$and" | "$or" | "$nor", RawBson::Array(inner)) => {
+            ("", _, value) => RawBson::from(value),
+            (_, "$and" | "$or" | "$nor", RawBsonRef::Array(inner)) => {
                 let inner: RawArrayBuf = inner
                     .into_iter()
                     .flatten()
-                    .map(|value| match value.as_document() {
-                        Some(inner) => RawBson::Document(write(raw_fields(&inner.to_owned(), prefix))),
-                        None => value.into(),
+                    .map(|value| match value {
+                        RawBsonRef::Document(inner) => RawBson::Document(write(raw_fields(inner, prefix))),
+                        value => RawBson::from(value),
                     })
                     .collect();
                 RawBson::Array(inner)
             }
-            (_, _, value) => value,
+            (_, _, value) => RawBson::from(value),
         };
         let name = match name.as_str().starts_with('$') {
-            true => name.into(),
+            true => Cow::Borrowed(name),
             false => under(prefix, name),
         };
-        fields.push((name, Entry::Value(value)));
+        fields.push((name, Entry::Value(Cow::Owned(value))));
     }
     fields
 }
 
-fn under(prefix: &str, path: &CStr) -> CString {
+fn under<'a>(prefix: &str, path: &'a CStr) -> Cow<'a, CStr> {
     if prefix.is_empty() {
-        return path.into();
+        return Cow::Borrowed(path);
     }
     let text = match path.is_empty() {
         true => prefix.to_owned(),
         false => format!("{prefix}.{path}"),
     };
     // Names of array filters are made here and hold no NUL, and the path is checked already.
-    CString::try_from(text).unwrap_or_else(|_| path.into())
+    CString::try_from(text).map_or(Cow::Borrowed(path), Cow::Owned)
 }
 
 /// Whether one document can say both. Two tests of one path can when their operators differ.
-fn fits(fields: &Fields, more: &Fields) -> bool {
+fn fits(fields: &Fields<'_>, more: &Fields<'_>) -> bool {
     more.iter().all(|(name, entry)| {
-        fields
-            .iter()
-            .filter(|(taken, _)| taken == name)
-            .all(|(_, taken)| match (taken, entry) {
-                (Entry::Operators(ours), Entry::Operators(theirs)) => theirs
-                    .iter()
-                    .all(|(name, _)| ours.iter().all(|(taken, _)| taken != name)),
-                _ => false,
-            })
+        let mut same = fields.iter().filter(|(taken, _)| taken == name);
+        same.all(|(_, taken)| match (taken, entry) {
+            (Entry::Operators(ours), Entry::Operators(theirs)) => {
+                let mut names = theirs.iter().map(|(name, _)| name);
+                names.all(|name| ours.iter().all(|(taken, _)| taken != name))
+            }
+            _ => false,
+        })
     })
 }
 
-fn merge(fields: &mut Fields, more: Fields) {
+fn merge<'a>(fields: &mut Fields<'a>, more: Fields<'a>) {
     for (name, entry) in more {
         let taken = fields.iter_mut().find(|(taken, _)| *taken == name);
         match (taken, entry) {
@@ -195,13 +206,17 @@ fn merge(fields: &mut Fields, more: Fields) {
     }
 }
 
-fn write(fields: Fields) -> RawDocumentBuf {
+fn write(fields: Fields<'_>) -> RawDocumentBuf {
     let mut document = RawDocumentBuf::new();
     for (name, entry) in fields {
         match entry {
-            Entry::Value(value) => document.append(name, value),
+            Entry::Value(value) => document.append(name, value.as_raw_bson_ref()),
             Entry::Operators(operators) => {
-                document.append(name, operators.into_iter().collect::<RawDocumentBuf>());
+                let tests: RawDocumentBuf = operators
+                    .iter()
+                    .map(|(name, value)| (*name, value.as_raw_bson_ref()))
+                    .collect();
+                document.append(name, tests);
             }
         }
     }

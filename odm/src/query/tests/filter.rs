@@ -225,6 +225,10 @@ fn one_element_meets_the_whole_condition() {
         |b| !b.ratings.elem_match(|v| v.gt(1)),
         doc! { "ratings": { "$not": { "$elemMatch": { "$gt": 1 } } } },
     );
+    check(
+        |b| b.ratings.elem_match(|_| Filter::all()),
+        doc! { "ratings": { "$elemMatch": { "$exists": true } } },
+    );
     refused(
         |b| b.ratings.elem_match(|v| v.lt(1) | v.gt(5)),
         ErrorKind::InvalidArgument,
@@ -349,6 +353,19 @@ fn positions_of_updates_are_refused() {
         "ratings.$[..]",
     );
     refused(|b| b.titles.key("a.b").eq("x"), ErrorKind::InvalidArgument, "a.b");
+}
+
+#[test]
+fn the_document_itself_is_no_field() {
+    let root = crate::Field::<Book, i32>::new(crate::Path::root());
+    for filter in [root.gt(1), !root.gt(1), root.gt(1) | Book::fields().year.eq(1)] {
+        assert_eq!(
+            filter.to_document().unwrap_err().kind(),
+            ErrorKind::InvalidArgument
+        );
+    }
+    assert!(root.asc().to_document().is_err());
+    assert!(root.set(1).build().is_err());
 }
 
 #[test]

@@ -153,6 +153,14 @@ fn elements_go_out() {
         |b| b.checkouts.pull_where(|c| c.by.eq("joe") & c.days.gt(3)),
         doc! { "$pull": { "checkouts": { "by": "joe", "days": { "$gt": 3 } } } },
     );
+    check(
+        |b| b.ratings.pull_where(|_| Filter::all()),
+        doc! { "$pull": { "ratings": { "$exists": true } } },
+    );
+    check(
+        |b| b.ratings.pull_where(|v| !v.gt(3)),
+        doc! { "$pull": { "ratings": { "$exists": true, "$not": { "$gt": 3 } } } },
+    );
     // `$pull` would take these for conditions.
     check(
         |b| b.checkouts.pull(checkout("joe", 1)),
@@ -222,6 +230,11 @@ fn filtered_elements_carry_their_filter() {
         },
         doc! { "$set": { "checkouts.$[f0].notes.$[f1]": "y" } },
         [doc! { "f0.days": { "$gt": 7 } }, doc! { "f1": "x" }],
+    );
+    check_filtered(
+        |b| b.ratings.filtered(|_| Filter::all()).set(3),
+        doc! { "$set": { "ratings.$[f0]": 3 } },
+        [doc! { "f0": { "$exists": true } }],
     );
     check_filtered(
         |b| {
