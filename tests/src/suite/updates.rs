@@ -1,7 +1,7 @@
 //! Typed updates: what each leaves.
 
 use bson::doc;
-use odm::{Db, ErrorKind, PushOptions, Update};
+use odm::{Db, ErrorKind, Update};
 
 use super::models::{Item, Review};
 
@@ -46,13 +46,12 @@ pub async fn arrays_grow(db: &Db) {
     let now = after(db, item(), |i| i.tags.push("z") & i.scores.push_each([9, 8])).await;
     assert_eq!(now.tags, ["x", "y", "x", "z"]);
     assert_eq!(now.scores, [5, 1, 4, 9, 8]);
-    let options = PushOptions::default().sort_desc().slice(3);
-    let now = after(db, item(), |i| i.scores.push_each_with([7, 2], options)).await;
+    let now = after(db, item(), |i| i.scores.push_each_with([7, 2], |p| p.sort_desc().slice(3))).await;
     assert_eq!(now.scores, [7, 5, 4]);
-    let now = after(db, item(), |i| i.scores.push_each_with([0], PushOptions::default().position(1))).await;
+    let now = after(db, item(), |i| i.scores.push_each_with([0], |p| p.position(1))).await;
     assert_eq!(now.scores, [5, 0, 1, 4]);
-    let by_stars = PushOptions::default().sort_by(|r| r.stars.asc()).slice(-2);
-    let now = after(db, item(), |i| i.reviews.push_each_with([Review { by: "cy".to_owned(), stars: 3 }], by_stars)).await;
+    let third = [Review { by: "cy".to_owned(), stars: 3 }];
+    let now = after(db, item(), |i| i.reviews.push_each_with(third, |p| p.sort_by(|r| r.stars.asc()).slice(-2))).await;
     assert_eq!(now.reviews.iter().map(|r| r.stars).collect::<Vec<_>>(), [3, 5]);
     let now = after(db, item(), |i| i.tags.add_to_set("x") & i.scores.add_each_to_set([1, 6, 6])).await;
     assert_eq!(now.tags, ["x", "y", "x"]);
