@@ -22,7 +22,7 @@ pub use self::codec::Raw;
 pub use self::error::{Error, ErrorKind, Result};
 pub use self::model::{
     ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapType, Model, Newtype,
-    Numeric, Ordered, Path, Segment, Text, Variant,
+    Numeric, Ordered, Path, Segment, Stored, Text, Variant,
 };
 pub use self::query::{
     Bits, BsonType, BuiltUpdate, Filter, Increment, Integer, Nullable, Operand, PushOptions, Sort, Update,

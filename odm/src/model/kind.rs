@@ -75,15 +75,21 @@ pub trait Newtype: FieldType {
     type Inner;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Newtype<Inner: Ordered>> Ordered for T {}
+#[diagnostic::do_not_recommend]
 impl<T: Newtype<Inner: Numeric>> Numeric for T {}
+#[diagnostic::do_not_recommend]
 impl<T: Newtype<Inner: Text>> Text for T {}
+#[diagnostic::do_not_recommend]
 impl<T: Newtype<Inner: Date>> Date for T {}
 
+#[diagnostic::do_not_recommend]
 impl<T: Newtype<Inner: ArrayType>> ArrayType for T {
     type Item = <T::Inner as ArrayType>::Item;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Newtype<Inner: MapType>> MapType for T {
     type Value = <T::Inner as MapType>::Value;
 }
