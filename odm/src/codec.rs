@@ -156,3 +156,106 @@ fn with_path(error: Error, path: &str) -> Error {
         path => error.with_path(path),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bson::{rawdoc, spec::ElementType};
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Outer {
+        name: String,
+        #[serde(rename = "_id")]
+        id: i64,
+        inner: Vec<Inner>,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Inner {
+        count: u64,
+        uuid: Option<bson::Uuid>,
+    }
+
+    fn outer(count: u64) -> Outer {
+        Outer {
+            name: "x".to_owned(),
+            id: 7,
+            inner: vec![
+                Inner { count: 1, uuid: None },
+                Inner {
+                    count,
+                    uuid: Some(bson::Uuid::from_bytes([7; 16])),
+                },
+            ],
+        }
+    }
+
+    #[test]
+    fn documents_go_there_and_back_with_their_id_first() {
+        let document = encode_document(&outer(5)).unwrap();
+        let names: Vec<_> = document
+            .iter()
+            .flatten()
+            .map(|(name, _)| name.as_str().to_owned())
+            .collect();
+        assert_eq!(names, ["_id", "name", "inner"]);
+        assert_eq!(decode_document::<Outer>(&document).unwrap(), outer(5));
+        assert_eq!(
+            encode_document(&rawdoc! { "_id": 1, "a": 2 }).unwrap(),
+            rawdoc! { "_id": 1, "a": 2 }
+        );
+        assert_eq!(encode_document(&rawdoc! { "a": 2 }).unwrap(), rawdoc! { "a": 2 });
+        let last = rawdoc! { "a": "text", "b": [1, 2], "_id": { "x": 1 } };
+        let first = rawdoc! { "_id": { "x": 1 }, "a": "text", "b": [1, 2] };
+        assert_eq!(encode_document(&last).unwrap(), first);
+    }
+
+    #[test]
+    fn values_are_encoded_as_in_documents() {
+        assert_eq!(encode_value(&5_u8).unwrap(), RawBson::Int32(5));
+        assert_eq!(encode_value(&5_u32).unwrap(), RawBson::Int64(5));
+        assert_eq!(encode_value("x").unwrap(), RawBson::String("x".to_owned()));
+        assert_eq!(encode_value(&None::<i32>).unwrap(), RawBson::Null);
+        let uuid = encode_value(&bson::Uuid::from_bytes([7; 16])).unwrap();
+        assert_eq!(uuid.element_type(), ElementType::Binary);
+        let value = encode_value(&vec![1, 2]).unwrap();
+        assert_eq!(decode_value::<Vec<i32>>(value.as_raw_bson_ref()).unwrap(), [1, 2]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let error = encode_document(&outer(u64::MAX)).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.path()),
+            (ErrorKind::Encode, Some("inner.1.count"))
+        );
+        let error = encode_value(&vec![outer(u64::MAX)]).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.path()),
+            (ErrorKind::Encode, Some("0.inner.1.count"))
+        );
+        let error = encode_value(&u64::MAX).unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Encode, None));
+        assert_eq!(encode_value(&1_u128).unwrap_err().kind(), ErrorKind::Encode);
+        assert_eq!(encode_document(&5).unwrap_err().kind(), ErrorKind::Encode);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let document = rawdoc! { "_id": 7_i64, "name": "x", "inner": [{ "count": 1 }, { "count": "many" }] };
+        let error = decode_document::<Outer>(&document).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.path()),
+            (ErrorKind::Decode, Some("inner.1.count"))
+        );
+        assert_eq!(error.id(), Some(&Bson::Int64(7)));
+        let error = decode_document::<Outer>(&rawdoc! { "_id": 7_i64, "name": "x" }).unwrap_err();
+        assert!(error.message().contains("inner"), "{error}");
+        let error = decode_value::<Vec<i32>>(RawBsonRef::Boolean(true)).unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Decode, None));
+        let value = RawBson::Array(["a"].into_iter().collect());
+        let error = decode_value::<Vec<i32>>(value.as_raw_bson_ref()).unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Decode, Some("0")));
+    }
+}

@@ -31,3 +31,6 @@ pub use self::push::PushOptions;
 pub use self::sort::Sort;
 pub use self::traits::{Increment, Integer, Nullable};
 pub use self::update::{BuiltUpdate, Update};
+
+#[cfg(test)]
+mod tests;

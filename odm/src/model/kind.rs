@@ -69,7 +69,12 @@ pub trait MapType {
 /// A type that is stored as another one: a newtype, or an enum without data (stored as a string).
 ///
 /// Whatever can be done with values of `Inner` can be done with those of the newtype.
-#[diagnostic::on_unimplemented(message = "`{Self}` is not a newtype", label = "is stored as it is")]
+// Reported where an operator needs the element type of an array, the value type of a map or the step of a number.
+#[diagnostic::on_unimplemented(
+    message = "fields of type `{Self}` do not have this operator",
+    label = "not for `{Self}`",
+    note = "`inc` and `mul` are for numbers; `push`, `has`, `size`, `any` and their like for arrays; `key` for maps"
+)]
 pub trait Newtype: FieldType {
     /// What is stored.
     type Inner;

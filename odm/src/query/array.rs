@@ -9,9 +9,12 @@ use super::operand::Operand;
 use crate::error::{Error, Result};
 use crate::model::{ArrayType, Field, FieldType, Path};
 
-impl<R, T: ArrayType> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// An array of exactly this many elements.
-    pub fn size(&self, elements: u32) -> Filter<R> {
+    pub fn size(&self, elements: u32) -> Filter<R>
+    where
+        T: ArrayType,
+    {
         Filter::test(
             self.query_path(),
             cstr!("$size"),
@@ -20,14 +23,20 @@ impl<R, T: ArrayType> Field<R, T> {
     }
 
     /// An array without elements. Documents without the array do not match.
-    pub fn is_empty(&self) -> Filter<R> {
+    pub fn is_empty(&self) -> Filter<R>
+    where
+        T: ArrayType,
+    {
         self.size(0)
     }
 }
 
-impl<R, T: ArrayType<Item: Serialize>> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// One of the elements is equal to this.
-    pub fn has(&self, element: impl Operand<T::Item>) -> Filter<R> {
+    pub fn has(&self, element: impl Operand<T::Item>) -> Filter<R>
+    where
+        T: ArrayType<Item: Serialize>,
+    {
         Filter::from_result(
             self.query_path()
                 .and_then(|path| Ok(Node::equal(path, self.element(element)?))),
@@ -37,6 +46,7 @@ impl<R, T: ArrayType<Item: Serialize>> Field<R, T> {
     /// One of the elements is equal to one of these.
     pub fn has_any<I>(&self, elements: I) -> Filter<R>
     where
+        T: ArrayType<Item: Serialize>,
         I: IntoIterator<Item: Operand<T::Item>>,
     {
         Filter::from_result(
@@ -48,6 +58,7 @@ impl<R, T: ArrayType<Item: Serialize>> Field<R, T> {
     /// Each of these is equal to one of the elements. Without any, no document matches, as with `$all`.
     pub fn has_all<I>(&self, elements: I) -> Filter<R>
     where
+        T: ArrayType<Item: Serialize>,
         I: IntoIterator<Item: Operand<T::Item>>,
     {
         Filter::from_result(self.query_path().and_then(|path| {
@@ -75,18 +86,24 @@ impl<R, T: ArrayType<Item: Serialize>> Field<R, T> {
     pub fn elem_match_value(
         &self,
         condition: impl FnOnce(Field<T::Item, T::Item>) -> Filter<T::Item>,
-    ) -> Filter<R> {
+    ) -> Filter<R>
+    where
+        T: ArrayType<Item: Serialize>,
+    {
         self.matching(condition(Field::new(Path::root())))
     }
 }
 
-impl<R, T: ArrayType<Item: FieldType>> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// One single element meets the whole condition: `s.grades.elem_match(|g| g.score.gt(90) & g.subject.eq("math"))`,
     /// or for plain values `s.scores.elem_match(|v| v.gte(80) & v.lt(90))`.
     pub fn elem_match(
         &self,
         condition: impl FnOnce(<T::Item as FieldType>::Handle<T::Item>) -> Filter<T::Item>,
-    ) -> Filter<R> {
+    ) -> Filter<R>
+    where
+        T: ArrayType<Item: FieldType>,
+    {
         self.matching(condition(<T::Item as FieldType>::handle(Path::root())))
     }
 }

@@ -7,27 +7,39 @@ use super::update::{Action, Update};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Field, Ordered, Segment};
 
-impl<R, T: Serialize> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// Becomes this value. Documents on the way that are missing are made.
-    pub fn set(&self, value: impl Operand<T>) -> Update<R> {
+    pub fn set(&self, value: impl Operand<T>) -> Update<R>
+    where
+        T: Serialize,
+    {
         Update::change(self, self.operand(value).map(Action::Set))
     }
 
     /// Becomes this value in a document that the update inserts; otherwise nothing happens.
-    pub fn set_on_insert(&self, value: impl Operand<T>) -> Update<R> {
+    pub fn set_on_insert(&self, value: impl Operand<T>) -> Update<R>
+    where
+        T: Serialize,
+    {
         Update::change(self, self.operand(value).map(Action::SetOnInsert))
     }
 }
 
-impl<R, T: Ordered + Serialize> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// Becomes this value if it is less than the stored one, or there is none. Values of different types compare by
     /// MongoDB's order of types: null before numbers before texts.
-    pub fn min(&self, value: impl Operand<T>) -> Update<R> {
+    pub fn min(&self, value: impl Operand<T>) -> Update<R>
+    where
+        T: Ordered + Serialize,
+    {
         Update::change(self, self.operand(value).map(Action::Minimum))
     }
 
     /// Becomes this value if it is greater than the stored one, or there is none.
-    pub fn max(&self, value: impl Operand<T>) -> Update<R> {
+    pub fn max(&self, value: impl Operand<T>) -> Update<R>
+    where
+        T: Ordered + Serialize,
+    {
         Update::change(self, self.operand(value).map(Action::Maximum))
     }
 }

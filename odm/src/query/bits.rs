@@ -33,35 +33,53 @@ impl From<&[u32]> for Bits {
     }
 }
 
-impl<R, T: Integer> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// All of these bits are 1.
-    pub fn bits_all_set(&self, bits: impl Into<Bits>) -> Filter<R> {
+    pub fn bits_all_set(&self, bits: impl Into<Bits>) -> Filter<R>
+    where
+        T: Integer,
+    {
         self.bits(cstr!("$bitsAllSet"), bits)
     }
 
     /// One of these bits is 1.
-    pub fn bits_any_set(&self, bits: impl Into<Bits>) -> Filter<R> {
+    pub fn bits_any_set(&self, bits: impl Into<Bits>) -> Filter<R>
+    where
+        T: Integer,
+    {
         self.bits(cstr!("$bitsAnySet"), bits)
     }
 
     /// All of these bits are 0.
-    pub fn bits_all_clear(&self, bits: impl Into<Bits>) -> Filter<R> {
+    pub fn bits_all_clear(&self, bits: impl Into<Bits>) -> Filter<R>
+    where
+        T: Integer,
+    {
         self.bits(cstr!("$bitsAllClear"), bits)
     }
 
     /// One of these bits is 0.
-    pub fn bits_any_clear(&self, bits: impl Into<Bits>) -> Filter<R> {
+    pub fn bits_any_clear(&self, bits: impl Into<Bits>) -> Filter<R>
+    where
+        T: Integer,
+    {
         self.bits(cstr!("$bitsAnyClear"), bits)
     }
 
-    fn bits(&self, operator: &'static CStr, bits: impl Into<Bits>) -> Filter<R> {
+    fn bits(&self, operator: &'static CStr, bits: impl Into<Bits>) -> Filter<R>
+    where
+        T: Integer,
+    {
         Filter::test(self.query_path(), operator, Ok(bits.into().0))
     }
 }
 
-impl<R, T: Numeric> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// Divided by `divisor` leaves this remainder. Fractions are cut off first.
-    pub fn modulo(&self, divisor: i64, remainder: i64) -> Filter<R> {
+    pub fn modulo(&self, divisor: i64, remainder: i64) -> Filter<R>
+    where
+        T: Numeric,
+    {
         let operand: RawArrayBuf = [divisor, remainder].into_iter().collect();
         Filter::test(self.query_path(), cstr!("$mod"), Ok(RawBson::Array(operand)))
     }

@@ -8,11 +8,14 @@ use super::filter::{Filter, Node, Test, array};
 use super::operand::Operand;
 use crate::model::{Field, Ordered};
 
-impl<R, T: Serialize> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// Equal. On an array: the whole array is equal, or one of its elements is an array equal to it.
     ///
     /// `eq(None)` also matches documents without the field.
-    pub fn eq(&self, value: impl Operand<T>) -> Filter<R> {
+    pub fn eq(&self, value: impl Operand<T>) -> Filter<R>
+    where
+        T: Serialize,
+    {
         Filter::from_result(
             self.query_path()
                 .and_then(|path| Ok(Node::equal(path, self.operand(value)?))),
@@ -20,13 +23,17 @@ impl<R, T: Serialize> Field<R, T> {
     }
 
     /// Not equal: the exact complement of [`eq`](Field::eq), documents without the field included.
-    pub fn ne(&self, value: impl Operand<T>) -> Filter<R> {
+    pub fn ne(&self, value: impl Operand<T>) -> Filter<R>
+    where
+        T: Serialize,
+    {
         !self.eq(value)
     }
 
     /// Equal to one of these; to none when there are none.
     pub fn is_in<I>(&self, values: I) -> Filter<R>
     where
+        T: Serialize,
         I: IntoIterator<Item: Operand<T>>,
     {
         Filter::from_result(
@@ -38,34 +45,50 @@ impl<R, T: Serialize> Field<R, T> {
     /// Equal to none of these: the exact complement of [`is_in`](Field::is_in).
     pub fn not_in<I>(&self, values: I) -> Filter<R>
     where
+        T: Serialize,
         I: IntoIterator<Item: Operand<T>>,
     {
         !self.is_in(values)
     }
 }
 
-impl<R, T: Ordered + Serialize> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// Greater. Only values of the same kind count: numbers with numbers, texts with texts.
-    pub fn gt(&self, value: impl Operand<T>) -> Filter<R> {
+    pub fn gt(&self, value: impl Operand<T>) -> Filter<R>
+    where
+        T: Ordered + Serialize,
+    {
         self.compare(cstr!("$gt"), value)
     }
 
     /// Greater or equal.
-    pub fn gte(&self, value: impl Operand<T>) -> Filter<R> {
+    pub fn gte(&self, value: impl Operand<T>) -> Filter<R>
+    where
+        T: Ordered + Serialize,
+    {
         self.compare(cstr!("$gte"), value)
     }
 
     /// Less. Only values of the same kind count: missing and null are less than nothing.
-    pub fn lt(&self, value: impl Operand<T>) -> Filter<R> {
+    pub fn lt(&self, value: impl Operand<T>) -> Filter<R>
+    where
+        T: Ordered + Serialize,
+    {
         self.compare(cstr!("$lt"), value)
     }
 
     /// Less or equal.
-    pub fn lte(&self, value: impl Operand<T>) -> Filter<R> {
+    pub fn lte(&self, value: impl Operand<T>) -> Filter<R>
+    where
+        T: Ordered + Serialize,
+    {
         self.compare(cstr!("$lte"), value)
     }
 
-    fn compare(&self, operator: &'static CStr, value: impl Operand<T>) -> Filter<R> {
+    fn compare(&self, operator: &'static CStr, value: impl Operand<T>) -> Filter<R>
+    where
+        T: Ordered + Serialize,
+    {
         Filter::test(self.query_path(), operator, self.operand(value))
     }
 }

@@ -3,9 +3,12 @@
 use super::update::{Action, Update};
 use crate::model::{Date, Field};
 
-impl<R, T: Date> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// Becomes the time of the update, by the clock of the server or engine.
-    pub fn current_date(&self) -> Update<R> {
+    pub fn current_date(&self) -> Update<R>
+    where
+        T: Date,
+    {
         Update::change(self, Ok(Action::CurrentDate))
     }
 }

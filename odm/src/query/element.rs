@@ -2,34 +2,48 @@
 
 use std::sync::Arc;
 
-use bson::RawDocumentBuf;
+use bson::raw::cstr;
+use bson::{RawBson, RawDocumentBuf};
 
+use super::encode::path_text;
 use super::filter::{Filter, Node};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{ArrayCondition, ArrayType, Field, FieldType, MapType, Path, Segment};
 
-impl<R, T: ArrayType<Item: FieldType>> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// Any element, in filters: `b.authors.any().starts_with("H")`, `p.addresses.any().city.eq("Faketon")`.
     ///
     /// Two conditions on `any()` may be met by two elements; see [`elem_match`](Field::elem_match).
-    pub fn any(&self) -> <T::Item as FieldType>::Handle<R> {
+    pub fn any(&self) -> <T::Item as FieldType>::Handle<R>
+    where
+        T: ArrayType<Item: FieldType>,
+    {
         self.reach(None)
     }
 
     /// The element at this position, counted from 0: in filters and updates.
-    pub fn at(&self, position: u32) -> <T::Item as FieldType>::Handle<R> {
+    pub fn at(&self, position: u32) -> <T::Item as FieldType>::Handle<R>
+    where
+        T: ArrayType<Item: FieldType>,
+    {
         self.reach(Some(Segment::Index(position)))
     }
 
     /// The first element that the filter matched (`$`), in updates.
     ///
     /// The filter must have a condition on this array, and not on another one as well.
-    pub fn matched(&self) -> <T::Item as FieldType>::Handle<R> {
+    pub fn matched(&self) -> <T::Item as FieldType>::Handle<R>
+    where
+        T: ArrayType<Item: FieldType>,
+    {
         self.reach(Some(Segment::Matched))
     }
 
     /// Every element (`$[]`), in updates.
-    pub fn each(&self) -> <T::Item as FieldType>::Handle<R> {
+    pub fn each(&self) -> <T::Item as FieldType>::Handle<R>
+    where
+        T: ArrayType<Item: FieldType>,
+    {
         self.reach(Some(Segment::All))
     }
 
@@ -38,21 +52,30 @@ impl<R, T: ArrayType<Item: FieldType>> Field<R, T> {
     pub fn filtered(
         &self,
         condition: impl FnOnce(<T::Item as FieldType>::Handle<T::Item>) -> Filter<T::Item>,
-    ) -> <T::Item as FieldType>::Handle<R> {
+    ) -> <T::Item as FieldType>::Handle<R>
+    where
+        T: ArrayType<Item: FieldType>,
+    {
         let node = condition(<T::Item as FieldType>::handle(Path::root())).into_node();
         self.reach(Some(Segment::Where(Arc::new(ElementCondition(node)))))
     }
 
-    fn reach(&self, segment: Option<Segment>) -> <T::Item as FieldType>::Handle<R> {
+    fn reach(&self, segment: Option<Segment>) -> <T::Item as FieldType>::Handle<R>
+    where
+        T: ArrayType<Item: FieldType>,
+    {
         <T::Item as FieldType>::handle(self.element_path(segment))
     }
 }
 
-impl<R, T: MapType<Value: FieldType>> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// The value of this key: `b.titles.key("en").eq("Ulysses")`.
     ///
     /// A key that is empty, holds a dot or starts with `$` cannot be part of a path; using it is an error.
-    pub fn key(&self, key: impl AsRef<str>) -> <T::Value as FieldType>::Handle<R> {
+    pub fn key(&self, key: impl AsRef<str>) -> <T::Value as FieldType>::Handle<R>
+    where
+        T: MapType<Value: FieldType>,
+    {
         let key = key.as_ref();
         let path = match key.is_empty() || key.starts_with('$') || key.contains(['.', '\0']) {
             false => self.element_path(Some(Segment::Key(key.into()))),
@@ -69,10 +92,16 @@ struct ElementCondition(Result<Node>);
 impl ArrayCondition for ElementCondition {
     fn document(&self, name: &str) -> Result<RawDocumentBuf> {
         match &self.0 {
+            Ok(Node::All) => Ok([(path_text(name.to_owned())?, exists())].into_iter().collect()),
             Ok(node) => Ok(node.document_under(name)),
             Err(error) => Err(error.clone()),
         }
     }
+}
+
+/// What every element meets; an array filter needs a condition.
+fn exists() -> RawBson {
+    RawBson::Document([(cstr!("$exists"), true)].into_iter().collect())
 }
 
 /// Stands in the path for a key that cannot.

@@ -25,6 +25,8 @@ pub trait Operand<T> {
         Self: Sized;
 }
 
+#[diagnostic::do_not_recommend]
+
 impl<T> Operand<T> for T {
     fn with<O>(self, take: impl FnOnce(&T) -> O) -> O {
         take(&self)
@@ -34,6 +36,8 @@ impl<T> Operand<T> for T {
         Some(self)
     }
 }
+
+#[diagnostic::do_not_recommend]
 
 impl<T> Operand<T> for &T {
     fn with<O>(self, take: impl FnOnce(&T) -> O) -> O {
@@ -45,6 +49,8 @@ impl<T> Operand<T> for &T {
     }
 }
 
+#[diagnostic::do_not_recommend]
+
 impl<T> Operand<Option<T>> for T {
     fn with<O>(self, take: impl FnOnce(&Option<T>) -> O) -> O {
         take(&Some(self))
@@ -54,6 +60,8 @@ impl<T> Operand<Option<T>> for T {
         Some(Some(self))
     }
 }
+
+#[diagnostic::do_not_recommend]
 
 impl<T: Clone> Operand<Option<T>> for &T {
     fn with<O>(self, take: impl FnOnce(&Option<T>) -> O) -> O {
@@ -67,6 +75,7 @@ impl<T: Clone> Operand<Option<T>> for &T {
 
 macro_rules! texts {
     ($($text:ty)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Operand<$text> for &str {
             fn with<O>(self, take: impl FnOnce(&$text) -> O) -> O {
                 take(&self.into())
@@ -76,6 +85,8 @@ macro_rules! texts {
                 Some(self.into())
             }
         }
+
+        #[diagnostic::do_not_recommend]
 
         impl Operand<Option<$text>> for &str {
             fn with<O>(self, take: impl FnOnce(&Option<$text>) -> O) -> O {
@@ -91,6 +102,8 @@ macro_rules! texts {
 
 texts!(String Box<str> Rc<str> Arc<str> bson::Bson std::path::PathBuf);
 
+#[diagnostic::do_not_recommend]
+
 impl Operand<Cow<'static, str>> for &str {
     fn with<O>(self, take: impl FnOnce(&Cow<'static, str>) -> O) -> O {
         take(&Cow::Owned(self.to_owned()))
@@ -100,6 +113,8 @@ impl Operand<Cow<'static, str>> for &str {
         Some(Cow::Owned(self.to_owned()))
     }
 }
+
+#[diagnostic::do_not_recommend]
 
 impl Operand<Option<Cow<'static, str>>> for &str {
     fn with<O>(self, take: impl FnOnce(&Option<Cow<'static, str>>) -> O) -> O {
@@ -114,6 +129,7 @@ impl Operand<Option<Cow<'static, str>>> for &str {
 /// A whole number where a float is asked for: `b.price.gt(10)`.
 macro_rules! floats {
     ($($float:ty)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Operand<$float> for i32 {
             fn with<O>(self, take: impl FnOnce(&$float) -> O) -> O {
                 take(&(self as $float))
@@ -123,6 +139,8 @@ macro_rules! floats {
                 Some((self as $float))
             }
         }
+
+        #[diagnostic::do_not_recommend]
 
         impl Operand<Option<$float>> for i32 {
             fn with<O>(self, take: impl FnOnce(&Option<$float>) -> O) -> O {
@@ -136,7 +154,9 @@ macro_rules! floats {
     )*};
 }
 
-floats!(f64);
+floats!(f32 f64);
+
+#[diagnostic::do_not_recommend]
 
 impl<T: Clone> Operand<Vec<T>> for &[T] {
     fn with<O>(self, take: impl FnOnce(&Vec<T>) -> O) -> O {
@@ -148,6 +168,8 @@ impl<T: Clone> Operand<Vec<T>> for &[T] {
     }
 }
 
+#[diagnostic::do_not_recommend]
+
 impl<T, const N: usize> Operand<Vec<T>> for [T; N] {
     fn with<O>(self, take: impl FnOnce(&Vec<T>) -> O) -> O {
         take(&Vec::from(self))
@@ -157,6 +179,8 @@ impl<T, const N: usize> Operand<Vec<T>> for [T; N] {
         Some(Vec::from(self))
     }
 }
+
+#[diagnostic::do_not_recommend]
 
 impl<T: Clone, const N: usize> Operand<Vec<T>> for &[T; N] {
     fn with<O>(self, take: impl FnOnce(&Vec<T>) -> O) -> O {
@@ -168,6 +192,8 @@ impl<T: Clone, const N: usize> Operand<Vec<T>> for &[T; N] {
     }
 }
 
+#[diagnostic::do_not_recommend]
+
 impl<const N: usize> Operand<Vec<String>> for [&str; N] {
     fn with<O>(self, take: impl FnOnce(&Vec<String>) -> O) -> O {
         take(&self.map(str::to_owned).into())
@@ -177,6 +203,8 @@ impl<const N: usize> Operand<Vec<String>> for [&str; N] {
         Some(self.map(str::to_owned).into())
     }
 }
+
+#[diagnostic::do_not_recommend]
 
 impl Operand<Vec<String>> for &[&str] {
     fn with<O>(self, take: impl FnOnce(&Vec<String>) -> O) -> O {

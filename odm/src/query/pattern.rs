@@ -6,13 +6,16 @@ use bson::raw::cstr;
 use super::filter::{Filter, Node, Test};
 use crate::model::{Field, Text};
 
-impl<R, T: Text> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// Matches this regular expression, with MongoDB's options: `i` ignores case, `m` lets `^` and `$` match at
     /// lines, `x` ignores white space, `s` lets `.` match line ends.
     ///
     /// The pattern is taken as it is: never build it from a user's text, use [`contains`](Field::contains) and its
     /// like. Only a pattern that starts with `^` and plain text, without `i`, can use an index well.
-    pub fn regex(&self, pattern: impl Into<String>, options: impl Into<String>) -> Filter<R> {
+    pub fn regex(&self, pattern: impl Into<String>, options: impl Into<String>) -> Filter<R>
+    where
+        T: Text,
+    {
         let (pattern, options) = (pattern.into(), options.into());
         let mut operators = vec![(cstr!("$regex"), RawBson::String(pattern))];
         if !options.is_empty() {
@@ -25,22 +28,34 @@ impl<R, T: Text> Field<R, T> {
     }
 
     /// Starts with this text, upper and lower case told apart. An index on the field is used as a range.
-    pub fn starts_with(&self, text: impl AsRef<str>) -> Filter<R> {
+    pub fn starts_with(&self, text: impl AsRef<str>) -> Filter<R>
+    where
+        T: Text,
+    {
         self.regex(format!("^{}", escape(text.as_ref())), "")
     }
 
     /// Ends with this text. Looks at every value.
-    pub fn ends_with(&self, text: impl AsRef<str>) -> Filter<R> {
+    pub fn ends_with(&self, text: impl AsRef<str>) -> Filter<R>
+    where
+        T: Text,
+    {
         self.regex(format!("{}\\z", escape(text.as_ref())), "")
     }
 
     /// Contains this text. Looks at every value.
-    pub fn contains(&self, text: impl AsRef<str>) -> Filter<R> {
+    pub fn contains(&self, text: impl AsRef<str>) -> Filter<R>
+    where
+        T: Text,
+    {
         self.regex(escape(text.as_ref()), "")
     }
 
     /// Is this text when upper and lower case are taken as the same. Looks at every value.
-    pub fn eq_ignore_case(&self, text: impl AsRef<str>) -> Filter<R> {
+    pub fn eq_ignore_case(&self, text: impl AsRef<str>) -> Filter<R>
+    where
+        T: Text,
+    {
         self.regex(format!("^{}\\z", escape(text.as_ref())), "i")
     }
 }

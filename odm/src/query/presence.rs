@@ -31,14 +31,20 @@ impl<R, T> Field<R, T> {
     }
 }
 
-impl<R, T: Nullable> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// A null is stored. See [`is_none`](Field::is_none) for null or missing.
-    pub fn is_null(&self) -> Filter<R> {
+    pub fn is_null(&self) -> Filter<R>
+    where
+        T: Nullable,
+    {
         self.has_type(BsonType::Null)
     }
 
     /// There is no value: null is stored, or the field is missing.
-    pub fn is_none(&self) -> Filter<R> {
+    pub fn is_none(&self) -> Filter<R>
+    where
+        T: Nullable,
+    {
         Filter::from_result(self.query_path().map(|path| Node::Test {
             path,
             test: Test::Equal(RawBson::Null),
@@ -46,7 +52,10 @@ impl<R, T: Nullable> Field<R, T> {
     }
 
     /// There is a value: the exact complement of [`is_none`](Field::is_none).
-    pub fn is_some(&self) -> Filter<R> {
+    pub fn is_some(&self) -> Filter<R>
+    where
+        T: Nullable,
+    {
         !self.is_none()
     }
 }

@@ -12,15 +12,19 @@ use super::update::{Action, Update};
 use crate::error::Result;
 use crate::model::{ArrayType, Field, FieldType, Ordered, Path};
 
-impl<R, T: ArrayType<Item: Serialize>> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// Adds an element at the end. A missing array is made; a null is an error.
-    pub fn push(&self, element: impl Operand<T::Item>) -> Update<R> {
+    pub fn push(&self, element: impl Operand<T::Item>) -> Update<R>
+    where
+        T: ArrayType<Item: Serialize>,
+    {
         self.push_each([element])
     }
 
     /// Adds elements at the end, in this order.
     pub fn push_each<I>(&self, elements: I) -> Update<R>
     where
+        T: ArrayType<Item: Serialize>,
         I: IntoIterator<Item: Operand<T::Item>>,
     {
         self.push_each_with(elements, |options| options)
@@ -34,6 +38,7 @@ impl<R, T: ArrayType<Item: Serialize>> Field<R, T> {
         options: impl FnOnce(PushOptions<T::Item>) -> PushOptions<T::Item>,
     ) -> Update<R>
     where
+        T: ArrayType<Item: Serialize>,
         I: IntoIterator<Item: Operand<T::Item>>,
     {
         let options = options(PushOptions {
@@ -54,13 +59,17 @@ impl<R, T: ArrayType<Item: Serialize>> Field<R, T> {
     }
 
     /// Adds an element unless an equal one is there.
-    pub fn add_to_set(&self, element: impl Operand<T::Item>) -> Update<R> {
+    pub fn add_to_set(&self, element: impl Operand<T::Item>) -> Update<R>
+    where
+        T: ArrayType<Item: Serialize>,
+    {
         self.add_each_to_set([element])
     }
 
     /// Adds those of the elements that are not there.
     pub fn add_each_to_set<I>(&self, elements: I) -> Update<R>
     where
+        T: ArrayType<Item: Serialize>,
         I: IntoIterator<Item: Operand<T::Item>>,
     {
         Update::change(self, self.elements(elements).map(Action::AddToSet))

@@ -62,14 +62,20 @@ impl<R> Sort<R> {
     }
 }
 
-impl<R, T: Ordered> Field<R, T> {
+impl<R, T> Field<R, T> {
     /// Smallest first. Missing and null come before everything; an array counts by its smallest element.
-    pub fn asc(&self) -> Sort<R> {
+    pub fn asc(&self) -> Sort<R>
+    where
+        T: Ordered,
+    {
         Sort::from_result(self.query_path().map(|path| vec![(path, Direction::Ascending)]))
     }
 
     /// Greatest first. Missing and null come last; an array counts by its greatest element.
-    pub fn desc(&self) -> Sort<R> {
+    pub fn desc(&self) -> Sort<R>
+    where
+        T: Ordered,
+    {
         Sort::from_result(self.query_path().map(|path| vec![(path, Direction::Descending)]))
     }
 }

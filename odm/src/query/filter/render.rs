@@ -38,6 +38,10 @@ impl Node {
     /// The condition on an element of an array: operators when it is on the element itself, else a filter on the
     /// element's fields.
     pub(crate) fn element_document(&self) -> Result<RawDocumentBuf> {
+        if matches!(self, Node::All) {
+            // An empty document would leave plain values out.
+            return Ok([(cstr!("$exists"), true)].into_iter().collect());
+        }
         if !self.is_on_value() {
             return Ok(self.document());
         }

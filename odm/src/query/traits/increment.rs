@@ -70,6 +70,7 @@ impl Increment for bson::Bson {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Newtype<Inner: Increment>> Increment for T {
     type Step = <T::Inner as Increment>::Step;
 }

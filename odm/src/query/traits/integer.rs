@@ -18,5 +18,6 @@ macro_rules! integers {
 
 integers!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize bson::Bson);
 
+#[diagnostic::do_not_recommend]
 impl<T: Newtype<Inner: Integer>> Integer for T {}
 impl<T: Integer> Integer for Option<T> {}

@@ -13,4 +13,5 @@ pub trait Nullable {}
 impl<T> Nullable for Option<T> {}
 impl Nullable for bson::Bson {}
 impl Nullable for bson::RawBson {}
+#[diagnostic::do_not_recommend]
 impl<T: Newtype<Inner: Nullable>> Nullable for T {}
