@@ -45,7 +45,6 @@ pub trait Operand<T> {
 }
 
 #[diagnostic::do_not_recommend]
-
 impl<T> Operand<T> for T {
     fn with<O>(self, take: impl FnOnce(&T) -> O) -> O {
         take(&self)
@@ -57,7 +56,6 @@ impl<T> Operand<T> for T {
 }
 
 #[diagnostic::do_not_recommend]
-
 impl<T> Operand<T> for &T {
     fn with<O>(self, take: impl FnOnce(&T) -> O) -> O {
         take(self)
@@ -69,7 +67,6 @@ impl<T> Operand<T> for &T {
 }
 
 #[diagnostic::do_not_recommend]
-
 impl<T> Operand<Option<T>> for T {
     fn with<O>(self, take: impl FnOnce(&Option<T>) -> O) -> O {
         take(&Some(self))
@@ -81,7 +78,6 @@ impl<T> Operand<Option<T>> for T {
 }
 
 #[diagnostic::do_not_recommend]
-
 impl<T: Clone> Operand<Option<T>> for &T {
     fn with<O>(self, take: impl FnOnce(&Option<T>) -> O) -> O {
         take(&Some(self.clone()))
@@ -106,7 +102,6 @@ macro_rules! texts {
         }
 
         #[diagnostic::do_not_recommend]
-
         impl Operand<Option<$text>> for &str {
             fn with<O>(self, take: impl FnOnce(&Option<$text>) -> O) -> O {
                 take(&Some(self.into()))
@@ -122,7 +117,6 @@ macro_rules! texts {
 texts!(String Box<str> Rc<str> Arc<str> bson::Bson std::path::PathBuf);
 
 #[diagnostic::do_not_recommend]
-
 impl Operand<Cow<'static, str>> for &str {
     fn with<O>(self, take: impl FnOnce(&Cow<'static, str>) -> O) -> O {
         take(&Cow::Owned(self.to_owned()))
@@ -134,7 +128,6 @@ impl Operand<Cow<'static, str>> for &str {
 }
 
 #[diagnostic::do_not_recommend]
-
 impl Operand<Option<Cow<'static, str>>> for &str {
     fn with<O>(self, take: impl FnOnce(&Option<Cow<'static, str>>) -> O) -> O {
         take(&Some(Cow::Owned(self.to_owned())))
@@ -160,7 +153,6 @@ macro_rules! floats {
         }
 
         #[diagnostic::do_not_recommend]
-
         impl Operand<Option<$float>> for i32 {
             fn with<O>(self, take: impl FnOnce(&Option<$float>) -> O) -> O {
                 take(&Some(self as $float))
@@ -176,7 +168,6 @@ macro_rules! floats {
 floats!(f32 f64);
 
 #[diagnostic::do_not_recommend]
-
 impl<T: Clone> Operand<Vec<T>> for &[T] {
     fn with<O>(self, take: impl FnOnce(&Vec<T>) -> O) -> O {
         take(&self.to_vec())
@@ -188,7 +179,6 @@ impl<T: Clone> Operand<Vec<T>> for &[T] {
 }
 
 #[diagnostic::do_not_recommend]
-
 impl<T, const N: usize> Operand<Vec<T>> for [T; N] {
     fn with<O>(self, take: impl FnOnce(&Vec<T>) -> O) -> O {
         take(&Vec::from(self))
@@ -200,7 +190,6 @@ impl<T, const N: usize> Operand<Vec<T>> for [T; N] {
 }
 
 #[diagnostic::do_not_recommend]
-
 impl<T: Clone, const N: usize> Operand<Vec<T>> for &[T; N] {
     fn with<O>(self, take: impl FnOnce(&Vec<T>) -> O) -> O {
         take(&self.to_vec())
@@ -212,7 +201,6 @@ impl<T: Clone, const N: usize> Operand<Vec<T>> for &[T; N] {
 }
 
 #[diagnostic::do_not_recommend]
-
 impl<const N: usize> Operand<Vec<String>> for [&str; N] {
     fn with<O>(self, take: impl FnOnce(&Vec<String>) -> O) -> O {
         take(&self.map(str::to_owned).into())
@@ -224,7 +212,6 @@ impl<const N: usize> Operand<Vec<String>> for [&str; N] {
 }
 
 #[diagnostic::do_not_recommend]
-
 impl Operand<Vec<String>> for &[&str] {
     fn with<O>(self, take: impl FnOnce(&Vec<String>) -> O) -> O {
         take(&self.iter().map(|&text| text.to_owned()).collect())
