@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// A value that a field of type `T` can be compared with or set to.
 ///
 /// It is turned into a `T` first and then encoded as the field's values are, so that what is compared is what was
-/// stored. Taken: `T`, `&T`, `&str` for texts, `T` for `Option<T>`, slices and arrays for `Vec<T>`, `i32` for floats.
+/// stored. Taken: `T`, `&T`, `&str` for texts, `T` for `Option<T>`, slices and arrays for `Vec<T>`, `i32` for `f64`.
 ///
 /// ```
 /// # use odm::Model;
@@ -138,34 +138,28 @@ impl Operand<Option<Cow<'static, str>>> for &str {
     }
 }
 
-/// A whole number where a float is asked for: `b.price.gt(10)`.
-macro_rules! floats {
-    ($($float:ty)*) => {$(
-        #[diagnostic::do_not_recommend]
-        impl Operand<$float> for i32 {
-            fn with<O>(self, take: impl FnOnce(&$float) -> O) -> O {
-                take(&(self as $float))
-            }
+/// A whole number where a float is asked for: `b.price.gt(10)`. Every `i32` is an `f64`.
+#[diagnostic::do_not_recommend]
+impl Operand<f64> for i32 {
+    fn with<O>(self, take: impl FnOnce(&f64) -> O) -> O {
+        take(&self.into())
+    }
 
-            fn into_owned(self) -> Option<$float> {
-                Some((self as $float))
-            }
-        }
-
-        #[diagnostic::do_not_recommend]
-        impl Operand<Option<$float>> for i32 {
-            fn with<O>(self, take: impl FnOnce(&Option<$float>) -> O) -> O {
-                take(&Some(self as $float))
-            }
-
-            fn into_owned(self) -> Option<Option<$float>> {
-                Some(Some(self as $float))
-            }
-        }
-    )*};
+    fn into_owned(self) -> Option<f64> {
+        Some(self.into())
+    }
 }
 
-floats!(f32 f64);
+#[diagnostic::do_not_recommend]
+impl Operand<Option<f64>> for i32 {
+    fn with<O>(self, take: impl FnOnce(&Option<f64>) -> O) -> O {
+        take(&Some(self.into()))
+    }
+
+    fn into_owned(self) -> Option<Option<f64>> {
+        Some(Some(self.into()))
+    }
+}
 
 #[diagnostic::do_not_recommend]
 impl<T: Clone> Operand<Vec<T>> for &[T] {
