@@ -125,6 +125,11 @@ impl<'a> Expansion<'a> {
             self.predicates(TokenStream::new()),
             self.stored(TokenStream::new()),
         );
+        let id_type = self
+            .container
+            .model
+            .is_none()
+            .then(|| quote!(impl #declared __odm::IdType for #this #predicates {}));
         quote! {
             impl #declared __odm::FieldType for #this #predicates {
                 type Handle<__R> = #name<#args __R>;
@@ -133,7 +138,7 @@ impl<'a> Expansion<'a> {
             impl #declared __odm::Embedded for #this #stored {
                 type Fields<__R> = #name<#args __R>;
             }
-            impl #declared __odm::IdType for #this #predicates {}
+            #id_type
         }
     }
 
@@ -196,9 +201,21 @@ fn typed<'a>(shape: &'a Shape<'_>) -> Vec<&'a dyn quote::ToTokens> {
 /// The handle's type of what is stored so. `odm` is the path of the private module where it is used.
 fn handle_type(ty: &dyn quote::ToTokens, span: Span, storage: &Storage, odm: &TokenStream) -> TokenStream {
     match storage {
-        Storage::Typed | Storage::Flattened => quote::quote_spanned!(span=> #odm::At<#ty, __R>),
+        Storage::Typed | Storage::Flattened => {
+            let odm = located(odm, span);
+            quote::quote_spanned!(span.resolved_at(Span::call_site())=> #odm::At<#ty, __R>)
+        }
         Storage::Opaque | Storage::Codec(_) => quote!(#odm::Field<__R, #ty>),
     }
+}
+
+/// The tokens, which mean the same, as if they stood at `span`: rustc reports there what is wrong with them.
+fn located(tokens: &TokenStream, span: Span) -> TokenStream {
+    let tokens = tokens.clone().into_iter().map(|mut token| {
+        token.set_span(token.span().located_at(span));
+        token
+    });
+    tokens.collect()
 }
 
 /// Makes the handle of what is stored so under `name`.

@@ -31,6 +31,13 @@ pub(crate) fn resolve<'a>(derive: Derive, input: &'a DeriveInput, problems: &mut
         model: None,
     };
     match derive {
+        Derive::Model if matches!(input.data, Data::Union(_)) => {
+            problems.at(
+                &input.ident,
+                "a model is a struct, and this is a union",
+                "use a struct with named fields",
+            );
+        }
         Derive::Model => {
             let fields = model_fields(input, &serde, problems);
             container.model = Some(model(input, odm, &serde, &fields, problems));
@@ -39,7 +46,20 @@ pub(crate) fn resolve<'a>(derive: Derive, input: &'a DeriveInput, problems: &mut
         Derive::Embedded if odm.opaque.is_some() => {}
         Derive::Embedded => container.shape = embedded(input, &serde, problems),
     }
+    if input.generics.lifetimes().next().is_some() {
+        make_opaque(&mut container.shape);
+    }
     container
+}
+
+/// Keeps rustc from saying again, field by field, that a borrowed value is no field.
+fn make_opaque(shape: &mut Shape<'_>) {
+    match shape {
+        Shape::Fields(fields) => fields
+            .iter_mut()
+            .for_each(|field| field.storage = Storage::Opaque),
+        shape => *shape = Shape::Value,
+    }
 }
 
 /// A field with what the model needs to know of it.
@@ -82,8 +102,7 @@ fn model_fields<'a>(
             ..
         }) => "a model cannot be transparent",
         Data::Struct(_) => "a model is a struct with named fields",
-        Data::Enum(_) => "a model is a struct, and this is an enum",
-        Data::Union(_) => "a model is a struct, and this is a union",
+        _ => "a model is a struct, and this is an enum",
     };
     let help = match &input.data {
         Data::Enum(_) => {

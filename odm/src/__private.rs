@@ -10,8 +10,8 @@ pub use std::vec::Vec;
 pub use serde::Serializer;
 
 pub use crate::model::{
-    Base, Codec, Embedded, Field, FieldType, Handle, IdType, Model, Newtype, Path, SerializeWith, Variant,
-    VariantTest, encode_with,
+    Base, Codec, Embedded, Field, FieldType, Handle, IdType, Model, Newtype, Path, SerializeWith, Stored,
+    Variant, VariantTest, encode_with,
 };
 pub use crate::schema::{FieldDescriptor, IndexDeclaration, ModelDescriptor};
 
@@ -27,10 +27,6 @@ pub fn at<H: Handle>(base: &Base, name: &'static str) -> H {
 pub fn key<T: IdType>(key: &T) -> &T {
     key
 }
-
-/// What an embedded type is beside its fields.
-pub trait Stored: serde::Serialize + serde::de::DeserializeOwned {}
-impl<T: serde::Serialize + serde::de::DeserializeOwned> Stored for T {}
 
 /// What a model is beside its fields.
 pub trait ModelBounds: Send + Sync + 'static {}

@@ -25,7 +25,7 @@ pub use self::db::{CollectionInfo, Db, Durability, OpenOptions};
 pub use self::error::{Error, ErrorKind, PartialWrite, Result, WriteError};
 pub use self::model::{
     ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapType, Model, Newtype,
-    Numeric, Ordered, Path, Segment, Text, Variant,
+    Numeric, Ordered, Path, Segment, Stored, Text, Variant,
 };
 pub use self::query::{
     Bits, BsonType, BuiltUpdate, Filter, Increment, Integer, Nullable, Operand, PushOptions, Sort, Update,

@@ -7,12 +7,13 @@ mod id;
 mod key;
 mod kind;
 mod lazy;
+mod newtype;
 mod path;
 mod scalar;
 mod variant;
 mod with;
 
-pub use self::embedded::Embedded;
+pub use self::embedded::{Embedded, Stored};
 pub use self::field::{Codec, Field};
 pub use self::field_type::{FieldType, Handle};
 pub use self::id::Id;

@@ -3,6 +3,7 @@
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::meta::ParseNestedMeta;
+use syn::parse::{ParseStream, Parser};
 use syn::spanned::Spanned;
 use syn::{Lit, LitStr, Token};
 
@@ -80,7 +81,7 @@ impl Index {
         }
         if meta.input.peek(syn::token::Paren) {
             let mut span = None;
-            meta.parse_nested_meta(|meta| {
+            nested(meta, |meta| {
                 let key = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
                 match Order::parse(&key) {
                     Some(_) if order.is_some() => {
@@ -149,7 +150,7 @@ impl Index {
                 help,
             ));
         }
-        meta.parse_nested_meta(|meta| {
+        nested(meta, |meta| {
             let key = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
             match key.as_str() {
                 "keys" => once(&mut keys, &meta, "keys", parse_keys),
@@ -234,30 +235,48 @@ impl Index {
     }
 }
 
-fn parse_keys(meta: &ParseNestedMeta<'_>) -> syn::Result<Vec<IndexKey>> {
+/// The keys in parentheses. They are taken out of the input first, so that what is left after a problem is no second
+/// problem.
+fn nested(
+    meta: &ParseNestedMeta<'_>,
+    read: impl FnMut(ParseNestedMeta<'_>) -> syn::Result<()>,
+) -> syn::Result<()> {
+    syn::meta::parser(read).parse2(parenthesized(meta)?)
+}
+
+fn parenthesized(meta: &ParseNestedMeta<'_>) -> syn::Result<TokenStream> {
     let content;
     syn::parenthesized!(content in meta.input);
-    let mut keys: Vec<IndexKey> = Vec::new();
-    while !content.is_empty() {
-        let key = parse_key(tokens::until_comma(&content)?, meta.path.span())?;
-        let text = key.path.to_string();
-        if keys.iter().any(|other| other.path.to_string() == text) {
-            let help = "a field stands once in an index";
-            return Err(problem(key.path.span(), "duplicate field in an index", help));
+    content.parse()
+}
+
+fn parse_keys(meta: &ParseNestedMeta<'_>) -> syn::Result<Vec<IndexKey>> {
+    let span = meta.path.span();
+    let parse = |input: ParseStream<'_>| {
+        let mut keys: Vec<IndexKey> = Vec::new();
+        while !input.is_empty() {
+            let key = parse_key(tokens::until_comma(input)?, span)?;
+            let text = key.path.to_string();
+            if keys.iter().any(|other| other.path.to_string() == text) {
+                let help = "a field stands once in an index";
+                return Err(problem(key.path.span(), "duplicate field in an index", help));
+            }
+            keys.push(key);
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
         }
-        keys.push(key);
-        if !content.is_empty() {
-            content.parse::<Token![,]>()?;
-        }
-    }
-    if keys.is_empty() {
-        return Err(problem(
-            meta.path.span(),
+        Ok(keys)
+    };
+    let keys = parse.parse2(parenthesized(meta)?)?;
+    match keys.is_empty() {
+        true => Err(problem(
+            span,
             "an index needs a field",
             "`keys(title, desc(year))`",
-        ));
+        )),
+        false => Ok(keys),
     }
-    Ok(keys)
 }
 
 /// `author.name`, `desc(author.name)`, `items.any().price`.

@@ -94,8 +94,8 @@ fn indexes(expansion: &Expansion<'_>, indexes: &[ModelIndex]) -> TokenStream {
                 Order::Hashed => quote!(hashed),
                 Order::Text => quote!(text),
             };
-            let path = &key.path;
-            declaration.extend(quote!(.#method(&#fields.#path)));
+            let field = reach(&fields, &key.path);
+            declaration.extend(quote!(.#method(#field)));
         }
         if index.unique {
             declaration.extend(quote!(.unique()));
@@ -107,9 +107,9 @@ fn indexes(expansion: &Expansion<'_>, indexes: &[ModelIndex]) -> TokenStream {
             declaration.extend(quote!(.named(#name)));
         }
         if let (Some(expire_after), Some(key)) = (&index.expire_after, index.keys.first()) {
-            let (seconds, path) = (expire_after.seconds, &key.path);
+            let (seconds, field) = (expire_after.seconds, reach(&fields, &key.path));
             declaration.extend(match checked {
-                true => quote!(.expire_after(&#fields.#path, #seconds)),
+                true => quote!(.expire_after(#field, #seconds)),
                 false => quote!(.expire_after_unchecked(#seconds)),
             });
         }
@@ -124,4 +124,12 @@ fn indexes(expansion: &Expansion<'_>, indexes: &[ModelIndex]) -> TokenStream {
             __odm::Vec::from([#(#declarations),*])
         }
     }
+}
+
+/// The field at this path, borrowed.
+fn reach(fields: &Ident, path: &TokenStream) -> TokenStream {
+    let span = path.span();
+    let mut fields = fields.clone();
+    fields.set_span(fields.span().located_at(span));
+    quote_spanned!(span.resolved_at(Span::call_site())=> &#fields.#path)
 }

@@ -12,7 +12,7 @@ use super::path::Path;
     label = "has no fields to reach into",
     note = "derive it: `#[derive(Serialize, Deserialize, odm::Embedded)]`"
 )]
-pub trait Embedded: FieldType + serde::Serialize + serde::de::DeserializeOwned {
+pub trait Embedded: FieldType + Stored {
     /// The fields, rooted at `R`.
     type Fields<R>: Handle;
 
@@ -21,3 +21,14 @@ pub trait Embedded: FieldType + serde::Serialize + serde::de::DeserializeOwned {
         Handle::at(path)
     }
 }
+
+/// A type that serde writes and reads: every type that derives `serde::Serialize` and `serde::Deserialize`.
+#[diagnostic::on_unimplemented(
+    message = "serde does not write and read `{Self}`",
+    label = "cannot be stored without serde",
+    note = "derive both: `#[derive(serde::Serialize, serde::Deserialize)]`"
+)]
+pub trait Stored: serde::Serialize + serde::de::DeserializeOwned {}
+
+#[diagnostic::do_not_recommend]
+impl<T: serde::Serialize + serde::de::DeserializeOwned> Stored for T {}

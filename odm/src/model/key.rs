@@ -10,4 +10,5 @@ use super::kind::Newtype;
 )]
 pub trait IdType {}
 
+#[diagnostic::do_not_recommend]
 impl<T: Newtype<Inner: IdType>> IdType for T {}

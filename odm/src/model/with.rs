@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use bson::RawBson;
 use serde::{Serialize, Serializer};
 
+use crate::codec::encode_value;
 use crate::error::Result;
 
 /// Serializes values of `T` in another way than their own: what `#[serde(with = ..)]` names.
@@ -21,15 +22,7 @@ pub trait SerializeWith<T> {
 /// # Errors
 /// `Encode` when what `W` writes does not fit BSON.
 pub fn encode_with<T, W: SerializeWith<T>>(value: &T) -> Result<RawBson> {
-    #[derive(Serialize)]
-    struct Lone<V> {
-        v: V,
-    }
-    let document = bson::serialize_to_raw_document_buf(&Lone {
-        v: With::<T, W>(value, PhantomData),
-    });
-    let error = |error| crate::Error::new(crate::ErrorKind::Encode, "x").with_source(error);
-    Ok(document.map_err(error)?.get("v").unwrap().unwrap().into())
+    encode_value(&With::<T, W>(value, PhantomData))
 }
 
 struct With<'a, T, W>(&'a T, PhantomData<W>);

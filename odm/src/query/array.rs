@@ -95,8 +95,29 @@ impl<R, T> Field<R, T> {
 }
 
 impl<R, T> Field<R, T> {
-    /// One single element meets the whole condition: `s.grades.elem_match(|g| g.score.gt(90) & g.subject.eq("math"))`,
-    /// or for plain values `s.scores.elem_match(|v| v.gte(80) & v.lt(90))`.
+    /// One single element meets the whole condition: on its fields for nested documents, on itself for plain values.
+    ///
+    /// ```
+    /// # use odm::{Embedded, Model};
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize, Model)]
+    /// # struct Student {
+    /// #     #[serde(rename = "_id")]
+    /// #     id: i32,
+    /// #     grades: Vec<Grade>,
+    /// #     scores: Vec<i32>,
+    /// # }
+    /// # #[derive(Serialize, Deserialize, Embedded)]
+    /// # struct Grade {
+    /// #     subject: String,
+    /// #     score: i32,
+    /// # }
+    /// let s = Student::fields();
+    /// let good_at_math = s.grades.elem_match(|g| g.subject.eq("math") & g.score.gt(90));
+    /// let in_the_eighties = s.scores.elem_match(|v| v.gte(80) & v.lt(90));
+    /// # (good_at_math & in_the_eighties).to_document()?;
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn elem_match(
         &self,
         condition: impl FnOnce(<T::Item as FieldType>::Handle<T::Item>) -> Filter<T::Item>,

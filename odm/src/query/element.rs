@@ -47,8 +47,29 @@ impl<R, T> Field<R, T> {
         self.reach(Some(Segment::All))
     }
 
-    /// The elements that meet a condition (`$[f0]` with its array filter), in updates:
-    /// `s.grades.filtered(|g| g.score.lt(60)).passed.set(false)`.
+    /// The elements that meet a condition (`$[f0]` with its array filter), in updates.
+    ///
+    /// ```
+    /// # use odm::{Embedded, Model};
+    /// # use serde::{Deserialize, Serialize};
+    /// #[derive(Serialize, Deserialize, Model)]
+    /// struct Student {
+    ///     #[serde(rename = "_id")]
+    ///     id: i32,
+    ///     grades: Vec<Grade>,
+    /// }
+    ///
+    /// #[derive(Serialize, Deserialize, Embedded)]
+    /// struct Grade {
+    ///     score: i32,
+    ///     passed: bool,
+    /// }
+    ///
+    /// let s = Student::fields();
+    /// let update = s.grades.filtered(|g| g.score.lt(60)).passed.set(false).build()?;
+    /// assert_eq!(update.array_filters, [odm::bson::rawdoc! { "f0.score": { "$lt": 60 } }]);
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn filtered(
         &self,
         condition: impl FnOnce(<T::Item as FieldType>::Handle<T::Item>) -> Filter<T::Item>,

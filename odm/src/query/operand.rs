@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// A value that a field of type `T` can be compared with or set to.
 ///
 /// It is turned into a `T` first and then encoded as the field's values are, so that what is compared is what was
-/// stored. Taken: `T`, `&T`, `&str` for texts, `T` for `Option<T>`, slices and arrays for `Vec<T>`, `i32` for floats.
+/// stored. Taken: `T`, `&T`, `&str` for texts, `T` for `Option<T>`, slices and arrays for `Vec<T>`, `i32` for `f64`.
 ///
 /// ```
 /// # use odm::Model;
@@ -45,7 +45,6 @@ pub trait Operand<T> {
 }
 
 #[diagnostic::do_not_recommend]
-
 impl<T> Operand<T> for T {
     fn with<O>(self, take: impl FnOnce(&T) -> O) -> O {
         take(&self)
@@ -57,7 +56,6 @@ impl<T> Operand<T> for T {
 }
 
 #[diagnostic::do_not_recommend]
-
 impl<T> Operand<T> for &T {
     fn with<O>(self, take: impl FnOnce(&T) -> O) -> O {
         take(self)
@@ -69,7 +67,6 @@ impl<T> Operand<T> for &T {
 }
 
 #[diagnostic::do_not_recommend]
-
 impl<T> Operand<Option<T>> for T {
     fn with<O>(self, take: impl FnOnce(&Option<T>) -> O) -> O {
         take(&Some(self))
@@ -81,7 +78,6 @@ impl<T> Operand<Option<T>> for T {
 }
 
 #[diagnostic::do_not_recommend]
-
 impl<T: Clone> Operand<Option<T>> for &T {
     fn with<O>(self, take: impl FnOnce(&Option<T>) -> O) -> O {
         take(&Some(self.clone()))
@@ -106,7 +102,6 @@ macro_rules! texts {
         }
 
         #[diagnostic::do_not_recommend]
-
         impl Operand<Option<$text>> for &str {
             fn with<O>(self, take: impl FnOnce(&Option<$text>) -> O) -> O {
                 take(&Some(self.into()))
@@ -122,7 +117,6 @@ macro_rules! texts {
 texts!(String Box<str> Rc<str> Arc<str> bson::Bson std::path::PathBuf);
 
 #[diagnostic::do_not_recommend]
-
 impl Operand<Cow<'static, str>> for &str {
     fn with<O>(self, take: impl FnOnce(&Cow<'static, str>) -> O) -> O {
         take(&Cow::Owned(self.to_owned()))
@@ -134,7 +128,6 @@ impl Operand<Cow<'static, str>> for &str {
 }
 
 #[diagnostic::do_not_recommend]
-
 impl Operand<Option<Cow<'static, str>>> for &str {
     fn with<O>(self, take: impl FnOnce(&Option<Cow<'static, str>>) -> O) -> O {
         take(&Some(Cow::Owned(self.to_owned())))
@@ -145,38 +138,30 @@ impl Operand<Option<Cow<'static, str>>> for &str {
     }
 }
 
-/// A whole number where a float is asked for: `b.price.gt(10)`.
-macro_rules! floats {
-    ($($float:ty)*) => {$(
-        #[diagnostic::do_not_recommend]
-        impl Operand<$float> for i32 {
-            fn with<O>(self, take: impl FnOnce(&$float) -> O) -> O {
-                take(&(self as $float))
-            }
+/// A whole number where a float is asked for: `b.price.gt(10)`. Every `i32` is an `f64`.
+#[diagnostic::do_not_recommend]
+impl Operand<f64> for i32 {
+    fn with<O>(self, take: impl FnOnce(&f64) -> O) -> O {
+        take(&self.into())
+    }
 
-            fn into_owned(self) -> Option<$float> {
-                Some((self as $float))
-            }
-        }
-
-        #[diagnostic::do_not_recommend]
-
-        impl Operand<Option<$float>> for i32 {
-            fn with<O>(self, take: impl FnOnce(&Option<$float>) -> O) -> O {
-                take(&Some(self as $float))
-            }
-
-            fn into_owned(self) -> Option<Option<$float>> {
-                Some(Some(self as $float))
-            }
-        }
-    )*};
+    fn into_owned(self) -> Option<f64> {
+        Some(self.into())
+    }
 }
 
-floats!(f32 f64);
+#[diagnostic::do_not_recommend]
+impl Operand<Option<f64>> for i32 {
+    fn with<O>(self, take: impl FnOnce(&Option<f64>) -> O) -> O {
+        take(&Some(self.into()))
+    }
+
+    fn into_owned(self) -> Option<Option<f64>> {
+        Some(Some(self.into()))
+    }
+}
 
 #[diagnostic::do_not_recommend]
-
 impl<T: Clone> Operand<Vec<T>> for &[T] {
     fn with<O>(self, take: impl FnOnce(&Vec<T>) -> O) -> O {
         take(&self.to_vec())
@@ -188,7 +173,6 @@ impl<T: Clone> Operand<Vec<T>> for &[T] {
 }
 
 #[diagnostic::do_not_recommend]
-
 impl<T, const N: usize> Operand<Vec<T>> for [T; N] {
     fn with<O>(self, take: impl FnOnce(&Vec<T>) -> O) -> O {
         take(&Vec::from(self))
@@ -200,7 +184,6 @@ impl<T, const N: usize> Operand<Vec<T>> for [T; N] {
 }
 
 #[diagnostic::do_not_recommend]
-
 impl<T: Clone, const N: usize> Operand<Vec<T>> for &[T; N] {
     fn with<O>(self, take: impl FnOnce(&Vec<T>) -> O) -> O {
         take(&self.to_vec())
@@ -212,7 +195,6 @@ impl<T: Clone, const N: usize> Operand<Vec<T>> for &[T; N] {
 }
 
 #[diagnostic::do_not_recommend]
-
 impl<const N: usize> Operand<Vec<String>> for [&str; N] {
     fn with<O>(self, take: impl FnOnce(&Vec<String>) -> O) -> O {
         take(&self.map(str::to_owned).into())
@@ -224,7 +206,6 @@ impl<const N: usize> Operand<Vec<String>> for [&str; N] {
 }
 
 #[diagnostic::do_not_recommend]
-
 impl Operand<Vec<String>> for &[&str] {
     fn with<O>(self, take: impl FnOnce(&Vec<String>) -> O) -> O {
         take(&self.iter().map(|&text| text.to_owned()).collect())

@@ -5,7 +5,8 @@ use std::fmt;
 use bson::{RawDocumentBuf, rawdoc};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Date, Field, Path};
+use crate::model::{Date, Field, Model, Path, Segment};
+use crate::query::Filter;
 
 /// An index as a model declares it.
 #[derive(Clone, Debug, Default)]
@@ -92,6 +93,12 @@ impl IndexDeclaration {
         self
     }
 
+    /// Leaves out documents that the filter does not match.
+    pub fn partial<M: Model>(mut self, filter: impl FnOnce(M::Fields<M>) -> Filter<M>) -> IndexDeclaration {
+        self.partial = Some(filter(M::fields()).to_document());
+        self
+    }
+
     /// The fields, by their stored names.
     pub fn keys(&self) -> &[(Path, IndexOrder)] {
         &self.keys
@@ -120,6 +127,13 @@ impl IndexDeclaration {
         let name = self.name();
         let mut key = RawDocumentBuf::new();
         for (path, order) in &self.keys {
+            let stored = |segment: &&Segment| matches!(segment, Segment::Name(_) | Segment::Key(_));
+            if !path.segments().iter().all(stored) {
+                let message = "an index is over stored names: no positions, and nothing inside a field with its own codec";
+                return Err(Error::new(ErrorKind::Schema, message)
+                    .with_index(name)
+                    .with_path(path.to_string()));
+            }
             let path = path.to_string();
             if path.is_empty() {
                 let message = "a flattened field has no path of its own to index";
