@@ -53,6 +53,17 @@ pub(super) async fn list_indexes(
     }
 }
 
+/// The specifications of a collection's indexes; none where they cannot be had.
+pub(super) async fn indexes_of(backend: &MongoBackend, namespace: &Namespace) -> Vec<Document> {
+    let command = rawdoc! { "listIndexes": namespace.collection.as_str(), "cursor": { "batchSize": 1000 } };
+    let reply = backend.command(&namespace.database, command, None).await;
+    let documents = reply.ok().and_then(|reply| {
+        let batch = reply.get_document("cursor").and_then(|cursor| cursor.get_array("firstBatch")).ok()?;
+        Some(batch.iter().filter_map(|index| index.as_document().cloned()).collect())
+    });
+    documents.unwrap_or_default()
+}
+
 pub(super) async fn create(
     backend: &MongoBackend,
     create: CreateCollection,

@@ -6,7 +6,7 @@ use ::mongodb::options::UpdateModifications;
 use bson::raw::cstr;
 use bson::{Bson, Document, RawBson, RawDocumentBuf};
 
-use super::{Attempt, Failure, MongoBackend, SharedSession, command, document, error};
+use super::{Attempt, Failure, MongoBackend, SharedSession, collections, command, document, error};
 use crate::backend::{
     BulkWrite, Delete, DeleteStatement, FindAndModify, Insert, Modification, ReadOptions, Response, Update,
     UpdateStatement, WriteResult, WriteStatement,
@@ -68,8 +68,15 @@ async fn insert_all(
             match failure.kind.as_ref() {
                 DriverKind::InsertMany(many) if many.write_concern_error.is_none() => {
                     let errors = many.write_errors.as_deref().unwrap_or_default();
+                    let mut indexes = None;
                     for one in errors {
-                        let own = error::from_code(one.code, one.message.clone(), reply.as_ref());
+                        let mut own = error::from_code(one.code, one.message.clone(), reply.as_ref());
+                        if own.is_duplicate_key() && own.key_pattern().is_none() {
+                            if indexes.is_none() {
+                                indexes = Some(collections::indexes_of(backend, namespace).await);
+                            }
+                            own = with_key(own, indexes.as_deref().unwrap_or_default(), documents.get(one.index));
+                        }
                         result.errors.push((one.index, own));
                     }
                     result.summary.inserted = match errors.first() {
@@ -82,6 +89,30 @@ async fn insert_all(
         }
     }
     Ok(result)
+}
+
+/// The driver keeps neither the key pattern nor the key of a refused insert: the pattern is looked up by the
+/// index's name, the key in the document.
+fn with_key(error: Error, indexes: &[Document], document: Option<&RawDocumentBuf>) -> Error {
+    let pattern = indexes
+        .iter()
+        .find(|index| index.get_str("name").ok() == error.index())
+        .and_then(|index| index.get_document("key").ok());
+    let (Some(pattern), Some(document)) = (pattern, document) else { return error };
+    let Ok(document) = Document::try_from(document.as_ref()) else { return error };
+    let value = pattern.keys().map(|path| (path.clone(), at(&document, path))).collect();
+    error.with_key(pattern.clone(), value)
+}
+
+/// The value at a dotted path; null where there is none.
+fn at(document: &Document, path: &str) -> Bson {
+    match path.split_once('.') {
+        None => document.get(path).cloned().unwrap_or(Bson::Null),
+        Some((first, rest)) => match document.get(first) {
+            Some(Bson::Document(inner)) => at(inner, rest),
+            _ => Bson::Null,
+        },
+    }
 }
 
 /// Updates by one or several statements.

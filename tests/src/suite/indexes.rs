@@ -62,7 +62,8 @@ pub async fn index_options_are_checked_with_the_servers_codes(db: &Db) {
     for (spec, code) in [
         (doc! { "key": { "a": 1 }, "name": "other" }, 85),
         (doc! { "key": { "b": 1 }, "name": "a_1" }, 86),
-        (doc! { "key": { "a": 1 }, "name": "a_1", "unique": true }, 85),
+        (doc! { "key": { "a": 1 }, "name": "a_1", "unique": true }, 86),
+        (doc! { "key": { "a": 1 }, "name": "a_1", "expireAfterSeconds": 5 }, 85),
         (doc! { "key": { "b": 0 }, "name": "b_0" }, 67),
         (doc! { "key": { "b": "nope" }, "name": "b_nope" }, 67),
         (doc! { "key": { "b": 1 }, "name": "b", "nope": 1 }, 197),
