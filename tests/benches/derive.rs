@@ -5,7 +5,7 @@
 //! built before. The ratio is the cost of our derive over the cost of serde's two; a row is the median of rounds.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, fs, io};
 
@@ -114,7 +114,7 @@ fn write_workspace(root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn write_if_new(path: &PathBuf, text: &str) -> io::Result<()> {
+fn write_if_new(path: &Path, text: &str) -> io::Result<()> {
     match fs::read_to_string(path) {
         Ok(old) if old == text => Ok(()),
         _ => fs::write(path, text),
