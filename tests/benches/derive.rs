@@ -5,7 +5,7 @@
 //! built before. The ratio is the cost of our derive over the cost of serde's two; a row is the median of rounds.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, fs, io};
 
@@ -14,11 +14,18 @@ const TARGET: f64 = 0.5;
 const VARIANTS: [(&str, &str); 3] = [
     ("derive-plain", ""),
     ("derive-serde", "#[derive(serde::Serialize, serde::Deserialize)]"),
-    ("derive-model", "#[derive(serde::Serialize, serde::Deserialize, odm::Model)]"),
+    (
+        "derive-model",
+        "#[derive(serde::Serialize, serde::Deserialize, odm::Model)]",
+    ),
 ];
 
 fn main() -> io::Result<()> {
-    let rounds = if env::args().any(|arg| arg == "--quick") { 3 } else { 9 };
+    let rounds = if env::args().any(|arg| arg == "--quick") {
+        3
+    } else {
+        9
+    };
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("derive-bench");
     for (name, derives) in VARIANTS {
         write_crate(&root, name, derives)?;
@@ -40,7 +47,11 @@ fn main() -> io::Result<()> {
     let (serde_cost, own_cost) = (serde - plain, model - serde);
     println!("plain {plain:.2} s, serde {serde:.2} s, serde and model {model:.2} s, CPU of cargo check");
     let each = 1_000.0 / MODELS as f64;
-    println!("each model: serde {:.1} ms, ours {:.1} ms", serde_cost * each, own_cost * each);
+    println!(
+        "each model: serde {:.1} ms, ours {:.1} ms",
+        serde_cost * each,
+        own_cost * each
+    );
     let ratio = own_cost / serde_cost;
     let verdict = if ratio <= TARGET { "ok" } else { "short" };
     println!("P11 ratio={ratio:.2} target={TARGET} {verdict}");
@@ -48,7 +59,11 @@ fn main() -> io::Result<()> {
 }
 
 fn write_crate(root: &Path, name: &str, derives: &str) -> io::Result<()> {
-    let serde_id = if derives.is_empty() { "" } else { "#[serde(rename = \"_id\")]" };
+    let serde_id = if derives.is_empty() {
+        ""
+    } else {
+        "#[serde(rename = \"_id\")]"
+    };
     let mut source = String::from("#![allow(dead_code)]\n");
     for n in 0..MODELS {
         let written = write!(
@@ -72,7 +87,10 @@ fn write_crate(root: &Path, name: &str, derives: &str) -> io::Result<()> {
     }
     let folder = root.join(name);
     fs::create_dir_all(folder.join("src"))?;
-    let odm = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("..")).join("odm");
+    let odm = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap_or(Path::new(".."))
+        .join("odm");
     let manifest = format!(
         "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n\
          odm = {{ path = {odm:?}, default-features = false }}\n\
@@ -85,7 +103,10 @@ fn write_crate(root: &Path, name: &str, derives: &str) -> io::Result<()> {
 
 fn write_workspace(root: &Path) -> io::Result<()> {
     let members: Vec<_> = VARIANTS.iter().map(|(name, _)| *name).collect();
-    write_if_new(&root.join("Cargo.toml"), &format!("[workspace]\nresolver = \"3\"\nmembers = {members:?}\n"))?;
+    write_if_new(
+        &root.join("Cargo.toml"),
+        &format!("[workspace]\nresolver = \"3\"\nmembers = {members:?}\n"),
+    )?;
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.lock");
     if !root.join("Cargo.lock").exists() && lock.exists() {
         fs::copy(lock, root.join("Cargo.lock"))?;
@@ -93,7 +114,7 @@ fn write_workspace(root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn write_if_new(path: &PathBuf, text: &str) -> io::Result<()> {
+fn write_if_new(path: &Path, text: &str) -> io::Result<()> {
     match fs::read_to_string(path) {
         Ok(old) if old == text => Ok(()),
         _ => fs::write(path, text),
@@ -126,7 +147,11 @@ const TICKS_PER_SECOND: f64 = 100.0;
 fn children_ticks() -> io::Result<f64> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     let fields = stat.rsplit(')').next().unwrap_or_default();
-    let ticks = fields.split_whitespace().skip(13).take(2).filter_map(|field| field.parse::<f64>().ok());
+    let ticks = fields
+        .split_whitespace()
+        .skip(13)
+        .take(2)
+        .filter_map(|field| field.parse::<f64>().ok());
     Ok(ticks.sum())
 }
 

@@ -9,7 +9,7 @@ pub(super) fn until_comma(input: ParseStream<'_>) -> syn::Result<TokenStream> {
     let mut tokens = TokenStream::new();
     let mut angles = 0_usize;
     let mut before = ' ';
-    while !input.is_empty() && !(angles == 0 && input.peek(Token![,])) {
+    while !input.is_empty() && (angles > 0 || !input.peek(Token![,])) {
         let token: TokenTree = input.parse()?;
         let mut now = ' ';
         if let TokenTree::Punct(punct) = &token {

@@ -4,7 +4,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
 
-use super::{Expansion, handle, handle_type};
+use super::{Expansion, handle, handle_type, located};
 use crate::expand::codec::Codecs;
 use crate::input::Field;
 
@@ -56,6 +56,7 @@ pub(super) fn implementation(expansion: &Expansion<'_>, name: &Ident, fields: &[
         .map(|field| {
             let ident = &field.ident;
             let handle = handle(field.ty, &field.storage, &base, &field.stored, &mut codecs);
+            let handle = located(&handle, field.ty.span());
             quote!(#ident: #handle,)
         })
         .collect();

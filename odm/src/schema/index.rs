@@ -127,9 +127,11 @@ impl IndexDeclaration {
         let name = self.name();
         let mut key = RawDocumentBuf::new();
         for (path, order) in &self.keys {
-            let stored = |segment: &&Segment| matches!(segment, Segment::Name(_) | Segment::Key(_));
+            let stored = |segment: &&Segment| {
+                matches!(segment, Segment::Name(_) | Segment::Key(_) | Segment::Index(_))
+            };
             if !path.segments().iter().all(stored) {
-                let message = "an index is over stored names: no positions, and nothing inside a field with its own codec";
+                let message = "an index is over stored names: not over matched elements or what is inside a field with its own codec";
                 return Err(Error::new(ErrorKind::Schema, message)
                     .with_index(name)
                     .with_path(path.to_string()));

@@ -105,3 +105,57 @@ impl<'de> Deserializer<'de> for Ask {
         unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde::{Deserialize, Deserializer, Serialize};
+
+    use super::*;
+
+    #[derive(Serialize, Deserialize, crate::Model)]
+    #[odm(crate = crate)]
+    #[serde(rename_all = "camelCase")]
+    struct Agreed {
+        #[serde(rename = "_id")]
+        id: i32,
+        #[serde(alias = "name")]
+        full_name: String,
+        #[serde(skip_deserializing)]
+        shown: i32,
+        #[serde(skip)]
+        cached: i32,
+    }
+
+    #[derive(Serialize, crate::Model)]
+    #[odm(crate = crate)]
+    struct ByHand {
+        _id: i32,
+        pages: i32,
+    }
+
+    impl<'de> Deserialize<'de> for ByHand {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<ByHand, D::Error> {
+            #[derive(Deserialize)]
+            struct Stored {
+                _id: i32,
+                #[serde(rename = "numberOfPages")]
+                pages: i32,
+            }
+            let Stored { _id, pages } = Stored::deserialize(deserializer)?;
+            Ok(ByHand { _id, pages })
+        }
+    }
+
+    #[test]
+    fn derived_names_agree_with_serde() {
+        verify::<Agreed>().unwrap();
+        verify::<Agreed>().unwrap();
+    }
+
+    #[test]
+    fn the_field_that_serde_does_not_know_is_named() {
+        let error = verify::<ByHand>().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Schema);
+        assert_eq!((error.model(), error.path()), (Some("ByHand"), Some("pages")));
+    }
+}

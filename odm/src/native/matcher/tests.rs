@@ -83,3 +83,59 @@ fn recorded_answers() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn timing() {
+    let mut d = bson::doc! {};
+    for i in 0..5 {
+        d.insert(format!("number{i}"), i);
+        d.insert(format!("text_field{i}"), format!("some text value {i}"));
+    }
+    d.insert("_idx", bson::oid::ObjectId::new());
+    d.insert("nested", bson::doc! {"a": 1, "b": {"c": "x"}});
+    d.insert(
+        "tags",
+        bson::Bson::Array((0..10).map(bson::Bson::Int32).collect()),
+    );
+    d.insert("created", bson::DateTime::now());
+    d.insert("last", 42);
+    let raw = bson::serialize_to_vec(&d).unwrap();
+    for f in [
+        r#"{"last":41}"#,
+        r#"{"last":42}"#,
+        r#"{"last":{"$gt":50}}"#,
+        r#"{"text_field4":"nope"}"#,
+        r#"{"nested.b.c":"y"}"#,
+        r#"{"tags":11}"#,
+        r#"{"number0":0,"text_field4":"some text value 4","last":42}"#,
+        r#"{"number0":0,"last":41}"#,
+        r#"{"last":{"$gte":40,"$lt":42}}"#,
+        r#"{"$or":[{"number0":3},{"last":41}]}"#,
+        r#"{"last":{"$in":[1,2,3,4,5,6,7]}}"#,
+        r#"{"text_field4":{"$regex":"^nope"}}"#,
+    ] {
+        let m = Matcher::parse(Doc::Raw(&bytes(f))).unwrap();
+        let n = 1_000_000;
+        let t = std::time::Instant::now();
+        let mut c = 0;
+        for _ in 0..n {
+            if m.matches(std::hint::black_box(Doc::Raw(&raw))).unwrap() {
+                c += 1
+            }
+        }
+        let fast = t.elapsed().as_nanos() as f64 / n as f64;
+        let t = std::time::Instant::now();
+        for _ in 0..n {
+            if m.matches_at(std::hint::black_box(Doc::Raw(&raw)))
+                .unwrap()
+                .is_some()
+            {
+                c += 1
+            }
+        }
+        println!(
+            "{f}: {fast:.0} ns, plain {:.0} ns ({c})",
+            t.elapsed().as_nanos() as f64 / n as f64
+        );
+    }
+}
