@@ -5,7 +5,7 @@ use bson::{Document, RawBson, RawDocumentBuf, doc, rawdoc};
 
 use super::{Attempt, Failure, MongoBackend, SharedSession, document, read};
 use crate::backend::{
-    CreateCollection, CreateIndexes, DropCollection, DropDatabase, DropIndexes, ListCollections, ListIndexes,
+    CreateCollection, CreateIndexes, DropCollection, DropDatabase, DropIndexes, ListCollections, ListIndexes, Namespace,
     Response,
 };
 
