@@ -22,51 +22,45 @@ pub(crate) fn prefix(bytes: &[u8]) -> String {
     }
 }
 
-/// The value at the edge before all components that start with this byte, and whether it is inside when the
-/// range is above (`low`) or below the edge.
+/// The value at the edge before all components that start with this byte, and whether it is inside: for the
+/// edge below a range (`low`) or above it.
+///
+/// A rank that has a last value ends with it inside, the others end before the next rank's first value.
 pub(crate) fn rank_edge(first: u8, low: bool) -> (bool, String) {
-    const STARTS: [(u8, &str, &str); 12] = [
-        (rank::UNDEFINED, "undefined", "MinKey"),
-        (rank::NULL, "null", "undefined"),
-        (NEGATIVE, "-inf.0", "nan.0"),
-        (rank::STRING, "\"\"", "inf.0"),
-        (rank::DOCUMENT, "{}", "\"\""),
-        (rank::ARRAY, "[]", "{}"),
-        (rank::BINARY, "BinData(0, )", "[]"),
-        (rank::OBJECT_ID, "ObjectId('000000000000000000000000')", ""),
-        (rank::BOOL, "false", "ObjectId('ffffffffffffffffffffffff')"),
-        (rank::DATE_TIME, "new Date(-9223372036854775808)", "true"),
+    /// First bytes, the first value at or after them, and the last value before them if there is one.
+    const EDGES: [(u8, &str, Option<&str>); 16] = [
+        (rank::UNDEFINED, "undefined", Some("MinKey")),
+        (rank::NULL, "null", Some("undefined")),
+        (NAN, "nan.0", Some("null")),
+        (NEGATIVE, "-inf.0", Some("nan.0")),
+        (rank::STRING, "\"\"", Some("inf.0")),
+        (rank::DOCUMENT, "{}", None),
+        (rank::ARRAY, "[]", None),
+        (rank::BINARY, "BinData(0, )", None),
+        (rank::OBJECT_ID, "ObjectId('000000000000000000000000')", None),
+        (rank::BOOL, "false", Some("ObjectId('ffffffffffffffffffffffff')")),
+        (rank::DATE_TIME, "new Date(-9223372036854775808)", Some("true")),
         (
             rank::TIMESTAMP,
             "Timestamp(0, 0)",
-            "new Date(9223372036854775807)",
+            Some("new Date(9223372036854775807)"),
         ),
-        (rank::REGEX, "//", "Timestamp(4294967295, 4294967295)"),
+        (rank::REGEX, "//", Some("Timestamp(4294967295, 4294967295)")),
+        (rank::DB_POINTER, "DBRef('',000000000000000000000000)", None),
+        (rank::CODE, "", None),
+        (rank::MAX_KEY, "MaxKey", None),
     ];
-    if !low {
-        // The edge after a rank: its last value if it has one, else the next rank's first.
-        match first {
-            first if first == POSITIVE + 1 => return (true, "inf.0".to_owned()),
-            first if first == rank::STRING + 1 => return (false, "{}".to_owned()),
-            first if first == rank::DOCUMENT + 1 => return (false, "[]".to_owned()),
-            first if first == rank::ARRAY + 1 => return (false, "BinData(0, )".to_owned()),
-            first if first == rank::BINARY + 1 => {
-                return (false, "ObjectId('000000000000000000000000')".to_owned());
-            }
-            _ => {}
+    let Some((_, next, last)) = EDGES.iter().find(|(start, _, _)| *start >= first) else {
+        return (true, "MaxKey".to_owned());
+    };
+    match last {
+        // Above a rank that is complete a range goes on after its last value.
+        Some(last) if low && first > rank::NUMBER && *next == "\"\"" && first < rank::STRING => {
+            (false, (*last).to_owned())
         }
-        let last = STARTS
-            .iter()
-            .filter(|(start, _, _)| *start >= first)
-            .map(|(_, _, last)| *last)
-            .next();
-        return (true, last.unwrap_or("MaxKey").to_owned());
+        Some(last) if !low => (true, (*last).to_owned()),
+        _ => (low, (*next).to_owned()),
     }
-    let start = STARTS
-        .iter()
-        .find(|(start, _, _)| *start >= first)
-        .map_or("MaxKey", |(_, start, _)| start);
-    (true, start.to_owned())
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

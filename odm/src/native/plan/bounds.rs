@@ -127,8 +127,12 @@ fn ordered(predicate: &Predicate, place: Place) -> Bounds {
 }
 
 /// Null is also equal to a missing and to an undefined value. In an array's place it is not: an empty array
-/// has the key undefined, one without documents the key null.
+/// has the key undefined, one without documents the key null. A number in the path is looked for as a name
+/// too, and then missing, while the position is what is indexed.
 fn null(place: Place) -> Bounds {
+    if place.positional {
+        return Bounds::all();
+    }
     Bounds {
         intervals: Intervals::point(&Value::Null).union(Intervals::point(&Value::Undefined)),
         exact: !place.multikey,
