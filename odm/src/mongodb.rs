@@ -173,9 +173,11 @@ impl MongoBackend {
             Operation::ListCollections(list) => collections::list(self, list, session).await,
             Operation::DropDatabase(drop) => collections::drop_database(self, drop, session).await,
             Operation::RunCommand(command) => read::run_command(self, command, session).await,
-            Operation::Check(_) => {
-                Err(Error::new(ErrorKind::Unsupported, "MongoDB checks a collection by its `validate` command").into())
-            }
+            Operation::Check(_) => Err(Error::new(
+                ErrorKind::Unsupported,
+                "MongoDB checks a collection by its `validate` command",
+            )
+            .into()),
         }
     }
 

@@ -12,6 +12,9 @@ pub fn path(name: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    eprintln!("skipped: the public test data is not here ({}); ODM_TEST_DATA can name its folder", path.display());
+    eprintln!(
+        "skipped: the public test data is not here ({}); ODM_TEST_DATA can name its folder",
+        path.display()
+    );
     None
 }

@@ -23,7 +23,9 @@ pub fn mongodb_uri() -> Option<String> {
             panic!("ODM_TEST_REQUIRE_MONGODB is set, but ODM_TEST_MONGODB_URI names no server")
         }
         _ => {
-            eprintln!("skipped: set ODM_TEST_MONGODB_URI to the URL of a MongoDB replica set to run this on MongoDB");
+            eprintln!(
+                "skipped: set ODM_TEST_MONGODB_URI to the URL of a MongoDB replica set to run this on MongoDB"
+            );
             None
         }
     }
@@ -31,7 +33,9 @@ pub fn mongodb_uri() -> Option<String> {
 
 /// A URL of the server with a database as its path.
 pub fn with_database(uri: &str, database: &str) -> String {
-    let (base, query) = uri.split_once('?').map_or((uri, None), |(base, query)| (base, Some(query)));
+    let (base, query) = uri
+        .split_once('?')
+        .map_or((uri, None), |(base, query)| (base, Some(query)));
     let scheme_end = base.find("://").map_or(0, |at| at + 3);
     let host = base[scheme_end..].split('/').next().unwrap_or_default();
     let scheme = &base[..scheme_end];
@@ -44,7 +48,11 @@ pub fn with_database(uri: &str, database: &str) -> String {
 /// A database name that no other test uses.
 pub fn fresh_name() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    format!("odm_test_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+    format!(
+        "odm_test_{}_{}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    )
 }
 
 /// A database for one test.
@@ -62,7 +70,10 @@ impl Fixture {
             Target::Memory => ("memory:".to_owned(), None),
             Target::Native => {
                 let directory = tempfile::tempdir().expect("a temporary directory");
-                (format!("native:{}", directory.path().join("db").display()), Some(directory))
+                (
+                    format!("native:{}", directory.path().join("db").display()),
+                    Some(directory),
+                )
             }
             Target::MongoDb => (with_database(&mongodb_uri()?, &fresh_name()), None),
         };
@@ -84,9 +95,14 @@ where
     F: FnOnce(Db) -> Fut,
     Fut: Future<Output = ()>,
 {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
     runtime.expect("a runtime").block_on(async {
-        let Some(fixture) = Fixture::open(target).await else { return };
+        let Some(fixture) = Fixture::open(target).await else {
+            return;
+        };
         case(fixture.db.clone()).await;
         fixture.close().await;
     });

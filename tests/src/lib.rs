@@ -5,8 +5,8 @@
 pub mod data;
 pub mod differential;
 pub mod harness;
-pub mod raw;
 pub mod random;
+pub mod raw;
 pub mod suite;
 
 mod registry;

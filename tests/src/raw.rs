@@ -3,8 +3,8 @@
 use bson::{Bson, Document, RawDocumentBuf};
 use odm::Db;
 use odm::backend::{
-    CreateIndexes, Delete, DeleteStatement, Distinct, Find, FindAndModify, IndexSpec, Insert, Modification, Namespace,
-    Operation, ReadOptions, Response, Update, UpdateStatement, WriteResult,
+    CreateIndexes, Delete, DeleteStatement, Distinct, Find, FindAndModify, IndexSpec, Insert, Modification,
+    Namespace, Operation, ReadOptions, Response, Update, UpdateStatement, WriteResult,
 };
 
 /// A document as raw bytes.
@@ -44,12 +44,18 @@ impl Change {
 impl RawCollection {
     /// The collection of this name.
     pub fn new(db: &Db, name: &str) -> RawCollection {
-        RawCollection { db: db.clone(), name: name.to_owned() }
+        RawCollection {
+            db: db.clone(),
+            name: name.to_owned(),
+        }
     }
 
     /// Its full name.
     pub fn namespace(&self) -> Namespace {
-        Namespace { database: self.db.name().to_owned(), collection: self.name.clone() }
+        Namespace {
+            database: self.db.name().to_owned(),
+            collection: self.name.clone(),
+        }
     }
 
     /// Executes any operation.
@@ -71,8 +77,13 @@ impl RawCollection {
 
     /// Inserts raw documents in order.
     pub async fn insert_raw(&self, documents: Vec<RawDocumentBuf>) -> odm::Result<WriteResult> {
-        self.write(Operation::Insert(Insert { namespace: self.namespace(), documents, ordered: true, comment: None }))
-            .await
+        self.write(Operation::Insert(Insert {
+            namespace: self.namespace(),
+            documents,
+            ordered: true,
+            comment: None,
+        }))
+        .await
     }
 
     /// Finds documents; all batches.
@@ -99,14 +110,19 @@ impl RawCollection {
         };
         let mut found = Vec::new();
         while let Some(batch) = cursor.next_batch().await? {
-            found.extend((0..batch.len()).filter_map(|index| batch.get(index)).map(ToOwned::to_owned));
+            found.extend(
+                (0..batch.len())
+                    .filter_map(|index| batch.get(index))
+                    .map(ToOwned::to_owned),
+            );
         }
         Ok(found)
     }
 
     /// Every document, by `_id`.
     pub async fn everything(&self) -> odm::Result<Vec<RawDocumentBuf>> {
-        self.find(&Document::new(), Some(&bson::doc! { "_id": 1 }), None, 0, 0).await
+        self.find(&Document::new(), Some(&bson::doc! { "_id": 1 }), None, 0, 0)
+            .await
     }
 
     /// Runs one update.
@@ -138,7 +154,12 @@ impl RawCollection {
 
     /// Runs one deletion.
     pub async fn delete(&self, filter: &Document, multi: bool) -> odm::Result<WriteResult> {
-        let statement = DeleteStatement { filter: raw(filter), multi, hint: None, collation: None };
+        let statement = DeleteStatement {
+            filter: raw(filter),
+            multi,
+            hint: None,
+            collation: None,
+        };
         self.write(Operation::Delete(Delete {
             namespace: self.namespace(),
             statements: vec![statement],
@@ -199,16 +220,22 @@ impl RawCollection {
             options: ReadOptions::default(),
         };
         match self.execute(Operation::Distinct(operation)).await? {
-            Response::Values(values) => {
-                Ok(values.into_iter().map(|value| Bson::try_from(value).expect("a value decodes")).collect())
-            }
+            Response::Values(values) => Ok(values
+                .into_iter()
+                .map(|value| Bson::try_from(value).expect("a value decodes"))
+                .collect()),
             other => panic!("a distinct answers {other:?}"),
         }
     }
 
     /// Creates an index by its specification.
     pub async fn create_index(&self, spec: &Document) -> odm::Result<()> {
-        let operation = CreateIndexes { namespace: self.namespace(), indexes: vec![IndexSpec(raw(spec))] };
-        self.execute(Operation::CreateIndexes(operation)).await.map(|_| ())
+        let operation = CreateIndexes {
+            namespace: self.namespace(),
+            indexes: vec![IndexSpec(raw(spec))],
+        };
+        self.execute(Operation::CreateIndexes(operation))
+            .await
+            .map(|_| ())
     }
 }

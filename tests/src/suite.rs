@@ -2,11 +2,11 @@
 
 mod models;
 
-pub mod traps;
-pub mod writes;
-pub mod filters;
-pub mod updates;
-pub mod reads;
-pub mod indexes;
-pub mod transactions;
 pub mod collections;
+pub mod filters;
+pub mod indexes;
+pub mod reads;
+pub mod transactions;
+pub mod traps;
+pub mod updates;
+pub mod writes;

@@ -5,8 +5,8 @@ use bson::{Document, RawBson, RawDocumentBuf, doc, rawdoc};
 
 use super::{Attempt, Failure, MongoBackend, SharedSession, document, read};
 use crate::backend::{
-    CreateCollection, CreateIndexes, DropCollection, DropDatabase, DropIndexes, ListCollections, ListIndexes, Namespace,
-    Response,
+    CreateCollection, CreateIndexes, DropCollection, DropDatabase, DropIndexes, ListCollections, ListIndexes,
+    Namespace, Response,
 };
 
 /// The server's code for a collection that does not exist.
@@ -58,8 +58,16 @@ pub(super) async fn indexes_of(backend: &MongoBackend, namespace: &Namespace) ->
     let command = rawdoc! { "listIndexes": namespace.collection.as_str(), "cursor": { "batchSize": 1000 } };
     let reply = backend.command(&namespace.database, command, None).await;
     let documents = reply.ok().and_then(|reply| {
-        let batch = reply.get_document("cursor").and_then(|cursor| cursor.get_array("firstBatch")).ok()?;
-        Some(batch.iter().filter_map(|index| index.as_document().cloned()).collect())
+        let batch = reply
+            .get_document("cursor")
+            .and_then(|cursor| cursor.get_array("firstBatch"))
+            .ok()?;
+        Some(
+            batch
+                .iter()
+                .filter_map(|index| index.as_document().cloned())
+                .collect(),
+        )
     });
     documents.unwrap_or_default()
 }

@@ -75,7 +75,11 @@ async fn insert_all(
                             if indexes.is_none() {
                                 indexes = Some(collections::indexes_of(backend, namespace).await);
                             }
-                            own = with_key(own, indexes.as_deref().unwrap_or_default(), documents.get(one.index));
+                            own = with_key(
+                                own,
+                                indexes.as_deref().unwrap_or_default(),
+                                documents.get(one.index),
+                            );
                         }
                         result.errors.push((one.index, own));
                     }
@@ -98,9 +102,16 @@ fn with_key(error: Error, indexes: &[Document], document: Option<&RawDocumentBuf
         .iter()
         .find(|index| index.get_str("name").ok() == error.index())
         .and_then(|index| index.get_document("key").ok());
-    let (Some(pattern), Some(document)) = (pattern, document) else { return error };
-    let Ok(document) = Document::try_from(document.as_ref()) else { return error };
-    let value = pattern.keys().map(|path| (path.clone(), at(&document, path))).collect();
+    let (Some(pattern), Some(document)) = (pattern, document) else {
+        return error;
+    };
+    let Ok(document) = Document::try_from(document.as_ref()) else {
+        return error;
+    };
+    let value = pattern
+        .keys()
+        .map(|path| (path.clone(), at(&document, path)))
+        .collect();
     error.with_key(pattern.clone(), value)
 }
 

@@ -48,7 +48,10 @@ impl Namespace {
             || name.starts_with('.')
             || name.len() + self.database.len() + 1 > 255;
         if bad {
-            return Err(Fault::new(code::INVALID_NAMESPACE, format!("Invalid namespace specified '{self}'")));
+            return Err(Fault::new(
+                code::INVALID_NAMESPACE,
+                format!("Invalid namespace specified '{self}'"),
+            ));
         }
         Ok(())
     }
@@ -58,7 +61,10 @@ impl Namespace {
 pub(crate) fn check_database(name: &str) -> Result<()> {
     let bad = name.is_empty() || name.len() > 63 || name.contains(['\0', '/', '\\', '.', ' ', '"', '$']);
     if bad {
-        return Err(Fault::new(code::INVALID_NAMESPACE, format!("Invalid database name: '{name}'")));
+        return Err(Fault::new(
+            code::INVALID_NAMESPACE,
+            format!("Invalid database name: '{name}'"),
+        ));
     }
     Ok(())
 }
@@ -73,21 +79,30 @@ pub(crate) struct Deadline {
 impl Deadline {
     /// A deadline this far from now; none without a limit.
     pub(crate) fn after(limit: Option<std::time::Duration>) -> Deadline {
-        Deadline { at: limit.and_then(|limit| Instant::now().checked_add(limit)), ticks: 0 }
+        Deadline {
+            at: limit.and_then(|limit| Instant::now().checked_add(limit)),
+            ticks: 0,
+        }
     }
 
     /// Counts one step; looks at the clock every 128 steps.
     #[inline]
     pub(crate) fn tick(&mut self) -> Result<()> {
         self.ticks = self.ticks.wrapping_add(1);
-        if self.ticks % 128 == 1 { self.check() } else { Ok(()) }
+        if self.ticks % 128 == 1 {
+            self.check()
+        } else {
+            Ok(())
+        }
     }
 
     fn check(&self) -> Result<()> {
         match self.at {
-            Some(at) if Instant::now() >= at => {
-                Err(Fault::of(Class::Timeout, code::MAX_TIME_EXPIRED, "operation exceeded time limit"))
-            }
+            Some(at) if Instant::now() >= at => Err(Fault::of(
+                Class::Timeout,
+                code::MAX_TIME_EXPIRED,
+                "operation exceeded time limit",
+            )),
             _ => Ok(()),
         }
     }

@@ -44,7 +44,11 @@ pub(crate) fn open_memory() -> Result<Arc<dyn Backend>> {
 }
 
 /// Opens, or creates, the database in a directory.
-pub(crate) fn open_directory(path: &Path, durability: db::Durability, create: bool) -> Result<Arc<dyn Backend>> {
+pub(crate) fn open_directory(
+    path: &Path,
+    durability: db::Durability,
+    create: bool,
+) -> Result<Arc<dyn Backend>> {
     if !create && !path.exists() {
         let text = format!("there is no database in {}", path.display());
         return Err(Error::new(ErrorKind::NotFound, text).with_backend("native"));
@@ -58,10 +62,21 @@ pub(crate) fn open_directory(path: &Path, durability: db::Durability, create: bo
 }
 
 fn open(location: Location, name: &'static str, durability: Durability) -> Result<Arc<dyn Backend>> {
-    let engine = Engine::open(location, EngineOptions { durability, ..EngineOptions::default() }).map_err(|fault| translate(fault, name))?;
+    let engine = Engine::open(
+        location,
+        EngineOptions {
+            durability,
+            ..EngineOptions::default()
+        },
+    )
+    .map_err(|fault| translate(fault, name))?;
     let engine = Arc::new(engine);
     let _expiry = expiry::start(&engine);
-    Ok(Arc::new(NativeBackend { engine, name, _expiry }))
+    Ok(Arc::new(NativeBackend {
+        engine,
+        name,
+        _expiry,
+    }))
 }
 
 impl Backend for NativeBackend {
@@ -76,7 +91,9 @@ impl Backend for NativeBackend {
     fn execute(&self, operation: Operation) -> BoxFuture<'_, Result<Response>> {
         Box::pin(async move {
             let (name, namespace) = (operation.name(), operation.namespace().map(ToString::to_string));
-            self.run(operation).await.map_err(|fault| located(fault, self.name, name, namespace))
+            self.run(operation)
+                .await
+                .map_err(|fault| located(fault, self.name, name, namespace))
         })
     }
 
@@ -84,7 +101,11 @@ impl Backend for NativeBackend {
         Box::pin(async move {
             let overlay = self.engine.begin().map_err(|fault| translate(fault, self.name))?;
             let state = Mutex::new(State::Running(Box::new(overlay)));
-            let transaction = NativeTransaction { engine: self.engine.clone(), name: self.name, state };
+            let transaction = NativeTransaction {
+                engine: self.engine.clone(),
+                name: self.name,
+                state,
+            };
             Ok(Arc::new(transaction) as Arc<dyn Transaction>)
         })
     }
@@ -96,7 +117,11 @@ impl NativeBackend {
             Request::Find(find) => {
                 let view = self.engine.view()?;
                 let cursor = FindCursor::open(&*view, find)?;
-                Ok(Response::Cursor(Box::new(ViewCursor { view, cursor, name: self.name })))
+                Ok(Response::Cursor(Box::new(ViewCursor {
+                    view,
+                    cursor,
+                    name: self.name,
+                })))
             }
             Request::Read(read) => read(&*self.engine.view()?),
             Request::Batch(batch) => self.run_batch(Arc::new(batch)).await,
@@ -130,11 +155,19 @@ impl NativeBackend {
     async fn check(&self, database: Option<String>) -> Outcomes<Response> {
         let (send, receive) = futures_channel::oneshot::channel();
         let engine = self.engine.clone();
-        let spawned = std::thread::Builder::new().name("odm-check".to_owned()).spawn(move || {
-            // Nobody listens any more when the caller gave up.
-            let _ = send.send(engine.check());
-        });
-        let failed = || Fault::of(Class::Io, code::INTERNAL, "no thread could be started for the check");
+        let spawned = std::thread::Builder::new()
+            .name("odm-check".to_owned())
+            .spawn(move || {
+                // Nobody listens any more when the caller gave up.
+                let _ = send.send(engine.check());
+            });
+        let failed = || {
+            Fault::of(
+                Class::Io,
+                code::INTERNAL,
+                "no thread could be started for the check",
+            )
+        };
         spawned.map_err(|_| failed())?;
         let report = receive.await.map_err(|_| failed())??;
         Ok(Response::Check(check_report(report, database.as_deref())))
@@ -150,4 +183,3 @@ fn capabilities(name: &'static str) -> Capabilities {
         ..Capabilities::minimal()
     }
 }
-

@@ -8,7 +8,10 @@ use odm::mongodb::driver::Client;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let port: u16 = std::env::args().nth(1).ok_or("usage: replica-set PORT")?.parse()?;
+    let port: u16 = std::env::args()
+        .nth(1)
+        .ok_or("usage: replica-set PORT")?
+        .parse()?;
     let host = format!("127.0.0.1:{port}");
     let deadline = Instant::now() + Duration::from_secs(60);
     let direct = format!("mongodb://{host}/?directConnection=true&serverSelectionTimeoutMS=2000");
@@ -18,7 +21,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     loop {
         if !initiated {
             // 23: it is initialised already.
-            initiated = match admin.run_command(doc! { "replSetInitiate": config.clone() }).await {
+            initiated = match admin
+                .run_command(doc! { "replSetInitiate": config.clone() })
+                .await
+            {
                 Ok(_) => true,
                 Err(error) => error.to_string().contains("already initialized"),
             };

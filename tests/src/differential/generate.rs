@@ -24,7 +24,10 @@ pub(super) fn scalar(random: &mut Random) -> Bson {
         16 => Bson::Boolean(random.one_in(2)),
         17 => Bson::DateTime(DateTime::from_millis(random.below(3) as i64 * 1000)),
         18 => Bson::ObjectId(ObjectId::from_bytes([random.below(2) as u8; 12])),
-        19 => Bson::Timestamp(Timestamp { time: 1 + random.below(2) as u32, increment: 1 }),
+        19 => Bson::Timestamp(Timestamp {
+            time: 1 + random.below(2) as u32,
+            increment: 1,
+        }),
         20 => Bson::Binary(bson::Binary {
             subtype: bson::spec::BinarySubtype::Generic,
             bytes: vec![7; random.below(3)],
@@ -71,7 +74,11 @@ pub(super) fn path(random: &mut Random) -> String {
         0..=4 => field.to_owned(),
         5 => format!("{field}.{}", random.pick(INNER)),
         6 => format!("{field}.{}", random.below(3)),
-        _ => format!("{field}.{}.{}", random.pick(&["0", "x", "y", "1"]), random.pick(INNER)),
+        _ => format!(
+            "{field}.{}.{}",
+            random.pick(&["0", "x", "y", "1"]),
+            random.pick(INNER)
+        ),
     }
 }
 
@@ -79,7 +86,9 @@ pub(super) fn path(random: &mut Random) -> String {
 pub(super) fn filter(random: &mut Random, depth: usize) -> Document {
     if depth > 0 && random.one_in(4) {
         let name = *random.pick(&["$and", "$or", "$nor"]);
-        let parts: Vec<Bson> = (0..1 + random.below(3)).map(|_| Bson::Document(filter(random, depth - 1))).collect();
+        let parts: Vec<Bson> = (0..1 + random.below(3))
+            .map(|_| Bson::Document(filter(random, depth - 1)))
+            .collect();
         return doc! { name: parts };
     }
     let mut document = Document::new();
@@ -114,7 +123,10 @@ fn condition(random: &mut Random, depth: usize) -> Document {
                 out.insert("$exists", random.one_in(2));
             }
             9 => {
-                out.insert("$type", *random.pick(&["int", "number", "string", "array", "object", "null", "double"]));
+                out.insert(
+                    "$type",
+                    *random.pick(&["int", "number", "string", "array", "object", "null", "double"]),
+                );
             }
             10 => {
                 out.insert("$size", random.below(3) as i32);
@@ -178,7 +190,10 @@ pub(super) fn projection(random: &mut Random) -> Option<Document> {
         3 => {
             let slice = match random.below(3) {
                 0 => Bson::Int32(random.below(5) as i32 - 2),
-                _ => Bson::Array(vec![Bson::Int32(random.below(5) as i32 - 2), Bson::Int32(1 + random.below(2) as i32)]),
+                _ => Bson::Array(vec![
+                    Bson::Int32(random.below(5) as i32 - 2),
+                    Bson::Int32(1 + random.below(2) as i32),
+                ]),
             };
             document.insert(*random.pick(FIELDS), doc! { "$slice": slice });
         }
@@ -206,7 +221,10 @@ pub(super) fn update(random: &mut Random) -> (Change, Vec<Document>) {
         2 => {
             let field = *random.pick(FIELDS);
             let update = doc! { "$set": { format!("{field}.$[e]"): scalar(random) } };
-            return (Change::Document(update), vec![doc! { "e": Bson::Document(condition(random, 0)) }]);
+            return (
+                Change::Document(update),
+                vec![doc! { "e": Bson::Document(condition(random, 0)) }],
+            );
         }
         _ => {}
     }
@@ -218,7 +236,9 @@ pub(super) fn update(random: &mut Random) -> (Change, Vec<Document>) {
             _ => path(random),
         };
         let (operator, operand) = operation(random);
-        let fields = out.entry(operator.to_owned()).or_insert_with(|| Bson::Document(Document::new()));
+        let fields = out
+            .entry(operator.to_owned())
+            .or_insert_with(|| Bson::Document(Document::new()));
         if let Bson::Document(fields) = fields {
             fields.insert(path, operand);
         }
@@ -228,7 +248,11 @@ pub(super) fn update(random: &mut Random) -> (Change, Vec<Document>) {
 
 fn path_plain(random: &mut Random) -> String {
     let field = *random.pick(FIELDS);
-    if random.one_in(3) { format!("{field}.{}", random.pick(INNER)) } else { field.to_owned() }
+    if random.one_in(3) {
+        format!("{field}.{}", random.pick(INNER))
+    } else {
+        field.to_owned()
+    }
 }
 
 /// Values of a pipeline are expressions: what looks like a field path must be written as a literal.
@@ -266,10 +290,17 @@ fn operation(random: &mut Random) -> (&'static str, Bson) {
         }
         13 => ("$pop", Bson::Int32(*random.pick(&[1, -1]))),
         14 => {
-            let condition = if random.one_in(2) { value(random, 1) } else { Bson::Document(condition(random, 1)) };
+            let condition = if random.one_in(2) {
+                value(random, 1)
+            } else {
+                Bson::Document(condition(random, 1))
+            };
             ("$pull", condition)
         }
-        15 => ("$pullAll", Bson::Array((0..random.below(3)).map(|_| value(random, 1)).collect())),
+        15 => (
+            "$pullAll",
+            Bson::Array((0..random.below(3)).map(|_| value(random, 1)).collect()),
+        ),
         16 => {
             let operator = *random.pick(&["and", "or", "xor"]);
             ("$bit", Bson::Document(doc! { operator: random.below(8) as i32 }))
@@ -293,7 +324,10 @@ pub(super) fn index(random: &mut Random) -> Document {
     for _ in 0..1 + random.below(2) {
         key.insert(path(random), *random.pick(&[1, -1]));
     }
-    let name: Vec<String> = key.iter().map(|(path, order)| format!("{path}_{order}")).collect();
+    let name: Vec<String> = key
+        .iter()
+        .map(|(path, order)| format!("{path}_{order}"))
+        .collect();
     let mut spec = doc! { "key": key, "name": name.join("_") };
     match random.below(8) {
         0 => {

@@ -33,22 +33,34 @@ pub async fn compare(ours: &Db, theirs: &Db, seed: u64, operations: u64, most: u
 async fn run_round(ours: &Db, theirs: &Db, seed: u64, report: &mut Report) {
     let mut random = Random::new(seed.wrapping_mul(0x1000_0001));
     let name = format!("c{}", seed % 1_000_000_007);
-    let pair = Pair { ours: RawCollection::new(ours, &name), theirs: RawCollection::new(theirs, &name) };
-    let documents: Vec<Document> =
-        (0..random.below(10)).map(|id| generate::document(&mut random, id as i32)).collect();
+    let pair = Pair {
+        ours: RawCollection::new(ours, &name),
+        theirs: RawCollection::new(theirs, &name),
+    };
+    let documents: Vec<Document> = (0..random.below(10))
+        .map(|id| generate::document(&mut random, id as i32))
+        .collect();
     if !documents.is_empty() {
         for collection in [&pair.ours, &pair.theirs] {
-            collection.insert(&documents).await.expect("the documents are inserted");
+            collection
+                .insert(&documents)
+                .await
+                .expect("the documents are inserted");
         }
     }
     let mut history = vec![format!("insert {documents:?}")];
     for _ in 0..random.below(3) {
         let spec = generate::index(&mut random);
-        let (own, their) =
-            (pair.ours.create_index(&spec).await.map_err(code), pair.theirs.create_index(&spec).await.map_err(code));
+        let (own, their) = (
+            pair.ours.create_index(&spec).await.map_err(code),
+            pair.theirs.create_index(&spec).await.map_err(code),
+        );
         history.push(format!("createIndex {spec}"));
         if own != their {
-            report.differences.push(format!("seed {seed}\n  {}\n  ours {own:?}\n  mongod {their:?}", history.join("\n  ")));
+            report.differences.push(format!(
+                "seed {seed}\n  {}\n  ours {own:?}\n  mongod {their:?}",
+                history.join("\n  ")
+            ));
             return;
         }
     }
@@ -77,7 +89,9 @@ async fn run_round(ours: &Db, theirs: &Db, seed: u64, report: &mut Report) {
         }
     }
     for db in [ours, theirs] {
-        db.drop_collection(&name).await.expect("the collection is dropped");
+        db.drop_collection(&name)
+            .await
+            .expect("the collection is dropped");
     }
 }
 
@@ -91,20 +105,53 @@ fn code(error: odm::Error) -> Option<i32> {
 }
 
 fn shown(documents: &[RawDocumentBuf]) -> String {
-    let list: Vec<String> = documents.iter().map(|d| format!("{:?}", Document::try_from(d.as_ref()))).collect();
+    let list: Vec<String> = documents
+        .iter()
+        .map(|d| format!("{:?}", Document::try_from(d.as_ref())))
+        .collect();
     list.join(" | ")
 }
 
 #[derive(Clone, Debug)]
 enum Operation {
-    Find { filter: Document, sort: Document, projection: Option<Document>, skip: u64, limit: u64 },
-    Natural { filter: Document },
-    Count { filter: Document },
-    Distinct { key: String, filter: Document },
-    Insert { document: Document },
-    Update { filter: Document, change: Change, multi: bool, upsert: bool, array_filters: Vec<Document> },
-    Delete { filter: Document, multi: bool },
-    FindAndModify { filter: Document, sort: Document, change: Option<Change>, new: bool, upsert: bool },
+    Find {
+        filter: Document,
+        sort: Document,
+        projection: Option<Document>,
+        skip: u64,
+        limit: u64,
+    },
+    Natural {
+        filter: Document,
+    },
+    Count {
+        filter: Document,
+    },
+    Distinct {
+        key: String,
+        filter: Document,
+    },
+    Insert {
+        document: Document,
+    },
+    Update {
+        filter: Document,
+        change: Change,
+        multi: bool,
+        upsert: bool,
+        array_filters: Vec<Document>,
+    },
+    Delete {
+        filter: Document,
+        multi: bool,
+    },
+    FindAndModify {
+        filter: Document,
+        sort: Document,
+        change: Option<Change>,
+        new: bool,
+        upsert: bool,
+    },
 }
 
 /// What an operation answered, comparable: documents as bytes, errors as codes.
@@ -113,7 +160,14 @@ enum Answer {
     Documents(Vec<RawDocumentBuf>),
     Values(Vec<String>),
     Count(u64),
-    Written { matched: u64, modified: u64, upserted: u64, deleted: u64, inserted: u64, code: Option<Option<i32>> },
+    Written {
+        matched: u64,
+        modified: u64,
+        upserted: u64,
+        deleted: u64,
+        inserted: u64,
+        code: Option<Option<i32>>,
+    },
     Failed(Option<i32>),
 }
 
@@ -127,29 +181,57 @@ impl Operation {
                 skip: random.below(3) as u64,
                 limit: random.below(4) as u64,
             },
-            5 => Operation::Natural { filter: generate::filter(random, 1) },
-            6..=7 => Operation::Count { filter: generate::filter(random, 2) },
-            8 => Operation::Distinct { key: generate::path(random), filter: generate::filter(random, 1) },
+            5 => Operation::Natural {
+                filter: generate::filter(random, 1),
+            },
+            6..=7 => Operation::Count {
+                filter: generate::filter(random, 2),
+            },
+            8 => Operation::Distinct {
+                key: generate::path(random),
+                filter: generate::filter(random, 1),
+            },
             9 => {
                 let id = random.below(14) as i32;
-                Operation::Insert { document: generate::document(random, id) }
+                Operation::Insert {
+                    document: generate::document(random, id),
+                }
             }
             10..=15 => {
                 let (change, array_filters) = generate::update(random);
                 let replaces = matches!(&change, Change::Document(d) if !d.keys().next().is_some_and(|k| k.starts_with('$')));
                 let multi = !replaces && random.one_in(3);
-                Operation::Update { filter: generate::filter(random, 1), change, multi, upsert: false, array_filters }
+                Operation::Update {
+                    filter: generate::filter(random, 1),
+                    change,
+                    multi,
+                    upsert: false,
+                    array_filters,
+                }
             }
             16 => {
                 let (change, array_filters) = generate::update(random);
                 let mut filter = generate::filter(random, 1);
                 filter.insert("_id", 20 + random.below(3) as i32);
-                Operation::Update { filter, change, multi: false, upsert: true, array_filters }
+                Operation::Update {
+                    filter,
+                    change,
+                    multi: false,
+                    upsert: true,
+                    array_filters,
+                }
             }
-            17 => Operation::Delete { filter: generate::filter(random, 1), multi: random.one_in(4) },
+            17 => Operation::Delete {
+                filter: generate::filter(random, 1),
+                multi: random.one_in(4),
+            },
             _ => {
                 let (change, filters) = generate::update(random);
-                let change = if filters.is_empty() && !random.one_in(5) { Some(change) } else { None };
+                let change = if filters.is_empty() && !random.one_in(5) {
+                    Some(change)
+                } else {
+                    None
+                };
                 let new = change.is_some() && random.one_in(2);
                 Operation::FindAndModify {
                     filter: generate::filter(random, 1),
@@ -165,15 +247,25 @@ impl Operation {
     fn writes(&self) -> bool {
         !matches!(
             self,
-            Operation::Find { .. } | Operation::Natural { .. } | Operation::Count { .. } | Operation::Distinct { .. }
+            Operation::Find { .. }
+                | Operation::Natural { .. }
+                | Operation::Count { .. }
+                | Operation::Distinct { .. }
         )
     }
 
     async fn run(&self, on: &RawCollection) -> Answer {
         match self {
-            Operation::Find { filter, sort, projection, skip, limit } => {
-                documents(on.find(filter, Some(sort), projection.as_ref(), *skip, *limit).await)
-            }
+            Operation::Find {
+                filter,
+                sort,
+                projection,
+                skip,
+                limit,
+            } => documents(
+                on.find(filter, Some(sort), projection.as_ref(), *skip, *limit)
+                    .await,
+            ),
             Operation::Natural { filter } => {
                 // Which index answers is the planner's choice; without a sort only the set is defined.
                 let mut found = match on.find(filter, None, None, 0, 0).await {
@@ -192,17 +284,40 @@ impl Operation {
                 Err(error) => Answer::Failed(error.code()),
             },
             Operation::Insert { document } => written(on.insert(std::slice::from_ref(document)).await),
-            Operation::Update { filter, change, multi, upsert, array_filters } => {
+            Operation::Update {
+                filter,
+                change,
+                multi,
+                upsert,
+                array_filters,
+            } => {
                 // One of several matches is defined only by their order: pick by a unique filter instead.
-                let filter = if *multi || *upsert { filter.clone() } else { first_of(on, filter).await };
+                let filter = if *multi || *upsert {
+                    filter.clone()
+                } else {
+                    first_of(on, filter).await
+                };
                 written(on.update(&filter, change, *multi, *upsert, array_filters).await)
             }
             Operation::Delete { filter, multi } => {
-                let filter = if *multi { filter.clone() } else { first_of(on, filter).await };
+                let filter = if *multi {
+                    filter.clone()
+                } else {
+                    first_of(on, filter).await
+                };
                 written(on.delete(&filter, *multi).await)
             }
-            Operation::FindAndModify { filter, sort, change, new, upsert } => {
-                match on.find_and_modify(filter, Some(sort), change.as_ref(), *new, *upsert).await {
+            Operation::FindAndModify {
+                filter,
+                sort,
+                change,
+                new,
+                upsert,
+            } => {
+                match on
+                    .find_and_modify(filter, Some(sort), change.as_ref(), *new, *upsert)
+                    .await
+                {
                     Ok(found) => Answer::Documents(found.into_iter().collect()),
                     Err(error) => Answer::Failed(error.code()),
                 }
@@ -213,9 +328,16 @@ impl Operation {
 
 /// The filter narrowed to the match with the lowest `_id`.
 async fn first_of(on: &RawCollection, filter: &Document) -> Document {
-    let found = on.find(filter, Some(&doc! { "_id": 1 }), Some(&doc! { "_id": 1 }), 0, 1).await.unwrap_or_default();
+    let found = on
+        .find(filter, Some(&doc! { "_id": 1 }), Some(&doc! { "_id": 1 }), 0, 1)
+        .await
+        .unwrap_or_default();
     let mut narrowed = filter.clone();
-    if let Some(id) = found.first().and_then(|d| d.get("_id").ok().flatten()).and_then(|id| Bson::try_from(id).ok()) {
+    if let Some(id) = found
+        .first()
+        .and_then(|d| d.get("_id").ok().flatten())
+        .and_then(|id| Bson::try_from(id).ok())
+    {
         narrowed.insert("_id", id);
     }
     narrowed
@@ -237,12 +359,16 @@ fn values_of(values: Vec<Bson>) -> Vec<String> {
             Bson::Int64(n) => Bson::Double(n as f64),
             Bson::Decimal128(n) => Bson::Double(n.to_string().parse().unwrap_or(f64::NAN)),
             Bson::Array(items) => Bson::Array(items.into_iter().map(plain).collect()),
-            Bson::Document(fields) => Bson::Document(fields.into_iter().map(|(k, v)| (k, plain(v))).collect()),
+            Bson::Document(fields) => {
+                Bson::Document(fields.into_iter().map(|(k, v)| (k, plain(v))).collect())
+            }
             other => other,
         }
     }
-    let mut shown: Vec<String> =
-        values.into_iter().map(|value| format!("{:?}", plain(value)).replace("-0.0", "0.0")).collect();
+    let mut shown: Vec<String> = values
+        .into_iter()
+        .map(|value| format!("{:?}", plain(value)).replace("-0.0", "0.0"))
+        .collect();
     shown.sort();
     shown
 }

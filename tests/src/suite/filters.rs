@@ -15,7 +15,10 @@ async fn stocked(db: &Db) -> odm::Collection<Item> {
     items
         .insert_many([
             Item::new("a", 1).tagged(&["x", "y"]).scored(&[1, 10]),
-            Item::new("b", 2).tagged(&["y"]).scored(&[5]).reviewed(&[("ann", 5), ("bob", 1)]),
+            Item::new("b", 2)
+                .tagged(&["y"])
+                .scored(&[5])
+                .reviewed(&[("ann", 5), ("bob", 1)]),
             Item::new("c", 3).reviewed(&[("ann", 1), ("bob", 5)]),
             Item::new("d", 4).tagged(&["x", "y", "z"]).scored(&[]),
             labelled,
@@ -43,9 +46,15 @@ pub async fn comparisons(db: &Db) {
     assert_eq!(ids(&items, |i| i.stock.is_in([1, 4, 9])).await, "ad");
     assert_eq!(ids(&items, |i| i.stock.not_in([1, 4, 9])).await, "bce");
     assert_eq!(ids(&items, |i| i.price.gt(1.0) & i.price.lt(2.5)).await, "cd");
-    assert_eq!(ids(&items, |i| i.added.lte(bson::DateTime::from_millis(0))).await, "abcde");
+    assert_eq!(
+        ids(&items, |i| i.added.lte(bson::DateTime::from_millis(0))).await,
+        "abcde"
+    );
     assert_eq!(ids(&items, |i| i.active.eq(false)).await, "e");
-    assert_eq!(ids(&items, |i| i.cost.eq("1.5".parse::<bson::Decimal128>().unwrap())).await, "abcde");
+    assert_eq!(
+        ids(&items, |i| i.cost.eq("1.5".parse::<bson::Decimal128>().unwrap())).await,
+        "abcde"
+    );
 }
 
 pub async fn combinations(db: &Db) {
@@ -53,12 +62,30 @@ pub async fn combinations(db: &Db) {
     assert_eq!(ids(&items, |i| i.stock.gt(1) & i.stock.lt(4)).await, "bc");
     assert_eq!(ids(&items, |i| i.stock.eq(1) | i.stock.eq(5)).await, "ae");
     assert_eq!(ids(&items, |i| !i.stock.gt(2)).await, "ab");
-    assert_eq!(ids(&items, |i| Filter::nor([i.stock.eq(1), i.stock.eq(2)])).await, "cde");
+    assert_eq!(
+        ids(&items, |i| Filter::nor([i.stock.eq(1), i.stock.eq(2)])).await,
+        "cde"
+    );
     assert_eq!(ids(&items, |_| Filter::all()).await, "abcde");
     assert_eq!(ids(&items, |_| Filter::none()).await, "");
-    assert_eq!(ids(&items, |i| (i.stock.eq(1) | i.stock.eq(2)) & i.tags.has("y") & !i.tags.has("x")).await, "b");
-    assert_eq!(ids(&items, |_| Filter::raw(doc! { "stock": { "$mod": [2, 1] } })).await, "ace");
-    assert_eq!(ids(&items, |_| Filter::expr(doc! { "$gt": ["$stock", { "$multiply": ["$price", 2.0] }] })).await, "");
+    assert_eq!(
+        ids(&items, |i| (i.stock.eq(1) | i.stock.eq(2))
+            & i.tags.has("y")
+            & !i.tags.has("x"))
+        .await,
+        "b"
+    );
+    assert_eq!(
+        ids(&items, |_| Filter::raw(doc! { "stock": { "$mod": [2, 1] } })).await,
+        "ace"
+    );
+    assert_eq!(
+        ids(&items, |_| Filter::expr(
+            doc! { "$gt": ["$stock", { "$multiply": ["$price", 2.0] }] }
+        ))
+        .await,
+        ""
+    );
 }
 
 pub async fn texts(db: &Db) {
@@ -74,7 +101,10 @@ pub async fn texts(db: &Db) {
 
 pub async fn presence_and_types(db: &Db) {
     let items = stocked(db).await;
-    db.raw_collection("items").update_one(doc! { "_id": "a" }, doc! { "$unset": { "note": 1 } }).await.unwrap();
+    db.raw_collection("items")
+        .update_one(doc! { "_id": "a" }, doc! { "$unset": { "note": 1 } })
+        .await
+        .unwrap();
     assert_eq!(ids(&items, |i| i.note.exists()).await, "bcde");
     assert_eq!(ids(&items, |i| i.note.missing()).await, "a");
     assert_eq!(ids(&items, |i| i.note.is_null()).await, "bcd");
@@ -83,7 +113,10 @@ pub async fn presence_and_types(db: &Db) {
     assert_eq!(ids(&items, |i| i.note.eq(None)).await, "abcd");
     assert_eq!(ids(&items, |i| i.note.has_type(BsonType::String)).await, "e");
     assert_eq!(ids(&items, |i| i.maker.city.eq("Rome")).await, "e");
-    assert_eq!(ids(&items, |i| i.maker.name.eq("Acme") & i.maker.city.is_null()).await, "abcd");
+    assert_eq!(
+        ids(&items, |i| i.maker.name.eq("Acme") & i.maker.city.is_null()).await,
+        "abcd"
+    );
 }
 
 pub async fn arrays(db: &Db) {
@@ -93,13 +126,40 @@ pub async fn arrays(db: &Db) {
     assert_eq!(ids(&items, |i| i.tags.has_all(["x", "y"])).await, "ad");
     assert_eq!(ids(&items, |i| i.tags.size(1)).await, "be");
     assert_eq!(ids(&items, |i| i.tags.is_empty()).await, "c");
-    assert_eq!(ids(&items, |i| i.tags.eq(vec!["x".to_owned(), "y".to_owned()])).await, "a");
+    assert_eq!(
+        ids(&items, |i| i.tags.eq(vec!["x".to_owned(), "y".to_owned()])).await,
+        "a"
+    );
     assert_eq!(ids(&items, |i| i.tags.at(0).eq("y")).await, "b");
-    assert_eq!(ids(&items, |i| i.scores.any().gt(4) & i.scores.any().lt(6)).await, "ab");
-    assert_eq!(ids(&items, |i| i.scores.elem_match_value(|s| s.gt(4) & s.lt(6))).await, "b");
-    assert_eq!(ids(&items, |i| i.reviews.elem_match(|r| r.by.eq("ann") & r.stars.eq(5))).await, "b");
-    assert_eq!(ids(&items, |i| i.reviews.any().by.eq("ann") & i.reviews.any().stars.eq(5)).await, "bc");
-    assert_eq!(ids(&items, |i| i.reviews.has(Review { by: "bob".to_owned(), stars: 1 })).await, "b");
+    assert_eq!(
+        ids(&items, |i| i.scores.any().gt(4) & i.scores.any().lt(6)).await,
+        "ab"
+    );
+    assert_eq!(
+        ids(&items, |i| i.scores.elem_match_value(|s| s.gt(4) & s.lt(6))).await,
+        "b"
+    );
+    assert_eq!(
+        ids(&items, |i| i
+            .reviews
+            .elem_match(|r| r.by.eq("ann") & r.stars.eq(5)))
+        .await,
+        "b"
+    );
+    assert_eq!(
+        ids(&items, |i| i.reviews.any().by.eq("ann")
+            & i.reviews.any().stars.eq(5))
+        .await,
+        "bc"
+    );
+    assert_eq!(
+        ids(&items, |i| i.reviews.has(Review {
+            by: "bob".to_owned(),
+            stars: 1
+        }))
+        .await,
+        "b"
+    );
     assert_eq!(ids(&items, |i| i.labels.key("color").eq("red")).await, "e");
 }
 
@@ -114,7 +174,15 @@ pub async fn numbers_and_bits(db: &Db) {
 
 pub async fn a_users_text_is_never_an_operator(db: &Db) {
     let items = stocked(db).await;
-    for text in ["$ne", "{\"$gt\": \"\"}", "$where", ".*", "\0", "a' || '1'=='1", "🦀"] {
+    for text in [
+        "$ne",
+        "{\"$gt\": \"\"}",
+        "$where",
+        ".*",
+        "\0",
+        "a' || '1'=='1",
+        "🦀",
+    ] {
         assert_eq!(ids(&items, |i| i.name.eq(text)).await, "", "{text:?}");
         assert_eq!(ids(&items, |i| i.name.contains(text)).await, "", "{text:?}");
         assert_eq!(ids(&items, |i| i.tags.has(text)).await, "", "{text:?}");

@@ -56,7 +56,10 @@ impl Item {
             scores: Vec::new(),
             note: None,
             active: true,
-            maker: Maker { name: "Acme".to_owned(), city: None },
+            maker: Maker {
+                name: "Acme".to_owned(),
+                city: None,
+            },
             reviews: Vec::new(),
             labels: BTreeMap::new(),
             added: DateTime::from_millis(0),
@@ -78,7 +81,13 @@ impl Item {
 
     /// The same with reviews.
     pub fn reviewed(mut self, reviews: &[(&str, i32)]) -> Item {
-        self.reviews = reviews.iter().map(|(by, stars)| Review { by: (*by).to_owned(), stars: *stars }).collect();
+        self.reviews = reviews
+            .iter()
+            .map(|(by, stars)| Review {
+                by: (*by).to_owned(),
+                stars: *stars,
+            })
+            .collect();
         self
     }
 }
@@ -96,6 +105,10 @@ pub struct Account {
 
 impl Account {
     pub fn new(email: &str, balance: i64) -> Account {
-        Account { id: Id::new(), email: email.to_owned(), balance }
+        Account {
+            id: Id::new(),
+            email: email.to_owned(),
+            balance,
+        }
     }
 }

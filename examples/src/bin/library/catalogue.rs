@@ -34,7 +34,11 @@ pub async fn tour(db: &Db, show: &mut Show) -> Result<()> {
         .project()
         .await?;
     show.step("science fiction, oldest first", start);
-    table("Science fiction, oldest first", &["year", "title", "authors"], found.iter().map(entry));
+    table(
+        "Science fiction, oldest first",
+        &["year", "title", "authors"],
+        found.iter().map(entry),
+    );
 
     let start = Instant::now();
     let found: Vec<Entry> = books
@@ -44,7 +48,11 @@ pub async fn tour(db: &Db, show: &mut Show) -> Result<()> {
         .project()
         .await?;
     show.step("French and Russian, 19th century", start);
-    table("French and Russian books of the nineteenth century", &["year", "title", "authors"], found.iter().map(entry));
+    table(
+        "French and Russian books of the nineteenth century",
+        &["year", "title", "authors"],
+        found.iter().map(entry),
+    );
 
     let start = Instant::now();
     let by_prefix = books.count(|b| b.title.starts_with("The ")).await?;
@@ -74,7 +82,11 @@ pub async fn tour(db: &Db, show: &mut Show) -> Result<()> {
 }
 
 fn entry(entry: &Entry) -> Vec<String> {
-    vec![entry.year.to_string(), entry.title.clone(), entry.authors.join(", ")]
+    vec![
+        entry.year.to_string(),
+        entry.title.clone(),
+        entry.authors.join(", "),
+    ]
 }
 
 /// Builds the tree of categories out of the books' paths, and shows its first two levels.
@@ -87,7 +99,10 @@ async fn categories(db: &Db, show: &mut Show) -> Result<()> {
         let mut child = path.as_str();
         loop {
             let parent = child.rsplit_once('/').map(|(parent, _)| parent.to_owned());
-            bulk = bulk.save(Category { id: child.to_owned(), parent });
+            bulk = bulk.save(Category {
+                id: child.to_owned(),
+                parent,
+            });
             match child.rsplit_once('/') {
                 Some((parent, _)) => child = parent,
                 None => break,
@@ -97,10 +112,16 @@ async fn categories(db: &Db, show: &mut Show) -> Result<()> {
     if !bulk.is_empty() {
         bulk.await?;
     }
-    let roots = categories.find(|c| c.parent.is_null()).sort(|c| c.id.asc()).await?;
+    let roots = categories
+        .find(|c| c.parent.is_null())
+        .sort(|c| c.id.asc())
+        .await?;
     let mut rows = Vec::new();
     for root in &roots {
-        let children = categories.find(|c| c.parent.eq(&root.id)).sort(|c| c.id.asc()).await?;
+        let children = categories
+            .find(|c| c.parent.eq(&root.id))
+            .sort(|c| c.id.asc())
+            .await?;
         let names: Vec<&str> = children.iter().filter_map(|c| c.id.rsplit('/').next()).collect();
         rows.push(vec![root.id.clone(), names.join(", ")]);
     }

@@ -40,13 +40,20 @@ struct Line {
 pub async fn books(db: &Db, file: Option<&Path>, show: &mut Show) -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
     let text = match file {
-        Some(file) => std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?,
+        Some(file) => {
+            std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?
+        }
         None => CATALOGUE.to_owned(),
     };
-    let lines: Vec<(usize, &str)> =
-        text.lines().enumerate().map(|(at, line)| (at + 1, line.trim())).filter(|(_, line)| !line.is_empty()).collect();
-    let bar = ProgressBar::new(lines.len() as u64)
-        .with_style(ProgressStyle::with_template("Importing {bar:40} {pos}/{len} books")?);
+    let lines: Vec<(usize, &str)> = text
+        .lines()
+        .enumerate()
+        .map(|(at, line)| (at + 1, line.trim()))
+        .filter(|(_, line)| !line.is_empty())
+        .collect();
+    let bar = ProgressBar::new(lines.len() as u64).with_style(ProgressStyle::with_template(
+        "Importing {bar:40} {pos}/{len} books",
+    )?);
     let collection = db.collection::<Book>();
     let (mut new, mut known, mut bad) = (0, 0, Vec::new());
     for chunk in lines.chunks(BATCH) {
@@ -63,7 +70,10 @@ pub async fn books(db: &Db, file: Option<&Path>, show: &mut Show) -> Result<(), 
         bar.inc(chunk.len() as u64);
     }
     bar.finish_and_clear();
-    println!("{new} new books, {known} known already, {} lines not understood.", bad.len());
+    println!(
+        "{new} new books, {known} known already, {} lines not understood.",
+        bad.len()
+    );
     for complaint in &bad {
         println!("  {complaint}");
     }

@@ -19,14 +19,23 @@ pub async fn tour(db: &Db, show: &mut Show) -> Result<()> {
         "Patrons in Massachusetts",
         &["name", "addresses"],
         in_massachusetts.iter().map(|p| {
-            let cities: Vec<String> = p.addresses.iter().map(|a| format!("{}, {}", a.street, a.city)).collect();
+            let cities: Vec<String> = p
+                .addresses
+                .iter()
+                .map(|a| format!("{}, {}", a.street, a.city))
+                .collect();
             vec![p.name.clone(), cities.join("; ")]
         }),
     );
 
     let start = Instant::now();
     let books = db.collection::<Book>();
-    let Some(book) = books.find(|b| b.available.gt(0)).sort(|b| b.title.asc()).first().await? else {
+    let Some(book) = books
+        .find(|b| b.available.gt(0))
+        .sort(|b| b.title.asc())
+        .first()
+        .await?
+    else {
         println!("Every copy is out; come back later.\n");
         return Ok(());
     };
@@ -36,11 +45,19 @@ pub async fn tour(db: &Db, show: &mut Show) -> Result<()> {
         let lent = lend(&books, &book.id, "joe").await?;
         rows.push(match lent {
             Some(book) => vec![book.title, "lent to joe".to_owned(), book.available.to_string()],
-            None => vec![book.title.clone(), "nothing left to lend".to_owned(), "0".to_owned()],
+            None => vec![
+                book.title.clone(),
+                "nothing left to lend".to_owned(),
+                "0".to_owned(),
+            ],
         });
     }
     while let Some(book) = take_back(&books, &book.id, "joe").await? {
-        rows.push(vec![book.title, "taken back".to_owned(), book.available.to_string()]);
+        rows.push(vec![
+            book.title,
+            "taken back".to_owned(),
+            book.available.to_string(),
+        ]);
     }
     show.step("lending", start);
     table("At the desk", &["book", "what happened", "on the shelf"], rows);
@@ -54,19 +71,30 @@ pub async fn tour(db: &Db, show: &mut Show) -> Result<()> {
 
 /// Lends a copy if one is there: condition and change are one atomic step.
 async fn lend(books: &Collection<Book>, book: &str, patron: &str) -> Result<Option<Book>> {
-    let loan = Checkout { by: patron.to_owned(), date: DateTime::now() };
+    let loan = Checkout {
+        by: patron.to_owned(),
+        date: DateTime::now(),
+    };
     books
-        .find_one_and_update(|b| b.id.eq(book) & b.available.gt(0), |b| b.available.inc(-1) & b.checkout.push(loan))
+        .find_one_and_update(
+            |b| b.id.eq(book) & b.available.gt(0),
+            |b| b.available.inc(-1) & b.checkout.push(loan),
+        )
         .return_new()
         .await
 }
 
 /// Takes back the copies that a patron has, one at a time.
 async fn take_back(books: &Collection<Book>, book: &str, patron: &str) -> Result<Option<Book>> {
-    let Some(held) = books.find_one(|b| b.id.eq(book) & b.checkout.any().by.eq(patron)).await? else {
+    let Some(held) = books
+        .find_one(|b| b.id.eq(book) & b.checkout.any().by.eq(patron))
+        .await?
+    else {
         return Ok(None);
     };
-    let Some(loan) = held.checkout.into_iter().find(|loan| loan.by == patron) else { return Ok(None) };
+    let Some(loan) = held.checkout.into_iter().find(|loan| loan.by == patron) else {
+        return Ok(None);
+    };
     books
         .find_one_and_update(
             |b| b.id.eq(book) & b.checkout.elem_match(|c| c.by.eq(patron) & c.date.eq(loan.date)),

@@ -35,7 +35,11 @@ struct Arguments {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments = Arguments::parse();
     let db = Db::open(&arguments.url).await?;
-    println!("The library is open ({}, database {}).\n", db.backend_name(), db.name());
+    println!(
+        "The library is open ({}, database {}).\n",
+        db.backend_name(),
+        db.name()
+    );
 
     let mut show = show::Show::default();
     catalogue::prepare(&db, &mut show).await?;

@@ -19,7 +19,10 @@ impl Show {
 
     /// Prints all steps with their times.
     pub fn summary(&self) {
-        let rows = self.steps.iter().map(|(name, took)| vec![name.clone(), millis(*took)]);
+        let rows = self
+            .steps
+            .iter()
+            .map(|(name, took)| vec![name.clone(), millis(*took)]);
         table("How long it took", &["step", "time"], rows);
     }
 }
@@ -27,7 +30,10 @@ impl Show {
 /// Prints a table.
 pub fn table(title: &str, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
     let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_header(header.to_vec());
+    table
+        .load_preset(UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_header(header.to_vec());
     for row in rows {
         table.add_row(row);
     }

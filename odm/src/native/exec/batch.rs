@@ -12,13 +12,22 @@ use super::{Namespace, collections, delete, record, update};
 ///
 /// A statement that a running transaction blocks ends the run: as an error of the job when nothing was done yet
 /// (the engine runs the job again later), otherwise by returning its index.
-pub(crate) fn run(write: &mut dyn Write, batch: &Batch, start: usize, outcome: &mut Outcome) -> Result<usize> {
+pub(crate) fn run(
+    write: &mut dyn Write,
+    batch: &Batch,
+    start: usize,
+    outcome: &mut Outcome,
+) -> Result<usize> {
     let mut collection = None;
     for (index, statement) in batch.statements.iter().enumerate().skip(start) {
         match one(write, batch, statement, index, &mut collection, outcome) {
             Ok(()) => {}
             Err(fault) if is_fatal(&fault) => {
-                return if fault.class() == Class::Blocked && index > start { Ok(index) } else { Err(fault) };
+                return if fault.class() == Class::Blocked && index > start {
+                    Ok(index)
+                } else {
+                    Err(fault)
+                };
             }
             Err(fault) => {
                 outcome.errors.push((index, fault));
@@ -35,7 +44,13 @@ pub(crate) fn run(write: &mut dyn Write, batch: &Batch, start: usize, outcome: &
 fn is_fatal(fault: &Fault) -> bool {
     match fault.class() {
         Class::Request | Class::Unsupported => false,
-        Class::Conflict | Class::Corrupt | Class::Io | Class::InDoubt | Class::Locked | Class::Timeout | Class::Blocked => true,
+        Class::Conflict
+        | Class::Corrupt
+        | Class::Io
+        | Class::InDoubt
+        | Class::Locked
+        | Class::Timeout
+        | Class::Blocked => true,
     }
 }
 
@@ -87,7 +102,11 @@ fn refresh(write: &dyn Write, ns: &Namespace, seen: &Arc<Collection>, open: &mut
 }
 
 /// The collection; created first when it is missing and `create`.
-pub(crate) fn open_for(write: &mut dyn Write, ns: &Namespace, create: bool) -> Result<Option<Arc<Collection>>> {
+pub(crate) fn open_for(
+    write: &mut dyn Write,
+    ns: &Namespace,
+    create: bool,
+) -> Result<Option<Arc<Collection>>> {
     let found = write.catalog().collection(&ns.database, &ns.collection).cloned();
     if found.is_some() || !create {
         return Ok(found);

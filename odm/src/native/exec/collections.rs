@@ -1,15 +1,21 @@
 //! Creating, dropping and listing collections.
 
+use super::super::catalog::Catalog;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::{ID_INDEX, IndexDefinition};
 use super::super::matcher::Matcher;
-use super::super::catalog::Catalog;
 use super::super::storage::{Read, TreeId, Write};
 use super::Namespace;
 
 /// The options of `create` that mean nothing here but change no answer.
-const NEUTRAL: &[&str] = &["storageEngine", "indexOptionDefaults", "writeConcern", "comment", "autoIndexId"];
+const NEUTRAL: &[&str] = &[
+    "storageEngine",
+    "indexOptionDefaults",
+    "writeConcern",
+    "comment",
+    "autoIndexId",
+];
 
 /// Creates a collection with its `_id` index.
 pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<'_>>) -> Result<()> {
@@ -19,12 +25,19 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
         for element in options.elements() {
             let name = element.name_str();
             if !NEUTRAL.contains(&name) {
-                return Err(Fault::unsupported(format!("collection option '{name}' is not supported")));
+                return Err(Fault::unsupported(format!(
+                    "collection option '{name}' is not supported"
+                )));
             }
         }
     }
-    let options = options.map(|options| options.to_bytes()).unwrap_or_else(|| Doc::empty().to_bytes());
-    write.catalog_mut().create_collection(&ns.database, &ns.collection, &options, IndexDefinition::id()).map(|_| ())
+    let options = options
+        .map(|options| options.to_bytes())
+        .unwrap_or_else(|| Doc::empty().to_bytes());
+    write
+        .catalog_mut()
+        .create_collection(&ns.database, &ns.collection, &options, IndexDefinition::id())
+        .map(|_| ())
 }
 
 /// Drops a collection; `false` when there is none.
@@ -33,14 +46,27 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace) -> Result<bool> {
         return Ok(false);
     }
     write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
-    Ok(write.catalog_mut().drop_collection(&ns.database, &ns.collection).is_some())
+    Ok(write
+        .catalog_mut()
+        .drop_collection(&ns.database, &ns.collection)
+        .is_some())
 }
 
 /// Drops every collection of a database.
 pub(crate) fn drop_database(write: &mut dyn Write, database: &str) -> Result<()> {
-    let names: Vec<String> = write.catalog().collections(database).map(|own| own.name.to_string()).collect();
+    let names: Vec<String> = write
+        .catalog()
+        .collections(database)
+        .map(|own| own.name.to_string())
+        .collect();
     for name in names {
-        drop(write, &Namespace { database: database.to_owned(), collection: name })?;
+        drop(
+            write,
+            &Namespace {
+                database: database.to_owned(),
+                collection: name,
+            },
+        )?;
     }
     Ok(())
 }
@@ -59,7 +85,10 @@ pub(crate) fn list(read: &dyn Read, database: &str, filter: Doc<'_>) -> Result<V
         let mut fields = vec![
             ("name".to_owned(), Owned::String(collection.name.to_string())),
             ("type".to_owned(), Owned::String("collection".to_owned())),
-            ("options".to_owned(), Owned::RawDocument(collection.options.to_vec())),
+            (
+                "options".to_owned(),
+                Owned::RawDocument(collection.options.to_vec()),
+            ),
             ("info".to_owned(), info),
         ];
         if let Some(index) = id_index {

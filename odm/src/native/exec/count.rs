@@ -17,12 +17,18 @@ pub(crate) fn count(
     limit: u64,
     deadline: Deadline,
 ) -> Result<u64> {
-    let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else { return Ok(0) };
-    let plan = query.plan(&collection)?;
-    let most = if limit == 0 { u64::MAX } else { skip.saturating_add(limit) };
-    let mut walk = Walk::new(&plan.access, &collection, deadline);
+    let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
+        return Ok(0);
+    };
+    let most = if limit == 0 {
+        u64::MAX
+    } else {
+        skip.saturating_add(limit)
+    };
+    let plan = query.plan(&collection, None)?;
+    let mut walk = Walk::new(&plan, &collection, deadline);
     let mut count = 0u64;
-    if plan.covered_count {
+    if plan.covered_count || query.is_everything() {
         count = walk.count(read, &collection, most)?;
     } else {
         walk.documents(read, &collection, &mut |_, document| {

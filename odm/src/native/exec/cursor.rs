@@ -75,7 +75,12 @@ pub(crate) struct FindCursor {
 
 #[derive(Debug)]
 enum State {
-    Walking { walk: Walk, plan: Plan, skip: u64, left: u64 },
+    Walking {
+        walk: Walk,
+        plan: Plan,
+        skip: u64,
+        left: u64,
+    },
     Sorted(std::vec::IntoIter<Found>),
     Done,
 }
@@ -85,27 +90,54 @@ impl FindCursor {
     pub(crate) fn open(read: &dyn Read, request: FindRequest) -> Result<FindCursor> {
         let ns = &request.namespace;
         let Some(collection) = read.catalog().collection(&ns.database, &ns.collection).cloned() else {
-            return Ok(FindCursor { request, collection: None, state: State::Done, batches: 0 });
+            return Ok(FindCursor {
+                request,
+                collection: None,
+                state: State::Done,
+                batches: 0,
+            });
         };
-        let plan = request.query.plan(&collection)?;
-        let positions = request.projection.as_ref().is_some_and(|projection| projection.needs_position());
+        let wanted = (request.limit > 0).then(|| request.limit.saturating_add(request.skip));
+        let plan = request.query.plan(&collection, wanted)?;
+        let positions = request
+            .projection
+            .as_ref()
+            .is_some_and(|projection| projection.needs_position());
         let limit = (request.limit > 0).then_some(request.limit);
-        let state = if request.query.sort.is_some() && !plan.sorted {
-            let limits = Limits { skip: request.skip, limit, positions };
+        let state = if request.query.sort_after(&plan).is_some() {
+            let limits = Limits {
+                skip: request.skip,
+                limit,
+                positions,
+            };
             let (found, _) = search::all(read, &collection, &request.query, &plan, limits, request.deadline)?;
             State::Sorted(found.into_iter())
         } else {
-            let walk = Walk::new(&plan.access, &collection, request.deadline);
-            State::Walking { walk, plan, skip: request.skip, left: limit.unwrap_or(u64::MAX) }
+            let walk = Walk::new(&plan, &collection, request.deadline);
+            State::Walking {
+                walk,
+                plan,
+                skip: request.skip,
+                left: limit.unwrap_or(u64::MAX),
+            }
         };
-        Ok(FindCursor { request, collection: Some(collection), state, batches: 0 })
+        Ok(FindCursor {
+            request,
+            collection: Some(collection),
+            state,
+            batches: 0,
+        })
     }
 
     /// The next documents, from the same state of the database; `None` after the last.
     pub(crate) fn next_batch(&mut self, read: &dyn Read) -> Result<Option<Packed>> {
-        let Some(collection) = self.collection.clone() else { return Ok(None) };
+        let Some(collection) = self.collection.clone() else {
+            return Ok(None);
+        };
         let projection = self.request.projection.clone();
-        let positions = projection.as_ref().is_some_and(|projection| projection.needs_position());
+        let positions = projection
+            .as_ref()
+            .is_some_and(|projection| projection.needs_position());
         let most = match self.request.batch_size {
             Some(0) | None => (self.batches == 0).then_some(FIRST_BATCH),
             Some(size) => usize::try_from(size).ok(),
@@ -132,7 +164,12 @@ impl FindCursor {
                     self.state = State::Done;
                 }
             }
-            State::Walking { walk, plan, skip, left } => {
+            State::Walking {
+                walk,
+                plan,
+                skip,
+                left,
+            } => {
                 let query = &self.request.query;
                 let ended = walk.documents(read, &collection, &mut |_, document| {
                     let Some(matched) = search::test(query, plan.exact, positions, document)? else {
@@ -144,7 +181,11 @@ impl FindCursor {
                     }
                     add(&mut packed, document, matched)?;
                     *left -= 1;
-                    Ok(if *left == 0 || packed.is_full(most) { Flow::Stop } else { Flow::Continue })
+                    Ok(if *left == 0 || packed.is_full(most) {
+                        Flow::Stop
+                    } else {
+                        Flow::Continue
+                    })
                 })?;
                 if ended || *left == 0 {
                     self.state = State::Done;

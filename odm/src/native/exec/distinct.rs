@@ -19,10 +19,12 @@ pub(crate) fn distinct(
     query: &Query,
     deadline: Deadline,
 ) -> Result<Vec<Owned>> {
-    let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else { return Ok(Vec::new()) };
-    let plan = query.plan(&collection)?;
+    let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
+        return Ok(Vec::new());
+    };
+    let plan = query.plan(&collection, None)?;
     let segments: Vec<&str> = path.split('.').collect();
-    let mut walk = Walk::new(&plan.access, &collection, deadline);
+    let mut walk = Walk::new(&plan, &collection, deadline);
     let mut seen = BTreeSet::new();
     let mut values = Vec::new();
     walk.documents(read, &collection, &mut |_, document| {
@@ -77,5 +79,6 @@ fn collect<'a>(value: Value<'a>, path: &[&str], visit: &mut dyn FnMut(Value<'a>)
 
 /// Whether a segment names an array index: digits without a leading zero.
 fn is_index(segment: &str) -> bool {
-    segment == "0" || (!segment.starts_with('0') && !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit()))
+    segment == "0"
+        || (!segment.starts_with('0') && !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit()))
 }

@@ -16,7 +16,9 @@ const RUN: usize = 1_000;
 
 /// Whether any collection has a TTL index.
 pub(crate) fn is_needed(read: &dyn Read) -> bool {
-    read.catalog().all().any(|collection| ttl_indexes(collection).next().is_some())
+    read.catalog()
+        .all()
+        .any(|collection| ttl_indexes(collection).next().is_some())
 }
 
 /// Deletes expired documents, at most [`RUN`] per index; gives how many. `now` is in milliseconds since the epoch.
@@ -28,7 +30,9 @@ pub(crate) fn run(write: &mut dyn Write, now: i64) -> Result<u64> {
             for record in expired(write, entry, now.saturating_sub(seconds.saturating_mul(1000)))? {
                 let place = record.to_be_bytes();
                 // An earlier index may have taken the document already.
-                let Some(stored) = write.get(collection.records, &place)? else { continue };
+                let Some(stored) = write.get(collection.records, &place)? else {
+                    continue;
+                };
                 let document = format::unseal(collection.records, &place, &stored)?.to_vec();
                 record::remove(write, &collection, record, &document)?;
                 deleted += 1;
@@ -39,16 +43,22 @@ pub(crate) fn run(write: &mut dyn Write, now: i64) -> Result<u64> {
 }
 
 fn ttl_indexes(collection: &Collection) -> impl Iterator<Item = (&IndexEntry, i64)> {
-    collection
-        .indexes
-        .iter()
-        .filter_map(|entry| entry.definition.expire_after_seconds.map(|seconds| (entry, seconds)))
+    collection.indexes.iter().filter_map(|entry| {
+        entry
+            .definition
+            .expire_after_seconds
+            .map(|seconds| (entry, seconds))
+    })
 }
 
 /// Records with a date at or before `limit`. The keys of an array's dates stand one by one in the index, so that any
 /// expired date counts; other types lie outside the range.
 fn expired(read: &dyn Read, entry: &IndexEntry, limit: i64) -> Result<Vec<u64>> {
-    let descending = entry.definition.keys.first().is_some_and(|field| field.is_descending());
+    let descending = entry
+        .definition
+        .keys
+        .first()
+        .is_some_and(|field| field.is_descending());
     let bound = |millis: i64| {
         let mut out = Vec::new();
         key::encode(&Value::DateTime(millis), descending, &mut out);
@@ -61,12 +71,25 @@ fn expired(read: &dyn Read, entry: &IndexEntry, limit: i64) -> Result<Vec<u64>> 
     // The bound is a prefix of the stored keys with that date.
     to.extend_from_slice(&[0xFF; RECORD_BYTES + 1]);
     let mut records = Vec::new();
-    read.scan(entry.tree, (Bound::Included(&from), Bound::Included(&to)), false, &mut |stored, _| {
-        if let Some(id) = stored.len().checked_sub(RECORD_BYTES).and_then(|at| stored[at..].try_into().ok()) {
-            records.push(u64::from_be_bytes(id));
-        }
-        Ok(if records.len() >= RUN { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-    })?;
+    read.scan(
+        entry.tree,
+        (Bound::Included(&from), Bound::Included(&to)),
+        false,
+        &mut |stored, _| {
+            if let Some(id) = stored
+                .len()
+                .checked_sub(RECORD_BYTES)
+                .and_then(|at| stored[at..].try_into().ok())
+            {
+                records.push(u64::from_be_bytes(id));
+            }
+            Ok(if records.len() >= RUN {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            })
+        },
+    )?;
     records.sort_unstable();
     records.dedup();
     Ok(records)

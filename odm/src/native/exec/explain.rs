@@ -2,9 +2,9 @@
 
 use super::super::document::{Doc, Owned};
 use super::super::fault::Result;
-use super::super::plan::Plan;
+use super::super::plan;
 use super::super::storage::Read;
-use super::query::Query;
+use super::query::{Query, views};
 use super::search::{self, Limits};
 use super::{Deadline, Namespace};
 
@@ -13,6 +13,10 @@ use super::{Deadline, Namespace};
 pub(crate) struct ExplainRequest {
     pub(crate) namespace: Namespace,
     pub(crate) query: Query,
+    /// The filter's bytes, to show.
+    pub(crate) filter: Vec<u8>,
+    /// Whether the documents are only counted.
+    pub(crate) counts: bool,
     pub(crate) skip: u64,
     /// 0 is no limit.
     pub(crate) limit: u64,
@@ -25,30 +29,41 @@ pub(crate) struct ExplainRequest {
 pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u8>> {
     let ns = &request.namespace;
     let collection = read.catalog().collection(&ns.database, &ns.collection).cloned();
-    let plan = match &collection {
-        Some(collection) => request.query.plan(collection)?,
-        None => Plan::nothing(),
+    let views = collection.as_deref().map(views).unwrap_or_default();
+    let wanted = (request.limit > 0).then(|| request.limit.saturating_add(request.skip));
+    let asked = request.query.request(&views, wanted);
+    let filter = Doc::Raw(&request.filter);
+    let plan = collection.is_some().then(|| plan::choose(asked)).transpose()?;
+    let winning = match &plan {
+        None => Owned::Document(vec![field("stage", Owned::String("EOF".to_owned()))]),
+        Some(plan) if request.counts => plan.explain_count(&asked, filter),
+        Some(plan) => plan.explain(&asked, filter),
     };
-    let definitions: Vec<_> =
-        collection.iter().flat_map(|collection| collection.indexes.iter().map(|entry| &*entry.definition)).collect();
     let planner = Owned::Document(vec![
         field("namespace", Owned::String(ns.to_string())),
         field("indexFilterSet", Owned::Bool(false)),
-        field("winningPlan", plan.explain(&definitions, request.query.sort.as_ref())),
+        field("winningPlan", winning),
         field("rejectedPlans", Owned::Array(Vec::new())),
     ]);
-    let mut answer = vec![field("explainVersion", Owned::String("1".to_owned())), field("queryPlanner", planner)];
+    let mut answer = vec![
+        field("explainVersion", Owned::String("1".to_owned())),
+        field("queryPlanner", planner),
+    ];
     if request.execute {
         let start = std::time::Instant::now();
-        let (returned, examined) = match &collection {
-            None => (0, super::Examined::default()),
-            Some(collection) => {
+        let (returned, examined) = match (&collection, &plan) {
+            (Some(collection), Some(plan)) => {
                 let limit = (request.limit > 0).then_some(request.limit);
-                let limits = Limits { skip: request.skip, limit, positions: false };
+                let limits = Limits {
+                    skip: request.skip,
+                    limit,
+                    positions: false,
+                };
                 let (found, examined) =
-                    search::all(read, collection, &request.query, &plan, limits, request.deadline)?;
+                    search::all(read, collection, &request.query, plan, limits, request.deadline)?;
                 (found.len() as u64, examined)
             }
+            _ => (0, super::Examined::default()),
         };
         let count = |n: u64| Owned::Int64(i64::try_from(n).unwrap_or(i64::MAX));
         answer.push(field(

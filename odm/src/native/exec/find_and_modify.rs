@@ -30,12 +30,28 @@ const EXECUTOR: &str = "Plan executor error during findAndModify :: caused by ::
 /// Runs it; the old or new document, projected, or nothing.
 pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Result<Option<Vec<u8>>> {
     let ns = &request.namespace;
-    let Some(collection) = batch::open_for(write, ns, request.upsert)? else { return Ok(None) };
-    let plan = request.query.plan(&collection)?;
+    let Some(collection) = batch::open_for(write, ns, request.upsert)? else {
+        return Ok(None);
+    };
+    let plan = request.query.plan(&collection, Some(1))?;
     let positions = request.updater.as_ref().is_some_and(Updater::needs_position)
-        || request.projection.as_ref().is_some_and(Projection::needs_position);
-    let limits = Limits { skip: 0, limit: Some(1), positions };
-    let (found, _) = search::all(write, &collection, &request.query, &plan, limits, request.deadline)?;
+        || request
+            .projection
+            .as_ref()
+            .is_some_and(Projection::needs_position);
+    let limits = Limits {
+        skip: 0,
+        limit: Some(1),
+        positions,
+    };
+    let (found, _) = search::all(
+        write,
+        &collection,
+        &request.query,
+        &plan,
+        limits,
+        request.deadline,
+    )?;
     let project = |document: &[u8], matched: Option<usize>| -> Result<Vec<u8>> {
         match &request.projection {
             None => Ok(document.to_vec()),
@@ -43,10 +59,16 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
         }
     };
     let Some(one) = found.first() else {
-        let (true, Some(updater)) = (request.upsert, &request.updater) else { return Ok(None) };
+        let (true, Some(updater)) = (request.upsert, &request.updater) else {
+            return Ok(None);
+        };
         let document = updater.upsert(Doc::Raw(&request.filter), request.now)?;
         record::insert(write, ns, &collection, &document).map_err(|fault| fault.prefixed(EXECUTOR))?;
-        return if request.return_new { project(&document, None).map(Some) } else { Ok(None) };
+        return if request.return_new {
+            project(&document, None).map(Some)
+        } else {
+            Ok(None)
+        };
     };
     match &request.updater {
         None => {

@@ -12,12 +12,20 @@ use super::{Namespace, batch, record};
 
 /// Creates indexes, and the collection where it is missing. One that exists already with the same options is left.
 pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -> Result<()> {
-    let definitions: Vec<IndexDefinition> =
-        specs.iter().map(|spec| IndexDefinition::parse(Doc::Raw(spec))).collect::<Result<_>>()?;
-    let Some(collection) = batch::open_for(write, ns, true)? else { return Ok(()) };
+    let definitions: Vec<IndexDefinition> = specs
+        .iter()
+        .map(|spec| IndexDefinition::parse(Doc::Raw(spec)))
+        .collect::<Result<_>>()?;
+    let Some(collection) = batch::open_for(write, ns, true)? else {
+        return Ok(());
+    };
     let mut new: Vec<IndexDefinition> = Vec::new();
     for definition in definitions {
-        let known = collection.indexes.iter().map(|entry| &*entry.definition).chain(&new);
+        let known = collection
+            .indexes
+            .iter()
+            .map(|entry| &*entry.definition)
+            .chain(&new);
         if !exists(known, &definition)? {
             new.push(definition);
         }
@@ -38,7 +46,10 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -
 fn exists<'a>(known: impl Iterator<Item = &'a IndexDefinition>, wanted: &IndexDefinition) -> Result<bool> {
     for own in known {
         let same_name = own.name == wanted.name;
-        let same_keys = equal(&Value::Document(own.key_pattern()), &Value::Document(wanted.key_pattern()));
+        let same_keys = equal(
+            &Value::Document(own.key_pattern()),
+            &Value::Document(wanted.key_pattern()),
+        );
         if same_name && same_keys && same_options(own, wanted) {
             return Ok(true);
         }
@@ -77,7 +88,9 @@ fn exists<'a>(known: impl Iterator<Item = &'a IndexDefinition>, wanted: &IndexDe
 /// Two indexes with the same identity cannot stand beside each other, whatever their names.
 fn same_identity(own: &IndexDefinition, other: &IndexDefinition) -> bool {
     let partial = |definition: &IndexDefinition| {
-        Doc::Raw(definition.spec()).get("partialFilterExpression").map(Owned::from)
+        Doc::Raw(definition.spec())
+            .get("partialFilterExpression")
+            .map(Owned::from)
     };
     let same_partial = match (partial(own), partial(other)) {
         (None, None) => true,
@@ -94,25 +107,36 @@ fn same_options(own: &IndexDefinition, other: &IndexDefinition) -> bool {
 
 /// Builds one index from the documents there are: all checks first, then the entries.
 fn build(write: &mut dyn Write, ns: &Namespace, definition: IndexDefinition) -> Result<()> {
-    let Some(collection) = write.catalog().collection(&ns.database, &ns.collection).cloned() else { return Ok(()) };
+    let Some(collection) = write.catalog().collection(&ns.database, &ns.collection).cloned() else {
+        return Ok(());
+    };
     // When the build fails, so does the job, and the index is gone with it.
     let tree = write.catalog_mut().add_index(collection.id, definition.clone())?;
-    let entry = IndexEntry { definition: Arc::new(definition), tree, multikey: Vec::new() };
+    let entry = IndexEntry {
+        definition: Arc::new(definition),
+        tree,
+        multikey: Vec::new(),
+    };
     let mut stored: Vec<Vec<u8>> = Vec::new();
     let mut multikey = vec![false; entry.definition.keys.len()];
     let records = collection.records;
-    write.scan(records, (Bound::Unbounded, Bound::Unbounded), false, &mut |place, value| {
-        let document = format::unseal(records, place, value)?;
-        let keys = entry.definition.keys(Doc::Raw(document))?;
-        for (flag, own) in multikey.iter_mut().zip(&keys.multikey) {
-            *flag |= own;
-        }
-        for mut key in keys.keys {
-            key.extend_from_slice(place);
-            stored.push(key);
-        }
-        Ok(ControlFlow::Continue(()))
-    })?;
+    write.scan(
+        records,
+        (Bound::Unbounded, Bound::Unbounded),
+        false,
+        &mut |place, value| {
+            let document = format::unseal(records, place, value)?;
+            let keys = entry.definition.keys(Doc::Raw(document))?;
+            for (flag, own) in multikey.iter_mut().zip(&keys.multikey) {
+                *flag |= own;
+            }
+            for mut key in keys.keys {
+                key.extend_from_slice(place);
+                stored.push(key);
+            }
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
     stored.sort_unstable();
     if entry.definition.unique {
         for pair in stored.windows(2) {
@@ -142,22 +166,37 @@ fn split(stored: &[u8]) -> (&[u8], &[u8]) {
 /// Drops indexes by name, by key pattern, by a list of names, or all but that of `_id` (`"*"`).
 pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> Result<()> {
     let Some(collection) = write.catalog().collection(&ns.database, &ns.collection).cloned() else {
-        return Err(Fault::new(code::NAMESPACE_NOT_FOUND, format!("ns not found {ns}")));
+        return Err(Fault::new(
+            code::NAMESPACE_NOT_FOUND,
+            format!("ns not found {ns}"),
+        ));
     };
     let mut names: Vec<String> = Vec::new();
     match which {
         Value::String("*") => {
-            names.extend(collection.indexes.iter().map(|e| e.definition.name.clone()).filter(|n| n != ID_INDEX));
+            names.extend(
+                collection
+                    .indexes
+                    .iter()
+                    .map(|e| e.definition.name.clone())
+                    .filter(|n| n != ID_INDEX),
+            );
         }
         Value::String(name) => names.push(named(&collection, name)?),
         Value::Document(keys) => {
             let found = collection.indexes.iter().find(|entry| {
-                equal(&Value::Document(entry.definition.key_pattern()), &Value::Document(*keys))
+                equal(
+                    &Value::Document(entry.definition.key_pattern()),
+                    &Value::Document(*keys),
+                )
             });
             match found {
                 Some(entry) => names.push(named(&collection, &entry.definition.name)?),
                 None => {
-                    return Err(Fault::new(code::INDEX_NOT_FOUND, format!("can't find index with key: {keys:?}")));
+                    return Err(Fault::new(
+                        code::INDEX_NOT_FOUND,
+                        format!("can't find index with key: {keys:?}"),
+                    ));
                 }
             }
         }
@@ -172,7 +211,11 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> 
         _ => return Err(bad_drop()),
     }
     for name in names {
-        if let Some(entry) = collection.indexes.iter().find(|entry| entry.definition.name == name) {
+        if let Some(entry) = collection
+            .indexes
+            .iter()
+            .find(|entry| entry.definition.name == name)
+        {
             write.catalog_mut().drop_index(collection.id, entry.tree)?;
         }
     }
@@ -180,21 +223,37 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> 
 }
 
 fn bad_drop() -> Fault {
-    Fault::new(code::TYPE_MISMATCH, "dropIndexes takes an index name, a key pattern or an array of names")
+    Fault::new(
+        code::TYPE_MISMATCH,
+        "dropIndexes takes an index name, a key pattern or an array of names",
+    )
 }
 
 fn named(collection: &Collection, name: &str) -> Result<String> {
     if name == ID_INDEX {
         return Err(Fault::new(code::INVALID_OPTIONS, "cannot drop _id index"));
     }
-    match collection.indexes.iter().find(|entry| entry.definition.name == name) {
+    match collection
+        .indexes
+        .iter()
+        .find(|entry| entry.definition.name == name)
+    {
         Some(entry) => Ok(entry.definition.name.clone()),
-        None => Err(Fault::new(code::INDEX_NOT_FOUND, format!("index not found with name [{name}]"))),
+        None => Err(Fault::new(
+            code::INDEX_NOT_FOUND,
+            format!("index not found with name [{name}]"),
+        )),
     }
 }
 
 /// The specifications of a collection's indexes; `None` when there is no such collection.
 pub(crate) fn list(read: &dyn Read, ns: &Namespace) -> Option<Vec<Vec<u8>>> {
     let collection = read.catalog().collection(&ns.database, &ns.collection)?;
-    Some(collection.indexes.iter().map(|entry| entry.definition.spec().to_vec()).collect())
+    Some(
+        collection
+            .indexes
+            .iter()
+            .map(|entry| entry.definition.spec().to_vec())
+            .collect(),
+    )
 }

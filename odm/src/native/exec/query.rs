@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::super::catalog::Collection;
 use super::super::document::{Doc, Owned, Value};
-use super::super::fault::{Fault, Result, code};
+use super::super::fault::Result;
 use super::super::matcher::Matcher;
-use super::super::plan::{self, Access, IndexView, Plan, PlanRequest};
+use super::super::matcher::ast::Node;
+use super::super::plan::{self, IndexView, Plan, PlanRequest};
 use super::super::sort::SortSpec;
 
 /// A parsed filter with sort and hint; made once, planned against each collection state it meets.
@@ -14,8 +15,6 @@ use super::super::sort::SortSpec;
 pub(crate) struct Query {
     pub(crate) matcher: Arc<Matcher>,
     pub(crate) sort: Option<SortSpec>,
-    /// `$natural` as sort or hint: `true` is backwards.
-    natural: Option<bool>,
     hint: Option<Owned>,
 }
 
@@ -23,57 +22,60 @@ impl Query {
     /// Parses the parts; the documents have passed the gate.
     pub(crate) fn parse(filter: Doc<'_>, sort: Option<Doc<'_>>, hint: Option<Value<'_>>) -> Result<Query> {
         let matcher = Arc::new(Matcher::parse(filter)?);
-        let sort = sort.map(SortSpec::parse).transpose()?;
-        let mut natural = sort.as_ref().and_then(|sort| sort.natural);
-        let sort = sort.filter(|sort| !sort.fields.is_empty());
-        let mut kept = None;
-        if let Some(hint) = hint {
-            match hint.as_document().map(natural_direction).transpose()?.flatten() {
-                Some(backwards) => natural = Some(natural.unwrap_or(backwards)),
-                None => kept = Some(Owned::from(hint)),
-            }
-        }
-        Ok(Query { matcher, sort, natural, hint: kept })
-    }
-
-    /// Chooses how to answer the query on this collection.
-    pub(crate) fn plan(&self, collection: &Collection) -> Result<Plan> {
-        if let Some(reverse) = self.natural {
-            return Ok(Plan::collection(reverse, self.sort.is_none()));
-        }
-        let indexes: Vec<IndexView<'_>> = collection
-            .indexes
-            .iter()
-            .map(|entry| IndexView { definition: &entry.definition, multikey: &entry.multikey })
-            .collect();
-        plan::choose(PlanRequest {
-            matcher: &self.matcher,
-            sort: self.sort.as_ref(),
-            indexes: &indexes,
-            hint: self.hint.as_ref().map(Owned::as_value),
+        let sort = sort
+            .map(SortSpec::parse)
+            .transpose()?
+            .filter(|sort| !sort.is_empty());
+        Ok(Query {
+            matcher,
+            sort,
+            hint: hint.map(Owned::from),
         })
     }
-}
 
-/// `Some(backwards)` when the document is `{$natural: ±1}`.
-fn natural_direction(spec: Doc<'_>) -> Result<Option<bool>> {
-    let Some(value) = spec.get("$natural") else { return Ok(None) };
-    match value {
-        Value::Int32(1) | Value::Int64(1) => Ok(Some(false)),
-        Value::Int32(-1) | Value::Int64(-1) => Ok(Some(true)),
-        Value::Double(x) if x == 1.0 => Ok(Some(false)),
-        Value::Double(x) if x == -1.0 => Ok(Some(true)),
-        _ => Err(Fault::new(code::BAD_VALUE, "$natural hint must be either 1 or -1")),
+    /// Chooses how to answer the query on this collection. `limit` is how many documents are wanted, those that are
+    /// skipped included.
+    pub(crate) fn plan(&self, collection: &Collection, limit: Option<u64>) -> Result<Plan> {
+        plan::choose(self.request(&views(collection), limit))
     }
-}
 
-/// Whether any part of the access goes through an index that may give a record twice.
-pub(crate) fn may_repeat(access: &Access, collection: &Collection) -> bool {
-    match access {
-        Access::Nothing | Access::Collection { .. } => false,
-        Access::Index { index, .. } => {
-            collection.indexes.get(*index).is_some_and(|entry| entry.multikey.iter().any(|own| *own))
+    /// What the planner is asked.
+    pub(crate) fn request<'a>(&'a self, indexes: &'a [IndexView<'a>], limit: Option<u64>) -> PlanRequest<'a> {
+        PlanRequest {
+            matcher: &self.matcher,
+            sort: self.sort.as_ref(),
+            indexes,
+            hint: self.hint.as_ref().map(Owned::as_value),
+            limit,
         }
-        Access::Union(parts) => parts.len() > 1 || parts.iter().any(|part| may_repeat(part, collection)),
     }
+
+    /// The sort that is left to do when the access does not give the order.
+    pub(crate) fn sort_after(&self, plan: &Plan) -> Option<&SortSpec> {
+        self.sort
+            .as_ref()
+            .filter(|sort| !plan.sorted && !sort.fields.is_empty())
+    }
+
+    /// Whether every document matches, and no index is asked for.
+    pub(crate) fn is_everything(&self) -> bool {
+        let all = match self.matcher.root() {
+            Node::Always => true,
+            Node::And(parts) => parts.is_empty(),
+            _ => false,
+        };
+        all && self.hint.is_none()
+    }
+}
+
+/// The indexes of a collection as the planner sees them.
+pub(crate) fn views(collection: &Collection) -> Vec<IndexView<'_>> {
+    collection
+        .indexes
+        .iter()
+        .map(|entry| IndexView {
+            definition: &entry.definition,
+            multikey: &entry.multikey,
+        })
+        .collect()
 }

@@ -11,12 +11,21 @@ use super::Namespace;
 use super::walk::RECORD_BYTES;
 
 /// Adds a document under a new record id.
-pub(crate) fn insert(write: &mut dyn Write, ns: &Namespace, collection: &Collection, document: &[u8]) -> Result<()> {
+pub(crate) fn insert(
+    write: &mut dyn Write,
+    ns: &Namespace,
+    collection: &Collection,
+    document: &[u8],
+) -> Result<()> {
     let keys = keys_of(collection, document)?;
     check_unique(write, ns, collection, document, &keys, &[], None)?;
     let record = write.next_record(collection.id)?;
     let place = record.to_be_bytes();
-    write.put(collection.records, &place, &format::seal(collection.records, &place, document))?;
+    write.put(
+        collection.records,
+        &place,
+        &format::seal(collection.records, &place, document),
+    )?;
     for (entry, own) in collection.indexes.iter().zip(&keys) {
         for key in &own.keys {
             put_entry(write, entry, &stored_key(key, record))?;
@@ -39,7 +48,11 @@ pub(crate) fn replace(
     let before = keys_of(collection, old)?;
     let after = keys_of(collection, new)?;
     check_unique(write, ns, collection, new, &after, &before, Some(record))?;
-    write.put(collection.records, &place, &format::seal(collection.records, &place, new))?;
+    write.put(
+        collection.records,
+        &place,
+        &format::seal(collection.records, &place, new),
+    )?;
     for ((entry, old), new) in collection.indexes.iter().zip(&before).zip(&after) {
         for key in old.keys.iter().filter(|key| new.keys.binary_search(key).is_err()) {
             write.remove(entry.tree, &stored_key(key, record))?;
@@ -86,22 +99,39 @@ pub(crate) fn put_entry(write: &mut dyn Write, entry: &IndexEntry, stored: &[u8]
 }
 
 /// The record that holds a key of an index, another than `except`.
-pub(crate) fn holder(read: &dyn Read, entry: &IndexEntry, key: &[u8], except: Option<u64>) -> Result<Option<u64>> {
+pub(crate) fn holder(
+    read: &dyn Read,
+    entry: &IndexEntry,
+    key: &[u8],
+    except: Option<u64>,
+) -> Result<Option<u64>> {
     let (from, to) = (stored_key(key, 0), stored_key(key, u64::MAX));
     let mut found = None;
-    read.scan(entry.tree, (Bound::Included(&from), Bound::Included(&to)), false, &mut |stored, _| {
-        let record = stored.get(key.len()..).and_then(|id| id.try_into().ok()).map(u64::from_be_bytes);
-        if record.is_some() && record != except {
-            found = record;
-            return Ok(ControlFlow::Break(()));
-        }
-        Ok(ControlFlow::Continue(()))
-    })?;
+    read.scan(
+        entry.tree,
+        (Bound::Included(&from), Bound::Included(&to)),
+        false,
+        &mut |stored, _| {
+            let record = stored
+                .get(key.len()..)
+                .and_then(|id| id.try_into().ok())
+                .map(u64::from_be_bytes);
+            if record.is_some() && record != except {
+                found = record;
+                return Ok(ControlFlow::Break(()));
+            }
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
     Ok(found)
 }
 
 fn keys_of(collection: &Collection, document: &[u8]) -> Result<Vec<IndexKeys>> {
-    collection.indexes.iter().map(|entry| entry.definition.keys(Doc::Raw(document))).collect()
+    collection
+        .indexes
+        .iter()
+        .map(|entry| entry.definition.keys(Doc::Raw(document)))
+        .collect()
 }
 
 /// Reserves and looks up every unique key that the document brings new.
@@ -114,9 +144,20 @@ fn check_unique(
     before: &[IndexKeys],
     record: Option<u64>,
 ) -> Result<()> {
-    for (position, entry) in collection.indexes.iter().enumerate().filter(|(_, entry)| entry.definition.unique) {
-        let new = after.get(position).map(|own| own.keys.as_slice()).unwrap_or_default();
-        let old = before.get(position).map(|own| own.keys.as_slice()).unwrap_or_default();
+    for (position, entry) in collection
+        .indexes
+        .iter()
+        .enumerate()
+        .filter(|(_, entry)| entry.definition.unique)
+    {
+        let new = after
+            .get(position)
+            .map(|own| own.keys.as_slice())
+            .unwrap_or_default();
+        let old = before
+            .get(position)
+            .map(|own| own.keys.as_slice())
+            .unwrap_or_default();
         for key in old.iter().filter(|key| new.binary_search(key).is_err()) {
             write.claim(entry.tree, key)?;
         }
@@ -132,14 +173,18 @@ fn check_unique(
 
 /// The fault of a unique index that holds a key already.
 pub(crate) fn duplicate(ns: &Namespace, entry: &IndexEntry, document: &[u8], key: &[u8]) -> Fault {
-    entry.definition.duplicate(&ns.to_string(), Doc::Raw(document), key)
+    entry
+        .definition
+        .duplicate(&ns.to_string(), Doc::Raw(document), key)
 }
 
 /// Remembers which indexes hold several keys of one document.
 fn note_multikey(write: &mut dyn Write, collection: &Collection, keys: &[IndexKeys]) -> Result<()> {
     for (entry, own) in collection.indexes.iter().zip(keys) {
         if entry.would_change(&own.multikey) {
-            write.catalog_mut().set_multikey(collection.id, entry.tree, &own.multikey)?;
+            write
+                .catalog_mut()
+                .set_multikey(collection.id, entry.tree, &own.multikey)?;
         }
     }
     Ok(())

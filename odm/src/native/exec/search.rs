@@ -22,7 +22,12 @@ pub(crate) struct Found {
 
 /// Whether a document matches, and where; positions are worked out only when asked for.
 #[inline]
-pub(crate) fn test(query: &Query, exact: bool, positions: bool, document: &[u8]) -> Result<Option<Option<usize>>> {
+pub(crate) fn test(
+    query: &Query,
+    exact: bool,
+    positions: bool,
+    document: &[u8],
+) -> Result<Option<Option<usize>>> {
     if positions {
         return query.matcher.matches_at(Doc::Raw(document));
     }
@@ -48,9 +53,11 @@ pub(crate) fn all(
     limits: Limits,
     deadline: Deadline,
 ) -> Result<(Vec<Found>, Examined)> {
-    let mut walk = Walk::new(&plan.access, collection, deadline);
-    let keep = limits.limit.map(|limit| usize::try_from(limit.saturating_add(limits.skip)).unwrap_or(usize::MAX));
-    let mut found = match query.sort.as_ref().filter(|_| !plan.sorted) {
+    let mut walk = Walk::new(plan, collection, deadline);
+    let keep = limits
+        .limit
+        .map(|limit| usize::try_from(limit.saturating_add(limits.skip)).unwrap_or(usize::MAX));
+    let mut found = match query.sort_after(plan) {
         None => {
             let mut found = Vec::new();
             let mut skipped = 0;
@@ -61,7 +68,11 @@ pub(crate) fn all(
                             skipped += 1;
                             return Ok(Flow::Continue);
                         }
-                        found.push(Found { record, document: document.to_vec(), matched });
+                        found.push(Found {
+                            record,
+                            document: document.to_vec(),
+                            matched,
+                        });
                         if limits.limit.is_some_and(|limit| found.len() as u64 >= limit) {
                             return Ok(Flow::Stop);
                         }
@@ -76,14 +87,20 @@ pub(crate) fn all(
             walk.documents(read, collection, &mut |record, document| {
                 if let Some(matched) = test(query, plan.exact, limits.positions, document)? {
                     let key = sort.key(Doc::Raw(document))?;
-                    top.offer(key, || Found { record, document: document.to_vec(), matched });
+                    top.offer(key, || Found {
+                        record,
+                        document: document.to_vec(),
+                        matched,
+                    });
                 }
                 Ok(Flow::Continue)
             })?;
             top.into_sorted()
         }
     };
-    let skip = usize::try_from(limits.skip).unwrap_or(usize::MAX).min(found.len());
+    let skip = usize::try_from(limits.skip)
+        .unwrap_or(usize::MAX)
+        .min(found.len());
     found.drain(..skip);
     Ok((found, walk.examined))
 }
@@ -125,7 +142,12 @@ impl<T> Ord for Ranked<T> {
 impl<T> Top<T> {
     /// Keeps the first `keep`, or all.
     pub(crate) fn new(keep: Option<usize>) -> Top<T> {
-        Top { keep, heap: BinaryHeap::new(), all: Vec::new(), offered: 0 }
+        Top {
+            keep,
+            heap: BinaryHeap::new(),
+            all: Vec::new(),
+            offered: 0,
+        }
     }
 
     /// Takes a value if its key is among the first so far.
@@ -133,14 +155,26 @@ impl<T> Top<T> {
         let order = self.offered;
         self.offered += 1;
         match self.keep {
-            None => self.all.push(Ranked { key, order, value: value() }),
+            None => self.all.push(Ranked {
+                key,
+                order,
+                value: value(),
+            }),
             Some(0) => {}
-            Some(keep) if self.heap.len() < keep => self.heap.push(Ranked { key, order, value: value() }),
+            Some(keep) if self.heap.len() < keep => self.heap.push(Ranked {
+                key,
+                order,
+                value: value(),
+            }),
             Some(_) => {
                 // A later value with an equal key never displaces an earlier one.
                 if self.heap.peek().is_some_and(|worst| key < worst.key) {
                     self.heap.pop();
-                    self.heap.push(Ranked { key, order, value: value() });
+                    self.heap.push(Ranked {
+                        key,
+                        order,
+                        value: value(),
+                    });
                 }
             }
         }
@@ -148,7 +182,11 @@ impl<T> Top<T> {
 
     /// The kept values in order.
     pub(crate) fn into_sorted(self) -> Vec<T> {
-        let mut all = if self.keep.is_some() { self.heap.into_vec() } else { self.all };
+        let mut all = if self.keep.is_some() {
+            self.heap.into_vec()
+        } else {
+            self.all
+        };
         all.sort_unstable();
         all.into_iter().map(|ranked| ranked.value).collect()
     }

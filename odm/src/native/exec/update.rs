@@ -32,10 +32,19 @@ pub(crate) fn run(
         write.claim(collection.records, &one.record.to_be_bytes())?;
     }
     for one in &found {
-        let new = statement.updater.apply(Doc::Raw(&one.document), one.matched, batch.now)?;
+        let new = statement
+            .updater
+            .apply(Doc::Raw(&one.document), one.matched, batch.now)?;
         if let Some(new) = new {
             check_id(&one.document, &new)?;
-            record::replace(write, &batch.namespace, collection, one.record, &one.document, &new)?;
+            record::replace(
+                write,
+                &batch.namespace,
+                collection,
+                one.record,
+                &one.document,
+                &new,
+            )?;
             outcome.modified += 1;
         }
         outcome.matched += 1;
@@ -49,7 +58,9 @@ fn candidates(
     collection: &Collection,
     statement: &UpdateStatement,
 ) -> Result<Vec<Found>> {
-    let plan = statement.query.plan(collection)?;
+    let plan = statement
+        .query
+        .plan(collection, (!statement.multi).then_some(1))?;
     let limits = Limits {
         skip: 0,
         limit: (!statement.multi).then_some(1),

@@ -5,10 +5,9 @@ use std::ops::{Bound, ControlFlow};
 
 use super::super::catalog::Collection;
 use super::super::fault::{Class, Fault, Result, code};
-use super::super::plan::{Access, KeyRange};
+use super::super::plan::{Access, KeyRange, Plan};
 use super::super::storage::format;
 use super::super::storage::{Read, TreeId};
-use super::query::may_repeat;
 use super::{Deadline, Examined};
 
 /// How many bytes of an index entry's key are the record id.
@@ -26,15 +25,16 @@ pub(crate) struct Walk {
 
 #[derive(Debug)]
 enum Part {
-    Records { reverse: bool, after: Option<[u8; 8]> },
-    Index { tree: TreeId, ranges: Vec<StoredRange>, at: usize, reverse: bool },
-}
-
-/// Bounds over stored index keys: order key and record id.
-#[derive(Clone, Debug)]
-struct StoredRange {
-    from: Bound<Vec<u8>>,
-    to: Bound<Vec<u8>>,
+    Records {
+        reverse: bool,
+        after: Option<[u8; 8]>,
+    },
+    Index {
+        tree: TreeId,
+        ranges: Vec<KeyRange>,
+        at: usize,
+        reverse: bool,
+    },
 }
 
 /// What a visitor says.
@@ -47,11 +47,17 @@ pub(crate) enum Flow {
 
 impl Walk {
     /// A walk from the start.
-    pub(crate) fn new(access: &Access, collection: &Collection, deadline: Deadline) -> Walk {
-        let seen = may_repeat(access, collection).then(HashSet::new);
+    pub(crate) fn new(plan: &Plan, collection: &Collection, deadline: Deadline) -> Walk {
+        let seen = plan.repeats.then(HashSet::new);
         let mut parts = Vec::new();
-        collect_parts(access, collection, &mut parts);
-        Walk { parts, current: 0, seen, deadline, examined: Examined::default() }
+        collect_parts(&plan.access, collection, &mut parts);
+        Walk {
+            parts,
+            current: 0,
+            seen,
+            deadline,
+            examined: Examined::default(),
+        }
     }
 
     /// Visits records with their documents until the visitor stops or none is left; `true` when none is left.
@@ -105,7 +111,9 @@ impl Walk {
                         return Ok(Flow::Continue);
                     }
                     let key = record.to_be_bytes();
-                    let stored = read.get(records, &key)?.ok_or_else(|| dangling(collection, record))?;
+                    let stored = read
+                        .get(records, &key)?
+                        .ok_or_else(|| dangling(collection, record))?;
                     examined.documents += 1;
                     visit(record, format::unseal(records, &key, &stored)?)
                 })?,
@@ -129,16 +137,25 @@ impl Walk {
                 if seen.as_mut().is_none_or(|seen| seen.insert(record)) {
                     count += 1;
                 }
-                Ok(if count >= up_to { Flow::Stop } else { Flow::Continue })
+                Ok(if count >= up_to {
+                    Flow::Stop
+                } else {
+                    Flow::Continue
+                })
             };
             match part {
                 Part::Records { .. } => {
-                    read.scan(collection.records, (Bound::Unbounded, Bound::Unbounded), false, &mut |key, _| {
-                        Ok(match visit(record_of(key)?)? {
-                            Flow::Continue => ControlFlow::Continue(()),
-                            Flow::Stop => ControlFlow::Break(()),
-                        })
-                    })?;
+                    read.scan(
+                        collection.records,
+                        (Bound::Unbounded, Bound::Unbounded),
+                        false,
+                        &mut |key, _| {
+                            Ok(match visit(record_of(key)?)? {
+                                Flow::Continue => ControlFlow::Continue(()),
+                                Flow::Stop => ControlFlow::Break(()),
+                            })
+                        },
+                    )?;
                 }
                 Part::Index { .. } => {
                     walk_index(part, read, &mut visit)?;
@@ -155,14 +172,27 @@ impl Walk {
 fn collect_parts(access: &Access, collection: &Collection, parts: &mut Vec<Part>) {
     match access {
         Access::Nothing => {}
-        Access::Collection { reverse } => parts.push(Part::Records { reverse: *reverse, after: None }),
-        Access::Index { index, ranges, reverse } => {
+        Access::Collection { reverse } => parts.push(Part::Records {
+            reverse: *reverse,
+            after: None,
+        }),
+        Access::Index {
+            index,
+            ranges,
+            reverse,
+            ..
+        } => {
             if let Some(entry) = collection.indexes.get(*index) {
-                let mut stored: Vec<StoredRange> = ranges.iter().map(stored_range).collect();
+                let mut stored = ranges.clone();
                 if *reverse {
                     stored.reverse();
                 }
-                parts.push(Part::Index { tree: entry.tree, ranges: stored, at: 0, reverse: *reverse });
+                parts.push(Part::Index {
+                    tree: entry.tree,
+                    ranges: stored,
+                    at: 0,
+                    reverse: *reverse,
+                });
             }
         }
         Access::Union(union) => {
@@ -173,28 +203,17 @@ fn collect_parts(access: &Access, collection: &Collection, parts: &mut Vec<Part>
     }
 }
 
-/// Bounds over order keys as bounds over stored keys, which go on with a record id.
-fn stored_range(range: &KeyRange) -> StoredRange {
-    let behind = |key: &Vec<u8>| {
-        let mut key = key.clone();
-        key.extend_from_slice(&[0xFF; RECORD_BYTES]);
-        key
-    };
-    StoredRange {
-        from: match &range.from {
-            Bound::Excluded(key) => Bound::Excluded(behind(key)),
-            other => other.clone(),
-        },
-        to: match &range.to {
-            Bound::Included(key) => Bound::Included(behind(key)),
-            other => other.clone(),
-        },
-    }
-}
-
 /// Visits the record ids of an index part; `true` when the visitor stopped.
 fn walk_index(part: &mut Part, read: &dyn Read, visit: &mut dyn FnMut(u64) -> Result<Flow>) -> Result<bool> {
-    let Part::Index { tree, ranges, at, reverse } = part else { return Ok(false) };
+    let Part::Index {
+        tree,
+        ranges,
+        at,
+        reverse,
+    } = part
+    else {
+        return Ok(false);
+    };
     while let Some(range) = ranges.get_mut(*at) {
         let mut place = None;
         let bounds = (as_slice(&range.from), as_slice(&range.to));
@@ -203,7 +222,10 @@ fn walk_index(part: &mut Part, read: &dyn Read, visit: &mut dyn FnMut(u64) -> Re
             continue;
         }
         read.scan(*tree, bounds, *reverse, &mut |key, _| {
-            let record = record_of(key.get(key.len().saturating_sub(RECORD_BYTES)..).unwrap_or_default())?;
+            let record = record_of(
+                key.get(key.len().saturating_sub(RECORD_BYTES)..)
+                    .unwrap_or_default(),
+            )?;
             Ok(match visit(record)? {
                 Flow::Continue => ControlFlow::Continue(()),
                 Flow::Stop => {
@@ -245,7 +267,9 @@ fn is_empty(bounds: &(Bound<&[u8]>, Bound<&[u8]>)) -> bool {
 }
 
 fn record_of(key: &[u8]) -> Result<u64> {
-    let bytes: [u8; 8] = key.try_into().map_err(|_| Fault::of(Class::Corrupt, code::INTERNAL, "malformed record key"))?;
+    let bytes: [u8; 8] = key
+        .try_into()
+        .map_err(|_| Fault::of(Class::Corrupt, code::INTERNAL, "malformed record key"))?;
     Ok(u64::from_be_bytes(bytes))
 }
 
@@ -253,6 +277,9 @@ fn dangling(collection: &Collection, record: u64) -> Fault {
     Fault::of(
         Class::Corrupt,
         code::INTERNAL,
-        format!("an index of {} names record {record}, which does not exist", collection.name),
+        format!(
+            "an index of {} names record {record}, which does not exist",
+            collection.name
+        ),
     )
 }

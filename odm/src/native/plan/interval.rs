@@ -1,206 +1,232 @@
-//! Sets of keys of one component, as disjoint intervals between cuts.
+//! Sets of index components: what a predicate leaves of one field of an index.
 
-use std::cmp::Ordering;
-use std::ops::Bound;
+use super::super::document::Value;
+use super::super::document::compare::rank;
+use super::super::key::{AFTER, BEFORE, encode, rank_bytes};
 
-use super::KeyRange;
-
-/// A place between keys: before or after all keys that start with some bytes.
+/// The components from `from` up to, not including, `to`, as ascending bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
-    Before(Vec<u8>),
-    After(Vec<u8>),
+pub(crate) struct Interval {
+    pub(crate) from: Vec<u8>,
+    pub(crate) to: Vec<u8>,
 }
 
-impl Cut {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Cut::Before(bytes) | Cut::After(bytes) => bytes,
+/// Disjoint intervals in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Intervals(Vec<Interval>);
+
+impl Interval {
+    /// Whether exactly one component is in it: a value's, between just before and just after it.
+    pub(crate) fn is_point(&self) -> bool {
+        match (self.from.split_last(), self.to.split_last()) {
+            (Some((&BEFORE, from)), Some((&AFTER, to))) => !from.is_empty() && from == to,
+            _ => false,
         }
     }
 
-    /// The same place in a component whose bytes are complemented: the order turns round.
-    fn complemented(&self) -> Cut {
-        let bytes = self.bytes().iter().map(|byte| !byte).collect();
-        match self {
-            Cut::Before(_) => Cut::After(bytes),
-            Cut::After(_) => Cut::Before(bytes),
-        }
-    }
-
-    /// As a lower bound behind a prefix of other components.
-    fn lower(&self, prefix: &[u8]) -> Option<Bound<Vec<u8>>> {
-        let whole = [prefix, self.bytes()].concat();
-        match self {
-            Cut::Before(_) if whole.is_empty() => Some(Bound::Unbounded),
-            Cut::Before(_) => Some(Bound::Included(whole)),
-            Cut::After(_) => successor(whole).map(Bound::Included),
-        }
-    }
-
-    /// As an upper bound behind a prefix of other components.
-    fn upper(&self, prefix: &[u8]) -> Option<Bound<Vec<u8>>> {
-        let whole = [prefix, self.bytes()].concat();
-        match self {
-            Cut::Before(_) if whole.is_empty() => None,
-            Cut::Before(_) => Some(Bound::Excluded(whole)),
-            Cut::After(_) => Some(successor(whole).map_or(Bound::Unbounded, Bound::Excluded)),
+    /// The same values' components as complemented bytes.
+    fn reversed(&self) -> Interval {
+        Interval {
+            from: reversed_edge(&self.to),
+            to: reversed_edge(&self.from),
         }
     }
 }
 
-impl PartialOrd for Cut {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
+/// What is at or after an edge ascending is before it when complemented.
+fn reversed_edge(edge: &[u8]) -> Vec<u8> {
+    let complement: Vec<u8> = edge.iter().map(|byte| !byte).collect();
+    successor(complement)
 }
 
-impl Ord for Cut {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let (own, their) = (self.bytes(), other.bytes());
-        let shared = own.len().min(their.len());
-        match own[..shared].cmp(&their[..shared]) {
-            Ordering::Equal => {}
-            different => return different,
-        }
-        // One is a prefix of the other: the shorter one's cut lies before or after everything of the longer one.
-        match own.len().cmp(&their.len()) {
-            Ordering::Equal => matches!(self, Cut::After(_)).cmp(&matches!(other, Cut::After(_))),
-            Ordering::Less if matches!(self, Cut::Before(_)) => Ordering::Less,
-            Ordering::Less => Ordering::Greater,
-            Ordering::Greater if matches!(other, Cut::Before(_)) => Ordering::Greater,
-            Ordering::Greater => Ordering::Less,
-        }
-    }
-}
-
-/// The least byte string above all that start with `bytes`; none when they are all 0xFF.
-fn successor(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
-    while let Some(last) = bytes.pop() {
+/// The least bytes after everything that starts with `prefix`.
+pub(super) fn successor(mut prefix: Vec<u8>) -> Vec<u8> {
+    while let Some(last) = prefix.pop() {
         if last < 0xFF {
-            bytes.push(last + 1);
-            return Some(bytes);
+            prefix.push(last + 1);
+            return prefix;
         }
     }
-    None
+    vec![0xFF]
 }
 
-/// A set of keys: disjoint, ascending intervals.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Intervals(Vec<(Cut, Cut)>);
+/// The edge just before a value's component.
+pub(super) fn before(value: &Value<'_>) -> Vec<u8> {
+    edge(value, BEFORE)
+}
+
+/// The edge just after a value's component.
+pub(super) fn after(value: &Value<'_>) -> Vec<u8> {
+    edge(value, AFTER)
+}
+
+fn edge(value: &Value<'_>, side: u8) -> Vec<u8> {
+    let mut out = Vec::new();
+    encode(value, false, &mut out);
+    out.push(side);
+    out
+}
+
+/// The edge before the first component of a rank.
+pub(super) fn start_of(rank: u8) -> Vec<u8> {
+    vec![*rank_bytes(rank).start()]
+}
+
+/// The edge after the last component of a rank.
+pub(super) fn end_of(rank: u8) -> Vec<u8> {
+    vec![*rank_bytes(rank).end() + 1]
+}
+
+/// The edge before the first number that is not NaN.
+pub(super) fn start_of_numbers() -> Vec<u8> {
+    vec![rank::NUMBER + 1]
+}
 
 impl Intervals {
-    /// No key.
-    pub(super) fn none() -> Intervals {
+    /// Every component.
+    pub(crate) fn all() -> Intervals {
+        Intervals::range(vec![BEFORE], vec![AFTER])
+    }
+
+    /// No component.
+    pub(crate) fn none() -> Intervals {
         Intervals(Vec::new())
     }
 
-    /// Every key.
-    pub(super) fn all() -> Intervals {
-        Intervals(vec![(Cut::Before(Vec::new()), Cut::After(Vec::new()))])
+    /// From an edge to an edge.
+    pub(crate) fn range(from: Vec<u8>, to: Vec<u8>) -> Intervals {
+        if from < to {
+            Intervals(vec![Interval { from, to }])
+        } else {
+            Intervals::none()
+        }
     }
 
-    /// The keys between two cuts.
-    pub(super) fn between(from: Cut, to: Cut) -> Intervals {
-        if from < to { Intervals(vec![(from, to)]) } else { Intervals::none() }
+    /// One value.
+    pub(crate) fn point(value: &Value<'_>) -> Intervals {
+        Intervals::range(before(value), after(value))
     }
 
-    /// The keys that start with these bytes.
-    pub(super) fn prefix(bytes: Vec<u8>) -> Intervals {
-        Intervals(vec![(Cut::Before(bytes.clone()), Cut::After(bytes))])
+    /// One component given as bytes.
+    pub(crate) fn component(bytes: Vec<u8>) -> Intervals {
+        let (mut from, mut to) = (bytes.clone(), bytes);
+        from.push(BEFORE);
+        to.push(AFTER);
+        Intervals::range(from, to)
     }
 
-    /// The keys of either set.
-    pub(super) fn union(mut self, other: Intervals) -> Intervals {
+    /// All values of a rank.
+    pub(crate) fn rank(rank: u8) -> Intervals {
+        Intervals::range(start_of(rank), end_of(rank))
+    }
+
+    /// What is in either.
+    pub(crate) fn union(mut self, other: Intervals) -> Intervals {
         self.0.extend(other.0);
-        self.0.sort();
-        let mut merged: Vec<(Cut, Cut)> = Vec::with_capacity(self.0.len());
-        for (from, to) in self.0 {
+        self.0.sort_unstable_by(|a, b| a.from.cmp(&b.from));
+        let mut merged: Vec<Interval> = Vec::with_capacity(self.0.len());
+        for next in self.0 {
             match merged.last_mut() {
-                Some(last) if from <= last.1 => {
-                    if to > last.1 {
-                        last.1 = to;
+                Some(last) if next.from <= last.to => {
+                    if next.to > last.to {
+                        last.to = next.to;
                     }
                 }
-                _ => merged.push((from, to)),
+                _ => merged.push(next),
             }
         }
         Intervals(merged)
     }
 
-    /// The keys of both sets.
-    pub(super) fn intersect(&self, other: &Intervals) -> Intervals {
-        let mut out = Vec::new();
-        for (from, to) in &self.0 {
-            for (their_from, their_to) in &other.0 {
-                let (low, high) = (from.max(their_from), to.min(their_to));
-                if low < high {
-                    out.push((low.clone(), high.clone()));
-                }
-            }
-        }
-        out.sort();
-        Intervals(out)
+    /// The union of many.
+    pub(crate) fn union_all(sets: impl Iterator<Item = Intervals>) -> Intervals {
+        Intervals(sets.flat_map(|set| set.0).collect()).union(Intervals::none())
     }
 
-    /// The keys outside.
-    pub(super) fn complement(&self) -> Intervals {
-        let mut out = Vec::new();
-        let mut from = Cut::Before(Vec::new());
-        for (low, high) in &self.0 {
-            if from < *low {
-                out.push((from, low.clone()));
+    /// What is in both.
+    pub(crate) fn intersect(&self, other: &Intervals) -> Intervals {
+        let mut common = Vec::new();
+        let (mut i, mut j) = (0, 0);
+        while let (Some(a), Some(b)) = (self.0.get(i), other.0.get(j)) {
+            let (from, to) = (a.from.clone().max(b.from.clone()), (&a.to).min(&b.to).clone());
+            if from < to {
+                common.push(Interval { from, to });
             }
-            from = high.clone();
+            if a.to < b.to { i += 1 } else { j += 1 }
         }
-        let end = Cut::After(Vec::new());
+        Intervals(common)
+    }
+
+    /// What is not in it.
+    pub(crate) fn complement(&self) -> Intervals {
+        let mut rest = Vec::with_capacity(self.0.len() + 1);
+        let mut from = vec![BEFORE];
+        for interval in &self.0 {
+            if from < interval.from {
+                rest.push(Interval {
+                    from,
+                    to: interval.from.clone(),
+                });
+            }
+            from = interval.to.clone();
+        }
+        let end = vec![AFTER];
         if from < end {
-            out.push((from, end));
+            rest.push(Interval { from, to: end });
         }
-        Intervals(out)
+        Intervals(rest)
     }
 
-    /// Whether no key is inside.
-    pub(super) fn is_none(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether every key is inside.
-    pub(super) fn is_all(&self) -> bool {
-        *self == Intervals::all()
+    /// Whether nothing is left out.
+    pub(crate) fn is_all(&self) -> bool {
+        matches!(&self.0[..], [only] if only.from == [BEFORE] && only.to == [AFTER])
     }
 
-    /// Whether every key of this set is in the other.
-    pub(super) fn is_within(&self, other: &Intervals) -> bool {
-        self.0.iter().all(|(from, to)| other.0.iter().any(|(low, high)| low <= from && to <= high))
+    /// Whether it is one value.
+    pub(crate) fn is_one_point(&self) -> bool {
+        matches!(&self.0[..], [only] if only.is_point())
     }
 
-    /// The single values inside, when it is a set of single values: an interval around exactly one prefix.
-    pub(super) fn points(&self) -> Option<Vec<&[u8]>> {
-        self.0
-            .iter()
-            .map(|(from, to)| match (from, to) {
-                (Cut::Before(a), Cut::After(b)) if a == b && !a.is_empty() => Some(a.as_slice()),
-                _ => None,
-            })
-            .collect()
+    /// Whether it is values only.
+    pub(crate) fn is_points(&self) -> bool {
+        self.0.iter().all(Interval::is_point)
     }
 
-    /// The intervals as key ranges behind a prefix, in the order of the stored keys.
-    pub(super) fn ranges(&self, prefix: &[u8], descending: bool, out: &mut Vec<KeyRange>) {
-        let mut push = |from: &Cut, to: &Cut| {
-            if let (Some(from), Some(to)) = (from.lower(prefix), to.upper(prefix)) {
-                out.push(KeyRange { from, to });
-            }
-        };
+    pub(crate) fn as_slice(&self) -> &[Interval] {
+        &self.0
+    }
+
+    /// The intervals of the components as they are stored, in stored order.
+    pub(crate) fn stored(&self, descending: bool) -> Vec<Interval> {
         if descending {
-            for (from, to) in self.0.iter().rev() {
-                push(&to.complemented(), &from.complemented());
-            }
+            self.0.iter().rev().map(Interval::reversed).collect()
         } else {
-            for (from, to) in &self.0 {
-                push(from, to);
-            }
+            self.0.clone()
+        }
+    }
+
+    /// A guess of which part of an index it is, 0 to 1.
+    pub(crate) fn fraction(&self) -> f64 {
+        if self.is_empty() {
+            0.0
+        } else if self.is_points() {
+            (0.01 * self.0.len() as f64).min(0.5)
+        } else if self.is_all() {
+            1.0
+        } else if self.0.first().is_some_and(|first| first.from == [BEFORE]) {
+            0.9
+        } else if self
+            .0
+            .iter()
+            .all(|interval| interval.from.len() > 1 && interval.to.len() > 1)
+        {
+            0.1
+        } else {
+            0.3
         }
     }
 }

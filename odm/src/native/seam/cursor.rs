@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bson::RawDocument;
 use futures_core::future::BoxFuture;
 
-use super::response::translate;
 use super::super::engine::View;
 use super::super::exec::cursor::{FindCursor, Packed};
+use super::response::translate;
 use crate::backend::{Batch, BatchCursor};
 use crate::error::Result;
 
@@ -29,7 +29,9 @@ impl BatchCursor for ViewCursor {
     fn next_batch(&mut self) -> BoxFuture<'_, Result<Option<Box<dyn Batch>>>> {
         let batch = self.cursor.next_batch(&*self.view);
         let batch = batch.map(|batch| batch.map(|batch| Box::new(batch) as Box<dyn Batch>));
-        Box::pin(std::future::ready(batch.map_err(|fault| translate(fault, self.name).with_operation("find"))))
+        Box::pin(std::future::ready(
+            batch.map_err(|fault| translate(fault, self.name).with_operation("find")),
+        ))
     }
 }
 
@@ -53,4 +55,3 @@ impl Batch for Packed {
         RawDocument::from_bytes(self.get(index)?).ok()
     }
 }
-

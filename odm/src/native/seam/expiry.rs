@@ -22,7 +22,9 @@ pub(super) fn start(engine: &Arc<Engine>) -> Running {
     let (stop, stopped) = channel();
     let engine = Arc::downgrade(engine);
     // A program that cannot start a thread keeps its expired documents; nothing else depends on this one.
-    let _ = std::thread::Builder::new().name("odm-expire".to_owned()).spawn(move || run(&engine, &stopped));
+    let _ = std::thread::Builder::new()
+        .name("odm-expire".to_owned())
+        .spawn(move || run(&engine, &stopped));
     Running { _stop: stop }
 }
 
@@ -56,4 +58,3 @@ fn block_on<F: Future>(future: F) -> F::Output {
         }
     }
 }
-

@@ -41,20 +41,42 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
         Operation::Find(find) => Request::Find(find_request(find)?),
         Operation::Insert(insert) => {
             let now = now();
-            let statements = insert.documents.iter().map(|document| insert_statement(document, now)).collect();
-            Request::Batch(batch(insert.namespace, statements, insert.ordered, now, &ReadOptions::default())?)
+            let statements = insert
+                .documents
+                .iter()
+                .map(|document| insert_statement(document, now))
+                .collect();
+            Request::Batch(batch(
+                insert.namespace,
+                statements,
+                insert.ordered,
+                now,
+                &ReadOptions::default(),
+            )?)
         }
         Operation::Update(update) => {
             let shared = update.options;
             refuse_variables(&shared)?;
             let statements = update.statements.iter().map(update_statement).collect();
-            Request::Batch(batch(update.namespace, statements, update.ordered, now(), &shared)?)
+            Request::Batch(batch(
+                update.namespace,
+                statements,
+                update.ordered,
+                now(),
+                &shared,
+            )?)
         }
         Operation::Delete(delete) => {
             let shared = delete.options;
             refuse_variables(&shared)?;
             let statements = delete.statements.iter().map(delete_statement).collect();
-            Request::Batch(batch(delete.namespace, statements, delete.ordered, now(), &shared)?)
+            Request::Batch(batch(
+                delete.namespace,
+                statements,
+                delete.ordered,
+                now(),
+                &shared,
+            )?)
         }
         Operation::BulkWrite(bulk) => {
             let shared = bulk.options;
@@ -103,9 +125,14 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
         }
         Operation::CreateIndexes(own) => {
             let ns = namespace(own.namespace)?;
-            let specs: Vec<Vec<u8>> =
-                own.indexes.iter().map(|spec| gate(&spec.0).map(|doc| doc.to_bytes())).collect::<Result<_>>()?;
-            Request::Write(Box::new(move |write| indexes::create(write, &ns, &specs).map(|()| Response::Done)))
+            let specs: Vec<Vec<u8>> = own
+                .indexes
+                .iter()
+                .map(|spec| gate(&spec.0).map(|doc| doc.to_bytes()))
+                .collect::<Result<_>>()?;
+            Request::Write(Box::new(move |write| {
+                indexes::create(write, &ns, &specs).map(|()| Response::Done)
+            }))
         }
         Operation::DropIndexes(own) => {
             let ns = namespace(own.namespace)?;
@@ -118,7 +145,11 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
             let ns = namespace(own.namespace)?;
             Request::Read(Box::new(move |read| {
                 let specs = indexes::list(read, &ns).unwrap_or_default();
-                specs.into_iter().map(document).collect::<Result<_>>().map(Response::Documents)
+                specs
+                    .into_iter()
+                    .map(document)
+                    .collect::<Result<_>>()
+                    .map(Response::Documents)
             }))
         }
         Operation::CreateCollection(own) => {
@@ -130,14 +161,20 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
         }
         Operation::DropCollection(own) => {
             let ns = namespace(own.namespace)?;
-            Request::Write(Box::new(move |write| collections::drop(write, &ns).map(|_| Response::Done)))
+            Request::Write(Box::new(move |write| {
+                collections::drop(write, &ns).map(|_| Response::Done)
+            }))
         }
         Operation::ListCollections(own) => {
             check_database(&own.database)?;
             let filter = gate(&own.filter)?.to_bytes();
             Request::Read(Box::new(move |read| {
                 let found = collections::list(read, &own.database, Doc::Raw(&filter))?;
-                found.into_iter().map(document).collect::<Result<_>>().map(Response::Documents)
+                found
+                    .into_iter()
+                    .map(document)
+                    .collect::<Result<_>>()
+                    .map(Response::Documents)
             }))
         }
         Operation::DropDatabase(own) => {
@@ -148,7 +185,9 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
         }
         Operation::Check(own) => Request::Check(own.database),
         Operation::Aggregate(_) | Operation::RunCommand(_) => {
-            return Err(Fault::unsupported("the embedded engine does not run this operation"));
+            return Err(Fault::unsupported(
+                "the embedded engine does not run this operation",
+            ));
         }
     })
 }
@@ -158,21 +197,31 @@ pub(super) fn now() -> Now {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let millis = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
     let seconds = u32::try_from(since.as_secs()).unwrap_or(u32::MAX);
-    Now { millis, timestamp: (seconds, since.subsec_nanos() / 1_000 + 1) }
+    Now {
+        millis,
+        timestamp: (seconds, since.subsec_nanos() / 1_000 + 1),
+    }
 }
 
 /// Lets a document from outside in: well-formed and not too deep.
 fn gate(document: &RawDocumentBuf) -> Result<Doc<'_>> {
     let bytes = document.as_bytes();
     if bytes.len() > MAX_DOCUMENT_BYTES + 16 * 1024 {
-        return Err(Fault::new(code::BSON_TOO_LARGE, format!("BSONObj size: {} is invalid", bytes.len())));
+        return Err(Fault::new(
+            code::BSON_TOO_LARGE,
+            format!("BSONObj size: {} is invalid", bytes.len()),
+        ));
     }
     match validate(bytes) {
         Ok(()) => Ok(Doc::Raw(bytes)),
-        Err(Malformed::Shape(reason)) => Err(Fault::new(code::INVALID_BSON, format!("malformed document: {reason}"))),
-        Err(Malformed::TooDeep) => {
-            Err(Fault::new(code::OVERFLOW, "document exceeds the maximum nested object depth: 180"))
-        }
+        Err(Malformed::Shape(reason)) => Err(Fault::new(
+            code::INVALID_BSON,
+            format!("malformed document: {reason}"),
+        )),
+        Err(Malformed::TooDeep) => Err(Fault::new(
+            code::OVERFLOW,
+            "document exceeds the maximum nested object depth: 180",
+        )),
     }
 }
 
@@ -194,7 +243,10 @@ fn document(bytes: Vec<u8>) -> Result<RawDocumentBuf> {
 }
 
 fn namespace(ns: backend::Namespace) -> Result<Namespace> {
-    let ns = Namespace { database: ns.database, collection: ns.collection };
+    let ns = Namespace {
+        database: ns.database,
+        collection: ns.collection,
+    };
     ns.check()?;
     Ok(ns)
 }
@@ -203,23 +255,31 @@ fn query(filter: &RawDocumentBuf, sort: Option<&RawDocumentBuf>, options: &ReadO
     refuse_variables(options)?;
     refuse_collation(options.collation.as_ref())?;
     let hint = options.hint.as_ref().map(value).transpose()?;
-    Query::parse(gate(filter)?, gate_optional(sort)?, hint.as_ref().map(Owned::as_value))
+    Query::parse(
+        gate(filter)?,
+        gate_optional(sort)?,
+        hint.as_ref().map(Owned::as_value),
+    )
 }
 
 fn refuse_collation(collation: Option<&RawDocumentBuf>) -> Result<()> {
     match collation.map(gate).transpose()? {
         None => Ok(()),
         // Binary comparison, by its name.
-        Some(doc) if doc.count() == 1 && doc.get("locale").and_then(|l| l.as_str()) == Some("simple") => Ok(()),
-        Some(_) => Err(Fault::unsupported("the embedded engine compares strings by their bytes; collation is not supported")),
+        Some(doc) if doc.count() == 1 && doc.get("locale").and_then(|l| l.as_str()) == Some("simple") => {
+            Ok(())
+        }
+        Some(_) => Err(Fault::unsupported(
+            "the embedded engine compares strings by their bytes; collation is not supported",
+        )),
     }
 }
 
 fn refuse_variables(options: &ReadOptions) -> Result<()> {
     match gate_optional(options.variables.as_ref())? {
-        Some(variables) if !variables.is_empty() => {
-            Err(Fault::unsupported("variables of an operation (let) are not supported"))
-        }
+        Some(variables) if !variables.is_empty() => Err(Fault::unsupported(
+            "variables of an operation (let) are not supported",
+        )),
         _ => Ok(()),
     }
 }
@@ -253,7 +313,13 @@ fn batch(
     shared: &ReadOptions,
 ) -> Result<Batch> {
     let deadline = Deadline::after(shared.max_time);
-    Ok(Batch { namespace: namespace(ns)?, statements, ordered, now, deadline })
+    Ok(Batch {
+        namespace: namespace(ns)?,
+        statements,
+        ordered,
+        now,
+        deadline,
+    })
 }
 
 fn insert_statement(document: &RawDocumentBuf, now: Now) -> Statement {
@@ -293,7 +359,10 @@ fn delete_statement(own: &backend::DeleteStatement) -> Statement {
         refuse_collation(own.collation.as_ref())?;
         let hint = own.hint.as_ref().map(value).transpose()?;
         let query = Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?;
-        Ok(DeleteStatement { query, multi: own.multi })
+        Ok(DeleteStatement {
+            query,
+            multi: own.multi,
+        })
     };
     match parse() {
         Ok(statement) => Statement::Delete(Arc::new(statement)),
@@ -332,7 +401,11 @@ fn find_and_modify_request(own: backend::FindAndModify) -> Result<FindAndModifyR
             "Cannot specify both new=true (or upsert=true) and remove=true; 'remove' always returns the deleted document",
         ));
     }
-    let updater = own.modification.as_ref().map(|own_change| updater(own_change, &own.array_filters)).transpose()?;
+    let updater = own
+        .modification
+        .as_ref()
+        .map(|own_change| updater(own_change, &own.array_filters))
+        .transpose()?;
     Ok(FindAndModifyRequest {
         namespace: namespace(own.namespace)?,
         query,
@@ -347,38 +420,79 @@ fn find_and_modify_request(own: backend::FindAndModify) -> Result<FindAndModifyR
 }
 
 fn explain_request(operation: Operation, execute: bool, backend: &'static str) -> Result<ExplainRequest> {
-    let (ns, query, skip, limit, max_time) = match operation {
+    let counts = matches!(operation, Operation::Count(_));
+    let (ns, query, filter, skip, limit, max_time) = match operation {
         Operation::Find(own) => {
             let parsed = query(&own.filter, own.sort.as_ref(), &own.options)?;
-            (own.namespace, parsed, own.skip, own.limit, own.options.max_time)
+            (
+                own.namespace,
+                parsed,
+                own.filter,
+                own.skip,
+                own.limit,
+                own.options.max_time,
+            )
         }
         Operation::Count(own) => {
             let parsed = query(&own.filter, None, &own.options)?;
-            (own.namespace, parsed, own.skip, own.limit, own.options.max_time)
+            (
+                own.namespace,
+                parsed,
+                own.filter,
+                own.skip,
+                own.limit,
+                own.options.max_time,
+            )
         }
         Operation::Distinct(own) => {
             let parsed = query(&own.filter, None, &own.options)?;
-            (own.namespace, parsed, 0, 0, own.options.max_time)
+            (own.namespace, parsed, own.filter, 0, 0, own.options.max_time)
         }
         Operation::FindAndModify(own) => {
             let parsed = query(&own.filter, own.sort.as_ref(), &own.options)?;
-            (own.namespace, parsed, 0, 1, own.options.max_time)
+            (own.namespace, parsed, own.filter, 0, 1, own.options.max_time)
         }
         Operation::Update(own) if own.statements.len() == 1 => {
             let statement = &own.statements[0];
             let hint = statement.hint.as_ref().map(value).transpose()?;
             let parsed = Query::parse(gate(&statement.filter)?, None, hint.as_ref().map(Owned::as_value))?;
-            (own.namespace, parsed, 0, u64::from(!statement.multi), own.options.max_time)
+            (
+                own.namespace,
+                parsed,
+                statement.filter.clone(),
+                0,
+                u64::from(!statement.multi),
+                own.options.max_time,
+            )
         }
         Operation::Delete(own) if own.statements.len() == 1 => {
             let statement = &own.statements[0];
             let hint = statement.hint.as_ref().map(value).transpose()?;
             let parsed = Query::parse(gate(&statement.filter)?, None, hint.as_ref().map(Owned::as_value))?;
-            (own.namespace, parsed, 0, u64::from(!statement.multi), own.options.max_time)
+            (
+                own.namespace,
+                parsed,
+                statement.filter.clone(),
+                0,
+                u64::from(!statement.multi),
+                own.options.max_time,
+            )
         }
         other => {
-            return Err(Fault::unsupported(format!("{backend} cannot explain a {}", other.name())));
+            return Err(Fault::unsupported(format!(
+                "{backend} cannot explain a {}",
+                other.name()
+            )));
         }
     };
-    Ok(ExplainRequest { namespace: namespace(ns)?, query, skip, limit, execute, deadline: Deadline::after(max_time) })
+    Ok(ExplainRequest {
+        namespace: namespace(ns)?,
+        query,
+        filter: filter.as_bytes().to_vec(),
+        counts,
+        skip,
+        limit,
+        execute,
+        deadline: Deadline::after(max_time),
+    })
 }

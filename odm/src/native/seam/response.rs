@@ -37,8 +37,16 @@ pub(super) fn written(outcome: Outcome, name: &'static str) -> WriteResult {
     result.summary.modified = outcome.modified;
     result.summary.upserted = outcome.upserted.len() as u64;
     result.summary.deleted = outcome.deleted;
-    result.upserted = outcome.upserted.into_iter().map(|(index, id)| (index, raw_bson(&id))).collect();
-    result.errors = outcome.errors.into_iter().map(|(index, fault)| (index, translate(fault, name))).collect();
+    result.upserted = outcome
+        .upserted
+        .into_iter()
+        .map(|(index, id)| (index, raw_bson(&id)))
+        .collect();
+    result.errors = outcome
+        .errors
+        .into_iter()
+        .map(|(index, fault)| (index, translate(fault, name)))
+        .collect();
     result
 }
 
@@ -53,7 +61,12 @@ pub(super) fn raw_bson(value: &Owned) -> RawBson {
 }
 
 /// A fault of the engine with where it happened.
-pub(super) fn located(fault: Fault, backend: &'static str, operation: &'static str, namespace: Option<String>) -> Error {
+pub(super) fn located(
+    fault: Fault,
+    backend: &'static str,
+    operation: &'static str,
+    namespace: Option<String>,
+) -> Error {
     let error = translate(fault, backend).with_operation(operation);
     match namespace {
         Some(namespace) => error.with_namespace(namespace),
@@ -73,16 +86,22 @@ pub(super) fn translate(fault: Fault, backend: &'static str) -> Error {
         Class::Locked => ErrorKind::Locked,
         Class::Timeout => ErrorKind::Timeout,
     };
-    let mut error =
-        Error::new(kind, fault.message().to_owned()).with_code(fault.code()).with_backend(backend);
+    let mut error = Error::new(kind, fault.message().to_owned())
+        .with_code(fault.code())
+        .with_backend(backend);
     for label in fault.labels() {
         error = error.with_label(*label);
     }
     if let Some(key) = fault.duplicate_key() {
         let decode = |bytes: &[u8]| {
-            RawDocument::from_bytes(bytes).ok().and_then(|raw| bson::Document::try_from(raw).ok()).unwrap_or_default()
+            RawDocument::from_bytes(bytes)
+                .ok()
+                .and_then(|raw| bson::Document::try_from(raw).ok())
+                .unwrap_or_default()
         };
-        error = error.with_index(key.index.clone()).with_key(decode(&key.pattern), decode(&key.value));
+        error = error
+            .with_index(key.index.clone())
+            .with_key(decode(&key.pattern), decode(&key.value));
     }
     error
 }

@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex};
 
 use futures_core::future::BoxFuture;
 
-use super::cursor::GatheredCursor;
-use super::request::{self, Request};
-use super::response::{located, translate, written};
-use super::capabilities;
 use super::super::engine::{Engine, Overlay};
 use super::super::exec::batch;
 use super::super::exec::cursor::FindCursor;
 use super::super::exec::statement::Outcome;
 use super::super::fault::{Fault, Result as Outcomes, code};
+use super::capabilities;
+use super::cursor::GatheredCursor;
+use super::request::{self, Request};
+use super::response::{located, translate, written};
 use crate::backend::{Backend, Capabilities, Operation, Response, Transaction, TransactionOptions};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -48,7 +48,9 @@ impl Backend for NativeTransaction {
 
     fn execute(&self, operation: Operation) -> BoxFuture<'_, Result<Response>> {
         let (name, namespace) = (operation.name(), operation.namespace().map(ToString::to_string));
-        let outcome = self.run(operation).map_err(|fault| located(fault, self.name, name, namespace));
+        let outcome = self
+            .run(operation)
+            .map_err(|fault| located(fault, self.name, name, namespace));
         Box::pin(std::future::ready(outcome))
     }
 
@@ -67,7 +69,9 @@ impl NativeTransaction {
     /// Runs one operation on the overlay; any failure aborts the transaction, as on the server.
     fn run(&self, operation: Operation) -> Outcomes<Response> {
         let mut state = self.state();
-        let State::Running(overlay) = &mut *state else { return Err(over()) };
+        let State::Running(overlay) = &mut *state else {
+            return Err(over());
+        };
         let outcome = run_in(overlay, operation, self.name);
         let failed = match &outcome {
             Err(_) => true,
@@ -83,8 +87,11 @@ impl NativeTransaction {
 
 /// The fault of using a transaction that has ended.
 fn over() -> Fault {
-    Fault::new(code::NO_SUCH_TRANSACTION, "the transaction has been aborted or committed")
-        .labelled("TransientTransactionError")
+    Fault::new(
+        code::NO_SUCH_TRANSACTION,
+        "the transaction has been aborted or committed",
+    )
+    .labelled("TransientTransactionError")
 }
 
 fn run_in(overlay: &mut Overlay, operation: Operation, name: &'static str) -> Outcomes<Response> {
@@ -123,10 +130,13 @@ impl Transaction for NativeTransaction {
                 // dropped may or may not have taken effect.
                 std::mem::replace(&mut *state, State::Aborted)
             };
-            let State::Running(overlay) = overlay else { return Ok(()) };
-            self.engine.commit(*overlay).await.map_err(|fault| {
-                translate(fault, self.name).with_operation("commitTransaction")
-            })?;
+            let State::Running(overlay) = overlay else {
+                return Ok(());
+            };
+            self.engine
+                .commit(*overlay)
+                .await
+                .map_err(|fault| translate(fault, self.name).with_operation("commitTransaction"))?;
             *self.state() = State::Committed;
             Ok(())
         })
@@ -140,4 +150,3 @@ impl Transaction for NativeTransaction {
         Box::pin(std::future::ready(()))
     }
 }
-
