@@ -141,9 +141,7 @@ fn all(predicates: &[Predicate], mut each: impl FnMut(&Predicate) -> Hit) -> Hit
 }
 
 fn in_document(doc: Doc<'_>, segments: &[Segment], predicate: &Predicate) -> Hit {
-    let Some((first, rest)) = segments.split_first() else {
-        return None;
-    };
+    let (first, rest) = segments.split_first()?;
     match scan::field(doc, first) {
         Some(value) => at_value(value, rest, predicate),
         None => test(None, predicate).then_some(None),
