@@ -1,1 +1,237 @@
-//! Index definitions, the keys a document has in an index, and index maintenance.
+//! Index definitions, the keys a document has in an index, and what a refused key is reported as.
+
+use std::borrow::Cow;
+
+use self::extract::Extraction;
+use super::document::{Doc, Owned, Value};
+use super::fault::{DuplicateKey, Fault, Result};
+use super::matcher::Matcher;
+
+pub(crate) mod extract;
+mod hashed;
+mod parse;
+mod spec;
+
+/// The name of the index that every collection has on `_id`.
+pub(crate) const ID_INDEX: &str = "_id_";
+
+/// A validated index definition.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexDefinition {
+    pub(crate) name: String,
+    pub(crate) keys: Vec<IndexField>,
+    pub(crate) unique: bool,
+    pub(crate) sparse: bool,
+    /// The documents that are indexed, if not all.
+    pub(crate) partial: Option<Matcher>,
+    pub(crate) expire_after_seconds: Option<i64>,
+    /// Maintained, but not used for queries.
+    pub(crate) hidden: bool,
+    paths: Vec<extract::Path>,
+    spec: Vec<u8>,
+}
+
+/// One field of an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct IndexField {
+    pub(crate) path: String,
+    pub(crate) order: Order,
+}
+
+/// How an index keeps a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Ascending,
+    Descending,
+    /// By a hash of the value: equality only.
+    Hashed,
+}
+
+/// The keys of one document in one index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct IndexKeys {
+    /// Sorted, distinct. Empty: the document is not in the index.
+    pub(crate) keys: Vec<Vec<u8>>,
+    /// Per field, whether an array was met on its path. Empty means no field.
+    pub(crate) multikey: Vec<bool>,
+}
+
+impl IndexKeys {
+    /// Whether any field met an array.
+    pub(crate) fn is_multikey(&self) -> bool {
+        self.multikey.contains(&true)
+    }
+}
+
+impl IndexDefinition {
+    /// Validates one element of `createIndexes`' `indexes`.
+    ///
+    /// # Errors
+    /// MongoDB's: 67 for a key or option that cannot be, 197 for an unknown option, 2 for misuse of `_id`'s
+    /// index, 9 and 14 for a malformed specification. Text, geo and wildcard indexes and collations are
+    /// unsupported.
+    pub(crate) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
+        parse::parse(spec)
+    }
+
+    /// The index on `_id`.
+    pub(crate) fn id() -> IndexDefinition {
+        let keys = vec![IndexField {
+            path: "_id".to_owned(),
+            order: Order::Ascending,
+        }];
+        let pattern = Owned::Document(vec![("_id".to_owned(), Owned::Int32(1))]);
+        let spec = vec![
+            ("v".to_owned(), Owned::Int32(2)),
+            ("key".to_owned(), pattern),
+            ("name".to_owned(), Owned::String(ID_INDEX.to_owned())),
+        ];
+        IndexDefinition {
+            name: ID_INDEX.to_owned(),
+            paths: paths_of(&keys),
+            keys,
+            unique: true,
+            sparse: false,
+            partial: None,
+            expire_after_seconds: None,
+            hidden: false,
+            spec: Doc::Fields(&spec).to_bytes(),
+        }
+    }
+
+    /// Whether this is the index on `_id`.
+    pub(crate) fn is_id(&self) -> bool {
+        self.name == ID_INDEX
+    }
+
+    /// The document that `listIndexes` gives: `v`, `key`, `name`, then the options.
+    pub(crate) fn spec(&self) -> &[u8] {
+        &self.spec
+    }
+
+    /// The key pattern as given, for example `{ a: 1, b: -1 }`.
+    pub(crate) fn key_pattern(&self) -> Doc<'_> {
+        match Doc::Raw(&self.spec).get("key") {
+            Some(Value::Document(pattern)) => pattern,
+            _ => Doc::empty(),
+        }
+    }
+
+    /// The keys that the document has in this index.
+    ///
+    /// # Errors
+    /// 171 when two fields meet different arrays, 16766 for an array under a hashed field, 16746 for a number
+    /// in a path that is both a position and a name.
+    pub(crate) fn keys(&self, doc: Doc<'_>) -> Result<IndexKeys> {
+        let mut found = IndexKeys {
+            keys: Vec::new(),
+            multikey: vec![false; self.keys.len()],
+        };
+        if let Some(partial) = &self.partial
+            && !partial.matches(doc)?
+        {
+            return Ok(found);
+        }
+        let bytes = raw(doc);
+        let mut extraction = Extraction::new(&self.paths);
+        let keys = &mut found.keys;
+        extraction.run(Doc::Raw(&bytes), &mut |values| {
+            if !(self.sparse && values.iter().all(Option::is_none)) {
+                keys.push(self.encode(values));
+            }
+        })?;
+        if let Some(position) = self.hashed_array(extraction.multikey()) {
+            return Err(Fault::new(
+                16766,
+                format!(
+                    "Error: hashed indexes do not currently support array values. Found array at path: {}",
+                    self.paths[position].text_to_array(&bytes)
+                ),
+            ));
+        }
+        found.multikey.copy_from_slice(extraction.multikey());
+        keys.sort_unstable();
+        keys.dedup();
+        Ok(found)
+    }
+
+    /// What a unique index says about the document's key `key`, which another document of `collection`
+    /// (`db.name`) has already.
+    pub(crate) fn duplicate(&self, collection: &str, doc: Doc<'_>, key: &[u8]) -> Fault {
+        let value = self.key_value(doc, key);
+        let message = format!(
+            "E11000 duplicate key error collection: {collection} index: {} dup key: {}",
+            self.name,
+            Doc::Raw(&value)
+        );
+        let pattern = self.key_pattern().to_bytes();
+        let key = DuplicateKey {
+            index: self.name.clone(),
+            pattern,
+            value,
+        };
+        Fault::duplicate(key, message)
+    }
+
+    /// The document `{ path: value, .. }` of one of the document's keys, with the values' own types.
+    pub(crate) fn key_value(&self, doc: Doc<'_>, key: &[u8]) -> Vec<u8> {
+        let bytes = raw(doc);
+        let mut found = None;
+        // A document that was indexed has keys; without any the value is empty.
+        let _ = Extraction::new(&self.paths).run(Doc::Raw(&bytes), &mut |values| {
+            if found.is_none() && self.encode(values) == key {
+                let fields: Vec<(String, Owned)> = self
+                    .keys
+                    .iter()
+                    .zip(values)
+                    .map(|(field, value)| (field.path.clone(), value.unwrap_or(Value::Null).into()))
+                    .collect();
+                found = Some(Doc::Fields(&fields).to_bytes());
+            }
+        });
+        found.unwrap_or_else(|| Doc::empty().to_bytes())
+    }
+
+    fn encode(&self, values: &[Option<Value<'_>>]) -> Vec<u8> {
+        let mut key = Vec::with_capacity(12 * values.len() + 1);
+        for (field, value) in self.keys.iter().zip(values) {
+            field.order.encode(&value.unwrap_or(Value::Null), &mut key);
+        }
+        key.push(super::key::END);
+        key
+    }
+
+    fn hashed_array(&self, multikey: &[bool]) -> Option<usize> {
+        self.keys
+            .iter()
+            .zip(multikey)
+            .position(|(field, multikey)| field.order == Order::Hashed && *multikey)
+    }
+}
+
+impl Order {
+    /// Appends the field's component of the key.
+    pub(crate) fn encode(self, value: &Value<'_>, out: &mut Vec<u8>) {
+        match self {
+            Order::Ascending => super::key::encode(value, false, out),
+            Order::Descending => super::key::encode(value, true, out),
+            Order::Hashed => hashed::encode(value, out),
+        }
+    }
+}
+
+fn paths_of(keys: &[IndexField]) -> Vec<extract::Path> {
+    keys.iter()
+        .map(|field| extract::Path::parse(&field.path))
+        .collect()
+}
+
+fn raw(doc: Doc<'_>) -> Cow<'_, [u8]> {
+    match doc {
+        Doc::Raw(bytes) => Cow::Borrowed(bytes),
+        _ => Cow::Owned(doc.to_bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+//! The specification as `listIndexes` gives it and the catalog stores it.
+
+use super::super::document::doc::framed;
+use super::super::document::{Doc, Value};
+
+/// The parts of a specification, in the order in which they are written.
+pub(super) struct Canonical<'a> {
+    pub(super) key: Doc<'a>,
+    pub(super) name: &'a str,
+    pub(super) background: Option<bool>,
+    pub(super) unique: bool,
+    pub(super) hidden: bool,
+    pub(super) partial: Option<Doc<'a>>,
+    pub(super) sparse: Option<bool>,
+    pub(super) expire_after_seconds: Option<i64>,
+}
+
+impl Canonical<'_> {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        framed(&mut out, |out| {
+            let mut write = |name: &str, value: Value<'_>| value.write_element(name.as_bytes(), out);
+            write("v", Value::Int32(2));
+            write("key", Value::Document(self.key));
+            write("name", Value::String(self.name));
+            if let Some(background) = self.background {
+                write("background", Value::Bool(background));
+            }
+            if self.unique {
+                write("unique", Value::Bool(true));
+            }
+            if self.hidden {
+                write("hidden", Value::Bool(true));
+            }
+            if let Some(filter) = self.partial {
+                write("partialFilterExpression", Value::Document(filter));
+            }
+            if let Some(sparse) = self.sparse {
+                write("sparse", Value::Bool(sparse));
+            }
+            if let Some(seconds) = self.expire_after_seconds {
+                // Within an i32: the largest allowed is its maximum.
+                write("expireAfterSeconds", Value::Int32(seconds as i32));
+            }
+        });
+        out
+    }
+}
