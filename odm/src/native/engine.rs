@@ -207,4 +207,3 @@ fn closed() -> Fault {
 
 #[cfg(test)]
 mod tests;
-
