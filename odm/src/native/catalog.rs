@@ -227,7 +227,7 @@ impl Catalog {
         self.by_id.insert(collection.id, collection.clone());
         self.databases
             .entry(collection.database.clone())
-            .or_insert_with(OrdMap::new)
+            .or_default()
             .insert(collection.name.clone(), collection);
     }
 

@@ -128,7 +128,7 @@ fn encode_index(index: &IndexEntry) -> Vec<u8> {
     let mut bytes = Vec::new();
     framed(&mut bytes, |out| {
         Value::Int64(i64::from(index.tree.0)).write_element(b"tree", out);
-        Value::Document(Doc::Raw(&spec)).write_element(b"spec", out);
+        Value::Document(Doc::Raw(spec)).write_element(b"spec", out);
         let multikey = Value::Binary {
             subtype: 0,
             bytes: &multikey,

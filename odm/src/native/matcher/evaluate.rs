@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::super::aggregate::expression::Scope;
 use super::super::document::decimal::Decimal;
-use super::super::document::number::{as_i64_exact, is_nan};
+use super::super::document::number::is_nan;
 use super::super::document::{Doc, Kind, Owned, Value, compare};
 use super::super::fault::Result;
 use super::Context;
@@ -141,9 +141,7 @@ fn all(predicates: &[Predicate], mut each: impl FnMut(&Predicate) -> Hit) -> Hit
 }
 
 fn in_document(doc: Doc<'_>, segments: &[Segment], predicate: &Predicate) -> Hit {
-    let Some((first, rest)) = segments.split_first() else {
-        return None;
-    };
+    let (first, rest) = segments.split_first()?;
     match scan::field(doc, first) {
         Some(value) => at_value(value, rest, predicate),
         None => test(None, predicate).then_some(None),
@@ -350,11 +348,9 @@ fn has_bits(value: &Value<'_>, test: &BitTest) -> bool {
                 byte.is_some_and(|byte| byte >> (position % 8) & 1 == 1)
             })
         }
-        other => match as_i64_exact(other) {
-            // Two's complement: beyond the highest bit, the sign repeats.
-            Some(number) => by_rule(test, |position| number >> position.min(63) & 1 == 1),
-            None => false,
-        },
+        // Two's complement: beyond the highest bit, the sign repeats.
+        other => integer::bits(other)
+            .is_some_and(|number| by_rule(test, |position| number >> position.min(63) & 1 == 1)),
     }
 }
 

@@ -49,7 +49,8 @@ impl Writer<'_> {
                     None if self.mode == Mode::Exclusion => element.value().write_element(name, out),
                     None => {}
                     Some(rule) => {
-                        if self.field(rule, name, element.value(), place, out)? && tree.computes {
+                        let wrote = self.field(rule, name, element.value(), place, out)?;
+                        if wrote && tree.computes {
                             written.add(name);
                         }
                     }

@@ -23,7 +23,7 @@ impl Projection {
         for element in spec.elements() {
             parser.element(element.name_str(), &element.value(), &[])?;
         }
-        Ok(parser.finish())
+        parser.finish()
     }
 }
 
@@ -174,8 +174,7 @@ impl Parser {
     }
 
     fn literal(&mut self, target: &Target<'_>, value: &Value<'_>) -> Result<()> {
-        let mut expression = Expression::parse_unfolded(value, &[])?;
-        expression.fold()?;
+        let expression = Expression::parse_unfolded(value, &[])?;
         self.tree.add(target, Rule::Computed(Box::new(expression)))?;
         if self.mode == Some(Mode::Exclusion) {
             return Err(Fault::new(
@@ -202,9 +201,7 @@ impl Parser {
             ));
         }
         self.refuse_in_exclusion()?;
-        let mut expression = expression?;
-        expression.fold()?;
-        self.tree.add(target, Rule::Computed(Box::new(expression)))?;
+        self.tree.add(target, Rule::Computed(Box::new(expression?)))?;
         self.mode = Some(Mode::Inclusion);
         Ok(())
     }
@@ -239,17 +236,15 @@ impl Parser {
                 ),
             )))
         };
-        expression.map_err(|fault| match fault.code() {
-            // Found in computing constants, not in the syntax.
-            28724..=28729 => fault,
-            _ => fault.prefixed(&format!(
+        expression.map_err(|fault| {
+            fault.prefixed(&format!(
                 "Invalid $slice syntax. The given syntax {} did not match the find() syntax because :: \
                  Location{}: {} :: The given syntax did not match the expression $slice syntax. :: caused \
                  by :: ",
                 Shown(Value::Document(inner)),
                 refusal.code(),
                 refusal.message()
-            )),
+            ))
         })
     }
 
@@ -280,7 +275,7 @@ impl Parser {
         self.tree.add(target, Rule::Element(Box::new(matcher)))
     }
 
-    fn finish(mut self) -> Projection {
+    fn finish(mut self) -> Result<Projection> {
         let mode = self.mode.unwrap_or({
             if self.id == Some(true) || (self.matches_elements && !self.slices) {
                 Mode::Inclusion
@@ -294,13 +289,13 @@ impl Parser {
             }
             _ => {}
         }
-        self.tree.mark();
-        Projection {
+        self.tree.prepare()?;
+        Ok(Projection {
             mode,
             tree: self.tree,
             positional: self.positional,
             now: now(),
-        }
+        })
     }
 }
 
@@ -348,20 +343,25 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Notes in each tree what is below it.
-    fn mark(&mut self) {
+    /// Computes constants, once the whole syntax is known to be right, and notes in each tree what is below
+    /// it.
+    fn prepare(&mut self) -> Result<()> {
         for (_, rule) in &mut self.children {
             match rule {
-                Rule::Computed(_) => self.computes = true,
+                Rule::Computed(expression) => {
+                    expression.fold()?;
+                    self.computes = true;
+                }
                 Rule::Positional => self.positional = true,
                 Rule::Fields(inner) => {
-                    inner.mark();
+                    inner.prepare()?;
                     self.computes |= inner.computes;
                     self.positional |= inner.positional;
                 }
                 _ => {}
             }
         }
+        Ok(())
     }
 }
 

@@ -60,10 +60,7 @@ impl Transaction for State {
         let mut writes = pending.take_writes().peekable();
         while let Some((key, _)) = writes.peek() {
             let prefix: [u8; 4] = [key[0], key[1], key[2], key[3]];
-            let tree = self
-                .0
-                .entry(TreeId(u32::from_be_bytes(prefix)))
-                .or_insert_with(Tree::new);
+            let tree = self.0.entry(TreeId(u32::from_be_bytes(prefix))).or_default();
             while let Some((key, value)) = writes.next_if(|(key, _)| key[..4] == prefix) {
                 match value {
                     Some(value) => {
