@@ -68,7 +68,9 @@ impl Pipeline {
     /// Parses the stages of an `aggregate` command; `variables` are the names that `let` gives.
     pub(crate) fn parse(stages: &[Doc<'_>], variables: &[String]) -> Result<Pipeline> {
         let mut pipeline = Pipeline::parse_within(stages, variables, Place::Top)?;
-        pipeline.fold().map_err(|fault| fault.prefixed("Failed to optimize pipeline :: caused by :: "))?;
+        pipeline
+            .fold()
+            .map_err(|fault| fault.prefixed("Failed to optimize pipeline :: caused by :: "))?;
         Ok(pipeline)
     }
 
@@ -164,6 +166,11 @@ impl Pipeline {
     /// The last stage, if it writes: the run gives the documents to write.
     pub(crate) fn output(&self) -> Option<&Output> {
         self.output.as_ref()
+    }
+
+    /// Whether a stage is `$facet`, which does not nest.
+    pub(super) fn has_facet(&self) -> bool {
+        self.stages.iter().any(|stage| matches!(stage, Stage::Facet(_)))
     }
 
     /// How many stages there are, the writing one not counted.

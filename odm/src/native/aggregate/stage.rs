@@ -177,10 +177,7 @@ fn documents<'a>(expression: &'a Expression, context: &'a Context<'a>) -> Result
     let Some(Value::Array(items)) = answer.value() else {
         return Err(Fault::new(
             5858203,
-            format!(
-                "an array is expected, but found {}",
-                answer.type_name()
-            ),
+            format!("an array is expected, but found {}", answer.type_name()),
         ));
     };
     let rows = items
@@ -208,8 +205,8 @@ pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> 
             if writes
                 || matches!(
                     name,
-                    "$facet" | "$documents" | "$collStats" | "$geoNear" | "$indexStats" | "$planCacheStats"
-                ) && (name != "$facet") =>
+                    "$documents" | "$collStats" | "$geoNear" | "$indexStats" | "$planCacheStats"
+                ) =>
         {
             Err(Fault::new(
                 40600,

@@ -25,16 +25,10 @@ enum Order {
 impl Sort {
     pub(super) fn parse(value: &Value<'_>) -> Result<Sort> {
         let Value::Document(spec) = *value else {
-            return Err(Fault::new(
-                15973,
-                "the $sort key specification must be an object",
-            ));
+            return Err(Fault::new(15973, "the $sort key specification must be an object"));
         };
         if spec.is_empty() {
-            return Err(Fault::new(
-                15976,
-                "$sort stage must have at least one sort key",
-            ));
+            return Err(Fault::new(15976, "$sort stage must have at least one sort key"));
         }
         let mut random = false;
         for element in spec.elements() {

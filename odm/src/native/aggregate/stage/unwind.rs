@@ -122,17 +122,20 @@ impl Unwind {
             None | Some(Value::Null | Value::Undefined) => Vec::new(),
             Some(Value::Array(items)) => {
                 if items.is_empty() {
-                    return if self.preserve { unchanged(true) } else { Vec::new() };
+                    return if self.preserve {
+                        unchanged(true)
+                    } else {
+                        Vec::new()
+                    };
                 }
-                let fields = fields_of(doc);
+                let mut fields = fields_of(doc);
                 items
                     .values()
                     .enumerate()
                     .map(|(index, item)| {
-                        let mut fields = fields.clone();
                         path::set(&mut fields, &self.path, Some(item.into()));
                         self.with_index(&mut fields, Owned::Int64(index as i64));
-                        write(Owned::Document(fields))
+                        Ok(Doc::Fields(&fields).to_bytes())
                     })
                     .collect()
             }
