@@ -21,10 +21,13 @@ use super::super::fault::{Fault, Result};
 use super::path;
 
 pub(crate) use self::answer::{Answer, truth, type_name};
+pub(crate) use self::array::count_argument;
 pub(crate) use self::comparison::compare_answers;
 pub(crate) use self::date::date_text;
+pub(crate) use self::object::merge_into;
 use self::operator::{Body, Operator};
 pub(crate) use self::parse::check_variable_name;
+pub(crate) use self::variable::random;
 
 /// A parsed expression.
 #[derive(Clone, Debug)]

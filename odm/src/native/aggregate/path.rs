@@ -1,6 +1,6 @@
 //! Field paths of aggregation: dotted names, arrays mapped, never indexed.
 
-use super::super::document::{Doc, Owned, Value};
+use super::super::document::{Doc, Fields, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::expression::Answer;
 
@@ -87,4 +87,48 @@ pub(crate) fn parse_projected(path: &str) -> Result<Vec<String>> {
         ));
     }
     parse(path)
+}
+
+/// Sets (or removes) the value at a path of documents; what is no document on the way gives way to one.
+pub(crate) fn set(fields: &mut Fields, path: &[String], value: Option<Owned>) {
+    let Some((name, rest)) = path.split_first() else {
+        return;
+    };
+    let position = fields.iter().position(|(other, _)| other == name);
+    if rest.is_empty() {
+        match (position, value) {
+            (Some(at), Some(value)) => fields[at].1 = value,
+            (Some(at), None) => {
+                fields.remove(at);
+            }
+            (None, Some(value)) => fields.push((name.clone(), value)),
+            (None, None) => {}
+        }
+        return;
+    }
+    let at = position.unwrap_or_else(|| {
+        fields.push((name.clone(), Owned::Null));
+        fields.len() - 1
+    });
+    let inner = &mut fields[at].1;
+    inner.open();
+    if !matches!(inner, Owned::Document(_)) {
+        *inner = Owned::Document(Vec::new());
+    }
+    if let Owned::Document(fields) = inner {
+        set(fields, rest, value);
+    }
+}
+
+/// The value at a path of documents only; arrays are not entered.
+pub(crate) fn get<'a>(doc: Doc<'a>, path: &[String]) -> Option<Value<'a>> {
+    let (name, rest) = path.split_first()?;
+    let value = doc.get(name)?;
+    if rest.is_empty() {
+        return Some(value);
+    }
+    match value {
+        Value::Document(inner) => get(inner, rest),
+        _ => None,
+    }
 }

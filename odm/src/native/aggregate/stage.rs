@@ -1,5 +1,294 @@
 //! The stages of a pipeline.
 
+mod bucket;
+mod facet;
+mod filter;
+mod graph_lookup;
+mod group;
+mod lookup;
+mod number;
+mod redact;
+mod sample;
+mod sort;
+mod union;
+mod unwind;
+
+use super::super::document::{Doc, Owned, Value};
+use super::super::fault::{Fault, Result, code};
+use super::expression::{Expression, Scope};
+use super::pipeline::{Context, Output, Pipeline, Place, Rows};
+use super::transform::{TransformStage, check_depth, unknown_stage};
+use super::{path, print};
+
+use self::bucket::BucketAuto;
+use self::facet::Facet;
+use self::filter::Match;
+use self::graph_lookup::GraphLookup;
+use self::group::Group;
+use self::lookup::Lookup;
+use self::redact::Redact;
+use self::sort::Sort;
+use self::union::UnionWith;
+use self::unwind::Unwind;
+
+/// One stage.
+#[derive(Clone, Debug)]
+pub(crate) enum Stage {
+    Match(Box<Match>),
+    Transform(TransformStage),
+    Sort(Box<Sort>),
+    Skip(u64),
+    Limit(u64),
+    Unwind(Box<Unwind>),
+    /// `$group`, `$sortByCount`, `$bucket`.
+    Group(Box<Group>),
+    BucketAuto(Box<BucketAuto>),
+    /// The name of the field that gets the count.
+    Count(String),
+    /// How many documents.
+    Sample(u64),
+    Facet(Box<Facet>),
+    Redact(Box<Redact>),
+    Lookup(Box<Lookup>),
+    GraphLookup(Box<GraphLookup>),
+    UnionWith(Box<UnionWith>),
+    /// An expression that gives an array of documents.
+    Documents(Expression),
+}
+
+impl Stage {
+    /// Parses the stage; one that this engine does not have is refused as unsupported.
+    pub(crate) fn parse(name: &str, value: &Value<'_>, variables: &[String]) -> Result<Stage> {
+        if let Some(stage) = TransformStage::parse(name, value, variables)? {
+            return Ok(Stage::Transform(stage));
+        }
+        Ok(match name {
+            "$match" => Stage::Match(Box::new(Match::parse(value, variables)?)),
+            "$sort" => Stage::Sort(Box::new(Sort::parse(value)?)),
+            "$skip" => Stage::Skip(number::skip(value)?),
+            "$limit" => Stage::Limit(number::limit(value)?),
+            "$unwind" => Stage::Unwind(Box::new(Unwind::parse(value)?)),
+            "$group" => Stage::Group(Box::new(Group::parse(value, variables)?)),
+            "$sortByCount" => Stage::Group(Box::new(Group::parse_sorted(value, variables)?)),
+            "$bucket" => Stage::Group(Box::new(bucket::parse(value, variables)?)),
+            "$bucketAuto" => Stage::BucketAuto(Box::new(BucketAuto::parse(value, variables)?)),
+            "$count" => Stage::Count(number::count_field(value)?),
+            "$sample" => Stage::Sample(sample::size(value)?),
+            "$facet" => Stage::Facet(Box::new(Facet::parse(value, variables)?)),
+            "$redact" => Stage::Redact(Box::new(Redact::parse(value, variables)?)),
+            "$lookup" => Stage::Lookup(Box::new(Lookup::parse(value, variables)?)),
+            "$graphLookup" => Stage::GraphLookup(Box::new(GraphLookup::parse(value, variables)?)),
+            "$unionWith" => Stage::UnionWith(Box::new(UnionWith::parse(value, variables)?)),
+            "$documents" => Stage::Documents(Expression::parse_unfolded(value, variables)?),
+            _ if is_known(name) => {
+                return Err(Fault::unsupported(format!(
+                    "the native engine does not have the stage {name}"
+                )));
+            }
+            _ => return Err(unknown_stage(name)),
+        })
+    }
+
+    /// Computes the constant parts.
+    pub(crate) fn fold(&mut self) -> Result<()> {
+        match self {
+            Stage::Transform(stage) => stage.fold(),
+            Stage::Group(stage) => stage.fold(),
+            Stage::BucketAuto(stage) => stage.fold(),
+            Stage::Facet(stage) => stage.fold(),
+            Stage::Redact(stage) => stage.fold(),
+            Stage::Lookup(stage) => stage.fold(),
+            Stage::GraphLookup(stage) => stage.fold(),
+            Stage::UnionWith(stage) => stage.fold(),
+            Stage::Documents(expression) => expression.fold(),
+            Stage::Match(_)
+            | Stage::Sort(_)
+            | Stage::Skip(_)
+            | Stage::Limit(_)
+            | Stage::Unwind(_)
+            | Stage::Count(_)
+            | Stage::Sample(_) => Ok(()),
+        }
+    }
+
+    /// The stage's output for this input.
+    pub(crate) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
+        match self {
+            Stage::Match(stage) => stage.run(input, context),
+            Stage::Transform(stage) => Ok(Box::new(input.map(move |row| {
+                let row = row?;
+                let scope = scope(Doc::Raw(&row), context);
+                write(stage.apply(&scope)?)
+            }))),
+            Stage::Sort(stage) => stage.run(input, context),
+            Stage::Skip(count) => Ok(skipped(input, *count)),
+            Stage::Limit(count) => Ok(Box::new(
+                input.take(usize::try_from(*count).unwrap_or(usize::MAX)),
+            )),
+            Stage::Unwind(stage) => Ok(stage.run(input)),
+            Stage::Group(stage) => stage.run(input, context),
+            Stage::BucketAuto(stage) => stage.run(input, context),
+            Stage::Count(name) => number::count(input, name),
+            Stage::Sample(size) => sample::run(input, *size),
+            Stage::Facet(stage) => stage.run(input, context),
+            Stage::Redact(stage) => Ok(stage.run(input, context)),
+            Stage::Lookup(stage) => Ok(stage.run(input, context)),
+            Stage::GraphLookup(stage) => Ok(stage.run(input, context)),
+            Stage::UnionWith(stage) => stage.run(input, context),
+            Stage::Documents(expression) => documents(expression, context),
+        }
+    }
+}
+
+/// The scope of a stage's expressions for one document.
+fn scope<'a>(root: Doc<'a>, context: &Context<'_>) -> Scope<'a> {
+    Scope {
+        root,
+        variables: context.variables.clone(),
+        now: context.now,
+    }
+}
+
+/// The bytes of a document that a stage made; refused when it is nested too deeply.
+fn write(value: Owned) -> Result<Vec<u8>> {
+    let value = value.as_value();
+    check_depth(&value)?;
+    match value {
+        Value::Document(doc) => Ok(doc.to_bytes()),
+        _ => Ok(Doc::empty().to_bytes()),
+    }
+}
+
+/// Skips documents, not faults.
+fn skipped<'a>(input: Rows<'a>, count: u64) -> Rows<'a> {
+    let mut left = count;
+    Box::new(input.filter(move |row| {
+        if left > 0 && row.is_ok() {
+            left -= 1;
+            return false;
+        }
+        true
+    }))
+}
+
+fn documents<'a>(expression: &'a Expression, context: &'a Context<'a>) -> Result<Rows<'a>> {
+    let scope = scope(Doc::empty(), context);
+    let answer = expression.answer(&scope)?;
+    let Some(Value::Array(items)) = answer.value() else {
+        return Err(Fault::new(
+            5858203,
+            format!("an array is expected, but found {}", answer.type_name()),
+        ));
+    };
+    let rows = items
+        .values()
+        .map(|item| match item {
+            Value::Document(doc) => Ok(doc.to_bytes()),
+            other => Err(Fault::new(
+                40228,
+                format!(
+                    "'replacement document' must evaluate to an object, but resulting value was: {}. Type of resulting value: '{}'.",
+                    print::value(&other),
+                    other.kind().alias()
+                ),
+            )),
+        })
+        .collect::<Vec<_>>();
+    Ok(Box::new(rows.into_iter()))
+}
+
+/// Refuses a stage where it may not stand.
+pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> {
+    let writes = matches!(name, "$out" | "$merge");
+    match place {
+        Place::Facet
+            if writes
+                || matches!(
+                    name,
+                    "$documents" | "$collStats" | "$geoNear" | "$indexStats" | "$planCacheStats"
+                ) =>
+        {
+            Err(Fault::new(
+                40600,
+                format!("{name} is not allowed to be used within a $facet stage"),
+            ))
+        }
+        Place::Lookup if writes => Err(Fault::new(
+            51047,
+            format!("{name} is not allowed within a $lookup's sub-pipeline"),
+        )),
+        Place::Union if writes => Err(Fault::new(
+            31441,
+            format!("{name} is not allowed within a $unionWith's sub-pipeline"),
+        )),
+        _ if name == "$documents" && index > 0 => Err(Fault::new(
+            40602,
+            "$documents is only valid as the first stage in a pipeline",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Parses a stage that writes.
+pub(crate) fn parse_output(name: &str, value: &Value<'_>) -> Result<Output> {
+    match (name, *value) {
+        ("$out", Value::String(collection)) => Ok(Output::Out {
+            database: None,
+            collection: collection.to_owned(),
+        }),
+        ("$out", Value::Document(doc)) => {
+            let text = |field: &str| match doc.get(field) {
+                Some(Value::String(text)) => Ok(text.to_owned()),
+                Some(other) => Err(Fault::new(
+                    code::TYPE_MISMATCH,
+                    format!(
+                        "BSON field '$out.{field}' is the wrong type '{}', expected type 'string'",
+                        other.kind().alias()
+                    ),
+                )),
+                None => Err(Fault::new(
+                    40414,
+                    format!("BSON field '$out.{field}' is missing but a required field"),
+                )),
+            };
+            Ok(Output::Out {
+                database: Some(text("db")?),
+                collection: text("coll")?,
+            })
+        }
+        ("$out", other) => Err(Fault::new(
+            16990,
+            format!(
+                "$out only supports a string or object argument, but found {}",
+                other.kind().alias()
+            ),
+        )),
+        (_, Value::String(_) | Value::Document(_)) => {
+            let merge = Owned::Document(vec![("$merge".to_owned(), Owned::from(*value))]);
+            write(merge).map(Output::Merge)
+        }
+        (_, other) => Err(Fault::new(
+            code::TYPE_MISMATCH,
+            format!(
+                "$merge requires a string or object argument, but found {}",
+                other.kind().alias()
+            ),
+        )),
+    }
+}
+
+/// Reads the stages of a pipeline inside a stage, from an array.
+fn parse_nested(value: &Value<'_>, variables: &[String], place: Place) -> Result<Pipeline> {
+    let Value::Array(items) = *value else {
+        return Err(Fault::new(
+            code::TYPE_MISMATCH,
+            "'pipeline' option must be specified as an array",
+        ));
+    };
+    let stages = super::pipeline::nested_stages(items)?;
+    Pipeline::parse_within(&stages, variables, place)
+}
+
 /// Whether MongoDB has a stage of this name (with its `$`).
 pub(crate) fn is_known(name: &str) -> bool {
     KNOWN.contains(&name)

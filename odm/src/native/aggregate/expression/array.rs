@@ -12,7 +12,7 @@ use super::Answer;
 use super::arithmetic::as_i32_exact;
 use super::operator::{Arguments, Operator, strict};
 
-pub(super) use self::ordered::{count_argument, sorted_by};
+pub(crate) use self::ordered::count_argument;
 
 pub(super) static OPERATORS: &[Operator] = &[
     strict("$arrayElemAt", Arguments::Exactly(2), element_at),

@@ -110,7 +110,7 @@ fn directed(order: Ordering, descending: bool) -> Ordering {
 
 /// The order of two values by the fields of a sort pattern; an array counts as its least element, or its
 /// greatest when descending.
-pub(in super::super) fn sorted_by(a: &Value<'_>, b: &Value<'_>, fields: Doc<'_>) -> Ordering {
+fn sorted_by(a: &Value<'_>, b: &Value<'_>, fields: Doc<'_>) -> Ordering {
     for element in fields.elements() {
         let segments: Vec<String> = element.name_str().split('.').map(str::to_owned).collect();
         let descending = as_i64_exact(&element.value()).is_some_and(|sign| sign < 0);
@@ -171,7 +171,7 @@ pub(super) fn parse_n(
 }
 
 /// Reads the count of an `n` operator: an integer above zero.
-pub(in super::super) fn count_argument(answer: &Answer<'_>) -> Result<usize> {
+pub(crate) fn count_argument(answer: &Answer<'_>) -> Result<usize> {
     let wrong = |code| {
         Fault::new(
             code,

@@ -1,0 +1,249 @@
+//! Pipelines: parsed once, run over streams of documents.
+//!
+//! Documents pass between stages as BSON bytes. A stage that must see all its input before it gives any
+//! output (`$sort`, `$group`, ...) takes it while [`Pipeline::run`] runs; the others are lazy.
+
+use super::super::document::{Doc, Owned, Value};
+use super::super::fault::{Class, Fault, Result, code};
+use super::super::matcher::Matcher;
+use super::super::sort::SortSpec;
+use super::print;
+use super::stage::{self, Stage};
+use super::transform::stage_parts;
+
+/// A stream of documents.
+pub(crate) type Rows<'a> = Box<dyn Iterator<Item = Result<Vec<u8>>> + 'a>;
+
+/// Other collections of the same database, for the stages that read them.
+pub(crate) trait Source {
+    /// The documents of a collection that match, in natural order. A collection that does not exist is
+    /// empty.
+    fn find<'a>(&'a self, collection: &str, filter: Doc<'_>) -> Result<Rows<'a>>;
+}
+
+/// What a run sees.
+#[derive(Clone)]
+pub(crate) struct Context<'a> {
+    pub(crate) source: &'a dyn Source,
+    /// The values of the names given to [`Pipeline::parse`].
+    pub(crate) variables: Vec<(String, Option<Owned>)>,
+    /// `$$NOW`, milliseconds since the epoch.
+    pub(crate) now: i64,
+    /// How many bytes a stage may hold; `None` with `allowDiskUse`, when a server would spill to disk.
+    pub(crate) memory_limit: Option<usize>,
+}
+
+/// The bytes a stage may hold without `allowDiskUse`.
+pub(crate) const MEMORY_LIMIT: usize = 100 * 1024 * 1024;
+
+/// A parsed pipeline.
+#[derive(Clone, Debug)]
+pub(crate) struct Pipeline {
+    stages: Vec<Stage>,
+    output: Option<Output>,
+}
+
+/// A last stage that writes: its document as given, for the executor.
+#[derive(Clone, Debug)]
+pub(crate) enum Output {
+    /// `$out`: the collection, and the database if it is another.
+    Out {
+        database: Option<String>,
+        collection: String,
+    },
+    /// `$merge`: the value of the stage, wrapped as `{"$merge": value}`.
+    Merge(Vec<u8>),
+}
+
+/// Where a pipeline stands, for the stages that are not allowed everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Top,
+    Facet,
+    Lookup,
+    Union,
+}
+
+impl Pipeline {
+    /// Parses the stages of an `aggregate` command; `variables` are the names that `let` gives.
+    pub(crate) fn parse(stages: &[Doc<'_>], variables: &[String]) -> Result<Pipeline> {
+        let mut pipeline = Pipeline::parse_within(stages, variables, Place::Top)?;
+        pipeline
+            .fold()
+            .map_err(|fault| fault.prefixed("Failed to optimize pipeline :: caused by :: "))?;
+        Ok(pipeline)
+    }
+
+    /// Parses without computing constants: the outermost pipeline does that for all.
+    pub(super) fn parse_within(stages: &[Doc<'_>], variables: &[String], place: Place) -> Result<Pipeline> {
+        let mut pipeline = Pipeline {
+            stages: Vec::with_capacity(stages.len()),
+            output: None,
+        };
+        for (index, doc) in stages.iter().enumerate() {
+            let (name, value) = stage_parts(*doc)?;
+            stage::check_place(name, place, index)?;
+            if matches!(name, "$out" | "$merge") {
+                pipeline.output = Some(stage::parse_output(name, &value)?);
+                if index + 1 != stages.len() {
+                    return Err(Fault::new(
+                        40601,
+                        format!("{name} can only be the final stage in the pipeline"),
+                    ));
+                }
+                continue;
+            }
+            pipeline.stages.push(Stage::parse(name, &value, variables)?);
+        }
+        pipeline.bound_sorts();
+        Ok(pipeline)
+    }
+
+    /// Computes the constant parts.
+    pub(super) fn fold(&mut self) -> Result<()> {
+        self.stages.iter_mut().try_for_each(Stage::fold)
+    }
+
+    /// A `$sort` before a `$limit` keeps only what the limit lets through.
+    fn bound_sorts(&mut self) {
+        for index in 0..self.stages.len() {
+            let mut wanted: u64 = 0;
+            let mut limit = None;
+            for stage in &self.stages[index + 1..] {
+                match stage {
+                    Stage::Skip(count) => wanted = wanted.saturating_add(*count),
+                    Stage::Limit(count) => {
+                        limit = Some(wanted.saturating_add(*count));
+                        break;
+                    }
+                    _ => break,
+                }
+            }
+            if let Stage::Sort(sort) = &mut self.stages[index] {
+                sort.limit = limit;
+            }
+        }
+    }
+
+    /// The first stage, if it is a `$match`: its filter may choose an index, and the run start after it.
+    pub(crate) fn leading_match(&self) -> Option<&Matcher> {
+        match self.stages.first() {
+            Some(Stage::Match(stage)) => Some(stage.matcher()),
+            _ => None,
+        }
+    }
+
+    /// The `$sort` at this position, with the number of documents wanted of it: when the input comes in
+    /// its order, the run may start after it.
+    pub(crate) fn sort_at(&self, position: usize) -> Option<(&SortSpec, Option<u64>)> {
+        match self.stages.get(position) {
+            Some(Stage::Sort(sort)) => sort.spec().map(|spec| (spec, sort.limit)),
+            _ => None,
+        }
+    }
+
+    /// The `$limit` at this position.
+    pub(crate) fn limit_at(&self, position: usize) -> Option<u64> {
+        match self.stages.get(position) {
+            Some(Stage::Limit(count)) => Some(*count),
+            _ => None,
+        }
+    }
+
+    /// Whether the pipeline makes its own first documents and reads no collection.
+    pub(crate) fn starts_with_documents(&self) -> bool {
+        matches!(self.stages.first(), Some(Stage::Documents(_)))
+    }
+
+    /// Whether the pipeline is the `$count` of its input from this position on, under this name.
+    pub(crate) fn count_at(&self, position: usize) -> Option<&str> {
+        match (self.stages.get(position), self.stages.get(position + 1)) {
+            (Some(Stage::Count(name)), None) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The last stage, if it writes: the run gives the documents to write.
+    pub(crate) fn output(&self) -> Option<&Output> {
+        self.output.as_ref()
+    }
+
+    /// Whether a stage is `$facet`, which does not nest.
+    pub(super) fn has_facet(&self) -> bool {
+        self.stages.iter().any(|stage| matches!(stage, Stage::Facet(_)))
+    }
+
+    /// How many stages there are, the writing one not counted.
+    pub(crate) fn len(&self) -> usize {
+        self.stages.len()
+    }
+
+    /// Runs all stages over the input.
+    pub(crate) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
+        self.run_from(0, input, context)
+    }
+
+    /// Runs the stages from `first` on: those before are done already.
+    pub(crate) fn run_from<'a>(
+        &'a self,
+        first: usize,
+        input: Rows<'a>,
+        context: &'a Context<'a>,
+    ) -> Result<Rows<'a>> {
+        let rows = self.flow(first, input, context).map_err(in_run)?;
+        Ok(Box::new(rows.map(|row| row.map_err(in_run))))
+    }
+
+    /// Runs as a part of another pipeline.
+    pub(super) fn flow<'a>(
+        &'a self,
+        first: usize,
+        input: Rows<'a>,
+        context: &'a Context<'a>,
+    ) -> Result<Rows<'a>> {
+        self.stages
+            .iter()
+            .skip(first)
+            .try_fold(input, |rows, stage| stage.run(rows, context))
+    }
+}
+
+/// A fault of the data, as the server reports it while running.
+fn in_run(fault: Fault) -> Fault {
+    if fault.class() == Class::Request {
+        fault.prefixed("PlanExecutor error during aggregation :: caused by :: ")
+    } else {
+        fault
+    }
+}
+
+/// Reads the stages of a nested pipeline.
+pub(super) fn nested_stages<'a>(items: Doc<'a>) -> Result<Vec<Doc<'a>>> {
+    items
+        .values()
+        .map(|stage| match stage {
+            Value::Document(doc) => Ok(doc),
+            other => Err(Fault::new(
+                code::TYPE_MISMATCH,
+                format!(
+                    "Each element of the 'pipeline' array must be an object, but found {}",
+                    print::bson_value(&other)
+                ),
+            )),
+        })
+        .collect()
+}
+
+/// The fault of a stage that would hold more than it may.
+pub(super) fn over_memory(message: &'static str) -> Fault {
+    Fault::new(292, message)
+}
+
+impl std::fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context")
+            .field("variables", &self.variables)
+            .field("now", &self.now)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,343 @@
+//! `$bucket` and `$bucketAuto`.
+
+use super::super::super::document::number::as_i64_exact;
+use super::super::super::document::{Doc, Owned, Value, compare};
+use super::super::super::fault::{Fault, Result};
+use super::super::expression::Expression;
+use super::group::{Accumulator, By, Group, Order};
+use super::{Context, Rows, print, scope, write};
+
+/// Parses `$bucket`: a group by ranges.
+pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Group> {
+    let Value::Document(spec) = *value else {
+        return Err(Fault::new(
+            40201,
+            format!(
+                "Argument to $bucket stage must be an object, but found type: {}.",
+                value.kind().alias()
+            ),
+        ));
+    };
+    let (mut by, mut boundaries, mut default) = (None, None, None);
+    let mut accumulators = None;
+    for element in spec.elements() {
+        let value = element.value();
+        match element.name_str() {
+            "groupBy" => by = Some(parse_by("$bucket", 40202, &value, variables)?),
+            "boundaries" => boundaries = Some(parse_boundaries(&value)?),
+            "default" => default = Some(parse_default(&value)?),
+            "output" => accumulators = Some(parse_output("$bucket", 40196, &value, variables)?),
+            other => {
+                return Err(Fault::new(
+                    40197,
+                    format!("Unrecognized option to $bucket: {other}."),
+                ));
+            }
+        }
+    }
+    let (Some(value), Some(boundaries)) = (by, boundaries) else {
+        return Err(Fault::new(
+            40198,
+            "$bucket requires 'groupBy' and 'boundaries' to be specified.",
+        ));
+    };
+    if let (Some(default), Some(low), Some(high)) = (&default, boundaries.first(), boundaries.last()) {
+        let default = default.as_value();
+        let inside =
+            compare(&default, &low.as_value()).is_ge() && compare(&default, &high.as_value()).is_lt();
+        if inside {
+            return Err(Fault::new(
+                40199,
+                "The $bucket 'default' field must be less than the lowest boundary or greater than or equal to the highest boundary.",
+            ));
+        }
+    }
+    Ok(Group::new(
+        By::Boundaries {
+            value,
+            boundaries,
+            default,
+        },
+        accumulators.unwrap_or_else(|| vec![("count".to_owned(), Accumulator::count())]),
+        Order::Id,
+    ))
+}
+
+fn parse_by(stage: &str, code: i32, value: &Value<'_>, variables: &[String]) -> Result<Expression> {
+    let allowed = match value {
+        Value::String(text) => text.starts_with('$'),
+        Value::Document(_) => true,
+        _ => false,
+    };
+    if !allowed {
+        let end = if stage == "$bucket" { "." } else { "" };
+        return Err(Fault::new(
+            code,
+            format!(
+                "The {stage} 'groupBy' field must be defined as a $-prefixed path or an expression, but found: {}{end}",
+                print::bson_value(value)
+            ),
+        ));
+    }
+    Expression::parse_unfolded(value, variables)
+}
+
+fn constant(value: &Value<'_>, wrong: impl Fn(&Value<'_>) -> Fault) -> Result<Owned> {
+    let mut expression = Expression::parse_unfolded(value, &[])?;
+    expression.fold()?;
+    expression.as_constant().cloned().ok_or_else(|| wrong(value))
+}
+
+fn parse_boundaries(value: &Value<'_>) -> Result<Vec<Owned>> {
+    let Value::Array(items) = *value else {
+        return Err(Fault::new(
+            40200,
+            format!(
+                "The $bucket 'boundaries' field must be an array, but found type: {}.",
+                value.kind().alias()
+            ),
+        ));
+    };
+    let boundaries = items
+        .values()
+        .map(|item| {
+            constant(&item, |item| {
+                Fault::new(
+                    40191,
+                    format!(
+                        "The $bucket 'boundaries' field must be an array of constant values, but found value: {}.",
+                        print::value(item)
+                    ),
+                )
+            })
+        })
+        .collect::<Result<Vec<_>>>()?;
+    if boundaries.len() < 2 {
+        return Err(Fault::new(
+            40192,
+            format!(
+                "The $bucket 'boundaries' field must have at least 2 values, but found {} value(s).",
+                boundaries.len()
+            ),
+        ));
+    }
+    for (index, pair) in boundaries.windows(2).enumerate() {
+        let (low, high) = (pair[0].as_value(), pair[1].as_value());
+        let same = low.kind() == high.kind() || (low.is_number() && high.is_number());
+        if !same {
+            return Err(Fault::new(
+                40193,
+                format!(
+                    "All values in the the 'boundaries' option to $bucket must have the same type. Found conflicting types {} and {}.",
+                    low.kind().alias(),
+                    high.kind().alias()
+                ),
+            ));
+        }
+        if compare(&low, &high).is_ge() {
+            return Err(Fault::new(
+                40194,
+                format!(
+                    "The 'boundaries' option to $bucket must be sorted, but elements {index} and {} are not in ascending order ({} is not less than {}).",
+                    index + 1,
+                    print::value(&low),
+                    print::value(&high)
+                ),
+            ));
+        }
+    }
+    Ok(boundaries)
+}
+
+fn parse_default(value: &Value<'_>) -> Result<Owned> {
+    constant(value, |value| {
+        Fault::new(
+            40195,
+            format!(
+                "The $bucket 'default' field must be a constant expression, but found: {}.",
+                print::bson_value(value)
+            ),
+        )
+    })
+}
+
+fn parse_output(
+    stage: &str,
+    code: i32,
+    value: &Value<'_>,
+    variables: &[String],
+) -> Result<Vec<(String, Accumulator)>> {
+    let Value::Document(doc) = *value else {
+        let end = if stage == "$bucket" { "." } else { "" };
+        return Err(Fault::new(
+            code,
+            format!(
+                "The {stage} 'output' field must be an object, but found type: {}{end}",
+                value.kind().alias()
+            ),
+        ));
+    };
+    doc.elements()
+        .map(|element| {
+            let name = element.name_str();
+            if name == "_id" {
+                return Err(Fault::new(15948, "a group's _id may only be specified once"));
+            }
+            let accumulator = Accumulator::parse(name, &element.value(), variables)?;
+            Ok((name.to_owned(), accumulator))
+        })
+        .collect()
+}
+
+/// Groups of about equal size by ranges of a value.
+#[derive(Clone, Debug)]
+pub(crate) struct BucketAuto {
+    value: Expression,
+    buckets: usize,
+    group: Group,
+}
+
+impl BucketAuto {
+    pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<BucketAuto> {
+        let Value::Document(spec) = *value else {
+            return Err(Fault::new(
+                40240,
+                format!(
+                    "The argument to $bucketAuto must be an object, but found type: {}",
+                    value.kind().alias()
+                ),
+            ));
+        };
+        let (mut by, mut buckets, mut accumulators) = (None, None, None);
+        for element in spec.elements() {
+            let value = element.value();
+            match element.name_str() {
+                "groupBy" => by = Some(parse_by("$bucketAuto", 40239, &value, variables)?),
+                "buckets" => buckets = Some(bucket_count(&value)?),
+                "output" => accumulators = Some(parse_output("$bucketAuto", 40244, &value, variables)?),
+                "granularity" => match value {
+                    Value::String(_) => {
+                        return Err(Fault::unsupported(
+                            "the native engine does not have the granularity of $bucketAuto",
+                        ));
+                    }
+                    other => {
+                        return Err(Fault::new(
+                            40261,
+                            format!(
+                                "The $bucketAuto 'granularity' field must be a string, but found type: {}",
+                                other.kind().alias()
+                            ),
+                        ));
+                    }
+                },
+                other => {
+                    return Err(Fault::new(
+                        40245,
+                        format!("Unrecognized option to $bucketAuto: {other}"),
+                    ));
+                }
+            }
+        }
+        let (Some(value), Some(buckets)) = (by, buckets) else {
+            return Err(Fault::new(
+                40246,
+                "$bucketAuto requires 'groupBy' and 'buckets' to be specified",
+            ));
+        };
+        Ok(BucketAuto {
+            value,
+            buckets,
+            group: Group::new(
+                By::Value(Expression::constant(Owned::Null)),
+                accumulators.unwrap_or_else(|| vec![("count".to_owned(), Accumulator::count())]),
+                Order::Seen,
+            ),
+        })
+    }
+
+    pub(super) fn fold(&mut self) -> Result<()> {
+        self.value.fold()?;
+        self.group.fold()
+    }
+
+    pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
+        let mut rows = Vec::new();
+        for row in input {
+            let row = row?;
+            let value = self
+                .value
+                .evaluate(&scope(Doc::Raw(&row), context))?
+                .unwrap_or(Owned::Null);
+            rows.push((value, row));
+        }
+        rows.sort_by(|a, b| compare(&a.0.as_value(), &b.0.as_value()));
+        let total = rows.len();
+        let size = ((total as f64 / self.buckets as f64).round() as usize).max(1);
+        let mut rows = rows.into_iter().peekable();
+        let mut results: Vec<(Owned, Owned, Vec<u8>)> = Vec::new();
+        while let Some((low, first)) = rows.next() {
+            let mut members = vec![Ok(first)];
+            let mut high = low.clone();
+            // The last bucket takes the rest; equal values stay together.
+            let is_last = results.len() + 1 == self.buckets;
+            while let Some((value, _)) = rows.peek() {
+                let equal = compare(&value.as_value(), &high.as_value()).is_eq();
+                if members.len() >= size && !equal && !is_last {
+                    break;
+                }
+                if let Some((value, row)) = rows.next() {
+                    high = value;
+                    members.push(Ok(row));
+                }
+            }
+            let grouped: Rows<'_> = Box::new(members.into_iter());
+            let Some(group) = self.group.run(grouped, context)?.next() else {
+                continue;
+            };
+            let group = group?;
+            // A bucket ends where the next begins.
+            if let Some(previous) = results.last_mut() {
+                previous.1 = low.clone();
+            }
+            results.push((low, high, group));
+        }
+        Ok(Box::new(results.into_iter().map(|(low, high, group)| {
+            let mut fields = super::super::super::document::owned::fields_of(Doc::Raw(&group));
+            if let Some((_, id)) = fields.first_mut() {
+                *id = Owned::Document(vec![("min".to_owned(), low), ("max".to_owned(), high)]);
+            }
+            write(Owned::Document(fields))
+        })))
+    }
+}
+
+fn bucket_count(value: &Value<'_>) -> Result<usize> {
+    if !value.is_number() {
+        return Err(Fault::new(
+            40241,
+            format!(
+                "The $bucketAuto 'buckets' field must be a numeric value, but found type: {}",
+                value.kind().alias()
+            ),
+        ));
+    }
+    let count = as_i64_exact(value)
+        .and_then(|count| i32::try_from(count).ok())
+        .ok_or_else(|| {
+            Fault::new(
+                40242,
+                format!(
+                    "The $bucketAuto 'buckets' field must be representable as a 32-bit integer, but found {}",
+                    print::value(value)
+                ),
+            )
+        })?;
+    if count <= 0 {
+        return Err(Fault::new(
+            40243,
+            format!("The $bucketAuto 'buckets' field must be greater than 0, but found: {count}"),
+        ));
+    }
+    Ok(count as usize)
+}

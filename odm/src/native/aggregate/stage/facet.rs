@@ -1,0 +1,102 @@
+//! `$facet`.
+
+use super::super::super::document::{Owned, Value};
+use super::super::super::fault::{Fault, Result};
+use super::super::pipeline::over_memory;
+use super::{Context, Pipeline, Place, Rows, path, print, write};
+
+/// Several pipelines over the same input; one document with their results.
+#[derive(Clone, Debug)]
+pub(crate) struct Facet {
+    facets: Vec<(String, Pipeline)>,
+}
+
+impl Facet {
+    pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Facet> {
+        let Some(spec) = value.as_document().filter(|spec| !spec.is_empty()) else {
+            return Err(Fault::new(
+                40169,
+                format!(
+                    "the $facet specification must be a non-empty object, but found: $facet: {}",
+                    print::bson_value(value)
+                ),
+            ));
+        };
+        let mut facets = Vec::new();
+        for element in spec.elements() {
+            let name = element.name_str();
+            path::check_name(name)?;
+            let Value::Array(items) = element.value() else {
+                return Err(Fault::new(
+                    40170,
+                    format!(
+                        "arguments to $facet must be arrays, {name} is type {}",
+                        element.kind().alias()
+                    ),
+                ));
+            };
+            let stages = items
+                .values()
+                .enumerate()
+                .map(|(index, item)| match item {
+                    Value::Document(doc) => Ok(doc),
+                    other => Err(Fault::new(
+                        40171,
+                        format!(
+                            "elements of arrays in $facet spec must be non-empty objects, {name} argument contained an element of type {}: {index}: {}",
+                            other.kind().alias(),
+                            print::bson_value(&other)
+                        ),
+                    )),
+                })
+                .collect::<Result<Vec<_>>>()?;
+            let pipeline = Pipeline::parse_within(&stages, variables, Place::Facet)?;
+            if pipeline.has_facet() {
+                return Err(Fault::new(
+                    40600,
+                    "$facet is not allowed to be used within a $facet stage",
+                ));
+            }
+            facets.push((name.to_owned(), pipeline));
+        }
+        Ok(Facet { facets })
+    }
+
+    pub(super) fn fold(&mut self) -> Result<()> {
+        self.facets.iter_mut().try_for_each(|(_, pipeline)| {
+            pipeline
+                .fold()
+                .map_err(|fault| fault.prefixed("Failed to optimize pipeline :: caused by :: "))
+        })
+    }
+
+    pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
+        let mut rows = Vec::new();
+        let mut held = 0usize;
+        for row in input {
+            let row = row?;
+            held += row.len();
+            if context.memory_limit.is_some_and(|most| held > most) {
+                return Err(over_memory(
+                    "$facet output exceeded its memory limit and did not opt in to disk use",
+                ));
+            }
+            rows.push(row);
+        }
+        let mut fields = Vec::with_capacity(self.facets.len());
+        for (name, pipeline) in &self.facets {
+            let input: Rows<'_> = Box::new(rows.iter().map(|row| Ok(row.clone())));
+            let results = collect(pipeline, input, context)?;
+            fields.push((name.clone(), Owned::Array(results)));
+        }
+        Ok(Box::new(std::iter::once(write(Owned::Document(fields)))))
+    }
+}
+
+/// Runs a nested pipeline to its end.
+pub(super) fn collect(pipeline: &Pipeline, input: Rows<'_>, context: &Context<'_>) -> Result<Vec<Owned>> {
+    pipeline
+        .flow(0, input, context)?
+        .map(|row| row.map(Owned::RawDocument))
+        .collect()
+}

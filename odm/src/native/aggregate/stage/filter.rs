@@ -1,0 +1,59 @@
+//! `$match`.
+
+use super::super::super::document::{Doc, Owned, Value};
+use super::super::super::fault::{Fault, Result};
+use super::super::super::matcher::Matcher;
+use super::{Context, Rows};
+
+/// A filter. Its variables get their values when it runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Match {
+    matcher: Matcher,
+    /// The filter as given, if it may use variables.
+    correlated: Option<Vec<u8>>,
+}
+
+impl Match {
+    pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Match> {
+        let Value::Document(filter) = *value else {
+            return Err(Fault::new(
+                15959,
+                "the match filter must be an expression in an object",
+            ));
+        };
+        let unknown = variables.iter().map(|name| (name.clone(), None)).collect();
+        Ok(Match {
+            matcher: Matcher::parse_with(filter, unknown)?,
+            correlated: (!variables.is_empty()).then(|| filter.to_bytes()),
+        })
+    }
+
+    /// The filter, variables without values.
+    pub(crate) fn matcher(&self) -> &Matcher {
+        &self.matcher
+    }
+
+    /// The filter with the values of the run's variables.
+    pub(super) fn bound(&self, variables: &[(String, Option<Owned>)]) -> Result<Option<Matcher>> {
+        self.correlated
+            .as_ref()
+            .map(|filter| Matcher::parse_with(Doc::Raw(filter), variables.to_vec()))
+            .transpose()
+    }
+
+    pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
+        let bound = self.bound(&context.variables)?;
+        Ok(Box::new(input.filter_map(move |row| {
+            let row = match row {
+                Ok(row) => row,
+                Err(fault) => return Some(Err(fault)),
+            };
+            let matcher = bound.as_ref().unwrap_or(&self.matcher);
+            match matcher.matches(Doc::Raw(&row)) {
+                Ok(true) => Some(Ok(row)),
+                Ok(false) => None,
+                Err(fault) => Some(Err(fault)),
+            }
+        })))
+    }
+}

@@ -1,0 +1,226 @@
+//! `$graphLookup`.
+
+use std::collections::HashSet;
+
+use super::super::super::document::number::as_i64_exact;
+use super::super::super::document::owned::fields_of;
+use super::super::super::document::{Doc, Owned, Value};
+use super::super::super::fault::{Fault, Result, code};
+use super::super::super::key;
+use super::super::super::matcher::Matcher;
+use super::super::expression::Expression;
+use super::lookup::equal_to_any;
+use super::{Context, Rows, path, print, scope, write};
+
+/// Follows references from document to document.
+#[derive(Clone, Debug)]
+pub(crate) struct GraphLookup {
+    from: String,
+    start: Expression,
+    connect_from: Vec<String>,
+    connect_to: String,
+    into: Vec<String>,
+    max_depth: Option<i64>,
+    depth_field: Option<Vec<String>>,
+    /// The filter as given; its variables get their values when it runs.
+    restrict: Option<Vec<u8>>,
+}
+
+impl GraphLookup {
+    pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<GraphLookup> {
+        let Value::Document(spec) = *value else {
+            return Err(Fault::new(
+                code::FAILED_TO_PARSE,
+                format!(
+                    "the $graphLookup stage specification must be an object, but found {}",
+                    value.kind().alias()
+                ),
+            ));
+        };
+        let (mut from, mut start, mut connect_from, mut connect_to) = (None, None, None, None);
+        let (mut into, mut max_depth, mut depth_field, mut restrict) = (None, None, None, None);
+        for element in spec.elements() {
+            let value = element.value();
+            match (element.name_str(), value) {
+                ("startWith", _) => start = Some(Expression::parse_unfolded(&value, variables)?),
+                ("maxDepth", _) => max_depth = Some(depth(&value)?),
+                ("restrictSearchWithMatch", Value::Document(filter)) => {
+                    let unknown = variables.iter().map(|name| (name.clone(), None)).collect();
+                    Matcher::parse_with(filter, unknown)?;
+                    restrict = Some(filter.to_bytes());
+                }
+                ("restrictSearchWithMatch", other) => {
+                    return Err(Fault::new(
+                        40185,
+                        format!(
+                            "restrictSearchWithMatch must be an object, found {}",
+                            other.kind().alias()
+                        ),
+                    ));
+                }
+                ("from", Value::String(text)) => from = Some(text.to_owned()),
+                ("from", other) => {
+                    return Err(Fault::new(
+                        code::FAILED_TO_PARSE,
+                        format!(
+                            "$graphLookup 'from' field must be a string, but found {}",
+                            other.kind().alias()
+                        ),
+                    ));
+                }
+                ("as", Value::String(text)) => into = Some(path::parse(text)?),
+                ("connectFromField", Value::String(text)) => connect_from = Some(path::parse(text)?),
+                ("connectToField", Value::String(text)) => {
+                    path::parse(text)?;
+                    connect_to = Some(text.to_owned());
+                }
+                ("depthField", Value::String(text)) => depth_field = Some(path::parse(text)?),
+                (name @ ("as" | "connectFromField" | "connectToField" | "depthField"), other) => {
+                    return Err(Fault::new(
+                        40103,
+                        format!(
+                            "expected string as argument for {name}, found: {}",
+                            print::bson_value(&other)
+                        ),
+                    ));
+                }
+                (other, _) => {
+                    return Err(Fault::new(
+                        40104,
+                        format!("Unknown argument to $graphLookup: {other}"),
+                    ));
+                }
+            }
+        }
+        let (Some(from), Some(start), Some(connect_from), Some(connect_to), Some(into)) =
+            (from, start, connect_from, connect_to, into)
+        else {
+            return Err(Fault::new(
+                40105,
+                "$graphLookup requires 'from', 'as', 'startWith', 'connectFromField', and 'connectToField' to be specified.",
+            ));
+        };
+        Ok(GraphLookup {
+            from,
+            start,
+            connect_from,
+            connect_to,
+            into,
+            max_depth,
+            depth_field,
+            restrict,
+        })
+    }
+
+    pub(super) fn fold(&mut self) -> Result<()> {
+        self.start.fold()
+    }
+
+    pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Rows<'a> {
+        Box::new(input.map(move |row| {
+            let row = row?;
+            let doc = Doc::Raw(&row);
+            let found = self.search(doc, context)?;
+            let mut fields = fields_of(doc);
+            path::set(&mut fields, &self.into, Some(Owned::Array(found)));
+            write(Owned::Document(fields))
+        }))
+    }
+
+    /// Breadth first: each round reads all documents that the last round refers to.
+    fn search(&self, doc: Doc<'_>, context: &Context<'_>) -> Result<Vec<Owned>> {
+        let restrict = self
+            .restrict
+            .as_ref()
+            .map(|filter| Matcher::parse_with(Doc::Raw(filter), context.variables.clone()))
+            .transpose()?;
+        let scope = scope(doc, context);
+        let mut asked = HashSet::new();
+        let mut frontier = Vec::new();
+        add_values(self.start.answer(&scope)?.value(), &mut frontier, &mut asked);
+        let mut visited = HashSet::new();
+        let mut found = Vec::new();
+        let mut held = 0usize;
+        let mut depth = 0i64;
+        while !frontier.is_empty() && self.max_depth.is_none_or(|most| depth <= most) {
+            let filter = equal_to_any(&self.connect_to, std::mem::take(&mut frontier));
+            for row in context.source.find(&self.from, Doc::Raw(&filter))? {
+                let row = row?;
+                let doc = Doc::Raw(&row);
+                if let Some(restrict) = &restrict
+                    && !restrict.matches(doc)?
+                {
+                    continue;
+                }
+                let mut id = Vec::new();
+                key::encode(&doc.get("_id").unwrap_or(Value::Null), false, &mut id);
+                if !visited.insert(id) {
+                    continue;
+                }
+                add_values(
+                    path::walk(Value::Document(doc), &self.connect_from).value(),
+                    &mut frontier,
+                    &mut asked,
+                );
+                held += row.len();
+                if held > super::super::pipeline::MEMORY_LIMIT {
+                    return Err(Fault::new(
+                        40099,
+                        "$graphLookup reached maximum memory consumption",
+                    ));
+                }
+                found.push(match &self.depth_field {
+                    Some(field) => {
+                        let mut fields = fields_of(doc);
+                        path::set(&mut fields, field, Some(Owned::Int64(depth)));
+                        Owned::Document(fields)
+                    }
+                    None => Owned::RawDocument(row),
+                });
+            }
+            depth += 1;
+        }
+        Ok(found)
+    }
+}
+
+/// Adds the value, or the elements of an array, to what is to be looked up next.
+fn add_values(value: Option<Value<'_>>, frontier: &mut Vec<Owned>, asked: &mut HashSet<Vec<u8>>) {
+    let mut add = |value: Value<'_>| {
+        let mut encoded = Vec::new();
+        key::encode(&value, false, &mut encoded);
+        if asked.insert(encoded) {
+            frontier.push(value.into());
+        }
+    };
+    match value {
+        Some(Value::Array(items)) => items.values().for_each(add),
+        Some(value) => add(value),
+        None => {}
+    }
+}
+
+fn depth(value: &Value<'_>) -> Result<i64> {
+    if !value.is_number() {
+        return Err(Fault::new(
+            40100,
+            format!("maxDepth must be numeric, found type: {}", value.kind().alias()),
+        ));
+    }
+    let whole = as_i64_exact(value).ok_or_else(|| {
+        Fault::new(
+            40102,
+            format!(
+                "maxDepth could not be represented as a long long: {}",
+                print::value(value)
+            ),
+        )
+    })?;
+    if whole < 0 {
+        return Err(Fault::new(
+            40101,
+            format!("maxDepth requires a nonnegative argument, found: {whole}"),
+        ));
+    }
+    Ok(whole)
+}

@@ -1,0 +1,242 @@
+//! `$group`, and `$sortByCount` by way of it.
+
+mod accumulator;
+
+use std::collections::HashMap;
+
+use super::super::super::document::{Doc, Owned, Value, compare};
+use super::super::super::fault::{Fault, Result};
+use super::super::super::key;
+use super::super::expression::Expression;
+use super::super::pipeline::over_memory;
+use super::{Context, Rows, path, scope, write};
+
+pub(super) use self::accumulator::Accumulator;
+use self::accumulator::State;
+
+/// Groups documents by a value and accumulates over each group.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    by: By,
+    accumulators: Vec<(String, Accumulator)>,
+    order: Order,
+}
+
+/// What documents are grouped by.
+#[derive(Clone, Debug)]
+pub(super) enum By {
+    Value(Expression),
+    /// Ranges of a value: each boundary is the least of its range, the last one the end of all.
+    Boundaries {
+        value: Expression,
+        boundaries: Vec<Owned>,
+        default: Option<Owned>,
+    },
+}
+
+/// How the groups come out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// As first seen; a server gives no order.
+    Seen,
+    /// By `_id`.
+    Id,
+    /// By the first accumulator, greatest first.
+    CountDescending,
+}
+
+impl Group {
+    /// A group stage made by another one.
+    pub(super) fn new(by: By, accumulators: Vec<(String, Accumulator)>, order: Order) -> Group {
+        Group {
+            by,
+            accumulators,
+            order,
+        }
+    }
+
+    pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Group> {
+        let Value::Document(spec) = *value else {
+            return Err(Fault::new(
+                15947,
+                "a group's fields must be specified in an object",
+            ));
+        };
+        let mut by = None;
+        let mut accumulators = Vec::new();
+        for element in spec.elements() {
+            let name = element.name_str();
+            if name == "_id" {
+                if by.is_some() {
+                    return Err(Fault::new(15948, "a group's _id may only be specified once"));
+                }
+                by = Some(By::Value(parse_id(&element.value(), variables)?));
+            } else {
+                accumulators.push((
+                    name.to_owned(),
+                    Accumulator::parse(name, &element.value(), variables)?,
+                ));
+            }
+        }
+        let by = by.ok_or_else(|| Fault::new(15955, "a group specification must include an _id"))?;
+        Ok(Group::new(by, accumulators, Order::Seen))
+    }
+
+    /// Parses `$sortByCount`.
+    pub(super) fn parse_sorted(value: &Value<'_>, variables: &[String]) -> Result<Group> {
+        match *value {
+            Value::Document(doc) => {
+                let operator = doc.count() == 1
+                    && doc
+                        .elements()
+                        .next()
+                        .is_some_and(|first| first.name().first() == Some(&b'$'));
+                if !operator {
+                    return Err(Fault::new(
+                        40147,
+                        "the sortByCount field must be defined as a $-prefixed path or an expression inside an object",
+                    ));
+                }
+            }
+            Value::String(text) => {
+                if !text.starts_with('$') {
+                    return Err(Fault::new(
+                        40148,
+                        "the sortByCount field must be defined as a $-prefixed path or an expression inside an object",
+                    ));
+                }
+            }
+            _ => {
+                return Err(Fault::new(
+                    40149,
+                    "the sortByCount field must be specified as a string or as an object",
+                ));
+            }
+        }
+        Ok(Group::new(
+            By::Value(Expression::parse_unfolded(value, variables)?),
+            vec![("count".to_owned(), Accumulator::count())],
+            Order::CountDescending,
+        ))
+    }
+
+    pub(super) fn fold(&mut self) -> Result<()> {
+        match &mut self.by {
+            By::Value(value) | By::Boundaries { value, .. } => value.fold()?,
+        }
+        self.accumulators
+            .iter_mut()
+            .try_for_each(|(_, accumulator)| accumulator.fold())
+    }
+
+    pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
+        let mut positions: HashMap<Vec<u8>, usize> = HashMap::new();
+        let mut groups: Vec<(Owned, Vec<State>)> = Vec::new();
+        let mut held = 0usize;
+        let mut encoded = Vec::new();
+        for row in input {
+            let row = row?;
+            let scope = scope(Doc::Raw(&row), context);
+            let id = self.by.id(&scope)?;
+            encoded.clear();
+            key::encode(&id.as_value(), false, &mut encoded);
+            let at = match positions.get(&encoded) {
+                Some(at) => *at,
+                None => {
+                    held += 2 * encoded.len();
+                    let states = self
+                        .accumulators
+                        .iter()
+                        .map(|(_, accumulator)| accumulator.start(&id, context))
+                        .collect::<Result<Vec<_>>>()?;
+                    positions.insert(encoded.clone(), groups.len());
+                    groups.push((id, states));
+                    groups.len() - 1
+                }
+            };
+            for ((_, accumulator), state) in self.accumulators.iter().zip(&mut groups[at].1) {
+                held += accumulator.add(state, &scope)?;
+            }
+            if context.memory_limit.is_some_and(|most| held > most) {
+                return Err(over_memory(
+                    "Exceeded memory limit for $group, but didn't allow external sort. Pass allowDiskUse:true to opt in.",
+                ));
+            }
+        }
+        let mut rows: Vec<(Owned, Vec<Owned>)> = groups
+            .into_iter()
+            .map(|(id, states)| {
+                let results = self
+                    .accumulators
+                    .iter()
+                    .zip(states)
+                    .map(|((_, accumulator), state)| accumulator.finish(state))
+                    .collect();
+                (id, results)
+            })
+            .collect();
+        match self.order {
+            Order::Seen => {}
+            Order::Id => rows.sort_by(|a, b| compare(&a.0.as_value(), &b.0.as_value())),
+            Order::CountDescending => rows.sort_by(|a, b| match (a.1.first(), b.1.first()) {
+                (Some(a), Some(b)) => compare(&b.as_value(), &a.as_value()),
+                _ => std::cmp::Ordering::Equal,
+            }),
+        }
+        Ok(Box::new(rows.into_iter().map(move |(id, results)| {
+            let mut fields = Vec::with_capacity(results.len() + 1);
+            fields.push(("_id".to_owned(), id));
+            for ((name, _), result) in self.accumulators.iter().zip(results) {
+                fields.push((name.clone(), result));
+            }
+            write(Owned::Document(fields))
+        })))
+    }
+}
+
+impl By {
+    fn id(&self, scope: &super::Scope<'_>) -> Result<Owned> {
+        match self {
+            By::Value(value) => Ok(value.evaluate(scope)?.unwrap_or(Owned::Null)),
+            By::Boundaries {
+                value,
+                boundaries,
+                default,
+            } => {
+                let answer = value.answer(scope)?;
+                let value = answer.value().unwrap_or(Value::Null);
+                let above = boundaries.partition_point(|low| compare(&low.as_value(), &value).is_le());
+                if above > 0 && above < boundaries.len() {
+                    return Ok(boundaries[above - 1].clone());
+                }
+                default.clone().ok_or_else(|| {
+                    Fault::new(
+                        4934200,
+                        "$switch could not find a matching branch for an input, and no default was specified.",
+                    )
+                })
+            }
+        }
+    }
+}
+
+/// The expression of `_id`.
+fn parse_id(value: &Value<'_>, variables: &[String]) -> Result<Expression> {
+    if let Value::Document(doc) = *value
+        && doc
+            .elements()
+            .next()
+            .is_some_and(|first| first.name().first() != Some(&b'$'))
+    {
+        for element in doc.elements() {
+            if element.value().is_number() || matches!(element.value(), Value::Bool(_)) {
+                return Err(Fault::new(
+                    17390,
+                    "$group does not support inclusion-style expressions",
+                ));
+            }
+            path::check_name(element.name_str())?;
+        }
+    }
+    Expression::parse_unfolded(value, variables)
+}

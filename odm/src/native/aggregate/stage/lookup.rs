@@ -1,0 +1,221 @@
+//! `$lookup`, by equality, by a pipeline, or both.
+
+use super::super::super::document::owned::fields_of;
+use super::super::super::document::{Doc, Owned, Value};
+use super::super::super::fault::{Fault, Result, code};
+use super::super::expression::{Expression, check_variable_name};
+use super::facet::collect;
+use super::{Context, Pipeline, Place, Rows, parse_nested, path, print, scope, write};
+
+/// Joins documents of another collection into an array.
+#[derive(Clone, Debug)]
+pub(crate) struct Lookup {
+    /// `None` for a pipeline that makes its own documents.
+    from: Option<String>,
+    join: Option<Join>,
+    variables: Vec<(String, Expression)>,
+    pipeline: Option<Pipeline>,
+    into: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Join {
+    local: Vec<String>,
+    foreign: String,
+}
+
+fn parse_error(message: String) -> Fault {
+    Fault::new(code::FAILED_TO_PARSE, message)
+}
+
+impl Lookup {
+    pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Lookup> {
+        let Value::Document(spec) = *value else {
+            return Err(parse_error(format!(
+                "the $lookup stage specification must be an object, but found {}",
+                value.kind().alias()
+            )));
+        };
+        let (mut from, mut local, mut foreign, mut into) = (None, None, None, None);
+        let (mut bound, mut stages) = (None, None);
+        for element in spec.elements() {
+            let value = element.value();
+            match (element.name_str(), value) {
+                ("pipeline", Value::Array(_)) => stages = Some(value),
+                ("pipeline", _) => {
+                    return Err(Fault::new(
+                        code::TYPE_MISMATCH,
+                        "'pipeline' option must be specified as an array",
+                    ));
+                }
+                ("let", Value::Document(doc)) => bound = Some(doc),
+                ("let", other) => {
+                    return Err(parse_error(format!(
+                        "$lookup argument 'let: {}' must be an object, is type {}",
+                        print::bson_value(&other),
+                        other.kind().alias()
+                    )));
+                }
+                ("from", Value::String(text)) => from = Some(text.to_owned()),
+                ("from", other) => {
+                    return Err(parse_error(format!(
+                        "$lookup 'from' field must be a string, but found {}",
+                        other.kind().alias()
+                    )));
+                }
+                ("localField", Value::String(text)) => local = Some(path::parse(text)?),
+                ("foreignField", Value::String(text)) => {
+                    path::parse(text)?;
+                    foreign = Some(text.to_owned());
+                }
+                ("as", Value::String(text)) => into = Some(path::parse(text)?),
+                (name, Value::String(_)) => {
+                    return Err(parse_error(format!("unknown argument to $lookup: {name}")));
+                }
+                (name, other) => {
+                    return Err(parse_error(format!(
+                        "$lookup argument '{name}' must be a string, found {name}: {}: {}",
+                        print::bson_value(&other),
+                        other.kind().alias()
+                    )));
+                }
+            }
+        }
+        let into = into.ok_or_else(|| parse_error("must specify 'as' field for a $lookup".to_owned()))?;
+        let join = match (local, foreign) {
+            (Some(local), Some(foreign)) => Some(Join { local, foreign }),
+            (None, None) if stages.is_some() => None,
+            (None, None) => {
+                return Err(parse_error(
+                    "$lookup requires either 'pipeline' or both 'localField' and 'foreignField' to be specified"
+                        .to_owned(),
+                ));
+            }
+            _ => {
+                return Err(parse_error(
+                    if stages.is_some() {
+                        "$lookup requires both or neither of 'localField' and 'foreignField' to be specified"
+                    } else {
+                        "$lookup requires either 'pipeline' or both 'localField' and 'foreignField' to be specified"
+                    }
+                    .to_owned(),
+                ));
+            }
+        };
+        if bound.is_some() && stages.is_none() {
+            return Err(parse_error(
+                "$lookup with a 'let' argument must also specify 'pipeline'".to_owned(),
+            ));
+        }
+        let mut names = variables.to_vec();
+        let mut values = Vec::new();
+        for element in bound.into_iter().flat_map(Doc::elements) {
+            check_variable_name(element.name_str(), true)?;
+            values.push((
+                element.name_str().to_owned(),
+                Expression::parse_unfolded(&element.value(), variables)?,
+            ));
+        }
+        names.extend(values.iter().map(|(name, _)| name.clone()));
+        let pipeline = stages
+            .map(|stages| parse_nested(&stages, &names, Place::Lookup))
+            .transpose()?;
+        let own = pipeline.as_ref().is_some_and(Pipeline::starts_with_documents);
+        if from.is_none() && !own {
+            return Err(parse_error("must specify 'from' field for a $lookup".to_owned()));
+        }
+        Ok(Lookup {
+            from: from.filter(|_| !own),
+            join,
+            variables: values,
+            pipeline,
+            into,
+        })
+    }
+
+    pub(super) fn fold(&mut self) -> Result<()> {
+        for (_, value) in &mut self.variables {
+            value.fold()?;
+        }
+        self.pipeline.as_mut().map_or(Ok(()), Pipeline::fold)
+    }
+
+    pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Rows<'a> {
+        // Without a join and without variables every document gets the same result.
+        let same = self.join.is_none() && self.variables.is_empty();
+        let mut known: Option<Vec<Owned>> = None;
+        Box::new(input.map(move |row| {
+            let row = row?;
+            let doc = Doc::Raw(&row);
+            let results = match &known {
+                Some(results) => results.clone(),
+                None => self.results(doc, context)?,
+            };
+            if same && known.is_none() {
+                known = Some(results.clone());
+            }
+            let mut fields = fields_of(doc);
+            path::set(&mut fields, &self.into, Some(Owned::Array(results)));
+            write(Owned::Document(fields))
+        }))
+    }
+
+    fn results(&self, doc: Doc<'_>, context: &Context<'_>) -> Result<Vec<Owned>> {
+        let filter = match &self.join {
+            Some(join) => join.filter(doc),
+            None => Doc::empty().to_bytes(),
+        };
+        let rows: Rows<'_> = match &self.from {
+            Some(from) => context.source.find(from, Doc::Raw(&filter))?,
+            None => Box::new(std::iter::empty()),
+        };
+        let Some(pipeline) = &self.pipeline else {
+            return rows.map(|row| row.map(Owned::RawDocument)).collect();
+        };
+        let mut inner = context.clone();
+        let scope = scope(doc, context);
+        for (name, value) in &self.variables {
+            inner.variables.push((name.clone(), value.evaluate(&scope)?));
+        }
+        collect(pipeline, rows, &inner)
+    }
+}
+
+impl Join {
+    /// The filter of the foreign documents: equal to the local value, or to an element of it.
+    fn filter(&self, doc: Doc<'_>) -> Vec<u8> {
+        let local = path::walk(Value::Document(doc), &self.local);
+        let wanted = match local.value() {
+            None => vec![Owned::Null],
+            Some(Value::Array(items)) if items.is_empty() => vec![Owned::Null],
+            Some(Value::Array(items)) => items.values().map(Owned::from).collect(),
+            Some(value) => vec![value.into()],
+        };
+        equal_to_any(&self.foreign, wanted)
+    }
+}
+
+/// The filter `path` equal to one of the values.
+pub(super) fn equal_to_any(path: &str, mut values: Vec<Owned>) -> Vec<u8> {
+    let condition = |operator: &str, value: Owned| {
+        let test = vec![(operator.to_owned(), value)];
+        vec![(path.to_owned(), Owned::Document(test))]
+    };
+    // A regex among the values of `$in` would be a pattern, not a value.
+    let filter = if values.iter().any(|value| matches!(value, Owned::Regex { .. })) {
+        let choices = values
+            .into_iter()
+            .map(|value| Owned::Document(condition("$eq", value)))
+            .collect();
+        vec![("$or".to_owned(), Owned::Array(choices))]
+    } else {
+        match (values.len(), values.pop()) {
+            (1, Some(value)) => condition("$eq", value),
+            (_, last) => {
+                values.extend(last);
+                condition("$in", Owned::Array(values))
+            }
+        }
+    };
+    Doc::Fields(&filter).to_bytes()
+}

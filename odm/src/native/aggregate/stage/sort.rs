@@ -1,0 +1,134 @@
+//! `$sort`.
+
+use super::super::super::document::{Doc, Value};
+use super::super::super::fault::{Fault, Result};
+use super::super::super::sort::SortSpec;
+use super::super::expression::random;
+use super::super::pipeline::over_memory;
+use super::{Context, Rows, path, print};
+
+/// An order of documents.
+#[derive(Clone, Debug)]
+pub(crate) struct Sort {
+    order: Order,
+    /// How many of the first documents are wanted; all of them if `None`.
+    pub(crate) limit: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+enum Order {
+    Keys(SortSpec),
+    /// `{$meta: "randVal"}`.
+    Random,
+}
+
+impl Sort {
+    pub(super) fn parse(value: &Value<'_>) -> Result<Sort> {
+        let Value::Document(spec) = *value else {
+            return Err(Fault::new(15973, "the $sort key specification must be an object"));
+        };
+        if spec.is_empty() {
+            return Err(Fault::new(15976, "$sort stage must have at least one sort key"));
+        }
+        let mut random = false;
+        for element in spec.elements() {
+            match element.value() {
+                Value::Document(meta) => random |= check_meta(meta)?,
+                number if number.is_number() => {
+                    if super::super::super::document::number::as_f64(&number)
+                        .is_none_or(|x| x.trunc().abs() != 1.0)
+                    {
+                        return Err(Fault::new(
+                            15975,
+                            "$sort key ordering must be 1 (for ascending) or -1 (for descending)",
+                        ));
+                    }
+                }
+                other => {
+                    return Err(Fault::new(
+                        15974,
+                        format!(
+                            "Illegal key in $sort specification: {}: {}",
+                            element.name_str(),
+                            print::bson_value(&other)
+                        ),
+                    ));
+                }
+            }
+            path::parse(element.name_str())?;
+        }
+        Ok(Sort {
+            order: if random {
+                Order::Random
+            } else {
+                Order::Keys(SortSpec::parse(spec)?)
+            },
+            limit: None,
+        })
+    }
+
+    /// The order by fields, if it is one.
+    pub(crate) fn spec(&self) -> Option<&SortSpec> {
+        match &self.order {
+            Order::Keys(spec) => Some(spec),
+            Order::Random => None,
+        }
+    }
+
+    pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
+        let limit = self
+            .limit
+            .map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let mut rows: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        let mut held = 0usize;
+        for row in input {
+            let row = row?;
+            let key = match &self.order {
+                Order::Keys(spec) => spec.key(Doc::Raw(&row))?,
+                Order::Random => random().to_be_bytes().to_vec(),
+            };
+            held += row.len() + key.len();
+            rows.push((key, row));
+            // Twice the limit is sorted and cut at once, so that a row costs the logarithm of the limit.
+            if rows.len() >= limit.saturating_mul(2).max(64) {
+                rows.sort_by(|a, b| a.0.cmp(&b.0));
+                rows.truncate(limit);
+                held = rows.iter().map(|(key, row)| key.len() + row.len()).sum();
+            }
+            if context.memory_limit.is_some_and(|most| held > most) {
+                return Err(over_memory(
+                    "Sort exceeded memory limit of 104857600 bytes, but did not opt in to external sorting.",
+                ));
+            }
+        }
+        rows.sort_by(|a, b| a.0.cmp(&b.0));
+        rows.truncate(limit);
+        Ok(Box::new(rows.into_iter().map(|(_, row)| Ok(row))))
+    }
+}
+
+/// Whether the order is random; other metadata is never there.
+fn check_meta(meta: Doc<'_>) -> Result<bool> {
+    let mut elements = meta.elements();
+    match (elements.next(), elements.next()) {
+        (Some(only), None) if only.name_str() == "$meta" => match only.value() {
+            Value::String("randVal") => Ok(true),
+            Value::String("textScore") => Err(Fault::new(
+                40218,
+                "query requires text score metadata, but it is not available",
+            )),
+            Value::String("geoNearDistance") => Err(Fault::new(
+                40218,
+                "query requires $geoNear distance metadata, but it is not available",
+            )),
+            other => Err(Fault::new(
+                31138,
+                format!("Illegal $meta sort: $meta: {}", print::bson_value(&other)),
+            )),
+        },
+        _ => Err(Fault::new(
+            17312,
+            "$meta is the only expression supported by $sort right now",
+        )),
+    }
+}

@@ -1,0 +1,117 @@
+//! `$unionWith`.
+
+use super::super::super::document::{Doc, Value};
+use super::super::super::fault::{Fault, Result, code};
+use super::{Context, Pipeline, Place, Rows, parse_nested};
+
+/// The input, then what a pipeline gives over another collection.
+#[derive(Clone, Debug)]
+pub(crate) struct UnionWith {
+    /// `None` for a pipeline that makes its own documents.
+    collection: Option<String>,
+    pipeline: Pipeline,
+}
+
+impl UnionWith {
+    pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<UnionWith> {
+        let empty = || Pipeline::parse_within(&[], variables, Place::Union);
+        let spec = match *value {
+            Value::String(collection) => {
+                return Ok(UnionWith {
+                    collection: Some(collection.to_owned()),
+                    pipeline: empty()?,
+                });
+            }
+            Value::Document(spec) => spec,
+            other => {
+                return Err(Fault::new(
+                    code::FAILED_TO_PARSE,
+                    format!(
+                        "the $unionWith stage specification must be an object or string, but found {}",
+                        other.kind().alias()
+                    ),
+                ));
+            }
+        };
+        let (mut collection, mut pipeline) = (None, None);
+        for element in spec.elements() {
+            match (element.name_str(), element.value()) {
+                ("coll", Value::String(name)) => collection = Some(name.to_owned()),
+                ("coll", other) => {
+                    return Err(Fault::new(
+                        code::TYPE_MISMATCH,
+                        format!(
+                            "BSON field '$unionWith.coll' is the wrong type '{}', expected type 'string'",
+                            other.kind().alias()
+                        ),
+                    ));
+                }
+                ("pipeline", value @ Value::Array(_)) => {
+                    pipeline = Some(parse_nested(&value, variables, Place::Union)?);
+                }
+                ("pipeline", other) => {
+                    return Err(Fault::new(
+                        10065,
+                        format!(
+                            "invalid parameter: expected an array (pipeline), found {}",
+                            other.kind().alias()
+                        ),
+                    ));
+                }
+                (other, _) => {
+                    return Err(Fault::new(
+                        40415,
+                        format!("BSON field '$unionWith.{other}' is an unknown field."),
+                    ));
+                }
+            }
+        }
+        let own = pipeline.as_ref().is_some_and(Pipeline::starts_with_documents);
+        if collection.is_none() && !own {
+            return Err(Fault::new(
+                code::FAILED_TO_PARSE,
+                "$unionWith stage without explicit collection must have a pipeline with $documents as first stage",
+            ));
+        }
+        Ok(UnionWith {
+            collection: collection.filter(|_| !own),
+            pipeline: pipeline.map_or_else(empty, Ok)?,
+        })
+    }
+
+    pub(super) fn fold(&mut self) -> Result<()> {
+        self.pipeline.fold()
+    }
+
+    pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
+        // The other collection is read only when the input has ended.
+        let mut other: Option<Result<Rows<'a>>> = None;
+        let mut input = Some(input);
+        Ok(Box::new(std::iter::from_fn(move || {
+            if let Some(rows) = &mut input {
+                if let Some(row) = rows.next() {
+                    return Some(row);
+                }
+                input = None;
+                other = Some(self.others(context));
+            }
+            match other.take() {
+                Some(Ok(mut rows)) => {
+                    let row = rows.next();
+                    other = Some(Ok(rows));
+                    row
+                }
+                Some(Err(fault)) => Some(Err(fault)),
+                None => None,
+            }
+        })))
+    }
+
+    fn others<'a>(&'a self, context: &'a Context<'a>) -> Result<Rows<'a>> {
+        let rows = match &self.collection {
+            Some(collection) => context.source.find(collection, Doc::empty())?,
+            None => Box::new(std::iter::empty()),
+        };
+        self.pipeline.flow(0, rows, context)
+    }
+}
