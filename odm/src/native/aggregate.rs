@@ -4,6 +4,7 @@
 
 pub(crate) mod expression;
 mod path;
+pub(crate) mod pipeline;
 mod print;
 mod stage;
 mod sum;
