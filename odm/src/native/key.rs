@@ -25,6 +25,8 @@
 //! with `""`. So the keys that hold exactly some components lie between these followed by [`BEFORE`] and
 //! these followed by [`AFTER`].
 
+pub(crate) mod describe;
+
 use super::document::compare::{binary_length, kind_rank, rank};
 use super::document::decimal::{DIGITS, Decimal, MIN_EXPONENT, digits, magnitude_toward_zero, power};
 use super::document::{Doc, Value};

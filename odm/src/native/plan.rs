@@ -1,1 +1,318 @@
 //! Choosing how a filter and a sort are answered.
+//!
+//! What a plan selects is always a superset of what matches; unless the plan is exact, the filter is checked
+//! again on every document.
+
+use std::ops::Bound;
+
+use self::candidate::{Candidate, Conjunct};
+use self::interval::Intervals;
+use super::document::{Doc, Value, compare::compare_documents};
+use super::fault::{Fault, Result, code};
+use super::index::IndexDefinition;
+use super::matcher::Matcher;
+use super::matcher::ast::Node;
+use super::sort::SortSpec;
+
+mod bounds;
+mod candidate;
+mod explain;
+mod imply;
+pub(crate) mod interval;
+
+/// What is asked, and what there is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlanRequest<'a> {
+    pub(crate) matcher: &'a Matcher,
+    pub(crate) sort: Option<&'a SortSpec>,
+    pub(crate) indexes: &'a [IndexView<'a>],
+    /// An index's name or key pattern, or `{$natural: ±1}`.
+    pub(crate) hint: Option<Value<'a>>,
+    /// How many documents are wanted, skipped ones included.
+    pub(crate) limit: Option<u64>,
+}
+
+/// An index as the planner sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IndexView<'a> {
+    pub(crate) definition: &'a IndexDefinition,
+    /// Per field, whether any document ever met an array on its path.
+    pub(crate) multikey: &'a [bool],
+}
+
+/// How a request is answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) access: Access,
+    /// Documents come in the order that was asked for.
+    pub(crate) sorted: bool,
+    /// Everything selected matches: the filter need not be checked.
+    pub(crate) exact: bool,
+    /// A record may come more than once; only its first time counts.
+    pub(crate) repeats: bool,
+    /// Matches can be counted from the index alone (by distinct record when `repeats`).
+    pub(crate) covered_count: bool,
+    /// One document is asked for by its `_id`.
+    pub(crate) by_id: bool,
+}
+
+/// Where documents come from.
+#[derive(Clone, Debug)]
+pub(crate) enum Access {
+    /// Nothing can match.
+    Nothing,
+    /// All documents in insertion order.
+    Collection { reverse: bool },
+    /// Parts of an index.
+    Index {
+        /// Its position in the request.
+        index: usize,
+        /// Disjoint, in stored order; `reverse` visits the last one first, each from its end.
+        ranges: Vec<KeyRange>,
+        reverse: bool,
+        /// What each field is bounded to.
+        bounds: Vec<Intervals>,
+    },
+    /// Several parts one after the other, for `$or`.
+    Union(Vec<Access>),
+}
+
+/// A range of an index. The bounds hold for keys with and without the record id behind them: no key is equal
+/// to one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyRange {
+    pub(crate) from: Bound<Vec<u8>>,
+    pub(crate) to: Bound<Vec<u8>>,
+}
+
+/// Chooses a plan.
+///
+/// # Errors
+/// 2 for a hint that names no index or comes with a `$natural` sort, 9 for one that is neither a string nor
+/// a document.
+pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Plan> {
+    let natural = request.sort.and_then(|sort| sort.natural);
+    let hint = request.hint.map(Hint::parse).transpose()?.unwrap_or(Hint::Free);
+    if natural.is_some() && !matches!(hint, Hint::Free) {
+        return Err(Fault::new(
+            code::BAD_VALUE,
+            "index hint not allowed with $natural sort order",
+        ));
+    }
+    let no_sort = request.sort.is_none_or(|sort| sort.fields.is_empty());
+    if let Some(reverse) = natural {
+        return Ok(Plan::collection(reverse, true));
+    }
+    let root = request.matcher.root();
+    let only = match hint {
+        Hint::Free => None,
+        Hint::Natural { reverse } => return Ok(Plan::collection(reverse, no_sort)),
+        Hint::Index(hint) => Some(hint.find(request.indexes)?),
+    };
+    if let Node::Never = root {
+        return Ok(Plan::nothing());
+    }
+    let conjuncts = Conjunct::of(root);
+    let best = match only {
+        Some(index) => Some(Candidate::new(&request, index, root, &conjuncts)),
+        None => best(&request, root, &conjuncts),
+    };
+    // A plan without a bound only serves the sort; the branches of an `$or` may still be bounded.
+    let bounded = best.as_ref().is_some_and(Candidate::is_bounded);
+    if only.is_none()
+        && !bounded
+        && (no_sort || best.is_none())
+        && let Some(union) = union(&request, root)
+    {
+        return Ok(Plan {
+            sorted: no_sort,
+            ..union
+        });
+    }
+    match best {
+        Some(best) if best.is_impossible() => Ok(Plan::nothing()),
+        Some(best) => Ok(best.into_plan(no_sort, root)),
+        None => Ok(Plan::collection(false, no_sort)),
+    }
+}
+
+/// The best index that the filter and the index's own kind allow, if any is of use.
+fn best<'a>(request: &PlanRequest<'a>, root: &Node, conjuncts: &[Conjunct<'_>]) -> Option<Candidate<'a>> {
+    request
+        .indexes
+        .iter()
+        .enumerate()
+        .filter(|(_, view)| !view.definition.hidden && holds_matches(view.definition, root))
+        .map(|(index, _)| Candidate::new(request, index, root, conjuncts))
+        .filter(Candidate::is_useful)
+        // The first of equals is kept.
+        .reduce(|best, next| if next.is_better_than(&best) { next } else { best })
+}
+
+/// Whether every document that matches is in the index.
+fn holds_matches(definition: &IndexDefinition, root: &Node) -> bool {
+    if let Some(partial) = &definition.partial
+        && !imply::implies(root, partial.root())
+    {
+        return false;
+    }
+    !definition.sparse
+        || definition
+            .keys
+            .iter()
+            .any(|field| imply::implies_exists(root, &field.path))
+}
+
+/// A plan that answers each branch of an `$or` from an index.
+fn union(request: &PlanRequest<'_>, root: &Node) -> Option<Plan> {
+    let (branches, rest): (&[Node], Vec<&Node>) = match root {
+        Node::Or(branches) => (branches, Vec::new()),
+        Node::And(parts) => {
+            let position = parts.iter().position(|part| matches!(part, Node::Or(_)))?;
+            let Node::Or(branches) = &parts[position] else {
+                return None;
+            };
+            let rest = parts
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| *i != position)
+                .map(|(_, part)| part)
+                .collect();
+            (branches, rest)
+        }
+        _ => return None,
+    };
+    let unsorted = PlanRequest {
+        sort: None,
+        ..*request
+    };
+    let mut accesses = Vec::with_capacity(branches.len());
+    let mut exact = rest.is_empty();
+    for branch in branches {
+        let mut parts: Vec<Node> = vec![branch.clone()];
+        parts.extend(rest.iter().map(|part| (*part).clone()));
+        let whole = flatten(parts);
+        let conjuncts = Conjunct::of(&whole);
+        let best = match best(&unsorted, &whole, &conjuncts) {
+            Some(best) if best.is_bounded() => best,
+            _ => {
+                let nested = union(&unsorted, &whole)?;
+                exact &= nested.exact;
+                accesses.push(nested.access);
+                continue;
+            }
+        };
+        if !best.is_impossible() {
+            let plan = best.into_plan(true, &whole);
+            exact &= plan.exact;
+            accesses.push(plan.access);
+        }
+    }
+    if accesses.is_empty() {
+        return Some(Plan::nothing());
+    }
+    Some(Plan {
+        access: Access::Union(accesses),
+        sorted: true,
+        exact,
+        repeats: true,
+        covered_count: exact,
+        by_id: false,
+    })
+}
+
+/// One `And` without an `And` inside.
+fn flatten(parts: Vec<Node>) -> Node {
+    let mut flat = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part {
+            Node::And(inner) => flat.extend(inner),
+            other => flat.push(other),
+        }
+    }
+    Node::And(flat)
+}
+
+enum Hint<'a> {
+    Free,
+    Natural { reverse: bool },
+    Index(IndexHint<'a>),
+}
+
+enum IndexHint<'a> {
+    Name(&'a str),
+    Pattern(Doc<'a>),
+}
+
+impl<'a> Hint<'a> {
+    fn parse(value: Value<'a>) -> Result<Hint<'a>> {
+        match value {
+            Value::String(name) => Ok(Hint::Index(IndexHint::Name(name))),
+            Value::Document(pattern) if pattern.is_empty() => Ok(Hint::Free),
+            Value::Document(pattern) => match pattern.get("$natural") {
+                Some(_) if pattern.count() > 1 => Err(Fault::new(
+                    code::BAD_VALUE,
+                    format!("Cannot include '$natural' in compound hint: {pattern}"),
+                )),
+                Some(direction) => Ok(Hint::Natural {
+                    reverse: super::document::number::as_f64(&direction)
+                        .is_some_and(|direction| direction < 0.0),
+                }),
+                None => Ok(Hint::Index(IndexHint::Pattern(pattern))),
+            },
+            _ => Err(Fault::new(
+                code::FAILED_TO_PARSE,
+                "Hint must be a string or an object",
+            )),
+        }
+    }
+}
+
+impl IndexHint<'_> {
+    fn find(&self, indexes: &[IndexView<'_>]) -> Result<usize> {
+        indexes
+            .iter()
+            .position(|view| {
+                !view.definition.hidden
+                    && match self {
+                        IndexHint::Name(name) => view.definition.name == *name,
+                        IndexHint::Pattern(pattern) => {
+                            compare_documents(view.definition.key_pattern(), *pattern).is_eq()
+                        }
+                    }
+            })
+            .ok_or_else(|| {
+                Fault::new(
+                    code::BAD_VALUE,
+                    "hint provided does not correspond to an existing index",
+                )
+            })
+    }
+}
+
+impl Plan {
+    fn nothing() -> Plan {
+        Plan {
+            access: Access::Nothing,
+            sorted: true,
+            exact: true,
+            repeats: false,
+            covered_count: true,
+            by_id: false,
+        }
+    }
+
+    fn collection(reverse: bool, sorted: bool) -> Plan {
+        Plan {
+            access: Access::Collection { reverse },
+            sorted,
+            exact: false,
+            repeats: false,
+            covered_count: false,
+            by_id: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,314 @@
-//! Sorting documents by a sort specification.
+//! Sorting documents by a sort specification: each document gets a byte string whose order is the order.
+
+use std::borrow::Cow;
+
+use super::document::{Doc, Value, number};
+use super::fault::{Fault, Result, code};
+use super::index::extract::{Extraction, Path};
+use super::key;
+
+/// How many fields a specification may have.
+const MAX_FIELDS: usize = 32;
+
+/// A parsed sort specification.
+#[derive(Clone, Debug)]
+pub(crate) struct SortSpec {
+    /// Empty for no order and for `$natural`.
+    pub(crate) fields: Vec<SortField>,
+    /// `{$natural: ±1}`: insertion order; true when reversed.
+    pub(crate) natural: Option<bool>,
+    paths: Vec<Path>,
+    spec: Vec<u8>,
+}
+
+/// One field of a sort specification.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SortField {
+    pub(crate) path: String,
+    pub(crate) descending: bool,
+}
+
+impl SortSpec {
+    /// Parses `{a: 1, "b.c": -1}`.
+    ///
+    /// # Errors
+    /// MongoDB's: 15974 and 15975 for a direction that is not ±1, 17312 and 31138 for other expressions, 16410,
+    /// 15998, 40352 and 40353 for paths, 13103 for more than 32 fields.
+    pub(crate) fn parse(spec: Doc<'_>) -> Result<SortSpec> {
+        let mut parsed = SortSpec {
+            fields: Vec::new(),
+            natural: None,
+            paths: Vec::new(),
+            spec: spec.to_bytes(),
+        };
+        for element in spec.elements() {
+            let (path, value) = (element.name_str(), element.value());
+            if path == "$natural" {
+                if spec.count() > 1 {
+                    return Err(Fault::new(
+                        code::BAD_VALUE,
+                        format!("Cannot include '$natural' in compound sort: {spec}"),
+                    ));
+                }
+                parsed.natural = Some(number::as_f64(&value).is_some_and(|direction| direction < 0.0));
+                return Ok(parsed);
+            }
+            let descending = parse_direction(path, &value)?;
+            check_path(path)?;
+            parsed.paths.push(Path::parse(path));
+            parsed.fields.push(SortField {
+                path: path.to_owned(),
+                descending,
+            });
+        }
+        if parsed.fields.len() > MAX_FIELDS {
+            return Err(Fault::new(13103, "too many compound keys"));
+        }
+        Ok(parsed)
+    }
+
+    /// Whether no order is asked for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.fields.is_empty() && self.natural.is_none()
+    }
+
+    /// The specification as given.
+    pub(crate) fn spec(&self) -> Doc<'_> {
+        Doc::Raw(&self.spec)
+    }
+
+    /// The document's sort key.
+    ///
+    /// # Errors
+    /// 2 when two fields meet different arrays.
+    pub(crate) fn key(&self, doc: Doc<'_>) -> Result<Vec<u8>> {
+        let mut out = Vec::with_capacity(12 * self.fields.len() + 1);
+        self.write_key(doc, &mut out)?;
+        Ok(out)
+    }
+
+    /// Appends the document's sort key: of all the keys that its arrays give, the first in the order.
+    ///
+    /// # Errors
+    /// Those of [`SortSpec::key`].
+    pub(crate) fn write_key(&self, doc: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let bytes = match doc {
+            Doc::Raw(bytes) => Cow::Borrowed(bytes),
+            _ => Cow::Owned(doc.to_bytes()),
+        };
+        let start = out.len();
+        let mut extraction = Extraction::new(&self.paths);
+        let walk = extraction.run(Doc::Raw(&bytes), &mut |values| {
+            let end = out.len();
+            for (field, value) in self.fields.iter().zip(values) {
+                key::encode(&value.unwrap_or(Value::Null), field.descending, out);
+            }
+            out.push(key::END);
+            if end > start {
+                if out[end..] < out[start..end] {
+                    out.drain(start..end);
+                } else {
+                    out.truncate(end);
+                }
+            }
+        });
+        match walk {
+            Err(fault) if fault.code() == 171 => Err(Fault::new(
+                code::BAD_VALUE,
+                "cannot sort with keys that are parallel arrays",
+            )),
+            other => other,
+        }
+    }
+}
+
+fn parse_direction(path: &str, value: &Value<'_>) -> Result<bool> {
+    if let Value::Document(expression) = value {
+        return Err(check_expression(*expression));
+    }
+    if !value.is_number() {
+        return Err(Fault::new(
+            15974,
+            format!("Illegal key in $sort specification: {path}: {value}"),
+        ));
+    }
+    // Directions are truncated to integers: 1.5 ascends.
+    match number::as_f64(value).map(f64::trunc) {
+        Some(1.0) => Ok(false),
+        Some(-1.0) => Ok(true),
+        _ => Err(Fault::new(
+            15975,
+            "$sort key ordering must be 1 (for ascending) or -1 (for descending)",
+        )),
+    }
+}
+
+fn check_expression(expression: Doc<'_>) -> Fault {
+    let Some(meta) = expression.get("$meta") else {
+        return Fault::new(17312, "$meta is the only expression supported by $sort right now");
+    };
+    if expression.count() > 1 {
+        return Fault::new(
+            code::FAILED_TO_PARSE,
+            "Cannot have additional keys in a $meta sort specification",
+        );
+    }
+    match meta {
+        Value::String("textScore") => Fault::new(
+            40218,
+            "query requires text score metadata, but it is not available",
+        ),
+        Value::String("randVal") => Fault::unsupported("sorting by $meta: \"randVal\" is not supported"),
+        other => Fault::new(31138, format!("Illegal $meta sort: $meta: {other}")),
+    }
+}
+
+fn check_path(path: &str) -> Result<()> {
+    if path.is_empty() {
+        return Err(Fault::new(
+            40352,
+            "FieldPath cannot be constructed with empty string",
+        ));
+    }
+    if path.ends_with('.') {
+        return Err(Fault::new(40353, "FieldPath must not end with a '.'."));
+    }
+    for (position, name) in path.split('.').enumerate() {
+        if name.is_empty() {
+            return Err(Fault::new(
+                15998,
+                "FieldPath field names may not be empty strings.",
+            ));
+        }
+        let reference = position > 0 && matches!(name, "$id" | "$ref" | "$db");
+        if name.starts_with('$') && !reference {
+            return Err(Fault::new(
+                16410,
+                "FieldPath field names may not start with '$'. Consider using $getField or $setField.",
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::document::sample::Sample;
+    use super::super::document::{Owned, compare};
+    use super::*;
+
+    fn int(value: i32) -> Owned {
+        Owned::Int32(value)
+    }
+
+    fn doc(fields: &[(&str, Owned)]) -> Vec<(String, Owned)> {
+        fields.iter().map(|(n, v)| ((*n).to_owned(), v.clone())).collect()
+    }
+
+    fn list(items: &[Owned]) -> Owned {
+        Owned::Array(items.to_vec())
+    }
+
+    fn parse(fields: &[(&str, Owned)]) -> Result<SortSpec> {
+        SortSpec::parse(Doc::Raw(&Doc::Fields(&doc(fields)).to_bytes()))
+    }
+
+    #[test]
+    fn specifications_are_refused_with_mongods_codes() {
+        let meta = |value: Owned| Owned::Document(doc(&[("$meta", value)]));
+        for (fields, code) in [
+            (vec![("a", int(0))], Err(15975)),
+            (vec![("a", int(2))], Err(15975)),
+            (vec![("a", Owned::Double(0.5))], Err(15975)),
+            (vec![("a", Owned::Double(f64::NAN))], Err(15975)),
+            (vec![("a", Owned::Double(1.5))], Ok(())),
+            (vec![("a", Owned::Int64(-1))], Ok(())),
+            (vec![("a", Owned::String("x".into()))], Err(15974)),
+            (vec![("a", Owned::Null)], Err(15974)),
+            (vec![("a", Owned::Bool(true))], Err(15974)),
+            (vec![("a", list(&[int(1)]))], Err(15974)),
+            (vec![("", int(1))], Err(40352)),
+            (vec![("a.", int(1))], Err(40353)),
+            (vec![(".a", int(1))], Err(15998)),
+            (vec![("a..b", int(1))], Err(15998)),
+            (vec![("$a", int(1))], Err(16410)),
+            (vec![("a.$b", int(1))], Err(16410)),
+            (vec![("a.$id", int(1))], Ok(())),
+            (vec![("a", Owned::Document(vec![]))], Err(17312)),
+            (vec![("a", meta(Owned::String("x".into())))], Err(31138)),
+            (vec![("a", meta(Owned::String("textScore".into())))], Err(40218)),
+            (vec![("$natural", int(1)), ("a", int(1))], Err(2)),
+            (vec![("a", int(1)), ("$natural", int(1))], Err(2)),
+            (vec![("$natural", int(-1))], Ok(())),
+            (vec![], Ok(())),
+        ] {
+            let got = parse(&fields).map(|_| ()).map_err(|fault| fault.code());
+            assert_eq!(got, code, "{fields:?}");
+        }
+        assert_eq!(parse(&[("$natural", int(-1))]).unwrap().natural, Some(true));
+    }
+
+    /// Sorts the documents and gives their positions.
+    fn check(spec: &[(&str, i32)], documents: &[Vec<(String, Owned)>], expected: &[usize]) {
+        let fields: Vec<(&str, Owned)> = spec.iter().map(|(path, order)| (*path, int(*order))).collect();
+        let sort = parse(&fields).unwrap();
+        let mut order: Vec<usize> = (0..documents.len()).collect();
+        order.sort_by_key(|i| sort.key(Doc::Fields(&documents[*i])).unwrap());
+        assert_eq!(order, expected, "{spec:?}");
+    }
+
+    #[test]
+    fn arrays_sort_by_their_least_or_greatest_element() {
+        let a = |value| doc(&[("a", value)]);
+        let documents = [
+            a(int(5)),
+            a(list(&[int(9), int(1)])),
+            a(list(&[])),
+            doc(&[]),
+            a(Owned::Null),
+            a(Owned::String("x".into())),
+        ];
+        check(&[("a", 1)], &documents, &[2, 3, 4, 1, 0, 5]);
+        check(&[("a", -1)], &documents, &[5, 1, 0, 3, 4, 2]);
+    }
+
+    #[test]
+    fn fields_of_one_array_sort_together() {
+        let b = |b, c| Owned::Document(doc(&[("b", int(b)), ("c", int(c))]));
+        let documents = [
+            doc(&[("a", list(&[b(1, 9), b(2, 1)]))]),
+            doc(&[("a", list(&[b(1, 5)]))]),
+        ];
+        check(&[("a.b", 1), ("a.c", 1)], &documents, &[1, 0]);
+        check(&[("a.c", 1), ("a.b", 1)], &documents, &[0, 1]);
+        let parallel = doc(&[("a", list(&[int(1)])), ("b", list(&[int(1)]))]);
+        let sort = parse(&[("a", int(1)), ("b", int(1))]).unwrap();
+        assert_eq!(sort.key(Doc::Fields(&parallel)).unwrap_err().code(), 2);
+    }
+
+    #[test]
+    fn keys_sort_like_the_comparator() {
+        let sort = parse(&[("a", int(1)), ("b", int(-1))]).unwrap();
+        let mut sample = Sample::new(5);
+        let scalar = |sample: &mut Sample| loop {
+            match sample.value(2) {
+                Owned::Array(_) => {}
+                value => return value,
+            }
+        };
+        let documents: Vec<_> = (0..300)
+            .map(|_| doc(&[("a", scalar(&mut sample)), ("b", scalar(&mut sample))]))
+            .collect();
+        for left in &documents {
+            for right in &documents {
+                let expected = compare(&left[0].1.as_value(), &right[0].1.as_value())
+                    .then(compare(&right[1].1.as_value(), &left[1].1.as_value()));
+                let (a, b) = (
+                    sort.key(Doc::Fields(left)).unwrap(),
+                    sort.key(Doc::Fields(right)).unwrap(),
+                );
+                assert_eq!(a.cmp(&b), expected, "{left:?} {right:?}");
+            }
+        }
+    }
+}

@@ -3,14 +3,17 @@
 //! Every operator is a row of its family's table: how its arguments are read, and a function of their
 //! values. Operators that do not evaluate all their arguments get them unevaluated.
 
+mod accumulate;
 mod answer;
 mod arithmetic;
 mod array;
 mod boolean;
 mod comparison;
 mod date;
+mod object;
 mod operator;
 mod parse;
+mod set;
 mod variable;
 
 use super::super::document::{Doc, Owned, Value};

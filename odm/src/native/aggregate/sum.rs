@@ -120,3 +120,40 @@ impl Sum {
         others.map_or(decimals, |others| decimals.add(others))
     }
 }
+
+/// The standard deviation of a stream of numbers (Welford).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Deviation {
+    count: u64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Deviation {
+    /// Adds a number.
+    pub(crate) fn add(&mut self, x: f64) {
+        self.count += 1;
+        let delta = x - self.mean;
+        if delta != 0.0 {
+            self.mean += delta / self.count as f64;
+            self.squares += delta * (x - self.mean);
+        }
+    }
+
+    /// Of the whole population; null of nothing.
+    pub(crate) fn population(&self) -> Owned {
+        self.over(self.count)
+    }
+
+    /// Of a sample; null of fewer than two.
+    pub(crate) fn sample(&self) -> Owned {
+        self.over(self.count.saturating_sub(1))
+    }
+
+    fn over(&self, divisor: u64) -> Owned {
+        if divisor == 0 {
+            return Owned::Null;
+        }
+        Owned::Double((self.squares / divisor as f64).sqrt())
+    }
+}

@@ -1,2 +1,267 @@
-use super::operator::Operator;
-pub(super) static OPERATORS: &[Operator] = &[];
+//! Operators over arrays: parts and properties of one.
+
+mod build;
+mod entries;
+mod ordered;
+
+use super::super::super::document::number::is_nan;
+use super::super::super::document::{Doc, Owned, Value, equal};
+use super::super::super::fault::{Fault, Result};
+use super::super::print;
+use super::Answer;
+use super::arithmetic::as_i32_exact;
+use super::operator::{Arguments, Operator, strict};
+
+pub(super) use self::ordered::{count_argument, sorted_by};
+
+pub(super) static OPERATORS: &[Operator] = &[
+    strict("$arrayElemAt", Arguments::Exactly(2), element_at),
+    strict("$first", Arguments::Exactly(1), |operator, arguments| {
+        end(operator, arguments, |items| items.values().next())
+    }),
+    strict("$last", Arguments::Exactly(1), |operator, arguments| {
+        end(operator, arguments, |items| items.values().last())
+    }),
+    strict("$in", Arguments::Exactly(2), contains),
+    strict("$indexOfArray", Arguments::Between(2, 4), index_of),
+    strict("$isArray", Arguments::Exactly(1), |_, arguments| {
+        let array = matches!(arguments.first().and_then(Answer::value), Some(Value::Array(_)));
+        Ok(Some(Owned::Bool(array)))
+    }),
+    strict("$size", Arguments::Exactly(1), size),
+    strict("$slice", Arguments::Between(2, 3), slice),
+    strict("$concatArrays", Arguments::Any, build::concat),
+    strict("$range", Arguments::Between(2, 3), build::range),
+    strict("$reverseArray", Arguments::Exactly(1), build::reverse),
+    strict("$zip", Arguments::Custom(build::parse_zip), build::zip),
+    strict(
+        "$sortArray",
+        Arguments::Custom(ordered::parse_sort),
+        ordered::sort,
+    ),
+    strict("$firstN", Arguments::Custom(ordered::parse_n), ordered::first_n),
+    strict("$lastN", Arguments::Custom(ordered::parse_n), ordered::last_n),
+    strict("$minN", Arguments::Custom(ordered::parse_n), ordered::min_n),
+    strict("$maxN", Arguments::Custom(ordered::parse_n), ordered::max_n),
+    strict("$arrayToObject", Arguments::Exactly(1), entries::to_object),
+    strict("$objectToArray", Arguments::Exactly(1), entries::to_array),
+];
+
+fn element_at(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let [array, index] = arguments else {
+        return Ok(None);
+    };
+    if array.is_nullish() || index.is_nullish() {
+        return Ok(Some(Owned::Null));
+    }
+    let Some(Value::Array(items)) = array.value() else {
+        return Err(Fault::new(
+            28689,
+            format!(
+                "$arrayElemAt's first argument must be an array, but is {}",
+                array.type_name()
+            ),
+        ));
+    };
+    let Some(number) = index.value().filter(Value::is_number) else {
+        return Err(Fault::new(
+            28690,
+            format!(
+                "$arrayElemAt's second argument must be a numeric value, but is {}",
+                index.type_name()
+            ),
+        ));
+    };
+    let position = as_i32_exact(&number).ok_or_else(|| {
+        Fault::new(
+            28691,
+            format!(
+                "$arrayElemAt's second argument must be representable as a 32-bit integer: {}",
+                print::value(&number)
+            ),
+        )
+    })?;
+    let position = match usize::try_from(position) {
+        Ok(position) => Some(position),
+        Err(_) => items.count().checked_sub(position.unsigned_abs() as usize),
+    };
+    Ok(position.and_then(|at| items.at(at)).map(Owned::from))
+}
+
+fn end(
+    operator: &'static Operator,
+    arguments: &[Answer<'_>],
+    pick: for<'a> fn(Doc<'a>) -> Option<Value<'a>>,
+) -> Result<Option<Owned>> {
+    let Some(array) = arguments.first().filter(|array| !array.is_nullish()) else {
+        return Ok(Some(Owned::Null));
+    };
+    match array.value() {
+        Some(Value::Array(items)) => Ok(pick(items).map(Owned::from)),
+        _ => Err(Fault::new(
+            28689,
+            format!(
+                "{}'s argument must be an array, but is {}",
+                operator.name,
+                array.type_name()
+            ),
+        )),
+    }
+}
+
+fn contains(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let [needle, array] = arguments else {
+        return Ok(None);
+    };
+    let Some(Value::Array(items)) = array.value() else {
+        return Err(Fault::new(
+            40081,
+            format!(
+                "$in requires an array as a second argument, found: {}",
+                array.type_name()
+            ),
+        ));
+    };
+    let found = needle
+        .value()
+        .is_some_and(|needle| items.values().any(|item| equal(&item, &needle)));
+    Ok(Some(Owned::Bool(found)))
+}
+
+/// Reads a start or end of a search: an integer from zero.
+pub(super) fn search_bound(operator: &str, which: &str, argument: &Answer<'_>) -> Result<usize> {
+    let position = argument
+        .value()
+        .filter(Value::is_number)
+        .and_then(|value| as_i32_exact(&value))
+        .ok_or_else(|| {
+            Fault::new(
+                40096,
+                format!(
+                    "{operator}requires an integral {which} index, found a value of type: {}, with value: {}",
+                    argument.type_name(),
+                    print::answer(argument)
+                ),
+            )
+        })?;
+    usize::try_from(position).map_err(|_| {
+        Fault::new(
+            40097,
+            format!("{operator} requires a nonnegative {which} index, found: {position}"),
+        )
+    })
+}
+
+fn index_of(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let [array, needle, bounds @ ..] = arguments else {
+        return Ok(None);
+    };
+    if array.is_nullish() {
+        return Ok(Some(Owned::Null));
+    }
+    let Some(Value::Array(items)) = array.value() else {
+        return Err(Fault::new(
+            40090,
+            format!(
+                "$indexOfArray requires an array as a first argument, found: {}",
+                array.type_name()
+            ),
+        ));
+    };
+    let start = bounds
+        .first()
+        .map_or(Ok(0), |bound| search_bound(operator.name, "starting", bound))?;
+    let end = bounds.get(1).map_or(Ok(usize::MAX), |bound| {
+        search_bound(operator.name, "ending", bound)
+    })?;
+    let needle = needle.value();
+    let found = items
+        .values()
+        .enumerate()
+        .take(end)
+        .skip(start)
+        .find(|(_, item)| needle.is_some_and(|needle| equal(item, &needle)))
+        .map(|(index, _)| index as i32);
+    Ok(Some(Owned::Int32(found.unwrap_or(-1))))
+}
+
+fn size(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    match arguments.first().and_then(Answer::value) {
+        Some(Value::Array(items)) => Ok(Some(Owned::Int32(items.count() as i32))),
+        other => Err(Fault::new(
+            17124,
+            format!(
+                "The argument to $size must be an array, but was of type: {}",
+                super::type_name(other)
+            ),
+        )),
+    }
+}
+
+fn slice(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let [array, rest @ ..] = arguments else {
+        return Ok(None);
+    };
+    if arguments[..2.min(arguments.len())].iter().any(Answer::is_nullish) {
+        return Ok(Some(Owned::Null));
+    }
+    let Some(Value::Array(items)) = array.value() else {
+        return Err(Fault::new(
+            28724,
+            format!(
+                "First argument to $slice must be an array, but is of type: {}",
+                array.type_name()
+            ),
+        ));
+    };
+    let first = slice_number(&rest[0], "Second", "a numeric value", 28725, 28726)?;
+    let length = items.count() as i64;
+    let (start, count) = match rest.get(1) {
+        None if first >= 0 => (0, first),
+        None => ((length + first).max(0), -first),
+        Some(count) if count.is_nullish() => return Ok(Some(Owned::Null)),
+        Some(count) => {
+            let number = slice_number(count, "Third", "numeric", 28727, 28728)?;
+            if number <= 0 {
+                return Err(Fault::new(
+                    28729,
+                    format!("Third argument to $slice must be positive: {number}"),
+                ));
+            }
+            let start = if first < 0 { (length + first).max(0) } else { first };
+            (start, number)
+        }
+    };
+    Ok(Some(Owned::Array(
+        items
+            .values()
+            .skip(start as usize)
+            .take(count as usize)
+            .map(Owned::from)
+            .collect(),
+    )))
+}
+
+fn slice_number(argument: &Answer<'_>, which: &str, what: &str, wrong: i32, large: i32) -> Result<i64> {
+    let number = argument.value().filter(Value::is_number).ok_or_else(|| {
+        Fault::new(
+            wrong,
+            format!(
+                "{which} argument to $slice must be {what}, but is of type: {}",
+                argument.type_name()
+            ),
+        )
+    })?;
+    as_i32_exact(&number)
+        .filter(|_| !is_nan(&number))
+        .map(i64::from)
+        .ok_or_else(|| {
+            Fault::new(
+                large,
+                format!(
+                    "{which} argument to $slice can't be represented as a 32-bit integer: {}",
+                    print::value(&number)
+                ),
+            )
+        })
+}

@@ -78,10 +78,13 @@ pub(super) fn find(name: &str) -> Option<&'static Operator> {
 }
 
 static FAMILIES: &[&[Operator]] = &[
+    super::accumulate::OPERATORS,
     super::arithmetic::OPERATORS,
     super::array::OPERATORS,
     super::boolean::OPERATORS,
     super::comparison::OPERATORS,
+    super::object::OPERATORS,
+    super::set::OPERATORS,
     super::variable::OPERATORS,
 ];
 

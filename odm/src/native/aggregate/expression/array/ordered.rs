@@ -1,0 +1,237 @@
+//! Operators that order an array or take some of its ends.
+
+use std::cmp::Ordering;
+
+use super::super::super::super::document::number::as_i64_exact;
+use super::super::super::super::document::{Doc, Owned, Value, compare};
+use super::super::super::super::fault::{Fault, Result};
+use super::super::super::{path, print};
+use super::super::operator::Operator;
+use super::super::parse::Parser;
+use super::super::{Answer, Node, compare_answers, type_name};
+
+/// The arguments of `$sortArray`: the input, then the order as a document or a number.
+pub(super) fn parse_sort(
+    parser: &mut Parser<'_>,
+    _: &'static Operator,
+    value: &Value<'_>,
+) -> Result<Vec<Node>> {
+    let Value::Document(doc) = *value else {
+        return Err(Fault::new(
+            2942500,
+            format!(
+                "$sortArray requires an object as an argument, found: {}",
+                type_name(Some(*value))
+            ),
+        ));
+    };
+    let (mut input, mut order) = (None, None);
+    for element in doc.elements() {
+        match element.name_str() {
+            "input" => input = Some(parser.operand(&element.value())?),
+            "sortBy" => order = Some(element.value()),
+            other => {
+                return Err(Fault::new(
+                    2942501,
+                    format!("$sortArray found an unknown argument: {other}"),
+                ));
+            }
+        }
+    }
+    let input = input.ok_or_else(|| Fault::new(2942502, "$sortArray requires 'input' to be specified"))?;
+    let order = order.ok_or_else(|| Fault::new(2942503, "$sortArray requires 'sortBy' to be specified"))?;
+    let is_sign = |value: &Value<'_>| matches!(as_i64_exact(value), Some(1 | -1));
+    match order {
+        Value::Document(fields) => {
+            if fields.is_empty() {
+                return Err(Fault::new(
+                    2942505,
+                    "BadValue: The sort pattern is empty when it should be a set of fields.",
+                ));
+            }
+            for element in fields.elements() {
+                if !is_sign(&element.value()) {
+                    return Err(Fault::new(
+                        2942505,
+                        "BadValue: The sort element value must be either 1 or -1",
+                    ));
+                }
+            }
+        }
+        number if number.is_number() => {
+            if !is_sign(&number) {
+                return Err(Fault::new(
+                    2942506,
+                    "The $sort element value must be either 1 or -1",
+                ));
+            }
+        }
+        _ => {
+            return Err(Fault::new(
+                2942507,
+                "The $sort is invalid: use 1/-1 to sort the whole element, or {field:1/-1} to sort embedded fields",
+            ));
+        }
+    }
+    Ok(vec![input, Node::Constant(Owned::from(order))])
+}
+
+pub(super) fn sort(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let [input, order] = arguments else {
+        return Ok(None);
+    };
+    if input.is_nullish() {
+        return Ok(Some(Owned::Null));
+    }
+    let Some(Value::Array(items)) = input.value() else {
+        return Err(Fault::new(
+            2942504,
+            format!(
+                "The input argument to $sortArray must be an array, but was of type: {}",
+                input.type_name()
+            ),
+        ));
+    };
+    let mut items: Vec<Value<'_>> = items.values().collect();
+    match order.value() {
+        Some(Value::Document(fields)) => items.sort_by(|a, b| sorted_by(a, b, fields)),
+        Some(sign) => {
+            let descending = as_i64_exact(&sign) == Some(-1);
+            items.sort_by(|a, b| directed(compare(a, b), descending));
+        }
+        None => {}
+    }
+    Ok(Some(Owned::Array(items.into_iter().map(Owned::from).collect())))
+}
+
+fn directed(order: Ordering, descending: bool) -> Ordering {
+    if descending { order.reverse() } else { order }
+}
+
+/// The order of two values by the fields of a sort pattern; an array counts as its least element, or its
+/// greatest when descending.
+pub(in super::super) fn sorted_by(a: &Value<'_>, b: &Value<'_>, fields: Doc<'_>) -> Ordering {
+    for element in fields.elements() {
+        let segments: Vec<String> = element.name_str().split('.').map(str::to_owned).collect();
+        let descending = as_i64_exact(&element.value()).is_some_and(|sign| sign < 0);
+        let order = compare_answers(
+            key(a, &segments, descending).value(),
+            key(b, &segments, descending).value(),
+        );
+        if order != Ordering::Equal {
+            return directed(order, descending);
+        }
+    }
+    Ordering::Equal
+}
+
+fn key<'a>(value: &Value<'a>, segments: &[String], descending: bool) -> Answer<'a> {
+    let found = path::walk(*value, segments);
+    let extreme = match found.value() {
+        Some(Value::Array(items)) => {
+            let order = |a: &Value<'_>, b: &Value<'_>| compare(a, b);
+            let extreme = if descending {
+                items.values().max_by(order)
+            } else {
+                items.values().min_by(order)
+            };
+            Some(extreme.map_or(Owned::Undefined, Owned::from))
+        }
+        None => Some(Owned::Null),
+        _ => None,
+    };
+    extreme.map_or(found, Answer::Owned)
+}
+
+/// The arguments of `$firstN` and its like: `n`, `input`.
+pub(super) fn parse_n(
+    parser: &mut Parser<'_>,
+    operator: &'static Operator,
+    value: &Value<'_>,
+) -> Result<Vec<Node>> {
+    let Value::Document(doc) = *value else {
+        return Err(Fault::new(
+            5787801,
+            format!(
+                "specification must be an object; found {}: {}",
+                operator.name,
+                print::bson_value(value)
+            ),
+        ));
+    };
+    let arguments = parser.named(doc, &["n", "input"], |name| {
+        Fault::new(5787901, format!("Unknown argument for 'n' operator: {name}"))
+    })?;
+    for (node, name, code) in [(&arguments[0], "n", 5787906), (&arguments[1], "input", 5787907)] {
+        if matches!(node, Node::Absent) {
+            return Err(Fault::new(code, format!("Missing value for '{name}'")));
+        }
+    }
+    Ok(arguments)
+}
+
+/// Reads the count of an `n` operator: an integer above zero.
+pub(in super::super) fn count_argument(answer: &Answer<'_>) -> Result<usize> {
+    let wrong = |code| {
+        Fault::new(
+            code,
+            format!(
+                "Value for 'n' must be of integral type, but found {}",
+                print::answer(answer)
+            ),
+        )
+    };
+    let number = answer
+        .value()
+        .filter(Value::is_number)
+        .ok_or_else(|| wrong(5787902))?;
+    let count = as_i64_exact(&number).ok_or_else(|| wrong(5787903))?;
+    if count <= 0 {
+        return Err(Fault::new(
+            5787908,
+            format!("'n' must be greater than 0, found {count}"),
+        ));
+    }
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
+}
+
+fn n_items<'a>(arguments: &'a [Answer<'a>]) -> Result<(usize, Vec<Value<'a>>)> {
+    let [count, input] = arguments else {
+        return Ok((0, Vec::new()));
+    };
+    let count = count_argument(count)?;
+    match input.value() {
+        Some(Value::Array(items)) => Ok((count, items.values().collect())),
+        _ => Err(Fault::new(5788200, "Input must be an array")),
+    }
+}
+
+fn array<'a>(items: impl Iterator<Item = Value<'a>>) -> Result<Option<Owned>> {
+    Ok(Some(Owned::Array(items.map(Owned::from).collect())))
+}
+
+pub(super) fn first_n(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let (count, items) = n_items(arguments)?;
+    array(items.into_iter().take(count))
+}
+
+pub(super) fn last_n(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let (count, items) = n_items(arguments)?;
+    let skipped = items.len().saturating_sub(count);
+    array(items.into_iter().skip(skipped))
+}
+
+pub(super) fn min_n(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    extremes(arguments, false)
+}
+
+pub(super) fn max_n(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    extremes(arguments, true)
+}
+
+fn extremes(arguments: &[Answer<'_>], descending: bool) -> Result<Option<Owned>> {
+    let (count, mut items) = n_items(arguments)?;
+    items.retain(|item| !matches!(item, Value::Null | Value::Undefined));
+    items.sort_by(|a, b| directed(compare(a, b), descending));
+    array(items.into_iter().take(count))
+}

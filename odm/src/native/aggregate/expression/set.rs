@@ -1,0 +1,224 @@
+//! Operators over arrays as sets.
+
+use super::super::super::document::{Doc, Owned, Value, compare};
+use super::super::super::fault::{Fault, Result};
+use super::operator::{Arguments, Operator, strict};
+use super::parse::Parser;
+use super::{Answer, Node, truth};
+
+pub(super) static OPERATORS: &[Operator] = &[
+    strict("$setUnion", Arguments::Any, union),
+    strict("$setIntersection", Arguments::Any, intersection),
+    strict("$setDifference", Arguments::Exactly(2), difference),
+    strict("$setEquals", Arguments::Custom(parse_equals), equals),
+    strict("$setIsSubset", Arguments::Exactly(2), is_subset),
+    strict(
+        "$allElementsTrue",
+        Arguments::Exactly(1),
+        |operator, arguments| {
+            elements(operator, arguments, 17040, |items| {
+                items.values().all(|item| truth(&item))
+            })
+        },
+    ),
+    strict("$anyElementTrue", Arguments::Exactly(1), |operator, arguments| {
+        elements(operator, arguments, 17041, |items| {
+            items.values().any(|item| truth(&item))
+        })
+    }),
+];
+
+/// The distinct items, sorted.
+fn set_of(items: Doc<'_>) -> Vec<Value<'_>> {
+    let mut set: Vec<Value<'_>> = items.values().collect();
+    set.sort_by(compare);
+    set.dedup_by(|a, b| compare(a, b).is_eq());
+    set
+}
+
+fn has(set: &[Value<'_>], item: &Value<'_>) -> bool {
+    set.binary_search_by(|other| compare(other, item)).is_ok()
+}
+
+fn array(items: Vec<Value<'_>>) -> Result<Option<Owned>> {
+    Ok(Some(Owned::Array(items.into_iter().map(Owned::from).collect())))
+}
+
+/// The operands as arrays; `None` if one is null before one of a wrong type.
+fn operands<'a>(
+    operator: &'static Operator,
+    arguments: &'a [Answer<'a>],
+    code: i32,
+) -> Result<Option<Vec<Doc<'a>>>> {
+    let mut arrays = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        match argument.value() {
+            None | Some(Value::Null | Value::Undefined) => return Ok(None),
+            Some(Value::Array(items)) => arrays.push(items),
+            Some(_) => {
+                return Err(Fault::new(
+                    code,
+                    format!(
+                        "All operands of {} must be arrays. One argument is of type: {}",
+                        operator.name,
+                        argument.type_name()
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(Some(arrays))
+}
+
+fn union(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let Some(arrays) = operands(operator, arguments, 17043)? else {
+        return Ok(Some(Owned::Null));
+    };
+    let mut all: Vec<Value<'_>> = arrays.iter().flat_map(|items| items.values()).collect();
+    all.sort_by(compare);
+    all.dedup_by(|a, b| compare(a, b).is_eq());
+    array(all)
+}
+
+fn intersection(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let mut common: Option<Vec<Value<'_>>> = None;
+    for argument in arguments {
+        let items = match argument.value() {
+            None | Some(Value::Null | Value::Undefined) => return Ok(Some(Owned::Null)),
+            Some(Value::Array(items)) => items,
+            Some(_) => {
+                return Err(Fault::new(
+                    17047,
+                    format!(
+                        "All operands of {} must be arrays. One argument is of type: {}",
+                        operator.name,
+                        argument.type_name()
+                    ),
+                ));
+            }
+        };
+        let set = set_of(items);
+        common = Some(match common {
+            None => set,
+            Some(mut common) => {
+                common.retain(|item| has(&set, item));
+                common
+            }
+        });
+        // What follows cannot change an empty result, and is not looked at.
+        if common.as_ref().is_some_and(Vec::is_empty) {
+            break;
+        }
+    }
+    array(common.unwrap_or_default())
+}
+
+fn difference(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let [left, right] = arguments else {
+        return Ok(None);
+    };
+    if left.is_nullish() || right.is_nullish() {
+        return Ok(Some(Owned::Null));
+    }
+    let (left, right) = both("$setDifference", left, right, (17048, 17049))?;
+    let mut excluded = set_of(right);
+    let mut result = Vec::new();
+    for item in left.values() {
+        if let Err(at) = excluded.binary_search_by(|other| compare(other, &item)) {
+            excluded.insert(at, item);
+            result.push(item);
+        }
+    }
+    array(result)
+}
+
+fn both<'a>(
+    name: &str,
+    left: &'a Answer<'a>,
+    right: &'a Answer<'a>,
+    codes: (i32, i32),
+) -> Result<(Doc<'a>, Doc<'a>)> {
+    let wrong = |code, which, argument: &Answer<'_>| {
+        Fault::new(
+            code,
+            format!(
+                "both operands of {name} must be arrays. {which} argument is of type: {}",
+                argument.type_name()
+            ),
+        )
+    };
+    let Some(Value::Array(a)) = left.value() else {
+        return Err(wrong(codes.0, "First", left));
+    };
+    let Some(Value::Array(b)) = right.value() else {
+        return Err(wrong(codes.1, "Second", right));
+    };
+    Ok((a, b))
+}
+
+fn parse_equals(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -> Result<Vec<Node>> {
+    let arguments = parser.list(value)?;
+    if arguments.len() < 2 {
+        return Err(Fault::new(
+            17045,
+            format!("$setEquals needs at least two arguments had: {}", arguments.len()),
+        ));
+    }
+    Ok(arguments)
+}
+
+fn equals(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let mut first: Option<Vec<Value<'_>>> = None;
+    for (index, argument) in arguments.iter().enumerate() {
+        let Some(Value::Array(items)) = argument.value() else {
+            return Err(Fault::new(
+                17044,
+                format!(
+                    "All operands of $setEquals must be arrays. {}-th argument is of type: {}",
+                    index + 1,
+                    argument.type_name()
+                ),
+            ));
+        };
+        let set = set_of(items);
+        match &first {
+            None => first = Some(set),
+            Some(first) => {
+                let same =
+                    first.len() == set.len() && first.iter().zip(&set).all(|(a, b)| compare(a, b).is_eq());
+                if !same {
+                    return Ok(Some(Owned::Bool(false)));
+                }
+            }
+        }
+    }
+    Ok(Some(Owned::Bool(true)))
+}
+
+fn is_subset(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let [left, right] = arguments else {
+        return Ok(None);
+    };
+    let (left, right) = both("$setIsSubset", left, right, (17046, 17042))?;
+    let set = set_of(right);
+    Ok(Some(Owned::Bool(left.values().all(|item| has(&set, &item)))))
+}
+
+fn elements(
+    operator: &'static Operator,
+    arguments: &[Answer<'_>],
+    code: i32,
+    test: fn(Doc<'_>) -> bool,
+) -> Result<Option<Owned>> {
+    match arguments.first().and_then(Answer::value) {
+        Some(Value::Array(items)) => Ok(Some(Owned::Bool(test(items)))),
+        other => Err(Fault::new(
+            code,
+            format!(
+                "{}'s argument must be an array, but is {}",
+                operator.name,
+                super::type_name(other)
+            ),
+        )),
+    }
+}

@@ -1,0 +1,321 @@
+//! From a predicate to the index components that documents satisfying it have.
+//!
+//! Invariant: a document that satisfies the predicate has at least one key in the bounds. When the bounds
+//! are exact, a document with a key in them satisfies the predicate.
+
+use super::super::document::compare::rank;
+use super::super::document::{Owned, Value, number, type_rank};
+use super::super::index::Order;
+use super::super::key::encode_text_start;
+use super::super::matcher::ast::{Predicate, TypeSet};
+use super::super::matcher::pattern::Pattern;
+use super::interval::{Intervals, after, before, end_of, start_of, start_of_numbers, successor};
+
+/// What a predicate leaves of one field of an index.
+#[derive(Clone, Debug)]
+pub(super) struct Bounds {
+    pub(super) intervals: Intervals,
+    /// Whether every document with a key in the intervals satisfies the predicate.
+    pub(super) exact: bool,
+}
+
+/// Where the predicate stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Documents may have several keys.
+    pub(super) multikey: bool,
+    /// The path has a number: a value taken by its position is indexed whole, elements and all.
+    pub(super) positional: bool,
+    /// The predicate is about a single element of an array.
+    pub(super) element: bool,
+}
+
+impl Bounds {
+    fn exact(intervals: Intervals) -> Bounds {
+        Bounds {
+            intervals,
+            exact: true,
+        }
+    }
+
+    fn loose(intervals: Intervals) -> Bounds {
+        Bounds {
+            intervals,
+            exact: false,
+        }
+    }
+
+    fn all() -> Bounds {
+        Bounds::loose(Intervals::all())
+    }
+}
+
+/// The bounds in a field of this order.
+pub(super) fn bounds(predicate: &Predicate, order: Order, place: Place) -> Bounds {
+    let mut found = match order {
+        Order::Hashed => hashed(predicate),
+        Order::Ascending | Order::Descending => ordered(predicate, place),
+    };
+    // A position counts as an element too; what else the path reaches is left to the recheck.
+    found.exact &= !place.positional && !place.element;
+    found
+}
+
+/// Only equality is visible through a hash, and equal values only share it.
+fn hashed(predicate: &Predicate) -> Bounds {
+    let point = |value: &Owned| match value {
+        Owned::Array(_) | Owned::RawArray(_) => Intervals::none(),
+        Owned::Null | Owned::Undefined => hash(&Value::Null).union(hash(&Value::Undefined)),
+        other => hash(&other.as_value()),
+    };
+    match predicate {
+        Predicate::Equal(value) => Bounds::loose(point(value)),
+        Predicate::In { values, patterns } if patterns.is_empty() => {
+            Bounds::loose(Intervals::union_all(values.iter().map(point)))
+        }
+        _ => Bounds::all(),
+    }
+}
+
+fn hash(value: &Value<'_>) -> Intervals {
+    let mut component = Vec::new();
+    Order::Hashed.encode(value, &mut component);
+    Intervals::component(component)
+}
+
+fn ordered(predicate: &Predicate, place: Place) -> Bounds {
+    match predicate {
+        Predicate::Equal(value) => equal(&value.as_value(), place),
+        Predicate::Less(value) => range(&value.as_value(), Side::Below, false, place),
+        Predicate::LessOrEqual(value) => range(&value.as_value(), Side::Below, true, place),
+        Predicate::Greater(value) => range(&value.as_value(), Side::Above, false, place),
+        Predicate::GreaterOrEqual(value) => range(&value.as_value(), Side::Above, true, place),
+        Predicate::In { values, patterns } => {
+            let parts: Vec<Bounds> = values
+                .iter()
+                .map(|value| equal(&value.as_value(), place))
+                .chain(patterns.iter().map(regex))
+                .collect();
+            Bounds {
+                exact: parts.iter().all(|part| part.exact),
+                intervals: Intervals::union_all(parts.into_iter().map(|part| part.intervals)),
+            }
+        }
+        Predicate::Type(types) => of_types(*types),
+        Predicate::Regex(pattern) => regex(pattern),
+        Predicate::Mod { .. } => Bounds::loose(Intervals::rank(rank::NUMBER)),
+        Predicate::Bits(_) => {
+            Bounds::loose(Intervals::rank(rank::NUMBER).union(Intervals::rank(rank::BINARY)))
+        }
+        Predicate::ElementObject(_) => {
+            Bounds::loose(Intervals::rank(rank::DOCUMENT).union(Intervals::rank(rank::ARRAY)))
+        }
+        Predicate::ElementValue(predicates) if !place.positional && !place.element => {
+            let element = Place {
+                element: true,
+                ..place
+            };
+            let common = predicates.iter().fold(Intervals::all(), |common, predicate| {
+                common.intersect(&ordered(predicate, element).intervals)
+            });
+            Bounds::loose(common)
+        }
+        Predicate::ElementValue(_) | Predicate::Exists | Predicate::Size(_) => Bounds::all(),
+        Predicate::Not(inner) => not(inner, place),
+        Predicate::And(predicates) => and(predicates, place),
+    }
+}
+
+/// Null is also equal to a missing and to an undefined value. In an array's place it is not: an empty array
+/// has the key undefined, one without documents the key null. A number in the path is looked for as a name
+/// too, and then missing, while the position is what is indexed.
+fn null(place: Place) -> Bounds {
+    if place.positional {
+        return Bounds::all();
+    }
+    Bounds {
+        intervals: Intervals::point(&Value::Null).union(Intervals::point(&Value::Undefined)),
+        exact: !place.multikey,
+    }
+}
+
+fn equal(value: &Value<'_>, place: Place) -> Bounds {
+    match *value {
+        Value::Null | Value::Undefined => null(place),
+        // The whole array is indexed where it is an element or a position, otherwise its elements are.
+        Value::Array(items) => {
+            let first = items.at(0).unwrap_or(Value::Undefined);
+            Bounds::loose(Intervals::point(value).union(Intervals::point(&first)))
+        }
+        Value::Regex { pattern, .. } => Bounds::loose(stored_regex(pattern)),
+        _ => Bounds::exact(Intervals::point(value)),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Below,
+    Above,
+}
+
+/// Comparisons stay within the operand's rank.
+fn range(value: &Value<'_>, side: Side, inclusive: bool, place: Place) -> Bounds {
+    match value {
+        Value::Null if inclusive => return null(place),
+        Value::Null => return Bounds::exact(Intervals::none()),
+        Value::MinKey | Value::MaxKey | Value::Undefined | Value::Array(_) => return Bounds::all(),
+        nan if number::is_nan(nan) => {
+            return Bounds::exact(if inclusive {
+                Intervals::point(nan)
+            } else {
+                Intervals::none()
+            });
+        }
+        _ => {}
+    }
+    let rank = type_rank(value);
+    let start = if value.is_number() {
+        start_of_numbers()
+    } else {
+        start_of(rank)
+    };
+    let intervals = match (side, inclusive) {
+        (Side::Below, false) => Intervals::range(start, before(value)),
+        (Side::Below, true) => Intervals::range(start, after(value)),
+        (Side::Above, false) => Intervals::range(after(value), end_of(rank)),
+        (Side::Above, true) => Intervals::range(before(value), end_of(rank)),
+    };
+    Bounds::exact(intervals)
+}
+
+fn of_types(types: TypeSet) -> Bounds {
+    use super::super::document::Kind;
+    use super::super::document::compare::kind_rank;
+    const KINDS: [Kind; 21] = [
+        Kind::Double,
+        Kind::String,
+        Kind::Document,
+        Kind::Array,
+        Kind::Binary,
+        Kind::Undefined,
+        Kind::ObjectId,
+        Kind::Bool,
+        Kind::DateTime,
+        Kind::Null,
+        Kind::Regex,
+        Kind::DbPointer,
+        Kind::Code,
+        Kind::Symbol,
+        Kind::CodeWithScope,
+        Kind::Int32,
+        Kind::Timestamp,
+        Kind::Int64,
+        Kind::Decimal128,
+        Kind::MinKey,
+        Kind::MaxKey,
+    ];
+    // An array has the keys of its elements.
+    if types.contains(Kind::Array) {
+        return Bounds::all();
+    }
+    Bounds::loose(Intervals::union_all(
+        KINDS
+            .into_iter()
+            .filter(|kind| types.contains(*kind))
+            .map(|kind| Intervals::rank(kind_rank(kind))),
+    ))
+}
+
+fn not(inner: &Predicate, place: Place) -> Bounds {
+    if let Predicate::Exists = inner {
+        return Bounds::loose(null(place).intervals);
+    }
+    let inner = ordered(inner, place);
+    if !inner.exact || place.positional {
+        return Bounds::all();
+    }
+    Bounds {
+        intervals: inner.intervals.complement(),
+        exact: !place.multikey,
+    }
+}
+
+fn and(predicates: &[Predicate], place: Place) -> Bounds {
+    let mut parts: Vec<Bounds> = predicates
+        .iter()
+        .map(|predicate| ordered(predicate, place))
+        .collect();
+    if !place.multikey || place.element {
+        return Bounds {
+            exact: parts.iter().all(|part| part.exact),
+            intervals: parts
+                .iter()
+                .fold(Intervals::all(), |common, part| common.intersect(&part.intervals)),
+        };
+    }
+    // Each predicate may be satisfied by another key: only one of them bounds.
+    let single = parts.len() == 1;
+    let best = parts
+        .iter()
+        .enumerate()
+        .min_by(|(_, a), (_, b)| a.intervals.fraction().total_cmp(&b.intervals.fraction()))
+        .map(|(position, _)| position);
+    match best {
+        Some(position) => {
+            let mut found = parts.swap_remove(position);
+            found.exact &= single;
+            found
+        }
+        None => Bounds::all(),
+    }
+}
+
+fn regex(pattern: &Pattern) -> Bounds {
+    let mut from = start_of(rank::STRING);
+    let strings = match prefix(pattern.pattern(), pattern.options()) {
+        Some(prefix) if !prefix.is_empty() => {
+            encode_text_start(&prefix, &mut from);
+            let to = successor(from.clone());
+            Intervals::range(from, to)
+        }
+        _ => Intervals::rank(rank::STRING),
+    };
+    Bounds::loose(strings.union(stored_regex(pattern.pattern())))
+}
+
+/// Stored regular expressions with this pattern and any options.
+fn stored_regex(pattern: &str) -> Intervals {
+    let mut from = start_of(rank::REGEX);
+    from.extend_from_slice(pattern.as_bytes());
+    from.push(0);
+    let to = successor(from.clone());
+    Intervals::range(from, to)
+}
+
+/// The text that every match starts with, if the pattern is anchored to it.
+pub(super) fn prefix(pattern: &str, options: &str) -> Option<String> {
+    if options.contains(['i', 'm', 'x']) || pattern.contains('|') {
+        return None;
+    }
+    let rest = pattern
+        .strip_prefix('^')
+        .or_else(|| pattern.strip_prefix("\\A"))?;
+    let mut prefix = String::new();
+    let mut chars = rest.chars();
+    while let Some(next) = chars.next() {
+        match next {
+            '*' | '?' | '{' => {
+                // The character before may be absent.
+                prefix.pop();
+                break;
+            }
+            '\\' => match chars.next() {
+                Some(escaped) if !escaped.is_alphanumeric() => prefix.push(escaped),
+                _ => break,
+            },
+            '.' | '[' | ']' | '(' | ')' | '+' | '^' | '$' | '}' => break,
+            literal => prefix.push(literal),
+        }
+    }
+    Some(prefix)
+}

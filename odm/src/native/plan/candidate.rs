@@ -1,0 +1,434 @@
+//! One index for one request: which ranges it takes, what order it gives, what it would cost.
+
+use std::ops::Bound;
+
+use super::super::index::Order;
+use super::super::matcher::ast::{Node, Predicate};
+use super::bounds::{Bounds, Place, bounds};
+use super::interval::Intervals;
+use super::{Access, IndexView, KeyRange, Plan, PlanRequest};
+
+/// How many ranges one scan may have; further fields are left to the recheck.
+const MOST_RANGES: usize = 4096;
+/// How many documents a collection is taken to have.
+const DOCUMENTS: f64 = 10_000.0;
+
+/// One of the conditions that every match satisfies.
+#[derive(Clone, Debug)]
+pub(super) struct Conjunct<'n> {
+    path: String,
+    predicate: &'n Predicate,
+    /// The `$elemMatch` that it is in, and where its own path starts in `path`; 0 is none.
+    group: usize,
+    relative: usize,
+}
+
+impl<'n> Conjunct<'n> {
+    /// The conditions on single paths that a filter is a conjunction of; others are left out.
+    pub(super) fn of(root: &'n Node) -> Vec<Conjunct<'n>> {
+        let mut found = Vec::new();
+        let mut groups = 0;
+        collect(root, "", 0, &mut groups, &mut found);
+        found
+    }
+
+    /// The first name of its path inside its `$elemMatch`.
+    fn first_name(&self) -> &str {
+        self.path[self.relative..].split('.').next().unwrap_or("")
+    }
+}
+
+fn collect<'n>(
+    node: &'n Node,
+    prefix: &str,
+    group: usize,
+    groups: &mut usize,
+    found: &mut Vec<Conjunct<'n>>,
+) {
+    match node {
+        Node::And(nodes) => {
+            for node in nodes {
+                collect(node, prefix, group, groups, found);
+            }
+        }
+        Node::Field { path, predicate } => {
+            // Inside `$elemMatch` an array counts as a document whose names are its positions, which an
+            // index does not see.
+            if !prefix.is_empty() && path.segments().first().is_none_or(|first| first.index.is_some()) {
+                return;
+            }
+            let path = format!("{prefix}{}", path.as_str());
+            collect_predicate(&path, prefix.len(), predicate, group, groups, found);
+        }
+        _ => {}
+    }
+}
+
+fn collect_predicate<'n>(
+    path: &str,
+    relative: usize,
+    predicate: &'n Predicate,
+    group: usize,
+    groups: &mut usize,
+    found: &mut Vec<Conjunct<'n>>,
+) {
+    match predicate {
+        Predicate::And(predicates) => {
+            for predicate in predicates {
+                collect_predicate(path, relative, predicate, group, groups, found);
+            }
+        }
+        other => {
+            found.push(Conjunct {
+                path: path.to_owned(),
+                predicate: other,
+                group,
+                relative,
+            });
+            if let Predicate::ElementObject(node) = other {
+                *groups += 1;
+                let group = *groups;
+                collect(node, &format!("{path}."), group, groups, found);
+            }
+        }
+    }
+}
+
+/// An index with what a request makes of it.
+#[derive(Debug)]
+pub(super) struct Candidate<'a> {
+    view: IndexView<'a>,
+    index: usize,
+    /// Per field.
+    bounds: Vec<Intervals>,
+    ranges: Vec<KeyRange>,
+    /// How many fields the ranges go by.
+    ranged: usize,
+    /// How many fields are single values: they come first.
+    fixed: usize,
+    exact: bool,
+    /// Whether it gives the order, and if so whether backwards.
+    order: Option<bool>,
+    cost: f64,
+}
+
+impl<'a> Candidate<'a> {
+    pub(super) fn new(
+        request: &PlanRequest<'a>,
+        index: usize,
+        root: &Node,
+        conjuncts: &[Conjunct<'_>],
+    ) -> Candidate<'a> {
+        let view = request.indexes[index];
+        let mut used = vec![false; conjuncts.len()];
+        let found = field_bounds(&view, conjuncts, &mut used);
+        let (ranges, ranged) = ranges(&view, &found);
+        let fixed = found
+            .iter()
+            .take(ranged)
+            .take_while(|bounds| bounds.intervals.is_one_point())
+            .count();
+        // Conditions outside the ranges, or that are no single path's, have to be checked.
+        let plain = match root {
+            Node::Field { predicate, .. } => plain(predicate),
+            Node::And(nodes) => nodes
+                .iter()
+                .all(|node| matches!(node, Node::Field { predicate, .. } if plain(predicate))),
+            Node::Always => true,
+            _ => false,
+        };
+        let exact = plain
+            && used.iter().all(|used| *used)
+            && found
+                .iter()
+                .enumerate()
+                .all(|(field, bounds)| bounds.exact && (bounds.intervals.is_all() || field < ranged));
+        let bounds: Vec<Intervals> = found.into_iter().map(|bounds| bounds.intervals).collect();
+        let mut candidate = Candidate {
+            view,
+            index,
+            bounds,
+            ranges,
+            ranged,
+            fixed,
+            exact,
+            order: None,
+            cost: 0.0,
+        };
+        candidate.order = candidate.order_for(request);
+        candidate.cost = candidate.cost_of(request, conjuncts, &used);
+        candidate
+    }
+
+    /// Whether a field is bounded.
+    pub(super) fn is_bounded(&self) -> bool {
+        self.bounds.first().is_some_and(|first| !first.is_all())
+    }
+
+    /// Whether nothing can match.
+    pub(super) fn is_impossible(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    pub(super) fn is_useful(&self) -> bool {
+        self.is_bounded() || self.order.is_some()
+    }
+
+    pub(super) fn is_better_than(&self, other: &Candidate<'_>) -> bool {
+        let key = |candidate: &Candidate<'_>| (candidate.cost, candidate.bounds.len() as f64);
+        let (cost, fields) = key(self);
+        let (other_cost, other_fields) = key(other);
+        cost.total_cmp(&other_cost)
+            .then(fields.total_cmp(&other_fields))
+            .is_lt()
+    }
+
+    pub(super) fn into_plan(self, no_sort: bool, root: &Node) -> Plan {
+        let multikey = self.view.multikey.contains(&true);
+        let by_id = self.view.definition.is_id()
+            && matches!(
+                root,
+                Node::Field {
+                    predicate: Predicate::Equal(_),
+                    ..
+                }
+            )
+            && self.bounds.iter().all(Intervals::is_one_point);
+        Plan {
+            sorted: no_sort || self.order.is_some(),
+            exact: self.exact,
+            repeats: multikey,
+            covered_count: self.exact,
+            by_id,
+            access: Access::Index {
+                index: self.index,
+                ranges: self.ranges,
+                reverse: self.order.unwrap_or(false),
+                bounds: self.bounds,
+            },
+        }
+    }
+
+    fn is_multikey(&self, field: usize) -> bool {
+        self.view.multikey.get(field).copied().unwrap_or(true)
+    }
+
+    /// Whether all selected keys have the same value in the field.
+    fn is_constant(&self, field: usize) -> bool {
+        field < self.ranged && self.bounds[field].is_one_point()
+    }
+
+    /// Whether the index gives the order that is asked for: `Some(true)` backwards.
+    fn order_for(&self, request: &PlanRequest<'_>) -> Option<bool> {
+        let sort = request.sort.filter(|sort| !sort.fields.is_empty())?;
+        let keys = &self.view.definition.keys;
+        let mut reverse = None;
+        let mut field = 0;
+        for wanted in &sort.fields {
+            // Fields of one value do not take part in the order.
+            while field < keys.len() && keys[field].path != wanted.path && self.is_constant(field) {
+                field += 1;
+            }
+            match keys.get(field) {
+                Some(key) if key.path == wanted.path => {
+                    if self.is_constant(field) && !self.is_multikey(field) {
+                        field += 1;
+                        continue;
+                    }
+                    let descending = match key.order {
+                        Order::Ascending => false,
+                        Order::Descending => true,
+                        Order::Hashed => return None,
+                    };
+                    // A document's place is its least key of all, not its least key in the bounds.
+                    if self.is_multikey(field)
+                        && (0..keys.len())
+                            .any(|other| self.is_multikey(other) && !self.bounds[other].is_all())
+                    {
+                        return None;
+                    }
+                    let against = descending != wanted.descending;
+                    if *reverse.get_or_insert(against) != against {
+                        return None;
+                    }
+                    field += 1;
+                }
+                _ => {
+                    let constant = keys.iter().enumerate().any(|(other, key)| {
+                        key.path == wanted.path && self.is_constant(other) && !self.is_multikey(other)
+                    });
+                    if !constant {
+                        return None;
+                    }
+                }
+            }
+        }
+        Some(reverse.unwrap_or(false))
+    }
+
+    /// Documents read and sorted, by guesses; only comparisons between indexes count.
+    fn cost_of(&self, request: &PlanRequest<'_>, conjuncts: &[Conjunct<'_>], used: &[bool]) -> f64 {
+        const FETCH: f64 = 3.0;
+        let fraction: f64 = self.bounds[..self.ranged]
+            .iter()
+            .map(Intervals::fraction)
+            .product();
+        let mut rows = DOCUMENTS * fraction;
+        if self.view.definition.unique && self.fixed == self.bounds.len() {
+            rows = rows.min(self.ranges.len() as f64);
+        }
+        if request.sort.is_none_or(|sort| sort.fields.is_empty()) {
+            return rows * FETCH;
+        }
+        if self.order.is_none() {
+            return rows * (FETCH + 0.3 * (rows + 2.0).log2());
+        }
+        if let Some(limit) = request.limit.filter(|limit| *limit > 0) {
+            let place = Place {
+                multikey: true,
+                positional: false,
+                element: false,
+            };
+            let pass: f64 = conjuncts
+                .iter()
+                .zip(used)
+                .filter(|(_, used)| !**used)
+                .map(|(conjunct, _)| {
+                    bounds(conjunct.predicate, Order::Ascending, place)
+                        .intervals
+                        .fraction()
+                        .max(0.001)
+                })
+                .product();
+            rows = rows.min(limit as f64 / pass.max(1e-6));
+        }
+        rows * FETCH
+    }
+}
+
+/// Whether a predicate says nothing beyond what its conjuncts say.
+fn plain(predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::And(predicates) => predicates.iter().all(plain),
+        Predicate::ElementObject(_) => false,
+        _ => true,
+    }
+}
+
+/// What the conjuncts leave of each field; marks those that are taken into account completely.
+fn field_bounds(view: &IndexView<'_>, conjuncts: &[Conjunct<'_>], used: &mut [bool]) -> Vec<Bounds> {
+    let keys = &view.definition.keys;
+    let mut found: Vec<Bounds> = Vec::with_capacity(keys.len());
+    // The conjunct that bounds each field, where several keys per document make it matter.
+    let mut chosen: Vec<Option<&Conjunct<'_>>> = Vec::with_capacity(keys.len());
+    for (field, key) in keys.iter().enumerate() {
+        let place = Place {
+            multikey: view.multikey.get(field).copied().unwrap_or(true),
+            positional: key
+                .path
+                .split('.')
+                .any(|name| name.starts_with(|first: char| first.is_ascii_digit())),
+            element: false,
+        };
+        let mut all = Bounds {
+            intervals: Intervals::all(),
+            exact: true,
+        };
+        let mut by = None;
+        for (position, conjunct) in conjuncts.iter().enumerate() {
+            if conjunct.path != key.path {
+                continue;
+            }
+            let mut bounds = bounds(conjunct.predicate, key.order, place);
+            bounds.exact &= conjunct.group == 0;
+            if !place.multikey {
+                all.intervals = all.intervals.intersect(&bounds.intervals);
+                all.exact &= bounds.exact;
+                used[position] = true;
+                continue;
+            }
+            if !may_join(view, field, conjunct, &chosen) {
+                continue;
+            }
+            if by.is_none() || bounds.intervals.fraction() < all.intervals.fraction() {
+                if let Some((previous, _)) = by {
+                    used[previous] = false;
+                }
+                used[position] = true;
+                by = Some((position, conjunct));
+                all = bounds;
+            }
+        }
+        chosen.push(by.map(|(_, conjunct)| conjunct));
+        found.push(all);
+    }
+    found
+}
+
+/// Whether a condition on a field under an array may bound it besides those on the fields before: fields of
+/// the same array may be satisfied by different elements, unless one `$elemMatch` holds them together.
+fn may_join(
+    view: &IndexView<'_>,
+    field: usize,
+    conjunct: &Conjunct<'_>,
+    chosen: &[Option<&Conjunct<'_>>],
+) -> bool {
+    let first = |path: &str| path.split('.').next().unwrap_or("").to_owned();
+    let keys = &view.definition.keys;
+    chosen.iter().enumerate().all(|(other, by)| {
+        let Some(by) = by else { return true };
+        let related = view.multikey.get(other).copied().unwrap_or(true)
+            && first(&keys[other].path) == first(&keys[field].path);
+        let together =
+            conjunct.group != 0 && conjunct.group == by.group && conjunct.first_name() != by.first_name();
+        !related || together
+    })
+}
+
+/// The ranges of stored keys, and how many fields they go by.
+fn ranges(view: &IndexView<'_>, found: &[Bounds]) -> (Vec<KeyRange>, usize) {
+    if found.iter().any(|bounds| bounds.intervals.is_empty()) {
+        return (Vec::new(), found.len());
+    }
+    let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
+    for (field, (bounds, key)) in found.iter().zip(&view.definition.keys).enumerate() {
+        let intervals = bounds.intervals.stored(key.order == Order::Descending);
+        if prefixes.len().saturating_mul(intervals.len()) > MOST_RANGES && field > 0 {
+            return (prefixes.iter().map(|prefix| under(prefix)).collect(), field);
+        }
+        if bounds.intervals.is_points() {
+            prefixes = prefixes
+                .iter()
+                .flat_map(|prefix| {
+                    intervals.iter().map(move |interval| {
+                        // A point's two edges are its component and a byte before or after.
+                        let component = &interval.from[..interval.from.len() - 1];
+                        [prefix.as_slice(), component].concat()
+                    })
+                })
+                .collect();
+            continue;
+        }
+        let ranges = prefixes
+            .iter()
+            .flat_map(|prefix| {
+                intervals.iter().map(move |interval| KeyRange {
+                    from: Bound::Included([prefix.as_slice(), &interval.from].concat()),
+                    to: Bound::Excluded([prefix.as_slice(), &interval.to].concat()),
+                })
+            })
+            .collect();
+        return (ranges, field + 1);
+    }
+    (prefixes.iter().map(|prefix| under(prefix)).collect(), found.len())
+}
+
+/// All keys that start with these components.
+fn under(components: &[u8]) -> KeyRange {
+    use super::super::key::{AFTER, BEFORE};
+    let edge = |side: u8| [components, &[side]].concat();
+    KeyRange {
+        from: Bound::Included(edge(BEFORE)),
+        to: Bound::Excluded(edge(AFTER)),
+    }
+}

@@ -1,0 +1,204 @@
+//! Plans in the words of `explain`.
+
+use super::super::document::{Doc, Owned, Value};
+use super::super::key;
+use super::interval::{Interval, Intervals};
+use super::{Access, IndexView, Plan, PlanRequest};
+
+/// The memory limit that MongoDB gives for a sort, in bytes.
+const SORT_MEMORY: i32 = 104_857_600;
+
+fn document(fields: Vec<(&str, Owned)>) -> Owned {
+    Owned::Document(
+        fields
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+    )
+}
+
+fn text(text: &str) -> Owned {
+    Owned::String(text.to_owned())
+}
+
+impl Plan {
+    /// The `winningPlan` document of a find: stages as MongoDB names them.
+    pub(crate) fn explain(&self, request: &PlanRequest<'_>, filter: Doc<'_>) -> Owned {
+        let filter: Owned = Value::Document(filter).into();
+        let stage = self.source(request, &filter);
+        match request.sort {
+            Some(sort) if !self.sorted => {
+                let mut fields = vec![
+                    ("stage", text("SORT")),
+                    ("sortPattern", Value::Document(sort.spec()).into()),
+                    ("memLimit", Owned::Int32(SORT_MEMORY)),
+                ];
+                if let Some(limit) = request.limit {
+                    fields.push((
+                        "limitAmount",
+                        Owned::Int64(i64::try_from(limit).unwrap_or(i64::MAX)),
+                    ));
+                }
+                fields.push(("type", text("simple")));
+                fields.push(("inputStage", stage));
+                document(fields)
+            }
+            _ => stage,
+        }
+    }
+
+    /// The `winningPlan` document of a count.
+    pub(crate) fn explain_count(&self, request: &PlanRequest<'_>, filter: Doc<'_>) -> Owned {
+        let input = match &self.access {
+            Access::Index {
+                index,
+                reverse,
+                bounds,
+                ..
+            } if self.covered_count => scan("COUNT_SCAN", &request.indexes[*index], *reverse, bounds),
+            _ => self.source(request, &Value::Document(filter).into()),
+        };
+        document(vec![("stage", text("COUNT")), ("inputStage", input)])
+    }
+
+    fn source(&self, request: &PlanRequest<'_>, filter: &Owned) -> Owned {
+        if self.by_id {
+            return document(vec![("stage", text("IDHACK"))]);
+        }
+        match &self.access {
+            Access::Nothing => document(vec![("stage", text("EOF"))]),
+            Access::Collection { reverse } => {
+                let mut fields = vec![("stage", text("COLLSCAN"))];
+                if !is_empty(filter) {
+                    fields.push(("filter", filter.clone()));
+                }
+                fields.push(("direction", text(direction(*reverse))));
+                document(fields)
+            }
+            access => {
+                let mut fields = vec![("stage", text("FETCH"))];
+                if !self.exact {
+                    fields.push(("filter", filter.clone()));
+                }
+                fields.push(("inputStage", stage(access, request)));
+                document(fields)
+            }
+        }
+    }
+}
+
+fn is_empty(filter: &Owned) -> bool {
+    filter.as_value().as_document().is_none_or(Doc::is_empty)
+}
+
+fn direction(reverse: bool) -> &'static str {
+    if reverse { "backward" } else { "forward" }
+}
+
+fn stage(access: &Access, request: &PlanRequest<'_>) -> Owned {
+    match access {
+        Access::Nothing => document(vec![("stage", text("EOF"))]),
+        Access::Collection { reverse } => document(vec![
+            ("stage", text("COLLSCAN")),
+            ("direction", text(direction(*reverse))),
+        ]),
+        Access::Index {
+            index,
+            reverse,
+            bounds,
+            ..
+        } => scan("IXSCAN", &request.indexes[*index], *reverse, bounds),
+        Access::Union(parts) => document(vec![
+            ("stage", text("OR")),
+            (
+                "inputStages",
+                Owned::Array(parts.iter().map(|part| stage(part, request)).collect()),
+            ),
+        ]),
+    }
+}
+
+fn scan(name: &str, view: &IndexView<'_>, reverse: bool, bounds: &[Intervals]) -> Owned {
+    let definition = view.definition;
+    let per_field = |value: &dyn Fn(usize) -> Owned| {
+        Owned::Document(
+            definition
+                .keys
+                .iter()
+                .enumerate()
+                .map(|(position, field)| (field.path.clone(), value(position)))
+                .collect(),
+        )
+    };
+    let multikey = |position: usize| view.multikey.get(position).copied().unwrap_or(true);
+    document(vec![
+        ("stage", text(name)),
+        ("keyPattern", Value::Document(definition.key_pattern()).into()),
+        ("indexName", text(&definition.name)),
+        ("isMultiKey", Owned::Bool(view.multikey.contains(&true))),
+        (
+            "multiKeyPaths",
+            per_field(&|position| {
+                let path = &definition.keys[position].path;
+                Owned::Array(if multikey(position) {
+                    vec![text(path)]
+                } else {
+                    vec![]
+                })
+            }),
+        ),
+        ("isUnique", Owned::Bool(definition.unique)),
+        ("isSparse", Owned::Bool(definition.sparse)),
+        ("isPartial", Owned::Bool(definition.partial.is_some())),
+        ("indexVersion", Owned::Int32(2)),
+        ("direction", text(direction(reverse))),
+        (
+            "indexBounds",
+            per_field(&|position| {
+                let descending = definition.keys[position].order == super::super::index::Order::Descending;
+                describe(&bounds[position], descending != reverse)
+            }),
+        ),
+    ])
+}
+
+/// The intervals in the order in which they are visited.
+fn describe(intervals: &Intervals, backward: bool) -> Owned {
+    let mut texts: Vec<Owned> = intervals
+        .as_slice()
+        .iter()
+        .map(|interval| Owned::String(describe_interval(interval, backward)))
+        .collect();
+    if backward {
+        texts.reverse();
+    }
+    Owned::Array(texts)
+}
+
+fn describe_interval(interval: &Interval, backward: bool) -> String {
+    let (low_inclusive, low) = describe_edge(&interval.from, true);
+    let (high_inclusive, high) = describe_edge(&interval.to, false);
+    if backward {
+        let open = if high_inclusive { '[' } else { '(' };
+        let close = if low_inclusive { ']' } else { ')' };
+        format!("{open}{high}, {low}{close}")
+    } else {
+        let open = if low_inclusive { '[' } else { '(' };
+        let close = if high_inclusive { ']' } else { ')' };
+        format!("{open}{low}, {high}{close}")
+    }
+}
+
+/// An edge's value, and whether the value is inside.
+fn describe_edge(edge: &[u8], low: bool) -> (bool, String) {
+    match edge {
+        [key::BEFORE] => (true, "MinKey".to_owned()),
+        [key::AFTER] => (true, "MaxKey".to_owned()),
+        [first] => key::describe::rank_edge(*first, low),
+        [component @ .., key::BEFORE] if component.len() > 1 || component[0] > key::BEFORE => {
+            (low, key::describe::component(component))
+        }
+        [component @ .., key::AFTER] => (!low, key::describe::component(component)),
+        prefix => (low, key::describe::prefix(prefix)),
+    }
+}

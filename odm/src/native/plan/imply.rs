@@ -1,0 +1,161 @@
+//! Whether a filter makes sure that a document is in an index that does not hold all documents.
+
+use std::cmp::Ordering;
+
+use super::super::document::{Owned, compare, equal, number, type_rank};
+use super::super::matcher::ast::{Node, Predicate};
+
+/// Whether every document that matches `query` matches `filter`. May say no where the answer is yes.
+pub(super) fn implies(query: &Node, filter: &Node) -> bool {
+    match (query, filter) {
+        (_, Node::Always) => true,
+        (_, Node::And(parts)) => parts.iter().all(|part| implies(query, part)),
+        (Node::Never, _) => true,
+        (Node::Or(branches), _) if branches.iter().all(|branch| implies(branch, filter)) => true,
+        (Node::And(parts), _) if parts.iter().any(|part| implies(part, filter)) => true,
+        (_, Node::Or(branches)) => branches.iter().any(|branch| implies(query, branch)),
+        (
+            Node::Field { path, predicate },
+            Node::Field {
+                path: filter_path,
+                predicate: filter_predicate,
+            },
+        ) => path.as_str() == filter_path.as_str() && predicate_implies(predicate, filter_predicate),
+        _ => false,
+    }
+}
+
+/// Whether every document that matches `query` has something at the path.
+pub(super) fn implies_exists(query: &Node, path: &str) -> bool {
+    match query {
+        Node::Never => true,
+        Node::And(parts) => parts.iter().any(|part| implies_exists(part, path)),
+        Node::Or(branches) => branches.iter().all(|branch| implies_exists(branch, path)),
+        Node::Field {
+            path: query_path,
+            predicate,
+        } => {
+            (query_path.as_str() == path && predicate_implies(predicate, &Predicate::Exists))
+                || element_exists(query_path.as_str(), predicate, path)
+        }
+        _ => false,
+    }
+}
+
+/// `{a: {$elemMatch: {b: 1}}}` makes sure of `a.b`.
+fn element_exists(query_path: &str, predicate: &Predicate, path: &str) -> bool {
+    match predicate {
+        Predicate::ElementObject(node) => path
+            .strip_prefix(query_path)
+            .and_then(|rest| rest.strip_prefix('.'))
+            .is_some_and(|rest| {
+                // An inner array counts as a document whose names are its positions.
+                !rest.starts_with(|first: char| first.is_ascii_digit()) && implies_exists(node, rest)
+            }),
+        Predicate::And(parts) => parts.iter().any(|part| element_exists(query_path, part, path)),
+        _ => false,
+    }
+}
+
+fn predicate_implies(query: &Predicate, filter: &Predicate) -> bool {
+    match (query, filter) {
+        (_, Predicate::And(parts)) => parts.iter().all(|part| predicate_implies(query, part)),
+        (Predicate::And(parts), _) => parts.iter().any(|part| predicate_implies(part, filter)),
+        (_, Predicate::Exists) => needs_a_value(query),
+        (Predicate::In { values, patterns }, _) => {
+            patterns.is_empty() && values.iter().all(|value| value_implies(value, filter))
+        }
+        (Predicate::Equal(value), _) => value_implies(value, filter),
+        (Predicate::Type(types), Predicate::Type(allowed)) => types == allowed,
+        (Predicate::Less(a) | Predicate::LessOrEqual(a), Predicate::Less(b) | Predicate::LessOrEqual(b)) => {
+            let order = within_rank(a, b);
+            order == Some(Ordering::Less)
+                || (order == Some(Ordering::Equal)
+                    && (matches!(query, Predicate::Less(_)) || matches!(filter, Predicate::LessOrEqual(_))))
+        }
+        (
+            Predicate::Greater(a) | Predicate::GreaterOrEqual(a),
+            Predicate::Greater(b) | Predicate::GreaterOrEqual(b),
+        ) => {
+            let order = within_rank(a, b);
+            order == Some(Ordering::Greater)
+                || (order == Some(Ordering::Equal)
+                    && (matches!(query, Predicate::Greater(_))
+                        || matches!(filter, Predicate::GreaterOrEqual(_))))
+        }
+        _ => false,
+    }
+}
+
+/// Whether the predicate is false of a missing value.
+fn needs_a_value(query: &Predicate) -> bool {
+    let matches_missing = |value: &Owned| {
+        matches!(
+            value,
+            Owned::Null | Owned::Undefined | Owned::MinKey | Owned::MaxKey
+        )
+    };
+    match query {
+        Predicate::Equal(value) => !matches!(value, Owned::Null | Owned::Undefined),
+        Predicate::Less(value)
+        | Predicate::LessOrEqual(value)
+        | Predicate::Greater(value)
+        | Predicate::GreaterOrEqual(value) => !matches_missing(value),
+        Predicate::In { values, .. } => !values
+            .iter()
+            .any(|value| matches!(value, Owned::Null | Owned::Undefined)),
+        Predicate::And(parts) => parts.iter().any(needs_a_value),
+        Predicate::Not(_) => false,
+        Predicate::Exists
+        | Predicate::Type(_)
+        | Predicate::Regex(_)
+        | Predicate::Mod { .. }
+        | Predicate::Size(_)
+        | Predicate::ElementObject(_)
+        | Predicate::ElementValue(_)
+        | Predicate::Bits(_) => true,
+    }
+}
+
+/// Whether a document with this value at the path matches the filter.
+fn value_implies(value: &Owned, filter: &Predicate) -> bool {
+    let order = |other: &Owned| within_rank(value, other);
+    match filter {
+        Predicate::Equal(other) => equal(&value.as_value(), &other.as_value()),
+        Predicate::In { values, .. } => values
+            .iter()
+            .any(|other| equal(&value.as_value(), &other.as_value())),
+        Predicate::Less(other) => order(other) == Some(Ordering::Less),
+        Predicate::LessOrEqual(other) => matches!(order(other), Some(Ordering::Less | Ordering::Equal)),
+        Predicate::Greater(other) => order(other) == Some(Ordering::Greater),
+        Predicate::GreaterOrEqual(other) => matches!(order(other), Some(Ordering::Greater | Ordering::Equal)),
+        // Equality goes across the numeric types and across strings and symbols, so only types that are
+        // alone in their rank follow from it.
+        Predicate::Type(types) => {
+            matches!(
+                value,
+                Owned::Document(_)
+                    | Owned::RawDocument(_)
+                    | Owned::Binary { .. }
+                    | Owned::ObjectId(_)
+                    | Owned::Bool(_)
+                    | Owned::DateTime(_)
+                    | Owned::Timestamp { .. }
+            ) && types.contains(value.as_value().kind())
+        }
+        _ => false,
+    }
+}
+
+/// The order of two operands that a comparison does not leave the rank of.
+fn within_rank(a: &Owned, b: &Owned) -> Option<Ordering> {
+    let (a, b) = (a.as_value(), b.as_value());
+    let plain = a.as_array().is_none() && !number::is_nan(&a) && !number::is_nan(&b);
+    let keys = [&a, &b].iter().any(|value| {
+        matches!(
+            value.kind(),
+            super::super::document::Kind::MinKey | super::super::document::Kind::MaxKey
+        )
+    });
+    (plain && !keys && type_rank(&a) == type_rank(&b)).then(|| compare(&a, &b))
+}
