@@ -4,7 +4,9 @@
 
 pub(crate) mod expression;
 mod path;
+pub(crate) mod pipeline;
 mod print;
 mod stage;
 mod sum;
 pub(crate) mod transform;
+
