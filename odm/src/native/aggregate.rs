@@ -9,3 +9,4 @@ mod print;
 mod stage;
 mod sum;
 pub(crate) mod transform;
+

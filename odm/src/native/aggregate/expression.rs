@@ -9,11 +9,13 @@ mod arithmetic;
 mod array;
 mod boolean;
 mod comparison;
+mod convert;
 mod date;
 mod object;
 mod operator;
 mod parse;
 mod set;
+mod string;
 mod variable;
 
 use super::super::document::{Doc, Owned, Value};

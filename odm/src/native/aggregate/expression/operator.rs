@@ -83,8 +83,11 @@ static FAMILIES: &[&[Operator]] = &[
     super::array::OPERATORS,
     super::boolean::OPERATORS,
     super::comparison::OPERATORS,
+    super::convert::OPERATORS,
+    super::date::OPERATORS,
     super::object::OPERATORS,
     super::set::OPERATORS,
+    super::string::OPERATORS,
     super::variable::OPERATORS,
 ];
 
