@@ -5,8 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bson::{RawBson, RawDocumentBuf};
 
-use super::super::document::doc::framed;
-use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Malformed, Owned, Value, validate};
+use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Malformed, Owned, validate};
 use super::super::exec::cursor::FindRequest;
 use super::super::exec::explain::ExplainRequest;
 use super::super::exec::find_and_modify::FindAndModifyRequest;
@@ -22,15 +21,21 @@ use super::super::update::{Now, Updater, prepare_insert, too_deep};
 use super::response::raw_bson;
 use crate::backend::{self, Modification, Operation, ReadOptions, Response, WriteStatement};
 
+/// A read that answers at once.
+pub(super) type ReadJob = Box<dyn FnOnce(&dyn Read) -> Result<Response> + Send>;
+
+/// A write; it may be run again before it has written.
+pub(super) type WriteJob = Box<dyn FnMut(&mut dyn Write) -> Result<Response> + Send>;
+
 /// What the engine runs for an operation.
 pub(super) enum Request {
     Find(FindRequest),
     /// A read that answers at once.
-    Read(Box<dyn FnOnce(&dyn Read) -> Result<Response> + Send>),
+    Read(ReadJob),
     /// Statements; each is atomic by itself.
     Batch(Batch),
     /// One job; it may be run again before it has written.
-    Write(Box<dyn FnMut(&mut dyn Write) -> Result<Response> + Send>),
+    Write(WriteJob),
     /// Of one database, or of all.
     Check(Option<String>),
 }
@@ -199,7 +204,7 @@ pub(super) fn now() -> Now {
     let seconds = u32::try_from(since.as_secs()).unwrap_or(u32::MAX);
     Now {
         millis,
-        timestamp: (seconds, since.subsec_nanos() / 1_000 + 1),
+        timestamp: (seconds, since.subsec_micros() + 1),
     }
 }
 
