@@ -8,6 +8,8 @@ mod codec;
 mod collection;
 mod cursor;
 mod db;
+#[cfg(doctest)]
+mod doctests;
 mod error;
 mod model;
 #[cfg(feature = "mongodb")]
