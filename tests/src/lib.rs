@@ -8,5 +8,6 @@ pub mod harness;
 pub mod random;
 pub mod raw;
 pub mod suite;
+pub mod vectors;
 
 mod registry;

@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bson::{RawBson, RawDocumentBuf};
 
+use super::super::command::{self, Job};
 use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Malformed, Owned, validate};
 use super::super::exec::cursor::FindRequest;
 use super::super::exec::explain::ExplainRequest;
@@ -38,6 +39,8 @@ pub(super) enum Request {
     Write(WriteJob),
     /// Of one database, or of all.
     Check(Option<String>),
+    /// What a command's document asks for.
+    Command(Job),
 }
 
 /// Checks and parses an operation.
@@ -101,8 +104,8 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
         Operation::FindAndModify(change) => {
             let request = find_and_modify_request(change)?;
             Request::Write(Box::new(move |write| {
-                let found = find_and_modify::run(write, &request)?;
-                found.map(document).transpose().map(Response::Document)
+                let done = find_and_modify::run(write, &request)?;
+                done.value.map(document).transpose().map(Response::Document)
             }))
         }
         Operation::Count(own) => {
@@ -189,7 +192,10 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
             }))
         }
         Operation::Check(own) => Request::Check(own.database),
-        Operation::Aggregate(_) | Operation::RunCommand(_) => {
+        Operation::RunCommand(own) => {
+            Request::Command(command::parse(&own.database, gate(&own.command)?, now())?)
+        }
+        Operation::Aggregate(_) => {
             return Err(Fault::unsupported(
                 "the embedded engine does not run this operation",
             ));
@@ -240,7 +246,7 @@ fn value(raw: &RawBson) -> Result<Owned> {
 }
 
 /// An answer's bytes as the seam's document.
-fn document(bytes: Vec<u8>) -> Result<RawDocumentBuf> {
+pub(super) fn document(bytes: Vec<u8>) -> Result<RawDocumentBuf> {
     RawDocumentBuf::from_bytes(bytes).map_err(|_| Fault::new(code::INTERNAL, "malformed answer"))
 }
 
