@@ -108,7 +108,14 @@ pub(crate) fn list(read: &dyn Read, database: &str, filter: Doc<'_>) -> Result<V
             .iter()
             .find(|entry| entry.definition.name == ID_INDEX)
             .map(|entry| Owned::RawDocument(entry.definition.spec().to_vec()));
-        let info = Owned::Document(vec![("readOnly".to_owned(), Owned::Bool(false))]);
+        let uuid = Owned::Binary {
+            subtype: 4,
+            bytes: collection.uuid.to_vec(),
+        };
+        let info = Owned::Document(vec![
+            ("readOnly".to_owned(), Owned::Bool(false)),
+            ("uuid".to_owned(), uuid),
+        ]);
         let mut fields = vec![
             ("name".to_owned(), Owned::String(collection.name.to_string())),
             ("type".to_owned(), Owned::String("collection".to_owned())),
