@@ -247,3 +247,6 @@ impl std::fmt::Debug for Context<'_> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

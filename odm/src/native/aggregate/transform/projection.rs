@@ -306,6 +306,12 @@ impl Reader<'_> {
                 _ => Fault::new(31325, format!("Unknown expression {name}")),
             });
         }
+        if self.mode == Some(Mode::Exclude) && matches!(value, Value::Document(_)) {
+            return Err(Fault::new(
+                31252,
+                "Cannot use expression other than $meta in exclusion projection",
+            ));
+        }
         if self.mode == Some(Mode::Exclude) {
             return Err(Fault::new(
                 31310,
@@ -317,9 +323,8 @@ impl Reader<'_> {
         }
         if whole == "_id" {
             self.id = Some(true);
-        } else {
-            self.mode = Some(Mode::Include);
         }
+        self.mode = Some(Mode::Include);
         let expression = Expression::parse_unfolded(value, self.variables)?;
         self.root.insert(&segments, whole, Entry::Computed(expression))
     }
