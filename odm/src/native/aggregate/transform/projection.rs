@@ -100,11 +100,6 @@ impl Projection {
         self.root.compute(&mut fields, scope)?;
         Ok(fields)
     }
-
-    /// The top-level names whose values pass unchanged, if only those pass.
-    pub(crate) fn is_inclusion(&self) -> bool {
-        self.mode == Mode::Include
-    }
 }
 
 impl Branch {

@@ -96,6 +96,9 @@ pub(super) fn exp(x: Decimal) -> Decimal {
 }
 
 pub(super) fn ln(x: Decimal) -> Decimal {
+    if x.compare(&Decimal::from_i64(1)).is_eq() {
+        return Decimal::ZERO;
+    }
     match Signed::ln(x) {
         Some(result) => shortest(result.to_decimal(0)),
         None if x.is_negative() => Decimal::Nan,
@@ -104,6 +107,9 @@ pub(super) fn ln(x: Decimal) -> Decimal {
 }
 
 pub(super) fn log10(x: Decimal) -> Decimal {
+    if x.compare(&Decimal::from_i64(1)).is_eq() {
+        return Decimal::ZERO;
+    }
     match Signed::ln(x) {
         Some(result) => shortest(result.times(Fixed::PER_LN_10).to_decimal(0)),
         None if x.is_negative() => Decimal::Nan,
