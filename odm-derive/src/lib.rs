@@ -1,1 +1,110 @@
-//! Derive macros of `odm`.
+//! Derive macros of `odm`. Use them through `odm`, which re-exports them and documents what they derive.
+//!
+//! `attr` and `serde_attr` read attributes as written; `resolve` turns them and the type into the plain data of
+//! `input`, applying the rules of `check`; `expand` turns that into tokens and cannot fail. Problems pile up in
+//! `problem::Problems`, so that one run reports them all, and what could be resolved is still expanded.
+
+mod attr;
+mod case;
+mod check;
+mod expand;
+mod generics;
+mod input;
+mod plural;
+mod problem;
+mod resolve;
+mod serde_attr;
+
+use proc_macro::TokenStream;
+use syn::{DeriveInput, parse_macro_input};
+
+use self::input::Derive;
+
+/// Derives `odm::Model` (and `odm::Embedded`) for a struct: a document of a collection.
+///
+/// Emits the struct's fields as a type of its own, `BookFields` for `Book`.
+///
+/// | on the struct | |
+/// |---|---|
+/// | `collection = "books"` | the collection; the type's name in snake case and plural without it |
+/// | `index(keys(title, desc(author.name)), ..)` | an index over these fields; each may be in `asc(..)`, `desc(..)`, `hashed(..)`, `text(..)`; then `unique`, `sparse`, `name = ".."`, `expire_after = "30d"` (or seconds), `partial = \|b\| b.available.gt(0)` |
+/// | `crate = path` | where `odm` is, if not at `::odm` |
+///
+/// | on a field | |
+/// |---|---|
+/// | `index` or `index(..)` | an index over this field: `desc`, `hashed`, `text`, and the options above |
+/// | `unique` | a unique index over this field |
+/// | `opaque` | a plain value, whatever its type |
+///
+/// One field must be stored as `_id`: name it `_id`, or `id` with `#[serde(rename = "_id")]`. Serde's attributes
+/// decide how fields are stored, and so under which names and in which encoding they are asked for.
+#[proc_macro_derive(Model, attributes(odm, serde))]
+pub fn derive_model(input: TokenStream) -> TokenStream {
+    derive(Derive::Model, &parse_macro_input!(input as DeriveInput)).into()
+}
+
+/// Derives `odm::Embedded` for a nested document: a struct with named fields, or an enum with data.
+///
+/// A struct with one unnamed field, a transparent one, and an enum without data become plain values instead: what
+/// their inner type can do, they can do.
+///
+/// On the type: `#[odm(opaque)]` makes it a plain value, `#[odm(crate = path)]` says where `odm` is. On a field:
+/// `#[odm(opaque)]`.
+#[proc_macro_derive(Embedded, attributes(odm, serde))]
+pub fn derive_embedded(input: TokenStream) -> TokenStream {
+    derive(Derive::Embedded, &parse_macro_input!(input as DeriveInput)).into()
+}
+
+fn derive(derive: Derive, input: &DeriveInput) -> proc_macro2::TokenStream {
+    let mut problems = problem::Problems::new();
+    let container = resolve::resolve(derive, input, &mut problems);
+    let expanded = expand::expand(&container);
+    let errors = problems.finish();
+    quote::quote!(#errors #expanded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(derive_kind: Derive, item: &str) -> String {
+        derive(derive_kind, &syn::parse_str(item).unwrap()).to_string()
+    }
+
+    /// Formatted, this expansion is 82 lines; the bound on tokens keeps it far under 250.
+    #[test]
+    fn a_model_of_ten_fields_expands_to_little() {
+        let fields: String = (1..10).map(|n| format!("pub field_{n}: String,")).collect();
+        let item = format!("pub struct Book {{ #[serde(rename = \"_id\")] pub id: u32, {fields} }}");
+        let tokens: proc_macro2::TokenStream = expanded(Derive::Model, &item).parse().unwrap();
+        let count = count(tokens);
+        assert!(count < 1_000, "{count} tokens");
+    }
+
+    fn count(tokens: proc_macro2::TokenStream) -> usize {
+        tokens
+            .into_iter()
+            .map(|token| match token {
+                proc_macro2::TokenTree::Group(group) => 2 + count(group.stream()),
+                _ => 1,
+            })
+            .sum()
+    }
+
+    #[test]
+    fn every_problem_is_reported_at_once() {
+        let item =
+            "#[odm(colection = \"x\", crate = a, crate = b)] struct Book { #[odm(uniqe)] title: String }";
+        let text = expanded(Derive::Model, item);
+        assert_eq!(text.matches("compile_error").count(), 4, "{text}");
+    }
+
+    #[test]
+    fn what_could_be_read_is_expanded_after_a_problem() {
+        let text = expanded(Derive::Model, "struct Book { title: String }");
+        assert!(
+            text.contains("compile_error") && text.contains("struct BookFields"),
+            "{text}"
+        );
+    }
+}

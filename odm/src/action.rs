@@ -1,1 +1,52 @@
-//! Stub.
+//! Actions: what [`Collection`](crate::Collection)'s methods build, to be refined and run by `.await`.
+//!
+//! An action does nothing until it is awaited, and can be built in one place and awaited in another: it owns
+//! what it needs. Operands that cannot be encoded, and a wrong declaration of the model, come out as the error
+//! of `.await`.
+//!
+//! Cost: an action is one round trip unless its page says otherwise. Cancel safety: when the future of a read
+//! is dropped, nothing happened; when that of a write is dropped, the write may or may not have happened, but
+//! never a part of one document.
+
+mod aggregate;
+mod bulk_write;
+mod count;
+mod create_collection;
+mod create_indexes;
+mod delete;
+mod distinct;
+mod draft;
+mod exists;
+mod explain;
+mod find;
+mod find_one;
+mod find_one_and;
+mod insert_many;
+mod insert_one;
+mod list_indexes;
+mod setters;
+mod sync_indexes;
+mod update;
+
+pub use self::aggregate::Aggregate;
+pub use self::bulk_write::{BulkResult, BulkWrite};
+pub use self::count::Count;
+pub use self::create_collection::CreateCollection;
+pub use self::create_indexes::CreateIndexes;
+pub use self::delete::{Delete, DeleteResult};
+pub use self::distinct::Distinct;
+pub(crate) use self::draft::Draft;
+pub use self::exists::Exists;
+pub use self::explain::Explain;
+pub use self::find::Find;
+pub use self::find_one::{FindOne, Required};
+pub use self::find_one_and::FindOneAnd;
+pub use self::insert_many::{InsertMany, InsertManyResult};
+pub use self::insert_one::{Insert, InsertOne, InsertOneResult};
+pub use self::list_indexes::ListIndexes;
+pub use self::setters::Hint;
+pub use self::sync_indexes::{IndexDriftCheck, SyncIndexes, SyncedIndexes};
+pub use self::update::{Update, UpdateResult};
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -6,23 +6,28 @@
 //! operation log, fault injection and tracing are wrappers (see [`wrap`]).
 
 mod capabilities;
+mod check;
 mod cursor;
+#[cfg(test)]
+pub(crate) mod fake;
 mod operation;
 mod response;
 pub mod wrap;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 
 pub use self::capabilities::Capabilities;
+pub use self::check::{CheckProblem, CheckReport};
 pub use self::cursor::{Batch, BatchCursor};
 pub use self::operation::{
-    Aggregate, BulkWrite, CollectionOptions, Count, CreateCollection, CreateIndexes, Delete, DeleteStatement,
-    Distinct, DropCollection, DropDatabase, DropIndexes, Explain, Find, FindAndModify, IndexSpec, Insert,
-    ListCollections, ListIndexes, Modification, Namespace, Operation, ReadOptions, RunCommand, Update,
-    UpdateStatement, WriteStatement,
+    Aggregate, BulkWrite, Check, CollectionOptions, Count, CreateCollection, CreateIndexes, Delete,
+    DeleteStatement, Distinct, DropCollection, DropDatabase, DropIndexes, Explain, Find, FindAndModify,
+    IndexSpec, Insert, ListCollections, ListIndexes, Modification, Namespace, Operation, ReadOptions,
+    RunCommand, Update, UpdateStatement, WriteStatement,
 };
 pub use self::response::{Response, WriteResult, WriteSummary};
 
@@ -63,9 +68,44 @@ pub trait Transaction: Backend {
 }
 
 /// How a transaction runs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TransactionOptions {
     /// How long a commit may take on the server.
-    pub max_commit_time: Option<std::time::Duration>,
+    pub max_commit_time: Option<Duration>,
+    /// How long [`Db::transaction_with`](crate::Db::transaction_with) runs the transaction again and again
+    /// after conflicts. 120 seconds unless said otherwise. Backends need not look at it.
+    pub retry_for: Duration,
+}
+
+impl Default for TransactionOptions {
+    fn default() -> TransactionOptions {
+        TransactionOptions {
+            max_commit_time: None,
+            retry_for: Duration::from_secs(120),
+        }
+    }
+}
+
+impl TransactionOptions {
+    /// The defaults.
+    pub fn new() -> TransactionOptions {
+        TransactionOptions::default()
+    }
+
+    /// How long a commit may take on the server.
+    pub fn max_commit_time(self, time: Duration) -> TransactionOptions {
+        TransactionOptions {
+            max_commit_time: Some(time),
+            ..self
+        }
+    }
+
+    /// How long the transaction is run again and again after conflicts; zero is never.
+    pub fn retry_for(self, time: Duration) -> TransactionOptions {
+        TransactionOptions {
+            retry_for: time,
+            ..self
+        }
+    }
 }

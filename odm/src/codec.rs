@@ -1,1 +1,261 @@
-//! Stub.
+//! Between Rust values and BSON bytes, by serde.
+//!
+//! Everything goes through `bson`'s raw serializer, which is what stored documents went through: a value encoded
+//! here compares equal to the value that was stored.
+
+mod raw;
+mod shape;
+mod trace;
+
+pub use self::raw::Raw;
+pub(crate) use self::shape::check_depth;
+
+use bson::{Bson, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// The only field of the document that carries a lone value through the serializer.
+#[derive(Serialize, Deserialize)]
+struct Lone<T> {
+    v: T,
+}
+
+/// Encodes one value.
+///
+/// # Errors
+/// `Encode` when the value does not fit BSON; the error's path is relative to the value.
+pub(crate) fn encode_value<T: Serialize + ?Sized>(value: &T) -> Result<RawBson> {
+    let lone = Lone { v: value };
+    let mut bytes = Vec::with_capacity(32);
+    if let Err(error) = bson::serialize_to_buffer(&lone, &mut bytes) {
+        return Err(encode_error(error, inner(&trace::encode_path(&lone))));
+    }
+    let document = framed(bytes)?;
+    match document.iter().next() {
+        Some(Ok((_, value))) => Ok(value.into()),
+        Some(Err(error)) => Err(encode_error(error, "")),
+        None => Err(Error::new(ErrorKind::Encode, "the value serializes to nothing")),
+    }
+}
+
+/// Encodes a document, with `_id` as its first field.
+///
+/// # Errors
+/// `Encode` when the value does not fit BSON, or is not stored as a document.
+pub(crate) fn encode_document<T: Serialize + ?Sized>(value: &T) -> Result<RawDocumentBuf> {
+    let mut bytes = Vec::with_capacity(256);
+    if let Err(error) = bson::serialize_to_buffer(&value, &mut bytes) {
+        return Err(encode_error(error, &trace::encode_path(&value)));
+    }
+    let document = framed(bytes)?;
+    id_first(document)
+}
+
+/// Decodes a document.
+///
+/// # Errors
+/// `Decode` naming the path of the field that does not fit, `Corrupt` for bytes that are no BSON.
+/// The path is found by decoding once more, so success pays nothing for it.
+pub(crate) fn decode_document<T: DeserializeOwned>(document: &RawDocument) -> Result<T> {
+    check_depth(document.as_bytes())?;
+    bson::deserialize_from_slice(document.as_bytes()).map_err(|error| {
+        let error = decode_error(error, &trace::decode_path::<T>(document.as_bytes()));
+        match document.get("_id") {
+            Ok(Some(id)) => match Bson::try_from(id) {
+                Ok(id) => error.with_id(id),
+                Err(_) => error,
+            },
+            _ => error,
+        }
+    })
+}
+
+/// Decodes one value.
+///
+/// # Errors
+/// `Decode` naming the path inside the value.
+pub(crate) fn decode_value<T: DeserializeOwned>(value: RawBsonRef<'_>) -> Result<T> {
+    let mut document = RawDocumentBuf::new();
+    document.append(bson::raw::cstr!("v"), value);
+    check_depth(document.as_bytes())?;
+    let lone: Lone<T> = bson::deserialize_from_slice(document.as_bytes())
+        .map_err(|error| decode_error(error, inner(&trace::decode_path::<Lone<T>>(document.as_bytes()))))?;
+    Ok(lone.v)
+}
+
+fn framed(bytes: Vec<u8>) -> Result<RawDocumentBuf> {
+    RawDocumentBuf::from_bytes(bytes).map_err(|error| encode_error(error, ""))
+}
+
+/// Moves the element `_id` to the front, inside the same bytes.
+fn id_first(document: RawDocumentBuf) -> Result<RawDocumentBuf> {
+    const FIRST: usize = 4;
+    if document.as_bytes().get(FIRST + 1..FIRST + 5) == Some(b"_id\0") {
+        return Ok(document);
+    }
+    let mut at = FIRST;
+    let mut found = None;
+    for element in document.iter_elements() {
+        let element = element.map_err(|error| encode_error(error, ""))?;
+        // One byte of type, the name, its NUL, the value.
+        let end = at + 1 + element.key().len() + 1 + element.size();
+        if element.key() == "_id" {
+            found = Some(at..end);
+            break;
+        }
+        at = end;
+    }
+    let Some(id) = found else { return Ok(document) };
+    let mut bytes = document.into_bytes();
+    let length = id.len();
+    match bytes.get_mut(FIRST..id.end) {
+        Some(moved) => moved.rotate_right(length),
+        None => {
+            return Err(Error::new(
+                ErrorKind::Encode,
+                "the value serializes to no document",
+            ));
+        }
+    }
+    framed(bytes)
+}
+
+/// The path inside a lone value.
+fn inner(path: &str) -> &str {
+    path.strip_prefix("v")
+        .map_or(path, |path| path.strip_prefix('.').unwrap_or(path))
+}
+
+fn encode_error(error: bson::error::Error, path: &str) -> Error {
+    let message = match &error.kind {
+        bson::error::ErrorKind::TooLargeUnsignedInteger { .. } => {
+            "an integer above 2^63 - 1 does not fit BSON; store it as a string, decimal128 or binary".into()
+        }
+        _ => text(&error, "the value does not fit BSON"),
+    };
+    with_path(Error::new(ErrorKind::Encode, message), path).with_source(error)
+}
+
+fn decode_error(error: bson::error::Error, path: &str) -> Error {
+    let message = text(&error, "the stored document does not fit the type");
+    with_path(Error::new(ErrorKind::Decode, message), path).with_source(error)
+}
+
+fn text(error: &bson::error::Error, otherwise: &'static str) -> std::borrow::Cow<'static, str> {
+    match &error.message {
+        Some(message) => message.clone().into(),
+        None => otherwise.into(),
+    }
+}
+
+fn with_path(error: Error, path: &str) -> Error {
+    match path {
+        "" => error,
+        path => error.with_path(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{rawdoc, spec::ElementType};
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Outer {
+        name: String,
+        #[serde(rename = "_id")]
+        id: i64,
+        inner: Vec<Inner>,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Inner {
+        count: u64,
+        uuid: Option<bson::Uuid>,
+    }
+
+    fn outer(count: u64) -> Outer {
+        Outer {
+            name: "x".to_owned(),
+            id: 7,
+            inner: vec![
+                Inner { count: 1, uuid: None },
+                Inner {
+                    count,
+                    uuid: Some(bson::Uuid::from_bytes([7; 16])),
+                },
+            ],
+        }
+    }
+
+    #[test]
+    fn documents_go_there_and_back_with_their_id_first() {
+        let document = encode_document(&outer(5)).unwrap();
+        let names: Vec<_> = document
+            .iter()
+            .flatten()
+            .map(|(name, _)| name.as_str().to_owned())
+            .collect();
+        assert_eq!(names, ["_id", "name", "inner"]);
+        assert_eq!(decode_document::<Outer>(&document).unwrap(), outer(5));
+        assert_eq!(
+            encode_document(&rawdoc! { "_id": 1, "a": 2 }).unwrap(),
+            rawdoc! { "_id": 1, "a": 2 }
+        );
+        assert_eq!(encode_document(&rawdoc! { "a": 2 }).unwrap(), rawdoc! { "a": 2 });
+        let last = rawdoc! { "a": "text", "b": [1, 2], "_id": { "x": 1 } };
+        let first = rawdoc! { "_id": { "x": 1 }, "a": "text", "b": [1, 2] };
+        assert_eq!(encode_document(&last).unwrap(), first);
+    }
+
+    #[test]
+    fn values_are_encoded_as_in_documents() {
+        assert_eq!(encode_value(&5_u8).unwrap(), RawBson::Int32(5));
+        assert_eq!(encode_value(&5_u32).unwrap(), RawBson::Int64(5));
+        assert_eq!(encode_value("x").unwrap(), RawBson::String("x".to_owned()));
+        assert_eq!(encode_value(&None::<i32>).unwrap(), RawBson::Null);
+        let uuid = encode_value(&bson::Uuid::from_bytes([7; 16])).unwrap();
+        assert_eq!(uuid.element_type(), ElementType::Binary);
+        let value = encode_value(&vec![1, 2]).unwrap();
+        assert_eq!(decode_value::<Vec<i32>>(value.as_raw_bson_ref()).unwrap(), [1, 2]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let error = encode_document(&outer(u64::MAX)).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.path()),
+            (ErrorKind::Encode, Some("inner.1.count"))
+        );
+        let error = encode_value(&vec![outer(u64::MAX)]).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.path()),
+            (ErrorKind::Encode, Some("0.inner.1.count"))
+        );
+        let error = encode_value(&u64::MAX).unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Encode, None));
+        assert_eq!(encode_value(&1_u128).unwrap_err().kind(), ErrorKind::Encode);
+        assert_eq!(encode_document(&5).unwrap_err().kind(), ErrorKind::Encode);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let document = rawdoc! { "_id": 7_i64, "name": "x", "inner": [{ "count": 1 }, { "count": "many" }] };
+        let error = decode_document::<Outer>(&document).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.path()),
+            (ErrorKind::Decode, Some("inner.1.count"))
+        );
+        assert_eq!(error.id(), Some(&Bson::Int64(7)));
+        let error = decode_document::<Outer>(&rawdoc! { "_id": 7_i64, "name": "x" }).unwrap_err();
+        assert!(error.message().contains("inner"), "{error}");
+        let error = decode_value::<Vec<i32>>(RawBsonRef::Boolean(true)).unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Decode, None));
+        let value = RawBson::Array(["a"].into_iter().collect());
+        let error = decode_value::<Vec<i32>>(value.as_raw_bson_ref()).unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Decode, Some("0")));
+    }
+}

@@ -1,1 +1,368 @@
-//! Stub.
+//! Collections of typed documents.
+
+pub(crate) mod encode;
+mod index_info;
+mod record;
+mod target;
+mod untyped;
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use bson::Document;
+
+pub use self::encode::RawUpdate;
+pub use self::index_info::{IndexChange, IndexDrift, IndexInfo};
+pub use self::record::Record;
+pub(crate) use self::target::Target;
+use crate::action::{
+    Aggregate, BulkWrite, Count, CreateCollection, CreateIndexes, Delete, Distinct, Exists, Find, FindOne,
+    FindOneAnd, IndexDriftCheck, Insert, InsertMany, InsertOne, ListIndexes, SyncIndexes, Update,
+};
+use crate::backend::{self, Operation};
+use crate::codec::Raw;
+use crate::db::Db;
+use crate::error::Result;
+use crate::model::{Field, Model};
+use crate::query::{self, Operand};
+
+/// The documents of a model in a database. Cheap to clone.
+///
+/// Its methods build [actions](crate::action), which run by `.await`. Closures get the model's fields:
+///
+/// ```no_run
+/// # use serde::{Deserialize, Serialize};
+/// # use odm::{Collection, Id};
+/// #[derive(Debug, Serialize, Deserialize, odm::Model)]
+/// struct Book {
+///     #[serde(rename = "_id")]
+///     id: Id<Book>,
+///     title: String,
+///     available: i32,
+/// }
+///
+/// # async fn example(db: odm::Db) -> odm::Result<()> {
+/// let books: Collection<Book> = db.collection();
+/// let moby = Book { id: Id::new(), title: "Moby-Dick".into(), available: 3 };
+/// books.insert(&moby).await?;
+/// let lent = books
+///     .update_one(|b| b.id.eq(moby.id) & b.available.gt(0), |b| b.available.inc(-1))
+///     .await?;
+/// assert_eq!(lent.modified, 1);
+/// let there = books.find(|b| b.available.gt(0)).sort(|b| b.title.asc()).limit(10).await?;
+/// # let _ = there;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Errors name the model and the collection; an error of kind `Decode` also names the document's `_id` and
+/// the field.
+pub struct Collection<D> {
+    target: Target,
+    marker: PhantomData<fn() -> D>,
+}
+
+impl<D: Record> Collection<D> {
+    /// The collection's name.
+    pub fn name(&self) -> &str {
+        &self.target.namespace().collection
+    }
+
+    /// Inserts a document and gives its `_id`.
+    ///
+    /// # Errors
+    /// `DuplicateKey` when the `_id`, or a unique index's key, is there already.
+    pub fn insert(&self, document: impl Borrow<D>) -> Insert<D> {
+        Insert::new(&self.target, document.borrow())
+    }
+
+    /// Inserts a document; as [`insert`](Collection::insert), with a result type.
+    pub fn insert_one(&self, document: impl Borrow<D>) -> InsertOne<D> {
+        InsertOne::new(&self.target, document.borrow())
+    }
+
+    /// Inserts documents: `insert_many(&books)` or `insert_many(books)`.
+    pub fn insert_many<I>(&self, documents: I) -> InsertMany<D>
+    where
+        I: IntoIterator,
+        I::Item: Borrow<D>,
+    {
+        InsertMany::new(&self.target, documents)
+    }
+
+    /// Finds all documents.
+    pub fn find_all(&self) -> Find<D> {
+        Find::new(&self.target, Ok(bson::RawDocumentBuf::new()))
+    }
+
+    /// Gets the document with this `_id`, or `None`; [`required`](FindOne::required) makes `None` an error.
+    pub fn get(&self, id: impl Operand<D::Key>) -> FindOne<D> {
+        Find::new(&self.target, id.with(encode::by_key::<D>)).first()
+    }
+
+    /// Gets the documents with these `_id`s, in no order that is promised; those that are not there are left
+    /// out.
+    pub fn get_many<I>(&self, ids: I) -> Find<D>
+    where
+        I: IntoIterator,
+        I::Item: Operand<D::Key>,
+    {
+        Find::new(&self.target, encode::by_keys::<D, _>(ids))
+    }
+
+    /// Replaces the document with the same `_id`; changes nothing when there is none.
+    pub fn replace(&self, document: impl Borrow<D>) -> Update<D> {
+        let document = document.borrow().encode();
+        let filter = document
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|document| encode::by_id_of(document));
+        Update::new(&self.target, filter, document.map(encode::replacement_of), false)
+    }
+
+    /// Stores the document: replaces the one with the same `_id`, or inserts it.
+    pub fn save(&self, document: impl Borrow<D>) -> Update<D> {
+        self.replace(document).upsert()
+    }
+
+    /// Deletes the document with this `_id`.
+    pub fn delete(&self, id: impl Operand<D::Key>) -> Delete {
+        Delete::new(&self.target, id.with(encode::by_key::<D>), false)
+    }
+
+    /// How many documents there are, as the collection says of itself: fast, and exact unless the server had a
+    /// crash or is sharded.
+    pub fn estimated_count(&self) -> Count {
+        Count::new(&self.target, Ok(bson::RawDocumentBuf::new()), true)
+    }
+
+    /// A batch of writes of several kinds.
+    pub fn bulk_write(&self) -> BulkWrite<D> {
+        BulkWrite::new(&self.target)
+    }
+
+    /// Runs a pipeline in MongoDB's words.
+    ///
+    /// # Errors
+    /// `Unsupported` where the backend does not know a stage.
+    pub fn aggregate_raw<I>(&self, pipeline: I) -> Aggregate
+    where
+        I: IntoIterator,
+        I::Item: Into<Raw>,
+    {
+        Aggregate::new(&self.target, pipeline)
+    }
+
+    /// Lists the indexes.
+    pub fn list_indexes(&self) -> ListIndexes {
+        ListIndexes::new(&self.target)
+    }
+
+    /// Drops the index of this name. One round trip.
+    ///
+    /// # Errors
+    /// Code 27 when there is none.
+    pub async fn drop_index(&self, name: &str) -> Result<()> {
+        let index = bson::RawBson::String(name.to_owned());
+        let operation = backend::DropIndexes {
+            namespace: self.target.namespace().clone(),
+            index,
+        };
+        self.target
+            .execute(Operation::DropIndexes(operation))
+            .await?
+            .done()
+    }
+
+    /// Creates the collection with options. Without options it need not be created: the first write does it.
+    pub fn create(&self) -> CreateCollection {
+        CreateCollection::new(self.target.clone())
+    }
+
+    /// Drops the collection with its indexes; no error when there is none. One round trip.
+    ///
+    /// # Errors
+    /// As any operation.
+    pub async fn drop(&self) -> Result<()> {
+        let operation = backend::DropCollection {
+            namespace: self.target.namespace().clone(),
+        };
+        self.target
+            .execute(Operation::DropCollection(operation))
+            .await?
+            .done()
+    }
+
+    /// The same collection as untyped documents.
+    pub fn raw(&self) -> Collection<Document> {
+        Collection {
+            target: self.target.without_model(),
+            marker: PhantomData,
+        }
+    }
+}
+
+impl<M: Model> Collection<M> {
+    pub(crate) fn of_model(db: &Db, name: &str) -> Collection<M> {
+        Collection {
+            target: Target::of::<M>(db, name),
+            marker: PhantomData,
+        }
+    }
+
+    /// Finds the documents that match.
+    pub fn find(&self, filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>) -> Find<M> {
+        Find::new(&self.target, encode::filter(filter))
+    }
+
+    /// Finds one document that matches, or `None`.
+    pub fn find_one(&self, filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>) -> FindOne<M> {
+        self.find(filter).first()
+    }
+
+    /// Changes the first document that matches.
+    ///
+    /// # Errors
+    /// `DuplicateKey` when the changed document has a unique index's key that is there already.
+    pub fn update_one(
+        &self,
+        filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>,
+        update: impl FnOnce(M::Fields<M>) -> query::Update<M>,
+    ) -> Update<M> {
+        Update::new(
+            &self.target,
+            encode::filter(filter),
+            encode::update(update),
+            false,
+        )
+    }
+
+    /// Changes every document that matches. Each change is atomic, all together are not.
+    ///
+    /// # Errors
+    /// As [`update_one`](Collection::update_one); documents changed before the error stay changed.
+    pub fn update_many(
+        &self,
+        filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>,
+        update: impl FnOnce(M::Fields<M>) -> query::Update<M>,
+    ) -> Update<M> {
+        Update::new(&self.target, encode::filter(filter), encode::update(update), true)
+    }
+
+    /// Changes the first document that matches, or inserts one of the filter's equalities and the update.
+    ///
+    /// Two at a time may both insert, unless a unique index covers the filter; then one of them fails with
+    /// `DuplicateKey` and can be run again.
+    pub fn upsert(
+        &self,
+        filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>,
+        update: impl FnOnce(M::Fields<M>) -> query::Update<M>,
+    ) -> Update<M> {
+        self.update_one(filter, update).upsert()
+    }
+
+    /// Replaces the first document that matches. The `_id` must stay the same.
+    pub fn replace_one(
+        &self,
+        filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>,
+        document: impl Borrow<M>,
+    ) -> Update<M> {
+        Update::new(
+            &self.target,
+            encode::filter(filter),
+            encode::replacement(document.borrow()),
+            false,
+        )
+    }
+
+    /// Deletes the first document that matches.
+    pub fn delete_one(&self, filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>) -> Delete {
+        Delete::new(&self.target, encode::filter(filter), false)
+    }
+
+    /// Deletes every document that matches. Each deletion is atomic, all together are not.
+    pub fn delete_many(&self, filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>) -> Delete {
+        Delete::new(&self.target, encode::filter(filter), true)
+    }
+
+    /// Changes one document and gives it, in one atomic step.
+    pub fn find_one_and_update(
+        &self,
+        filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>,
+        update: impl FnOnce(M::Fields<M>) -> query::Update<M>,
+    ) -> FindOneAnd<M> {
+        FindOneAnd::new(&self.target, encode::filter(filter), Some(encode::update(update)))
+    }
+
+    /// Replaces one document and gives it, in one atomic step.
+    pub fn find_one_and_replace(
+        &self,
+        filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>,
+        document: impl Borrow<M>,
+    ) -> FindOneAnd<M> {
+        FindOneAnd::new(
+            &self.target,
+            encode::filter(filter),
+            Some(encode::replacement(document.borrow())),
+        )
+    }
+
+    /// Deletes one document and gives it, in one atomic step.
+    pub fn find_one_and_delete(
+        &self,
+        filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>,
+    ) -> FindOneAnd<M> {
+        FindOneAnd::new(&self.target, encode::filter(filter), None)
+    }
+
+    /// Counts the documents that match, exactly.
+    pub fn count(&self, filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>) -> Count {
+        Count::new(&self.target, encode::filter(filter), false)
+    }
+
+    /// Whether any document matches.
+    pub fn exists(&self, filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>) -> Exists {
+        Exists::new(&self.target, encode::filter(filter))
+    }
+
+    /// The different values of a field: `books.distinct(|b| b.publisher)`.
+    ///
+    /// Values are decoded by the type's own `Deserialize`: where the field is stored in a way of its own
+    /// (`#[serde(with = ..)]`), choose a type that reads it with [`values`](Distinct::values).
+    pub fn distinct<T>(&self, field: impl FnOnce(M::Fields<M>) -> Field<M, T>) -> Distinct<M, T> {
+        Distinct::new(&self.target, field(M::fields()).path().to_string())
+    }
+
+    /// Builds the indexes that the model declares.
+    pub fn create_indexes(&self) -> CreateIndexes {
+        CreateIndexes::new(&self.target, &(M::DESCRIPTOR.indexes)())
+    }
+
+    /// Compares the indexes that the model declares with those that exist.
+    pub fn index_drift(&self) -> IndexDriftCheck {
+        IndexDriftCheck::new(&self.target, (M::DESCRIPTOR.indexes)())
+    }
+
+    /// Builds the declared indexes that are missing; drops and rebuilds others only when asked.
+    pub fn sync_indexes(&self) -> SyncIndexes {
+        SyncIndexes::new(&self.target, (M::DESCRIPTOR.indexes)())
+    }
+}
+
+impl<D> Clone for Collection<D> {
+    fn clone(&self) -> Self {
+        Collection {
+            target: self.target.clone(),
+            marker: PhantomData,
+        }
+    }
+}
+
+impl<D> fmt::Debug for Collection<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Collection")
+            .field(&format_args!("{}", self.target.namespace()))
+            .finish()
+    }
+}

@@ -1,1 +1,354 @@
-//! Stub.
+//! The database handle.
+
+mod executor;
+mod listing;
+mod opener;
+mod options;
+mod url;
+
+use std::fmt;
+use std::sync::Arc;
+
+use bson::{Document, RawDocumentBuf};
+
+pub(crate) use self::executor::{Answer, Executor};
+pub use self::listing::CollectionInfo;
+pub use self::options::{Durability, OpenOptions};
+use crate::action::CreateCollection;
+use crate::backend::wrap::{Faults, Faulty, Log, Logged};
+use crate::backend::{self, Backend, Capabilities, CheckReport, Operation, TransactionOptions};
+use crate::codec;
+use crate::collection::{Collection, Target};
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::transaction::{self, Guard, Tx};
+
+/// A database: one of the embedded engine's, or one on a MongoDB server. Cheap to clone; clones share all.
+///
+/// # Example: open, write, read
+/// ```no_run
+/// # async fn example() -> odm::Result<()> {
+/// let db = odm::Db::open("native:./library").await?;
+/// println!("{} on {}", db.name(), db.backend_name());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Db {
+    executor: Executor,
+    name: Arc<str>,
+}
+
+impl Db {
+    /// Opens the database at this URL:
+    ///
+    /// | URL | where |
+    /// |---|---|
+    /// | `memory:` | the embedded engine in memory; every opening is a new, empty one |
+    /// | `native:path/to/dir` | the embedded engine in a directory |
+    /// | `mongodb://host/database`, `mongodb+srv://..` | MongoDB through its driver, which reads the options |
+    ///
+    /// The embedded engine's database is `main` unless the URL says `?database=name`; it also takes
+    /// `durability=immediate` (or `none`, or milliseconds such as `100ms`) and `create=false`. In the path,
+    /// `%` begins an escape of two hexadecimal digits.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a URL that cannot be read or names no database, `Unsupported` when this build
+    /// leaves the backend out, `Locked` when another process has the directory open, `Network` or
+    /// `Unauthorized` as the server has it. No error shows credentials.
+    pub async fn open(url: &str) -> Result<Db> {
+        OpenOptions::new().open(url).await
+    }
+
+    /// Options to open a database with.
+    pub fn options() -> OpenOptions {
+        OpenOptions::new()
+    }
+
+    /// A database of any backend, such as a wrapped one.
+    pub fn from_backend(backend: Arc<dyn Backend>, name: impl Into<Arc<str>>) -> Db {
+        Db {
+            executor: Executor { backend, guard: None },
+            name: name.into(),
+        }
+    }
+
+    /// The database's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Another database of the same server or engine; inside a transaction, of the same transaction.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when MongoDB does not allow the name.
+    pub fn database(&self, name: &str) -> Result<Db> {
+        url::check_database_name(name)?;
+        Ok(Db {
+            executor: self.executor.clone(),
+            name: name.into(),
+        })
+    }
+
+    /// The collection of a model. No round trip.
+    ///
+    /// The first time that a model is used, its declaration is compared with what serde does; a difference
+    /// comes out of every action on the collection as an error of kind `Schema`.
+    pub fn collection<M: Model>(&self) -> Collection<M> {
+        self.collection_named(M::DESCRIPTOR.collection)
+    }
+
+    /// A collection of another name with the documents of a model: `logs_2026_11`. No round trip.
+    pub fn collection_named<M: Model>(&self, name: &str) -> Collection<M> {
+        Collection::of_model(self, name)
+    }
+
+    /// A collection of untyped documents. No round trip.
+    pub fn raw_collection(&self, name: &str) -> Collection<Document> {
+        Collection::untyped(self, name)
+    }
+
+    /// The backend: `memory`, `native` or `mongodb`.
+    pub fn backend_name(&self) -> &'static str {
+        self.executor.backend.name()
+    }
+
+    /// What the backend can do.
+    pub fn capabilities(&self) -> Capabilities {
+        self.executor.backend.capabilities()
+    }
+
+    /// The backend, for operations that have no method here.
+    pub fn backend(&self) -> &Arc<dyn Backend> {
+        &self.executor.backend
+    }
+
+    /// Runs a command in MongoDB's vocabulary on this database. One round trip.
+    ///
+    /// # Errors
+    /// The command's failure, with MongoDB's code.
+    pub async fn run_command(&self, command: Document) -> Result<Document> {
+        let command = codec::encode_document(&command)?;
+        let operation = Operation::RunCommand(backend::RunCommand {
+            database: self.name.to_string(),
+            command,
+        });
+        let reply = self.execute(operation).await?.document()?;
+        match reply {
+            Some(reply) => codec::decode_document(&reply),
+            None => Ok(Document::new()),
+        }
+    }
+
+    /// The collections of the database, with their options. One round trip.
+    ///
+    /// # Errors
+    /// As any operation.
+    pub async fn list_collections(&self) -> Result<Vec<CollectionInfo>> {
+        let filter = RawDocumentBuf::new();
+        let operation = Operation::ListCollections(backend::ListCollections {
+            database: self.name.to_string(),
+            filter,
+        });
+        let documents = self.execute(operation).await?.documents()?;
+        documents
+            .iter()
+            .map(|document| CollectionInfo::read(document))
+            .collect()
+    }
+
+    /// Creates a collection with options. Collections without options need not be created: the first write
+    /// does it.
+    pub fn create_collection(&self, name: &str) -> CreateCollection {
+        CreateCollection::new(Target::untyped(self, name))
+    }
+
+    /// Drops a collection with its indexes; no error when there is none. One round trip.
+    ///
+    /// # Errors
+    /// As any operation.
+    pub async fn drop_collection(&self, name: &str) -> Result<()> {
+        self.raw_collection(name).drop().await
+    }
+
+    /// Drops the database with all its collections; no error when there is none. One round trip.
+    ///
+    /// # Errors
+    /// As any operation.
+    pub async fn drop(&self) -> Result<()> {
+        let operation = Operation::DropDatabase(backend::DropDatabase {
+            database: self.name.to_string(),
+        });
+        self.execute(operation).await?.done()
+    }
+
+    /// Cross-checks the documents, checksums and indexes of this database, and the store itself.
+    ///
+    /// Reads everything: the time grows with the data.
+    ///
+    /// # Errors
+    /// `Unsupported` on backends other than the embedded engine; MongoDB has its command `validate`.
+    pub async fn check(&self) -> Result<CheckReport> {
+        let database = Some(self.name.to_string());
+        self.execute(Operation::Check(backend::Check { database }))
+            .await?
+            .check()
+    }
+
+    /// Runs `body` in a transaction and commits it. After a conflict, both again, for up to 120 seconds, with
+    /// growing pauses: so `body` may run several times, and only its last run's writes are kept.
+    ///
+    /// Write `body` as `async |tx| ..`, without `move`: it borrows what it needs from around it. The future is
+    /// `Send` if what it holds is.
+    ///
+    /// When `body` gives an error, the transaction is aborted and the error is given. Inside a transaction
+    /// (when this is a [`Tx`]), `body` becomes a part of that transaction, which alone commits and retries; if
+    /// such a part fails, the whole can only be aborted.
+    ///
+    /// ```no_run
+    /// # async fn example(db: odm::Db) -> odm::Result<()> {
+    /// # use odm::bson::doc;
+    /// db.transaction(async |tx| {
+    ///     let books = tx.raw_collection("books");
+    ///     books.update_one(doc! {"_id": 1}, doc! {"$inc": {"available": -1}}).await?;
+    ///     books.update_one(doc! {"_id": 2}, doc! {"$inc": {"available": 1}}).await?;
+    ///     Ok(())
+    /// })
+    /// .await
+    /// # }
+    /// ```
+    ///
+    /// Cancel safety: dropping the future aborts the transaction, unless its commit was under way. Two round
+    /// trips at the most beyond those of `body`.
+    ///
+    /// # Errors
+    /// Those of `body` and of the commit; `Unsupported` when the backend has no transactions.
+    pub async fn transaction<T, F, Fut>(&self, body: F) -> Result<T>
+    where
+        F: FnMut(Tx) -> Fut,
+        Fut: Future<Output = Result<T>>,
+    {
+        transaction::run(self, TransactionOptions::default(), body).await
+    }
+
+    /// As [`transaction`](Db::transaction), with options and any type of error.
+    ///
+    /// # Errors
+    /// As [`transaction`](Db::transaction).
+    pub async fn transaction_with<T, E, F, Fut>(&self, options: TransactionOptions, body: F) -> Result<T, E>
+    where
+        F: FnMut(Tx) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+        E: From<Error>,
+    {
+        transaction::run(self, options, body).await
+    }
+
+    /// Starts a transaction to be committed by hand. Prefer [`transaction`](Db::transaction), which retries.
+    ///
+    /// # Errors
+    /// `Unsupported` when the backend has no transactions, `InvalidArgument` inside a transaction.
+    pub async fn begin(&self) -> Result<Tx> {
+        self.begin_with(TransactionOptions::default()).await
+    }
+
+    /// As [`begin`](Db::begin), with options.
+    ///
+    /// # Errors
+    /// As [`begin`](Db::begin).
+    pub async fn begin_with(&self, options: TransactionOptions) -> Result<Tx> {
+        if self.executor.guard.is_some() {
+            let text = "a transaction cannot be started inside a transaction";
+            let error = Error::new(crate::error::ErrorKind::InvalidArgument, text);
+            return Err(self.explain(error, "startTransaction"));
+        }
+        let begun = self.executor.backend.begin(options).await;
+        let transaction = begun.map_err(|error| self.explain(error, "startTransaction"))?;
+        let guard = Arc::new(Guard::new(transaction.clone()));
+        let executor = Executor {
+            backend: transaction,
+            guard: Some(guard.clone()),
+        };
+        Ok(Tx::new(
+            Db {
+                executor,
+                name: self.name.clone(),
+            },
+            guard,
+        ))
+    }
+
+    /// The same database with a log of every round trip, for tests that count them.
+    ///
+    /// ```no_run
+    /// # async fn example(db: odm::Db) -> odm::Result<()> {
+    /// # use odm::bson::doc;
+    /// let (db, log) = db.logged();
+    /// db.raw_collection("books").find(doc! {}).await?;
+    /// assert_eq!(log.count("find"), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn logged(&self) -> (Db, Log) {
+        let log = Log::default();
+        let backend = Arc::new(Logged::new(self.executor.backend.clone(), log.clone()));
+        (self.wrapped(backend), log)
+    }
+
+    /// The same database with failures on demand, for tests of what happens then.
+    ///
+    /// ```no_run
+    /// # async fn example(db: odm::Db) -> odm::Result<()> {
+    /// # use odm::{backend::wrap::Fault, bson::doc};
+    /// let (db, faults) = db.faulty();
+    /// faults.add(Fault::nth_write(2).crash());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn faulty(&self) -> (Db, Faults) {
+        let faults = Faults::default();
+        let backend = Arc::new(Faulty::new(self.executor.backend.clone(), faults.clone()));
+        (self.wrapped(backend), faults)
+    }
+
+    fn wrapped(&self, backend: Arc<dyn Backend>) -> Db {
+        Db {
+            executor: Executor {
+                backend,
+                guard: self.executor.guard.clone(),
+            },
+            name: self.name.clone(),
+        }
+    }
+
+    pub(crate) fn executor(&self) -> &Executor {
+        &self.executor
+    }
+
+    pub(crate) fn guard(&self) -> Option<&Arc<Guard>> {
+        self.executor.guard.as_ref()
+    }
+
+    async fn execute(&self, operation: Operation) -> Result<Answer> {
+        let name = operation.name();
+        self.executor
+            .execute(operation)
+            .await
+            .map_err(|error| self.explain(error, name))
+    }
+
+    fn explain(&self, error: Error, operation: &'static str) -> Error {
+        error.within(self.backend_name(), operation, None, || {
+            Some(self.name.to_string())
+        })
+    }
+}
+
+impl fmt::Debug for Db {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Db")
+            .field("backend", &self.backend_name())
+            .field("name", &self.name)
+            .finish()
+    }
+}

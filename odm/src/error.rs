@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use bson::{Bson, Document};
 
+use crate::backend::WriteSummary;
+
 /// `Result` with [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -55,6 +57,25 @@ pub enum ErrorKind {
     Server,
 }
 
+impl ErrorKind {
+    /// What MongoDB's error code means for the caller.
+    pub(crate) fn of_code(code: i32) -> ErrorKind {
+        match code {
+            11000 | 11001 => ErrorKind::DuplicateKey,
+            112 | 251 => ErrorKind::Conflict,
+            121 => ErrorKind::Validation,
+            50 | 262 => ErrorKind::Timeout,
+            13 | 18 => ErrorKind::Unauthorized,
+            115 | 303 => ErrorKind::Unsupported,
+            26 | 27 => ErrorKind::NotFound,
+            6 | 7 | 89 | 91 | 189 | 9001 | 10107 | 11600 | 11602 | 13435 | 13436 => ErrorKind::Network,
+            1 | 8 => ErrorKind::Server,
+            // Almost every other code of a command says that its text is wrong.
+            _ => ErrorKind::InvalidArgument,
+        }
+    }
+}
+
 #[derive(Clone, Default)]
 struct Inner {
     kind: Option<ErrorKind>,
@@ -70,7 +91,35 @@ struct Inner {
     index: Option<String>,
     key_pattern: Option<Document>,
     key_value: Option<Document>,
+    partial: Option<PartialWrite>,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+}
+
+/// What happened of a batch of writes that failed in part.
+///
+/// The error that carries it has the kind, code and fields of the first failed write.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PartialWrite {
+    /// Counts of what took effect.
+    pub summary: WriteSummary,
+    /// The `_id` of each inserted document that is stored, with its index in the batch.
+    pub inserted: Vec<(usize, Bson)>,
+    /// The `_id` of each upserted document, with the index of its write in the batch.
+    pub upserted: Vec<(usize, Bson)>,
+    /// The writes that failed, in the order of their indexes. The writes after the failure of an ordered
+    /// batch were not tried and are not here.
+    pub errors: Vec<WriteError>,
+}
+
+/// A write of a batch that failed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WriteError {
+    /// Which write, by its position in the batch.
+    pub index: usize,
+    /// Why.
+    pub error: Error,
 }
 
 impl Error {
@@ -146,6 +195,16 @@ impl Error {
     /// The key that a unique index refused.
     pub fn key_value(&self) -> Option<&Document> {
         self.0.key_value.as_ref()
+    }
+
+    /// What took effect and what failed, when this is the failure of a batch of writes.
+    pub fn partial_write(&self) -> Option<&PartialWrite> {
+        self.0.partial.as_ref()
+    }
+
+    /// The failed writes of a batch, in the order of their indexes; none when this is not about a batch.
+    pub fn write_errors(&self) -> &[WriteError] {
+        self.0.partial.as_ref().map_or(&[], |partial| &partial.errors)
     }
 
     /// Whether a unique index refused a key.
@@ -231,6 +290,31 @@ impl Error {
         })
     }
 
+    /// The failure of a batch of writes: the first failed write's error, with what happened of the others.
+    pub(crate) fn of_batch(partial: PartialWrite) -> Error {
+        let first = partial.errors.first().map(|first| first.error.clone());
+        let error = first.unwrap_or_else(|| Error::new(ErrorKind::Server, "the batch failed"));
+        error.with(|inner| inner.partial = Some(partial))
+    }
+
+    /// Fills in where it happened, keeping what is known already.
+    pub(crate) fn within(
+        self,
+        backend: &'static str,
+        operation: &'static str,
+        model: Option<&'static str>,
+        namespace: impl FnOnce() -> Option<String>,
+    ) -> Error {
+        self.with(|inner| {
+            inner.backend = inner.backend.or(Some(backend));
+            inner.operation = inner.operation.or(Some(operation));
+            inner.model = inner.model.or(model);
+            if inner.namespace.is_none() {
+                inner.namespace = namespace();
+            }
+        })
+    }
+
     /// Adds the cause.
     pub fn with_source(self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
         self.with(|inner| inner.source = Some(Arc::new(source)))
@@ -257,6 +341,8 @@ impl fmt::Display for Error {
         field(f, "operation", inner.operation.as_ref().map(|v| v as _))?;
         field(f, "backend", inner.backend.as_ref().map(|v| v as _))?;
         field(f, "code", inner.code.as_ref().map(|v| v as _))?;
+        let failed = inner.partial.as_ref().map(|partial| partial.errors.len());
+        field(f, "failed writes", failed.as_ref().map(|v| v as _))?;
         if separator == ", " {
             f.write_str(")")?;
         }

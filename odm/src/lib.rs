@@ -1,6 +1,8 @@
 //! Typed MongoDB data modelling for Rust.
 
-mod action;
+#[doc(hidden)]
+pub mod __private;
+pub mod action;
 pub mod backend;
 mod codec;
 mod collection;
@@ -16,5 +18,19 @@ mod query;
 mod schema;
 mod transaction;
 
-pub use self::error::{Error, ErrorKind, Result};
+pub use self::codec::Raw;
+pub use self::collection::{Collection, IndexChange, IndexDrift, IndexInfo, RawUpdate, Record};
+pub use self::cursor::Cursor;
+pub use self::db::{CollectionInfo, Db, Durability, OpenOptions};
+pub use self::error::{Error, ErrorKind, PartialWrite, Result, WriteError};
+pub use self::model::{
+    ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapType, Model, Newtype,
+    Numeric, Ordered, Path, Segment, Stored, Text, Variant,
+};
+pub use self::query::{
+    Bits, BsonType, BuiltUpdate, Filter, Increment, Integer, Nullable, Operand, PushOptions, Sort, Update,
+};
+pub use self::schema::{FieldDescriptor, IndexDeclaration, IndexOrder, ModelDescriptor};
+pub use self::transaction::Tx;
 pub use bson;
+pub use odm_derive::{Embedded, Model};

@@ -2,13 +2,27 @@
 
 mod embedded;
 mod field;
+mod field_type;
 mod id;
+mod key;
+mod kind;
+mod lazy;
+mod newtype;
 mod path;
+mod scalar;
+mod variant;
+mod with;
 
-pub use self::embedded::Embedded;
-pub use self::field::{Codec, Field, FieldType};
+pub use self::embedded::{Embedded, Stored};
+pub use self::field::{Codec, Field};
+pub use self::field_type::{FieldType, Handle};
 pub use self::id::Id;
-pub use self::path::{Path, Segment};
+pub use self::key::IdType;
+pub use self::kind::{ArrayType, Date, MapType, Newtype, Numeric, Ordered, Text};
+pub use self::lazy::Lazy;
+pub use self::path::{ArrayCondition, Base, Path, Segment};
+pub use self::variant::{Variant, VariantTest};
+pub use self::with::{SerializeWith, encode_with};
 
 use crate::schema::ModelDescriptor;
 
@@ -25,6 +39,14 @@ pub trait Model: Embedded + Send + Sync + 'static {
     /// What was declared: names, fields, indexes.
     const DESCRIPTOR: &'static ModelDescriptor;
 
+    /// How `_id` is encoded, if not by its own `Serialize` (`#[serde(with = ..)]`).
+    const KEY_CODEC: Option<Codec<Self::Key>> = None;
+
     /// The value of `_id`.
     fn key(&self) -> &Self::Key;
+
+    /// The fields, rooted in this model: what closures such as `|b| b.title.eq("Ulysses")` get.
+    fn fields() -> Self::Fields<Self> {
+        Self::fields_at(Path::root())
+    }
 }

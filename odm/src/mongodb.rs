@@ -1,1 +1,201 @@
-//! MongoDB through its official driver.
+//! MongoDB through its official driver: the only module that names it.
+//!
+//! Pool, TLS, authentication, read and write concern, read preference and retryable writes are the driver's,
+//! reachable through the URL and through [`connect`].
+
+mod collections;
+mod command;
+mod cursor;
+mod document;
+mod error;
+mod read;
+mod transaction;
+mod write;
+
+use std::fmt;
+use std::sync::Arc;
+
+use ::mongodb::options::ClientOptions;
+use ::mongodb::{Client, ClientSession, Collection, Database};
+use bson::RawDocumentBuf;
+use futures_core::future::BoxFuture;
+
+use crate::backend::{
+    Backend, Capabilities, Namespace, Operation, Response, Transaction, TransactionOptions,
+};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The backend's name in errors and capabilities.
+pub(crate) const NAME: &str = "mongodb";
+
+/// A driver client as a backend.
+struct MongoBackend {
+    client: Client,
+}
+
+impl fmt::Debug for MongoBackend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MongoBackend")
+    }
+}
+
+/// Connects to the server that a `mongodb://` or `mongodb+srv://` URL names, and gives the backend with the
+/// database of the URL's path. No round trip happens before the first operation.
+///
+/// # Errors
+/// `InvalidArgument` when the URL is malformed or names no database.
+pub(crate) async fn open(url: &str, app_name: Option<&str>) -> Result<(Arc<dyn Backend>, String)> {
+    let mut options = ClientOptions::parse(url)
+        .await
+        .map_err(|e| error::from_driver(e, false))?;
+    if let Some(name) = app_name {
+        options.app_name = Some(name.to_owned());
+    }
+    let database = options.default_database.clone().ok_or_else(|| {
+        Error::new(
+            ErrorKind::InvalidArgument,
+            "the url names no database; add one as its path: mongodb://host/database",
+        )
+        .with_backend(NAME)
+    })?;
+    let client = Client::with_options(options).map_err(|e| error::from_driver(e, false))?;
+    Ok((backend(client), database))
+}
+
+/// A backend over a client that the program made itself: for driver options that no URL can say.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use odm::mongodb::driver::Client;
+///
+/// let client = Client::with_uri_str("mongodb://localhost").await?;
+/// let db = odm::Db::from_backend(odm::mongodb::backend(client), "library");
+/// # Ok(()) }
+/// ```
+pub fn backend(client: Client) -> Arc<dyn Backend> {
+    Arc::new(MongoBackend { client })
+}
+
+/// The driver itself, in the version this crate was built with.
+pub use ::mongodb as driver;
+
+impl MongoBackend {
+    fn database(&self, name: &str) -> Database {
+        self.client.database(name)
+    }
+
+    fn collection(&self, namespace: &Namespace) -> Collection<RawDocumentBuf> {
+        self.client
+            .database(&namespace.database)
+            .collection(&namespace.collection)
+    }
+}
+
+impl Backend for MongoBackend {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            transactions: true,
+            change_streams: true,
+            text_indexes: true,
+            hashed_indexes: true,
+            aggregation: true,
+            persistent: true,
+            commands: true,
+            ..Capabilities::minimal()
+        }
+    }
+
+    fn execute(&self, operation: Operation) -> BoxFuture<'_, Result<Response>> {
+        Box::pin(async move {
+            let (name, is_write) = (operation.name(), operation.is_write());
+            let namespace = operation.namespace().map(ToString::to_string);
+            self.run(operation, None)
+                .await
+                .map_err(|e| error::located(e, name, is_write, namespace))
+        })
+    }
+
+    fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
+        Box::pin(async move {
+            let client = self.client.clone();
+            let transaction = transaction::begin(client, options).await?;
+            Ok(Arc::new(transaction) as Arc<dyn Transaction>)
+        })
+    }
+}
+
+/// A failure before it is known where it happened.
+enum Failure {
+    Driver(::mongodb::error::Error),
+    Own(Error),
+}
+
+impl From<::mongodb::error::Error> for Failure {
+    fn from(error: ::mongodb::error::Error) -> Failure {
+        Failure::Driver(error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Own(error)
+    }
+}
+
+type Attempt<T> = std::result::Result<T, Failure>;
+
+/// The session of a transaction, shared by its operations and cursors. Operations of one transaction run one
+/// after another: the server allows no other way.
+type SharedSession = Arc<tokio::sync::Mutex<ClientSession>>;
+
+impl MongoBackend {
+    async fn run(&self, operation: Operation, session: Option<&SharedSession>) -> Attempt<Response> {
+        match operation {
+            Operation::Find(find) => read::find(self, find, session).await,
+            Operation::Aggregate(aggregate) => read::aggregate(self, aggregate, session).await,
+            Operation::Count(count) => read::count(self, count, session).await,
+            Operation::Distinct(distinct) => read::distinct(self, distinct, session).await,
+            Operation::Explain(explain) => read::explain(self, explain, session).await,
+            Operation::Insert(insert) => write::insert(self, insert, session).await,
+            Operation::Update(update) => write::update(self, update, session).await,
+            Operation::Delete(delete) => write::delete(self, delete, session).await,
+            Operation::BulkWrite(bulk) => write::bulk(self, bulk, session).await,
+            Operation::FindAndModify(change) => write::find_and_modify(self, change, session).await,
+            Operation::CreateIndexes(indexes) => collections::create_indexes(self, indexes, session).await,
+            Operation::DropIndexes(indexes) => collections::drop_indexes(self, indexes, session).await,
+            Operation::ListIndexes(list) => collections::list_indexes(self, list, session).await,
+            Operation::CreateCollection(create) => collections::create(self, create, session).await,
+            Operation::DropCollection(drop) => collections::drop(self, drop, session).await,
+            Operation::ListCollections(list) => collections::list(self, list, session).await,
+            Operation::DropDatabase(drop) => collections::drop_database(self, drop, session).await,
+            Operation::RunCommand(command) => read::run_command(self, command, session).await,
+            Operation::Check(_) => Err(Error::new(
+                ErrorKind::Unsupported,
+                "MongoDB checks a collection by its `validate` command",
+            )
+            .into()),
+        }
+    }
+
+    /// Runs a command with the client's write concern where it is a write; the reply's write errors are not
+    /// looked at.
+    async fn command(
+        &self,
+        database: &str,
+        command: RawDocumentBuf,
+        session: Option<&SharedSession>,
+    ) -> Attempt<bson::Document> {
+        let database = self.database(database);
+        match session {
+            None => Ok(database.run_raw_command(command).await?),
+            Some(session) => {
+                let mut session = session.lock().await;
+                Ok(database.run_raw_command(command).session(&mut *session).await?)
+            }
+        }
+    }
+}

@@ -1,9 +1,13 @@
 //! The bundled embedded engine.
+//!
+//! Everything below this module is a crate of its own in spirit: it knows `bson`, `std`, its store and itself. Only
+//! [`seam`] sees the rest of `odm`: it translates operations into the engine's requests, and faults into errors.
 #![allow(dead_code, unused_imports)]
 
 mod aggregate;
 mod catalog;
 mod document;
+mod engine;
 mod exec;
 mod fault;
 mod index;
@@ -11,6 +15,9 @@ mod key;
 mod matcher;
 mod plan;
 mod projection;
+mod seam;
 mod sort;
 mod storage;
 mod update;
+
+pub(crate) use self::seam::{open_directory, open_memory};

@@ -1,1 +1,36 @@
-//! Stub.
+//! Typed filters, updates and sorts, made by the methods of [`Field`](crate::Field).
+//!
+//! Pure: nothing here does I/O. What an operand cannot be encoded to is kept and comes out when the filter, update
+//! or sort is used.
+
+mod arithmetic;
+mod array;
+mod array_update;
+mod assign;
+mod bits;
+mod bson_type;
+mod comparison;
+mod date;
+mod element;
+mod encode;
+mod filter;
+mod operand;
+mod pattern;
+mod presence;
+mod push;
+mod sort;
+mod traits;
+mod update;
+mod variant;
+
+pub use self::bits::Bits;
+pub use self::bson_type::BsonType;
+pub use self::filter::Filter;
+pub use self::operand::Operand;
+pub use self::push::PushOptions;
+pub use self::sort::Sort;
+pub use self::traits::{Increment, Integer, Nullable};
+pub use self::update::{BuiltUpdate, Update};
+
+#[cfg(test)]
+mod tests;

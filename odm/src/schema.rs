@@ -1,5 +1,11 @@
 //! What models declare, as data.
 
+mod index;
+mod verify;
+
+pub use self::index::{IndexDeclaration, IndexOrder};
+pub(crate) use self::verify::{names, verify};
+
 /// What a model declares. The derive emits one as a constant.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -8,4 +14,65 @@ pub struct ModelDescriptor {
     pub name: &'static str,
     /// The collection's name.
     pub collection: &'static str,
+    /// The fields in declaration order, without skipped ones.
+    pub fields: &'static [FieldDescriptor],
+    /// Makes the declared indexes, fields' own first.
+    pub indexes: fn() -> Vec<IndexDeclaration>,
+}
+
+/// A field as declared.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct FieldDescriptor {
+    /// The Rust name.
+    pub name: &'static str,
+    /// The stored name; empty for a flattened field, whose own fields stand in its place.
+    pub stored: &'static str,
+    /// Whether serde writes the field but does not read it back.
+    pub is_write_only: bool,
+}
+
+impl ModelDescriptor {
+    /// What a derive found.
+    #[doc(hidden)]
+    pub const fn new(
+        name: &'static str,
+        collection: &'static str,
+        fields: &'static [FieldDescriptor],
+        indexes: fn() -> Vec<IndexDeclaration>,
+    ) -> ModelDescriptor {
+        ModelDescriptor {
+            name,
+            collection,
+            fields,
+            indexes,
+        }
+    }
+}
+
+impl FieldDescriptor {
+    /// What a derive found.
+    #[doc(hidden)]
+    pub const fn new(name: &'static str, stored: &'static str) -> FieldDescriptor {
+        FieldDescriptor {
+            name,
+            stored,
+            is_write_only: false,
+        }
+    }
+
+    /// What a derive found, for a field that is written but not read.
+    #[doc(hidden)]
+    pub const fn write_only(name: &'static str, stored: &'static str) -> FieldDescriptor {
+        FieldDescriptor {
+            name,
+            stored,
+            is_write_only: true,
+        }
+    }
+
+    /// Whether the field's own fields stand in its place.
+    pub const fn is_flattened(&self) -> bool {
+        self.stored.is_empty()
+    }
 }

@@ -1,1 +1,12 @@
-//! The test suite of `odm`.
+//! The test suite of `odm`: plain async functions over `&Db`, run on every backend.
+//!
+//! [`for_every_case`] is the registry. Each file in `tests/tests/` named after a backend turns it into tests.
+
+pub mod data;
+pub mod differential;
+pub mod harness;
+pub mod random;
+pub mod raw;
+pub mod suite;
+
+mod registry;

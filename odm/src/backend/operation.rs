@@ -59,6 +59,8 @@ pub enum Operation {
     DropDatabase(DropDatabase),
     /// A command in MongoDB's vocabulary. Answer: [`Response::Document`](super::Response::Document).
     RunCommand(RunCommand),
+    /// Checks the stored data. Answer: [`Response::Check`](super::Response::Check).
+    Check(Check),
 }
 
 impl Operation {
@@ -83,6 +85,7 @@ impl Operation {
             Operation::ListCollections(_) => "listCollections",
             Operation::DropDatabase(_) => "dropDatabase",
             Operation::RunCommand(_) => "runCommand",
+            Operation::Check(_) => "check",
         }
     }
 
@@ -95,7 +98,8 @@ impl Operation {
             | Operation::Distinct(_)
             | Operation::Explain(_)
             | Operation::ListIndexes(_)
-            | Operation::ListCollections(_) => false,
+            | Operation::ListCollections(_)
+            | Operation::Check(_) => false,
             Operation::Insert(_)
             | Operation::Update(_)
             | Operation::Delete(_)
@@ -128,7 +132,10 @@ impl Operation {
             Operation::ListIndexes(o) => Some(&o.namespace),
             Operation::CreateCollection(o) => Some(&o.namespace),
             Operation::DropCollection(o) => Some(&o.namespace),
-            Operation::ListCollections(_) | Operation::DropDatabase(_) | Operation::RunCommand(_) => None,
+            Operation::ListCollections(_)
+            | Operation::DropDatabase(_)
+            | Operation::RunCommand(_)
+            | Operation::Check(_) => None,
         }
     }
 }
@@ -424,3 +431,42 @@ pub struct RunCommand {
     /// The command; its first field names it.
     pub command: RawDocumentBuf,
 }
+
+/// Cross-checks documents, checksums and indexes, and the store itself.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// Of which database; all of them when absent.
+    pub database: Option<String>,
+}
+
+macro_rules! operations {
+    ($($operation:ident),* $(,)?) => {
+        $(impl From<$operation> for Operation {
+            fn from(operation: $operation) -> Operation {
+                Operation::$operation(operation)
+            }
+        })*
+    };
+}
+
+operations!(
+    Insert,
+    Find,
+    Aggregate,
+    Update,
+    Delete,
+    BulkWrite,
+    FindAndModify,
+    Count,
+    Distinct,
+    Explain,
+    CreateIndexes,
+    DropIndexes,
+    ListIndexes,
+    CreateCollection,
+    DropCollection,
+    ListCollections,
+    DropDatabase,
+    RunCommand,
+    Check,
+);

@@ -2,6 +2,7 @@
 
 use bson::{RawBson, RawDocumentBuf};
 
+use super::check::CheckReport;
 use super::cursor::BatchCursor;
 use crate::error::Error;
 
@@ -23,6 +24,8 @@ pub enum Response {
     Count(u64),
     /// Distinct values.
     Values(Vec<RawBson>),
+    /// What a check found.
+    Check(CheckReport),
 }
 
 /// The outcome of a batch of writes. Statements that failed are in `errors`; the others took effect.

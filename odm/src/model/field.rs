@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 
 use bson::RawBson;
 
+use super::field_type::Handle;
 use super::path::Path;
 use crate::error::Result;
 
@@ -48,6 +49,12 @@ impl<R, T> Field<R, T> {
     }
 }
 
+impl<R, T> Handle for Field<R, T> {
+    fn at(path: Path) -> Field<R, T> {
+        Field::new(path)
+    }
+}
+
 impl<R, T> Clone for Field<R, T> {
     fn clone(&self) -> Self {
         Field {
@@ -62,27 +69,4 @@ impl<R, T> fmt::Debug for Field<R, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Field({})", self.path)
     }
-}
-
-/// A type that a model's field can have, and the handle that stands for such a field.
-///
-/// For plain values the handle is [`Field`]; for embedded documents it is their fields struct, which also
-/// derefs to [`Field`], so that `b.address.city` and `b.address.eq(..)` both work.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be a field of a model",
-    label = "not a field type",
-    note = "derive `odm::Embedded` for it, or mark the field `#[odm(opaque)]` to use it as a plain value"
-)]
-pub trait FieldType: Sized {
-    /// The handle of a field of this type.
-    type Handle<R>;
-
-    /// The handle of a field of type `Option<Self>`.
-    type Optional<R>;
-
-    /// The handle of the field at this path.
-    fn handle<R>(path: Path) -> Self::Handle<R>;
-
-    /// The handle of the optional field at this path.
-    fn optional<R>(path: Path) -> Self::Optional<R>;
 }

@@ -3,18 +3,23 @@
 use std::fmt;
 use std::sync::Arc;
 
+use bson::RawDocumentBuf;
+
+use crate::error::Result;
+
 /// The path of a field inside a document. Cheap to clone; joined to text only when it is used.
 #[derive(Clone, Debug, Default)]
-pub struct Path(Option<Arc<Node>>);
-
-#[derive(Clone, Debug)]
-struct Node {
-    parent: Path,
-    segment: Segment,
+pub struct Path {
+    parent: Base,
+    last: Option<Segment>,
 }
 
+/// A path that others start with: what the fields of one nested document share.
+#[derive(Clone, Debug, Default)]
+pub struct Base(Option<Arc<Path>>);
+
 /// One part of a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Segment {
     /// A field's stored name.
@@ -29,46 +34,142 @@ pub enum Segment {
     All,
     /// `$[name]`: the elements that the array filter of this name matches.
     Filtered(Arc<str>),
+    /// `$[..]` with its own array filter, named when the update is built.
+    Where(Arc<dyn ArrayCondition>),
+}
+
+/// The array filter that a path carries along.
+pub trait ArrayCondition: fmt::Debug + Send + Sync {
+    /// The array filter, with every path in it under `name`: `{"f0.score": {"$lt": 60}}`.
+    ///
+    /// # Errors
+    /// An operand that does not fit BSON.
+    fn document(&self, name: &str) -> Result<RawDocumentBuf>;
 }
 
 impl Path {
     /// The document itself.
     pub const fn root() -> Path {
-        Path(None)
+        Path {
+            parent: Base(None),
+            last: None,
+        }
     }
 
     /// Whether this is the document itself.
     pub fn is_root(&self) -> bool {
-        self.0.is_none()
+        self.last.is_none()
     }
 
     /// The path one segment further.
     pub fn then(&self, segment: Segment) -> Path {
-        Path(Some(Arc::new(Node {
-            parent: self.clone(),
-            segment,
-        })))
+        self.clone().into_base().then(segment)
     }
 
     /// The path of the field with this stored name.
     pub fn child(&self, name: &'static str) -> Path {
         self.then(Segment::Name(name))
     }
+
+    /// The path as the start of others. One allocation, none for the document itself.
+    pub fn into_base(self) -> Base {
+        match self.is_root() {
+            true => Base(None),
+            false => Base(Some(Arc::new(self))),
+        }
+    }
+
+    /// The segments, first to last.
+    pub fn segments(&self) -> Vec<&Segment> {
+        let mut segments = Vec::new();
+        let mut next = Some(self);
+        while let Some(path) = next {
+            segments.extend(&path.last);
+            next = path.parent.0.as_deref();
+        }
+        segments.reverse();
+        segments
+    }
+
+    /// The dotted text. `name` names each array filter that the path carries.
+    pub fn render(&self, mut name: impl FnMut(&Arc<dyn ArrayCondition>) -> String) -> String {
+        let mut text = String::new();
+        for segment in self.segments() {
+            if !text.is_empty() {
+                text.push('.');
+            }
+            match segment {
+                Segment::Where(condition) => {
+                    text.push_str("$[");
+                    text.push_str(&name(condition));
+                    text.push(']');
+                }
+                segment => text.push_str(&segment.to_string()),
+            }
+        }
+        text
+    }
+}
+
+impl Base {
+    /// The path one segment further.
+    pub fn then(&self, segment: Segment) -> Path {
+        Path {
+            parent: self.clone(),
+            last: Some(segment),
+        }
+    }
+
+    /// The path of the field with this stored name. Allocates nothing.
+    pub fn child(&self, name: &'static str) -> Path {
+        self.then(Segment::Name(name))
+    }
+
+    /// The path itself.
+    pub fn path(&self) -> Path {
+        self.0.as_deref().cloned().unwrap_or_default()
+    }
 }
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(node) = &self.0 else { return Ok(()) };
-        if !node.parent.is_root() {
-            write!(f, "{}.", node.parent)?;
+        if let Some(parent) = &self.parent.0 {
+            write!(f, "{parent}.")?;
         }
-        match &node.segment {
+        match &self.last {
+            Some(segment) => segment.fmt(f),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Segment::Name(name) => f.write_str(name),
             Segment::Key(key) => f.write_str(key),
             Segment::Index(index) => write!(f, "{index}"),
             Segment::Matched => f.write_str("$"),
             Segment::All => f.write_str("$[]"),
             Segment::Filtered(name) => write!(f, "$[{name}]"),
+            Segment::Where(_) => f.write_str("$[..]"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_joined_with_dots() {
+        let items = Path::root().child("items");
+        assert_eq!(Path::root().to_string(), "");
+        assert_eq!(items.to_string(), "items");
+        let base = items.then(Segment::Index(3)).into_base();
+        assert_eq!(base.child("price").to_string(), "items.3.price");
+        assert_eq!(base.path().to_string(), "items.3");
+        let filtered = items.then(Segment::Filtered("low".into())).child("price");
+        assert_eq!(filtered.render(|_| String::new()), "items.$[low].price");
     }
 }

@@ -1,1 +1,116 @@
-//! Executing plans and writes.
+//! Executing requests: reads over a view, writes as jobs of the engine's writer or inside a transaction.
+//!
+//! Everything here is synchronous and works on the [`Read`](super::storage::Read) and
+//! [`Write`](super::storage::Write) traits, so that single operations and transactions share one path.
+
+pub(crate) mod batch;
+pub(crate) mod collections;
+pub(crate) mod count;
+pub(crate) mod cursor;
+pub(crate) mod delete;
+pub(crate) mod distinct;
+pub(crate) mod expire;
+pub(crate) mod explain;
+pub(crate) mod find_and_modify;
+pub(crate) mod indexes;
+pub(crate) mod query;
+pub(crate) mod record;
+pub(crate) mod search;
+pub(crate) mod statement;
+pub(crate) mod update;
+pub(crate) mod walk;
+
+use std::time::Instant;
+
+use super::fault::{Class, Fault, Result, code};
+
+/// A database and a collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Namespace {
+    pub(crate) database: String,
+    pub(crate) collection: String,
+}
+
+impl std::fmt::Display for Namespace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.database, self.collection)
+    }
+}
+
+impl Namespace {
+    /// Checks the names as the server does (code 73).
+    pub(crate) fn check(&self) -> Result<()> {
+        check_database(&self.database)?;
+        let name = &self.collection;
+        let bad = name.is_empty()
+            || name.contains('\0')
+            || name.contains('$')
+            || name.starts_with('.')
+            || name.len() + self.database.len() + 1 > 255;
+        if bad {
+            return Err(Fault::new(
+                code::INVALID_NAMESPACE,
+                format!("Invalid namespace specified '{self}'"),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Checks a database name as the server does (code 73).
+pub(crate) fn check_database(name: &str) -> Result<()> {
+    let bad = name.is_empty() || name.len() > 63 || name.contains(['\0', '/', '\\', '.', ' ', '"', '$']);
+    if bad {
+        return Err(Fault::new(
+            code::INVALID_NAMESPACE,
+            format!("Invalid database name: '{name}'"),
+        ));
+    }
+    Ok(())
+}
+
+/// When an operation must have ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Deadline {
+    at: Option<Instant>,
+    ticks: u32,
+}
+
+impl Deadline {
+    /// A deadline this far from now; none without a limit.
+    pub(crate) fn after(limit: Option<std::time::Duration>) -> Deadline {
+        Deadline {
+            at: limit.and_then(|limit| Instant::now().checked_add(limit)),
+            ticks: 0,
+        }
+    }
+
+    /// Counts one step; looks at the clock every 128 steps.
+    #[inline]
+    pub(crate) fn tick(&mut self) -> Result<()> {
+        self.ticks = self.ticks.wrapping_add(1);
+        if self.ticks % 128 == 1 {
+            self.check()
+        } else {
+            Ok(())
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        match self.at {
+            Some(at) if Instant::now() >= at => Err(Fault::of(
+                Class::Timeout,
+                code::MAX_TIME_EXPIRED,
+                "operation exceeded time limit",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How much an operation looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Examined {
+    pub(crate) keys: u64,
+    pub(crate) documents: u64,
+}

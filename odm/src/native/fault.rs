@@ -27,6 +27,9 @@ pub(crate) enum Class {
     Unsupported,
     /// Another writer was first.
     Conflict,
+    /// A running transaction holds what a single operation needs; the engine runs the operation again when
+    /// the transaction has ended. Never leaves the engine.
+    Blocked,
     /// Stored bytes are damaged.
     Corrupt,
     /// The disk failed.
@@ -80,6 +83,7 @@ pub(crate) mod code {
     pub(crate) const BSON_TOO_LARGE: i32 = 10334;
     pub(crate) const UPDATE_TOO_LARGE: i32 = 17419;
     pub(crate) const MAX_TIME_EXPIRED: i32 = 50;
+    pub(crate) const DATABASE_DIFFER_CASE: i32 = 13297;
     pub(crate) const INTERNAL: i32 = 1;
 }
 

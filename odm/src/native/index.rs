@@ -117,6 +117,11 @@ impl IndexDefinition {
         }
     }
 
+    /// Whether the keys are in the order of values: no field is hashed.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.keys.iter().all(|field| field.order != Order::Hashed)
+    }
+
     /// The keys that the document has in this index.
     ///
     /// # Errors
@@ -206,6 +211,13 @@ impl IndexDefinition {
             .iter()
             .zip(multikey)
             .position(|(field, multikey)| field.order == Order::Hashed && *multikey)
+    }
+}
+
+impl IndexField {
+    /// Whether greater values come first.
+    pub(crate) fn is_descending(&self) -> bool {
+        self.order == Order::Descending
     }
 }
 

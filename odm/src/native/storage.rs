@@ -1,1 +1,148 @@
 //! Ordered trees of bytes with snapshots and atomic commits: what the engine stands on.
+//!
+//! Two stores give the same: [`memory`] over a persistent ordered map, [`file`] over redb. A store knows
+//! trees, keys and values as bytes; what they mean is decided above it. Readers see the last commit and
+//! never wait; there is one writer at a time.
+
+pub(crate) mod file;
+pub(crate) mod format;
+pub(crate) mod memory;
+pub(crate) mod pending;
+mod shadow;
+
+use std::ops::{Bound, ControlFlow};
+
+use super::catalog::{Catalog, CollectionId};
+use super::fault::Result;
+
+pub(crate) use self::pending::Pending;
+
+/// One ordered tree. Tree 0 is the engine's own; the others are given out by the catalog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct TreeId(pub(crate) u32);
+
+impl TreeId {
+    /// The tree that holds the catalog.
+    pub(crate) const CATALOG: TreeId = TreeId(0);
+
+    const RECORDS: u32 = 1 << 31;
+
+    /// A tree whose keys mostly grow at its end; stores keep it apart, where its pages fill up.
+    pub(crate) const fn records(number: u32) -> TreeId {
+        TreeId(number | TreeId::RECORDS)
+    }
+
+    /// Whether this is a tree of [`TreeId::records`].
+    pub(crate) const fn is_records(self) -> bool {
+        self.0 & TreeId::RECORDS != 0
+    }
+
+    /// The number, without the kind.
+    pub(crate) const fn number(self) -> u32 {
+        self.0 & !TreeId::RECORDS
+    }
+}
+
+/// A range of keys, borrowed.
+pub(crate) type Range<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+
+/// Every key of a tree.
+pub(crate) const ALL: Range<'static> = (Bound::Unbounded, Bound::Unbounded);
+
+/// What [`Read::scan`] calls for each key and value.
+pub(crate) type Visitor<'a> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'a;
+
+/// Reading one consistent state: a committed one, or that of a writer with its own writes.
+pub(crate) trait Read {
+    /// The value stored under a key.
+    fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Vec<u8>>>;
+
+    /// Visits entries in key order, or in reverse, until the visitor breaks. No allocation per entry.
+    fn scan(&self, tree: TreeId, range: Range<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Result<()>;
+
+    /// Which collections and indexes exist in this state.
+    fn catalog(&self) -> &Catalog;
+}
+
+/// Writing on top of a state: a single operation's job, or a transaction.
+///
+/// A writer's own reads see its writes. Nothing is visible to others before the commit, and a job that
+/// gives an error leaves nothing behind.
+pub(crate) trait Write: Read {
+    /// Stores a value under a key, in place of one that is there.
+    fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()>;
+
+    /// Removes a key; a missing one is no error.
+    fn remove(&mut self, tree: TreeId, key: &[u8]) -> Result<()>;
+
+    /// Removes every key of a tree. Trees that leave the catalog are cleared without being asked.
+    fn clear(&mut self, tree: TreeId) -> Result<()>;
+
+    /// Reserves a key for this writer: to be called before the first write of a statement for every
+    /// existing record to change (its record key) and every unique key to add or remove.
+    ///
+    /// # Errors
+    /// In a transaction, a conflict when another running transaction holds the key or a commit later than
+    /// the snapshot wrote it. In a single operation, a fault of class `Blocked` when a running transaction
+    /// holds it: hand it up, the job runs again when that transaction has ended.
+    fn claim(&mut self, tree: TreeId, key: &[u8]) -> Result<()>;
+
+    /// A record id that no other record of the collection has had since the engine was opened; ids grow.
+    ///
+    /// # Errors
+    /// The collection is not in the catalog.
+    fn next_record(&mut self, collection: CollectionId) -> Result<u64>;
+
+    /// The catalog for changing: copied on the first change, committed with the data.
+    fn catalog_mut(&mut self) -> &mut Catalog;
+}
+
+/// A state of a store: a snapshot, or a write transaction with what was applied to it so far.
+pub(crate) trait Trees {
+    fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Vec<u8>>>;
+
+    fn scan(&self, tree: TreeId, range: Range<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Result<()>;
+}
+
+/// A snapshot that can be kept and shared.
+pub(crate) type Snapshot = Box<dyn Trees + Send + Sync>;
+
+/// An open write transaction of a store.
+pub(crate) trait Transaction: Trees {
+    /// Applies writes; they are part of the state from now on. After an error the transaction must not be
+    /// committed.
+    fn apply(&mut self, pending: &mut Pending) -> Result<()>;
+}
+
+/// How a write transaction ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finish {
+    /// Forget everything.
+    Abort,
+    /// Commit, on disk when the call returns.
+    Durable,
+    /// Commit, on disk with the next durable commit.
+    Relaxed,
+}
+
+/// Why a write transaction was not committed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Nothing of it will ever be seen.
+    Before(super::fault::Fault),
+    /// It may or may not be on disk.
+    InDoubt(super::fault::Fault),
+}
+
+/// A key-value store.
+pub(crate) trait Store: Send + Sync {
+    /// The last committed state.
+    fn snapshot(&self) -> Result<Snapshot>;
+
+    /// Runs `body` in the one write transaction; its result says how to end it. An error aborts.
+    fn write(&self, body: &mut dyn FnMut(&mut dyn Transaction) -> Result<Finish>) -> Result<(), Failure>;
+
+    /// Calls `body` with the state as it is on disk, after the store's own integrity check. The caller
+    /// makes sure that nobody writes meanwhile.
+    fn inspect(&self, body: &mut dyn FnMut(&dyn Trees) -> Result<()>) -> Result<()>;
+}

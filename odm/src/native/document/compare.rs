@@ -270,8 +270,8 @@ mod tests {
         for _ in 0..2000 {
             let (a, b) = (sample.value(3), sample.value(3));
             let (mut raw_a, mut raw_b) = (Vec::new(), Vec::new());
-            Doc::Items(&[a.clone()]).write(&mut raw_a);
-            Doc::Items(&[b.clone()]).write(&mut raw_b);
+            Doc::Items(std::slice::from_ref(&a)).write(&mut raw_a);
+            Doc::Items(std::slice::from_ref(&b)).write(&mut raw_b);
             let order = compare(&a.as_value(), &b.as_value());
             let raw = compare_arrays(Doc::Raw(&raw_a), Doc::Raw(&raw_b));
             assert_eq!(order, raw, "{a:?} {b:?}");

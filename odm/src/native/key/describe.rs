@@ -50,15 +50,13 @@ pub(crate) fn rank_edge(first: u8, low: bool) -> (bool, String) {
         (rank::CODE, "", None),
         (rank::MAX_KEY, "MaxKey", None),
     ];
-    let Some((_, next, last)) = EDGES.iter().find(|(start, _, _)| *start >= first) else {
+    let Some((start, next, last)) = EDGES.iter().find(|(start, _, _)| *start >= first) else {
         return (true, "MaxKey".to_owned());
     };
     match last {
-        // Above a rank that is complete a range goes on after its last value.
-        Some(last) if low && first > rank::NUMBER && *next == "\"\"" && first < rank::STRING => {
-            (false, (*last).to_owned())
-        }
         Some(last) if !low => (true, (*last).to_owned()),
+        // An edge that is no rank's start is another's end.
+        Some(last) if *start != first => (false, (*last).to_owned()),
         _ => (low, (*next).to_owned()),
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::super::aggregate::expression::Scope;
 use super::super::document::decimal::Decimal;
-use super::super::document::number::{as_i64_exact, is_nan};
+use super::super::document::number::is_nan;
 use super::super::document::{Doc, Kind, Owned, Value, compare};
 use super::super::fault::Result;
 use super::Context;
@@ -141,9 +141,7 @@ fn all(predicates: &[Predicate], mut each: impl FnMut(&Predicate) -> Hit) -> Hit
 }
 
 fn in_document(doc: Doc<'_>, segments: &[Segment], predicate: &Predicate) -> Hit {
-    let Some((first, rest)) = segments.split_first() else {
-        return None;
-    };
+    let (first, rest) = segments.split_first()?;
     match scan::field(doc, first) {
         Some(value) => at_value(value, rest, predicate),
         None => test(None, predicate).then_some(None),
@@ -165,7 +163,7 @@ fn in_array(items: Doc<'_>, rest: &[Segment], predicate: &Predicate) -> Hit {
     let Some((next, after)) = rest.split_first() else {
         return at_end(items, predicate);
     };
-    for (position, value) in items.values().enumerate() {
+    for (position, value) in scan::values(items).enumerate() {
         let indexed = next.index == Some(position);
         if let Value::Document(doc) = value {
             if in_document(doc, rest, predicate).is_some() {
@@ -207,7 +205,7 @@ fn at_end(items: Doc<'_>, predicate: &Predicate) -> Hit {
         Predicate::Exists => return Some((!items.is_empty()).then_some(0)),
         _ => {}
     }
-    for (position, value) in items.values().enumerate() {
+    for (position, value) in scan::values(items).enumerate() {
         if test(Some(&value), predicate) {
             return Some(Some(position));
         }
@@ -218,12 +216,11 @@ fn at_end(items: Doc<'_>, predicate: &Predicate) -> Hit {
 /// The first element that satisfies an `$elemMatch`.
 pub(super) fn element(items: Doc<'_>, predicate: &Predicate) -> Option<usize> {
     match predicate {
-        Predicate::ElementObject(inner) => items.values().position(|value| match value {
+        Predicate::ElementObject(inner) => scan::values(items).position(|value| match value {
             Value::Document(doc) | Value::Array(doc) => plain_node(inner, doc),
             _ => false,
         }),
-        Predicate::ElementValue(predicates) => items
-            .values()
+        Predicate::ElementValue(predicates) => scan::values(items)
             .position(|value| predicates.iter().all(|predicate| test(Some(&value), predicate))),
         _ => None,
     }
@@ -338,20 +335,28 @@ pub(super) fn comparison(
 }
 
 fn has_bits(value: &Value<'_>, test: &BitTest) -> bool {
-    let set = |position: u32| match value {
-        Value::Binary { bytes, .. } => bytes
-            .get(position as usize / 8)
-            .is_some_and(|byte| byte >> (position % 8) & 1 == 1),
-        _ => false,
-    };
     match value {
-        Value::Binary { .. } => by_rule(test, set),
-        other => match as_i64_exact(other) {
-            // Two's complement: beyond the highest bit, the sign repeats.
-            Some(number) => by_rule(test, |position| number >> position.min(63) & 1 == 1),
-            None => false,
-        },
+        Value::Binary { subtype, bytes } => {
+            let prefix = inner_length(*subtype, bytes);
+            let prefix = prefix.as_ref().map_or(&[][..], |length| &length[..]);
+            by_rule(test, |position| {
+                let at = position as usize / 8;
+                let byte = match at.checked_sub(prefix.len()) {
+                    None => prefix.get(at),
+                    Some(at) => bytes.get(at),
+                };
+                byte.is_some_and(|byte| byte >> (position % 8) & 1 == 1)
+            })
+        }
+        // Two's complement: beyond the highest bit, the sign repeats.
+        other => integer::bits(other)
+            .is_some_and(|number| by_rule(test, |position| number >> position.min(63) & 1 == 1)),
     }
+}
+
+/// What the server sees before the bytes of a binary: subtype 2 stores its length again.
+pub(super) fn inner_length(subtype: u8, bytes: &[u8]) -> Option<[u8; 4]> {
+    (subtype == 2).then(|| (bytes.len() as u32).to_le_bytes())
 }
 
 fn by_rule(test: &BitTest, set: impl Fn(u32) -> bool) -> bool {

@@ -1,7 +1,7 @@
 //! Numbers of any type taken as 64-bit integers.
 
 use super::super::document::Value;
-use super::super::document::decimal::Decimal;
+use super::super::document::decimal::{Decimal, Rounding};
 use super::super::document::number::as_i64_exact;
 use super::super::fault::{Fault, Result, code};
 use super::shown::ShownElement;
@@ -17,6 +17,20 @@ pub(super) fn truncated(value: &Value<'_>) -> Option<i64> {
         Value::Double(x) if *x >= -ABOVE && *x < ABOVE => Some(x.trunc() as i64),
         Value::Decimal128(bytes) => Decimal::from_bytes(*bytes).to_i64_truncated(),
         _ => None,
+    }
+}
+
+/// The number whose bits are tested. The server rounds decimals, and takes those that do not fit for the
+/// lowest integer.
+pub(super) fn bits(value: &Value<'_>) -> Option<i64> {
+    match value {
+        Value::Decimal128(bytes) => Some(
+            Decimal::from_bytes(*bytes)
+                .quantize(0, Rounding::HalfEven)
+                .to_i64_truncated()
+                .unwrap_or(i64::MIN),
+        ),
+        other => as_i64_exact(other),
     }
 }
 

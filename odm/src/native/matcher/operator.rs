@@ -6,7 +6,7 @@ use super::super::document::number::{as_f64, as_i64_exact};
 use super::super::document::{Doc, Kind, Owned, Value, compare};
 use super::super::fault::{Fault, Result, code};
 use super::ast::{BitRule, BitTest, Predicate, TypeSet};
-use super::evaluate::truthy;
+use super::evaluate::{inner_length, truthy};
 use super::integer;
 use super::parse::{Level, Parser, bad, is_expression, is_pathless, operand};
 use super::pattern::Pattern;
@@ -149,8 +149,9 @@ impl Field<'_> {
                     positions.push(position.unsigned_abs());
                 }
             }
-            Value::Binary { bytes, .. } => {
-                for (at, byte) in bytes.iter().enumerate() {
+            Value::Binary { subtype, bytes } => {
+                let prefix = inner_length(*subtype, bytes);
+                for (at, byte) in prefix.iter().flatten().chain(bytes.iter()).enumerate() {
                     let set = (0..8).filter(|bit| byte >> bit & 1 == 1);
                     positions.extend(set.filter_map(|bit| u32::try_from(at * 8 + bit).ok()));
                 }

@@ -105,6 +105,12 @@ impl Parser<'_> {
                 };
                 Node::Schema(Box::new(Schema::parse(*schema)?))
             }
+            "not" => {
+                return Err(bad(
+                    "unknown top level operator: $not. If you are trying to negate an entire expression, use \
+                     $nor.",
+                ));
+            }
             _ => {
                 return Err(bad(format!(
                     "unknown top level operator: ${operator}. If you have a field name that starts with a \

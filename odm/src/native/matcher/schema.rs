@@ -81,7 +81,7 @@ enum Extra {
 #[derive(Clone, Debug)]
 enum Dependency {
     Fields(Vec<String>),
-    Schema(Schema),
+    Schema(Box<Schema>),
 }
 
 impl Schema {

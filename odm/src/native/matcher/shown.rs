@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::super::document::decimal::Decimal;
 use super::super::document::{Doc, Value};
 
 /// Longer strings are cut in messages.
@@ -31,7 +32,7 @@ impl fmt::Display for Shown<'_> {
             Value::Double(x) => f.write_str(&double(x)),
             Value::Int32(x) => write!(f, "{x}"),
             Value::Int64(x) => write!(f, "{x}"),
-            Value::Decimal128(bytes) => write!(f, "{}", bson::Decimal128::from_bytes(bytes)),
+            Value::Decimal128(bytes) => write!(f, "{}", Decimal::from_bytes(bytes)),
             Value::String(text) | Value::Symbol(text) => match text.char_indices().nth(LONGEST_TEXT) {
                 Some(_) => {
                     let end = text

@@ -22,11 +22,13 @@ impl Projection {
     }
 }
 
-/// Whether an array was entered on the way.
+/// Which arrays were entered on the way.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Outside,
     InArray,
+    /// An array that is itself an item of an array, where `$slice` does not reach.
+    InNestedArray,
 }
 
 struct Writer<'a> {
@@ -47,7 +49,8 @@ impl Writer<'_> {
                     None if self.mode == Mode::Exclusion => element.value().write_element(name, out),
                     None => {}
                     Some(rule) => {
-                        if self.field(rule, name, element.value(), place, out)? && tree.computes {
+                        let wrote = self.field(rule, name, element.value(), place, out)?;
+                        if wrote && tree.computes {
                             written.add(name);
                         }
                     }
@@ -115,7 +118,7 @@ impl Writer<'_> {
             (Rule::Positional, Value::Array(items)) if place == Place::Outside => {
                 only(self.matched_item(items)?, name, out);
             }
-            (Rule::Slice(slice), Value::Array(items)) if place == Place::Outside => {
+            (Rule::Slice(slice), Value::Array(items)) if place != Place::InNestedArray => {
                 header(0x04, name, out);
                 sliced(*slice, items, out);
             }
@@ -135,31 +138,38 @@ impl Writer<'_> {
                 header(0x04, name, out);
                 if tree.positional && place == Place::Outside {
                     let item = self.matched_item(items)?;
-                    within(out, |out| match self.item(tree, b"0", item, out)? {
-                        true => Ok(()),
-                        false => Err(mismatch()),
+                    within(out, |out| {
+                        match self.item(tree, b"0", item, Place::InArray, out)? {
+                            true => Ok(()),
+                            false => Err(mismatch()),
+                        }
                     })?;
                 } else {
-                    self.array(tree, items, out)?;
+                    let place = match place {
+                        Place::InNestedArray => Place::InNestedArray,
+                        Place::Outside | Place::InArray => Place::InArray,
+                    };
+                    self.array(tree, items, place, out)?;
                 }
             }
-            (Rule::Fields(_), value) => {
-                if self.mode == Mode::Inclusion {
-                    return Ok(false);
-                }
-                value.write_element(name, out);
+            (Rule::Fields(_), value) if self.mode == Mode::Exclusion => value.write_element(name, out),
+            // Computed fields replace what is no document.
+            (Rule::Fields(tree), _) if tree.computes => {
+                header(0x03, name, out);
+                self.document(tree, Doc::empty(), place, out)?;
             }
+            (Rule::Fields(_), _) => return Ok(false),
         }
         Ok(true)
     }
 
     /// Appends an array whose documents, at any depth of nested arrays, are projected.
-    fn array(&self, tree: &Tree, items: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn array(&self, tree: &Tree, items: Doc<'_>, place: Place, out: &mut Vec<u8>) -> Result<()> {
         within(out, |out| {
             let mut buffer = [0; 20];
             let mut index = 0;
             for value in items.values() {
-                if self.item(tree, decimal(index, &mut buffer), value, out)? {
+                if self.item(tree, decimal(index, &mut buffer), value, place, out)? {
                     index += 1;
                 }
             }
@@ -168,20 +178,27 @@ impl Writer<'_> {
     }
 
     /// Appends one item of an array; gives whether anything was written.
-    fn item(&self, tree: &Tree, name: &[u8], value: Value<'_>, out: &mut Vec<u8>) -> Result<bool> {
+    fn item(
+        &self,
+        tree: &Tree,
+        name: &[u8],
+        value: Value<'_>,
+        place: Place,
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
         match value {
             Value::Document(doc) => {
                 header(0x03, name, out);
-                self.document(tree, doc, Place::InArray, out)?;
+                self.document(tree, doc, place, out)?;
             }
             Value::Array(items) => {
                 header(0x04, name, out);
-                self.array(tree, items, out)?;
+                self.array(tree, items, Place::InNestedArray, out)?;
             }
             value if self.mode == Mode::Exclusion => value.write_element(name, out),
             _ if tree.computes => {
                 header(0x03, name, out);
-                self.document(tree, Doc::empty(), Place::InArray, out)?;
+                self.document(tree, Doc::empty(), place, out)?;
             }
             _ => return Ok(false),
         }

@@ -23,7 +23,7 @@ impl Projection {
         for element in spec.elements() {
             parser.element(element.name_str(), &element.value(), &[])?;
         }
-        Ok(parser.finish())
+        parser.finish()
     }
 }
 
@@ -42,6 +42,8 @@ struct Parser {
 /// One field of the specification.
 struct Target<'s> {
     /// The name as written, relative to the object that it stands in.
+    written: &'s str,
+    /// The same without `.$`.
     name: &'s str,
     /// The whole path.
     path: Vec<&'s str>,
@@ -68,16 +70,7 @@ impl Parser {
                         "positional projection cannot be used with a literal",
                     ));
                 }
-                if self.mode == Some(Mode::Exclusion) {
-                    return Err(Fault::new(
-                        31310,
-                        format!(
-                            "Cannot use an expression {} in an exclusion projection",
-                            ShownElement(name, *value)
-                        ),
-                    ));
-                }
-                self.compute(&target, value)
+                self.literal(&target, value)
             }
         }
     }
@@ -105,6 +98,7 @@ impl Parser {
                 _ => self.expression(&target, inner),
             };
         }
+        self.tree.reserve(&target)?;
         for element in inner.elements() {
             self.element(element.name_str(), &element.value(), &target.path)?;
         }
@@ -136,6 +130,7 @@ impl Parser {
         } else {
             Rule::Include
         };
+        self.tree.add(&target, rule)?;
         if target.path == ["_id"] && !target.positional {
             self.id = Some(true);
         } else {
@@ -144,13 +139,13 @@ impl Parser {
                     31253,
                     format!(
                         "Cannot do inclusion on field {} in exclusion projection",
-                        target.name
+                        target.written
                     ),
                 ));
             }
             self.mode = Some(Mode::Inclusion);
         }
-        self.tree.add(&target, rule)
+        Ok(())
     }
 
     fn exclude(&mut self, target: Target<'_>) -> Result<()> {
@@ -160,6 +155,7 @@ impl Parser {
                 "positional projection cannot be used with exclusion",
             ));
         }
+        self.tree.add(&target, Rule::Exclude)?;
         if target.path == ["_id"] {
             self.id = Some(false);
         } else {
@@ -168,38 +164,56 @@ impl Parser {
                     31254,
                     format!(
                         "Cannot do exclusion on field {} in inclusion projection",
-                        target.name
+                        target.written
                     ),
                 ));
             }
             self.mode = Some(Mode::Exclusion);
         }
-        self.tree.add(&target, Rule::Exclude)
+        Ok(())
+    }
+
+    fn literal(&mut self, target: &Target<'_>, value: &Value<'_>) -> Result<()> {
+        let expression = Expression::parse_unfolded(value, &[])?;
+        self.tree.add(target, Rule::Computed(Box::new(expression)))?;
+        if self.mode == Some(Mode::Exclusion) {
+            return Err(Fault::new(
+                31310,
+                format!(
+                    "Cannot use an expression {} in an exclusion projection",
+                    ShownElement(target.name, *value)
+                ),
+            ));
+        }
+        self.mode = Some(Mode::Inclusion);
+        Ok(())
     }
 
     fn expression(&mut self, target: &Target<'_>, inner: Doc<'_>) -> Result<()> {
-        if self.mode == Some(Mode::Exclusion) {
+        let expression = Expression::parse_unfolded(&Value::Document(inner), &[]);
+        if let Err(fault) = &expression
+            && let Some(first) = inner.elements().next()
+            && fault.message() == format!("Unrecognized expression '{}'", first.name_str())
+        {
             return Err(Fault::new(
-                31252,
-                "Cannot use expression other than $meta in exclusion projection",
+                31325,
+                format!("Unknown expression {}", first.name_str()),
             ));
         }
-        self.compute(target, &Value::Document(inner)).map_err(|fault| {
-            match fault.message().strip_prefix("Unrecognized expression '") {
-                Some(rest) => Fault::new(
-                    31325,
-                    format!("Unknown expression {}", rest.trim_end_matches('\'')),
-                ),
-                None => fault,
-            }
-        })
-    }
-
-    fn compute(&mut self, target: &Target<'_>, value: &Value<'_>) -> Result<()> {
-        let expression = Expression::parse(value, &[])?;
-        self.tree.add(target, Rule::Computed(Box::new(expression)))?;
+        self.refuse_in_exclusion()?;
+        self.tree.add(target, Rule::Computed(Box::new(expression?)))?;
         self.mode = Some(Mode::Inclusion);
         Ok(())
+    }
+
+    fn refuse_in_exclusion(&self) -> Result<()> {
+        match self.mode {
+            Some(Mode::Exclusion) => Err(Fault::new(
+                31252,
+                "Cannot use expression other than $meta in exclusion projection",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// `$slice` is this language's own operator, or the expression of the same name when its operands are
@@ -210,10 +224,19 @@ impl Parser {
             self.slices = true;
             return Ok(());
         };
-        self.expression(target, inner).map_err(|fault| {
-            if fault.code() != 28667 {
-                return fault;
-            }
+        let arguments = operand.as_array().map_or(1, Doc::count);
+        let expression = if (2..=3).contains(&arguments) {
+            self.expression(target, inner)
+        } else {
+            self.refuse_in_exclusion().and(Err(Fault::new(
+                28667,
+                format!(
+                    "Expression $slice takes at least 2 arguments, and at most 3, but {arguments} were \
+                     passed in."
+                ),
+            )))
+        };
+        expression.map_err(|fault| {
             fault.prefixed(&format!(
                 "Invalid $slice syntax. The given syntax {} did not match the find() syntax because :: \
                  Location{}: {} :: The given syntax did not match the expression $slice syntax. :: caused \
@@ -252,7 +275,7 @@ impl Parser {
         self.tree.add(target, Rule::Element(Box::new(matcher)))
     }
 
-    fn finish(mut self) -> Projection {
+    fn finish(mut self) -> Result<Projection> {
         let mode = self.mode.unwrap_or({
             if self.id == Some(true) || (self.matches_elements && !self.slices) {
                 Mode::Inclusion
@@ -266,13 +289,13 @@ impl Parser {
             }
             _ => {}
         }
-        self.tree.mark();
-        Projection {
+        self.tree.prepare()?;
+        Ok(Projection {
             mode,
             tree: self.tree,
             positional: self.positional,
             now: now(),
-        }
+        })
     }
 }
 
@@ -282,8 +305,22 @@ impl Tree {
         let Some((last, parents)) = target.path.split_last() else {
             return Ok(());
         };
+        let tree = self.descend(target, parents)?;
+        if tree.child(last.as_bytes()).is_some() {
+            return Err(Fault::new(31250, format!("Path collision at {}", target.name)));
+        }
+        tree.children.push(((*last).to_owned(), rule));
+        Ok(())
+    }
+
+    /// Makes sure that the path leads to a tree.
+    fn reserve(&mut self, target: &Target<'_>) -> Result<()> {
+        self.descend(target, &target.path).map(|_| ())
+    }
+
+    fn descend(&mut self, target: &Target<'_>, names: &[&str]) -> Result<&mut Tree> {
         let mut tree = self;
-        for (depth, name) in parents.iter().enumerate() {
+        for name in names {
             let position = tree.children.iter().position(|(own, _)| own == name);
             let position = position.unwrap_or_else(|| {
                 tree.children
@@ -293,38 +330,38 @@ impl Tree {
             match &mut tree.children[position].1 {
                 Rule::Fields(inner) => tree = inner,
                 _ => {
-                    return Err(Fault::new(
-                        31249,
-                        format!(
-                            "Path collision at {} remaining portion {}",
-                            target.name,
-                            target.path[depth + 1..].join(".")
+                    return Err(match target.name.split_once('.') {
+                        Some((_, rest)) => Fault::new(
+                            31249,
+                            format!("Path collision at {} remaining portion {rest}", target.name),
                         ),
-                    ));
+                        None => Fault::new(31250, format!("Path collision at {}", target.name)),
+                    });
                 }
             }
         }
-        if tree.child(last.as_bytes()).is_some() {
-            return Err(Fault::new(31250, format!("Path collision at {}", target.name)));
-        }
-        tree.children.push(((*last).to_owned(), rule));
-        Ok(())
+        Ok(tree)
     }
 
-    /// Notes in each tree what is below it.
-    fn mark(&mut self) {
+    /// Computes constants, once the whole syntax is known to be right, and notes in each tree what is below
+    /// it.
+    fn prepare(&mut self) -> Result<()> {
         for (_, rule) in &mut self.children {
             match rule {
-                Rule::Computed(_) => self.computes = true,
+                Rule::Computed(expression) => {
+                    expression.fold()?;
+                    self.computes = true;
+                }
                 Rule::Positional => self.positional = true,
                 Rule::Fields(inner) => {
-                    inner.mark();
+                    inner.prepare()?;
                     self.computes |= inner.computes;
                     self.positional |= inner.positional;
                 }
                 _ => {}
             }
         }
+        Ok(())
     }
 }
 
@@ -366,6 +403,7 @@ fn target<'s>(name: &'s str, parent: &[&'s str]) -> Result<Target<'s>> {
         }
     }
     Ok(Target {
+        written: name,
         name: own,
         path: parent.iter().copied().chain(own.split('.')).collect(),
         positional,
@@ -376,18 +414,32 @@ fn target<'s>(name: &'s str, parent: &[&'s str]) -> Result<Target<'s>> {
 fn own_slice(operand: &Value<'_>) -> Result<Slice> {
     match operand {
         Value::Array(items) => {
-            let numbers: Vec<i64> = items.values().take(3).filter_map(|item| clamped(&item)).collect();
-            match (items.count(), numbers.as_slice()) {
-                (2, [skip, limit]) if *limit > 0 => Ok(Slice {
-                    skip: *skip,
-                    limit: *limit,
-                }),
-                (2, [_, _]) => Err(Fault::new(28724, "$slice limit must be positive")),
-                _ => Err(Fault::new(
+            let (Some(skip), Some(limit), None) = (items.at(0), items.at(1), items.at(2)) else {
+                return Err(Fault::new(
                     31272,
                     "$slice array argument should be of form [skip, limit]",
-                )),
+                ));
+            };
+            let number = |value: Value<'_>, what: &str, number: i32| {
+                clamped(&value).ok_or_else(|| {
+                    Fault::new(
+                        number,
+                        format!(
+                            "$slice expects the {what} argument to be a number, got {}",
+                            value.kind().alias()
+                        ),
+                    )
+                })
+            };
+            let skip = number(skip, "skip", 31257)?;
+            let limit = number(limit, "limit", 31258)?;
+            if limit <= 0 {
+                return Err(Fault::new(
+                    31259,
+                    format!("$slice limit must be positive, got {limit}"),
+                ));
             }
+            Ok(Slice { skip, limit })
         }
         operand => match clamped(operand) {
             // The last ones.

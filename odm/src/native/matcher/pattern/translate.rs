@@ -8,9 +8,14 @@ use super::invalid;
 
 /// Rewrites a pattern. `extended`: blanks and comments in it do not count (option `x`).
 pub(super) fn translate(pattern: &str, extended: bool) -> Result<String> {
+    // Text is always taken as UTF-8.
+    let rest = ["(*UTF8)", "(*UTF)"]
+        .iter()
+        .find_map(|verb| pattern.strip_prefix(verb))
+        .unwrap_or(pattern);
     Translator {
         pattern,
-        rest: pattern,
+        rest,
         out: String::with_capacity(pattern.len() + 16),
         extended: vec![extended],
     }
@@ -136,7 +141,8 @@ impl Translator<'_> {
             [b'>', ..] => Some("atomic groups"),
             [b'|', ..] => Some("branch reset groups"),
             [b'(', ..] => Some("conditional groups"),
-            [b'R' | b'&' | b'+' | b'0'..=b'9', ..] | [b'P', b'>' | b'=', ..] => Some("recursion"),
+            [b'R' | b'&' | b'+' | b'0'..=b'9', ..] | [b'P', b'>', ..] => Some("recursion"),
+            [b'P', b'=', ..] => Some("back-references"),
             [b'-', b'0'..=b'9', ..] => Some("recursion"),
             [b'C', ..] => Some("callouts"),
             _ => None,

@@ -93,12 +93,10 @@ impl Schema {
 
     fn keyword(&mut self, name: &'static str, value: &Value<'_>, schema: Doc<'_>) -> Result<()> {
         match name {
-            "title" | "description" => {
-                if value.as_str().is_none() {
-                    return Err(mismatch(format!(
-                        "$jsonSchema keyword '{name}' must be of type string"
-                    )));
-                }
+            "title" | "description" if value.as_str().is_none() => {
+                return Err(mismatch(format!(
+                    "$jsonSchema keyword '{name}' must be of type string"
+                )));
             }
             "encrypt" | "encryptMetadata" => {
                 return Err(Fault::unsupported(format!(
@@ -431,7 +429,7 @@ fn dependencies(value: &Value<'_>) -> Result<Vec<(String, Dependency)>> {
         .map(|element| {
             let name = element.name_str();
             let dependency = match element.value() {
-                Value::Document(schema) => Dependency::Schema(Schema::parse(schema)?),
+                Value::Document(schema) => Dependency::Schema(Box::new(Schema::parse(schema)?)),
                 Value::Array(items) => Dependency::Fields(dependent_fields(name, items)?),
                 _ => {
                     return Err(mismatch(format!(

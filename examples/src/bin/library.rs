@@ -1,2 +1,0 @@
-//! A lending library.
-fn main() {}

@@ -1,0 +1,183 @@
+//! `#[odm(..)]` as written. The only place that knows its grammar.
+
+mod index;
+mod tokens;
+
+use proc_macro2::Span;
+use syn::meta::ParseNestedMeta;
+use syn::spanned::Spanned;
+use syn::{Attribute, LitStr, Path, Token};
+
+pub(crate) use self::index::{Index, IndexKey, Order};
+use crate::input::Derive;
+use crate::problem::{Problems, problem, unknown};
+
+/// What stands on the type.
+#[derive(Default)]
+pub(crate) struct OnType {
+    pub(crate) collection: Option<LitStr>,
+    pub(crate) crate_path: Option<Path>,
+    pub(crate) opaque: Option<Span>,
+    pub(crate) indexes: Vec<Index>,
+}
+
+/// What stands on a field.
+#[derive(Default)]
+pub(crate) struct OnField {
+    pub(crate) index: Option<Index>,
+    pub(crate) opaque: Option<Span>,
+}
+
+impl OnType {
+    pub(crate) fn read(derive: Derive, attrs: &[Attribute], problems: &mut Problems) -> OnType {
+        let mut on_type = OnType::default();
+        each_key(attrs, problems, |key, meta| {
+            match (derive, key) {
+                (Derive::Model, "collection") => once(&mut on_type.collection, meta, key, string)?,
+                (_, "crate") => once(&mut on_type.crate_path, meta, key, |meta| meta.value()?.parse())?,
+                (Derive::Model, "index") => on_type.indexes.push(Index::on_type(meta)?),
+                (Derive::Embedded, "opaque") => {
+                    once(&mut on_type.opaque, meta, key, |meta| Ok(meta.path.span()))?
+                }
+                (Derive::Embedded, "index") => {
+                    return Err(problem(
+                        meta.path.span(),
+                        "indexes belong to collections, and this is not one",
+                        "declare it on each model that holds this type: `#[odm(index(keys(field.of_this_type)))]`",
+                    ));
+                }
+                (Derive::Embedded, "collection") => {
+                    return Err(problem(
+                        meta.path.span(),
+                        "an embedded document has no collection",
+                        "derive `odm::Model` for documents of a collection",
+                    ));
+                }
+                (Derive::Model, _) => {
+                    return Err(unknown(
+                        meta.path.span(),
+                        "attribute",
+                        key,
+                        &["collection", "crate", "index"],
+                    ));
+                }
+                (Derive::Embedded, _) => {
+                    return Err(unknown(meta.path.span(), "attribute", key, &["crate", "opaque"]));
+                }
+            }
+            Ok(())
+        });
+        on_type
+    }
+}
+
+impl OnField {
+    pub(crate) fn read(derive: Derive, attrs: &[Attribute], problems: &mut Problems) -> OnField {
+        let mut on_field = OnField::default();
+        each_key(attrs, problems, |key, meta| {
+            match (derive, key) {
+                (_, "opaque") => once(&mut on_field.opaque, meta, key, |meta| Ok(meta.path.span()))?,
+                (Derive::Model, "index" | "unique") => {
+                    let index = Index::on_field(meta, key == "unique")?;
+                    if on_field.index.is_some() {
+                        return Err(problem(
+                            meta.path.span(),
+                            "this field has an index already",
+                            "say it once: `index(unique, desc)`; more indexes go on the struct: `index(keys(field), ..)`",
+                        ));
+                    }
+                    on_field.index = Some(index);
+                }
+                (Derive::Embedded, "index" | "unique") => {
+                    return Err(problem(
+                        meta.path.span(),
+                        "indexes belong to collections, and this is a field of an embedded document",
+                        "declare it on each model that holds the document: `#[odm(index(keys(document.field)))]`",
+                    ));
+                }
+                (Derive::Model, _) => {
+                    return Err(unknown(
+                        meta.path.span(),
+                        "attribute",
+                        key,
+                        &["index", "opaque", "unique"],
+                    ));
+                }
+                (Derive::Embedded, _) => {
+                    return Err(unknown(meta.path.span(), "attribute", key, &["opaque"]));
+                }
+            }
+            Ok(())
+        });
+        on_field
+    }
+}
+
+/// Variants take no attributes of ours.
+pub(crate) fn none_on_variant(attrs: &[Attribute], problems: &mut Problems) {
+    each_key(attrs, problems, |key, meta| {
+        Err(problem(
+            meta.path.span(),
+            format_args!("`{key}` cannot stand on a variant"),
+            "variants take no `#[odm(..)]` attributes; their fields do",
+        ))
+    });
+}
+
+/// Calls `read` for each key of each `#[odm(..)]`. After a problem with a key its value is skipped, so that the
+/// keys after it are read too.
+fn each_key(
+    attrs: &[Attribute],
+    problems: &mut Problems,
+    mut read: impl FnMut(&str, &ParseNestedMeta<'_>) -> syn::Result<()>,
+) {
+    for attr in attrs.iter().filter(|attr| attr.path().is_ident("odm")) {
+        let result = attr.parse_nested_meta(|meta| {
+            let key = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
+            let result = read(&key, &meta);
+            if let Err(error) = result {
+                problems.push(error);
+                tokens::until_comma(meta.input)?;
+            }
+            Ok(())
+        });
+        problems.take(result);
+    }
+}
+
+fn once<T>(
+    slot: &mut Option<T>,
+    meta: &ParseNestedMeta<'_>,
+    key: &str,
+    read: impl FnOnce(&ParseNestedMeta<'_>) -> syn::Result<T>,
+) -> syn::Result<()> {
+    let value = read(meta)?;
+    if slot.is_some() {
+        return Err(problem(
+            meta.path.span(),
+            format_args!("duplicate attribute `{key}`"),
+            "give it once",
+        ));
+    }
+    *slot = Some(value);
+    Ok(())
+}
+
+fn flag(slot: &mut bool, meta: &ParseNestedMeta<'_>, key: &str) -> syn::Result<()> {
+    let mut given = slot.then_some(());
+    once(&mut given, meta, key, |_| Ok(()))?;
+    *slot = true;
+    Ok(())
+}
+
+fn string(meta: &ParseNestedMeta<'_>) -> syn::Result<LitStr> {
+    if !meta.input.peek(Token![=]) {
+        let key = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
+        return Err(problem(
+            meta.path.span(),
+            format_args!("`{key}` needs a value"),
+            format_args!("`{key} = \"..\"`"),
+        ));
+    }
+    meta.value()?.parse()
+}

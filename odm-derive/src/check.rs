@@ -1,0 +1,208 @@
+//! The rules that hold for what serde and `#[odm(..)]` say together.
+
+use quote::quote;
+use syn::ext::IdentExt;
+use syn::{GenericParam, Generics, Ident, LitStr};
+
+use crate::attr;
+use crate::input::{Field, Shape, Storage, Tagging, Variant};
+use crate::problem::Problems;
+use crate::serde_attr;
+
+/// Documents own what they hold.
+pub(crate) fn generics(generics: &Generics, problems: &mut Problems) {
+    for param in &generics.params {
+        if let GenericParam::Lifetime(lifetime) = param {
+            let help = "hold owned values: `String` for `&str`, `Vec<T>` for `&[T]`";
+            problems.at(&lifetime.lifetime, "a stored type cannot borrow", help);
+        }
+    }
+}
+
+pub(crate) fn remote(serde: &serde_attr::OnType, problems: &mut Problems) {
+    if let Some(span) = serde.remote {
+        let help =
+            "derive `odm::Embedded` for a newtype of the remote type, with `#[serde(with = \"..\")]` inside";
+        problems.at_span(span, "a remote derive has no values of its own to store", help);
+    }
+}
+
+/// `into` and `from` store another type in place of this one.
+pub(crate) fn proxy<'a>(serde: &serde_attr::OnType, problems: &mut Problems) -> Option<Shape<'a>> {
+    match (&serde.into, &serde.from) {
+        (None, None) => None,
+        (Some(into), Some(from)) if quote!(#into).to_string() == quote!(#from).to_string() => {
+            Some(Shape::Newtype(quote!(#into)))
+        }
+        (Some(one), _) | (None, Some(one)) => {
+            let help = format!("`#[serde(from = \"{0}\", into = \"{0}\")]`", quote!(#one));
+            problems.at(one, "what is written as one type must be read as the same", help);
+            Some(Shape::Value)
+        }
+    }
+}
+
+/// A stored name must be one segment of a path.
+pub(crate) fn stored_name(
+    field: &syn::Field,
+    ident: &Ident,
+    serde: &serde_attr::OnField,
+    stored: &str,
+    problems: &mut Problems,
+) {
+    let wrong = match stored {
+        "" => "a stored name cannot be empty",
+        name if name.contains('\0') => "a stored name cannot hold a NUL",
+        name if name.contains('.') => "a stored name cannot hold a `.`, which separates the names of a path",
+        name if name.starts_with('$') => {
+            "a stored name cannot start with `$`, which starts MongoDB's operators"
+        }
+        _ => return,
+    };
+    let help = "choose another name in `#[serde(rename = \"..\")]`";
+    match &serde.rename {
+        Some(text) => problems.at(text, wrong, help),
+        None => problems.at(field.ident.as_ref().unwrap_or(ident), wrong, help),
+    }
+}
+
+/// Attributes that make each other meaningless.
+pub(crate) fn attributes_agree(
+    serde: &serde_attr::OnField,
+    odm: &attr::OnField,
+    skipped: bool,
+    problems: &mut Problems,
+) {
+    if skipped && (odm.index.is_some() || odm.opaque.is_some()) {
+        let span = serde
+            .skip
+            .or(serde.skip_serializing)
+            .unwrap_or_else(proc_macro2::Span::call_site);
+        problems.at_span(
+            span,
+            "a skipped field is never stored",
+            "remove its `#[odm(..)]`, or the skip",
+        );
+    }
+    if let (Some(flatten), Some(_)) = (serde.flatten, &odm.index) {
+        let help =
+            "declare it on the struct, over one of the flattened fields: `#[odm(index(keys(field.inner)))]`";
+        problems.at_span(flatten, "a flattened field has no path of its own to index", help);
+    }
+    if let (Some(_), Some(opaque)) = (serde.flatten, odm.opaque) {
+        let help = "remove `opaque`, or do not flatten it";
+        problems.at_span(opaque, "a flattened field is not one value", help);
+    }
+}
+
+/// Each stored name once.
+pub(crate) fn distinct<'a, 'b: 'a>(fields: impl Iterator<Item = &'a Field<'b>>, problems: &mut Problems) {
+    let mut seen: Vec<&Field<'_>> = Vec::new();
+    for field in fields.filter(|field| !matches!(field.storage, Storage::Flattened)) {
+        if let Some(other) = seen.iter().find(|other| other.stored == field.stored) {
+            let wrong = format!(
+                "`{}` and `{}` are both stored as `{}`",
+                other.ident, field.ident, field.stored
+            );
+            problems.at_span(
+                field.span,
+                wrong,
+                "rename one of them: `#[serde(rename = \"..\")]`",
+            );
+        }
+        seen.push(field);
+    }
+}
+
+/// Each variant shows by its own name.
+pub(crate) fn distinct_variant(
+    seen: &[Variant<'_>],
+    ident: &Ident,
+    stored: &str,
+    tagging: &Tagging,
+    problems: &mut Problems,
+) {
+    if matches!(tagging, Tagging::Untagged) {
+        return;
+    }
+    if let Some(other) = seen.iter().find(|other| other.stored == stored) {
+        let wrong = format!("`{}` and `{ident}` are both stored as `{stored}`", other.ident);
+        problems.at(ident, wrong, "rename one of them: `#[serde(rename = \"..\")]`");
+    }
+}
+
+/// Says which field should have been `_id`.
+pub(crate) fn missing_id<'a>(
+    model: &Ident,
+    on_type: &serde_attr::OnType,
+    fields: impl Iterator<Item = (&'a Ident, &'a serde_attr::OnField)>,
+    problems: &mut Problems,
+) {
+    let mut candidate = None;
+    for (ident, serde) in fields {
+        let name = ident.unraw().to_string();
+        let skip = serde.skip.or(serde.skip_serializing);
+        if let Some(span) = skip.filter(|_| name == "_id" || serde.rename.as_ref().is_some_and(is_id)) {
+            problems.at_span(span, "`_id` is always stored", "remove the skip");
+            return;
+        }
+        if name == "_id" || (name == "id" && candidate.is_none()) {
+            candidate = Some((ident, serde));
+        }
+    }
+    let help = "add `#[serde(rename = \"_id\")]` to this field";
+    match candidate {
+        Some((
+            _,
+            serde_attr::OnField {
+                rename: Some(text), ..
+            },
+        )) => {
+            let wrong = format!(
+                "a model needs a field stored as `_id`, and this one is stored as `{}`",
+                text.value()
+            );
+            problems.at(text, wrong, "`#[serde(rename = \"_id\")]`");
+        }
+        Some((ident, _)) => match &on_type.rename_all {
+            Some(renaming) if ident.unraw() == "_id" => {
+                let (case, id) = (renaming.text.value(), renaming.id());
+                let wrong = format!("`rename_all = \"{case}\"` stores `_id` as `{id}`");
+                problems.at(ident, wrong, help);
+            }
+            _ => problems.at(
+                ident,
+                "a model needs a field stored as `_id`, and this one is not",
+                help,
+            ),
+        },
+        None => {
+            let help = format!(
+                "add one: `#[serde(rename = \"_id\")] id: odm::Id<{model}>`, or rename the field that is unique"
+            );
+            problems.at(model, "a model needs a field stored as `_id`", help);
+        }
+    }
+}
+
+fn is_id(text: &LitStr) -> bool {
+    text.value() == "_id"
+}
+
+/// The names that MongoDB refuses.
+pub(crate) fn collection(name: &LitStr, problems: &mut Problems) {
+    let wrong = match name.value() {
+        text if text.is_empty() => "the name of a collection cannot be empty",
+        text if text.contains('$') => "the name of a collection cannot hold a `$`",
+        text if text.contains('\0') => "the name of a collection cannot hold a NUL",
+        text if text.starts_with("system.") => {
+            "collections whose names start with `system.` are the server's own"
+        }
+        text if text.starts_with('.') || text.ends_with('.') || text.contains("..") => {
+            "each part of a collection's name between dots needs a letter"
+        }
+        _ => return,
+    };
+    let help = "choose another, or leave it out: it is then the type's name in snake case and plural";
+    problems.at_span(name.span(), wrong, help);
+}

@@ -1,0 +1,55 @@
+//! The functions that encode operands as `#[serde(with = ..)]` encodes the field.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ExprPath;
+use syn::spanned::Spanned;
+
+use super::Expansion;
+
+/// The codecs that one block needs, declared once each.
+pub(super) struct Codecs<'a> {
+    expansion: &'a Expansion<'a>,
+    prefix: &'a str,
+    pub(super) declarations: TokenStream,
+    count: usize,
+}
+
+impl<'a> Codecs<'a> {
+    /// `prefix` tells the codecs of one block from those of another.
+    pub(super) fn new(expansion: &'a Expansion<'a>, prefix: &'a str) -> Codecs<'a> {
+        Codecs {
+            expansion,
+            prefix,
+            declarations: TokenStream::new(),
+            count: 0,
+        }
+    }
+
+    /// The function that encodes a value of `ty` as `function` serializes it.
+    pub(super) fn encode(&mut self, function: &ExprPath, ty: &dyn ToTokens) -> TokenStream {
+        let name = format_ident!("{}Codec{}", self.prefix, self.count);
+        self.count += 1;
+        let declared = match crate::generics::Params::mentions(self.expansion.container.generics, ty) {
+            true => self.expansion.declared(TokenStream::new()),
+            false => TokenStream::new(),
+        };
+        let predicates = match declared.is_empty() {
+            true => TokenStream::new(),
+            false => self.expansion.predicates(TokenStream::new()),
+        };
+        let call = quote_spanned!(function.span()=> #function(value, serializer));
+        self.declarations.extend(quote! {
+            enum #name {}
+            impl #declared __odm::SerializeWith<#ty> for #name #predicates {
+                fn serialize_with<__S: __odm::Serializer>(
+                    value: &#ty,
+                    serializer: __S,
+                ) -> __odm::StdResult<__S::Ok, __S::Error> {
+                    #call
+                }
+            }
+        });
+        quote!(__odm::encode_with::<#ty, #name>)
+    }
+}

@@ -1,0 +1,135 @@
+//! `impl Model`.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+
+use super::Expansion;
+use super::codec::Codecs;
+use crate::attr::Order;
+use crate::input::{Field, Model, ModelIndex, Storage};
+
+pub(super) fn implementation(
+    expansion: &Expansion<'_>,
+    model: &Model<'_>,
+    fields: &[Field<'_>],
+) -> TokenStream {
+    let this = &expansion.this;
+    let name = expansion.container.ident.unraw().to_string();
+    let collection = &model.collection;
+    let descriptors = fields.iter().map(|field| {
+        let rust = field.ident.unraw().to_string();
+        let stored = match field.storage {
+            Storage::Flattened => "",
+            _ => &field.stored,
+        };
+        match field.read {
+            true => quote!(__odm::FieldDescriptor::new(#rust, #stored)),
+            false => quote!(__odm::FieldDescriptor::write_only(#rust, #stored)),
+        }
+    });
+    let indexes = match model.indexes.is_empty() {
+        true => quote!(__odm::Vec::new),
+        false => indexes(expansion, &model.indexes),
+    };
+    let mut codecs = Codecs::new(expansion, "Key");
+    let mut key_codec = None;
+    let mut bounds = quote!(#this: __odm::ModelBounds,);
+    let (ty, key) = match &model.key {
+        None => (quote!(()), quote!(&())),
+        Some(key) => {
+            let (ident, ty) = (key.ident, key.ty);
+            if let Some(function) = &key.codec {
+                let codec = codecs.encode(function, ty);
+                key_codec = Some(quote!(
+                    const KEY_CODEC: __odm::Option<__odm::Codec<#ty>> = __odm::Option::Some(#codec);
+                ));
+            }
+            if crate::generics::Params::mentions(expansion.container.generics, ty) {
+                bounds.extend(quote!(#ty: __odm::KeyBounds,));
+                if key.checked {
+                    bounds.extend(quote!(#ty: __odm::IdType,));
+                }
+            }
+            let field = quote!(&self.#ident);
+            match key.checked {
+                true => (
+                    ty.to_token_stream(),
+                    quote_spanned!(ty.span()=> __odm::key::<#ty>(#field)),
+                ),
+                false => (ty.to_token_stream(), field),
+            }
+        }
+    };
+    if !expansion.params.any {
+        bounds = TokenStream::new();
+    }
+    let (declared, stored) = (expansion.declared(TokenStream::new()), expansion.stored(bounds));
+    let declarations = codecs.declarations;
+    quote! {
+        #declarations
+        impl #declared __odm::Model for #this #stored {
+            type Key = #ty;
+            const DESCRIPTOR: &'static __odm::ModelDescriptor =
+                &__odm::ModelDescriptor::new(#name, #collection, &[#(#descriptors),*], #indexes);
+            #key_codec
+            fn key(&self) -> &#ty {
+                #key
+            }
+        }
+    }
+}
+
+/// A closure that makes the declared indexes. Paths stay the user's tokens, so that rustc points at them.
+fn indexes(expansion: &Expansion<'_>, indexes: &[ModelIndex]) -> TokenStream {
+    let this = &expansion.this;
+    let fields = Ident::new("fields", Span::mixed_site());
+    let declarations = indexes.iter().map(|ModelIndex { index, checked }| {
+        let mut declaration = quote!(__odm::IndexDeclaration::new());
+        for key in &index.keys {
+            let method = match key.order {
+                Order::Ascending => quote!(asc),
+                Order::Descending => quote!(desc),
+                Order::Hashed => quote!(hashed),
+                Order::Text => quote!(text),
+            };
+            let field = reach(&fields, &key.path);
+            declaration.extend(quote!(.#method(#field)));
+        }
+        if index.unique {
+            declaration.extend(quote!(.unique()));
+        }
+        if index.sparse {
+            declaration.extend(quote!(.sparse()));
+        }
+        if let Some(name) = &index.name {
+            declaration.extend(quote!(.named(#name)));
+        }
+        if let (Some(expire_after), Some(key)) = (&index.expire_after, index.keys.first()) {
+            let (seconds, field) = (expire_after.seconds, reach(&fields, &key.path));
+            declaration.extend(match checked {
+                true => quote!(.expire_after(#field, #seconds)),
+                false => quote!(.expire_after_unchecked(#seconds)),
+            });
+        }
+        if let Some(partial) = &index.partial {
+            declaration.extend(quote!(.partial::<#this>(#partial)));
+        }
+        declaration
+    });
+    quote! {
+        || {
+            let #fields = <#this as __odm::Model>::fields();
+            __odm::Vec::from([#(#declarations),*])
+        }
+    }
+}
+
+/// The field at this path, borrowed.
+fn reach(fields: &Ident, path: &TokenStream) -> TokenStream {
+    let span = path.span();
+    let mut fields = fields.clone();
+    fields.set_span(fields.span().located_at(span));
+    quote_spanned!(span.resolved_at(Span::call_site())=> &#fields.#path)
+}

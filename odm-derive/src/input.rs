@@ -1,0 +1,114 @@
+//! The resolved input: nothing in it is optional that has a default, and every name is the stored one.
+
+use proc_macro2::{Span, TokenStream};
+use syn::{ExprPath, Generics, Ident, Type, Visibility};
+
+use crate::attr::Index;
+
+/// Which derive runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Derive {
+    Model,
+    Embedded,
+}
+
+/// The type that is derived for.
+pub(crate) struct Container<'a> {
+    pub(crate) ident: &'a Ident,
+    pub(crate) vis: &'a Visibility,
+    pub(crate) generics: &'a Generics,
+    /// The path of `odm`.
+    pub(crate) crate_path: TokenStream,
+    pub(crate) shape: Shape<'a>,
+    pub(crate) model: Option<Model<'a>>,
+}
+
+/// How values of the type are stored.
+pub(crate) enum Shape<'a> {
+    /// A document with these fields.
+    Fields(Vec<Field<'a>>),
+    /// A document or value of one of these variants.
+    Enum {
+        tagging: Tagging,
+        variants: Vec<Variant<'a>>,
+    },
+    /// A value of this other type.
+    Newtype(TokenStream),
+    /// A value that nothing is known about.
+    Value,
+}
+
+/// What a model has beside its fields.
+pub(crate) struct Model<'a> {
+    pub(crate) collection: String,
+    /// The field stored as `_id`; none after a problem.
+    pub(crate) key: Option<Key<'a>>,
+    /// Each with the paths of its keys.
+    pub(crate) indexes: Vec<ModelIndex>,
+}
+
+/// The field stored as `_id`.
+pub(crate) struct Key<'a> {
+    pub(crate) ident: &'a Ident,
+    pub(crate) ty: &'a Type,
+    /// Whether its type is to be held to the rules of `_id`.
+    pub(crate) checked: bool,
+    pub(crate) codec: Option<ExprPath>,
+}
+
+/// An index whose keys all have paths.
+pub(crate) struct ModelIndex {
+    pub(crate) index: Index,
+    /// Whether the type of an expiring field is to be held to be a date.
+    pub(crate) checked: bool,
+}
+
+/// A field that is stored.
+pub(crate) struct Field<'a> {
+    pub(crate) ident: Ident,
+    pub(crate) vis: &'a Visibility,
+    pub(crate) ty: &'a Type,
+    pub(crate) stored: String,
+    pub(crate) storage: Storage,
+    /// Whether serde reads the field back.
+    pub(crate) read: bool,
+    pub(crate) span: Span,
+}
+
+/// What is stored for a field.
+pub(crate) enum Storage {
+    /// What its type says.
+    Typed,
+    /// A plain value.
+    Opaque,
+    /// What this function serializes.
+    Codec(ExprPath),
+    /// The fields of its type, beside it.
+    Flattened,
+}
+
+/// How serde shows the variant.
+pub(crate) enum Tagging {
+    External,
+    Internal { tag: String },
+    Adjacent { tag: String, content: String },
+    Untagged,
+}
+
+/// A variant that is stored.
+pub(crate) struct Variant<'a> {
+    /// The field of the fields struct.
+    pub(crate) handle: Ident,
+    pub(crate) ident: &'a Ident,
+    pub(crate) stored: String,
+    pub(crate) untagged: bool,
+    pub(crate) content: Content<'a>,
+}
+
+/// What a variant holds.
+pub(crate) enum Content<'a> {
+    Nothing,
+    /// One value.
+    One(TokenStream, Storage),
+    Fields(Vec<Field<'a>>),
+}

@@ -1,0 +1,411 @@
+//! From syntax and attributes to [`Container`].
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Data, DataEnum, DataStruct, DeriveInput, Fields, Ident, Visibility};
+
+use crate::attr::{self, IndexKey};
+use crate::case::{Case, snake};
+use crate::input::*;
+use crate::problem::Problems;
+use crate::{check, plural, serde_attr};
+
+/// Reads the input. What cannot be read becomes a problem and the nearest thing that can be expanded.
+pub(crate) fn resolve<'a>(derive: Derive, input: &'a DeriveInput, problems: &mut Problems) -> Container<'a> {
+    let odm = attr::OnType::read(derive, &input.attrs, problems);
+    let serde = serde_attr::OnType::read(&input.attrs, problems);
+    check::generics(&input.generics, problems);
+    check::remote(&serde, problems);
+    let crate_path = match &odm.crate_path {
+        Some(path) => path.to_token_stream(),
+        None => quote!(::odm),
+    };
+    let mut container = Container {
+        ident: &input.ident,
+        vis: &input.vis,
+        generics: &input.generics,
+        crate_path,
+        shape: Shape::Value,
+        model: None,
+    };
+    match derive {
+        Derive::Model if matches!(input.data, Data::Union(_)) => {
+            problems.at(
+                &input.ident,
+                "a model is a struct, and this is a union",
+                "use a struct with named fields",
+            );
+        }
+        Derive::Model => {
+            let fields = model_fields(input, &serde, problems);
+            container.model = Some(model(input, odm, &serde, &fields, problems));
+            container.shape = Shape::Fields(fields.into_iter().filter_map(|field| field.resolved).collect());
+        }
+        Derive::Embedded if odm.opaque.is_some() => {}
+        Derive::Embedded => container.shape = embedded(input, &serde, problems),
+    }
+    if input.generics.lifetimes().next().is_some() {
+        make_opaque(&mut container.shape);
+    }
+    container
+}
+
+/// Keeps rustc from saying again, field by field, that a borrowed value is no field.
+fn make_opaque(shape: &mut Shape<'_>) {
+    match shape {
+        Shape::Fields(fields) => fields
+            .iter_mut()
+            .for_each(|field| field.storage = Storage::Opaque),
+        shape => *shape = Shape::Value,
+    }
+}
+
+/// A field with what the model needs to know of it.
+struct Declared<'a> {
+    field: &'a syn::Field,
+    serde: serde_attr::OnField,
+    odm: attr::OnField,
+    /// None when it is never stored.
+    resolved: Option<Field<'a>>,
+}
+
+fn model_fields<'a>(
+    input: &'a DeriveInput,
+    serde: &serde_attr::OnType,
+    problems: &mut Problems,
+) -> Vec<Declared<'a>> {
+    if let Some(proxy) = serde.into.as_ref().or(serde.from.as_ref()) {
+        let help = "derive `odm::Model` for the type that is stored, and convert from it where it is used";
+        problems.at(
+            proxy,
+            "a model is stored as its own fields, not as another type",
+            help,
+        );
+    }
+    let wrong = match &input.data {
+        Data::Struct(DataStruct {
+            fields: Fields::Named(fields),
+            ..
+        }) if !serde.transparent => {
+            return declared(
+                Derive::Model,
+                &fields.named,
+                None,
+                serde.rename_all.as_ref(),
+                problems,
+            );
+        }
+        Data::Struct(DataStruct {
+            fields: Fields::Named(_),
+            ..
+        }) => "a model cannot be transparent",
+        Data::Struct(_) => "a model is a struct with named fields",
+        _ => "a model is a struct, and this is an enum",
+    };
+    let help = match &input.data {
+        Data::Enum(_) => {
+            "derive `odm::Embedded` for the enum and hold it in a model: `#[serde(flatten)] kind: Kind` keeps its \
+             fields beside the model's"
+        }
+        _ => "give it a field for `_id`: `struct Book { #[serde(rename = \"_id\")] id: odm::Id<Book>, .. }`",
+    };
+    problems.at(&input.ident, wrong, help);
+    Vec::new()
+}
+
+fn declared<'a>(
+    derive: Derive,
+    fields: impl IntoIterator<Item = &'a syn::Field>,
+    vis: Option<&'a Visibility>,
+    rename_all: Option<&serde_attr::Renaming>,
+    problems: &mut Problems,
+) -> Vec<Declared<'a>> {
+    let mut declared = Vec::new();
+    for field in fields {
+        let Some(ident) = &field.ident else { continue };
+        let serde = serde_attr::OnField::read(&field.attrs, problems);
+        let odm = attr::OnField::read(derive, &field.attrs, problems);
+        let name = ident.unraw().to_string();
+        let stored = match (&serde.rename, rename_all) {
+            (Some(text), _) => text.value(),
+            (None, Some(renaming)) => renaming.case.field(&name),
+            (None, None) => name,
+        };
+        let skipped =
+            serde.skip.is_some() || (serde.skip_serializing.is_some() && serde.skip_deserializing.is_some());
+        let storage = match (&serde.codec, serde.flatten, odm.opaque) {
+            (_, Some(_), _) => Storage::Flattened,
+            (Some(codec), None, _) => Storage::Codec(codec.clone()),
+            (None, None, Some(_)) => Storage::Opaque,
+            (None, None, None) => Storage::Typed,
+        };
+        check::stored_name(field, ident, &serde, &stored, problems);
+        check::attributes_agree(&serde, &odm, skipped, problems);
+        let resolved = (!skipped).then(|| Field {
+            ident: ident.clone(),
+            vis: vis.unwrap_or(&field.vis),
+            ty: &field.ty,
+            stored,
+            storage,
+            read: serde.skip_deserializing.is_none(),
+            span: serde.rename.as_ref().map_or(ident.span(), Spanned::span),
+        });
+        declared.push(Declared {
+            field,
+            serde,
+            odm,
+            resolved,
+        });
+    }
+    check::distinct(
+        declared.iter().filter_map(|field| field.resolved.as_ref()),
+        problems,
+    );
+    declared
+}
+
+fn model<'a>(
+    input: &'a DeriveInput,
+    odm: attr::OnType,
+    serde: &serde_attr::OnType,
+    fields: &[Declared<'a>],
+    problems: &mut Problems,
+) -> Model<'a> {
+    let collection = match &odm.collection {
+        Some(name) => {
+            check::collection(name, problems);
+            name.value()
+        }
+        None => plural::collection(&input.ident.unraw().to_string()),
+    };
+    let key = fields
+        .iter()
+        .find(|field| {
+            field
+                .resolved
+                .as_ref()
+                .is_some_and(|resolved| resolved.stored == "_id")
+        })
+        .and_then(|field| {
+            Some(Key {
+                ident: field.field.ident.as_ref()?,
+                ty: &field.field.ty,
+                checked: matches!(field.resolved.as_ref()?.storage, Storage::Typed),
+                codec: field.serde.codec.clone(),
+            })
+        });
+    if key.is_none() && !fields.is_empty() {
+        let all = fields
+            .iter()
+            .filter_map(|field| Some((field.field.ident.as_ref()?, &field.serde)));
+        check::missing_id(&input.ident, serde, all, problems);
+    }
+    let (mut own, mut indexes) = (Vec::new(), Vec::new());
+    for Declared { odm, resolved, .. } in fields {
+        if let (Some(index), Some(field)) = (&odm.index, resolved) {
+            let ident = &field.ident;
+            own.push(ModelIndex {
+                index: index.with_keys(|key| IndexKey {
+                    order: key.order,
+                    path: quote!(#ident),
+                }),
+                checked: matches!(field.storage, Storage::Typed),
+            });
+        }
+    }
+    indexes.append(&mut own);
+    indexes.extend(
+        odm.indexes
+            .into_iter()
+            .map(|index| ModelIndex { index, checked: true }),
+    );
+    Model {
+        collection,
+        key,
+        indexes,
+    }
+}
+
+fn embedded<'a>(input: &'a DeriveInput, serde: &serde_attr::OnType, problems: &mut Problems) -> Shape<'a> {
+    if let Some(shape) = check::proxy(serde, problems) {
+        return shape;
+    }
+    match &input.data {
+        Data::Struct(data) => embedded_struct(input, data, serde, problems),
+        Data::Enum(data) => embedded_enum(input, data, serde, problems),
+        Data::Union(_) => {
+            problems.at(&input.ident, "a union cannot be stored", "use an enum");
+            Shape::Value
+        }
+    }
+}
+
+fn embedded_struct<'a>(
+    input: &'a DeriveInput,
+    data: &'a DataStruct,
+    serde: &serde_attr::OnType,
+    problems: &mut Problems,
+) -> Shape<'a> {
+    match &data.fields {
+        Fields::Named(fields) if !serde.transparent => {
+            let fields = declared(
+                Derive::Embedded,
+                &fields.named,
+                None,
+                serde.rename_all.as_ref(),
+                problems,
+            );
+            Shape::Fields(fields.into_iter().filter_map(|field| field.resolved).collect())
+        }
+        Fields::Unit => {
+            let help = "give it fields, or leave the field of this type out";
+            problems.at(&input.ident, "a struct without fields has nothing to store", help);
+            Shape::Value
+        }
+        fields if serde.transparent || fields.len() == 1 => {
+            let mut inner = None;
+            for field in fields {
+                let serde = serde_attr::OnField::read(&field.attrs, problems);
+                let odm = attr::OnField::read(Derive::Embedded, &field.attrs, problems);
+                if serde.skip.is_none() && inner.is_none() {
+                    inner = Some((field, serde, odm));
+                }
+            }
+            match inner {
+                Some((field, serde, odm)) if serde.codec.is_none() && odm.opaque.is_none() => {
+                    Shape::Newtype(field.ty.to_token_stream())
+                }
+                _ => Shape::Value,
+            }
+        }
+        _ => Shape::Value,
+    }
+}
+
+fn embedded_enum<'a>(
+    input: &'a DeriveInput,
+    data: &'a DataEnum,
+    serde: &serde_attr::OnType,
+    problems: &mut Problems,
+) -> Shape<'a> {
+    let tagging = match (serde.untagged, &serde.tag, &serde.content) {
+        (true, _, _) => Tagging::Untagged,
+        (false, Some(tag), Some(content)) => Tagging::Adjacent {
+            tag: tag.clone(),
+            content: content.clone(),
+        },
+        (false, Some(tag), None) => Tagging::Internal { tag: tag.clone() },
+        (false, None, _) => Tagging::External,
+    };
+    let without_data = data
+        .variants
+        .iter()
+        .all(|variant| matches!(variant.fields, Fields::Unit));
+    let mut variants: Vec<Variant<'a>> = Vec::new();
+    for variant in &data.variants {
+        attr::none_on_variant(&variant.attrs, problems);
+        let on_variant = serde_attr::OnVariant::read(&variant.attrs, problems);
+        if on_variant.skip || (on_variant.other && !without_data) {
+            continue;
+        }
+        let name = variant.ident.unraw().to_string();
+        let stored = match (&on_variant.rename, &serde.rename_all) {
+            (Some(text), _) => text.value(),
+            (None, Some(renaming)) => renaming.case.variant(&name),
+            (None, None) => name.clone(),
+        };
+        let renaming = on_variant
+            .rename_all
+            .as_ref()
+            .or(serde.rename_all_fields.as_ref());
+        let handle = handle_name(&snake(&name), variant.ident.span());
+        if let Some(other) = variants.iter().find(|other| other.handle == handle) {
+            let wrong = format!(
+                "`{}` and `{name}` have the same name in snake case, `{handle}`",
+                other.ident
+            );
+            problems.at(
+                &variant.ident,
+                wrong,
+                "rename one, and keep its stored name by `#[serde(rename = \"..\")]`",
+            );
+            continue;
+        }
+        check::distinct_variant(&variants, &variant.ident, &stored, &tagging, problems);
+        variants.push(Variant {
+            handle,
+            ident: &variant.ident,
+            stored,
+            untagged: on_variant.untagged,
+            content: content(input, variant, on_variant.codec, renaming, problems),
+        });
+    }
+    match tagging {
+        Tagging::External if without_data => {
+            Shape::Newtype(quote_spanned!(Span::mixed_site()=> __odm::String))
+        }
+        Tagging::Untagged if without_data => Shape::Value,
+        tagging => Shape::Enum { tagging, variants },
+    }
+}
+
+fn content<'a>(
+    input: &'a DeriveInput,
+    variant: &'a syn::Variant,
+    codec: Option<syn::ExprPath>,
+    renaming: Option<&serde_attr::Renaming>,
+    problems: &mut Problems,
+) -> Content<'a> {
+    match &variant.fields {
+        Fields::Unit => Content::Nothing,
+        Fields::Named(fields) => {
+            let fields = declared(
+                Derive::Embedded,
+                &fields.named,
+                Some(&input.vis),
+                renaming,
+                problems,
+            );
+            Content::Fields(fields.into_iter().filter_map(|field| field.resolved).collect())
+        }
+        Fields::Unnamed(fields) => {
+            let mut stored = Vec::new();
+            for field in &fields.unnamed {
+                let serde = serde_attr::OnField::read(&field.attrs, problems);
+                let odm = attr::OnField::read(Derive::Embedded, &field.attrs, problems);
+                stored.push((
+                    field.ty.to_token_stream(),
+                    serde.codec.or_else(|| codec.clone()),
+                    odm.opaque,
+                ));
+            }
+            match <[_; 1]>::try_from(stored) {
+                Ok([(ty, Some(codec), _)]) => Content::One(ty, Storage::Codec(codec)),
+                Ok([(ty, None, Some(_))]) => Content::One(ty, Storage::Opaque),
+                Ok([(ty, None, None)]) => Content::One(ty, Storage::Typed),
+                Err(stored) => {
+                    let types: TokenStream = stored.into_iter().map(|(ty, ..)| quote!(#ty,)).collect();
+                    Content::One(quote!((#types)), Storage::Opaque)
+                }
+            }
+        }
+    }
+}
+
+/// The name as an identifier: raw if it is a keyword, with `_` after it if it cannot be raw.
+pub(crate) fn handle_name(name: &str, span: Span) -> Ident {
+    match name {
+        "self" | "super" | "crate" => Ident::new(&format!("{name}_"), span),
+        _ if syn::parse_str::<Ident>(name).is_ok() => Ident::new(name, span),
+        _ => Ident::new_raw(name, span),
+    }
+}
+
+impl serde_attr::Renaming {
+    /// What becomes of `_id`.
+    pub(crate) fn id(&self) -> String {
+        Case::field(self.case, "_id")
+    }
+}

@@ -1,0 +1,37 @@
+//! What the derives' code names. Not part of the public API.
+
+pub use std::marker::PhantomData;
+pub use std::ops::Deref;
+pub use std::option::Option;
+pub use std::result::Result as StdResult;
+pub use std::string::String;
+pub use std::vec::Vec;
+
+pub use serde::Serializer;
+
+pub use crate::model::{
+    Base, Codec, Embedded, Field, FieldType, Handle, IdType, Model, Newtype, Path, SerializeWith, Stored,
+    Variant, VariantTest, encode_with,
+};
+pub use crate::schema::{FieldDescriptor, IndexDeclaration, ModelDescriptor};
+
+/// The handle of a field of type `T`.
+pub type At<T, R> = <T as FieldType>::Handle<R>;
+
+/// The handle of the field with this stored name.
+pub fn at<H: Handle>(base: &Base, name: &'static str) -> H {
+    H::at(base.child(name))
+}
+
+/// The value of `_id`, whose type must be able to be one.
+pub fn key<T: IdType>(key: &T) -> &T {
+    key
+}
+
+/// What a model is beside its fields.
+pub trait ModelBounds: Send + Sync + 'static {}
+impl<T: Send + Sync + 'static> ModelBounds for T {}
+
+/// What an `_id` is.
+pub trait KeyBounds: Stored + Clone + Send + Sync + 'static {}
+impl<T: Stored + Clone + Send + Sync + 'static> KeyBounds for T {}

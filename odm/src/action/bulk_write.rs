@@ -1,0 +1,285 @@
+//! Writes of several kinds in one batch.
+
+use std::borrow::Borrow;
+use std::fmt;
+
+use bson::{Document, RawDocumentBuf};
+
+use super::Draft;
+use super::insert_many::{key_to_bson, partial};
+use super::insert_one::prepare;
+use super::setters::{runs, setters};
+use super::update::{decode_key, update_statement};
+use crate::backend::{self, DeleteStatement, ReadOptions, WriteResult, WriteStatement};
+use crate::codec::Raw;
+use crate::collection::{RawUpdate, Record, Target, encode};
+use crate::error::Result;
+use crate::model::Model;
+use crate::query::{BuiltUpdate, Filter, Update};
+
+/// Inserts, updates, replaces and deletes in one batch. One round trip for the embedded engine; for MongoDB
+/// one for each run of writes of the same kind. None without writes.
+///
+/// In order and up to the first failure, unless [`unordered`](BulkWrite::unordered). Not all or nothing: when
+/// some fail, the error's [`partial_write`](crate::Error::partial_write) says which. In a transaction it is
+/// all or nothing.
+#[must_use = "an action does nothing until it is awaited"]
+pub struct BulkWrite<D: Record> {
+    draft: Draft<backend::BulkWrite>,
+    ids: Vec<(usize, D::Key)>,
+}
+
+/// What a batch of writes did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BulkResult<K> {
+    /// Documents inserted, not counting upserts.
+    pub inserted: u64,
+    /// Documents that matched an update or replacement.
+    pub matched: u64,
+    /// Documents that an update or replacement changed.
+    pub modified: u64,
+    /// Documents deleted.
+    pub deleted: u64,
+    /// The `_id` of each inserted document, with the index of its write in the batch.
+    pub inserted_ids: Vec<(usize, K)>,
+    /// The `_id` of each upserted document, with the index of its write in the batch.
+    pub upserted_ids: Vec<(usize, K)>,
+}
+
+impl<D: Record> BulkWrite<D> {
+    pub(crate) fn new(target: &Target) -> BulkWrite<D> {
+        let draft = Draft::new(
+            target,
+            backend::BulkWrite {
+                namespace: target.namespace().clone(),
+                statements: Vec::new(),
+                ordered: true,
+                options: ReadOptions::default(),
+            },
+        );
+        BulkWrite {
+            draft,
+            ids: Vec::new(),
+        }
+    }
+
+    /// Tries every write, even after a failure, in any order. Faster on a sharded collection.
+    pub fn unordered(mut self) -> Self {
+        self.draft.operation.ordered = false;
+        self
+    }
+
+    /// How many writes there are so far.
+    pub fn len(&self) -> usize {
+        self.draft.operation.statements.len()
+    }
+
+    /// Whether there is no write yet.
+    pub fn is_empty(&self) -> bool {
+        self.draft.operation.statements.is_empty()
+    }
+
+    /// Inserts a document.
+    pub fn insert(mut self, document: impl Borrow<D>) -> Self {
+        if let Some((encoded, id)) = self.draft.keep(prepare(document.borrow())) {
+            self.ids.push((self.len(), id));
+            self.draft
+                .operation
+                .statements
+                .push(WriteStatement::Insert(encoded));
+        }
+        self
+    }
+
+    fn update(mut self, filter: Result<RawDocumentBuf>, update: Result<BuiltUpdate>, how: How) -> Self {
+        let filter = self.draft.keep(filter);
+        let update = self.draft.keep(update);
+        if let (Some(filter), Some(update)) = (filter, update) {
+            let mut statement = update_statement(filter, update, how == How::Many);
+            statement.upsert = how == How::Upsert;
+            self.draft
+                .operation
+                .statements
+                .push(WriteStatement::Update(statement));
+        }
+        self
+    }
+
+    fn delete(mut self, filter: Result<RawDocumentBuf>, multi: bool) -> Self {
+        if let Some(filter) = self.draft.keep(filter) {
+            let statement = DeleteStatement {
+                filter,
+                multi,
+                hint: None,
+                collation: None,
+            };
+            self.draft
+                .operation
+                .statements
+                .push(WriteStatement::Delete(statement));
+        }
+        self
+    }
+
+    async fn run(self) -> Result<BulkResult<D::Key>> {
+        let ordered = self.draft.operation.ordered;
+        let Some((target, result)) = write(self.draft).await? else {
+            return Ok(BulkResult {
+                inserted: 0,
+                matched: 0,
+                modified: 0,
+                deleted: 0,
+                inserted_ids: Vec::new(),
+                upserted_ids: Vec::new(),
+            });
+        };
+        if !result.errors.is_empty() {
+            let ids = self
+                .ids
+                .iter()
+                .filter_map(|(index, id)| Some((*index, key_to_bson(id)?)))
+                .collect();
+            return Err(partial(&target, "bulkWrite", ordered, result, ids));
+        }
+        let upserted = result.upserted.into_iter();
+        let upserted = upserted.map(|(index, id)| Ok((index, decode_key(&target, "bulkWrite", id)?)));
+        Ok(BulkResult {
+            inserted: result.summary.inserted,
+            matched: result.summary.matched,
+            modified: result.summary.modified,
+            deleted: result.summary.deleted,
+            inserted_ids: self.ids,
+            upserted_ids: upserted.collect::<Result<_>>()?,
+        })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    One,
+    Many,
+    Upsert,
+}
+
+impl<M: Model> BulkWrite<M> {
+    /// Changes the first document that matches.
+    pub fn update_one(
+        self,
+        filter: impl FnOnce(M::Fields<M>) -> Filter<M>,
+        update: impl FnOnce(M::Fields<M>) -> Update<M>,
+    ) -> Self {
+        self.update(encode::filter(filter), encode::update(update), How::One)
+    }
+
+    /// Changes every document that matches.
+    pub fn update_many(
+        self,
+        filter: impl FnOnce(M::Fields<M>) -> Filter<M>,
+        update: impl FnOnce(M::Fields<M>) -> Update<M>,
+    ) -> Self {
+        self.update(encode::filter(filter), encode::update(update), How::Many)
+    }
+
+    /// Changes the first document that matches, or inserts one.
+    pub fn upsert(
+        self,
+        filter: impl FnOnce(M::Fields<M>) -> Filter<M>,
+        update: impl FnOnce(M::Fields<M>) -> Update<M>,
+    ) -> Self {
+        self.update(encode::filter(filter), encode::update(update), How::Upsert)
+    }
+
+    /// Replaces the first document that matches.
+    pub fn replace_one(
+        self,
+        filter: impl FnOnce(M::Fields<M>) -> Filter<M>,
+        document: impl Borrow<M>,
+    ) -> Self {
+        self.update(
+            encode::filter(filter),
+            encode::replacement(document.borrow()),
+            How::One,
+        )
+    }
+
+    /// Replaces the document with the same `_id`, or inserts it.
+    pub fn save(self, document: impl Borrow<M>) -> Self {
+        let document = document.borrow();
+        self.update(
+            encode::by_key::<M>(document.key()),
+            encode::replacement(document),
+            How::Upsert,
+        )
+    }
+
+    /// Deletes the first document that matches.
+    pub fn delete_one(self, filter: impl FnOnce(M::Fields<M>) -> Filter<M>) -> Self {
+        self.delete(encode::filter(filter), false)
+    }
+
+    /// Deletes every document that matches.
+    pub fn delete_many(self, filter: impl FnOnce(M::Fields<M>) -> Filter<M>) -> Self {
+        self.delete(encode::filter(filter), true)
+    }
+}
+
+impl BulkWrite<Document> {
+    /// Changes the first document that matches, in MongoDB's words.
+    pub fn update_one(self, filter: impl Into<Raw>, update: impl Into<RawUpdate>) -> Self {
+        self.update(encode::raw(filter), encode::raw_update(update.into()), How::One)
+    }
+
+    /// Changes every document that matches, in MongoDB's words.
+    pub fn update_many(self, filter: impl Into<Raw>, update: impl Into<RawUpdate>) -> Self {
+        self.update(encode::raw(filter), encode::raw_update(update.into()), How::Many)
+    }
+
+    /// Changes the first document that matches, or inserts one, in MongoDB's words.
+    pub fn upsert(self, filter: impl Into<Raw>, update: impl Into<RawUpdate>) -> Self {
+        self.update(
+            encode::raw(filter),
+            encode::raw_update(update.into()),
+            How::Upsert,
+        )
+    }
+
+    /// Replaces the first document that matches.
+    pub fn replace_one(self, filter: impl Into<Raw>, document: impl Borrow<Document>) -> Self {
+        self.update(
+            encode::raw(filter),
+            encode::replacement(document.borrow()),
+            How::One,
+        )
+    }
+
+    /// Deletes the first document that matches.
+    pub fn delete_one(self, filter: impl Into<Raw>) -> Self {
+        self.delete(encode::raw(filter), false)
+    }
+
+    /// Deletes every document that matches.
+    pub fn delete_many(self, filter: impl Into<Raw>) -> Self {
+        self.delete(encode::raw(filter), true)
+    }
+}
+
+setters!([D: Record] BulkWrite<D>: comment, max_time, variables);
+runs!([D: Record] BulkWrite<D> => BulkResult<D::Key>);
+
+/// Sends the writes; gives nothing when there are none.
+async fn write(draft: Draft<backend::BulkWrite>) -> Result<Option<(Target, WriteResult)>> {
+    if draft.is_sound() && draft.operation.statements.is_empty() {
+        draft.target.executor().check_running()?;
+        return Ok(None);
+    }
+    let (target, operation) = draft.ready()?;
+    let answer = target.execute(operation).await?;
+    Ok(Some((target, answer.write()?)))
+}
+
+impl<D: Record> fmt::Debug for BulkWrite<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("BulkWrite").field(&self.draft).finish()
+    }
+}

@@ -1,0 +1,201 @@
+//! Finding documents.
+
+use std::fmt;
+
+use bson::{Document, RawDocumentBuf};
+
+use super::setters::{runs, setters};
+use super::{Draft, Explain, FindOne};
+use crate::backend::{self, Operation, ReadOptions};
+use crate::codec::{self, Raw};
+use crate::collection::{Record, Target, encode};
+use crate::cursor::{self, Cursor, Decode};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Embedded, Model};
+use crate::query::Sort;
+use crate::schema::names;
+
+/// Finds documents: `.await` gives all of them, [`stream`](Find::stream) one after another.
+///
+/// `D` is what the collection holds, `P` what comes out: the same, unless [`project`](Find::project) chose
+/// another type. Round trips: one per batch.
+#[must_use = "an action does nothing until it is awaited"]
+pub struct Find<D, P = D> {
+    draft: Draft<backend::Find>,
+    decode: Decode<P>,
+    marker: std::marker::PhantomData<fn() -> D>,
+}
+
+impl<D: Record> Find<D> {
+    pub(crate) fn new(target: &Target, filter: Result<RawDocumentBuf>) -> Find<D> {
+        let namespace = target.namespace().clone();
+        let draft = Draft::with_filter(target, filter, |filter| backend::Find {
+            namespace,
+            filter,
+            sort: None,
+            projection: None,
+            skip: 0,
+            limit: 0,
+            batch_size: None,
+            options: ReadOptions::default(),
+        });
+        Find {
+            draft,
+            decode: D::decode,
+            marker: std::marker::PhantomData,
+        }
+    }
+}
+
+impl<D, P> Find<D, P> {
+    /// How many documents to pass over.
+    pub fn skip(mut self, count: u64) -> Self {
+        self.draft.operation.skip = count;
+        self
+    }
+
+    /// How many documents to give at the most; 0 is no limit.
+    pub fn limit(mut self, count: u64) -> Self {
+        self.draft.operation.limit = count;
+        self
+    }
+
+    /// How many documents to fetch in one round trip, where the backend lets one choose.
+    pub fn batch_size(mut self, count: u32) -> Self {
+        self.draft.operation.batch_size = Some(count);
+        self
+    }
+
+    /// The order, in MongoDB's words: `{year: -1, title: 1}`.
+    pub fn sort_raw(mut self, sort: impl Into<Raw>) -> Self {
+        self.draft.operation.sort = self.draft.keep(encode::raw(sort));
+        self
+    }
+
+    /// Fetches only the stored fields of another type, and decodes that.
+    ///
+    /// ```no_run
+    /// # use serde::{Deserialize, Serialize};
+    /// # async fn example(db: odm::Db) -> odm::Result<()> {
+    /// # use odm::bson::doc;
+    /// #[derive(Debug, Serialize, Deserialize, odm::Embedded)]
+    /// struct Spine {
+    ///     title: String,
+    ///     year: i32,
+    /// }
+    ///
+    /// let spines: Vec<Spine> = db.raw_collection("books").find(doc! {}).project::<Spine>().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn project<Q: Embedded>(self) -> Find<D, Q> {
+        let mut found: Find<D, Q> = self.decoded(codec::decode_document::<Q>);
+        found.draft.operation.projection = found.draft.keep(projection::<Q>()).flatten();
+        found
+    }
+
+    /// Fetches what a projection in MongoDB's words leaves, as untyped documents.
+    pub fn project_raw(self, projection: impl Into<Raw>) -> Find<D, Document> {
+        let mut found = self.untyped();
+        found.draft.operation.projection = found.draft.keep(encode::raw(projection));
+        found
+    }
+
+    /// Gives the documents untyped.
+    pub fn untyped(self) -> Find<D, Document> {
+        self.decoded(codec::decode_document::<Document>)
+    }
+
+    fn decoded<Q>(self, decode: Decode<Q>) -> Find<D, Q> {
+        Find {
+            draft: self.draft,
+            decode,
+            marker: std::marker::PhantomData,
+        }
+    }
+
+    /// The documents one after another; nothing is asked before the first is.
+    pub fn stream(self) -> Cursor<P> {
+        Cursor::new(self.draft, "find", self.decode)
+    }
+
+    /// The first document.
+    pub fn first(mut self) -> FindOne<D, P> {
+        self.draft.operation.limit = 1;
+        FindOne::new(self)
+    }
+
+    /// How the documents would be found.
+    pub fn explain(self) -> Explain {
+        Explain::new(self.draft.map(Operation::Find))
+    }
+
+    async fn run(self) -> Result<Vec<P>> {
+        let (target, operation) = self.draft.ready()?;
+        let cursor = target.execute(operation).await?.cursor()?;
+        cursor::collect(&target, "find", cursor, self.decode).await
+    }
+
+    pub(super) async fn run_first(self) -> Result<Option<P>> {
+        let (target, operation) = self.draft.ready()?;
+        let cursor = target.execute(operation).await?.cursor()?;
+        cursor::first(&target, "find", cursor, self.decode).await
+    }
+
+    pub(super) fn into_draft(self) -> Draft<backend::Find> {
+        self.draft
+    }
+
+    /// The filter, for the error of a document that was not found.
+    pub(super) fn draft(&self) -> &Draft<backend::Find> {
+        &self.draft
+    }
+}
+
+impl<M: Model, P> Find<M, P> {
+    /// The order: `|b| b.year.desc() & b.title.asc()`.
+    pub fn sort(mut self, sort: impl FnOnce(M::Fields<M>) -> Sort<M>) -> Self {
+        self.draft.operation.sort = self.draft.keep(sort(M::fields()).to_document());
+        self
+    }
+}
+
+setters!([D, P] Find<D, P>: hint, comment, max_time, collation, variables);
+runs!([D: 'static, P: Send + 'static] Find<D, P> => Vec<P>);
+
+/// The projection that fetches the stored fields of a type; `None` where serde does not tell them.
+pub(super) fn projection<Q: Embedded>() -> Result<Option<RawDocumentBuf>> {
+    names::<Q>().map(project).transpose()
+}
+
+fn project(names: &[&str]) -> Result<RawDocumentBuf> {
+    let mut projection = RawDocumentBuf::new();
+    for name in names {
+        let key = bson::raw::CString::try_from(*name).map_err(|error| {
+            Error::new(ErrorKind::Schema, "a field's name holds a NUL")
+                .with_path(*name)
+                .with_source(error)
+        })?;
+        projection.append(key, 1);
+    }
+    if !names.contains(&"_id") {
+        projection.append(bson::cstr!("_id"), 0);
+    }
+    Ok(projection)
+}
+
+impl<D, P> Clone for Find<D, P> {
+    fn clone(&self) -> Self {
+        Find {
+            draft: self.draft.clone(),
+            decode: self.decode,
+            marker: std::marker::PhantomData,
+        }
+    }
+}
+
+impl<D, P> fmt::Debug for Find<D, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Find").field(&self.draft).finish()
+    }
+}

@@ -1,0 +1,151 @@
+//! Finding one document.
+
+use std::fmt;
+
+use bson::{Bson, Document};
+
+use super::setters::runs;
+use super::{Explain, Find, Hint};
+use crate::codec::Raw;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Embedded, Model};
+use crate::query::Sort;
+
+/// Finds one document: `.await` gives it or `None`. One round trip.
+#[must_use = "an action does nothing until it is awaited"]
+pub struct FindOne<D, P = D> {
+    find: Find<D, P>,
+}
+
+impl<D, P> FindOne<D, P> {
+    pub(crate) fn new(find: Find<D, P>) -> FindOne<D, P> {
+        FindOne { find }
+    }
+
+    /// How many documents to pass over.
+    pub fn skip(self, count: u64) -> Self {
+        FindOne {
+            find: self.find.skip(count),
+        }
+    }
+
+    /// Which document is the first, in MongoDB's words.
+    pub fn sort_raw(self, sort: impl Into<Raw>) -> Self {
+        FindOne {
+            find: self.find.sort_raw(sort),
+        }
+    }
+
+    /// Makes the backend use this index, given by its name or its keys.
+    pub fn hint(self, hint: impl Into<Hint>) -> Self {
+        FindOne {
+            find: self.find.hint(hint),
+        }
+    }
+
+    /// A text for the server's log and profiler.
+    pub fn comment(self, comment: impl Into<String>) -> Self {
+        FindOne {
+            find: self.find.comment(comment),
+        }
+    }
+
+    /// How long the operation may take on the server. It is counted in milliseconds.
+    pub fn max_time(self, time: std::time::Duration) -> Self {
+        FindOne {
+            find: self.find.max_time(time),
+        }
+    }
+
+    /// How strings compare, in MongoDB's words: `{locale: "en", strength: 2}`.
+    pub fn collation(self, collation: impl Into<Raw>) -> Self {
+        FindOne {
+            find: self.find.collation(collation),
+        }
+    }
+
+    /// Fetches only the stored fields of another type, and decodes that.
+    pub fn project<Q: Embedded>(self) -> FindOne<D, Q> {
+        FindOne {
+            find: self.find.project(),
+        }
+    }
+
+    /// Gives the document untyped.
+    pub fn untyped(self) -> FindOne<D, Document> {
+        FindOne {
+            find: self.find.untyped(),
+        }
+    }
+
+    /// Takes a missing document for an error of kind `NotFound`, which carries the `_id` when it was asked by.
+    pub fn required(self) -> Required<D, P> {
+        Required { find: self.find }
+    }
+
+    /// How the document would be found.
+    pub fn explain(self) -> Explain {
+        self.find.explain()
+    }
+
+    // Not an `async fn`, which would keep room for the action twice.
+    fn run(self) -> impl Future<Output = Result<Option<P>>> + Send
+    where
+        P: Send,
+    {
+        self.find.run_first()
+    }
+}
+
+impl<M: Model, P> FindOne<M, P> {
+    /// Which document is the first.
+    pub fn sort(self, sort: impl FnOnce(M::Fields<M>) -> Sort<M>) -> Self {
+        FindOne {
+            find: self.find.sort(sort),
+        }
+    }
+}
+
+runs!([D: 'static, P: Send + 'static] FindOne<D, P> => Option<P>);
+
+/// Finds one document that must be there. One round trip.
+#[must_use = "an action does nothing until it is awaited"]
+pub struct Required<D, P = D> {
+    find: Find<D, P>,
+}
+
+impl<D, P> Required<D, P> {
+    async fn run(self) -> Result<P> {
+        let draft = self.find.draft();
+        let target = draft.target.clone();
+        let id = draft
+            .operation
+            .filter
+            .get("_id")
+            .ok()
+            .flatten()
+            .and_then(|id| Bson::try_from(id).ok());
+        match self.find.run_first().await? {
+            Some(found) => Ok(found),
+            None => {
+                let error = Error::new(ErrorKind::NotFound, "no document matches");
+                let error = id.into_iter().fold(error, Error::with_id);
+                Err(target.explain(error, "find"))
+            }
+        }
+    }
+}
+
+runs!([D: 'static, P: Send + 'static] Required<D, P> => P);
+
+impl<D, P> fmt::Debug for FindOne<D, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FindOne").field(&self.find).finish()
+    }
+}
+
+impl<D, P> fmt::Debug for Required<D, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Required").field(&self.find).finish()
+    }
+}

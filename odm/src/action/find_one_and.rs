@@ -1,0 +1,145 @@
+//! Changing or deleting one document and giving it back.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use bson::{Document, RawDocumentBuf};
+
+use super::find::projection;
+use super::setters::{runs, setters};
+use super::{Draft, Explain};
+use crate::backend::{self, Operation, ReadOptions};
+use crate::codec::{self, Raw};
+use crate::collection::{Record, Target, encode};
+use crate::cursor::Decode;
+use crate::error::Result;
+use crate::model::{Embedded, Model};
+use crate::query::{BuiltUpdate, Sort};
+
+/// Changes, replaces or deletes one document and gives it, as one atomic step: `.await` gives the document, or
+/// `None` when none matched. One round trip.
+///
+/// The document comes as it was before, unless [`return_new`](FindOneAnd::return_new). An upsert that inserted
+/// gives `None` for the document before.
+#[must_use = "an action does nothing until it is awaited"]
+pub struct FindOneAnd<D, P = D> {
+    draft: Draft<backend::FindAndModify>,
+    decode: Decode<P>,
+    marker: PhantomData<fn() -> D>,
+}
+
+impl<D: Record> FindOneAnd<D> {
+    /// Changes the document, or deletes it without an update.
+    pub(crate) fn new(
+        target: &Target,
+        filter: Result<RawDocumentBuf>,
+        update: Option<Result<BuiltUpdate>>,
+    ) -> FindOneAnd<D> {
+        let mut draft = Draft::with_filter(target, filter, |filter| filter);
+        let update = update.and_then(|update| draft.keep(update));
+        let (modification, array_filters) = match update {
+            Some(update) => (Some(update.modification), update.array_filters),
+            None => (None, Vec::new()),
+        };
+        let draft = draft.map(|filter| backend::FindAndModify {
+            namespace: target.namespace().clone(),
+            filter,
+            sort: None,
+            projection: None,
+            modification,
+            return_new: false,
+            upsert: false,
+            array_filters,
+            options: ReadOptions::default(),
+        });
+        FindOneAnd {
+            draft,
+            decode: D::decode,
+            marker: PhantomData,
+        }
+    }
+}
+
+impl<D, P> FindOneAnd<D, P> {
+    /// Gives the document as it is after the change. Has no meaning for a deletion.
+    pub fn return_new(mut self) -> Self {
+        self.draft.operation.return_new = self.draft.operation.modification.is_some();
+        self
+    }
+
+    /// Inserts a document when none matches. Has no meaning for a deletion.
+    pub fn upsert(mut self) -> Self {
+        self.draft.operation.upsert = self.draft.operation.modification.is_some();
+        self
+    }
+
+    /// Which document is taken when several match, in MongoDB's words.
+    pub fn sort_raw(mut self, sort: impl Into<Raw>) -> Self {
+        self.draft.operation.sort = self.draft.keep(encode::raw(sort));
+        self
+    }
+
+    /// Gives only the stored fields of another type, decoded as that.
+    pub fn project<Q: Embedded>(self) -> FindOneAnd<D, Q> {
+        let mut action: FindOneAnd<D, Q> = self.decoded(codec::decode_document::<Q>);
+        action.draft.operation.projection = action.draft.keep(projection::<Q>()).flatten();
+        action
+    }
+
+    /// Gives the document untyped.
+    pub fn untyped(self) -> FindOneAnd<D, Document> {
+        self.decoded(codec::decode_document::<Document>)
+    }
+
+    fn decoded<Q>(self, decode: Decode<Q>) -> FindOneAnd<D, Q> {
+        FindOneAnd {
+            draft: self.draft,
+            decode,
+            marker: PhantomData,
+        }
+    }
+
+    /// How the document would be found. Nothing is changed.
+    pub fn explain(self) -> Explain {
+        Explain::new(self.draft.map(Operation::FindAndModify))
+    }
+
+    async fn run(self) -> Result<Option<P>> {
+        let (target, operation) = self.draft.ready()?;
+        let answer = target.execute(operation).await?;
+        let Some(document) = answer.document()? else {
+            return Ok(None);
+        };
+        match (self.decode)(&document) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => Err(target.explain(error, "findAndModify")),
+        }
+    }
+}
+
+impl<M: Model, P> FindOneAnd<M, P> {
+    /// Which document is taken when several match.
+    pub fn sort(mut self, sort: impl FnOnce(M::Fields<M>) -> Sort<M>) -> Self {
+        self.draft.operation.sort = self.draft.keep(sort(M::fields()).to_document());
+        self
+    }
+}
+
+setters!([D, P] FindOneAnd<D, P>: hint, comment, max_time, collation, variables);
+runs!([D: 'static, P: Send + 'static] FindOneAnd<D, P> => Option<P>);
+
+impl<D, P> Clone for FindOneAnd<D, P> {
+    fn clone(&self) -> Self {
+        FindOneAnd {
+            draft: self.draft.clone(),
+            decode: self.decode,
+            marker: PhantomData,
+        }
+    }
+}
+
+impl<D, P> fmt::Debug for FindOneAnd<D, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FindOneAnd").field(&self.draft).finish()
+    }
+}

@@ -1,0 +1,158 @@
+//! Inserting many documents.
+
+use std::borrow::Borrow;
+use std::fmt;
+
+use bson::Bson;
+
+use super::Draft;
+use super::insert_one::prepare;
+use super::setters::runs;
+use crate::backend::{self, WriteResult};
+use crate::codec;
+use crate::collection::{Record, Target};
+use crate::error::{Error, PartialWrite, Result, WriteError};
+
+/// Inserts documents. One round trip, or as many as the backend's message limits need; none without documents.
+///
+/// In order and up to the first failure, unless [`unordered`](InsertMany::unordered). Not all or nothing: when
+/// some fail, the error's [`partial_write`](Error::partial_write) says which, and which are stored.
+#[must_use = "an action does nothing until it is awaited"]
+pub struct InsertMany<D: Record> {
+    draft: Draft<backend::Insert>,
+    ids: Vec<D::Key>,
+}
+
+/// What inserting documents did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InsertManyResult<K> {
+    /// The `_id` of each document, in their order.
+    pub ids: Vec<K>,
+}
+
+impl<D: Record> InsertMany<D> {
+    pub(crate) fn new<I>(target: &Target, documents: I) -> InsertMany<D>
+    where
+        I: IntoIterator,
+        I::Item: Borrow<D>,
+    {
+        let documents = documents.into_iter();
+        let count = documents.size_hint().0;
+        let mut draft = Draft::new(
+            target,
+            backend::Insert {
+                namespace: target.namespace().clone(),
+                documents: Vec::with_capacity(count),
+                ordered: true,
+                comment: None,
+            },
+        );
+        let mut ids = Vec::with_capacity(count);
+        for document in documents {
+            let Some((encoded, id)) = draft.keep(prepare::<D>(document.borrow())) else {
+                break;
+            };
+            draft.operation.documents.push(encoded);
+            ids.push(id);
+        }
+        InsertMany { draft, ids }
+    }
+
+    /// Tries every document, even after a failure. Faster on a sharded collection.
+    pub fn unordered(mut self) -> Self {
+        self.draft.operation.ordered = false;
+        self
+    }
+
+    /// A text for the server's log and profiler.
+    pub fn comment(mut self, comment: impl Into<String>) -> Self {
+        self.draft.operation.comment = Some(comment.into());
+        self
+    }
+
+    async fn run(self) -> Result<InsertManyResult<D::Key>> {
+        let ordered = self.draft.operation.ordered;
+        match insert(self.draft).await? {
+            None => Ok(InsertManyResult { ids: self.ids }),
+            Some((target, failed)) => {
+                let ids = self.ids.iter().enumerate();
+                let ids = ids
+                    .filter_map(|(index, id)| Some((index, key_to_bson(id)?)))
+                    .collect();
+                Err(partial(&target, "insert", ordered, failed, ids))
+            }
+        }
+    }
+}
+
+runs!([D: Record] InsertMany<D> => InsertManyResult<D::Key>);
+
+/// Sends the documents; gives the result when some failed.
+async fn insert(draft: Draft<backend::Insert>) -> Result<Option<(Target, WriteResult)>> {
+    if draft.is_sound() && draft.operation.documents.is_empty() {
+        draft.target.executor().check_running()?;
+        return Ok(None);
+    }
+    let (target, operation) = draft.ready()?;
+    let answer = target.execute(operation).await?;
+    let result = answer.write()?;
+    Ok(if result.errors.is_empty() {
+        None
+    } else {
+        Some((target, result))
+    })
+}
+
+pub(super) fn key_to_bson<K: serde::Serialize>(key: &K) -> Option<Bson> {
+    codec::encode_value(key)
+        .ok()
+        .and_then(|id| Bson::try_from(id).ok())
+}
+
+/// The error of a batch of which some writes failed. `inserts` are the batch's inserted documents by index.
+pub(super) fn partial(
+    target: &Target,
+    operation: &'static str,
+    ordered: bool,
+    result: WriteResult,
+    inserts: Vec<(usize, Bson)>,
+) -> Error {
+    let mut errors = result.errors;
+    errors.sort_by_key(|(index, _)| *index);
+    let stop = errors.first().map_or(usize::MAX, |(index, _)| *index);
+    let stored = |index: usize| {
+        if ordered {
+            index < stop
+        } else {
+            errors
+                .binary_search_by_key(&index, |(failed, _)| *failed)
+                .is_err()
+        }
+    };
+    let inserted = inserts.into_iter().filter(|(index, _)| stored(*index)).collect();
+    let upserted = result.upserted.into_iter();
+    let upserted = upserted
+        .filter_map(|(index, id)| Some((index, Bson::try_from(id).ok()?)))
+        .collect();
+    let errors = errors.into_iter();
+    let errors = errors.map(|(index, error)| {
+        target.executor().notice(&error);
+        WriteError {
+            index,
+            error: target.explain(error, operation),
+        }
+    });
+    Error::of_batch(PartialWrite {
+        summary: result.summary,
+        inserted,
+        upserted,
+        errors: errors.collect(),
+    })
+}
+
+impl<D: Record> fmt::Debug for InsertMany<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("InsertMany").field(&self.draft).finish()
+    }
+}

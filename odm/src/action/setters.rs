@@ -1,0 +1,123 @@
+//! Setters that many actions share.
+
+use bson::{Document, RawBson};
+
+use crate::collection::encode;
+use crate::error::Result;
+use crate::query::Sort;
+
+/// An index for an action to use: its name (`"title_1"`), or its keys, typed (`Book::fields().title.asc()`) or
+/// raw (`doc! {"title": 1}`).
+#[derive(Clone, Debug)]
+pub struct Hint(Result<RawBson>);
+
+impl From<&str> for Hint {
+    fn from(name: &str) -> Hint {
+        Hint(Ok(RawBson::String(name.to_owned())))
+    }
+}
+
+impl From<String> for Hint {
+    fn from(name: String) -> Hint {
+        Hint(Ok(RawBson::String(name)))
+    }
+}
+
+impl From<Document> for Hint {
+    fn from(keys: Document) -> Hint {
+        Hint(encode::raw(keys).map(RawBson::Document))
+    }
+}
+
+impl<M> From<Sort<M>> for Hint {
+    fn from(keys: Sort<M>) -> Hint {
+        Hint(keys.to_document().map(RawBson::Document))
+    }
+}
+
+impl Hint {
+    pub(crate) fn encode(self) -> Result<RawBson> {
+        self.0
+    }
+}
+
+/// The setters named, on an action whose `draft.operation` has the place.
+macro_rules! setters {
+    ([$($generics:tt)*] $action:ty: $($setter:ident $(in $place:ident)?),* $(,)?) => {
+        impl<$($generics)*> $action {
+            $(setters!(@ $setter $($place)?);)*
+        }
+    };
+    (@ comment) => {
+        /// A text for the server's log and profiler.
+        pub fn comment(mut self, comment: impl Into<String>) -> Self {
+            self.draft.operation.options.comment = Some(comment.into());
+            self
+        }
+    };
+    (@ max_time) => {
+        /// How long the operation may take on the server. It is counted in milliseconds.
+        pub fn max_time(mut self, time: std::time::Duration) -> Self {
+            self.draft.operation.options.max_time = Some(time);
+            self
+        }
+    };
+    (@ variables) => {
+        /// Variables for expressions, as `$$name`: MongoDB's `let`.
+        pub fn variables(mut self, variables: impl Into<crate::codec::Raw>) -> Self {
+            let variables = self.draft.keep(crate::collection::encode::raw(variables));
+            self.draft.operation.options.variables = variables;
+            self
+        }
+    };
+    (@ hint) => {
+        /// Makes the backend use this index, given by its name or its keys.
+        pub fn hint(mut self, hint: impl Into<crate::action::Hint>) -> Self {
+            self.draft.operation.options.hint = self.draft.keep(hint.into().encode());
+            self
+        }
+    };
+    (@ collation) => {
+        /// How strings compare, in MongoDB's words: `{locale: "en", strength: 2}`.
+        pub fn collation(mut self, collation: impl Into<crate::codec::Raw>) -> Self {
+            self.draft.operation.options.collation = self.draft.keep(crate::collection::encode::raw(collation));
+            self
+        }
+    };
+    (@ hint statement) => {
+        /// Makes the backend use this index, given by its name or its keys.
+        pub fn hint(mut self, hint: impl Into<crate::action::Hint>) -> Self {
+            let hint = self.draft.keep(hint.into().encode());
+            for statement in &mut self.draft.operation.statements {
+                statement.hint = hint.clone();
+            }
+            self
+        }
+    };
+    (@ collation statement) => {
+        /// How strings compare, in MongoDB's words: `{locale: "en", strength: 2}`.
+        pub fn collation(mut self, collation: impl Into<crate::codec::Raw>) -> Self {
+            let collation = self.draft.keep(crate::collection::encode::raw(collation));
+            for statement in &mut self.draft.operation.statements {
+                statement.collation = collation.clone();
+            }
+            self
+        }
+    };
+}
+
+/// Makes an action run by `.await`: boxes the future of its method `run`.
+macro_rules! runs {
+    ([$($generics:tt)*] $action:ty => $output:ty) => {
+        impl<$($generics)*> IntoFuture for $action {
+            type Output = crate::error::Result<$output>;
+            type IntoFuture = futures_core::future::BoxFuture<'static, crate::error::Result<$output>>;
+
+            fn into_future(self) -> Self::IntoFuture {
+                Box::pin(self.run())
+            }
+        }
+    };
+}
+
+pub(crate) use {runs, setters};

@@ -1,0 +1,314 @@
+//! Indexes as they are, and how they differ from what a model declares.
+
+use std::fmt;
+
+use bson::{Bson, Document, RawDocument};
+
+use crate::codec;
+use crate::error::{Error, ErrorKind, Result};
+
+/// An index, as the database lists it or as it would once it is built.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct IndexInfo {
+    /// The name.
+    pub name: String,
+    /// The key pattern: `{title: 1, year: -1}`.
+    pub keys: Document,
+    /// Whether no two documents may have the same key.
+    pub unique: bool,
+    /// Everything, in the words of MongoDB's `listIndexes`.
+    pub spec: Document,
+}
+
+/// How the indexes of a collection differ from what its model declares. Names do not count, keys and options
+/// do.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct IndexDrift {
+    /// Declared, but not there.
+    pub missing: Vec<IndexInfo>,
+    /// There with the same keys or name, but not as declared.
+    pub changed: Vec<IndexChange>,
+    /// There, but not declared. The index of `_id` never counts.
+    pub unknown: Vec<IndexInfo>,
+}
+
+/// An index that is not as declared.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct IndexChange {
+    /// As the model declares it.
+    pub declared: IndexInfo,
+    /// As it is.
+    pub existing: IndexInfo,
+    /// What differs: `key`, `unique`, `expireAfterSeconds`, ...
+    pub differences: Vec<String>,
+}
+
+/// What a spec may say without making another index.
+const NEUTRAL: [&str; 10] = [
+    "v",
+    "ns",
+    "key",
+    "name",
+    "background",
+    "textIndexVersion",
+    "2dsphereIndexVersion",
+    "weights",
+    "default_language",
+    "language_override",
+];
+
+impl IndexInfo {
+    pub(crate) fn read(spec: &RawDocument) -> Result<IndexInfo> {
+        let spec: Document = codec::decode_document(spec)?;
+        let malformed = || Error::new(ErrorKind::Decode, "the description of an index is malformed");
+        let name = spec.get_str("name").map_err(|_| malformed())?.to_owned();
+        let keys = spec
+            .get_document("key")
+            .map_err(|_| malformed().with_index(name.as_str()))?
+            .clone();
+        let unique = spec.get("unique").is_some_and(is_true);
+        Ok(IndexInfo {
+            name,
+            keys,
+            unique,
+            spec,
+        })
+    }
+
+    fn is_id(&self) -> bool {
+        self.keys.len() == 1 && self.keys.contains_key("_id") && number(self.keys.get("_id")) == Some(1.0)
+    }
+
+    /// What the index is over: fields in order, and the set of text fields.
+    fn shape(&self) -> (Vec<(String, String)>, Vec<String>) {
+        let mut fields = Vec::new();
+        let mut texts = Vec::new();
+        for (field, order) in &self.keys {
+            match order {
+                // A stored text index names its fields in `weights`.
+                Bson::String(kind) if kind == "text" && field == "_fts" => {
+                    if let Ok(weights) = self.spec.get_document("weights") {
+                        texts.extend(weights.keys().cloned());
+                    }
+                }
+                Bson::String(kind) if kind == "text" => texts.push(field.clone()),
+                _ if field == "_ftsx" => {}
+                Bson::String(kind) => fields.push((field.clone(), kind.clone())),
+                order => {
+                    let ascending = number(Some(order)).is_none_or(|order| order >= 0.0);
+                    fields.push((field.clone(), if ascending { "1" } else { "-1" }.to_owned()));
+                }
+            }
+        }
+        texts.sort();
+        texts.dedup();
+        (fields, texts)
+    }
+
+    fn differences(&self, existing: &IndexInfo) -> Vec<String> {
+        let mut differences = Vec::new();
+        if self.shape() != existing.shape() {
+            differences.push("key".to_owned());
+        }
+        let options = self.spec.keys().chain(existing.spec.keys());
+        for option in options.filter(|option| !NEUTRAL.contains(&option.as_str())) {
+            let same = same_option(self.spec.get(option), existing.spec.get(option));
+            if !same && !differences.contains(option) {
+                differences.push(option.clone());
+            }
+        }
+        differences
+    }
+}
+
+impl IndexDrift {
+    /// Whether the indexes are as declared.
+    pub fn is_empty(&self) -> bool {
+        self.missing.is_empty() && self.changed.is_empty() && self.unknown.is_empty()
+    }
+
+    pub(crate) fn between(declared: Vec<IndexInfo>, existing: Vec<IndexInfo>) -> IndexDrift {
+        let mut drift = IndexDrift::default();
+        let mut rest: Vec<IndexInfo> = existing.into_iter().filter(|index| !index.is_id()).collect();
+        // Exact matches first: two declared indexes may share their keys and differ in a partial filter.
+        let mut open = Vec::new();
+        for index in declared.into_iter().filter(|index| !index.is_id()) {
+            match rest
+                .iter()
+                .position(|existing| index.differences(existing).is_empty())
+            {
+                Some(position) => drop(rest.remove(position)),
+                None => open.push(index),
+            }
+        }
+        for index in open {
+            let shape = index.shape();
+            let by_name = rest.iter().position(|existing| existing.name == index.name);
+            match by_name.or_else(|| rest.iter().position(|existing| existing.shape() == shape)) {
+                Some(position) => {
+                    let existing = rest.remove(position);
+                    let differences = index.differences(&existing);
+                    drift.changed.push(IndexChange {
+                        declared: index,
+                        existing,
+                        differences,
+                    });
+                }
+                None => drift.missing.push(index),
+            }
+        }
+        drift.unknown = rest;
+        drift
+    }
+}
+
+impl fmt::Display for IndexDrift {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str("the indexes are as declared");
+        }
+        let missing = self
+            .missing
+            .iter()
+            .map(|index| format!("missing: {} {}", index.name, index.keys));
+        let changed = self.changed.iter().map(|change| {
+            format!(
+                "changed: {} differs in {}",
+                change.existing.name,
+                change.differences.join(", ")
+            )
+        });
+        let unknown = self
+            .unknown
+            .iter()
+            .map(|index| format!("unknown: {} {}", index.name, index.keys));
+        f.write_str(
+            &missing
+                .chain(changed)
+                .chain(unknown)
+                .collect::<Vec<_>>()
+                .join("\n"),
+        )
+    }
+}
+
+/// Whether an option says the same; an absent flag is `false`, and numbers are equal by value.
+fn same_option(left: Option<&Bson>, right: Option<&Bson>) -> bool {
+    match (left, right) {
+        (None, None) => true,
+        (Some(one), None) | (None, Some(one)) => matches!(one, Bson::Boolean(false)),
+        (Some(left), Some(right)) => same_value(left, right),
+    }
+}
+
+fn same_value(left: &Bson, right: &Bson) -> bool {
+    match (left, right) {
+        // A server fills in a collation's defaults, so what is declared must be a part of what is there.
+        (Bson::Document(left), Bson::Document(right)) => {
+            let (less, more) = if left.len() <= right.len() {
+                (left, right)
+            } else {
+                (right, left)
+            };
+            let same =
+                |(key, value): (&String, &Bson)| more.get(key).is_some_and(|other| same_value(value, other));
+            (less.len() == more.len() || less.contains_key("locale")) && less.iter().all(same)
+        }
+        (Bson::Array(left), Bson::Array(right)) => {
+            left.len() == right.len()
+                && left
+                    .iter()
+                    .zip(right)
+                    .all(|(left, right)| same_value(left, right))
+        }
+        _ => match (number(Some(left)), number(Some(right))) {
+            (Some(left), Some(right)) => left == right,
+            _ => left == right,
+        },
+    }
+}
+
+fn number(value: Option<&Bson>) -> Option<f64> {
+    match value {
+        Some(Bson::Int32(number)) => Some(f64::from(*number)),
+        Some(Bson::Int64(number)) => Some(*number as f64),
+        Some(Bson::Double(number)) => Some(*number),
+        _ => None,
+    }
+}
+
+fn is_true(value: &Bson) -> bool {
+    matches!(value, Bson::Boolean(true)) || number(Some(value)).is_some_and(|number| number != 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{RawDocumentBuf, doc};
+
+    use super::*;
+
+    fn index(spec: Document) -> IndexInfo {
+        IndexInfo::read(&RawDocumentBuf::try_from(&spec).unwrap()).unwrap()
+    }
+
+    fn check(declared: Vec<Document>, existing: Vec<Document>) -> IndexDrift {
+        let read = |specs: Vec<Document>| specs.into_iter().map(index).collect();
+        IndexDrift::between(read(declared), read(existing))
+    }
+
+    #[test]
+    fn what_the_server_adds_is_no_difference() {
+        let drift = check(
+            vec![
+                doc! {"key": {"title": 1}, "name": "title_1", "expireAfterSeconds": 60_i64},
+                doc! {"key": {"a": "text", "b": "text", "c": 1}, "name": "a_text_b_text_c_1"},
+                doc! {"key": {"d": 1}, "name": "d_1", "collation": {"locale": "en"}},
+            ],
+            vec![
+                doc! {"v": 2, "key": {"_id": 1}, "name": "_id_"},
+                doc! {"v": 2, "key": {"title": 1.0}, "name": "other", "expireAfterSeconds": 60, "sparse": false},
+                doc! {"v": 2, "key": {"_fts": "text", "_ftsx": 1, "c": 1}, "name": "a_text_b_text_c_1",
+                "weights": {"b": 1, "a": 1}, "default_language": "english", "textIndexVersion": 3},
+                doc! {"v": 2, "key": {"d": 1}, "name": "d_1", "collation": {"locale": "en", "strength": 3}},
+            ],
+        );
+        assert!(drift.is_empty(), "{drift}");
+    }
+
+    #[test]
+    fn differences_are_sorted_into_their_kinds() {
+        let drift = check(
+            vec![
+                doc! {"key": {"a": 1}, "name": "a_1", "unique": true},
+                doc! {"key": {"b": 1, "c": -1}, "name": "b_1_c_-1"},
+                doc! {"key": {"d": 1}, "name": "named"},
+            ],
+            vec![
+                doc! {"key": {"a": 1}, "name": "a_1"},
+                doc! {"key": {"c": -1, "b": 1}, "name": "c_-1_b_1"},
+                doc! {"key": {"d": -1}, "name": "named"},
+            ],
+        );
+        let names =
+            |indexes: &[IndexInfo]| indexes.iter().map(|index| index.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&drift.missing), ["b_1_c_-1"]);
+        assert_eq!(names(&drift.unknown), ["c_-1_b_1"]);
+        let changed: Vec<_> = drift
+            .changed
+            .iter()
+            .map(|change| change.differences.join(","))
+            .collect();
+        assert_eq!(changed, ["unique", "key"]);
+    }
+
+    #[test]
+    fn equal_keys_with_other_filters_are_matched_exactly_first() {
+        let filter =
+            |n: i32| doc! {"key": {"a": 1}, "name": format!("a{n}"), "partialFilterExpression": {"n": n}};
+        let drift = check(vec![filter(1), filter(2)], vec![filter(2), filter(1)]);
+        assert!(drift.is_empty(), "{drift}");
+    }
+}

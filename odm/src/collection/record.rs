@@ -1,0 +1,102 @@
+//! What a collection holds.
+
+use bson::{Bson, Document, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::codec;
+use crate::error::Result;
+use crate::model::Model;
+use crate::schema;
+
+/// What a collection holds: the documents of a model, or untyped ones ([`Document`]).
+///
+/// Every [`Model`] is one; it cannot be implemented otherwise.
+pub trait Record: Sized + Send + Sync + 'static {
+    /// The type of `_id`.
+    type Key: Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
+
+    /// The model's Rust name.
+    #[doc(hidden)]
+    const MODEL: Option<&'static str>;
+
+    #[doc(hidden)]
+    fn verify() -> Result<()>;
+
+    #[doc(hidden)]
+    fn encode(&self) -> Result<RawDocumentBuf>;
+
+    #[doc(hidden)]
+    fn decode(document: &RawDocument) -> Result<Self>;
+
+    /// The encoded `_id`, where it has a way of its own to be encoded.
+    #[doc(hidden)]
+    fn encode_key(key: &Self::Key) -> Option<Result<RawBson>>;
+
+    /// The `_id`, given the encoded document that has it.
+    #[doc(hidden)]
+    fn key_in(&self, encoded: &RawDocument, generated: bool) -> Result<Self::Key>;
+}
+
+impl<M: Model> Record for M {
+    type Key = M::Key;
+
+    const MODEL: Option<&'static str> = Some(M::DESCRIPTOR.name);
+
+    fn verify() -> Result<()> {
+        schema::verify::<M>()
+    }
+
+    fn encode(&self) -> Result<RawDocumentBuf> {
+        codec::encode_document(self)
+    }
+
+    fn decode(document: &RawDocument) -> Result<M> {
+        codec::decode_document(document)
+    }
+
+    fn encode_key(key: &M::Key) -> Option<Result<RawBson>> {
+        M::KEY_CODEC.map(|codec| codec(key))
+    }
+
+    fn key_in(&self, encoded: &RawDocument, generated: bool) -> Result<M::Key> {
+        if generated {
+            key_of(encoded)
+        } else {
+            Ok(self.key().clone())
+        }
+    }
+}
+
+impl Record for Document {
+    type Key = Bson;
+
+    const MODEL: Option<&'static str> = None;
+
+    fn verify() -> Result<()> {
+        Ok(())
+    }
+
+    fn encode(&self) -> Result<RawDocumentBuf> {
+        codec::encode_document(self)
+    }
+
+    fn decode(document: &RawDocument) -> Result<Document> {
+        codec::decode_document(document)
+    }
+
+    fn encode_key(_key: &Bson) -> Option<Result<RawBson>> {
+        None
+    }
+
+    fn key_in(&self, encoded: &RawDocument, _generated: bool) -> Result<Bson> {
+        key_of(encoded)
+    }
+}
+
+fn key_of<K: DeserializeOwned>(encoded: &RawDocument) -> Result<K> {
+    match encoded.get("_id") {
+        Ok(Some(id)) => codec::decode_value(id),
+        Ok(None) | Err(_) => codec::decode_value(RawBsonRef::Null),
+    }
+}

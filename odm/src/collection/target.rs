@@ -1,0 +1,93 @@
+//! Where an action goes, and what its errors say of it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::record::Record;
+use crate::backend::{Namespace, Operation};
+use crate::db::{Answer, Db, Executor};
+use crate::error::{Error, Result};
+
+/// A collection without its type: all that an action needs to run. One allocation, shared by clones.
+#[derive(Clone)]
+pub(crate) struct Target(Arc<Inner>);
+
+struct Inner {
+    executor: Executor,
+    namespace: Namespace,
+    model: Option<&'static str>,
+    failure: Option<Error>,
+}
+
+impl Target {
+    /// A collection of a record type; a wrong declaration of the model is kept for the actions.
+    pub(crate) fn of<D: Record>(db: &Db, name: &str) -> Target {
+        Target::new(db, name, D::MODEL, D::verify().err())
+    }
+
+    pub(crate) fn untyped(db: &Db, name: &str) -> Target {
+        Target::new(db, name, None, None)
+    }
+
+    fn new(db: &Db, name: &str, model: Option<&'static str>, failure: Option<Error>) -> Target {
+        let namespace = Namespace {
+            database: db.name().into(),
+            collection: name.into(),
+        };
+        Target(Arc::new(Inner {
+            executor: db.executor().clone(),
+            namespace,
+            model,
+            failure,
+        }))
+    }
+
+    /// The same collection without its model.
+    pub(crate) fn without_model(&self) -> Target {
+        let inner = &*self.0;
+        Target(Arc::new(Inner {
+            executor: inner.executor.clone(),
+            namespace: inner.namespace.clone(),
+            model: None,
+            failure: None,
+        }))
+    }
+
+    pub(crate) fn namespace(&self) -> &Namespace {
+        &self.0.namespace
+    }
+
+    /// What makes every action fail: the model's declaration is wrong.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        self.0.failure.clone()
+    }
+
+    pub(crate) fn executor(&self) -> &Executor {
+        &self.0.executor
+    }
+
+    /// Executes an operation; errors say where they come from.
+    pub(crate) fn execute(&self, operation: Operation) -> impl Future<Output = Result<Answer>> + Send + '_ {
+        let name = operation.name();
+        let executing = self.0.executor.execute(operation);
+        async move { executing.await.map_err(|error| self.explain(error, name)) }
+    }
+
+    /// Adds to an error what it does not say yet: backend, operation, model and collection.
+    pub(crate) fn explain(&self, error: Error, operation: &'static str) -> Error {
+        let backend = self.0.executor.backend.name();
+        error.within(backend, operation, self.0.model, || {
+            Some(self.0.namespace.to_string())
+        })
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target")
+            .field("namespace", &format_args!("{}", self.0.namespace))
+            .field("model", &self.0.model)
+            .field("executor", &self.0.executor)
+            .finish()
+    }
+}

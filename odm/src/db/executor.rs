@@ -1,0 +1,177 @@
+//! What runs operations for a database: a backend, perhaps inside a transaction.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bson::{RawBson, RawDocumentBuf};
+use futures_core::future::BoxFuture;
+
+use crate::backend::{Backend, CheckReport, Operation, Response};
+use crate::backend::{BatchCursor, WriteResult};
+use crate::error::{Error, ErrorKind, Result};
+use crate::transaction::Guard;
+
+/// A backend, with the guard of the transaction that the operations are part of, if they are.
+#[derive(Clone)]
+pub(crate) struct Executor {
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) guard: Option<Arc<Guard>>,
+}
+
+impl Executor {
+    /// Executes one operation unless the transaction is over.
+    ///
+    /// Not an `async fn`: the future of such a one would keep room for the operation, which is large.
+    pub(crate) fn execute(&self, operation: Operation) -> Executing<'_> {
+        let name = operation.name();
+        let state = self.check_running().map(|()| self.backend.execute(operation));
+        Executing {
+            executor: self,
+            operation: name,
+            state: state.map_err(Some),
+        }
+    }
+
+    /// An error when the transaction is over.
+    pub(crate) fn check_running(&self) -> Result<()> {
+        match &self.guard {
+            Some(guard) => guard.check_running(),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells the transaction's guard of an error, so that it knows whether running it again may help.
+    pub(crate) fn notice(&self, error: &Error) {
+        if let Some(guard) = &self.guard {
+            guard.notice(error);
+        }
+    }
+}
+
+impl fmt::Debug for Executor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Executor")
+            .field("backend", &self.backend.name())
+            .field("transaction", &self.guard.is_some())
+            .finish()
+    }
+}
+
+/// An operation under way.
+#[must_use]
+pub(crate) struct Executing<'a> {
+    executor: &'a Executor,
+    operation: &'static str,
+    state: Result<BoxFuture<'a, Result<Response>>, Option<Error>>,
+}
+
+impl Future for Executing<'_> {
+    type Output = Result<Answer>;
+
+    fn poll(mut self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<Result<Answer>> {
+        let (executor, operation) = (self.executor, self.operation);
+        match &mut self.state {
+            Ok(response) => {
+                let response = ready!(response.as_mut().poll(ctx));
+                let response = response.inspect_err(|error| executor.notice(error))?;
+                let backend = executor.backend.name();
+                Poll::Ready(Ok(Answer {
+                    response,
+                    operation,
+                    backend,
+                }))
+            }
+            // Polled again after its error, it is as good as never ready.
+            Err(error) => error
+                .take()
+                .map_or(Poll::Pending, |error| Poll::Ready(Err(error))),
+        }
+    }
+}
+
+/// A backend's response, to be taken apart by the one shape that its operation answers with.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    response: Response,
+    operation: &'static str,
+    backend: &'static str,
+}
+
+impl Answer {
+    pub(crate) fn done(self) -> Result<()> {
+        match self.response {
+            Response::Done => Ok(()),
+            other => Err(unexpected(self.operation, self.backend, &other)),
+        }
+    }
+
+    pub(crate) fn write(self) -> Result<WriteResult> {
+        match self.response {
+            Response::Write(result) => Ok(result),
+            other => Err(unexpected(self.operation, self.backend, &other)),
+        }
+    }
+
+    pub(crate) fn cursor(self) -> Result<Box<dyn BatchCursor>> {
+        match self.response {
+            Response::Cursor(cursor) => Ok(cursor),
+            other => Err(unexpected(self.operation, self.backend, &other)),
+        }
+    }
+
+    pub(crate) fn document(self) -> Result<Option<RawDocumentBuf>> {
+        match self.response {
+            Response::Document(document) => Ok(document),
+            other => Err(unexpected(self.operation, self.backend, &other)),
+        }
+    }
+
+    pub(crate) fn documents(self) -> Result<Vec<RawDocumentBuf>> {
+        match self.response {
+            Response::Documents(documents) => Ok(documents),
+            other => Err(unexpected(self.operation, self.backend, &other)),
+        }
+    }
+
+    pub(crate) fn count(self) -> Result<u64> {
+        match self.response {
+            Response::Count(count) => Ok(count),
+            other => Err(unexpected(self.operation, self.backend, &other)),
+        }
+    }
+
+    pub(crate) fn values(self) -> Result<Vec<RawBson>> {
+        match self.response {
+            Response::Values(values) => Ok(values),
+            other => Err(unexpected(self.operation, self.backend, &other)),
+        }
+    }
+
+    pub(crate) fn check(self) -> Result<CheckReport> {
+        match self.response {
+            Response::Check(report) => Ok(report),
+            other => Err(unexpected(self.operation, self.backend, &other)),
+        }
+    }
+}
+
+fn unexpected(operation: &'static str, backend: &'static str, response: &Response) -> Error {
+    let shape = match response {
+        Response::Done => "nothing",
+        Response::Write(_) => "a write's outcome",
+        Response::Cursor(_) => "a cursor",
+        Response::Document(_) => "a document",
+        Response::Documents(_) => "documents",
+        Response::Count(_) => "a count",
+        Response::Values(_) => "values",
+        Response::Check(_) => "a check's report",
+    };
+    Error::new(
+        ErrorKind::Server,
+        format!("the backend broke its contract: it answered with {shape}"),
+    )
+    .with_operation(operation)
+    .with_backend(backend)
+}

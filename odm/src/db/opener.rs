@@ -1,0 +1,69 @@
+//! From a URL to a backend.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::Db;
+#[cfg(feature = "native")]
+use super::options::Durability;
+use super::options::OpenOptions;
+use super::url::{self, Address};
+use crate::backend::Backend;
+use crate::error::Result;
+#[cfg(not(all(feature = "native", feature = "mongodb")))]
+use crate::error::{Error, ErrorKind};
+
+/// Opens the database at this URL.
+pub(super) async fn open(url: &str, options: &OpenOptions) -> Result<Db> {
+    match url::parse(url)? {
+        Address::Native {
+            directory,
+            database,
+            durability,
+            create,
+        } => {
+            let options = options.clone().or(durability, create);
+            Ok(Db::from_backend(
+                native(directory.as_deref(), &options).await?,
+                database,
+            ))
+        }
+        Address::MongoDb { url } => {
+            let (backend, database) = mongodb(&url, options).await?;
+            url::check_database_name(&database)?;
+            Ok(Db::from_backend(backend, database))
+        }
+    }
+}
+
+#[cfg(feature = "native")]
+async fn native(directory: Option<&Path>, options: &OpenOptions) -> Result<Arc<dyn Backend>> {
+    match directory {
+        None => crate::native::open_memory(),
+        Some(directory) => {
+            let durability = options.chosen_durability().unwrap_or(Durability::Immediate);
+            crate::native::open_directory(directory, durability, options.creates_if_missing())
+        }
+    }
+}
+
+#[cfg(not(feature = "native"))]
+async fn native(_directory: Option<&Path>, _options: &OpenOptions) -> Result<Arc<dyn Backend>> {
+    Err(Error::new(
+        ErrorKind::Unsupported,
+        "`memory:` and `native:` need the cargo feature `native` of `odm`, which this build leaves out",
+    ))
+}
+
+#[cfg(feature = "mongodb")]
+async fn mongodb(url: &str, options: &OpenOptions) -> Result<(Arc<dyn Backend>, String)> {
+    crate::mongodb::open(url, options.chosen_app_name()).await
+}
+
+#[cfg(not(feature = "mongodb"))]
+async fn mongodb(_url: &str, _options: &OpenOptions) -> Result<(Arc<dyn Backend>, String)> {
+    Err(Error::new(
+        ErrorKind::Unsupported,
+        "`mongodb:` URLs need the cargo feature `mongodb` of `odm`, which this build leaves out",
+    ))
+}

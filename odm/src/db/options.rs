@@ -1,0 +1,157 @@
+//! How a database is opened.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Db, opener};
+use crate::error::Result;
+
+/// When the embedded engine's acknowledged writes are safe from a power loss. MongoDB has its write concern
+/// instead, which the URL sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Durability {
+    /// An acknowledged write is on the disk. The default for files.
+    Immediate,
+    /// An acknowledged write is on the disk after at most this time; a crash of the process alone loses
+    /// nothing that was written out. MongoDB's class `j: false` is 100 ms.
+    Interval(Duration),
+    /// Nothing is promised: the operating system writes when it likes. What `memory:` has.
+    None,
+}
+
+/// How a database is opened: set what differs from the defaults, then [`open`](OpenOptions::open).
+///
+/// ```
+/// # async fn example() -> odm::Result<()> {
+/// use odm::{Db, Durability};
+///
+/// let db = Db::options()
+///     .durability(Durability::Interval(std::time::Duration::from_millis(100)))
+///     .open("native:./library")
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Default)]
+#[must_use]
+pub struct OpenOptions {
+    durability: Option<Durability>,
+    create_if_missing: Option<bool>,
+    app_name: Option<String>,
+    extensions: Vec<Arc<dyn Any + Send + Sync>>,
+}
+
+impl OpenOptions {
+    /// The defaults.
+    pub fn new() -> OpenOptions {
+        OpenOptions::default()
+    }
+
+    /// When acknowledged writes are safe (embedded engine only). Wins over the URL's `durability`.
+    pub fn durability(mut self, durability: Durability) -> OpenOptions {
+        self.durability = Some(durability);
+        self
+    }
+
+    /// Whether a directory without a database becomes a new one (embedded engine only). `true` unless said
+    /// otherwise here or by the URL's `create`.
+    pub fn create_if_missing(mut self, create: bool) -> OpenOptions {
+        self.create_if_missing = Some(create);
+        self
+    }
+
+    /// The name that MongoDB writes in its log for this client.
+    pub fn app_name(mut self, name: impl Into<String>) -> OpenOptions {
+        self.app_name = Some(name.into());
+        self
+    }
+
+    /// Options of one backend's own, such as its driver's; other backends ignore them. The last value of a
+    /// type wins.
+    pub fn backend_options<T: Any + Send + Sync>(mut self, options: T) -> OpenOptions {
+        self.extensions.push(Arc::new(options));
+        self
+    }
+
+    /// Opens the database at this URL; see [`Db::open`].
+    ///
+    /// # Errors
+    /// As [`Db::open`].
+    pub async fn open(&self, url: &str) -> Result<Db> {
+        opener::open(url, self).await
+    }
+
+    /// The durability asked for, if one was.
+    pub fn chosen_durability(&self) -> Option<Durability> {
+        self.durability
+    }
+
+    /// Whether a missing database is created.
+    pub fn creates_if_missing(&self) -> bool {
+        self.create_if_missing.unwrap_or(true)
+    }
+
+    /// The client's name, if one was given.
+    pub fn chosen_app_name(&self) -> Option<&str> {
+        self.app_name.as_deref()
+    }
+
+    /// The backend's own options of type `T`, if they were given.
+    pub fn chosen_backend_options<T: Any + Send + Sync>(&self) -> Option<&T> {
+        self.extensions
+            .iter()
+            .rev()
+            .find_map(|extension| (**extension).downcast_ref())
+    }
+
+    /// The same options with the URL's choices where none was made here.
+    pub(super) fn or(mut self, durability: Option<Durability>, create: Option<bool>) -> OpenOptions {
+        self.durability = self.durability.or(durability);
+        self.create_if_missing = self.create_if_missing.or(create);
+        self
+    }
+}
+
+// Backend options may hold credentials, so only their number is shown.
+impl fmt::Debug for OpenOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenOptions")
+            .field("durability", &self.durability)
+            .field("create_if_missing", &self.create_if_missing)
+            .field("app_name", &self.app_name)
+            .field("backend_options", &self.extensions.len())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backend_options_are_found_by_type_and_never_printed() {
+        #[derive(Debug, PartialEq)]
+        struct Secret(&'static str);
+        let options = OpenOptions::new()
+            .backend_options(Secret("first"))
+            .backend_options(Secret("hunter2"));
+        assert_eq!(
+            options.chosen_backend_options::<Secret>(),
+            Some(&Secret("hunter2"))
+        );
+        assert_eq!(options.chosen_backend_options::<u8>(), None);
+        assert!(!format!("{options:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn code_wins_over_the_url() {
+        let options = OpenOptions::new()
+            .durability(Durability::None)
+            .or(Some(Durability::Immediate), Some(false));
+        assert_eq!(options.chosen_durability(), Some(Durability::None));
+        assert!(!options.creates_if_missing());
+    }
+}

@@ -1,0 +1,117 @@
+//! What can be done with the values of a field's type.
+
+use super::field_type::FieldType;
+
+/// A type whose values MongoDB orders in a way that is useful to ask for: `lt`, `gte`, `min`, `max`.
+#[diagnostic::on_unimplemented(
+    message = "values of type `{Self}` have no useful order",
+    label = "cannot be compared by order",
+    note = "numbers, strings, dates, ids and newtypes of them can; for a nested document compare one of its fields"
+)]
+pub trait Ordered {}
+
+/// A type stored as a number: `inc`, `mul`, `modulo`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a number",
+    label = "arithmetic needs a number",
+    note = "integers, floats, `bson::Decimal128` and newtypes of them are numbers"
+)]
+pub trait Numeric {}
+
+/// A type stored as a string: `starts_with`, `contains`, `regex`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not text",
+    label = "text operators need a string",
+    note = "strings, enums without data, and newtypes of them are text"
+)]
+pub trait Text {}
+
+/// A type stored as a date: what an index with `expire_after` needs.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not stored as a date",
+    label = "documents expire by a date",
+    note = "use `bson::DateTime` (or a vector of them, an option or a newtype)"
+)]
+pub trait Date {}
+
+/// A type stored as an array.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an array",
+    label = "array operators need a `Vec` or a set",
+    note = "for a nested array reach its element first: `.any()`, `.at(0)`"
+)]
+pub trait ArrayType {
+    /// The type of the elements.
+    type Item;
+
+    /// An array of this one element, where one can be made: for arrays with their own serde codec.
+    #[doc(hidden)]
+    fn one(element: Self::Item) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        let _ = element;
+        None
+    }
+}
+
+/// A type stored as a document whose field names are data.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a map",
+    label = "only maps have keys",
+    note = "the fields of an embedded document are reached by name: `b.address.city`"
+)]
+pub trait MapType {
+    /// The type of the values.
+    type Value;
+}
+
+/// A type that is stored as another one: a newtype, or an enum without data (stored as a string).
+///
+/// Whatever can be done with values of `Inner` can be done with those of the newtype.
+// Reported where an operator needs the element type of an array, the value type of a map or the step of a number.
+#[diagnostic::on_unimplemented(
+    message = "fields of type `{Self}` do not have this operator",
+    label = "not for `{Self}`",
+    note = "`inc` and `mul` are for numbers; `push`, `has`, `size`, `any` and their like for arrays; `key` for maps"
+)]
+pub trait Newtype: FieldType {
+    /// What is stored.
+    type Inner;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Newtype<Inner: Ordered>> Ordered for T {}
+#[diagnostic::do_not_recommend]
+impl<T: Newtype<Inner: Numeric>> Numeric for T {}
+#[diagnostic::do_not_recommend]
+impl<T: Newtype<Inner: Text>> Text for T {}
+#[diagnostic::do_not_recommend]
+impl<T: Newtype<Inner: Date>> Date for T {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Newtype<Inner: ArrayType>> ArrayType for T {
+    type Item = <T::Inner as ArrayType>::Item;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Newtype<Inner: MapType>> MapType for T {
+    type Value = <T::Inner as MapType>::Value;
+}
+
+impl<T: Ordered> Ordered for Option<T> {}
+impl<T: Numeric> Numeric for Option<T> {}
+impl<T: Text> Text for Option<T> {}
+impl<T: Date> Date for Option<T> {}
+
+impl<T: ArrayType> ArrayType for Option<T> {
+    type Item = T::Item;
+
+    fn one(element: T::Item) -> Option<Option<T>> {
+        T::one(element).map(Some)
+    }
+}
+
+impl<T: MapType> MapType for Option<T> {
+    type Value = T::Value;
+}

@@ -1,0 +1,208 @@
+//! The field types of the standard library and of `bson`.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::field::Field;
+use super::field_type::FieldType;
+use super::id::Id;
+use super::key::IdType;
+use super::kind::{ArrayType, Date, MapType, Numeric, Ordered, Text};
+use super::lazy::Lazy;
+
+/// A type that is one plain value: its handle is a [`Field`].
+macro_rules! plain {
+    ([$($generics:tt)*] $type:ty) => {
+        impl<$($generics)*> FieldType for $type {
+            type Handle<R> = Field<R, $type>;
+            type Optional<R> = Field<R, Option<$type>>;
+        }
+    };
+}
+
+macro_rules! values {
+    ($($type:ty: $($kind:ident)*;)*) => {$(
+        plain!([] $type);
+        $(impl $kind for $type {})*
+    )*};
+}
+
+values! {
+    bool: IdType;
+    i8: Ordered Numeric IdType;
+    i16: Ordered Numeric IdType;
+    i32: Ordered Numeric IdType;
+    i64: Ordered Numeric IdType;
+    isize: Ordered Numeric IdType;
+    u8: Ordered Numeric IdType;
+    u16: Ordered Numeric IdType;
+    u32: Ordered Numeric IdType;
+    u64: Ordered Numeric IdType;
+    usize: Ordered Numeric IdType;
+    f32: Ordered Numeric IdType;
+    f64: Ordered Numeric IdType;
+    std::num::NonZeroI8: Ordered Numeric IdType;
+    std::num::NonZeroI16: Ordered Numeric IdType;
+    std::num::NonZeroI32: Ordered Numeric IdType;
+    std::num::NonZeroI64: Ordered Numeric IdType;
+    std::num::NonZeroU8: Ordered Numeric IdType;
+    std::num::NonZeroU16: Ordered Numeric IdType;
+    std::num::NonZeroU32: Ordered Numeric IdType;
+    std::num::NonZeroU64: Ordered Numeric IdType;
+    char: Ordered Text IdType;
+    String: Ordered Text IdType;
+    Box<str>: Ordered Text IdType;
+    Arc<str>: Ordered Text IdType;
+    Rc<str>: Ordered Text IdType;
+    std::path::PathBuf: Ordered Text IdType;
+    std::time::Duration: Ordered;
+    std::time::SystemTime: Ordered;
+    std::net::IpAddr: ;
+    std::net::Ipv4Addr: ;
+    std::net::Ipv6Addr: ;
+    std::net::SocketAddr: ;
+    bson::oid::ObjectId: Ordered IdType;
+    bson::DateTime: Ordered Date IdType;
+    bson::Timestamp: Ordered IdType;
+    bson::Decimal128: Ordered Numeric IdType;
+    bson::Uuid: Ordered IdType;
+    bson::Binary: Ordered IdType;
+    bson::Regex: ;
+    bson::JavaScriptCodeWithScope: ;
+    bson::Bson: Ordered Numeric Text Date IdType;
+    bson::RawBson: Ordered Numeric Text Date IdType;
+    bson::Document: IdType;
+    bson::RawDocumentBuf: IdType;
+    bson::RawArrayBuf: ;
+}
+
+plain!([M] Id<M>);
+impl<M> Ordered for Id<M> {}
+impl<M> IdType for Id<M> {}
+
+impl ArrayType for bson::Bson {
+    type Item = bson::Bson;
+}
+
+impl ArrayType for bson::RawBson {
+    type Item = bson::RawBson;
+}
+
+impl ArrayType for bson::RawArrayBuf {
+    type Item = bson::RawBson;
+}
+
+impl MapType for bson::Bson {
+    type Value = bson::Bson;
+}
+
+impl MapType for bson::RawBson {
+    type Value = bson::RawBson;
+}
+
+impl MapType for bson::Document {
+    type Value = bson::Bson;
+}
+
+impl MapType for bson::RawDocumentBuf {
+    type Value = bson::RawBson;
+}
+
+macro_rules! arrays {
+    ($($type:ident<T $(, $other:ident)?> $($one:ident)?;)*) => {$(
+        plain!([T $(, $other)?] $type<T $(, $other)?>);
+
+        impl<T $(, $other)?> ArrayType for $type<T $(, $other)?> {
+            type Item = T;
+
+            $(fn $one(element: T) -> Option<Self> {
+                Some(Self::from_iter([element]))
+            })?
+        }
+
+        impl<T: Date $(, $other)?> Date for $type<T $(, $other)?> {}
+    )*};
+}
+
+arrays! {
+    Vec<T> one;
+    VecDeque<T> one;
+    LinkedList<T> one;
+    BinaryHeap<T>;
+    BTreeSet<T>;
+    HashSet<T, S>;
+}
+
+plain!([T, const N: usize] [T; N]);
+
+impl<T, const N: usize> ArrayType for [T; N] {
+    type Item = T;
+}
+
+macro_rules! boxed_slices {
+    ($($type:ident)*) => {$(
+        plain!([T] $type<[T]>);
+
+        impl<T> ArrayType for $type<[T]> {
+            type Item = T;
+        }
+    )*};
+}
+
+boxed_slices!(Box Arc Rc);
+
+plain!([K, V] BTreeMap<K, V>);
+plain!([K, V, S] HashMap<K, V, S>);
+
+impl<K, V> MapType for BTreeMap<K, V> {
+    type Value = V;
+}
+
+impl<K, V, S> MapType for HashMap<K, V, S> {
+    type Value = V;
+}
+
+/// Tuples are stored as arrays of mixed type, so they are compared and set whole.
+macro_rules! tuples {
+    ($(($($element:ident),+))*) => {$(
+        plain!([$($element),+] ($($element,)+));
+    )*};
+}
+
+tuples! {
+    (A)
+    (A, B)
+    (A, B, C)
+    (A, B, C, D)
+    (A, B, C, D, E)
+    (A, B, C, D, E, F)
+    (A, B, C, D, E, F, G)
+    (A, B, C, D, E, F, G, H)
+}
+
+impl<T: FieldType> FieldType for Option<T> {
+    type Handle<R> = T::Optional<R>;
+    type Optional<R> = Field<R, Option<Option<T>>>;
+}
+
+impl<T: FieldType> FieldType for Box<T> {
+    type Handle<R> = Lazy<T::Handle<R>>;
+    type Optional<R> = Lazy<T::Optional<R>>;
+}
+
+impl<T: FieldType> FieldType for Arc<T> {
+    type Handle<R> = T::Handle<R>;
+    type Optional<R> = T::Optional<R>;
+}
+
+impl<T: FieldType> FieldType for Rc<T> {
+    type Handle<R> = T::Handle<R>;
+    type Optional<R> = T::Optional<R>;
+}
+
+impl<T: ToOwned<Owned: FieldType> + ?Sized> FieldType for Cow<'static, T> {
+    type Handle<R> = <T::Owned as FieldType>::Handle<R>;
+    type Optional<R> = <T::Owned as FieldType>::Optional<R>;
+}

@@ -1,0 +1,119 @@
+//! The driver's errors as the crate's own: kind by what the caller can do, code, labels, key.
+
+use ::mongodb::error::{Error as DriverError, ErrorKind as DriverKind, WriteFailure};
+use bson::{Document, RawDocumentBuf};
+
+use super::{Failure, NAME};
+use crate::error::{Error, ErrorKind};
+
+/// Adds to a failure where it happened.
+pub(super) fn located(
+    failure: Failure,
+    operation: &'static str,
+    is_write: bool,
+    namespace: Option<String>,
+) -> Error {
+    let error = match failure {
+        Failure::Driver(error) => from_driver(error, is_write),
+        Failure::Own(error) => error.with_backend(NAME),
+    };
+    let error = error.with_operation(operation);
+    match namespace {
+        Some(namespace) if error.namespace().is_none() => error.with_namespace(namespace),
+        _ => error,
+    }
+}
+
+/// The driver's error, as ours. After a network failure of a write it is not known whether it took effect.
+pub(super) fn from_driver(error: DriverError, is_write: bool) -> Error {
+    let reply = error.server_response().cloned();
+    let labels: Vec<String> = error.labels().iter().cloned().collect();
+    let mut own = match error.kind.as_ref() {
+        DriverKind::Command(command) => from_code(command.code, command.message.clone(), reply.as_ref()),
+        DriverKind::Write(WriteFailure::WriteError(write)) => {
+            from_code(write.code, write.message.clone(), reply.as_ref())
+        }
+        DriverKind::Write(WriteFailure::WriteConcernError(concern)) => Error::new(
+            ErrorKind::InDoubt,
+            format!("write concern was not satisfied: {}", concern.message),
+        )
+        .with_code(concern.code),
+        DriverKind::InsertMany(many) => match many.write_errors.as_ref().and_then(|errors| errors.first()) {
+            Some(write) => from_code(write.code, write.message.clone(), reply.as_ref()),
+            None => Error::new(ErrorKind::InDoubt, "write concern was not satisfied"),
+        },
+        DriverKind::Io(_) | DriverKind::ConnectionPoolCleared { .. } if is_write => Error::new(
+            ErrorKind::InDoubt,
+            "the connection failed before the server answered the write",
+        ),
+        DriverKind::Io(_)
+        | DriverKind::ConnectionPoolCleared { .. }
+        | DriverKind::ServerSelection { .. }
+        | DriverKind::DnsResolve { .. } => Error::new(ErrorKind::Network, "the server cannot be reached"),
+        DriverKind::Authentication { .. } => {
+            Error::new(ErrorKind::Unauthorized, "the server refused the credentials")
+        }
+        DriverKind::InvalidArgument { message, .. } => {
+            Error::new(ErrorKind::InvalidArgument, message.clone())
+        }
+        DriverKind::InvalidTlsConfig { message, .. } => {
+            Error::new(ErrorKind::InvalidArgument, message.clone())
+        }
+        DriverKind::Transaction { message, .. } => Error::new(ErrorKind::InvalidArgument, message.clone()),
+        DriverKind::SessionsNotSupported => {
+            Error::new(ErrorKind::Unsupported, "the deployment does not support sessions")
+        }
+        DriverKind::IncompatibleServer { message, .. } => Error::new(ErrorKind::Unsupported, message.clone()),
+        _ => Error::new(ErrorKind::Server, "the driver failed"),
+    };
+    for label in labels {
+        own = own.with_label(label);
+    }
+    own.with_backend(NAME).with_source(error)
+}
+
+/// An error that the server gave by code.
+pub(super) fn from_code(code: i32, message: String, reply: Option<&RawDocumentBuf>) -> Error {
+    let error = Error::new(ErrorKind::of_code(code), message.clone())
+        .with_code(code)
+        .with_backend(NAME);
+    if code != 11000 {
+        return error;
+    }
+    let error = match index_of(&message) {
+        Some(index) => error.with_index(index),
+        None => error,
+    };
+    match reply.and_then(|reply| duplicate_key(reply, &message)) {
+        Some((pattern, value)) => error.with_key(pattern, value),
+        None => error,
+    }
+}
+
+/// The index's name in "... index: NAME dup key: ...".
+fn index_of(message: &str) -> Option<String> {
+    let rest = message.split_once(" index: ")?.1;
+    Some(
+        rest.split_once(" dup key:")
+            .map_or(rest, |(name, _)| name)
+            .split(" collation:")
+            .next()?
+            .to_owned(),
+    )
+}
+
+/// The key pattern and value of the reply itself, or of its write error with this message.
+fn duplicate_key(reply: &RawDocumentBuf, message: &str) -> Option<(Document, Document)> {
+    let reply = Document::try_from(reply.as_ref()).ok()?;
+    let entry = match reply.get_array("writeErrors") {
+        Ok(errors) => errors
+            .iter()
+            .filter_map(|error| error.as_document())
+            .find(|error| error.get_str("errmsg").is_ok_and(|text| text == message))?,
+        Err(_) => &reply,
+    };
+    Some((
+        entry.get_document("keyPattern").ok()?.clone(),
+        entry.get_document("keyValue").ok()?.clone(),
+    ))
+}

@@ -1,0 +1,196 @@
+//! Reads: find, aggregate, count, distinct, explain, and the command door.
+
+use bson::{RawBson, RawDocumentBuf, rawdoc};
+
+use super::cursor::{MongoCursor, Source};
+use super::{Attempt, MongoBackend, SharedSession, command, document};
+use crate::backend::{Aggregate, Count, Distinct, Explain, Find, Response, RunCommand};
+use crate::error::{Error, ErrorKind};
+
+/// Runs a find with the driver's cursor of raw batches.
+pub(super) async fn find(
+    backend: &MongoBackend,
+    find: Find,
+    session: Option<&SharedSession>,
+) -> Attempt<Response> {
+    let collection = backend.collection(&find.namespace);
+    let mut options = ::mongodb::options::FindOptions::default();
+    options.sort = document::decode_optional(find.sort.as_ref())?;
+    options.projection = document::decode_optional(find.projection.as_ref())?;
+    options.skip = (find.skip > 0).then_some(find.skip);
+    options.limit = limit(find.limit);
+    options.batch_size = find.batch_size;
+    options.hint = document::hint(find.options.hint.as_ref())?;
+    options.comment = find.options.comment.map(Into::into);
+    options.max_time = find.options.max_time;
+    options.collation = document::collation(find.options.collation.as_ref())?;
+    options.let_vars = document::decode_optional(find.options.variables.as_ref())?;
+    let action = collection
+        .find(document::decode(&find.filter)?)
+        .with_options(options);
+    let source = match session {
+        None => Source::Plain(Box::new(action.batch().await?)),
+        Some(shared) => {
+            let mut session = shared.lock().await;
+            Source::Session(
+                Box::new(action.session(&mut *session).batch().await?),
+                shared.clone(),
+            )
+        }
+    };
+    Ok(Response::Cursor(Box::new(MongoCursor {
+        source,
+        namespace: find.namespace.to_string(),
+    })))
+}
+
+/// Runs a pipeline with the driver's cursor of raw batches.
+pub(super) async fn aggregate(
+    backend: &MongoBackend,
+    aggregate: Aggregate,
+    session: Option<&SharedSession>,
+) -> Attempt<Response> {
+    let collection = backend.collection(&aggregate.namespace);
+    let mut options = ::mongodb::options::AggregateOptions::default();
+    options.batch_size = aggregate.batch_size;
+    options.allow_disk_use = aggregate.allow_disk_use.then_some(true);
+    options.hint = document::hint(aggregate.options.hint.as_ref())?;
+    options.comment = aggregate.options.comment.map(Into::into);
+    options.max_time = aggregate.options.max_time;
+    options.collation = document::collation(aggregate.options.collation.as_ref())?;
+    options.let_vars = document::decode_optional(aggregate.options.variables.as_ref())?;
+    let action = collection
+        .aggregate(document::decode_all(&aggregate.pipeline)?)
+        .with_options(options);
+    let source = match session {
+        None => Source::Plain(Box::new(action.batch().await?)),
+        Some(shared) => {
+            let mut session = shared.lock().await;
+            Source::Session(
+                Box::new(action.session(&mut *session).batch().await?),
+                shared.clone(),
+            )
+        }
+    };
+    Ok(Response::Cursor(Box::new(MongoCursor {
+        source,
+        namespace: aggregate.namespace.to_string(),
+    })))
+}
+
+/// Counts: exactly by an aggregation, or from the collection's metadata.
+pub(super) async fn count(
+    backend: &MongoBackend,
+    count: Count,
+    session: Option<&SharedSession>,
+) -> Attempt<Response> {
+    let collection = backend.collection(&count.namespace);
+    if count.estimated && session.is_none() {
+        let mut options = ::mongodb::options::EstimatedDocumentCountOptions::default();
+        options.max_time = count.options.max_time;
+        options.comment = count.options.comment.map(Into::into);
+        return Ok(Response::Count(
+            collection
+                .estimated_document_count()
+                .with_options(options)
+                .await?,
+        ));
+    }
+    let mut options = ::mongodb::options::CountOptions::default();
+    options.skip = (count.skip > 0).then_some(count.skip);
+    options.limit = (count.limit > 0).then_some(count.limit);
+    options.hint = document::hint(count.options.hint.as_ref())?;
+    options.comment = count.options.comment.map(Into::into);
+    options.max_time = count.options.max_time;
+    options.collation = document::collation(count.options.collation.as_ref())?;
+    let action = collection
+        .count_documents(document::decode(&count.filter)?)
+        .with_options(options);
+    let total = match session {
+        None => action.await?,
+        Some(shared) => {
+            let mut session = shared.lock().await;
+            action.session(&mut *session).await?
+        }
+    };
+    Ok(Response::Count(total))
+}
+
+/// The distinct values of a path.
+pub(super) async fn distinct(
+    backend: &MongoBackend,
+    distinct: Distinct,
+    session: Option<&SharedSession>,
+) -> Attempt<Response> {
+    let collection = backend.collection(&distinct.namespace);
+    let mut options = ::mongodb::options::DistinctOptions::default();
+    options.max_time = distinct.options.max_time;
+    options.comment = distinct.options.comment.map(Into::into);
+    options.collation = document::collation(distinct.options.collation.as_ref())?;
+    options.hint = document::hint(distinct.options.hint.as_ref())?;
+    let action = collection
+        .distinct(&distinct.key, document::decode(&distinct.filter)?)
+        .with_options(options);
+    let values = match session {
+        None => action.await?,
+        Some(shared) => {
+            let mut session = shared.lock().await;
+            action.session(&mut *session).await?
+        }
+    };
+    let values: Result<Vec<RawBson>, _> = values.into_iter().map(RawBson::try_from).collect();
+    let values = values.map_err(|e| Error::new(ErrorKind::Server, "malformed reply").with_source(e))?;
+    Ok(Response::Values(values))
+}
+
+/// The server's plan.
+pub(super) async fn explain(
+    backend: &MongoBackend,
+    explain: Explain,
+    session: Option<&SharedSession>,
+) -> Attempt<Response> {
+    let inner = command::explainable(&explain.operation)?;
+    let database = match explain.operation.namespace() {
+        Some(namespace) => namespace.database.clone(),
+        None => {
+            return Err(Error::new(ErrorKind::Unsupported, "this operation has no plan to explain").into());
+        }
+    };
+    let verbosity = if explain.execute {
+        "executionStats"
+    } else {
+        "queryPlanner"
+    };
+    let reply = backend
+        .command(
+            &database,
+            rawdoc! { "explain": inner, "verbosity": verbosity },
+            session,
+        )
+        .await?;
+    Ok(Response::Document(Some(raw(&reply)?)))
+}
+
+/// Any command; the reply as it is. The driver neither retries it nor adds a concern.
+pub(super) async fn run_command(
+    backend: &MongoBackend,
+    run: RunCommand,
+    session: Option<&SharedSession>,
+) -> Attempt<Response> {
+    crate::codec::check_depth(run.command.as_bytes())?;
+    let reply = backend.command(&run.database, run.command, session).await?;
+    Ok(Response::Document(Some(raw(&reply)?)))
+}
+
+/// A reply as raw bytes.
+pub(super) fn raw(reply: &bson::Document) -> Attempt<RawDocumentBuf> {
+    RawDocumentBuf::try_from(reply).map_err(|e| {
+        Error::new(ErrorKind::Server, "malformed reply")
+            .with_source(e)
+            .into()
+    })
+}
+
+fn limit(limit: u64) -> Option<i64> {
+    (limit > 0).then(|| i64::try_from(limit).unwrap_or(i64::MAX))
+}

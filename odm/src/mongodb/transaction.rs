@@ -1,0 +1,87 @@
+//! Multi-document transactions on a driver session.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ::mongodb::{Client, ClientSession};
+use futures_core::future::BoxFuture;
+use tokio::sync::Mutex;
+
+use super::{MongoBackend, SharedSession, error};
+use crate::backend::{Backend, Capabilities, Operation, Response, Transaction, TransactionOptions};
+use crate::error::{Error, ErrorKind, Result};
+
+/// A transaction: one session, used by one operation at a time.
+pub(super) struct MongoTransaction {
+    backend: MongoBackend,
+    session: SharedSession,
+}
+
+impl fmt::Debug for MongoTransaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MongoTransaction")
+    }
+}
+
+/// Starts a session and a transaction on it; the server hears of it with the first operation.
+pub(super) async fn begin(client: Client, options: TransactionOptions) -> Result<MongoTransaction> {
+    let locate = |e: ::mongodb::error::Error| error::located(e.into(), "startTransaction", false, None);
+    let mut session: ClientSession = client.start_session().await.map_err(locate)?;
+    let mut start = session.start_transaction();
+    if let Some(limit) = options.max_commit_time {
+        start = start.max_commit_time(limit);
+    }
+    start.await.map_err(locate)?;
+    Ok(MongoTransaction {
+        backend: MongoBackend { client },
+        session: Arc::new(Mutex::new(session)),
+    })
+}
+
+impl Backend for MongoTransaction {
+    fn name(&self) -> &'static str {
+        super::NAME
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.backend.capabilities()
+    }
+
+    fn execute(&self, operation: Operation) -> BoxFuture<'_, Result<Response>> {
+        Box::pin(async move {
+            let name = operation.name();
+            let namespace = operation.namespace().map(ToString::to_string);
+            // Nothing of a transaction is in doubt before its commit.
+            self.backend
+                .run(operation, Some(&self.session))
+                .await
+                .map_err(|e| error::located(e, name, false, namespace))
+        })
+    }
+
+    fn begin(&self, _options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
+        Box::pin(async {
+            Err(Error::new(ErrorKind::Unsupported, "transactions do not nest").with_backend(super::NAME))
+        })
+    }
+}
+
+impl Transaction for MongoTransaction {
+    fn commit(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let mut session = self.session.lock().await;
+            session
+                .commit_transaction()
+                .await
+                .map_err(|e| error::located(e.into(), "commitTransaction", true, None))
+        })
+    }
+
+    fn abort(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let mut session = self.session.lock().await;
+            // A transaction that the server no longer knows is aborted already.
+            let _ = session.abort_transaction().await;
+        })
+    }
+}

@@ -1,0 +1,152 @@
+//! One collection: its names, trees, options and indexes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::native::index::IndexDefinition;
+use crate::native::storage::TreeId;
+
+/// A collection for as long as it exists, whatever its name; never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct CollectionId(pub(crate) u32);
+
+/// A collection.
+#[derive(Clone, Debug)]
+pub(crate) struct Collection {
+    pub(crate) id: CollectionId,
+    pub(crate) database: Arc<str>,
+    pub(crate) name: Arc<str>,
+    /// Documents by record id (u64 BE), sealed.
+    pub(crate) records: TreeId,
+    /// The options that `listCollections` gives back, as BSON bytes.
+    pub(crate) options: Arc<[u8]>,
+    pub(crate) uuid: [u8; 16],
+    /// `_id_` first, then in order of creation.
+    pub(crate) indexes: Vec<IndexEntry>,
+    /// Changes with everything a writer relies on: name, options, indexes. Not with multikey flags, which
+    /// only grow.
+    pub(super) version: u64,
+    /// Shared by all versions of the collection, so that concurrent writers never get the same id.
+    pub(super) next_record: Arc<AtomicU64>,
+}
+
+/// An index of a collection.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexEntry {
+    pub(crate) definition: Arc<IndexDefinition>,
+    /// Key, then record id (u64 BE); the value is the entry's check value.
+    pub(crate) tree: TreeId,
+    /// Per component: whether a document has had an array there. May be shorter than the components;
+    /// what is not there is false.
+    pub(crate) multikey: Vec<bool>,
+}
+
+impl IndexEntry {
+    pub(super) fn new(definition: IndexDefinition, tree: TreeId) -> IndexEntry {
+        IndexEntry {
+            definition: Arc::new(definition),
+            tree,
+            multikey: Vec::new(),
+        }
+    }
+
+    /// Whether `flags` would set one that is not set.
+    pub(crate) fn would_change(&self, flags: &[bool]) -> bool {
+        flags
+            .iter()
+            .enumerate()
+            .any(|(at, flag)| *flag && !self.multikey.get(at).copied().unwrap_or(false))
+    }
+}
+
+impl Collection {
+    pub(super) fn new(
+        id: CollectionId,
+        database: &str,
+        name: &str,
+        records: TreeId,
+        options: &[u8],
+        uuid: [u8; 16],
+        indexes: Vec<IndexEntry>,
+    ) -> Collection {
+        Collection {
+            id,
+            database: database.into(),
+            name: name.into(),
+            records,
+            options: options.into(),
+            uuid,
+            indexes,
+            version: 1,
+            next_record: Arc::new(AtomicU64::new(1)),
+        }
+    }
+
+    /// `database.name`.
+    pub(crate) fn namespace(&self) -> String {
+        format!("{}.{}", self.database, self.name)
+    }
+
+    /// The index of this name.
+    pub(crate) fn index(&self, name: &str) -> Option<&IndexEntry> {
+        self.indexes.iter().find(|index| index.definition.name == name)
+    }
+
+    /// The records' tree and the indexes' trees.
+    pub(crate) fn trees(&self) -> impl Iterator<Item = TreeId> + '_ {
+        std::iter::once(self.records).chain(self.indexes.iter().map(|index| index.tree))
+    }
+
+    /// A record id that nobody else gets.
+    pub(crate) fn next_record(&self) -> u64 {
+        self.next_record.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Makes sure that ids up to `record` are not given out again.
+    pub(crate) fn seen_record(&self, record: u64) {
+        self.next_record
+            .fetch_max(record.saturating_add(1), Ordering::Relaxed);
+    }
+
+    pub(super) fn renamed(&self, database: &str, name: &str) -> Collection {
+        Collection {
+            database: database.into(),
+            name: name.into(),
+            version: self.version + 1,
+            ..self.clone()
+        }
+    }
+
+    pub(super) fn set_options(&mut self, options: &[u8]) {
+        self.options = options.into();
+        self.version += 1;
+    }
+
+    pub(super) fn add_index(&mut self, index: IndexEntry) {
+        self.indexes.push(index);
+        self.version += 1;
+    }
+
+    pub(super) fn replace_index(&mut self, tree: TreeId, definition: IndexDefinition) {
+        if let Some(index) = self.indexes.iter_mut().find(|index| index.tree == tree) {
+            index.definition = Arc::new(definition);
+            self.version += 1;
+        }
+    }
+
+    pub(super) fn drop_index(&mut self, tree: TreeId) {
+        self.indexes.retain(|index| index.tree != tree);
+        self.version += 1;
+    }
+
+    pub(super) fn set_multikey(&mut self, tree: TreeId, flags: &[bool]) {
+        if let Some(index) = self.indexes.iter_mut().find(|index| index.tree == tree) {
+            if index.multikey.len() < flags.len() {
+                index.multikey.resize(flags.len(), false);
+            }
+            for (have, flag) in index.multikey.iter_mut().zip(flags) {
+                *have |= flag;
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The engine: one store, its catalog, one writer, many readers.
+//!
+//! Writes are jobs. A job runs on the one writer and checks before it writes; its writes are collected
+//! apart and reach the store only when it succeeded. Jobs that arrive together share one commit. Readers
+//! use [`View`]s of the last commit and never wait. Transactions collect their writes over a view and are
+//! applied as one job.
+
+mod check;
+mod claims;
+mod job;
+mod queue;
+mod transaction;
+mod view;
+mod writer;
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::fault::{Class, Fault, Result, code};
+use super::storage::file::FileStore;
+use super::storage::memory::MemoryStore;
+use super::storage::{Store, Write};
+
+use self::queue::Shared;
+
+pub(crate) use self::check::{CheckReport, Problem};
+pub(crate) use self::transaction::Overlay;
+pub(crate) use self::view::View;
+
+/// Where the data lives.
+#[derive(Clone, Debug)]
+pub(crate) enum Location {
+    /// In memory, for as long as the engine.
+    Memory,
+    /// In a file in this directory; created when missing.
+    Directory(PathBuf),
+}
+
+/// When an acknowledged write is on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// Before it is acknowledged. Writes that arrive together share one fsync.
+    Immediate,
+    /// At most this long after it was acknowledged.
+    Interval(Duration),
+    /// When the engine is closed, or earlier. After a crash an earlier commit is found, whole.
+    None,
+}
+
+/// How an engine is opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EngineOptions {
+    /// Has no effect in memory.
+    pub(crate) durability: Durability,
+    /// The most bytes that cached pages of the file take.
+    pub(crate) cache_bytes: usize,
+}
+
+impl Default for EngineOptions {
+    fn default() -> EngineOptions {
+        EngineOptions {
+            durability: Durability::Immediate,
+            cache_bytes: 512 * 1024 * 1024,
+        }
+    }
+}
+
+/// A handle to an open engine; clones are the same engine. The last one to go closes it: relaxed commits
+/// are made durable, the file is unlocked when no [`View`] is left.
+#[derive(Clone, Debug)]
+pub(crate) struct Engine(Arc<Handle>);
+
+/// Closes the engine when dropped. The engine's thread holds only what is shared, never this.
+#[derive(Debug)]
+struct Handle {
+    shared: Arc<Shared>,
+}
+
+impl Engine {
+    /// Opens an engine.
+    ///
+    /// # Errors
+    /// Class `Locked` when the directory is in use by another engine, in this process or in another;
+    /// `Corrupt`, `Unsupported` (not an engine's file, or of a newer format), `Io`.
+    pub(crate) fn open(location: Location, options: EngineOptions) -> Result<Engine> {
+        let (store, durability): (Arc<dyn Store>, _) = match location {
+            Location::Memory => (Arc::new(MemoryStore::default()), None),
+            Location::Directory(path) => {
+                let store = view::shielded(|| FileStore::open(&path, options.cache_bytes))?;
+                (Arc::new(store), Some(options.durability))
+            }
+        };
+        Engine::with_store(store, durability)
+    }
+
+    /// An engine on any store; without a durability there is nothing to make durable.
+    pub(crate) fn with_store(store: Arc<dyn Store>, durability: Option<Durability>) -> Result<Engine> {
+        let shared = Shared::open(store, durability)?;
+        Ok(Engine(Arc::new(Handle { shared })))
+    }
+
+    /// The last committed state. Cheap: views are shared until the next commit.
+    ///
+    /// # Errors
+    /// Class `Io` or `Corrupt` when the store cannot be read.
+    pub(crate) fn view(&self) -> Result<Arc<View>> {
+        self.0.shared.view()
+    }
+
+    /// Runs a job on the writer and commits what it wrote.
+    ///
+    /// Nothing happens before the first poll. With [`Durability::Immediate`] the job runs on the engine's
+    /// thread, otherwise on the caller's when the writer is free. A job that gives an error or panics
+    /// leaves nothing behind. A job that gives a fault of class `Blocked` (from [`Write::claim`]) runs
+    /// again when the transaction that holds the key has ended.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped the job may or may not take effect, but never in part.
+    ///
+    /// # Errors
+    /// The job's; class `InDoubt` when the commit failed, `Io` when writing failed before it or an earlier
+    /// commit did.
+    pub(crate) fn write<T, F>(&self, job: F) -> impl Future<Output = Result<T>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut dyn Write) -> Result<T> + Send + 'static,
+    {
+        let engine = self.clone();
+        async move {
+            match engine.start(job)? {
+                job::Started::Done(result) => result,
+                job::Started::Waiting(receiver) => receiver.await.unwrap_or_else(|_| Err(closed())),
+            }
+        }
+    }
+
+    /// Begins a transaction on the last committed state.
+    ///
+    /// # Errors
+    /// Those of [`Engine::view`].
+    pub(crate) fn begin(&self) -> Result<Overlay> {
+        Overlay::begin(self.clone())
+    }
+
+    /// Commits a transaction. One that wrote nothing is done at once.
+    ///
+    /// # Errors
+    /// A conflict when a collection that it wrote to was changed or dropped since its snapshot; class
+    /// `InDoubt` and `Io` as for [`Engine::write`].
+    pub(crate) fn commit(&self, transaction: Overlay) -> impl Future<Output = Result<()>> + Send + use<> {
+        let engine = self.clone();
+        async move {
+            if transaction.is_unchanged() {
+                return Ok(());
+            }
+            let (job, receiver) = job::Commit::new(transaction);
+            engine.0.shared.check_writable()?;
+            engine.0.shared.enqueue([Box::new(job) as Box<dyn job::Job>]);
+            receiver.await.unwrap_or_else(|_| Err(closed()))
+        }
+    }
+
+    /// Checks everything: the store's own integrity, every record, every index against its documents.
+    /// Writers wait meanwhile, readers do not. The data is read from disk, not from the cache.
+    ///
+    /// # Errors
+    /// Class `Io` when the file cannot be read. Damage is in the report.
+    pub(crate) fn check(&self) -> Result<CheckReport> {
+        check::check(&self.0.shared)
+    }
+
+    /// Runs a job here when that is allowed and the writer is free, otherwise queues it.
+    fn start<T, F>(&self, job: F) -> Result<job::Started<T>>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut dyn Write) -> Result<T> + Send + 'static,
+    {
+        let mut job = job::Typed::new(job);
+        match self.0.shared.run_here(&mut job)? {
+            queue::Here::Done(committed) => {
+                return Ok(job::Started::Done(job.finish(committed.as_ref().copied())));
+            }
+            queue::Here::Blocked(claim) => {
+                let receiver = job.channel();
+                self.0.shared.wait_for(claim, Box::new(job));
+                return Ok(job::Started::Waiting(receiver));
+            }
+            queue::Here::Busy => {}
+        }
+        let receiver = job.channel();
+        self.0.shared.enqueue([Box::new(job) as Box<dyn job::Job>]);
+        Ok(job::Started::Waiting(receiver))
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.close();
+    }
+}
+
+fn closed() -> Fault {
+    Fault::of(Class::Locked, code::INTERNAL, "the engine is closed")
+}
+
+#[cfg(test)]
+mod tests;

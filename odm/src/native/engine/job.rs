@@ -1,0 +1,160 @@
+//! What the writer runs: single operations and commits of transactions.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use futures_channel::oneshot;
+
+use super::claims::Claim;
+use super::transaction::Overlay;
+use super::view::panic_text;
+use super::writer::Writer;
+use crate::native::fault::{Class, Fault, Result, code};
+use crate::native::storage::Write;
+
+/// How a job ended on the writer, before the commit.
+pub(super) enum Ran {
+    /// Its writes are to be committed.
+    Done,
+    /// Its writes are to be forgotten.
+    Failed,
+    /// A running transaction holds what it needs.
+    Blocked(Claim),
+}
+
+/// A job in the queue.
+pub(super) trait Job: Send {
+    /// Runs the job; keeps its result. Does not panic.
+    fn run(&mut self, writer: &mut Writer<'_>) -> Ran;
+
+    /// Tells whoever waits. An error of the commit takes the place of any result: the result may rest on
+    /// what was not committed.
+    fn complete(self: Box<Self>, committed: Result<(), &Fault>);
+
+    /// Whether nobody waits any more.
+    fn is_abandoned(&self) -> bool;
+}
+
+/// A single operation's job.
+pub(super) struct Typed<T, F> {
+    job: F,
+    result: Option<Result<T>>,
+    sender: Option<oneshot::Sender<Result<T>>>,
+}
+
+/// How far a job came when it was started.
+pub(super) enum Started<T> {
+    Done(Result<T>),
+    Waiting(oneshot::Receiver<Result<T>>),
+}
+
+impl<T, F> Typed<T, F> {
+    pub(super) fn new(job: F) -> Typed<T, F> {
+        Typed {
+            job,
+            result: None,
+            sender: None,
+        }
+    }
+
+    /// Where the result will come out.
+    pub(super) fn channel(&mut self) -> oneshot::Receiver<Result<T>> {
+        let (sender, receiver) = oneshot::channel();
+        self.sender = Some(sender);
+        receiver
+    }
+
+    /// The result, once run and committed.
+    pub(super) fn finish(&mut self, committed: Result<(), &Fault>) -> Result<T> {
+        committed.map_err(Fault::clone)?;
+        self.result.take().unwrap_or_else(|| Err(not_run()))
+    }
+}
+
+impl<T, F> Job for Typed<T, F>
+where
+    T: Send,
+    F: FnMut(&mut dyn Write) -> Result<T> + Send,
+{
+    fn run(&mut self, writer: &mut Writer<'_>) -> Ran {
+        let result = caught(|| (self.job)(writer));
+        if let Err(fault) = &result
+            && fault.class() == Class::Blocked
+            && let Some(claim) = writer.blocked_on()
+        {
+            return Ran::Blocked(claim);
+        }
+        let ran = if result.is_ok() { Ran::Done } else { Ran::Failed };
+        self.result = Some(result);
+        ran
+    }
+
+    fn complete(mut self: Box<Self>, committed: Result<(), &Fault>) {
+        let result = self.finish(committed);
+        if let Some(sender) = self.sender.take() {
+            // Whoever dropped the receiver does not want to know.
+            let _ = sender.send(result);
+        }
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.sender.as_ref().is_some_and(oneshot::Sender::is_canceled)
+    }
+}
+
+/// The commit of a transaction.
+pub(super) struct Commit {
+    transaction: Overlay,
+    result: Result<()>,
+    sender: oneshot::Sender<Result<()>>,
+}
+
+impl Commit {
+    pub(super) fn new(transaction: Overlay) -> (Commit, oneshot::Receiver<Result<()>>) {
+        let (sender, receiver) = oneshot::channel();
+        let commit = Commit {
+            transaction,
+            result: Err(not_run()),
+            sender,
+        };
+        (commit, receiver)
+    }
+}
+
+impl Job for Commit {
+    fn run(&mut self, writer: &mut Writer<'_>) -> Ran {
+        self.result = caught(|| self.transaction.move_into(writer));
+        if self.result.is_ok() {
+            Ran::Done
+        } else {
+            Ran::Failed
+        }
+    }
+
+    fn complete(self: Box<Self>, committed: Result<(), &Fault>) {
+        let Commit {
+            transaction,
+            result,
+            sender,
+        } = *self;
+        // Releases the claims, so that whoever is told of the commit finds them free.
+        drop(transaction);
+        let _ = sender.send(committed.map_err(Fault::clone).and(result));
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.sender.is_canceled()
+    }
+}
+
+fn caught<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        Err(Fault::new(
+            code::INTERNAL,
+            format!("a write failed with a panic: {}", panic_text(&*panic)),
+        ))
+    })
+}
+
+fn not_run() -> Fault {
+    Fault::of(Class::Io, code::INTERNAL, "the write did not run")
+}

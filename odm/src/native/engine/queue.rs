@@ -1,0 +1,481 @@
+//! The writer and its queue: who runs which jobs, in which commit.
+//!
+//! There is one writer, behind a lock. With immediate durability only the engine's thread takes it: each
+//! round applies every job that has arrived, commits with one fsync, then answers. Otherwise whoever starts
+//! a job takes the writer when it is free, and runs what others queued meanwhile before it goes; when that
+//! gets too much the thread takes over.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use super::Durability;
+use super::claims::{Claim, Claims};
+use super::job::{Job, Ran};
+use super::view::{View, panic_text, shielded};
+use super::writer::Writer;
+use crate::native::catalog::{self, Catalog};
+use crate::native::fault::{Class, Fault, Result, code};
+use crate::native::storage::{Failure, Finish, Pending, Store};
+
+/// What the handles and the thread of an engine share.
+pub(super) struct Shared {
+    pub(super) store: Arc<dyn Store>,
+    /// `None`: there is nothing to make durable.
+    durability: Option<Durability>,
+    published: RwLock<Published>,
+    writer: Mutex<WriterState>,
+    queue: Mutex<Queue>,
+    wake: Condvar,
+    claims: Mutex<Claims>,
+    /// Why nothing is written any more.
+    failure: Mutex<Option<Fault>>,
+    failed: AtomicBool,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// The last commit.
+#[derive(Debug)]
+struct Published {
+    sequence: u64,
+    catalog: Arc<Catalog>,
+    /// Made when first asked for.
+    view: Option<Arc<View>>,
+}
+
+/// What only the writer uses.
+#[derive(Debug, Default)]
+pub(super) struct WriterState {
+    pending: Pending,
+    /// How much was committed without being durable.
+    unsynced_bytes: usize,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Box<dyn Job>>,
+    /// The thread is to run the jobs.
+    served: bool,
+    /// The thread is to make commits durable: now, or when the interval is over.
+    sync: Option<Sync>,
+    closing: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sync {
+    Now,
+    Since(Instant),
+}
+
+/// What became of a job that its caller wanted to run itself.
+pub(super) enum Here {
+    Done(Result<()>),
+    Blocked(Claim),
+    Busy,
+}
+
+/// Commits that are not durable cost space in the file: after this much they are made durable.
+const MAX_UNSYNCED_BYTES: usize = 64 * 1024 * 1024;
+
+/// How many jobs of others a caller runs before the thread takes over.
+const MAX_JOBS_FOR_OTHERS: usize = 64;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// Reads the catalog and, for a file, starts the thread.
+    pub(super) fn open(store: Arc<dyn Store>, durability: Option<Durability>) -> Result<Arc<Shared>> {
+        let catalog = shielded(|| catalog::load(&*store.snapshot()?))?;
+        let shared = Arc::new(Shared {
+            store,
+            durability,
+            published: RwLock::new(Published {
+                sequence: 0,
+                catalog: Arc::new(catalog),
+                view: None,
+            }),
+            writer: Mutex::default(),
+            queue: Mutex::new(Queue {
+                served: durability == Some(Durability::Immediate),
+                ..Queue::default()
+            }),
+            wake: Condvar::new(),
+            claims: Mutex::default(),
+            failure: Mutex::new(None),
+            failed: AtomicBool::new(false),
+            thread: Mutex::new(None),
+        });
+        if durability.is_some() {
+            shared.ensure_thread()?;
+        }
+        Ok(shared)
+    }
+
+    /// The last commit's view.
+    pub(super) fn view(&self) -> Result<Arc<View>> {
+        if let Some(view) = &self.published.read().unwrap_or_else(PoisonError::into_inner).view {
+            return Ok(view.clone());
+        }
+        let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(view) = &published.view {
+            return Ok(view.clone());
+        }
+        // A commit may be between the store and its publication: the data is then newer than the catalog and
+        // the sequence say. The catalog is the same all the same, because a commit that changes it makes the
+        // view before it commits; and an older sequence only means a needless conflict.
+        let view = View::new(&self.store, published.catalog.clone(), published.sequence)?;
+        let view = Arc::new(view);
+        published.view = Some(view.clone());
+        Ok(view)
+    }
+
+    pub(super) fn claims(&self) -> MutexGuard<'_, Claims> {
+        lock(&self.claims)
+    }
+
+    /// # Errors
+    /// Class `Io` when an earlier commit failed.
+    pub(super) fn check_writable(&self) -> Result<()> {
+        if !self.failed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let cause = lock(&self.failure);
+        Err(Fault::of(
+            Class::Io,
+            code::INTERNAL,
+            format!(
+                "the engine accepts no writes until it is opened again: {}",
+                cause.as_ref().map_or("a commit failed", Fault::message)
+            ),
+        ))
+    }
+
+    /// Runs a job on the caller's thread, when that is how this engine works and the writer is free.
+    pub(super) fn run_here(self: &Arc<Self>, job: &mut dyn Job) -> Result<Here> {
+        self.check_writable()?;
+        if self.durability == Some(Durability::Immediate) {
+            return Ok(Here::Busy);
+        }
+        let Some(mut writer) = self.try_writer() else {
+            return Ok(Here::Busy);
+        };
+        let mut blocked = Vec::new();
+        let committed = self.run_batch(&mut writer, &mut [job], &mut blocked);
+        drop(writer);
+        self.drain();
+        Ok(match blocked.pop() {
+            Some((_, claim)) => Here::Blocked(claim),
+            None => Here::Done(committed),
+        })
+    }
+
+    /// Queues jobs; sees to it that somebody runs them.
+    pub(super) fn enqueue(self: &Arc<Self>, jobs: impl IntoIterator<Item = Box<dyn Job>>) {
+        let served = {
+            let mut queue = lock(&self.queue);
+            queue.jobs.extend(jobs);
+            queue.served
+        };
+        if served {
+            self.wake.notify_one();
+        } else {
+            self.drain();
+        }
+    }
+
+    /// Lets a job wait until the transaction that holds the key has ended.
+    pub(super) fn wait_for(self: &Arc<Self>, claim: Claim, job: Box<dyn Job>) {
+        let free = self.claims().wait(claim, job);
+        if let Some(job) = free {
+            self.enqueue([job]);
+        }
+    }
+
+    /// Runs what is queued, when the writer is free; whoever has the writer does it otherwise.
+    pub(super) fn drain(self: &Arc<Self>) {
+        let mut done = 0;
+        loop {
+            // Looked at after the writer was given back: what came before that is seen here, what comes
+            // after finds the writer free.
+            {
+                let mut queue = lock(&self.queue);
+                if queue.jobs.is_empty() || queue.served {
+                    return;
+                }
+                if done >= MAX_JOBS_FOR_OTHERS && self.ensure_thread().is_ok() {
+                    queue.served = true;
+                    self.wake.notify_one();
+                    return;
+                }
+            }
+            let Some(mut writer) = self.try_writer() else {
+                return;
+            };
+            let jobs = Vec::from(std::mem::take(&mut lock(&self.queue).jobs));
+            done += jobs.len();
+            self.run_jobs(&mut writer, jobs);
+        }
+    }
+
+    fn try_writer(&self) -> Option<MutexGuard<'_, WriterState>> {
+        match self.writer.try_lock() {
+            Ok(writer) => Some(writer),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// The writer, for as long as nobody else may write.
+    pub(super) fn writer(&self) -> MutexGuard<'_, WriterState> {
+        lock(&self.writer)
+    }
+
+    /// Runs queued jobs as one commit and answers them.
+    fn run_jobs(self: &Arc<Self>, writer: &mut WriterState, mut jobs: Vec<Box<dyn Job>>) {
+        jobs.retain(|job| !job.is_abandoned());
+        if jobs.is_empty() {
+            return;
+        }
+        let mut blocked = Vec::new();
+        let committed = self.check_writable().and_then(|()| {
+            let mut batch: Vec<&mut dyn Job> =
+                jobs.iter_mut().map(|job| &mut **job as &mut dyn Job).collect();
+            self.run_batch(writer, &mut batch, &mut blocked)
+        });
+        let mut blocked = blocked.into_iter().peekable();
+        for (at, job) in jobs.into_iter().enumerate() {
+            match blocked.next_if(|(blocked, _)| *blocked == at) {
+                Some((_, claim)) => {
+                    // Not by way of `wait_for`: the queue is looked at again before the writer is left alone.
+                    if let Some(job) = self.claims().wait(claim, job) {
+                        lock(&self.queue).jobs.push_back(job);
+                    }
+                }
+                None => job.complete(committed.as_ref().copied()),
+            }
+        }
+    }
+
+    /// Runs jobs as one commit. `blocked` gets the positions of those that did not run for a transaction's
+    /// sake.
+    fn run_batch(
+        &self,
+        state: &mut WriterState,
+        jobs: &mut [&mut dyn Job],
+        blocked: &mut Vec<(usize, Claim)>,
+    ) -> Result<()> {
+        let (before, sequence) = {
+            let published = self.published.read().unwrap_or_else(PoisonError::into_inner);
+            (published.catalog.clone(), published.sequence + 1)
+        };
+        let mut catalog = before.clone();
+        let mut written = 0;
+        let WriterState {
+            pending,
+            unsynced_bytes,
+        } = state;
+        pending.reset();
+        let mut body = |transaction: &mut dyn crate::native::storage::Transaction| {
+            for (at, job) in jobs.iter_mut().enumerate() {
+                let mut writer = Writer::new(self, transaction, pending, catalog.clone(), sequence);
+                match job.run(&mut writer) {
+                    Ran::Done => {
+                        catalog = writer.keep();
+                        if !pending.is_empty() {
+                            written += pending.bytes();
+                            transaction.apply(pending)?;
+                        }
+                    }
+                    Ran::Failed => writer.forget(),
+                    Ran::Blocked(claim) => {
+                        writer.forget();
+                        blocked.push((at, claim));
+                    }
+                }
+            }
+            if written == 0 {
+                return Ok(Finish::Abort);
+            }
+            if !Arc::ptr_eq(&catalog, &before) {
+                self.view()?;
+            }
+            Ok(match self.durability {
+                Some(Durability::Immediate) => Finish::Durable,
+                _ => Finish::Relaxed,
+            })
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.store.write(&mut body)));
+        match outcome {
+            Ok(Ok(())) if written == 0 => return Ok(()),
+            Ok(Ok(())) => {}
+            Ok(Err(Failure::Before(fault))) => return Err(fault),
+            Ok(Err(Failure::InDoubt(fault))) => return Err(self.fail(fault)),
+            Err(panic) => {
+                return Err(self.fail(Fault::of(
+                    Class::InDoubt,
+                    code::INTERNAL,
+                    format!("the store failed: {}", panic_text(&*panic)),
+                )));
+            }
+        }
+        let old = {
+            let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
+            published.sequence = sequence;
+            published.catalog = catalog;
+            published.view.take()
+        };
+        // Ending a snapshot may take the store a while: not under the lock.
+        drop(old);
+        self.claims().prune(sequence);
+        if matches!(self.durability, Some(Durability::Interval(_) | Durability::None)) {
+            self.note_unsynced(unsynced_bytes, written);
+        }
+        Ok(())
+    }
+
+    /// Remembers that nothing may be written any more.
+    fn fail(&self, fault: Fault) -> Fault {
+        lock(&self.failure).get_or_insert_with(|| fault.clone());
+        self.failed.store(true, Ordering::Release);
+        fault
+    }
+
+    /// Counts what is not durable yet; asks the thread to sync, in time or at once.
+    fn note_unsynced(&self, unsynced_bytes: &mut usize, written: usize) {
+        let first = *unsynced_bytes == 0;
+        *unsynced_bytes += written;
+        let wanted = if *unsynced_bytes > MAX_UNSYNCED_BYTES {
+            Sync::Now
+        } else if first && self.durability != Some(Durability::None) {
+            Sync::Since(Instant::now())
+        } else {
+            return;
+        };
+        lock(&self.queue).sync = Some(wanted);
+        self.wake.notify_one();
+    }
+
+    /// Makes what was committed durable.
+    fn sync(&self, state: &mut WriterState) {
+        if state.unsynced_bytes == 0 || self.failed.load(Ordering::Acquire) {
+            return;
+        }
+        state.unsynced_bytes = 0;
+        match catch_unwind(AssertUnwindSafe(|| {
+            self.store.write(&mut |_| Ok(Finish::Durable))
+        })) {
+            Ok(Ok(())) => {}
+            Ok(Err(Failure::Before(fault) | Failure::InDoubt(fault))) => drop(self.fail(fault)),
+            Err(panic) => drop(self.fail(Fault::of(
+                Class::InDoubt,
+                code::INTERNAL,
+                format!("the store failed: {}", panic_text(&*panic)),
+            ))),
+        }
+    }
+
+    fn ensure_thread(self: &Arc<Self>) -> Result<()> {
+        let mut thread = lock(&self.thread);
+        if thread.is_none() {
+            let shared = self.clone();
+            let started = std::thread::Builder::new()
+                .name("odm-writer".to_owned())
+                .spawn(move || shared.serve());
+            *thread = Some(started.map_err(|error| {
+                Fault::of(
+                    Class::Io,
+                    code::INTERNAL,
+                    format!("cannot start the engine's thread: {error}"),
+                )
+            })?);
+        }
+        Ok(())
+    }
+
+    /// The thread: runs queued jobs when it is its turn, makes relaxed commits durable, until closed.
+    fn serve(self: Arc<Self>) {
+        loop {
+            let (closing, sync) = self.wait_for_work();
+            let mut writer = lock(&self.writer);
+            if sync || closing {
+                self.sync(&mut writer);
+            }
+            loop {
+                let jobs = {
+                    let mut queue = lock(&self.queue);
+                    if queue.jobs.is_empty() {
+                        // Back to callers who run their jobs themselves; under the lock that they look at
+                        // the queue with, so that no job is left to nobody.
+                        queue.served = self.durability == Some(Durability::Immediate);
+                        break;
+                    }
+                    Vec::from(std::mem::take(&mut queue.jobs))
+                };
+                self.run_jobs(&mut writer, jobs);
+            }
+            if closing {
+                self.sync(&mut writer);
+                return;
+            }
+            drop(writer);
+            self.drain();
+        }
+    }
+
+    /// Waits until there is something to do: whether the engine is closing, and whether to sync.
+    fn wait_for_work(&self) -> (bool, bool) {
+        let mut queue = lock(&self.queue);
+        loop {
+            let mut timeout = None;
+            let mut sync = false;
+            match (queue.sync, self.durability) {
+                (Some(Sync::Since(start)), Some(Durability::Interval(interval))) => {
+                    let left = interval.saturating_sub(start.elapsed());
+                    sync = left.is_zero();
+                    timeout = Some(left);
+                }
+                (Some(_), _) => sync = true,
+                (None, _) => {}
+            }
+            if sync {
+                queue.sync = None;
+            }
+            if sync || queue.closing || (queue.served && !queue.jobs.is_empty()) {
+                return (queue.closing, sync);
+            }
+            queue = match timeout {
+                None => self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner),
+                Some(timeout) => {
+                    let waited = self.wake.wait_timeout(queue, timeout);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    /// Ends the thread after it has run what is queued and made every commit durable.
+    pub(super) fn close(&self) {
+        lock(&self.queue).closing = true;
+        self.wake.notify_one();
+        let thread = lock(&self.thread).take();
+        if let Some(thread) = thread
+            && thread.thread().id() != std::thread::current().id()
+        {
+            // The thread catches panics; there is nobody to tell of one.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared")
+            .field("durability", &self.durability)
+            .finish_non_exhaustive()
+    }
+}

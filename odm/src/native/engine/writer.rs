@@ -1,0 +1,142 @@
+//! A job's state on the writer: what is committed, what earlier jobs of the batch wrote, its own writes.
+
+use std::sync::Arc;
+
+use super::claims::Claim;
+use super::queue::Shared;
+use crate::native::catalog::{Catalog, Collection, CollectionId};
+use crate::native::fault::{Class, Fault, Result, code};
+use crate::native::storage::{Pending, Range, Read, TreeId, Trees, Visitor, Write};
+
+/// The writer as one job sees it.
+pub(super) struct Writer<'a> {
+    shared: &'a Shared,
+    trees: &'a dyn Trees,
+    pending: &'a mut Pending,
+    catalog: Arc<Catalog>,
+    changed: Option<Catalog>,
+    /// The commit that the job will be part of.
+    sequence: u64,
+    notes: Vec<(Claim, Option<u64>)>,
+    blocked_on: Option<Claim>,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(
+        shared: &'a Shared,
+        trees: &'a dyn Trees,
+        pending: &'a mut Pending,
+        catalog: Arc<Catalog>,
+        sequence: u64,
+    ) -> Writer<'a> {
+        Writer {
+            shared,
+            trees,
+            pending,
+            catalog,
+            changed: None,
+            sequence,
+            notes: Vec::new(),
+            blocked_on: None,
+        }
+    }
+
+    /// The claim that a running transaction was found to hold.
+    pub(super) fn blocked_on(&self) -> Option<Claim> {
+        self.blocked_on
+    }
+
+    /// Makes the writes and the catalog of a transaction this job's own; its claims count as written.
+    pub(super) fn adopt(&mut self, pending: Pending, catalog: Option<Catalog>, claims: &[Claim]) {
+        *self.pending = pending;
+        self.changed = catalog;
+        let mut table = self.shared.claims();
+        for claim in claims {
+            self.notes.push((*claim, table.note(*claim, self.sequence)));
+        }
+    }
+
+    /// Ends a job that succeeded: adds the catalog's changes to its writes and gives the new catalog.
+    pub(super) fn keep(self) -> Arc<Catalog> {
+        match self.changed {
+            Some(changed) if !changed.same(&self.catalog) => {
+                changed.store_changes(&self.catalog, self.pending);
+                Arc::new(changed)
+            }
+            _ => self.catalog,
+        }
+    }
+
+    /// Ends a job that failed: forgets what it wrote.
+    pub(super) fn forget(self) {
+        self.pending.reset();
+        if !self.notes.is_empty() {
+            let mut claims = self.shared.claims();
+            for (claim, before) in self.notes.into_iter().rev() {
+                claims.restore(claim, before);
+            }
+        }
+    }
+}
+
+impl Read for Writer<'_> {
+    fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.pending.get(self.trees, tree, key)
+    }
+
+    fn scan(&self, tree: TreeId, range: Range<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Result<()> {
+        self.pending.scan(self.trees, tree, range, reverse, visit)
+    }
+
+    fn catalog(&self) -> &Catalog {
+        self.changed.as_ref().unwrap_or(&self.catalog)
+    }
+}
+
+impl Write for Writer<'_> {
+    fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()> {
+        self.pending.put(tree, key, value);
+        Ok(())
+    }
+
+    fn remove(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
+        self.pending.remove(tree, key);
+        Ok(())
+    }
+
+    fn clear(&mut self, tree: TreeId) -> Result<()> {
+        self.pending.clear(tree);
+        Ok(())
+    }
+
+    fn claim(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
+        let claim = Claim::new(tree, key);
+        let mut claims = self.shared.claims();
+        if claims.is_held(claim) {
+            self.blocked_on = Some(claim);
+            return Err(Fault::of(
+                Class::Blocked,
+                code::WRITE_CONFLICT,
+                "a running transaction holds what is to be written",
+            ));
+        }
+        self.notes.push((claim, claims.note(claim, self.sequence)));
+        Ok(())
+    }
+
+    fn next_record(&mut self, collection: CollectionId) -> Result<u64> {
+        next_record(self.catalog(), collection)
+    }
+
+    fn catalog_mut(&mut self) -> &mut Catalog {
+        self.changed.get_or_insert_with(|| (*self.catalog).clone())
+    }
+}
+
+/// The collection's next record id.
+pub(super) fn next_record(catalog: &Catalog, collection: CollectionId) -> Result<u64> {
+    match catalog.by_id(collection) {
+        Some(collection) => Ok(Collection::next_record(collection)),
+        None => Err(Fault::new(code::NAMESPACE_NOT_FOUND, "ns does not exist")),
+    }
+}

@@ -1,0 +1,116 @@
+//! Running a batch of statements as one job of the writer.
+
+use std::sync::Arc;
+
+use super::super::catalog::Collection;
+use super::super::fault::{Class, Fault, Result};
+use super::super::storage::Write;
+use super::statement::{Batch, Outcome, Statement};
+use super::{Namespace, collections, delete, record, update};
+
+/// Runs statements from `start` on, adding to `outcome`; gives the index of the first that did not run.
+///
+/// A statement that a running transaction blocks ends the run: as an error of the job when nothing was done yet
+/// (the engine runs the job again later), otherwise by returning its index.
+pub(crate) fn run(
+    write: &mut dyn Write,
+    batch: &Batch,
+    start: usize,
+    outcome: &mut Outcome,
+) -> Result<usize> {
+    let mut collection = None;
+    for (index, statement) in batch.statements.iter().enumerate().skip(start) {
+        match one(write, batch, statement, index, &mut collection, outcome) {
+            Ok(()) => {}
+            Err(fault) if is_fatal(&fault) => {
+                return if fault.class() == Class::Blocked && index > start {
+                    Ok(index)
+                } else {
+                    Err(fault)
+                };
+            }
+            Err(fault) => {
+                outcome.errors.push((index, fault));
+                if batch.ordered {
+                    return Ok(batch.statements.len());
+                }
+            }
+        }
+    }
+    Ok(batch.statements.len())
+}
+
+/// Faults that are not a statement's own: they end the whole job.
+fn is_fatal(fault: &Fault) -> bool {
+    match fault.class() {
+        Class::Request | Class::Unsupported => false,
+        Class::Conflict
+        | Class::Corrupt
+        | Class::Io
+        | Class::InDoubt
+        | Class::Locked
+        | Class::Timeout
+        | Class::Blocked => true,
+    }
+}
+
+fn one(
+    write: &mut dyn Write,
+    batch: &Batch,
+    statement: &Statement,
+    index: usize,
+    open: &mut Option<Arc<Collection>>,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    if let Statement::Refused(fault) = statement {
+        return Err(fault.clone());
+    }
+    let collection = match open {
+        Some(collection) => collection.clone(),
+        None => {
+            let found = open_for(write, &batch.namespace, statement.may_insert())?;
+            open.clone_from(&found);
+            match found {
+                Some(collection) => collection,
+                None => return Ok(()),
+            }
+        }
+    };
+    match statement {
+        Statement::Insert(document) => {
+            record::insert(write, &batch.namespace, &collection, document)?;
+            outcome.inserted += 1;
+            refresh(write, &batch.namespace, &collection, open);
+            Ok(())
+        }
+        Statement::Update(statement) => {
+            let done = update::run(write, batch, &collection, statement, index, outcome);
+            refresh(write, &batch.namespace, &collection, open);
+            done
+        }
+        Statement::Delete(statement) => delete::run(write, batch, &collection, statement, outcome),
+        Statement::Refused(fault) => Err(fault.clone()),
+    }
+}
+
+/// Looks the collection up again when a write changed what the catalog says of it (multikey flags).
+fn refresh(write: &dyn Write, ns: &Namespace, seen: &Arc<Collection>, open: &mut Option<Arc<Collection>>) {
+    let now = write.catalog().collection(&ns.database, &ns.collection);
+    if now.is_none_or(|now| !Arc::ptr_eq(now, seen)) {
+        *open = now.cloned();
+    }
+}
+
+/// The collection; created first when it is missing and `create`.
+pub(crate) fn open_for(
+    write: &mut dyn Write,
+    ns: &Namespace,
+    create: bool,
+) -> Result<Option<Arc<Collection>>> {
+    let found = write.catalog().collection(&ns.database, &ns.collection).cloned();
+    if found.is_some() || !create {
+        return Ok(found);
+    }
+    collections::create(write, ns, None)?;
+    Ok(write.catalog().collection(&ns.database, &ns.collection).cloned())
+}

@@ -1,0 +1,42 @@
+//! Exact counts.
+
+use super::super::fault::Result;
+use super::super::storage::Read;
+use super::query::Query;
+use super::search;
+use super::walk::{Flow, Walk};
+use super::{Deadline, Namespace};
+
+/// Counts the documents of a query behind `skip`, up to `limit` (0 is no limit). Where the plan's bounds are exact
+/// no document is read.
+pub(crate) fn count(
+    read: &dyn Read,
+    ns: &Namespace,
+    query: &Query,
+    skip: u64,
+    limit: u64,
+    deadline: Deadline,
+) -> Result<u64> {
+    let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
+        return Ok(0);
+    };
+    let most = if limit == 0 {
+        u64::MAX
+    } else {
+        skip.saturating_add(limit)
+    };
+    let plan = query.plan(&collection, None)?;
+    let mut walk = Walk::new(&plan, &collection, deadline);
+    let mut count = 0u64;
+    if plan.covered_count || query.is_everything() {
+        count = walk.count(read, &collection, most)?;
+    } else {
+        walk.documents(read, &collection, &mut |_, document| {
+            if search::test(query, plan.exact, false, document)?.is_some() {
+                count += 1;
+            }
+            Ok(if count >= most { Flow::Stop } else { Flow::Continue })
+        })?;
+    }
+    Ok(count.min(most).saturating_sub(skip))
+}

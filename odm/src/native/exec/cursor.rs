@@ -1,0 +1,197 @@
+//! Cursors of finds: batches of packed documents over one view.
+
+use std::sync::Arc;
+
+use super::super::catalog::Collection;
+use super::super::document::Doc;
+use super::super::fault::Result;
+use super::super::plan::Plan;
+use super::super::projection::Projection;
+use super::super::storage::Read;
+use super::query::Query;
+use super::search::{self, Found, Limits};
+use super::walk::{Flow, Walk};
+use super::{Deadline, Namespace};
+
+/// How many documents a batch carries when nobody says; the first is small, as the server's is.
+const FIRST_BATCH: usize = 101;
+
+/// How many bytes of documents end a batch.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// Documents one after another in one buffer.
+#[derive(Debug, Default)]
+pub(crate) struct Packed {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Packed {
+    pub(crate) fn push(&mut self, document: &[u8]) {
+        self.bytes.extend_from_slice(document);
+        self.ends.push(self.bytes.len());
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The bytes of the document at this position.
+    pub(crate) fn get(&self, index: usize) -> Option<&[u8]> {
+        let end = *self.ends.get(index)?;
+        let start = match index.checked_sub(1) {
+            Some(previous) => self.ends[previous],
+            None => 0,
+        };
+        self.bytes.get(start..end)
+    }
+
+    fn is_full(&self, documents: Option<usize>) -> bool {
+        self.bytes.len() >= BATCH_BYTES || documents.is_some_and(|most| self.len() >= most)
+    }
+}
+
+/// What a find asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct FindRequest {
+    pub(crate) namespace: Namespace,
+    pub(crate) query: Query,
+    pub(crate) projection: Option<Arc<Projection>>,
+    pub(crate) skip: u64,
+    /// 0 is no limit.
+    pub(crate) limit: u64,
+    pub(crate) batch_size: Option<u32>,
+    pub(crate) deadline: Deadline,
+}
+
+/// A running find.
+#[derive(Debug)]
+pub(crate) struct FindCursor {
+    request: FindRequest,
+    collection: Option<Arc<Collection>>,
+    state: State,
+    batches: u64,
+}
+
+#[derive(Debug)]
+enum State {
+    Walking {
+        walk: Walk,
+        plan: Plan,
+        skip: u64,
+        left: u64,
+    },
+    Sorted(std::vec::IntoIter<Found>),
+    Done,
+}
+
+impl FindCursor {
+    /// Plans the find on this state of the database.
+    pub(crate) fn open(read: &dyn Read, request: FindRequest) -> Result<FindCursor> {
+        let ns = &request.namespace;
+        let Some(collection) = read.catalog().collection(&ns.database, &ns.collection).cloned() else {
+            return Ok(FindCursor {
+                request,
+                collection: None,
+                state: State::Done,
+                batches: 0,
+            });
+        };
+        let wanted = (request.limit > 0).then(|| request.limit.saturating_add(request.skip));
+        let plan = request.query.plan(&collection, wanted)?;
+        let positions = request
+            .projection
+            .as_ref()
+            .is_some_and(|projection| projection.needs_position());
+        let limit = (request.limit > 0).then_some(request.limit);
+        let state = if request.query.sort_after(&plan).is_some() {
+            let limits = Limits {
+                skip: request.skip,
+                limit,
+                positions,
+            };
+            let (found, _) = search::all(read, &collection, &request.query, &plan, limits, request.deadline)?;
+            State::Sorted(found.into_iter())
+        } else {
+            let walk = Walk::new(&plan, &collection, request.deadline);
+            State::Walking {
+                walk,
+                plan,
+                skip: request.skip,
+                left: limit.unwrap_or(u64::MAX),
+            }
+        };
+        Ok(FindCursor {
+            request,
+            collection: Some(collection),
+            state,
+            batches: 0,
+        })
+    }
+
+    /// The next documents, from the same state of the database; `None` after the last.
+    pub(crate) fn next_batch(&mut self, read: &dyn Read) -> Result<Option<Packed>> {
+        let Some(collection) = self.collection.clone() else {
+            return Ok(None);
+        };
+        let projection = self.request.projection.clone();
+        let positions = projection
+            .as_ref()
+            .is_some_and(|projection| projection.needs_position());
+        let most = match self.request.batch_size {
+            Some(0) | None => (self.batches == 0).then_some(FIRST_BATCH),
+            Some(size) => usize::try_from(size).ok(),
+        };
+        self.batches += 1;
+        let mut packed = Packed::default();
+        let mut add = |packed: &mut Packed, document: &[u8], matched: Option<usize>| -> Result<()> {
+            match &projection {
+                None => packed.push(document),
+                Some(projection) => packed.push(&projection.apply(Doc::Raw(document), matched)?),
+            }
+            Ok(())
+        };
+        match &mut self.state {
+            State::Done => return Ok(None),
+            State::Sorted(found) => {
+                for one in found.by_ref() {
+                    add(&mut packed, &one.document, one.matched)?;
+                    if packed.is_full(most) {
+                        break;
+                    }
+                }
+                if found.len() == 0 {
+                    self.state = State::Done;
+                }
+            }
+            State::Walking {
+                walk,
+                plan,
+                skip,
+                left,
+            } => {
+                let query = &self.request.query;
+                let ended = walk.documents(read, &collection, &mut |_, document| {
+                    let Some(matched) = search::test(query, plan.exact, positions, document)? else {
+                        return Ok(Flow::Continue);
+                    };
+                    if *skip > 0 {
+                        *skip -= 1;
+                        return Ok(Flow::Continue);
+                    }
+                    add(&mut packed, document, matched)?;
+                    *left -= 1;
+                    Ok(if *left == 0 || packed.is_full(most) {
+                        Flow::Stop
+                    } else {
+                        Flow::Continue
+                    })
+                })?;
+                if ended || *left == 0 {
+                    self.state = State::Done;
+                }
+            }
+        }
+        Ok((packed.len() > 0).then_some(packed))
+    }
+}

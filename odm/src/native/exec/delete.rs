@@ -1,0 +1,35 @@
+//! Delete statements.
+
+use super::super::catalog::Collection;
+use super::super::fault::Result;
+use super::super::storage::Write;
+use super::record;
+use super::search::{self, Limits};
+use super::statement::{Batch, DeleteStatement, Outcome};
+
+/// Runs one deletion.
+pub(crate) fn run(
+    write: &mut dyn Write,
+    batch: &Batch,
+    collection: &Collection,
+    statement: &DeleteStatement,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let plan = statement
+        .query
+        .plan(collection, (!statement.multi).then_some(1))?;
+    let limits = Limits {
+        skip: 0,
+        limit: (!statement.multi).then_some(1),
+        positions: false,
+    };
+    let (found, _) = search::all(write, collection, &statement.query, &plan, limits, batch.deadline)?;
+    for one in &found {
+        write.claim(collection.records, &one.record.to_be_bytes())?;
+    }
+    for one in &found {
+        record::remove(write, collection, one.record, &one.document)?;
+        outcome.deleted += 1;
+    }
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! Distinct values of a path.
+
+use std::collections::BTreeSet;
+
+use super::super::document::{Doc, Owned, Value};
+use super::super::fault::Result;
+use super::super::key;
+use super::super::storage::Read;
+use super::query::Query;
+use super::search;
+use super::walk::{Flow, Walk};
+use super::{Deadline, Namespace};
+
+/// The distinct values at a dotted path, in the order of values. An array at the end counts by its elements.
+pub(crate) fn distinct(
+    read: &dyn Read,
+    ns: &Namespace,
+    path: &str,
+    query: &Query,
+    deadline: Deadline,
+) -> Result<Vec<Owned>> {
+    let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
+        return Ok(Vec::new());
+    };
+    let plan = query.plan(&collection, None)?;
+    let segments: Vec<&str> = path.split('.').collect();
+    let mut walk = Walk::new(&plan, &collection, deadline);
+    let mut seen = BTreeSet::new();
+    let mut values = Vec::new();
+    walk.documents(read, &collection, &mut |_, document| {
+        if search::test(query, plan.exact, false, document)?.is_some() {
+            collect(Value::Document(Doc::Raw(document)), &segments, &mut |value| {
+                let mut encoded = Vec::new();
+                key::encode(&value, false, &mut encoded);
+                if seen.insert(encoded) {
+                    values.push(Owned::from(value));
+                }
+            });
+        }
+        Ok(Flow::Continue)
+    })?;
+    Ok(values)
+}
+
+/// Visits the values at the path: arrays on the way are entered by index and by element, one level each.
+fn collect<'a>(value: Value<'a>, path: &[&str], visit: &mut dyn FnMut(Value<'a>)) {
+    let Some((first, rest)) = path.split_first() else {
+        match value {
+            Value::Array(items) => items.values().for_each(visit),
+            Value::Undefined => {}
+            other => visit(other),
+        }
+        return;
+    };
+    match value {
+        Value::Document(doc) => {
+            if let Some(next) = doc.get(first) {
+                collect(next, rest, visit);
+            }
+        }
+        Value::Array(items) => {
+            if is_index(first)
+                && let Ok(index) = first.parse::<usize>()
+                && let Some(next) = items.at(index)
+            {
+                collect(next, rest, visit);
+            }
+            for item in items.values() {
+                if let Value::Document(doc) = item
+                    && let Some(next) = doc.get(first)
+                {
+                    collect(next, rest, visit);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a segment names an array index: digits without a leading zero.
+fn is_index(segment: &str) -> bool {
+    segment == "0"
+        || (!segment.starts_with('0') && !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit()))
+}

@@ -1,0 +1,86 @@
+//! What a query would do, or did: the plan and what it examined.
+
+use super::super::document::{Doc, Owned};
+use super::super::fault::Result;
+use super::super::plan;
+use super::super::storage::Read;
+use super::query::{Query, views};
+use super::search::{self, Limits};
+use super::{Deadline, Namespace};
+
+/// What is explained.
+#[derive(Clone, Debug)]
+pub(crate) struct ExplainRequest {
+    pub(crate) namespace: Namespace,
+    pub(crate) query: Query,
+    /// The filter's bytes, to show.
+    pub(crate) filter: Vec<u8>,
+    /// Whether the documents are only counted.
+    pub(crate) counts: bool,
+    pub(crate) skip: u64,
+    /// 0 is no limit.
+    pub(crate) limit: u64,
+    /// Whether to run the query and count.
+    pub(crate) execute: bool,
+    pub(crate) deadline: Deadline,
+}
+
+/// The explanation, in the shape of the server's.
+pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u8>> {
+    let ns = &request.namespace;
+    let collection = read.catalog().collection(&ns.database, &ns.collection).cloned();
+    let views = collection.as_deref().map(views).unwrap_or_default();
+    let wanted = (request.limit > 0).then(|| request.limit.saturating_add(request.skip));
+    let asked = request.query.request(&views, wanted);
+    let filter = Doc::Raw(&request.filter);
+    let plan = collection.is_some().then(|| plan::choose(asked)).transpose()?;
+    let winning = match &plan {
+        None => Owned::Document(vec![field("stage", Owned::String("EOF".to_owned()))]),
+        Some(plan) if request.counts => plan.explain_count(&asked, filter),
+        Some(plan) => plan.explain(&asked, filter),
+    };
+    let planner = Owned::Document(vec![
+        field("namespace", Owned::String(ns.to_string())),
+        field("indexFilterSet", Owned::Bool(false)),
+        field("winningPlan", winning),
+        field("rejectedPlans", Owned::Array(Vec::new())),
+    ]);
+    let mut answer = vec![
+        field("explainVersion", Owned::String("1".to_owned())),
+        field("queryPlanner", planner),
+    ];
+    if request.execute {
+        let start = std::time::Instant::now();
+        let (returned, examined) = match (&collection, &plan) {
+            (Some(collection), Some(plan)) => {
+                let limit = (request.limit > 0).then_some(request.limit);
+                let limits = Limits {
+                    skip: request.skip,
+                    limit,
+                    positions: false,
+                };
+                let (found, examined) =
+                    search::all(read, collection, &request.query, plan, limits, request.deadline)?;
+                (found.len() as u64, examined)
+            }
+            _ => (0, super::Examined::default()),
+        };
+        let count = |n: u64| Owned::Int64(i64::try_from(n).unwrap_or(i64::MAX));
+        answer.push(field(
+            "executionStats",
+            Owned::Document(vec![
+                field("executionSuccess", Owned::Bool(true)),
+                field("nReturned", count(returned)),
+                field("executionTimeMillis", count(start.elapsed().as_millis() as u64)),
+                field("totalKeysExamined", count(examined.keys)),
+                field("totalDocsExamined", count(examined.documents)),
+            ]),
+        ));
+    }
+    answer.push(field("ok", Owned::Double(1.0)));
+    Ok(Doc::Fields(&answer).to_bytes())
+}
+
+fn field(name: &str, value: Owned) -> (String, Owned) {
+    (name.to_owned(), value)
+}

@@ -1,0 +1,97 @@
+//! Changing or removing one document and giving it back.
+
+use super::super::document::Doc;
+use super::super::fault::Result;
+use super::super::projection::Projection;
+use super::super::storage::Write;
+use super::super::update::{Now, Updater};
+use super::query::Query;
+use super::search::{self, Limits};
+use super::{Deadline, Namespace, batch, record, update};
+
+/// What a findAndModify asks for, parsed.
+#[derive(Clone, Debug)]
+pub(crate) struct FindAndModifyRequest {
+    pub(crate) namespace: Namespace,
+    pub(crate) query: Query,
+    pub(crate) filter: Vec<u8>,
+    pub(crate) projection: Option<Projection>,
+    /// `None` removes.
+    pub(crate) updater: Option<Updater>,
+    pub(crate) return_new: bool,
+    pub(crate) upsert: bool,
+    pub(crate) now: Now,
+    pub(crate) deadline: Deadline,
+}
+
+/// Says before messages that come out of the execution, as the server does.
+const EXECUTOR: &str = "Plan executor error during findAndModify :: caused by :: ";
+
+/// Runs it; the old or new document, projected, or nothing.
+pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Result<Option<Vec<u8>>> {
+    let ns = &request.namespace;
+    let Some(collection) = batch::open_for(write, ns, request.upsert)? else {
+        return Ok(None);
+    };
+    let plan = request.query.plan(&collection, Some(1))?;
+    let positions = request.updater.as_ref().is_some_and(Updater::needs_position)
+        || request
+            .projection
+            .as_ref()
+            .is_some_and(Projection::needs_position);
+    let limits = Limits {
+        skip: 0,
+        limit: Some(1),
+        positions,
+    };
+    let (found, _) = search::all(
+        write,
+        &collection,
+        &request.query,
+        &plan,
+        limits,
+        request.deadline,
+    )?;
+    let project = |document: &[u8], matched: Option<usize>| -> Result<Vec<u8>> {
+        match &request.projection {
+            None => Ok(document.to_vec()),
+            Some(projection) => projection.apply(Doc::Raw(document), matched),
+        }
+    };
+    let Some(one) = found.first() else {
+        let (true, Some(updater)) = (request.upsert, &request.updater) else {
+            return Ok(None);
+        };
+        let document = updater.upsert(Doc::Raw(&request.filter), request.now)?;
+        record::insert(write, ns, &collection, &document).map_err(|fault| fault.prefixed(EXECUTOR))?;
+        return if request.return_new {
+            project(&document, None).map(Some)
+        } else {
+            Ok(None)
+        };
+    };
+    match &request.updater {
+        None => {
+            let answer = project(&one.document, one.matched)?;
+            record::remove(write, &collection, one.record, &one.document)?;
+            Ok(Some(answer))
+        }
+        Some(updater) => {
+            write.claim(collection.records, &one.record.to_be_bytes())?;
+            let new = updater
+                .apply(Doc::Raw(&one.document), one.matched, request.now)
+                .map_err(|fault| fault.prefixed(EXECUTOR))?;
+            let shown = match &new {
+                Some(new) if request.return_new => new,
+                _ => &one.document,
+            };
+            let answer = project(shown, one.matched)?;
+            if let Some(new) = &new {
+                update::check_id(&one.document, new)?;
+                record::replace(write, ns, &collection, one.record, &one.document, new)
+                    .map_err(|fault| fault.prefixed(EXECUTOR))?;
+            }
+            Ok(Some(answer))
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Creating, building, dropping and listing indexes.
+
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+
+use super::super::catalog::{Collection, IndexEntry};
+use super::super::document::{Doc, Owned, Value, equal};
+use super::super::fault::{Fault, Result, code};
+use super::super::index::{ID_INDEX, IndexDefinition};
+use super::super::storage::{Read, Write, format};
+use super::{Namespace, batch, record};
+
+/// Creates indexes, and the collection where it is missing. One that exists already with the same options is left.
+pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -> Result<()> {
+    let definitions: Vec<IndexDefinition> = specs
+        .iter()
+        .map(|spec| IndexDefinition::parse(Doc::Raw(spec)))
+        .collect::<Result<_>>()?;
+    let Some(collection) = batch::open_for(write, ns, true)? else {
+        return Ok(());
+    };
+    let mut new: Vec<IndexDefinition> = Vec::new();
+    for definition in definitions {
+        let known = collection
+            .indexes
+            .iter()
+            .map(|entry| &*entry.definition)
+            .chain(&new);
+        if !exists(known, &definition)? {
+            new.push(definition);
+        }
+    }
+    if collection.indexes.len() + new.len() > 64 {
+        return Err(Fault::new(
+            code::CANNOT_CREATE_INDEX,
+            format!("add index fails, too many indexes for {ns} key: a collection has at most 64"),
+        ));
+    }
+    for definition in new {
+        build(write, ns, definition)?;
+    }
+    Ok(())
+}
+
+/// Whether the same index is there; another with its name or its keys is an error (86, 85).
+fn exists<'a>(known: impl Iterator<Item = &'a IndexDefinition>, wanted: &IndexDefinition) -> Result<bool> {
+    for own in known {
+        let same_name = own.name == wanted.name;
+        let same_keys = equal(
+            &Value::Document(own.key_pattern()),
+            &Value::Document(wanted.key_pattern()),
+        );
+        if same_name && same_keys && same_options(own, wanted) {
+            return Ok(true);
+        }
+        if same_keys && same_identity(own, wanted) {
+            let message = if same_name {
+                format!(
+                    "An equivalent index already exists with the same name but different options. Requested index: {}, existing index: {}",
+                    Doc::Raw(wanted.spec()),
+                    Doc::Raw(own.spec())
+                )
+            } else if same_options(own, wanted) {
+                format!("Index already exists with a different name: {}", own.name)
+            } else {
+                format!(
+                    "An equivalent index already exists with a different name and options. Requested index: {}, existing index: {}",
+                    Doc::Raw(wanted.spec()),
+                    Doc::Raw(own.spec())
+                )
+            };
+            return Err(Fault::new(code::INDEX_OPTIONS_CONFLICT, message));
+        }
+        if same_name {
+            return Err(Fault::new(
+                code::INDEX_KEY_SPECS_CONFLICT,
+                format!(
+                    "An existing index has the same name as the requested index. When index names are not specified, they are auto generated and can cause conflicts. Please refer to our documentation. Requested index: {}, existing index: {}",
+                    Doc::Raw(wanted.spec()),
+                    Doc::Raw(own.spec())
+                ),
+            ));
+        }
+    }
+    Ok(false)
+}
+
+/// Two indexes with the same identity cannot stand beside each other, whatever their names.
+fn same_identity(own: &IndexDefinition, other: &IndexDefinition) -> bool {
+    let partial = |definition: &IndexDefinition| {
+        Doc::Raw(definition.spec())
+            .get("partialFilterExpression")
+            .map(Owned::from)
+    };
+    let same_partial = match (partial(own), partial(other)) {
+        (None, None) => true,
+        (Some(own), Some(other)) => equal(&own.as_value(), &other.as_value()),
+        _ => false,
+    };
+    own.unique == other.unique && own.sparse == other.sparse && same_partial
+}
+
+/// The options that are no part of the identity.
+fn same_options(own: &IndexDefinition, other: &IndexDefinition) -> bool {
+    same_identity(own, other) && own.expire_after_seconds == other.expire_after_seconds
+}
+
+/// Builds one index from the documents there are: all checks first, then the entries.
+fn build(write: &mut dyn Write, ns: &Namespace, definition: IndexDefinition) -> Result<()> {
+    let Some(collection) = write.catalog().collection(&ns.database, &ns.collection).cloned() else {
+        return Ok(());
+    };
+    // When the build fails, so does the job, and the index is gone with it.
+    let tree = write.catalog_mut().add_index(collection.id, definition.clone())?;
+    let entry = IndexEntry {
+        definition: Arc::new(definition),
+        tree,
+        multikey: Vec::new(),
+    };
+    let mut stored: Vec<Vec<u8>> = Vec::new();
+    let mut multikey = vec![false; entry.definition.keys.len()];
+    let records = collection.records;
+    write.scan(
+        records,
+        (Bound::Unbounded, Bound::Unbounded),
+        false,
+        &mut |place, value| {
+            let document = format::unseal(records, place, value)?;
+            let keys = entry.definition.keys(Doc::Raw(document))?;
+            for (flag, own) in multikey.iter_mut().zip(&keys.multikey) {
+                *flag |= own;
+            }
+            for mut key in keys.keys {
+                key.extend_from_slice(place);
+                stored.push(key);
+            }
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    stored.sort_unstable();
+    if entry.definition.unique {
+        for pair in stored.windows(2) {
+            let (first, second) = (split(&pair[0]), split(&pair[1]));
+            if first.0 == second.0 && first.1 != second.1 {
+                let place = second.1;
+                let document = write.get(records, place)?.unwrap_or_default();
+                let document = format::unseal(records, place, &document)?.to_vec();
+                return Err(record::duplicate(ns, &entry, &document, second.0));
+            }
+        }
+    }
+    for key in &stored {
+        record::put_entry(write, &entry, key)?;
+    }
+    if entry.would_change(&multikey) {
+        write.catalog_mut().set_multikey(collection.id, tree, &multikey)?;
+    }
+    Ok(())
+}
+
+/// A stored key's order key and record id.
+fn split(stored: &[u8]) -> (&[u8], &[u8]) {
+    stored.split_at(stored.len().saturating_sub(super::walk::RECORD_BYTES))
+}
+
+/// Drops indexes by name, by key pattern, by a list of names, or all but that of `_id` (`"*"`).
+pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> Result<()> {
+    let Some(collection) = write.catalog().collection(&ns.database, &ns.collection).cloned() else {
+        return Err(Fault::new(
+            code::NAMESPACE_NOT_FOUND,
+            format!("ns not found {ns}"),
+        ));
+    };
+    let mut names: Vec<String> = Vec::new();
+    match which {
+        Value::String("*") => {
+            names.extend(
+                collection
+                    .indexes
+                    .iter()
+                    .map(|e| e.definition.name.clone())
+                    .filter(|n| n != ID_INDEX),
+            );
+        }
+        Value::String(name) => names.push(named(&collection, name)?),
+        Value::Document(keys) => {
+            let found = collection.indexes.iter().find(|entry| {
+                equal(
+                    &Value::Document(entry.definition.key_pattern()),
+                    &Value::Document(*keys),
+                )
+            });
+            match found {
+                Some(entry) => names.push(named(&collection, &entry.definition.name)?),
+                None => {
+                    return Err(Fault::new(
+                        code::INDEX_NOT_FOUND,
+                        format!("can't find index with key: {keys:?}"),
+                    ));
+                }
+            }
+        }
+        Value::Array(list) => {
+            for item in list.values() {
+                match item {
+                    Value::String(name) => names.push(named(&collection, name)?),
+                    _ => return Err(bad_drop()),
+                }
+            }
+        }
+        _ => return Err(bad_drop()),
+    }
+    for name in names {
+        if let Some(entry) = collection
+            .indexes
+            .iter()
+            .find(|entry| entry.definition.name == name)
+        {
+            write.catalog_mut().drop_index(collection.id, entry.tree)?;
+        }
+    }
+    Ok(())
+}
+
+fn bad_drop() -> Fault {
+    Fault::new(
+        code::TYPE_MISMATCH,
+        "dropIndexes takes an index name, a key pattern or an array of names",
+    )
+}
+
+fn named(collection: &Collection, name: &str) -> Result<String> {
+    if name == ID_INDEX {
+        return Err(Fault::new(code::INVALID_OPTIONS, "cannot drop _id index"));
+    }
+    match collection
+        .indexes
+        .iter()
+        .find(|entry| entry.definition.name == name)
+    {
+        Some(entry) => Ok(entry.definition.name.clone()),
+        None => Err(Fault::new(
+            code::INDEX_NOT_FOUND,
+            format!("index not found with name [{name}]"),
+        )),
+    }
+}
+
+/// The specifications of a collection's indexes; `None` when there is no such collection.
+pub(crate) fn list(read: &dyn Read, ns: &Namespace) -> Option<Vec<Vec<u8>>> {
+    let collection = read.catalog().collection(&ns.database, &ns.collection)?;
+    Some(
+        collection
+            .indexes
+            .iter()
+            .map(|entry| entry.definition.spec().to_vec())
+            .collect(),
+    )
+}

@@ -1,0 +1,81 @@
+//! A parsed query: filter, sort, hint, and what they cost to choose a plan for.
+
+use std::sync::Arc;
+
+use super::super::catalog::Collection;
+use super::super::document::{Doc, Owned, Value};
+use super::super::fault::Result;
+use super::super::matcher::Matcher;
+use super::super::matcher::ast::Node;
+use super::super::plan::{self, IndexView, Plan, PlanRequest};
+use super::super::sort::SortSpec;
+
+/// A parsed filter with sort and hint; made once, planned against each collection state it meets.
+#[derive(Clone, Debug)]
+pub(crate) struct Query {
+    pub(crate) matcher: Arc<Matcher>,
+    pub(crate) sort: Option<SortSpec>,
+    hint: Option<Owned>,
+}
+
+impl Query {
+    /// Parses the parts; the documents have passed the gate.
+    pub(crate) fn parse(filter: Doc<'_>, sort: Option<Doc<'_>>, hint: Option<Value<'_>>) -> Result<Query> {
+        let matcher = Arc::new(Matcher::parse(filter)?);
+        let sort = sort
+            .map(SortSpec::parse)
+            .transpose()?
+            .filter(|sort| !sort.is_empty());
+        Ok(Query {
+            matcher,
+            sort,
+            hint: hint.map(Owned::from),
+        })
+    }
+
+    /// Chooses how to answer the query on this collection. `limit` is how many documents are wanted, those that are
+    /// skipped included.
+    pub(crate) fn plan(&self, collection: &Collection, limit: Option<u64>) -> Result<Plan> {
+        plan::choose(self.request(&views(collection), limit))
+    }
+
+    /// What the planner is asked.
+    pub(crate) fn request<'a>(&'a self, indexes: &'a [IndexView<'a>], limit: Option<u64>) -> PlanRequest<'a> {
+        PlanRequest {
+            matcher: &self.matcher,
+            sort: self.sort.as_ref(),
+            indexes,
+            hint: self.hint.as_ref().map(Owned::as_value),
+            limit,
+        }
+    }
+
+    /// The sort that is left to do when the access does not give the order.
+    pub(crate) fn sort_after(&self, plan: &Plan) -> Option<&SortSpec> {
+        self.sort
+            .as_ref()
+            .filter(|sort| !plan.sorted && !sort.fields.is_empty())
+    }
+
+    /// Whether every document matches, and no index is asked for.
+    pub(crate) fn is_everything(&self) -> bool {
+        let all = match self.matcher.root() {
+            Node::Always => true,
+            Node::And(parts) => parts.is_empty(),
+            _ => false,
+        };
+        all && self.hint.is_none()
+    }
+}
+
+/// The indexes of a collection as the planner sees them.
+pub(crate) fn views(collection: &Collection) -> Vec<IndexView<'_>> {
+    collection
+        .indexes
+        .iter()
+        .map(|entry| IndexView {
+            definition: &entry.definition,
+            multikey: &entry.multikey,
+        })
+        .collect()
+}

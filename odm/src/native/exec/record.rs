@@ -1,0 +1,191 @@
+//! One document and its index entries: put, replace, remove. All checks come before the first write.
+
+use std::ops::{Bound, ControlFlow};
+
+use super::super::catalog::{Collection, IndexEntry};
+use super::super::document::Doc;
+use super::super::fault::{Fault, Result};
+use super::super::index::IndexKeys;
+use super::super::storage::{Read, Write, format};
+use super::Namespace;
+use super::walk::RECORD_BYTES;
+
+/// Adds a document under a new record id.
+pub(crate) fn insert(
+    write: &mut dyn Write,
+    ns: &Namespace,
+    collection: &Collection,
+    document: &[u8],
+) -> Result<()> {
+    let keys = keys_of(collection, document)?;
+    check_unique(write, ns, collection, document, &keys, &[], None)?;
+    let record = write.next_record(collection.id)?;
+    let place = record.to_be_bytes();
+    write.put(
+        collection.records,
+        &place,
+        &format::seal(collection.records, &place, document),
+    )?;
+    for (entry, own) in collection.indexes.iter().zip(&keys) {
+        for key in &own.keys {
+            put_entry(write, entry, &stored_key(key, record))?;
+        }
+    }
+    note_multikey(write, collection, &keys)
+}
+
+/// Replaces the document of a record.
+pub(crate) fn replace(
+    write: &mut dyn Write,
+    ns: &Namespace,
+    collection: &Collection,
+    record: u64,
+    old: &[u8],
+    new: &[u8],
+) -> Result<()> {
+    let place = record.to_be_bytes();
+    write.claim(collection.records, &place)?;
+    let before = keys_of(collection, old)?;
+    let after = keys_of(collection, new)?;
+    check_unique(write, ns, collection, new, &after, &before, Some(record))?;
+    write.put(
+        collection.records,
+        &place,
+        &format::seal(collection.records, &place, new),
+    )?;
+    for ((entry, old), new) in collection.indexes.iter().zip(&before).zip(&after) {
+        for key in old.keys.iter().filter(|key| new.keys.binary_search(key).is_err()) {
+            write.remove(entry.tree, &stored_key(key, record))?;
+        }
+        for key in new.keys.iter().filter(|key| old.keys.binary_search(key).is_err()) {
+            put_entry(write, entry, &stored_key(key, record))?;
+        }
+    }
+    note_multikey(write, collection, &after)
+}
+
+/// Removes a record.
+pub(crate) fn remove(write: &mut dyn Write, collection: &Collection, record: u64, old: &[u8]) -> Result<()> {
+    let place = record.to_be_bytes();
+    write.claim(collection.records, &place)?;
+    let keys = keys_of(collection, old)?;
+    for (entry, own) in collection.indexes.iter().zip(&keys) {
+        if entry.definition.unique {
+            for key in &own.keys {
+                write.claim(entry.tree, key)?;
+            }
+        }
+    }
+    write.remove(collection.records, &place)?;
+    for (entry, own) in collection.indexes.iter().zip(&keys) {
+        for key in &own.keys {
+            write.remove(entry.tree, &stored_key(key, record))?;
+        }
+    }
+    Ok(())
+}
+
+/// The key an index tree stores: the order key, then the record id.
+pub(crate) fn stored_key(key: &[u8], record: u64) -> Vec<u8> {
+    let mut stored = Vec::with_capacity(key.len() + RECORD_BYTES);
+    stored.extend_from_slice(key);
+    stored.extend_from_slice(&record.to_be_bytes());
+    stored
+}
+
+/// Stores an entry of an index under its stored key.
+pub(crate) fn put_entry(write: &mut dyn Write, entry: &IndexEntry, stored: &[u8]) -> Result<()> {
+    write.put(entry.tree, stored, &format::seal_entry(entry.tree, stored))
+}
+
+/// The record that holds a key of an index, another than `except`.
+pub(crate) fn holder(
+    read: &dyn Read,
+    entry: &IndexEntry,
+    key: &[u8],
+    except: Option<u64>,
+) -> Result<Option<u64>> {
+    let (from, to) = (stored_key(key, 0), stored_key(key, u64::MAX));
+    let mut found = None;
+    read.scan(
+        entry.tree,
+        (Bound::Included(&from), Bound::Included(&to)),
+        false,
+        &mut |stored, _| {
+            let record = stored
+                .get(key.len()..)
+                .and_then(|id| id.try_into().ok())
+                .map(u64::from_be_bytes);
+            if record.is_some() && record != except {
+                found = record;
+                return Ok(ControlFlow::Break(()));
+            }
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    Ok(found)
+}
+
+fn keys_of(collection: &Collection, document: &[u8]) -> Result<Vec<IndexKeys>> {
+    collection
+        .indexes
+        .iter()
+        .map(|entry| entry.definition.keys(Doc::Raw(document)))
+        .collect()
+}
+
+/// Reserves and looks up every unique key that the document brings new.
+fn check_unique(
+    write: &mut dyn Write,
+    ns: &Namespace,
+    collection: &Collection,
+    document: &[u8],
+    after: &[IndexKeys],
+    before: &[IndexKeys],
+    record: Option<u64>,
+) -> Result<()> {
+    for (position, entry) in collection
+        .indexes
+        .iter()
+        .enumerate()
+        .filter(|(_, entry)| entry.definition.unique)
+    {
+        let new = after
+            .get(position)
+            .map(|own| own.keys.as_slice())
+            .unwrap_or_default();
+        let old = before
+            .get(position)
+            .map(|own| own.keys.as_slice())
+            .unwrap_or_default();
+        for key in old.iter().filter(|key| new.binary_search(key).is_err()) {
+            write.claim(entry.tree, key)?;
+        }
+        for key in new.iter().filter(|key| old.binary_search(key).is_err()) {
+            write.claim(entry.tree, key)?;
+            if holder(write, entry, key, record)?.is_some() {
+                return Err(duplicate(ns, entry, document, key));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The fault of a unique index that holds a key already.
+pub(crate) fn duplicate(ns: &Namespace, entry: &IndexEntry, document: &[u8], key: &[u8]) -> Fault {
+    entry
+        .definition
+        .duplicate(&ns.to_string(), Doc::Raw(document), key)
+}
+
+/// Remembers which indexes hold several keys of one document.
+fn note_multikey(write: &mut dyn Write, collection: &Collection, keys: &[IndexKeys]) -> Result<()> {
+    for (entry, own) in collection.indexes.iter().zip(keys) {
+        if entry.would_change(&own.multikey) {
+            write
+                .catalog_mut()
+                .set_multikey(collection.id, entry.tree, &own.multikey)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,193 @@
+//! Finding the documents of a query, in its order.
+
+use std::collections::BinaryHeap;
+
+use super::super::catalog::Collection;
+use super::super::document::Doc;
+use super::super::fault::Result;
+use super::super::plan::Plan;
+use super::super::storage::Read;
+use super::query::Query;
+use super::walk::{Flow, Walk};
+use super::{Deadline, Examined};
+
+/// A document that a query found.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) record: u64,
+    pub(crate) document: Vec<u8>,
+    /// The array index that the filter matched, for the positional `$`.
+    pub(crate) matched: Option<usize>,
+}
+
+/// Whether a document matches, and where; positions are worked out only when asked for.
+#[inline]
+pub(crate) fn test(
+    query: &Query,
+    exact: bool,
+    positions: bool,
+    document: &[u8],
+) -> Result<Option<Option<usize>>> {
+    if positions {
+        return query.matcher.matches_at(Doc::Raw(document));
+    }
+    let matches = exact || query.matcher.matches(Doc::Raw(document))?;
+    Ok(matches.then_some(None))
+}
+
+/// How many documents to find, and what to remember of each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) skip: u64,
+    /// `None`: all.
+    pub(crate) limit: Option<u64>,
+    pub(crate) positions: bool,
+}
+
+/// Finds all documents at once, in the query's order.
+pub(crate) fn all(
+    read: &dyn Read,
+    collection: &Collection,
+    query: &Query,
+    plan: &Plan,
+    limits: Limits,
+    deadline: Deadline,
+) -> Result<(Vec<Found>, Examined)> {
+    let mut walk = Walk::new(plan, collection, deadline);
+    let keep = limits
+        .limit
+        .map(|limit| usize::try_from(limit.saturating_add(limits.skip)).unwrap_or(usize::MAX));
+    let mut found = match query.sort_after(plan) {
+        None => {
+            let mut found = Vec::new();
+            let mut skipped = 0;
+            if limits.limit != Some(0) {
+                walk.documents(read, collection, &mut |record, document| {
+                    if let Some(matched) = test(query, plan.exact, limits.positions, document)? {
+                        if skipped < limits.skip {
+                            skipped += 1;
+                            return Ok(Flow::Continue);
+                        }
+                        found.push(Found {
+                            record,
+                            document: document.to_vec(),
+                            matched,
+                        });
+                        if limits.limit.is_some_and(|limit| found.len() as u64 >= limit) {
+                            return Ok(Flow::Stop);
+                        }
+                    }
+                    Ok(Flow::Continue)
+                })?;
+            }
+            return Ok((found, walk.examined));
+        }
+        Some(sort) => {
+            let mut top = Top::new(keep);
+            walk.documents(read, collection, &mut |record, document| {
+                if let Some(matched) = test(query, plan.exact, limits.positions, document)? {
+                    let key = sort.key(Doc::Raw(document))?;
+                    top.offer(key, || Found {
+                        record,
+                        document: document.to_vec(),
+                        matched,
+                    });
+                }
+                Ok(Flow::Continue)
+            })?;
+            top.into_sorted()
+        }
+    };
+    let skip = usize::try_from(limits.skip)
+        .unwrap_or(usize::MAX)
+        .min(found.len());
+    found.drain(..skip);
+    Ok((found, walk.examined))
+}
+
+/// The first `keep` of the offered values by key; equal keys keep the order they came in.
+pub(crate) struct Top<T> {
+    keep: Option<usize>,
+    heap: BinaryHeap<Ranked<T>>,
+    all: Vec<Ranked<T>>,
+    offered: u64,
+}
+
+struct Ranked<T> {
+    key: Vec<u8>,
+    order: u64,
+    value: T,
+}
+
+impl<T> PartialEq for Ranked<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<T> Eq for Ranked<T> {}
+
+impl<T> PartialOrd for Ranked<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Ranked<T> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key.cmp(&other.key).then(self.order.cmp(&other.order))
+    }
+}
+
+impl<T> Top<T> {
+    /// Keeps the first `keep`, or all.
+    pub(crate) fn new(keep: Option<usize>) -> Top<T> {
+        Top {
+            keep,
+            heap: BinaryHeap::new(),
+            all: Vec::new(),
+            offered: 0,
+        }
+    }
+
+    /// Takes a value if its key is among the first so far.
+    pub(crate) fn offer(&mut self, key: Vec<u8>, value: impl FnOnce() -> T) {
+        let order = self.offered;
+        self.offered += 1;
+        match self.keep {
+            None => self.all.push(Ranked {
+                key,
+                order,
+                value: value(),
+            }),
+            Some(0) => {}
+            Some(keep) if self.heap.len() < keep => self.heap.push(Ranked {
+                key,
+                order,
+                value: value(),
+            }),
+            Some(_) => {
+                // A later value with an equal key never displaces an earlier one.
+                if self.heap.peek().is_some_and(|worst| key < worst.key) {
+                    self.heap.pop();
+                    self.heap.push(Ranked {
+                        key,
+                        order,
+                        value: value(),
+                    });
+                }
+            }
+        }
+    }
+
+    /// The kept values in order.
+    pub(crate) fn into_sorted(self) -> Vec<T> {
+        let mut all = if self.keep.is_some() {
+            self.heap.into_vec()
+        } else {
+            self.all
+        };
+        all.sort_unstable();
+        all.into_iter().map(|ranked| ranked.value).collect()
+    }
+}

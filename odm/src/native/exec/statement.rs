@@ -1,0 +1,83 @@
+//! Statements of a write and what they did.
+
+use std::sync::Arc;
+
+use super::super::document::Owned;
+use super::super::fault::Fault;
+use super::super::update::{Now, Updater};
+use super::Namespace;
+use super::query::Query;
+
+/// One statement, parsed; it is run again as it is when a running transaction was in its way.
+#[derive(Clone, Debug)]
+pub(crate) enum Statement {
+    /// Checked, complete documents with `_id` first.
+    Insert(Vec<u8>),
+    Update(Arc<UpdateStatement>),
+    Delete(Arc<DeleteStatement>),
+    /// A statement that could not be parsed: it fails when its turn comes.
+    Refused(Fault),
+}
+
+/// A parsed update.
+#[derive(Clone, Debug)]
+pub(crate) struct UpdateStatement {
+    pub(crate) query: Query,
+    /// The filter's bytes, for upserts.
+    pub(crate) filter: Vec<u8>,
+    pub(crate) updater: Updater,
+    pub(crate) multi: bool,
+    pub(crate) upsert: bool,
+}
+
+/// A parsed deletion.
+#[derive(Clone, Debug)]
+pub(crate) struct DeleteStatement {
+    pub(crate) query: Query,
+    pub(crate) multi: bool,
+}
+
+/// What statements did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) inserted: u64,
+    pub(crate) matched: u64,
+    pub(crate) modified: u64,
+    pub(crate) deleted: u64,
+    /// Index of the statement, and the new document's `_id`.
+    pub(crate) upserted: Vec<(usize, Owned)>,
+    pub(crate) errors: Vec<(usize, Fault)>,
+}
+
+impl Outcome {
+    /// Adds what later statements did.
+    pub(crate) fn absorb(&mut self, later: Outcome) {
+        self.inserted += later.inserted;
+        self.matched += later.matched;
+        self.modified += later.modified;
+        self.deleted += later.deleted;
+        self.upserted.extend(later.upserted);
+        self.errors.extend(later.errors);
+    }
+}
+
+/// A list of statements on one collection.
+#[derive(Clone, Debug)]
+pub(crate) struct Batch {
+    pub(crate) namespace: Namespace,
+    pub(crate) statements: Vec<Statement>,
+    pub(crate) ordered: bool,
+    pub(crate) now: Now,
+    pub(crate) deadline: super::Deadline,
+}
+
+impl Statement {
+    /// Whether the statement may bring a new document, so that its collection must exist.
+    pub(crate) fn may_insert(&self) -> bool {
+        match self {
+            Statement::Insert(_) => true,
+            Statement::Update(update) => update.upsert,
+            Statement::Delete(_) | Statement::Refused(_) => false,
+        }
+    }
+}

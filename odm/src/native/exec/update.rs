@@ -1,0 +1,84 @@
+//! Update statements.
+
+use super::super::catalog::Collection;
+use super::super::document::{Doc, Owned};
+use super::super::fault::{Fault, Result, code};
+use super::super::storage::Write;
+use super::record;
+use super::search::{self, Found, Limits};
+use super::statement::{Batch, Outcome, UpdateStatement};
+
+/// Runs one update. Of many documents, those before an error stay changed, as on the server.
+pub(crate) fn run(
+    write: &mut dyn Write,
+    batch: &Batch,
+    collection: &Collection,
+    statement: &UpdateStatement,
+    index: usize,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let found = candidates(write, batch, collection, statement)?;
+    if found.is_empty() {
+        if statement.upsert {
+            let document = statement.updater.upsert(Doc::Raw(&statement.filter), batch.now)?;
+            record::insert(write, &batch.namespace, collection, &document)?;
+            let id = Doc::Raw(&document).get("_id").map_or(Owned::Null, Owned::from);
+            outcome.upserted.push((index, id));
+        }
+        return Ok(());
+    }
+    // A statement that a running transaction blocks must not have written before.
+    for one in &found {
+        write.claim(collection.records, &one.record.to_be_bytes())?;
+    }
+    for one in &found {
+        let new = statement
+            .updater
+            .apply(Doc::Raw(&one.document), one.matched, batch.now)?;
+        if let Some(new) = new {
+            check_id(&one.document, &new)?;
+            record::replace(
+                write,
+                &batch.namespace,
+                collection,
+                one.record,
+                &one.document,
+                &new,
+            )?;
+            outcome.modified += 1;
+        }
+        outcome.matched += 1;
+    }
+    Ok(())
+}
+
+fn candidates(
+    write: &mut dyn Write,
+    batch: &Batch,
+    collection: &Collection,
+    statement: &UpdateStatement,
+) -> Result<Vec<Found>> {
+    let plan = statement
+        .query
+        .plan(collection, (!statement.multi).then_some(1))?;
+    let limits = Limits {
+        skip: 0,
+        limit: (!statement.multi).then_some(1),
+        positions: statement.updater.needs_position(),
+    };
+    let (found, _) = search::all(write, collection, &statement.query, &plan, limits, batch.deadline)?;
+    Ok(found)
+}
+
+/// Updates keep `_id`; the updater has checked already, this holds whatever it does.
+pub(crate) fn check_id(old: &[u8], new: &[u8]) -> Result<()> {
+    let (old, new) = (Doc::Raw(old).get("_id"), Doc::Raw(new).get("_id"));
+    match (old, new) {
+        (Some(old), Some(new)) if super::super::document::equal(&old, &new) => Ok(()),
+        (None, None) => Ok(()),
+        _ => Err(Fault::new(
+            code::IMMUTABLE_FIELD,
+            "Performing an update on the path '_id' would modify the immutable field '_id'",
+        )),
+    }
+}

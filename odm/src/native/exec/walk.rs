@@ -1,0 +1,285 @@
+//! Walking the records that a plan's access names, resumable between batches.
+
+use std::collections::HashSet;
+use std::ops::{Bound, ControlFlow};
+
+use super::super::catalog::Collection;
+use super::super::fault::{Class, Fault, Result, code};
+use super::super::plan::{Access, KeyRange, Plan};
+use super::super::storage::format;
+use super::super::storage::{Read, TreeId};
+use super::{Deadline, Examined};
+
+/// How many bytes of an index entry's key are the record id.
+pub(crate) const RECORD_BYTES: usize = 8;
+
+/// A walk over the records that an access names, in its order. Each record comes once.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    parts: Vec<Part>,
+    current: usize,
+    seen: Option<HashSet<u64>>,
+    pub(crate) deadline: Deadline,
+    pub(crate) examined: Examined,
+}
+
+#[derive(Debug)]
+enum Part {
+    Records {
+        reverse: bool,
+        after: Option<[u8; 8]>,
+    },
+    Index {
+        tree: TreeId,
+        ranges: Vec<KeyRange>,
+        at: usize,
+        reverse: bool,
+    },
+}
+
+/// What a visitor says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Continue,
+    /// Stop after this record; the walk goes on behind it.
+    Stop,
+}
+
+impl Walk {
+    /// A walk from the start.
+    pub(crate) fn new(plan: &Plan, collection: &Collection, deadline: Deadline) -> Walk {
+        let seen = plan.repeats.then(HashSet::new);
+        let mut parts = Vec::new();
+        collect_parts(&plan.access, collection, &mut parts);
+        Walk {
+            parts,
+            current: 0,
+            seen,
+            deadline,
+            examined: Examined::default(),
+        }
+    }
+
+    /// Visits records with their documents until the visitor stops or none is left; `true` when none is left.
+    pub(crate) fn documents(
+        &mut self,
+        read: &dyn Read,
+        collection: &Collection,
+        visit: &mut dyn FnMut(u64, &[u8]) -> Result<Flow>,
+    ) -> Result<bool> {
+        let records = collection.records;
+        while let Some(part) = self.parts.get_mut(self.current) {
+            let (deadline, examined, seen) = (&mut self.deadline, &mut self.examined, &mut self.seen);
+            let stopped = match part {
+                Part::Records { reverse, after } => {
+                    let mut last = None;
+                    let mut stopped = false;
+                    let place = after.as_ref().map(|key| key.as_slice());
+                    let range = match (place, *reverse) {
+                        (None, _) => (Bound::Unbounded, Bound::Unbounded),
+                        (Some(key), false) => (Bound::Excluded(key), Bound::Unbounded),
+                        (Some(key), true) => (Bound::Unbounded, Bound::Excluded(key)),
+                    };
+                    read.scan(records, range, *reverse, &mut |key, stored| {
+                        deadline.tick()?;
+                        let document = format::unseal(records, key, stored)?;
+                        examined.documents += 1;
+                        let record = record_of(key)?;
+                        if let Some(seen) = seen
+                            && !seen.insert(record)
+                        {
+                            return Ok(ControlFlow::Continue(()));
+                        }
+                        if visit(record, document)? == Flow::Stop {
+                            last = Some(record.to_be_bytes());
+                            stopped = true;
+                            return Ok(ControlFlow::Break(()));
+                        }
+                        Ok(ControlFlow::Continue(()))
+                    })?;
+                    if stopped {
+                        *after = last;
+                    }
+                    stopped
+                }
+                Part::Index { .. } => walk_index(part, read, &mut |record| {
+                    deadline.tick()?;
+                    examined.keys += 1;
+                    if let Some(seen) = seen
+                        && !seen.insert(record)
+                    {
+                        return Ok(Flow::Continue);
+                    }
+                    let key = record.to_be_bytes();
+                    let stored = read
+                        .get(records, &key)?
+                        .ok_or_else(|| dangling(collection, record))?;
+                    examined.documents += 1;
+                    visit(record, format::unseal(records, &key, &stored)?)
+                })?,
+            };
+            if stopped {
+                return Ok(false);
+            }
+            self.current += 1;
+        }
+        Ok(true)
+    }
+
+    /// Counts records without reading documents, where every part is an index or the whole collection.
+    pub(crate) fn count(&mut self, read: &dyn Read, collection: &Collection, up_to: u64) -> Result<u64> {
+        let mut count = 0;
+        for part in &mut self.parts {
+            let (deadline, examined, seen) = (&mut self.deadline, &mut self.examined, &mut self.seen);
+            let mut visit = |record: u64| {
+                deadline.tick()?;
+                examined.keys += 1;
+                if seen.as_mut().is_none_or(|seen| seen.insert(record)) {
+                    count += 1;
+                }
+                Ok(if count >= up_to {
+                    Flow::Stop
+                } else {
+                    Flow::Continue
+                })
+            };
+            match part {
+                Part::Records { .. } => {
+                    read.scan(
+                        collection.records,
+                        (Bound::Unbounded, Bound::Unbounded),
+                        false,
+                        &mut |key, _| {
+                            Ok(match visit(record_of(key)?)? {
+                                Flow::Continue => ControlFlow::Continue(()),
+                                Flow::Stop => ControlFlow::Break(()),
+                            })
+                        },
+                    )?;
+                }
+                Part::Index { .. } => {
+                    walk_index(part, read, &mut visit)?;
+                }
+            }
+            if count >= up_to {
+                break;
+            }
+        }
+        Ok(count)
+    }
+}
+
+fn collect_parts(access: &Access, collection: &Collection, parts: &mut Vec<Part>) {
+    match access {
+        Access::Nothing => {}
+        Access::Collection { reverse } => parts.push(Part::Records {
+            reverse: *reverse,
+            after: None,
+        }),
+        Access::Index {
+            index,
+            ranges,
+            reverse,
+            ..
+        } => {
+            if let Some(entry) = collection.indexes.get(*index) {
+                let mut stored = ranges.clone();
+                if *reverse {
+                    stored.reverse();
+                }
+                parts.push(Part::Index {
+                    tree: entry.tree,
+                    ranges: stored,
+                    at: 0,
+                    reverse: *reverse,
+                });
+            }
+        }
+        Access::Union(union) => {
+            for part in union {
+                collect_parts(part, collection, parts);
+            }
+        }
+    }
+}
+
+/// Visits the record ids of an index part; `true` when the visitor stopped.
+fn walk_index(part: &mut Part, read: &dyn Read, visit: &mut dyn FnMut(u64) -> Result<Flow>) -> Result<bool> {
+    let Part::Index {
+        tree,
+        ranges,
+        at,
+        reverse,
+    } = part
+    else {
+        return Ok(false);
+    };
+    while let Some(range) = ranges.get_mut(*at) {
+        let mut place = None;
+        let bounds = (as_slice(&range.from), as_slice(&range.to));
+        if is_empty(&bounds) {
+            *at += 1;
+            continue;
+        }
+        read.scan(*tree, bounds, *reverse, &mut |key, _| {
+            let record = record_of(
+                key.get(key.len().saturating_sub(RECORD_BYTES)..)
+                    .unwrap_or_default(),
+            )?;
+            Ok(match visit(record)? {
+                Flow::Continue => ControlFlow::Continue(()),
+                Flow::Stop => {
+                    place = Some(key.to_vec());
+                    ControlFlow::Break(())
+                }
+            })
+        })?;
+        if let Some(key) = place {
+            // The rest of this range is what lies behind the last key.
+            if *reverse {
+                range.to = Bound::Excluded(key);
+            } else {
+                range.from = Bound::Excluded(key);
+            }
+            return Ok(true);
+        }
+        *at += 1;
+    }
+    Ok(false)
+}
+
+fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+    match bound {
+        Bound::Included(key) => Bound::Included(key),
+        Bound::Excluded(key) => Bound::Excluded(key),
+        Bound::Unbounded => Bound::Unbounded,
+    }
+}
+
+/// Whether no key can lie between the bounds; ordered maps panic on such ranges.
+fn is_empty(bounds: &(Bound<&[u8]>, Bound<&[u8]>)) -> bool {
+    match bounds {
+        (Bound::Included(from), Bound::Included(to)) => from > to,
+        (Bound::Included(from) | Bound::Excluded(from), Bound::Excluded(to))
+        | (Bound::Excluded(from), Bound::Included(to)) => from >= to,
+        _ => false,
+    }
+}
+
+fn record_of(key: &[u8]) -> Result<u64> {
+    let bytes: [u8; 8] = key
+        .try_into()
+        .map_err(|_| Fault::of(Class::Corrupt, code::INTERNAL, "malformed record key"))?;
+    Ok(u64::from_be_bytes(bytes))
+}
+
+fn dangling(collection: &Collection, record: u64) -> Fault {
+    Fault::of(
+        Class::Corrupt,
+        code::INTERNAL,
+        format!(
+            "an index of {} names record {record}, which does not exist",
+            collection.name
+        ),
+    )
+}

@@ -1,0 +1,363 @@
+//! Plans against reading the whole collection, on random documents and filters.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::super::document::sample::Sample;
+use super::*;
+
+struct Store {
+    documents: Vec<Vec<u8>>,
+    catalog: Catalog,
+    /// Per index, stored keys (with the record id behind) to records.
+    entries: Vec<BTreeMap<Vec<u8>, usize>>,
+}
+
+impl Store {
+    fn new(sample: &mut Sample, indexes: &[(&str, &str)]) -> Store {
+        let catalog = Catalog::new(
+            &indexes
+                .iter()
+                .map(|(key, options)| (*key, *options, &[][..]))
+                .collect::<Vec<_>>(),
+        );
+        let mut store = Store {
+            documents: Vec::new(),
+            entries: vec![BTreeMap::new(); catalog.0.len()],
+            catalog,
+        };
+        // Some collections have no arrays, so that single-key plans are tried as well.
+        let arrays = sample.below(3) > 0;
+        while store.documents.len() < 60 {
+            let document = bytes(&random_document(sample, arrays));
+            let found: Result<Vec<_>> = store
+                .catalog
+                .0
+                .iter()
+                .map(|(definition, _)| definition.keys(Doc::Raw(&document)))
+                .collect();
+            let Ok(found) = found else { continue };
+            let record = store.documents.len();
+            for (position, keys) in found.into_iter().enumerate() {
+                for (flag, multikey) in store.catalog.0[position].1.iter_mut().zip(&keys.multikey) {
+                    *flag |= multikey;
+                }
+                for mut key in keys.keys {
+                    key.extend_from_slice(&(record as u64).to_be_bytes());
+                    store.entries[position].insert(key, record);
+                }
+            }
+            store.documents.push(document);
+        }
+        store
+    }
+
+    /// The records that the access gives, each its first time.
+    fn select(&self, access: &Access) -> Vec<usize> {
+        let mut found = Vec::new();
+        self.visit(access, &mut found);
+        let mut seen = BTreeSet::new();
+        found.retain(|record| seen.insert(*record));
+        found
+    }
+
+    fn visit(&self, access: &Access, found: &mut Vec<usize>) {
+        match access {
+            Access::Nothing => {}
+            Access::Collection { reverse: false } => found.extend(0..self.documents.len()),
+            Access::Collection { reverse: true } => found.extend((0..self.documents.len()).rev()),
+            Access::Index {
+                index,
+                ranges,
+                reverse,
+                ..
+            } => {
+                let mut part = Vec::new();
+                for range in ranges {
+                    let range = (range.from.clone(), range.to.clone());
+                    part.extend(self.entries[*index].range(range).map(|(_, record)| *record));
+                }
+                if *reverse {
+                    part.reverse();
+                }
+                found.extend(part);
+            }
+            Access::Union(parts) => parts.iter().for_each(|part| self.visit(part, found)),
+        }
+    }
+}
+
+fn random_scalar(sample: &mut Sample) -> Owned {
+    match sample.below(16) {
+        0 => Owned::Null,
+        1 => Owned::Undefined,
+        2 => Owned::Double(f64::NAN),
+        3 => Owned::Bool(true),
+        4 => Owned::DateTime(5),
+        5 => text("ab"),
+        6 => text("abc"),
+        7 => text("b"),
+        8 => Owned::Regex {
+            pattern: "^ab".into(),
+            options: String::new(),
+        },
+        9 => Owned::Double(2.0),
+        10 => Owned::Double(1.5),
+        11 => sample.pick(&[Owned::MinKey, Owned::MaxKey, Owned::Document(vec![])]),
+        _ => int(sample.below(5) as i32),
+    }
+}
+
+fn random_value(sample: &mut Sample, depth: usize, arrays: bool) -> Owned {
+    match sample.below(8) {
+        0 | 1 if depth > 0 && arrays => {
+            let length = sample.below(4);
+            Owned::Array(
+                (0..length)
+                    .map(|_| random_value(sample, depth - 1, arrays))
+                    .collect(),
+            )
+        }
+        2 | 3 if depth > 0 => {
+            let mut fields = Vec::new();
+            for name in ["b", "c", "0"] {
+                if sample.below(if name == "0" { 8 } else { 2 }) == 0 {
+                    fields.push((name.to_owned(), random_value(sample, depth - 1, arrays)));
+                }
+            }
+            Owned::Document(fields)
+        }
+        _ => random_scalar(sample),
+    }
+}
+
+fn random_document(sample: &mut Sample, arrays: bool) -> Owned {
+    let mut fields = Vec::new();
+    for name in ["a", "b", "c"] {
+        if sample.below(5) > 0 {
+            fields.push((name.to_owned(), random_value(sample, 3, arrays)));
+        }
+    }
+    Owned::Document(fields)
+}
+
+/// A value that a filter may hold literally.
+fn random_operand(sample: &mut Sample) -> Owned {
+    loop {
+        let value = match sample.below(5) {
+            0 => random_value(sample, 2, true),
+            _ => random_scalar(sample),
+        };
+        if !matches!(value, Owned::Undefined | Owned::Regex { .. }) {
+            return value;
+        }
+    }
+}
+
+fn random_condition(sample: &mut Sample, depth: usize) -> Vec<(String, Owned)> {
+    let condition = |operator: &str, value: Owned| vec![(operator.to_owned(), value)];
+    match sample.below(if depth > 0 { 20 } else { 16 }) {
+        0..=2 => condition("$eq", random_operand(sample)),
+        3 => condition("$gt", random_operand(sample)),
+        4 => condition("$gte", random_operand(sample)),
+        5 => condition("$lt", random_operand(sample)),
+        6 => condition("$lte", random_operand(sample)),
+        7 => condition("$ne", random_operand(sample)),
+        8 | 9 => {
+            let length = sample.below(4);
+            let items = (0..length).map(|_| random_operand(sample)).collect();
+            let operator = sample.pick(&["$in", "$in", "$nin"]);
+            condition(operator, Owned::Array(items))
+        }
+        10 => condition("$exists", Owned::Bool(sample.below(2) == 0)),
+        11 => {
+            let name = sample.pick(&[
+                "number",
+                "string",
+                "array",
+                "object",
+                "null",
+                "undefined",
+                "int",
+                "bool",
+            ]);
+            condition("$type", text(name))
+        }
+        12 => {
+            let pattern = sample.pick(&["^ab", "b", "^a.c", "^ab?"]);
+            condition("$regex", text(pattern))
+        }
+        13 => condition("$size", int(sample.below(3) as i32)),
+        14 => condition("$mod", list(&[int(2), int(sample.below(2) as i32)])),
+        15 => {
+            let mut both = condition("$gt", int(sample.below(4) as i32));
+            both.push(("$lt".to_owned(), int(sample.below(6) as i32)));
+            both
+        }
+        16 => vec![(
+            "$not".to_owned(),
+            Owned::Document(random_condition(sample, depth - 1)),
+        )],
+        17 => vec![(
+            "$elemMatch".to_owned(),
+            Owned::Document(random_condition(sample, depth - 1)),
+        )],
+        18 => {
+            let mut fields = Vec::new();
+            for name in ["b", "c", "b.c", "0"] {
+                if sample.below(3) == 0 {
+                    fields.push((
+                        name.to_owned(),
+                        Owned::Document(random_condition(sample, depth - 1)),
+                    ));
+                }
+            }
+            vec![("$elemMatch".to_owned(), Owned::Document(fields))]
+        }
+        _ => {
+            let items = (0..1 + sample.below(2)).map(|_| random_operand(sample)).collect();
+            vec![("$all".to_owned(), Owned::Array(items))]
+        }
+    }
+}
+
+fn random_filter(sample: &mut Sample, depth: usize) -> Owned {
+    let mut fields = Vec::new();
+    for _ in 0..1 + sample.below(3) {
+        match sample.below(12) {
+            0 if depth > 0 => {
+                let branches = (0..1 + sample.below(3))
+                    .map(|_| random_filter(sample, depth - 1))
+                    .collect();
+                fields.push((
+                    sample.pick(&["$or", "$or", "$and", "$nor"]).to_owned(),
+                    Owned::Array(branches),
+                ));
+            }
+            _ => {
+                let path = sample.pick(&["a", "a", "b", "c", "a.b", "a.c", "a.b.c", "a.0", "a.0.b", "a.1"]);
+                fields.push((path.to_owned(), Owned::Document(random_condition(sample, 2))));
+            }
+        }
+    }
+    Owned::Document(fields)
+}
+
+const INDEX_SETS: &[&[(&str, &str)]] = &[
+    &[(r#"{"a": 1}"#, "{}")],
+    &[(r#"{"a": -1}"#, "{}")],
+    &[(r#"{"a": 1, "b": 1}"#, "{}")],
+    &[(r#"{"a": 1, "b": -1, "c": 1}"#, "{}")],
+    &[(r#"{"a.b": 1}"#, "{}")],
+    &[(r#"{"a.b": 1, "a.c": -1}"#, "{}")],
+    &[(r#"{"a.b.c": 1, "a.b.b": 1}"#, "{}")],
+    &[(r#"{"a.0": 1}"#, "{}")],
+    &[(r#"{"a.0.b": 1, "a.b": 1}"#, "{}")],
+    &[
+        (r#"{"a": 1}"#, r#"{"sparse": true}"#),
+        (r#"{"a.b": 1, "b": 1}"#, r#"{"sparse": true}"#),
+    ],
+    &[(
+        r#"{"a": 1}"#,
+        r#"{"partialFilterExpression": {"a": {"$gte": 2}}}"#,
+    )],
+    &[(
+        r#"{"b": 1}"#,
+        r#"{"partialFilterExpression": {"a": {"$exists": true}}}"#,
+    )],
+    &[(
+        r#"{"b": -1}"#,
+        r#"{"partialFilterExpression": {"$or": [{"a": 1}, {"c": {"$type": "bool"}}]}}"#,
+    )],
+    &[(r#"{"b": "hashed"}"#, "{}"), (r#"{"c": 1, "b": "hashed"}"#, "{}")],
+    &[
+        (r#"{"a": 1}"#, "{}"),
+        (r#"{"b": 1}"#, "{}"),
+        (r#"{"c": 1, "a": 1}"#, "{}"),
+        (r#"{"a.b": 1}"#, "{}"),
+    ],
+];
+
+#[test]
+fn plans_select_what_reading_everything_selects() {
+    let mut sample = Sample::new(2);
+    let (mut indexed, mut exact, mut ordered) = (0, 0, 0);
+    for round in 0..INDEX_SETS.len() * 8 {
+        let store = Store::new(&mut sample, INDEX_SETS[round % INDEX_SETS.len()]);
+        let views = store.catalog.views();
+        for _ in 0..150 {
+            let filter = random_filter(&mut sample, 2);
+            let raw = bytes(&filter);
+            let Ok(matcher) = Matcher::parse(Doc::Raw(&raw)) else {
+                continue;
+            };
+            let sort = match sample.below(3) {
+                0 => sample.pick(&[
+                    r#"{"a": 1}"#,
+                    r#"{"a": -1}"#,
+                    r#"{"b": 1}"#,
+                    r#"{"a": 1, "b": 1}"#,
+                    r#"{"a.b": -1}"#,
+                    r#"{"a.b": 1, "a.c": -1}"#,
+                    r#"{"b": -1, "c": 1}"#,
+                    r#"{"a.0": 1}"#,
+                ]),
+                _ => "{}",
+            };
+            let sort = SortSpec::parse(Doc::Raw(&bytes(&json(sort)))).unwrap();
+            let request = PlanRequest {
+                matcher: &matcher,
+                sort: (!sort.is_empty()).then_some(&sort),
+                indexes: &views,
+                hint: None,
+                limit: sample.pick(&[None, None, Some(1), Some(20)]),
+            };
+            let plan = choose(request).unwrap();
+            let context = || {
+                format!(
+                    "{filter:?}\n{plan:?}\n{:?}",
+                    views.iter().map(|v| v.multikey).collect::<Vec<_>>()
+                )
+            };
+            let matches = |record: usize| matcher.matches(Doc::Raw(&store.documents[record])).unwrap();
+            let expected: BTreeSet<usize> = (0..store.documents.len())
+                .filter(|record| matches(*record))
+                .collect();
+            let selected = store.select(&plan.access);
+            for record in &expected {
+                assert!(
+                    selected.contains(record),
+                    "lost {:?}\n{}",
+                    Doc::Raw(&store.documents[*record]),
+                    context()
+                );
+            }
+            if plan.exact {
+                exact += 1;
+                for record in &selected {
+                    assert!(
+                        expected.contains(record),
+                        "not checked {:?}\n{}",
+                        Doc::Raw(&store.documents[*record]),
+                        context()
+                    );
+                }
+            }
+            if !matches!(plan.access, Access::Collection { .. }) {
+                indexed += 1;
+            }
+            if plan.sorted && !sort.is_empty() {
+                ordered += 1;
+                let keys: Vec<Vec<u8>> = selected
+                    .iter()
+                    .filter(|record| expected.contains(record))
+                    .filter_map(|record| sort.key(Doc::Raw(&store.documents[*record])).ok())
+                    .collect();
+                assert!(keys.is_sorted(), "out of order\n{}", context());
+            }
+        }
+    }
+    assert!(
+        indexed > 3000 && exact > 500 && ordered > 150,
+        "{indexed} {exact} {ordered}"
+    );
+}

@@ -1,0 +1,185 @@
+//! The engine behind the seam: operations become requests, faults become errors.
+
+mod cursor;
+mod expiry;
+mod request;
+mod response;
+mod transaction;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use futures_core::future::BoxFuture;
+
+use self::cursor::ViewCursor;
+use self::request::Request;
+use self::response::{check_report, located, translate, written};
+use self::transaction::{NativeTransaction, State};
+use super::engine::{Durability, Engine, EngineOptions, Location};
+use super::exec::batch;
+use super::exec::cursor::FindCursor;
+use super::exec::statement::{Batch as WriteBatch, Outcome};
+use super::fault::{Class, Fault, Result as Outcomes, code};
+use crate::backend::{Backend, Capabilities, Operation, Response, Transaction, TransactionOptions};
+use crate::db;
+use crate::error::{Error, ErrorKind, Result};
+
+/// The engine behind the seam.
+struct NativeBackend {
+    engine: Arc<Engine>,
+    name: &'static str,
+    _expiry: expiry::Running,
+}
+
+impl fmt::Debug for NativeBackend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NativeBackend({})", self.name)
+    }
+}
+
+/// Opens an empty database in memory.
+pub(crate) fn open_memory() -> Result<Arc<dyn Backend>> {
+    open(Location::Memory, "memory", Durability::None)
+}
+
+/// Opens, or creates, the database in a directory.
+pub(crate) fn open_directory(
+    path: &Path,
+    durability: db::Durability,
+    create: bool,
+) -> Result<Arc<dyn Backend>> {
+    if !create && !path.exists() {
+        let text = format!("there is no database in {}", path.display());
+        return Err(Error::new(ErrorKind::NotFound, text).with_backend("native"));
+    }
+    let durability = match durability {
+        db::Durability::Immediate => Durability::Immediate,
+        db::Durability::Interval(time) => Durability::Interval(time),
+        db::Durability::None => Durability::None,
+    };
+    open(Location::Directory(path.to_owned()), "native", durability)
+}
+
+fn open(location: Location, name: &'static str, durability: Durability) -> Result<Arc<dyn Backend>> {
+    let engine = Engine::open(
+        location,
+        EngineOptions {
+            durability,
+            ..EngineOptions::default()
+        },
+    )
+    .map_err(|fault| translate(fault, name))?;
+    let engine = Arc::new(engine);
+    let _expiry = expiry::start(&engine);
+    Ok(Arc::new(NativeBackend {
+        engine,
+        name,
+        _expiry,
+    }))
+}
+
+impl Backend for NativeBackend {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        capabilities(self.name)
+    }
+
+    fn execute(&self, operation: Operation) -> BoxFuture<'_, Result<Response>> {
+        Box::pin(async move {
+            let (name, namespace) = (operation.name(), operation.namespace().map(ToString::to_string));
+            self.run(operation)
+                .await
+                .map_err(|fault| located(fault, self.name, name, namespace))
+        })
+    }
+
+    fn begin(&self, _options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
+        Box::pin(async move {
+            let overlay = self.engine.begin().map_err(|fault| translate(fault, self.name))?;
+            let state = Mutex::new(State::Running(Box::new(overlay)));
+            let transaction = NativeTransaction {
+                engine: self.engine.clone(),
+                name: self.name,
+                state,
+            };
+            Ok(Arc::new(transaction) as Arc<dyn Transaction>)
+        })
+    }
+}
+
+impl NativeBackend {
+    async fn run(&self, operation: Operation) -> Outcomes<Response> {
+        match request::prepare(operation, self.name)? {
+            Request::Find(find) => {
+                let view = self.engine.view()?;
+                let cursor = FindCursor::open(&*view, find)?;
+                Ok(Response::Cursor(Box::new(ViewCursor {
+                    view,
+                    cursor,
+                    name: self.name,
+                })))
+            }
+            Request::Read(read) => read(&*self.engine.view()?),
+            Request::Batch(batch) => self.run_batch(Arc::new(batch)).await,
+            Request::Write(mut job) => self.engine.write(move |write| job(write)).await,
+            Request::Check(database) => self.check(database).await,
+        }
+    }
+
+    /// Runs statements; where a running transaction is in the way of one, those before it are committed and it is
+    /// run again when the transaction has ended.
+    async fn run_batch(&self, batch: Arc<WriteBatch>) -> Outcomes<Response> {
+        let mut total = Outcome::default();
+        let mut start = 0;
+        loop {
+            let own = batch.clone();
+            let job = self.engine.write(move |write| {
+                let mut outcome = Outcome::default();
+                let next = batch::run(write, &own, start, &mut outcome)?;
+                Ok((outcome, next))
+            });
+            let (outcome, next) = job.await?;
+            total.absorb(outcome);
+            start = next;
+            if start >= batch.statements.len() {
+                return Ok(Response::Write(written(total, self.name)));
+            }
+        }
+    }
+
+    /// Checks the whole store on a thread of its own: it reads everything.
+    async fn check(&self, database: Option<String>) -> Outcomes<Response> {
+        let (send, receive) = futures_channel::oneshot::channel();
+        let engine = self.engine.clone();
+        let spawned = std::thread::Builder::new()
+            .name("odm-check".to_owned())
+            .spawn(move || {
+                // Nobody listens any more when the caller gave up.
+                let _ = send.send(engine.check());
+            });
+        let failed = || {
+            Fault::of(
+                Class::Io,
+                code::INTERNAL,
+                "no thread could be started for the check",
+            )
+        };
+        spawned.map_err(|_| failed())?;
+        let report = receive.await.map_err(|_| failed())??;
+        Ok(Response::Check(check_report(report, database.as_deref())))
+    }
+}
+
+/// What a backend of this name can do.
+fn capabilities(name: &'static str) -> Capabilities {
+    Capabilities {
+        transactions: true,
+        hashed_indexes: true,
+        persistent: name == "native",
+        ..Capabilities::minimal()
+    }
+}

@@ -1,0 +1,57 @@
+//! Cursors: batches of packed documents, from one view or gathered in a transaction.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bson::RawDocument;
+use futures_core::future::BoxFuture;
+
+use super::super::engine::View;
+use super::super::exec::cursor::{FindCursor, Packed};
+use super::response::translate;
+use crate::backend::{Batch, BatchCursor};
+use crate::error::Result;
+
+/// A cursor over one view.
+pub(super) struct ViewCursor {
+    pub(super) view: Arc<View>,
+    pub(super) cursor: FindCursor,
+    pub(super) name: &'static str,
+}
+
+impl fmt::Debug for ViewCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ViewCursor")
+    }
+}
+
+impl BatchCursor for ViewCursor {
+    fn next_batch(&mut self) -> BoxFuture<'_, Result<Option<Box<dyn Batch>>>> {
+        let batch = self.cursor.next_batch(&*self.view);
+        let batch = batch.map(|batch| batch.map(|batch| Box::new(batch) as Box<dyn Batch>));
+        Box::pin(std::future::ready(
+            batch.map_err(|fault| translate(fault, self.name).with_operation("find")),
+        ))
+    }
+}
+
+/// A cursor over batches that are there already.
+#[derive(Debug)]
+pub(super) struct GatheredCursor(pub(super) std::vec::IntoIter<Packed>);
+
+impl BatchCursor for GatheredCursor {
+    fn next_batch(&mut self) -> BoxFuture<'_, Result<Option<Box<dyn Batch>>>> {
+        let batch = self.0.next().map(|batch| Box::new(batch) as Box<dyn Batch>);
+        Box::pin(std::future::ready(Ok(batch)))
+    }
+}
+
+impl Batch for Packed {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn get(&self, index: usize) -> Option<&RawDocument> {
+        RawDocument::from_bytes(self.get(index)?).ok()
+    }
+}

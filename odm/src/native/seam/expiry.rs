@@ -1,0 +1,60 @@
+//! The thread that deletes documents whose TTL is over.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use super::super::engine::Engine;
+use super::super::exec::expire;
+use super::request;
+
+/// How often documents whose TTL is over are looked for: as on the server.
+const EVERY: Duration = Duration::from_secs(60);
+
+/// Keeps the thread running; dropping it ends the thread.
+#[derive(Debug)]
+pub(super) struct Running {
+    _stop: Sender<()>,
+}
+
+/// Deletes expired documents now and then, for as long as the engine lives.
+pub(super) fn start(engine: &Arc<Engine>) -> Running {
+    let (stop, stopped) = channel();
+    let engine = Arc::downgrade(engine);
+    // A program that cannot start a thread keeps its expired documents; nothing else depends on this one.
+    let _ = std::thread::Builder::new()
+        .name("odm-expire".to_owned())
+        .spawn(move || run(&engine, &stopped));
+    Running { _stop: stop }
+}
+
+fn run(engine: &Weak<Engine>, stopped: &Receiver<()>) {
+    while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+        let Some(engine) = engine.upgrade() else { return };
+        let needed = engine.view().is_ok_and(|view| expire::is_needed(&*view));
+        if needed {
+            let now = request::now().millis;
+            // What fails now is tried again in the next round.
+            let _ = block_on(engine.write(move |write| expire::run(write, now)));
+        }
+    }
+}
+
+/// Waits for a future on this thread, which is the engine's own.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    let mut context = std::task::Context::from_waker(&waker);
+    let mut future = std::pin::pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            std::task::Poll::Ready(output) => return output,
+            std::task::Poll::Pending => std::thread::park(),
+        }
+    }
+}

@@ -1,0 +1,498 @@
+//! Operations, checked and parsed into what the engine runs.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bson::{RawBson, RawDocumentBuf};
+
+use super::super::document::doc::framed;
+use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Malformed, Owned, Value, validate};
+use super::super::exec::cursor::FindRequest;
+use super::super::exec::explain::ExplainRequest;
+use super::super::exec::find_and_modify::FindAndModifyRequest;
+use super::super::exec::query::Query;
+use super::super::exec::statement::{Batch, DeleteStatement, Statement, UpdateStatement};
+use super::super::exec::{
+    Deadline, Namespace, check_database, collections, count, distinct, explain, find_and_modify, indexes,
+};
+use super::super::fault::{Fault, Result, code};
+use super::super::projection::Projection;
+use super::super::storage::{Read, Write};
+use super::super::update::{Now, Updater, prepare_insert};
+use super::response::raw_bson;
+use crate::backend::{self, Modification, Operation, ReadOptions, Response, WriteStatement};
+
+/// What the engine runs for an operation.
+pub(super) enum Request {
+    Find(FindRequest),
+    /// A read that answers at once.
+    Read(Box<dyn FnOnce(&dyn Read) -> Result<Response> + Send>),
+    /// Statements; each is atomic by itself.
+    Batch(Batch),
+    /// One job; it may be run again before it has written.
+    Write(Box<dyn FnMut(&mut dyn Write) -> Result<Response> + Send>),
+    /// Of one database, or of all.
+    Check(Option<String>),
+}
+
+/// Checks and parses an operation.
+pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Request> {
+    Ok(match operation {
+        Operation::Find(find) => Request::Find(find_request(find)?),
+        Operation::Insert(insert) => {
+            let now = now();
+            let statements = insert
+                .documents
+                .iter()
+                .map(|document| insert_statement(document, now))
+                .collect();
+            Request::Batch(batch(
+                insert.namespace,
+                statements,
+                insert.ordered,
+                now,
+                &ReadOptions::default(),
+            )?)
+        }
+        Operation::Update(update) => {
+            let shared = update.options;
+            refuse_variables(&shared)?;
+            let statements = update.statements.iter().map(update_statement).collect();
+            Request::Batch(batch(
+                update.namespace,
+                statements,
+                update.ordered,
+                now(),
+                &shared,
+            )?)
+        }
+        Operation::Delete(delete) => {
+            let shared = delete.options;
+            refuse_variables(&shared)?;
+            let statements = delete.statements.iter().map(delete_statement).collect();
+            Request::Batch(batch(
+                delete.namespace,
+                statements,
+                delete.ordered,
+                now(),
+                &shared,
+            )?)
+        }
+        Operation::BulkWrite(bulk) => {
+            let shared = bulk.options;
+            refuse_variables(&shared)?;
+            let now = now();
+            let statements = bulk
+                .statements
+                .iter()
+                .map(|statement| match statement {
+                    WriteStatement::Insert(document) => insert_statement(document, now),
+                    WriteStatement::Update(update) => update_statement(update),
+                    WriteStatement::Delete(delete) => delete_statement(delete),
+                })
+                .collect();
+            Request::Batch(batch(bulk.namespace, statements, bulk.ordered, now, &shared)?)
+        }
+        Operation::FindAndModify(change) => {
+            let request = find_and_modify_request(change)?;
+            Request::Write(Box::new(move |write| {
+                let found = find_and_modify::run(write, &request)?;
+                found.map(document).transpose().map(Response::Document)
+            }))
+        }
+        Operation::Count(own) => {
+            let ns = namespace(own.namespace)?;
+            let query = query(&own.filter, None, &own.options)?;
+            let deadline = Deadline::after(own.options.max_time);
+            Request::Read(Box::new(move |read| {
+                count::count(read, &ns, &query, own.skip, own.limit, deadline).map(Response::Count)
+            }))
+        }
+        Operation::Distinct(own) => {
+            let ns = namespace(own.namespace)?;
+            let query = query(&own.filter, None, &own.options)?;
+            let deadline = Deadline::after(own.options.max_time);
+            Request::Read(Box::new(move |read| {
+                let values = distinct::distinct(read, &ns, &own.key, &query, deadline)?;
+                Ok(Response::Values(values.iter().map(raw_bson).collect()))
+            }))
+        }
+        Operation::Explain(own) => {
+            let request = explain_request(*own.operation, own.execute, backend)?;
+            Request::Read(Box::new(move |read| {
+                document(explain::explain(read, &request)?).map(|found| Response::Document(Some(found)))
+            }))
+        }
+        Operation::CreateIndexes(own) => {
+            let ns = namespace(own.namespace)?;
+            let specs: Vec<Vec<u8>> = own
+                .indexes
+                .iter()
+                .map(|spec| gate(&spec.0).map(|doc| doc.to_bytes()))
+                .collect::<Result<_>>()?;
+            Request::Write(Box::new(move |write| {
+                indexes::create(write, &ns, &specs).map(|()| Response::Done)
+            }))
+        }
+        Operation::DropIndexes(own) => {
+            let ns = namespace(own.namespace)?;
+            let which = value(&own.index)?;
+            Request::Write(Box::new(move |write| {
+                indexes::drop(write, &ns, &which.as_value()).map(|()| Response::Done)
+            }))
+        }
+        Operation::ListIndexes(own) => {
+            let ns = namespace(own.namespace)?;
+            Request::Read(Box::new(move |read| {
+                let specs = indexes::list(read, &ns).unwrap_or_default();
+                specs
+                    .into_iter()
+                    .map(document)
+                    .collect::<Result<_>>()
+                    .map(Response::Documents)
+            }))
+        }
+        Operation::CreateCollection(own) => {
+            let ns = namespace(own.namespace)?;
+            let options = gate(&own.options)?.to_bytes();
+            Request::Write(Box::new(move |write| {
+                collections::create(write, &ns, Some(Doc::Raw(&options))).map(|()| Response::Done)
+            }))
+        }
+        Operation::DropCollection(own) => {
+            let ns = namespace(own.namespace)?;
+            Request::Write(Box::new(move |write| {
+                collections::drop(write, &ns).map(|_| Response::Done)
+            }))
+        }
+        Operation::ListCollections(own) => {
+            check_database(&own.database)?;
+            let filter = gate(&own.filter)?.to_bytes();
+            Request::Read(Box::new(move |read| {
+                let found = collections::list(read, &own.database, Doc::Raw(&filter))?;
+                found
+                    .into_iter()
+                    .map(document)
+                    .collect::<Result<_>>()
+                    .map(Response::Documents)
+            }))
+        }
+        Operation::DropDatabase(own) => {
+            check_database(&own.database)?;
+            Request::Write(Box::new(move |write| {
+                collections::drop_database(write, &own.database).map(|()| Response::Done)
+            }))
+        }
+        Operation::Check(own) => Request::Check(own.database),
+        Operation::Aggregate(_) | Operation::RunCommand(_) => {
+            return Err(Fault::unsupported(
+                "the embedded engine does not run this operation",
+            ));
+        }
+    })
+}
+
+/// The time that all parts of an operation agree on.
+pub(super) fn now() -> Now {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let millis = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+    let seconds = u32::try_from(since.as_secs()).unwrap_or(u32::MAX);
+    Now {
+        millis,
+        timestamp: (seconds, since.subsec_nanos() / 1_000 + 1),
+    }
+}
+
+/// Lets a document from outside in: well-formed and not too deep.
+fn gate(document: &RawDocumentBuf) -> Result<Doc<'_>> {
+    let bytes = document.as_bytes();
+    if bytes.len() > MAX_DOCUMENT_BYTES + 16 * 1024 {
+        return Err(Fault::new(
+            code::BSON_TOO_LARGE,
+            format!("BSONObj size: {} is invalid", bytes.len()),
+        ));
+    }
+    match validate(bytes) {
+        Ok(()) => Ok(Doc::Raw(bytes)),
+        Err(Malformed::Shape(reason)) => Err(Fault::new(
+            code::INVALID_BSON,
+            format!("malformed document: {reason}"),
+        )),
+        Err(Malformed::TooDeep) => Err(Fault::new(
+            code::OVERFLOW,
+            "document exceeds the maximum nested object depth: 180",
+        )),
+    }
+}
+
+fn gate_optional(document: Option<&RawDocumentBuf>) -> Result<Option<Doc<'_>>> {
+    document.map(gate).transpose()
+}
+
+/// A raw value from outside, checked.
+fn value(raw: &RawBson) -> Result<Owned> {
+    let mut wrapped = RawDocumentBuf::new();
+    wrapped.append(bson::raw::cstr!("v"), raw.clone());
+    let doc = gate(&wrapped)?;
+    Ok(doc.get("v").map_or(Owned::Null, Owned::from))
+}
+
+/// An answer's bytes as the seam's document.
+fn document(bytes: Vec<u8>) -> Result<RawDocumentBuf> {
+    RawDocumentBuf::from_bytes(bytes).map_err(|_| Fault::new(code::INTERNAL, "malformed answer"))
+}
+
+fn namespace(ns: backend::Namespace) -> Result<Namespace> {
+    let ns = Namespace {
+        database: ns.database,
+        collection: ns.collection,
+    };
+    ns.check()?;
+    Ok(ns)
+}
+
+fn query(filter: &RawDocumentBuf, sort: Option<&RawDocumentBuf>, options: &ReadOptions) -> Result<Query> {
+    refuse_variables(options)?;
+    refuse_collation(options.collation.as_ref())?;
+    let hint = options.hint.as_ref().map(value).transpose()?;
+    Query::parse(
+        gate(filter)?,
+        gate_optional(sort)?,
+        hint.as_ref().map(Owned::as_value),
+    )
+}
+
+fn refuse_collation(collation: Option<&RawDocumentBuf>) -> Result<()> {
+    match collation.map(gate).transpose()? {
+        None => Ok(()),
+        // Binary comparison, by its name.
+        Some(doc) if doc.count() == 1 && doc.get("locale").and_then(|l| l.as_str()) == Some("simple") => {
+            Ok(())
+        }
+        Some(_) => Err(Fault::unsupported(
+            "the embedded engine compares strings by their bytes; collation is not supported",
+        )),
+    }
+}
+
+fn refuse_variables(options: &ReadOptions) -> Result<()> {
+    match gate_optional(options.variables.as_ref())? {
+        Some(variables) if !variables.is_empty() => Err(Fault::unsupported(
+            "variables of an operation (let) are not supported",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn projection(spec: Option<&RawDocumentBuf>, query: &Query) -> Result<Option<Projection>> {
+    match gate_optional(spec)? {
+        Some(spec) if !spec.is_empty() => Projection::parse(spec, Some(&query.matcher)).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn find_request(find: backend::Find) -> Result<FindRequest> {
+    let query = query(&find.filter, find.sort.as_ref(), &find.options)?;
+    let projection = projection(find.projection.as_ref(), &query)?.map(Arc::new);
+    Ok(FindRequest {
+        namespace: namespace(find.namespace)?,
+        query,
+        projection,
+        skip: find.skip,
+        limit: find.limit,
+        batch_size: find.batch_size,
+        deadline: Deadline::after(find.options.max_time),
+    })
+}
+
+fn batch(
+    ns: backend::Namespace,
+    statements: Vec<Statement>,
+    ordered: bool,
+    now: Now,
+    shared: &ReadOptions,
+) -> Result<Batch> {
+    let deadline = Deadline::after(shared.max_time);
+    Ok(Batch {
+        namespace: namespace(ns)?,
+        statements,
+        ordered,
+        now,
+        deadline,
+    })
+}
+
+fn insert_statement(document: &RawDocumentBuf, now: Now) -> Statement {
+    match gate(document).and_then(|doc| prepare_insert(doc, now)) {
+        Ok(bytes) => Statement::Insert(bytes),
+        Err(fault) => Statement::Refused(fault),
+    }
+}
+
+fn update_statement(own: &backend::UpdateStatement) -> Statement {
+    let parse = || -> Result<UpdateStatement> {
+        refuse_collation(own.collation.as_ref())?;
+        let hint = own.hint.as_ref().map(value).transpose()?;
+        let query = Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?;
+        if own.multi && matches!(own.modification, Modification::Replacement(_)) {
+            return Err(Fault::new(
+                code::FAILED_TO_PARSE,
+                "multi update is not supported for replacement-style update",
+            ));
+        }
+        Ok(UpdateStatement {
+            query,
+            filter: own.filter.as_bytes().to_vec(),
+            updater: updater(&own.modification, &own.array_filters)?,
+            multi: own.multi,
+            upsert: own.upsert,
+        })
+    };
+    match parse() {
+        Ok(statement) => Statement::Update(Arc::new(statement)),
+        Err(fault) => Statement::Refused(fault),
+    }
+}
+
+fn delete_statement(own: &backend::DeleteStatement) -> Statement {
+    let parse = || -> Result<DeleteStatement> {
+        refuse_collation(own.collation.as_ref())?;
+        let hint = own.hint.as_ref().map(value).transpose()?;
+        let query = Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?;
+        Ok(DeleteStatement {
+            query,
+            multi: own.multi,
+        })
+    };
+    match parse() {
+        Ok(statement) => Statement::Delete(Arc::new(statement)),
+        Err(fault) => Statement::Refused(fault),
+    }
+}
+
+fn updater(modification: &Modification, array_filters: &[RawDocumentBuf]) -> Result<Updater> {
+    let filters: Vec<Doc<'_>> = array_filters.iter().map(gate).collect::<Result<_>>()?;
+    match modification {
+        Modification::Operators(update) => Updater::operators(gate(update)?, &filters),
+        Modification::Replacement(_) | Modification::Pipeline(_) if !filters.is_empty() => Err(Fault::new(
+            code::FAILED_TO_PARSE,
+            "arrayFilters may only be specified with update operators",
+        )),
+        Modification::Replacement(document) => Updater::replacement(gate(document)?),
+        Modification::Pipeline(stages) => {
+            let stages: Vec<Doc<'_>> = stages.iter().map(gate).collect::<Result<_>>()?;
+            Updater::pipeline(&stages, None)
+        }
+    }
+}
+
+fn find_and_modify_request(own: backend::FindAndModify) -> Result<FindAndModifyRequest> {
+    let query = query(&own.filter, own.sort.as_ref(), &own.options)?;
+    let projection = projection(own.projection.as_ref(), &query)?;
+    if own.return_new && projection.as_ref().is_some_and(Projection::needs_position) {
+        return Err(Fault::new(
+            code::BAD_VALUE,
+            "Cannot use a positional projection and return the new document",
+        ));
+    }
+    if own.modification.is_none() && (own.return_new || own.upsert) {
+        return Err(Fault::new(
+            code::FAILED_TO_PARSE,
+            "Cannot specify both new=true (or upsert=true) and remove=true; 'remove' always returns the deleted document",
+        ));
+    }
+    let updater = own
+        .modification
+        .as_ref()
+        .map(|own_change| updater(own_change, &own.array_filters))
+        .transpose()?;
+    Ok(FindAndModifyRequest {
+        namespace: namespace(own.namespace)?,
+        query,
+        filter: own.filter.as_bytes().to_vec(),
+        projection,
+        updater,
+        return_new: own.return_new,
+        upsert: own.upsert,
+        now: now(),
+        deadline: Deadline::after(own.options.max_time),
+    })
+}
+
+fn explain_request(operation: Operation, execute: bool, backend: &'static str) -> Result<ExplainRequest> {
+    let counts = matches!(operation, Operation::Count(_));
+    let (ns, query, filter, skip, limit, max_time) = match operation {
+        Operation::Find(own) => {
+            let parsed = query(&own.filter, own.sort.as_ref(), &own.options)?;
+            (
+                own.namespace,
+                parsed,
+                own.filter,
+                own.skip,
+                own.limit,
+                own.options.max_time,
+            )
+        }
+        Operation::Count(own) => {
+            let parsed = query(&own.filter, None, &own.options)?;
+            (
+                own.namespace,
+                parsed,
+                own.filter,
+                own.skip,
+                own.limit,
+                own.options.max_time,
+            )
+        }
+        Operation::Distinct(own) => {
+            let parsed = query(&own.filter, None, &own.options)?;
+            (own.namespace, parsed, own.filter, 0, 0, own.options.max_time)
+        }
+        Operation::FindAndModify(own) => {
+            let parsed = query(&own.filter, own.sort.as_ref(), &own.options)?;
+            (own.namespace, parsed, own.filter, 0, 1, own.options.max_time)
+        }
+        Operation::Update(own) if own.statements.len() == 1 => {
+            let statement = &own.statements[0];
+            let hint = statement.hint.as_ref().map(value).transpose()?;
+            let parsed = Query::parse(gate(&statement.filter)?, None, hint.as_ref().map(Owned::as_value))?;
+            (
+                own.namespace,
+                parsed,
+                statement.filter.clone(),
+                0,
+                u64::from(!statement.multi),
+                own.options.max_time,
+            )
+        }
+        Operation::Delete(own) if own.statements.len() == 1 => {
+            let statement = &own.statements[0];
+            let hint = statement.hint.as_ref().map(value).transpose()?;
+            let parsed = Query::parse(gate(&statement.filter)?, None, hint.as_ref().map(Owned::as_value))?;
+            (
+                own.namespace,
+                parsed,
+                statement.filter.clone(),
+                0,
+                u64::from(!statement.multi),
+                own.options.max_time,
+            )
+        }
+        other => {
+            return Err(Fault::unsupported(format!(
+                "{backend} cannot explain a {}",
+                other.name()
+            )));
+        }
+    };
+    Ok(ExplainRequest {
+        namespace: namespace(ns)?,
+        query,
+        filter: filter.as_bytes().to_vec(),
+        counts,
+        skip,
+        limit,
+        execute,
+        deadline: Deadline::after(max_time),
+    })
+}

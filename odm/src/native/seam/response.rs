@@ -1,0 +1,107 @@
+//! The engine's answers and faults in the seam's words.
+
+use bson::{RawBson, RawDocument, RawDocumentBuf};
+
+use super::super::document::Owned;
+use super::super::document::doc::framed;
+use super::super::engine;
+use super::super::exec::statement::Outcome;
+use super::super::fault::{Class, Fault};
+use crate::backend::{CheckProblem, CheckReport, WriteResult};
+use crate::error::{Error, ErrorKind};
+
+/// What the engine found damaged, in the seam's words; of one database, or of all.
+pub(super) fn check_report(report: engine::CheckReport, database: Option<&str>) -> CheckReport {
+    let mut own = CheckReport::default();
+    own.collections = report.collections;
+    own.documents = report.records;
+    own.index_entries = report.index_entries;
+    let concerns = |namespace: &Option<String>| match (namespace, database) {
+        (Some(namespace), Some(database)) => namespace.split('.').next() == Some(database),
+        _ => true,
+    };
+    own.problems = report
+        .problems
+        .into_iter()
+        .filter(|problem| concerns(&problem.namespace))
+        .map(|problem| CheckProblem::new(problem.namespace, problem.message))
+        .collect();
+    own
+}
+
+/// The result of statements, in the seam's words.
+pub(super) fn written(outcome: Outcome, name: &'static str) -> WriteResult {
+    let mut result = WriteResult::default();
+    result.summary.inserted = outcome.inserted;
+    result.summary.matched = outcome.matched;
+    result.summary.modified = outcome.modified;
+    result.summary.upserted = outcome.upserted.len() as u64;
+    result.summary.deleted = outcome.deleted;
+    result.upserted = outcome
+        .upserted
+        .into_iter()
+        .map(|(index, id)| (index, raw_bson(&id)))
+        .collect();
+    result.errors = outcome
+        .errors
+        .into_iter()
+        .map(|(index, fault)| (index, translate(fault, name)))
+        .collect();
+    result
+}
+
+/// A value as the seam's owned raw value.
+pub(super) fn raw_bson(value: &Owned) -> RawBson {
+    let mut bytes = Vec::new();
+    framed(&mut bytes, |out| value.as_value().write_element(b"v", out));
+    RawDocumentBuf::from_bytes(bytes)
+        .ok()
+        .and_then(|wrapped| wrapped.get("v").ok().flatten().map(|value| value.into()))
+        .unwrap_or(RawBson::Null)
+}
+
+/// A fault of the engine with where it happened.
+pub(super) fn located(
+    fault: Fault,
+    backend: &'static str,
+    operation: &'static str,
+    namespace: Option<String>,
+) -> Error {
+    let error = translate(fault, backend).with_operation(operation);
+    match namespace {
+        Some(namespace) => error.with_namespace(namespace),
+        None => error,
+    }
+}
+
+/// A fault of the engine, as the crate's error.
+pub(super) fn translate(fault: Fault, backend: &'static str) -> Error {
+    let kind = match fault.class() {
+        Class::Request => ErrorKind::of_code(fault.code()),
+        Class::Unsupported => ErrorKind::Unsupported,
+        Class::Conflict | Class::Blocked => ErrorKind::Conflict,
+        Class::Corrupt => ErrorKind::Corrupt,
+        Class::Io => ErrorKind::Io,
+        Class::InDoubt => ErrorKind::InDoubt,
+        Class::Locked => ErrorKind::Locked,
+        Class::Timeout => ErrorKind::Timeout,
+    };
+    let mut error = Error::new(kind, fault.message().to_owned())
+        .with_code(fault.code())
+        .with_backend(backend);
+    for label in fault.labels() {
+        error = error.with_label(*label);
+    }
+    if let Some(key) = fault.duplicate_key() {
+        let decode = |bytes: &[u8]| {
+            RawDocument::from_bytes(bytes)
+                .ok()
+                .and_then(|raw| bson::Document::try_from(raw).ok())
+                .unwrap_or_default()
+        };
+        error = error
+            .with_index(key.index.clone())
+            .with_key(decode(&key.pattern), decode(&key.value));
+    }
+    error
+}

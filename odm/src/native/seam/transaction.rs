@@ -1,0 +1,152 @@
+//! Transactions: an overlay that operations borrow one after another.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use futures_core::future::BoxFuture;
+
+use super::super::engine::{Engine, Overlay};
+use super::super::exec::batch;
+use super::super::exec::cursor::FindCursor;
+use super::super::exec::statement::Outcome;
+use super::super::fault::{Fault, Result as Outcomes, code};
+use super::capabilities;
+use super::cursor::GatheredCursor;
+use super::request::{self, Request};
+use super::response::{located, translate, written};
+use crate::backend::{Backend, Capabilities, Operation, Response, Transaction, TransactionOptions};
+use crate::error::{Error, ErrorKind, Result};
+
+/// A running transaction: an overlay that its operations borrow one after another.
+pub(super) struct NativeTransaction {
+    pub(super) engine: Arc<Engine>,
+    pub(super) name: &'static str,
+    pub(super) state: Mutex<State>,
+}
+
+pub(super) enum State {
+    Running(Box<Overlay>),
+    /// An operation failed, or the program gave up.
+    Aborted,
+    Committed,
+}
+
+impl fmt::Debug for NativeTransaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NativeTransaction")
+    }
+}
+
+impl Backend for NativeTransaction {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        capabilities(self.name)
+    }
+
+    fn execute(&self, operation: Operation) -> BoxFuture<'_, Result<Response>> {
+        let (name, namespace) = (operation.name(), operation.namespace().map(ToString::to_string));
+        let outcome = self
+            .run(operation)
+            .map_err(|fault| located(fault, self.name, name, namespace));
+        Box::pin(std::future::ready(outcome))
+    }
+
+    fn begin(&self, _options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
+        let error = Error::new(ErrorKind::Unsupported, "transactions do not nest").with_backend(self.name);
+        Box::pin(std::future::ready(Err(error)))
+    }
+}
+
+impl NativeTransaction {
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        // A panic while the state was held leaves a transaction that can only be aborted, which is what is done.
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Runs one operation on the overlay; any failure aborts the transaction, as on the server.
+    fn run(&self, operation: Operation) -> Outcomes<Response> {
+        let mut state = self.state();
+        let State::Running(overlay) = &mut *state else {
+            return Err(over());
+        };
+        let outcome = run_in(overlay, operation, self.name);
+        let failed = match &outcome {
+            Err(_) => true,
+            Ok(Response::Write(result)) => !result.errors.is_empty(),
+            Ok(_) => false,
+        };
+        if failed {
+            *state = State::Aborted;
+        }
+        outcome
+    }
+}
+
+/// The fault of using a transaction that has ended.
+fn over() -> Fault {
+    Fault::new(
+        code::NO_SUCH_TRANSACTION,
+        "the transaction has been aborted or committed",
+    )
+    .labelled("TransientTransactionError")
+}
+
+fn run_in(overlay: &mut Overlay, operation: Operation, name: &'static str) -> Outcomes<Response> {
+    match request::prepare(operation, name)? {
+        Request::Find(find) => {
+            // The overlay changes under a cursor, so that its documents are gathered at once.
+            let mut cursor = FindCursor::open(overlay, find)?;
+            let mut batches = Vec::new();
+            while let Some(batch) = cursor.next_batch(overlay)? {
+                batches.push(batch);
+            }
+            Ok(Response::Cursor(Box::new(GatheredCursor(batches.into_iter()))))
+        }
+        Request::Read(read) => read(overlay),
+        Request::Batch(batch) => {
+            let mut outcome = Outcome::default();
+            batch::run(overlay, &batch, 0, &mut outcome)?;
+            Ok(Response::Write(written(outcome, name)))
+        }
+        Request::Write(mut job) => job(overlay),
+        Request::Check(_) => Err(Fault::unsupported("check does not run inside a transaction")),
+    }
+}
+
+impl Transaction for NativeTransaction {
+    fn commit(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let overlay = {
+                let mut state = self.state();
+                match &*state {
+                    State::Committed => return Ok(()),
+                    State::Aborted => return Err(translate(over(), self.name)),
+                    State::Running(_) => {}
+                }
+                // Until the commit is known to be done the transaction counts as aborted: a commit whose future is
+                // dropped may or may not have taken effect.
+                std::mem::replace(&mut *state, State::Aborted)
+            };
+            let State::Running(overlay) = overlay else {
+                return Ok(());
+            };
+            self.engine
+                .commit(*overlay)
+                .await
+                .map_err(|fault| translate(fault, self.name).with_operation("commitTransaction"))?;
+            *self.state() = State::Committed;
+            Ok(())
+        })
+    }
+
+    fn abort(&self) -> BoxFuture<'_, ()> {
+        let mut state = self.state();
+        if matches!(&*state, State::Running(_)) {
+            *state = State::Aborted;
+        }
+        Box::pin(std::future::ready(()))
+    }
+}

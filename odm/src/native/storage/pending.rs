@@ -1,0 +1,246 @@
+//! Writes that are not yet in the store: an ordered overlay over a state.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Bound, ControlFlow};
+
+use super::{Range, TreeId, Trees, Visitor};
+use crate::native::fault::Result;
+
+/// Puts, removals and cleared trees, in order of tree and key.
+///
+/// A cleared tree hides everything below the overlay; puts after the clearing are kept.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    cleared: BTreeSet<TreeId>,
+    writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+}
+
+/// Room for a composite key without allocation.
+pub(crate) const INLINE: usize = 124;
+
+/// Calls `body` with tree and key as one byte string.
+#[inline]
+pub(crate) fn with_composite<T>(tree: TreeId, key: &[u8], body: impl FnOnce(&[u8]) -> T) -> T {
+    if key.len() <= INLINE {
+        let mut buffer = [0u8; INLINE + 4];
+        buffer[..4].copy_from_slice(&tree.0.to_be_bytes());
+        buffer[4..4 + key.len()].copy_from_slice(key);
+        body(&buffer[..4 + key.len()])
+    } else {
+        body(&composite(tree, key))
+    }
+}
+
+/// Tree and key as one byte string.
+pub(crate) fn composite(tree: TreeId, key: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(4 + key.len());
+    bytes.extend_from_slice(&tree.0.to_be_bytes());
+    bytes.extend_from_slice(key);
+    bytes
+}
+
+/// The range of composite keys for a range of one tree's keys.
+pub(crate) fn composite_range(tree: TreeId, range: Range<'_>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    let from = match range.0 {
+        Bound::Unbounded => Bound::Included(composite(tree, &[])),
+        Bound::Included(key) => Bound::Included(composite(tree, key)),
+        Bound::Excluded(key) => Bound::Excluded(composite(tree, key)),
+    };
+    let to = match range.1 {
+        Bound::Unbounded => match tree.0.checked_add(1) {
+            Some(next) => Bound::Excluded(composite(TreeId(next), &[])),
+            None => Bound::Unbounded,
+        },
+        Bound::Included(key) => Bound::Included(composite(tree, key)),
+        Bound::Excluded(key) => Bound::Excluded(composite(tree, key)),
+    };
+    (from, to)
+}
+
+/// The tree and the key of a composite key.
+pub(crate) fn split(composite: &[u8]) -> (TreeId, &[u8]) {
+    match composite.split_first_chunk() {
+        Some((tree, key)) => (TreeId(u32::from_be_bytes(*tree)), key),
+        None => (TreeId::CATALOG, composite),
+    }
+}
+
+/// Whether no key can lie in the range; an ordered map refuses such ranges.
+pub(crate) fn is_empty_range<K: Ord + ?Sized>(range: (Bound<&K>, Bound<&K>)) -> bool {
+    match range {
+        (Bound::Included(from), Bound::Included(to)) => from > to,
+        (Bound::Included(from) | Bound::Excluded(from), Bound::Excluded(to))
+        | (Bound::Excluded(from), Bound::Included(to)) => from >= to,
+        _ => false,
+    }
+}
+
+impl Pending {
+    /// Whether there is nothing to apply.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.cleared.is_empty()
+    }
+
+    /// About how many bytes the writes have; more than none when there is anything to apply.
+    pub(crate) fn bytes(&self) -> usize {
+        let written =
+            |(key, value): (&Vec<u8>, &Option<Vec<u8>>)| key.len() + value.as_ref().map_or(0, Vec::len);
+        self.cleared.len() + self.writes.iter().map(written).sum::<usize>()
+    }
+
+    /// Whether a key of the tree is written, or the tree cleared.
+    pub(crate) fn touches(&self, tree: TreeId) -> bool {
+        self.cleared.contains(&tree)
+            || self
+                .writes
+                .range(composite_range(tree, super::ALL))
+                .next()
+                .is_some()
+    }
+
+    /// The number of keys written.
+    pub(crate) fn len(&self) -> usize {
+        self.writes.len()
+    }
+
+    pub(crate) fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
+        self.writes.insert(composite(tree, key), Some(value.to_vec()));
+    }
+
+    pub(crate) fn remove(&mut self, tree: TreeId, key: &[u8]) {
+        self.writes.insert(composite(tree, key), None);
+    }
+
+    pub(crate) fn clear(&mut self, tree: TreeId) {
+        let (from, to) = composite_range(tree, super::ALL);
+        let written: Vec<Vec<u8>> = self
+            .writes
+            .range((from, to))
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in written {
+            self.writes.remove(&key);
+        }
+        self.cleared.insert(tree);
+    }
+
+    /// Forgets everything.
+    pub(crate) fn reset(&mut self) {
+        self.cleared.clear();
+        self.writes.clear();
+    }
+
+    /// The trees to clear before the writes.
+    pub(crate) fn cleared(&self) -> impl Iterator<Item = TreeId> + '_ {
+        self.cleared.iter().copied()
+    }
+
+    /// Composite keys in order, with their values; `None` removes.
+    pub(crate) fn writes(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        self.writes
+            .iter()
+            .map(|(key, value)| (key.as_slice(), value.as_deref()))
+    }
+
+    /// Takes the writes out, in order of composite keys.
+    pub(crate) fn take_writes(&mut self) -> impl Iterator<Item = (Vec<u8>, Option<Vec<u8>>)> + use<> {
+        std::mem::take(&mut self.writes).into_iter()
+    }
+
+    /// The value of a key over `base`.
+    pub(crate) fn get(
+        &self,
+        base: &(impl Trees + ?Sized),
+        tree: TreeId,
+        key: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
+        if !self.writes.is_empty()
+            && let Some(value) = with_composite(tree, key, |composite| self.writes.get(composite))
+        {
+            return Ok(value.clone());
+        }
+        if self.cleared.contains(&tree) {
+            return Ok(None);
+        }
+        base.get(tree, key)
+    }
+
+    /// Visits the entries of `base` with these writes over them.
+    pub(crate) fn scan(
+        &self,
+        base: &(impl Trees + ?Sized),
+        tree: TreeId,
+        range: Range<'_>,
+        reverse: bool,
+        visit: &mut Visitor<'_>,
+    ) -> Result<()> {
+        let cleared = self.cleared.contains(&tree);
+        if self.writes.is_empty() && !cleared {
+            return base.scan(tree, range, reverse, visit);
+        }
+        if is_empty_range(range) {
+            return Ok(());
+        }
+        let bounds = composite_range(tree, range);
+        let bounds = (as_slice(&bounds.0), as_slice(&bounds.1));
+        let written = self.writes.range::<[u8], _>(bounds);
+        if reverse {
+            merge(base, cleared, tree, range, reverse, written.rev(), visit)
+        } else {
+            merge(base, cleared, tree, range, reverse, written, visit)
+        }
+    }
+}
+
+fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+    match bound {
+        Bound::Included(key) => Bound::Included(key),
+        Bound::Excluded(key) => Bound::Excluded(key),
+        Bound::Unbounded => Bound::Unbounded,
+    }
+}
+
+/// Merges the base's entries with written ones that come in the same direction.
+fn merge<'w>(
+    base: &(impl Trees + ?Sized),
+    cleared: bool,
+    tree: TreeId,
+    range: Range<'_>,
+    reverse: bool,
+    written: impl Iterator<Item = (&'w Vec<u8>, &'w Option<Vec<u8>>)>,
+    visit: &mut Visitor<'_>,
+) -> Result<()> {
+    let mut written = written.map(|(key, value)| (&key[4..], value)).peekable();
+    let mut broken = false;
+    if !cleared {
+        base.scan(tree, range, reverse, &mut |key, value| {
+            while let Some((own, change)) =
+                written.next_if(|(own, _)| if reverse { *own >= key } else { *own <= key })
+            {
+                if let Some(value) = change
+                    && visit(own, value)?.is_break()
+                {
+                    broken = true;
+                    return Ok(ControlFlow::Break(()));
+                }
+                if own == key {
+                    return Ok(ControlFlow::Continue(()));
+                }
+            }
+            let flow = visit(key, value)?;
+            broken = flow.is_break();
+            Ok(flow)
+        })?;
+    }
+    if broken {
+        return Ok(());
+    }
+    for (own, change) in written {
+        if let Some(value) = change
+            && visit(own, value)?.is_break()
+        {
+            break;
+        }
+    }
+    Ok(())
+}

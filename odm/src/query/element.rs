@@ -1,0 +1,140 @@
+//! Reaching the elements of arrays and the values of maps.
+
+use std::sync::Arc;
+
+use bson::raw::cstr;
+use bson::{RawBson, RawDocumentBuf};
+
+use super::encode::path_text;
+use super::filter::{Filter, Node};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{ArrayCondition, ArrayType, Field, FieldType, MapType, Path, Segment};
+
+impl<R, T> Field<R, T> {
+    /// Any element, in filters: `b.authors.any().starts_with("H")`, `p.addresses.any().city.eq("Faketon")`.
+    ///
+    /// Two conditions on `any()` may be met by two elements; see [`elem_match`](Field::elem_match).
+    pub fn any(&self) -> <T::Item as FieldType>::Handle<R>
+    where
+        T: ArrayType<Item: FieldType>,
+    {
+        self.reach(None)
+    }
+
+    /// The element at this position, counted from 0: in filters and updates.
+    pub fn at(&self, position: u32) -> <T::Item as FieldType>::Handle<R>
+    where
+        T: ArrayType<Item: FieldType>,
+    {
+        self.reach(Some(Segment::Index(position)))
+    }
+
+    /// The first element that the filter matched (`$`), in updates.
+    ///
+    /// The filter must have a condition on this array, and not on another one as well.
+    pub fn matched(&self) -> <T::Item as FieldType>::Handle<R>
+    where
+        T: ArrayType<Item: FieldType>,
+    {
+        self.reach(Some(Segment::Matched))
+    }
+
+    /// Every element (`$[]`), in updates.
+    pub fn each(&self) -> <T::Item as FieldType>::Handle<R>
+    where
+        T: ArrayType<Item: FieldType>,
+    {
+        self.reach(Some(Segment::All))
+    }
+
+    /// The elements that meet a condition (`$[f0]` with its array filter), in updates.
+    ///
+    /// ```
+    /// # use odm::{Embedded, Model};
+    /// # use serde::{Deserialize, Serialize};
+    /// #[derive(Serialize, Deserialize, Model)]
+    /// struct Student {
+    ///     #[serde(rename = "_id")]
+    ///     id: i32,
+    ///     grades: Vec<Grade>,
+    /// }
+    ///
+    /// #[derive(Serialize, Deserialize, Embedded)]
+    /// struct Grade {
+    ///     score: i32,
+    ///     passed: bool,
+    /// }
+    ///
+    /// let s = Student::fields();
+    /// let update = s.grades.filtered(|g| g.score.lt(60)).passed.set(false).build()?;
+    /// assert_eq!(update.array_filters, [odm::bson::rawdoc! { "f0.score": { "$lt": 60 } }]);
+    /// # Ok::<(), odm::Error>(())
+    /// ```
+    pub fn filtered(
+        &self,
+        condition: impl FnOnce(<T::Item as FieldType>::Handle<T::Item>) -> Filter<T::Item>,
+    ) -> <T::Item as FieldType>::Handle<R>
+    where
+        T: ArrayType<Item: FieldType>,
+    {
+        let node = condition(<T::Item as FieldType>::handle(Path::root())).into_node();
+        self.reach(Some(Segment::Where(Arc::new(ElementCondition(node)))))
+    }
+
+    fn reach(&self, segment: Option<Segment>) -> <T::Item as FieldType>::Handle<R>
+    where
+        T: ArrayType<Item: FieldType>,
+    {
+        <T::Item as FieldType>::handle(self.element_path(segment))
+    }
+}
+
+impl<R, T> Field<R, T> {
+    /// The value of this key: `b.titles.key("en").eq("Ulysses")`.
+    ///
+    /// A key that is empty, holds a dot or starts with `$` cannot be part of a path; using it is an error.
+    pub fn key(&self, key: impl AsRef<str>) -> <T::Value as FieldType>::Handle<R>
+    where
+        T: MapType<Value: FieldType>,
+    {
+        let key = key.as_ref();
+        let path = match key.is_empty() || key.starts_with('$') || key.contains(['.', '\0']) {
+            false => self.element_path(Some(Segment::Key(key.into()))),
+            true => self.path().then(Segment::Where(Arc::new(BadKey(key.into())))),
+        };
+        <T::Value as FieldType>::handle(path)
+    }
+}
+
+/// The condition of [`Field::filtered`].
+#[derive(Debug)]
+struct ElementCondition(Result<Node>);
+
+impl ArrayCondition for ElementCondition {
+    fn document(&self, name: &str) -> Result<RawDocumentBuf> {
+        match &self.0 {
+            Ok(Node::All) => Ok([(path_text(name.to_owned())?, exists())].into_iter().collect()),
+            Ok(node) => Ok(node.document_under(name)),
+            Err(error) => Err(error.clone()),
+        }
+    }
+}
+
+/// What every element meets; an array filter needs a condition.
+fn exists() -> RawBson {
+    RawBson::Document([(cstr!("$exists"), true)].into_iter().collect())
+}
+
+/// Stands in the path for a key that cannot.
+#[derive(Debug)]
+struct BadKey(Box<str>);
+
+impl ArrayCondition for BadKey {
+    fn document(&self, _: &str) -> Result<RawDocumentBuf> {
+        Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "a map's key in a path is not empty, has no dot and does not start with `$`",
+        )
+        .with_path(self.0.to_string()))
+    }
+}

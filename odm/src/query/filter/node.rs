@@ -1,0 +1,151 @@
+//! Conditions, before they are written as a document.
+
+use bson::raw::{CStr, CString, cstr};
+use bson::{RawArrayBuf, RawBson, RawDocumentBuf};
+
+/// A condition on a document.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Node {
+    All,
+    Never,
+    /// An empty path is the value itself, for elements of arrays.
+    Test {
+        path: CString,
+        test: Test,
+    },
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Nor(Vec<Node>),
+    /// `$expr` and `$comment`.
+    Operator {
+        name: &'static CStr,
+        value: RawBson,
+    },
+    Raw(RawDocumentBuf),
+}
+
+/// A condition on what is at a path.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Test {
+    Equal(RawBson),
+    /// All of them; no name twice.
+    Operators(Vec<(&'static CStr, RawBson)>),
+}
+
+impl Node {
+    /// Equality with the value as it is: never taken for a pattern or for operators.
+    pub(crate) fn equal(path: CString, value: RawBson) -> Node {
+        let test = match is_plain(&value) {
+            true => Test::Equal(value),
+            false => Test::Operators(vec![(cstr!("$eq"), value)]),
+        };
+        Node::Test { path, test }
+    }
+
+    pub(super) fn raw(document: RawDocumentBuf) -> Node {
+        match document.is_empty() {
+            true => Node::All,
+            false => Node::Raw(document),
+        }
+    }
+
+    pub(super) fn and(nodes: Vec<Node>) -> Node {
+        let mut all = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            match node {
+                Node::All => {}
+                Node::Never => return Node::Never,
+                Node::And(inner) => all.extend(inner),
+                node => all.push(node),
+            }
+        }
+        single(all, Node::All, Node::And)
+    }
+
+    pub(super) fn or(nodes: Vec<Node>) -> Node {
+        let mut any = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            match node {
+                Node::Never => {}
+                Node::All => return Node::All,
+                Node::Or(inner) => any.extend(inner),
+                node => any.push(node),
+            }
+        }
+        single(any, Node::Never, Node::Or)
+    }
+
+    pub(super) fn nor(nodes: Vec<Node>) -> Node {
+        Node::or(nodes).not()
+    }
+
+    pub(super) fn not(self) -> Node {
+        match self {
+            Node::All => Node::Never,
+            Node::Never => Node::All,
+            Node::Test { path, test } => Node::Test {
+                path,
+                test: test.not(),
+            },
+            Node::Or(nodes) => Node::Nor(nodes),
+            Node::Nor(nodes) => single(nodes, Node::Never, Node::Or),
+            node @ (Node::And(_) | Node::Operator { .. } | Node::Raw(_)) => Node::Nor(vec![node]),
+        }
+    }
+}
+
+fn single(mut nodes: Vec<Node>, none: Node, many: impl FnOnce(Vec<Node>) -> Node) -> Node {
+    match nodes.len() {
+        0 => none,
+        1 => nodes.pop().unwrap_or(none),
+        _ => many(nodes),
+    }
+}
+
+impl Test {
+    fn not(self) -> Test {
+        let mut operators = match self {
+            Test::Equal(value) => return Test::Operators(vec![(cstr!("$ne"), value)]),
+            Test::Operators(operators) => operators,
+        };
+        let [(name, value)] = operators.as_mut_slice() else {
+            return Test::negated(operators);
+        };
+        match (name.as_str(), value) {
+            ("$ne", value) if is_plain(value) => {
+                return Test::Equal(std::mem::replace(value, RawBson::Null));
+            }
+            ("$in", _) => *name = cstr!("$nin"),
+            ("$nin", _) => *name = cstr!("$in"),
+            ("$exists", RawBson::Boolean(exists)) => *exists = !*exists,
+            _ => return Test::negated(operators),
+        }
+        Test::Operators(operators)
+    }
+
+    fn negated(operators: Vec<(&'static CStr, RawBson)>) -> Test {
+        let document: RawDocumentBuf = operators.into_iter().collect();
+        Test::Operators(vec![(cstr!("$not"), RawBson::Document(document))])
+    }
+}
+
+/// Whether `{path: value}` means equality with the value: not so for patterns and for documents that look like
+/// operators.
+pub(crate) fn is_plain(value: &RawBson) -> bool {
+    match value {
+        RawBson::RegularExpression(_) => false,
+        RawBson::Document(document) => !starts_with_operator(document),
+        _ => true,
+    }
+}
+
+/// Whether the first field's name begins with `$`.
+pub(crate) fn starts_with_operator(document: &RawDocumentBuf) -> bool {
+    // After the length come the type and the name of the first field.
+    document.as_bytes().get(5) == Some(&b'$')
+}
+
+/// An array of these values.
+pub(crate) fn array(values: impl IntoIterator<Item = RawBson>) -> RawBson {
+    RawBson::Array(values.into_iter().collect::<RawArrayBuf>())
+}

@@ -1,0 +1,241 @@
+//! Waiting before a transaction is tried again, without an async runtime.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::hash::{BuildHasher, RandomState};
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+/// How often the first tries only let other tasks run: conflicts in one process are over in microseconds.
+const YIELDS: u32 = 3;
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+const GROWTH: f64 = 1.5;
+
+/// Growing, jittered pauses up to a deadline.
+#[derive(Debug)]
+pub(super) struct Backoff {
+    deadline: Option<Instant>,
+    tries: u32,
+}
+
+impl Backoff {
+    /// Pauses until `deadline`; `None` is never.
+    pub(super) fn new(deadline: Option<Instant>) -> Backoff {
+        Backoff { deadline, tries: 0 }
+    }
+
+    /// Pauses and says `true`, or says `false` at once when the deadline leaves no time for it.
+    pub(super) async fn wait(&mut self) -> bool {
+        let now = Instant::now();
+        let pause = self.next_pause();
+        let until = now + pause;
+        if self.deadline.is_some_and(|deadline| until >= deadline) {
+            return false;
+        }
+        if pause.is_zero() {
+            Yield(false).await;
+        } else {
+            Sleep { until, entry: None }.await;
+        }
+        true
+    }
+
+    fn next_pause(&mut self) -> Duration {
+        self.tries = self.tries.saturating_add(1);
+        if self.tries <= YIELDS {
+            return Duration::ZERO;
+        }
+        let exponent = f64::from(self.tries - YIELDS - 1).min(64.0);
+        let longest = FIRST_PAUSE
+            .mul_f64(GROWTH.powf(exponent).min(1e3))
+            .min(LONGEST_PAUSE);
+        longest.mul_f64(jitter())
+    }
+}
+
+/// A number in 0.0..1.0; each `RandomState` is keyed differently.
+fn jitter() -> f64 {
+    let bits = RandomState::new().hash_one(0u8) >> 11;
+    bits as f64 / (1u64 << 53) as f64
+}
+
+/// Lets other tasks run once.
+struct Yield(bool);
+
+impl Future for Yield {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<()> {
+        if self.0 {
+            return Poll::Ready(());
+        }
+        self.0 = true;
+        ctx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+/// Ready at an instant. One thread for all sleepers of the process keeps their time; it starts with the first.
+struct Sleep {
+    until: Instant,
+    entry: Option<Arc<Mutex<Waker>>>,
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<()> {
+        if Instant::now() >= self.until {
+            return Poll::Ready(());
+        }
+        match &self.entry {
+            Some(waker) => lock(waker).clone_from(ctx.waker()),
+            None => {
+                let waker = Arc::new(Mutex::new(ctx.waker().clone()));
+                if Clock::shared().wake_at(self.until, waker.clone()) {
+                    self.entry = Some(waker);
+                } else {
+                    // No thread to be had: be asked again at once.
+                    ctx.waker().wake_by_ref();
+                }
+            }
+        }
+        Poll::Pending
+    }
+}
+
+struct Clock {
+    sleepers: Mutex<BinaryHeap<Reverse<Sleeper>>>,
+    changed: Condvar,
+}
+
+struct Sleeper {
+    until: Instant,
+    waker: Arc<Mutex<Waker>>,
+}
+
+impl Clock {
+    fn shared() -> &'static Clock {
+        static CLOCK: Clock = Clock {
+            sleepers: Mutex::new(BinaryHeap::new()),
+            changed: Condvar::new(),
+        };
+        &CLOCK
+    }
+
+    /// Wakes `waker` at that time; `false` when the thread cannot be started.
+    fn wake_at(&'static self, until: Instant, waker: Arc<Mutex<Waker>>) -> bool {
+        static RUNS: OnceLock<bool> = OnceLock::new();
+        let start = || {
+            std::thread::Builder::new()
+                .name("odm-clock".to_owned())
+                .spawn(|| self.run())
+        };
+        if !*RUNS.get_or_init(|| start().is_ok()) {
+            return false;
+        }
+        lock(&self.sleepers).push(Reverse(Sleeper { until, waker }));
+        self.changed.notify_one();
+        true
+    }
+
+    fn run(&self) {
+        let mut sleepers = lock(&self.sleepers);
+        loop {
+            let now = Instant::now();
+            let next = sleepers.peek().map(|Reverse(sleeper)| sleeper.until);
+            match next {
+                Some(until) if until <= now => {
+                    if let Some(Reverse(sleeper)) = sleepers.pop() {
+                        // A waker may run anything, so no lock is held over it.
+                        drop(sleepers);
+                        let waker = lock(&sleeper.waker).clone();
+                        waker.wake();
+                        sleepers = lock(&self.sleepers);
+                    }
+                }
+                Some(until) => {
+                    let waited = self.changed.wait_timeout(sleepers, until - now);
+                    sleepers = waited.unwrap_or_else(PoisonError::into_inner).0;
+                }
+                None => {
+                    sleepers = self
+                        .changed
+                        .wait(sleepers)
+                        .unwrap_or_else(PoisonError::into_inner)
+                }
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl PartialEq for Sleeper {
+    fn eq(&self, other: &Sleeper) -> bool {
+        self.until == other.until
+    }
+}
+
+impl Eq for Sleeper {}
+
+impl PartialOrd for Sleeper {
+    fn partial_cmp(&self, other: &Sleeper) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Sleeper {
+    fn cmp(&self, other: &Sleeper) -> Ordering {
+        self.until.cmp(&other.until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::fake::block_on;
+
+    #[test]
+    fn pauses_grow_with_jitter_to_a_bound() {
+        let mut backoff = Backoff::new(None);
+        let pauses: Vec<Duration> = (0..200).map(|_| backoff.next_pause()).collect();
+        assert!(pauses[..YIELDS as usize].iter().all(Duration::is_zero));
+        assert!(pauses[YIELDS as usize] <= FIRST_PAUSE);
+        assert!(pauses.iter().all(|pause| *pause <= LONGEST_PAUSE));
+        assert!(pauses[100..].iter().any(|pause| *pause > LONGEST_PAUSE / 2));
+    }
+
+    #[test]
+    fn ends_at_the_deadline() {
+        let until = Instant::now() + Duration::from_millis(40);
+        let mut backoff = Backoff::new(Some(until));
+        let mut tries = 0;
+        block_on(async {
+            while backoff.wait().await {
+                tries += 1;
+            }
+        });
+        assert!(tries >= YIELDS && Instant::now() < until + Duration::from_secs(1));
+    }
+
+    #[test]
+    fn many_sleepers_share_one_clock() {
+        let started = Instant::now();
+        let threads: Vec<_> = (1..=20u64)
+            .map(|n| {
+                let until = started + Duration::from_millis(n);
+                std::thread::spawn(move || block_on(Sleep { until, entry: None }))
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert!(started.elapsed() >= Duration::from_millis(20));
+    }
+}

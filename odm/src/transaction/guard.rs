@@ -1,0 +1,114 @@
+//! The state of a transaction, shared by all that runs inside it.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::backend::Transaction;
+use crate::error::{Error, ErrorKind, Result};
+
+pub(crate) const TRANSIENT: &str = "TransientTransactionError";
+pub(crate) const UNKNOWN_COMMIT: &str = "UnknownTransactionCommitResult";
+
+const RUNNING: u8 = 0;
+const COMMITTING: u8 = 1;
+const COMMITTED: u8 = 2;
+const ABORTED: u8 = 3;
+
+/// Keeps a transaction from being used after its end, and remembers what decides about running it again.
+pub(crate) struct Guard {
+    transaction: Arc<dyn Transaction>,
+    state: AtomicU8,
+    transient: AtomicBool,
+    doomed: Mutex<Option<Error>>,
+}
+
+impl Guard {
+    pub(crate) fn new(transaction: Arc<dyn Transaction>) -> Guard {
+        Guard {
+            transaction,
+            state: AtomicU8::new(RUNNING),
+            transient: AtomicBool::new(false),
+            doomed: Mutex::new(None),
+        }
+    }
+
+    /// An error when the transaction was committed or aborted, or is being committed.
+    pub(crate) fn check_running(&self) -> Result<()> {
+        match self.state.load(Ordering::Acquire) {
+            RUNNING => Ok(()),
+            COMMITTING => Err(self.over("the transaction is being committed")),
+            COMMITTED => Err(self.over("the transaction was committed")),
+            _ => Err(self.over("the transaction was aborted")),
+        }
+    }
+
+    /// Whether an operation failed in a way that running the transaction again can cure.
+    pub(crate) fn is_transient(&self) -> bool {
+        self.transient.load(Ordering::Acquire)
+    }
+
+    /// Remembers what an operation's error says about the transaction.
+    pub(crate) fn notice(&self, error: &Error) {
+        if error.has_label(TRANSIENT) {
+            self.transient.store(true, Ordering::Release);
+        }
+    }
+
+    /// Lets the transaction end only by abort: a part of it failed, and its writes must not be kept.
+    pub(crate) fn doom(&self, error: Error) {
+        self.doomed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert(error);
+    }
+
+    pub(crate) async fn commit(&self) -> Result<()> {
+        let doomed = self.doomed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(error) = doomed {
+            self.abort().await;
+            return Err(error);
+        }
+        match self
+            .state
+            .compare_exchange(RUNNING, COMMITTING, Ordering::AcqRel, Ordering::Acquire)
+        {
+            // A commit that was interrupted, or whose outcome is unknown, may be asked again.
+            Ok(_) | Err(COMMITTING) => {}
+            Err(COMMITTED) => return Ok(()),
+            Err(_) => return Err(self.over("the transaction was aborted")),
+        }
+        let result = self.transaction.commit().await;
+        match &result {
+            Ok(()) => self.state.store(COMMITTED, Ordering::Release),
+            Err(error) if error.has_label(UNKNOWN_COMMIT) => {}
+            Err(error) => {
+                self.notice(error);
+                self.state.store(ABORTED, Ordering::Release);
+            }
+        }
+        let backend = self.transaction.name();
+        result.map_err(|error| error.within(backend, "commitTransaction", None, || None))
+    }
+
+    pub(crate) async fn abort(&self) {
+        let running = self
+            .state
+            .compare_exchange(RUNNING, ABORTED, Ordering::AcqRel, Ordering::Acquire);
+        if running.is_ok() {
+            self.transaction.abort().await;
+        }
+    }
+
+    fn over(&self, text: &'static str) -> Error {
+        Error::new(ErrorKind::Locked, text).with_backend(self.transaction.name())
+    }
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard")
+            .field("running", &self.check_running().is_ok())
+            .finish()
+    }
+}

@@ -1,0 +1,100 @@
+//! Running a transaction again after a conflict.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::backoff::Backoff;
+use super::guard::{TRANSIENT, UNKNOWN_COMMIT};
+use super::{Guard, Tx};
+use crate::backend::TransactionOptions;
+use crate::db::Db;
+use crate::error::{Error, ErrorKind, Result};
+
+const MAX_TIME_EXPIRED: i32 = 50;
+
+/// Runs `body` in a transaction and commits it; both again where the backend says that it can help.
+///
+/// The loop is that of MongoDB's convenient transaction API.
+///
+/// The body gives a future of one type, instead of being an `AsyncFnMut` that lends from itself: rustc cannot
+/// show that the latter's futures are `Send` when they hold references (rust-lang/rust#110338).
+pub(crate) async fn run<T, E, F, Fut>(db: &Db, options: TransactionOptions, mut body: F) -> Result<T, E>
+where
+    F: FnMut(Tx) -> Fut,
+    Fut: Future<Output = Result<T, E>>,
+    E: From<Error>,
+{
+    if let Some(guard) = db.guard() {
+        return join(db, guard.clone(), body).await;
+    }
+    let deadline = Instant::now().checked_add(options.retry_for);
+    let mut backoff = Backoff::new(deadline);
+    loop {
+        let tx = match db.begin_with(options.clone()).await {
+            Ok(tx) => tx,
+            Err(error) if error.has_label(TRANSIENT) && backoff.wait().await => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let value = match body(tx.clone()).await {
+            Ok(value) => value,
+            Err(error) => {
+                let again = tx.guard().is_transient();
+                tx.abort().await;
+                if again && backoff.wait().await {
+                    continue;
+                }
+                return Err(error);
+            }
+        };
+        // The body may have ended the transaction itself.
+        if !tx.is_running() {
+            return Ok(value);
+        }
+        match commit(&tx, &mut backoff).await {
+            Ok(()) => return Ok(value),
+            Err(error) if error.has_label(TRANSIENT) && backoff.wait().await => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Runs `body` inside the transaction that is running already. The outer one commits and retries; when the
+/// body fails, the outer one can only be aborted, even if the error is swallowed on the way.
+async fn join<T, E, F, Fut>(db: &Db, guard: Arc<Guard>, mut body: F) -> Result<T, E>
+where
+    F: FnMut(Tx) -> Fut,
+    Fut: Future<Output = Result<T, E>>,
+    E: From<Error>,
+{
+    guard.check_running()?;
+    let tx = Tx::new(db.clone(), guard.clone());
+    let result = body(tx).await;
+    if result.is_err() {
+        guard.doom(doomed(guard.is_transient()));
+    }
+    result
+}
+
+fn doomed(transient: bool) -> Error {
+    let error = Error::new(
+        ErrorKind::InvalidArgument,
+        "a part of the transaction failed, so that it can only be aborted; the failure was not passed on",
+    );
+    if transient {
+        error.with_label(TRANSIENT)
+    } else {
+        error
+    }
+}
+
+async fn commit(tx: &Tx, backoff: &mut Backoff) -> Result<()> {
+    loop {
+        match tx.commit().await {
+            Err(error)
+                if error.has_label(UNKNOWN_COMMIT)
+                    && error.code() != Some(MAX_TIME_EXPIRED)
+                    && backoff.wait().await => {}
+            result => return result,
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The cases: plain async functions over `&Db`. Each theme is a module; `registry` lists the cases.
+
+mod models;
+
+pub mod collections;
+pub mod filters;
+pub mod indexes;
+pub mod reads;
+pub mod transactions;
+pub mod traps;
+pub mod updates;
+pub mod writes;

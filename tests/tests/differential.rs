@@ -1,0 +1,35 @@
+//! Random operations: the embedded engine against a real MongoDB. `ODM_DIFF_OPS` and `ODM_DIFF_SEED` choose how
+//! many and which.
+
+use odm::Db;
+use odm_tests::differential::compare;
+use odm_tests::harness::{fresh_name, mongodb_uri, with_database};
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(default)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_engine_answers_like_mongodb() {
+    let Some(uri) = mongodb_uri() else { return };
+    let (operations, seed) = (number("ODM_DIFF_OPS", 10_000), number("ODM_DIFF_SEED", 1));
+    let ours = Db::open("memory:").await.expect("the engine opens");
+    let theirs = Db::open(&with_database(&uri, &fresh_name()))
+        .await
+        .expect("the server answers");
+    let report = compare(&ours, &theirs, seed, operations, 20).await;
+    theirs.drop().await.expect("the database is dropped");
+    println!(
+        "differential: {} operations, {} differences",
+        report.operations,
+        report.differences.len()
+    );
+    assert!(
+        report.differences.is_empty(),
+        "{}",
+        report.differences.join("\n\n")
+    );
+}

@@ -1,0 +1,9 @@
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, odm::Embedded)]
+#[odm(collection = "addresses")]
+struct Address {
+    city: String,
+}
+
+fn main() {}

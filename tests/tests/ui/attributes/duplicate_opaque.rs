@@ -1,0 +1,12 @@
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, odm::Model)]
+struct Book {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[odm(opaque)]
+    #[odm(opaque)]
+    isbn: String,
+}
+
+fn main() {}

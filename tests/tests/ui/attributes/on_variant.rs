@@ -1,0 +1,9 @@
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, odm::Embedded)]
+enum Contact {
+    #[odm(opaque)]
+    Email { address: String },
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, odm::Embedded)]
+struct Address {
+    #[odm(opaq)]
+    city: String,
+}
+
+fn main() {}

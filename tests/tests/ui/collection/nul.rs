@@ -1,0 +1,10 @@
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, odm::Model)]
+#[odm(collection = "a\0b")]
+struct Book {
+    #[serde(rename = "_id")]
+    id: i32,
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+#[derive(odm::Embedded)]
+struct Address {
+    city: String,
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, odm::Model)]
+enum Event {
+    Started { _id: i32 },
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, odm::Model)]
+struct Book(i32, String);
+
+fn main() {}

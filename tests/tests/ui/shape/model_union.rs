@@ -1,0 +1,6 @@
+#[derive(odm::Model)]
+union Book {
+    id: i32,
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, odm::Embedded)]
+struct Nothing;
+
+fn main() {}
