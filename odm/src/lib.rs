@@ -8,6 +8,8 @@ mod codec;
 mod collection;
 mod cursor;
 mod db;
+#[cfg(doctest)]
+mod doctests;
 mod error;
 mod model;
 #[cfg(feature = "mongodb")]
@@ -24,8 +26,8 @@ pub use self::cursor::Cursor;
 pub use self::db::{CollectionInfo, Db, Durability, OpenOptions};
 pub use self::error::{Error, ErrorKind, PartialWrite, Result, WriteError};
 pub use self::model::{
-    ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapType, Model, Newtype,
-    Numeric, Ordered, Path, Segment, Stored, Text, Variant,
+    ArrayCondition, ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapType,
+    Model, Newtype, Numeric, Ordered, Path, Segment, Stored, Text, Variant,
 };
 pub use self::query::{
     Bits, BsonType, BuiltUpdate, Filter, Increment, Integer, Nullable, Operand, PushOptions, Sort, Update,

@@ -2,7 +2,6 @@
 //!
 //! Everything below this module is a crate of its own in spirit: it knows `bson`, `std`, its store and itself. Only
 //! [`seam`] sees the rest of `odm`: it translates operations into the engine's requests, and faults into errors.
-#![allow(dead_code, unused_imports)]
 
 mod aggregate;
 mod catalog;

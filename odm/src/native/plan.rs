@@ -36,7 +36,7 @@ pub(crate) struct PlanRequest<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IndexView<'a> {
     pub(crate) definition: &'a IndexDefinition,
-    /// Per field, whether any document ever met an array on its path.
+    /// Per field, whether any document ever met an array on its path; what is not there is false.
     pub(crate) multikey: &'a [bool],
 }
 

@@ -1,40 +1,241 @@
 //! Updates: parsed once, applied to one document at a time.
-use super::document::Doc;
-use super::fault::{Fault, Result};
+//!
+//! An operator update is a tree of paths with operations at its leaves ([`tree`]), built in the server's
+//! order. Applying it walks tree and document together ([`apply`]): untouched bytes are copied, only
+//! touched branches are decoded. Nothing is written when nothing changes.
 
-/// The time that all parts of an operation agree on.
+mod apply;
+mod array;
+mod bits;
+mod condition;
+mod field;
+mod filters;
+mod identity;
+mod insert;
+mod number;
+mod operation;
+mod parse;
+mod path;
+mod rename;
+mod replace;
+mod seed;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use self::apply::Context;
+use self::filters::ArrayFilter;
+pub(crate) use self::insert::prepare_insert;
+use self::tree::Object;
+use super::aggregate::transform::Transform;
+use super::document::{Doc, MAX_DEPTH, MAX_DOCUMENT_BYTES, Malformed, Owned, Value, validate};
+use super::fault::{Fault, Result, code};
+
+/// The clock of one operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
+    /// Milliseconds since the Unix epoch.
     pub(crate) millis: i64,
+    /// Seconds since the epoch, and the increment within the second.
     pub(crate) timestamp: (u32, u32),
 }
 
 /// A parsed update.
 #[derive(Clone, Debug)]
-pub(crate) struct Updater {}
+pub(crate) struct Updater(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Operators {
+        root: Object,
+        filters: Vec<ArrayFilter>,
+        positional: bool,
+        /// Whether a result can nest deeper than allowed, so that it must be checked.
+        deep: bool,
+    },
+    Replacement(replace::Replacement),
+    Pipeline {
+        transform: Transform,
+        variables: Vec<(String, Option<Owned>)>,
+    },
+}
 
 impl Updater {
-    pub(crate) fn operators(_update: Doc<'_>, _filters: &[Doc<'_>]) -> Result<Updater> {
-        Err(Fault::unsupported("updates"))
+    /// Parses `{$set: .., ..}`. Array filters are parsed first, as on the server.
+    pub(crate) fn operators(update: Doc<'_>, array_filters: &[Doc<'_>]) -> Result<Updater> {
+        let filters = filters::parse(array_filters)?;
+        let parsed = parse::operators(update, &filters)?;
+        Ok(Updater(Kind::Operators {
+            root: parsed.root,
+            filters,
+            positional: parsed.positional,
+            deep: parsed.deepest > MAX_DEPTH,
+        }))
     }
-    pub(crate) fn replacement(_document: Doc<'_>) -> Result<Updater> {
-        Err(Fault::unsupported("updates"))
+
+    /// Takes a whole new document. Its field names are checked when it is applied.
+    pub(crate) fn replacement(doc: Doc<'_>) -> Result<Updater> {
+        Ok(Updater(Kind::Replacement(replace::Replacement::parse(doc))))
     }
-    pub(crate) fn pipeline(_stages: &[Doc<'_>], _variables: Option<Doc<'_>>) -> Result<Updater> {
-        Err(Fault::unsupported("updates"))
+
+    /// Parses an update pipeline; `variables` are the constants of the operation's `let`.
+    pub(crate) fn pipeline(stages: &[Doc<'_>], variables: Option<Doc<'_>>) -> Result<Updater> {
+        let variables: Vec<(String, Option<Owned>)> = variables
+            .into_iter()
+            .flat_map(Doc::elements)
+            .map(|element| (element.name_str().to_owned(), Some(element.value().into())))
+            .collect();
+        let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
+        Ok(Updater(Kind::Pipeline {
+            transform: Transform::parse(stages, &names)?,
+            variables,
+        }))
     }
+
+    /// Refuses array filters that no update accepts: a replacement ignores its filters, but only good ones.
+    pub(crate) fn check_array_filters(array_filters: &[Doc<'_>]) -> Result<()> {
+        filters::parse(array_filters).map(|_| ())
+    }
+
+    /// Refuses a filter that an upsert may not have (`$expr`), whether or not a document matches it.
+    pub(crate) fn check_upsert_filter(filter: Doc<'_>) -> Result<()> {
+        seed::refuse_expressions(filter)
+    }
+
+    /// Whether the update has a positional `$`, which needs the index of the matched array element.
     pub(crate) fn needs_position(&self) -> bool {
-        false
+        matches!(self.0, Kind::Operators { positional: true, .. })
     }
-    pub(crate) fn apply(&self, _doc: Doc<'_>, _matched: Option<usize>, _now: Now) -> Result<Option<Vec<u8>>> {
-        Ok(None)
+
+    /// The document's new bytes; `None` when the update changes nothing.
+    pub(crate) fn apply(&self, doc: Doc<'_>, matched: Option<usize>, now: Now) -> Result<Option<Vec<u8>>> {
+        let owned;
+        let bytes = match doc {
+            Doc::Raw(bytes) => bytes,
+            _ => {
+                owned = doc.to_bytes();
+                &owned
+            }
+        };
+        let changed = match &self.0 {
+            Kind::Operators { .. } => self.operate(bytes, matched, now, false)?,
+            Kind::Replacement(replacement) => replacement.apply(bytes, now)?,
+            Kind::Pipeline { transform, variables } => {
+                let new = transform.apply(Doc::Raw(bytes), variables, now.millis)?;
+                let new = document_bytes(&new);
+                match new == bytes {
+                    true => None,
+                    false => {
+                        check_depth(&new)?;
+                        Some(replace::with_id_of(Doc::Raw(bytes), Doc::Raw(&new))?)
+                    }
+                }
+            }
+        };
+        if let Some(new) = &changed {
+            check_size(new, code::UPDATE_TOO_LARGE, "Resulting document after update")?;
+        }
+        Ok(changed)
     }
-    pub(crate) fn upsert(&self, _filter: Doc<'_>, _now: Now) -> Result<Vec<u8>> {
-        Err(Fault::unsupported("updates"))
+
+    /// The document to insert when nothing matched `filter`: what the filter says must be equal, then the
+    /// update. `_id` comes first; it is generated when neither gives one.
+    pub(crate) fn upsert(&self, filter: Doc<'_>, now: Now) -> Result<Vec<u8>> {
+        const TOO_LARGE: i32 = 17420;
+        seed::refuse_expressions(filter)?;
+        let new = match &self.0 {
+            Kind::Operators { .. } => {
+                let seeded = seed::document(filter)?;
+                let new = self.operate(&seeded, None, now, true)?.unwrap_or(seeded);
+                identity::check(Doc::Raw(&new))?;
+                identity::lead(Doc::Raw(&new))
+            }
+            Kind::Replacement(replacement) => replacement.insert(&seed::identity(filter)?, now)?,
+            Kind::Pipeline { transform, variables } => {
+                let seeded = seed::document(filter)?;
+                let new = transform.apply(Doc::Raw(&seeded), variables, now.millis)?;
+                let new = document_bytes(&new);
+                check_depth(&new)?;
+                replace::inserted(Doc::Raw(&seeded), Doc::Raw(&new))?
+            }
+        };
+        check_size(&new, TOO_LARGE, "Document to upsert")?;
+        Ok(new)
+    }
+
+    fn operate(
+        &self,
+        bytes: &[u8],
+        matched: Option<usize>,
+        now: Now,
+        insert: bool,
+    ) -> Result<Option<Vec<u8>>> {
+        let Kind::Operators {
+            root, filters, deep, ..
+        } = &self.0
+        else {
+            return Ok(None);
+        };
+        let changed = Context {
+            document: bytes,
+            matched,
+            now,
+            insert,
+            filters,
+        }
+        .run(root)?;
+        if let (Some(new), true) = (&changed, *deep) {
+            check_depth(new)?;
+        }
+        Ok(changed)
     }
 }
 
-/// A document as it is stored.
-pub(crate) fn prepare_insert(doc: Doc<'_>, _now: Now) -> Result<Vec<u8>> {
-    Ok(doc.to_bytes())
+/// The bytes of a document that a pipeline made.
+fn document_bytes(value: &Owned) -> Vec<u8> {
+    match value.as_value() {
+        Value::Document(doc) => doc.to_bytes(),
+        _ => Doc::empty().to_bytes(),
+    }
+}
+
+/// The largest size that the server can even build: a margin of 16 KiB over what it stores.
+const BUILDABLE_BYTES: usize = MAX_DOCUMENT_BYTES + 16 * 1024;
+
+fn check_size(new: &[u8], code: i32, what: &str) -> Result<()> {
+    if new.len() > BUILDABLE_BYTES {
+        let first = Doc::Raw(new).elements().next();
+        let first = first.map_or_else(String::new, |e| format!("{}: {}", e.name_str(), e.value()));
+        return Err(Fault::new(
+            code::BSON_TOO_LARGE,
+            format!(
+                "BSONObj size: {} (0x{:X}) is invalid. Size must be between 0 and {BUILDABLE_BYTES}(16MB) First \
+                 element: {first}",
+                new.len(),
+                new.len()
+            ),
+        ));
+    }
+    if new.len() > MAX_DOCUMENT_BYTES {
+        return Err(Fault::new(
+            code,
+            format!("{what} is larger than {MAX_DOCUMENT_BYTES}"),
+        ));
+    }
+    Ok(())
+}
+
+fn check_depth(new: &[u8]) -> Result<()> {
+    match validate(new) {
+        Err(Malformed::TooDeep) => Err(too_deep()),
+        _ => Ok(()),
+    }
+}
+
+/// The refusal of a document that nests too deep (15).
+pub(crate) fn too_deep() -> Fault {
+    Fault::new(
+        code::OVERFLOW,
+        format!("Document exceeds maximum nesting depth of {MAX_DEPTH}"),
+    )
 }

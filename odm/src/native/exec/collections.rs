@@ -2,7 +2,7 @@
 
 use super::super::catalog::Catalog;
 use super::super::document::{Doc, Owned, Value};
-use super::super::fault::{Fault, Result, code};
+use super::super::fault::{Fault, Result};
 use super::super::index::{ID_INDEX, IndexDefinition};
 use super::super::matcher::Matcher;
 use super::super::storage::{Read, TreeId, Write};

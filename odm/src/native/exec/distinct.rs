@@ -22,12 +22,12 @@ pub(crate) fn distinct(
     let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
         return Ok(Vec::new());
     };
-    let plan = query.plan(&collection, None)?;
+    let plan = query.plan(collection, None)?;
     let segments: Vec<&str> = path.split('.').collect();
-    let mut walk = Walk::new(&plan, &collection, deadline);
+    let mut walk = Walk::new(&plan, collection, deadline);
     let mut seen = BTreeSet::new();
     let mut values = Vec::new();
-    walk.documents(read, &collection, &mut |_, document| {
+    walk.documents(read, collection, &mut |_, document| {
         if search::test(query, plan.exact, false, document)?.is_some() {
             collect(Value::Document(Doc::Raw(document)), &segments, &mut |value| {
                 let mut encoded = Vec::new();

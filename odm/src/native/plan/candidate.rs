@@ -210,7 +210,7 @@ impl<'a> Candidate<'a> {
     }
 
     fn is_multikey(&self, field: usize) -> bool {
-        self.view.multikey.get(field).copied().unwrap_or(true)
+        self.view.multikey.get(field).copied().unwrap_or(false)
     }
 
     /// Whether all selected keys have the same value in the field.
@@ -323,7 +323,7 @@ fn field_bounds(view: &IndexView<'_>, conjuncts: &[Conjunct<'_>], used: &mut [bo
     let mut chosen: Vec<Option<&Conjunct<'_>>> = Vec::with_capacity(keys.len());
     for (field, key) in keys.iter().enumerate() {
         let place = Place {
-            multikey: view.multikey.get(field).copied().unwrap_or(true),
+            multikey: view.multikey.get(field).copied().unwrap_or(false),
             positional: key
                 .path
                 .split('.')
@@ -377,7 +377,7 @@ fn may_join(
     let keys = &view.definition.keys;
     chosen.iter().enumerate().all(|(other, by)| {
         let Some(by) = by else { return true };
-        let related = view.multikey.get(other).copied().unwrap_or(true)
+        let related = view.multikey.get(other).copied().unwrap_or(false)
             && first(&keys[other].path) == first(&keys[field].path);
         let together =
             conjunct.group != 0 && conjunct.group == by.group && conjunct.first_name() != by.first_name();

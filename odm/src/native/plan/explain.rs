@@ -130,7 +130,7 @@ fn scan(name: &str, view: &IndexView<'_>, reverse: bool, bounds: &[Intervals]) -
                 .collect(),
         )
     };
-    let multikey = |position: usize| view.multikey.get(position).copied().unwrap_or(true);
+    let multikey = |position: usize| view.multikey.get(position).copied().unwrap_or(false);
     document(vec![
         ("stage", text(name)),
         ("keyPattern", Value::Document(definition.key_pattern()).into()),

@@ -67,7 +67,7 @@ pub(crate) fn to_long(value: Option<Value<'_>>) -> Result<i64> {
         ));
     };
     let forced = match value {
-        Value::Double(x) if x >= -9_223_372_036_854_775_808.0 && x < 9_223_372_036_854_775_808.0 => {
+        Value::Double(x) if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&x) => {
             Some(x as i64)
         }
         Value::Double(_) => None,

@@ -1,7 +1,7 @@
 //! Operators that bind variables: `$let`, `$map`, `$filter`, `$reduce`; and `$literal`, `$rand`.
 
 use super::super::super::document::{Owned, Value};
-use super::super::super::fault::{Fault, Result, code};
+use super::super::super::fault::{Fault, Result};
 use super::super::print;
 use super::super::transform::{MAX_RESULT_DEPTH, check_depth};
 use super::operator::{Arguments, Operator, lazy, strict};

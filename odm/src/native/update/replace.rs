@@ -1,0 +1,130 @@
+//! Whole new documents: replacements, and what pipelines give.
+
+use super::super::document::{Doc, Kind, Value, equal};
+use super::super::fault::{Fault, Result, code};
+use super::{Now, identity, insert};
+
+/// The server's code for a malformed database reference.
+const INVALID_DBREF: i32 = 55;
+
+/// A replacement document.
+#[derive(Clone, Debug)]
+pub(super) struct Replacement {
+    document: Vec<u8>,
+    /// Whether it has timestamps to fill.
+    timestamps: bool,
+}
+
+impl Replacement {
+    pub(super) fn parse(doc: Doc<'_>) -> Replacement {
+        Replacement {
+            document: doc.to_bytes(),
+            timestamps: insert::has_empty_timestamp(doc),
+        }
+    }
+
+    /// The new bytes; `None` when they are those of the document.
+    pub(super) fn apply(&self, old: &[u8], now: Now) -> Result<Option<Vec<u8>>> {
+        let document = self.filled(now);
+        check_names(Doc::Raw(&document))?;
+        if *document == *old {
+            return Ok(None);
+        }
+        with_id_of(Doc::Raw(old), Doc::Raw(&document)).map(Some)
+    }
+
+    /// The document to insert; `seeded` has what the filter says of `_id`.
+    pub(super) fn insert(&self, seeded: &[u8], now: Now) -> Result<Vec<u8>> {
+        inserted(Doc::Raw(seeded), Doc::Raw(&self.filled(now)))
+    }
+
+    fn filled(&self, now: Now) -> std::borrow::Cow<'_, [u8]> {
+        match self.timestamps {
+            true => insert::filled(Doc::Raw(&self.document), now).into(),
+            false => (&self.document).into(),
+        }
+    }
+}
+
+/// The new document with the old one's `_id`, which its own must equal; a number may change its type.
+pub(super) fn with_id_of(old: Doc<'_>, new: Doc<'_>) -> Result<Vec<u8>> {
+    identity::check(new)?;
+    match (old.get("_id"), new.get("_id")) {
+        (Some(old_id), None) => Ok(identity::with(old_id, new)),
+        (Some(old_id), Some(new_id)) if !equal(&old_id, &new_id) => Err(Fault::new(
+            code::IMMUTABLE_FIELD,
+            format!(
+                "After applying the update, the (immutable) field '_id' was found to have been altered to _id: {new_id}"
+            ),
+        )),
+        _ => Ok(identity::lead(new)),
+    }
+}
+
+/// The new document to insert, with the seeded `_id`, if any.
+pub(super) fn inserted(seeded: Doc<'_>, new: Doc<'_>) -> Result<Vec<u8>> {
+    let id = new.get("_id").or_else(|| seeded.get("_id"));
+    if let Some(Value::Array(_)) = id {
+        return Err(Fault::new(
+            code::NOT_SINGLE_VALUE_FIELD,
+            "After applying the update to the document, the (immutable) field '_id' was found to be an array or array \
+             descendant.",
+        ));
+    }
+    let complete = with_id_of(seeded, new)?;
+    identity::check(Doc::Raw(&complete))?;
+    Ok(complete)
+}
+
+/// Checks the top-level names of a replacement.
+fn check_names(doc: Doc<'_>) -> Result<()> {
+    let mut before = None;
+    let mut elements = doc.elements().peekable();
+    while let Some(element) = elements.next() {
+        let name = element.name_str();
+        if name.starts_with('$') {
+            let after = elements.peek().map(|next| next.name_str());
+            check_name(name, &element.value(), before, after)?;
+        }
+        before = Some(name);
+    }
+    Ok(())
+}
+
+/// Checks a top-level name that starts with `$`: only a database reference may have it.
+pub(super) fn check_name(
+    name: &str,
+    value: &Value<'_>,
+    before: Option<&str>,
+    after: Option<&str>,
+) -> Result<()> {
+    let refused = |message| Err(Fault::new(INVALID_DBREF, message));
+    let kind = value.kind();
+    match name {
+        "$ref" if kind != Kind::String => refused(format!(
+            "The DBRef $ref field must be a String, not a {}",
+            kind.alias()
+        )),
+        "$ref" if after != Some("$id") => {
+            refused("The DBRef $ref field must be followed by a $id field".to_owned())
+        }
+        "$id" if before != Some("$ref") => {
+            refused("Found $id field without a $ref before it, which is invalid.".to_owned())
+        }
+        "$db" if kind != Kind::String => refused(format!(
+            "The DBRef $db field must be a String, not a {}",
+            kind.alias()
+        )),
+        "$db" if before != Some("$id") => {
+            refused("Found $db field without a $id before it, which is invalid.".to_owned())
+        }
+        "$ref" | "$id" | "$db" => Ok(()),
+        _ => Err(Fault::new(
+            code::DOLLAR_PREFIXED_FIELD_NAME,
+            format!(
+                "The dollar ($) prefixed field '{name}' in '{name}' is not allowed in the context of an update's \
+                 replacement document. Consider using an aggregation pipeline with $replaceWith."
+            ),
+        )),
+    }
+}
