@@ -7,7 +7,7 @@ use super::super::document::Doc;
 use super::super::fault::{Fault, Result};
 use super::super::index::IndexKeys;
 use super::super::storage::{Read, Write, format};
-use super::Namespace;
+use super::{Namespace, capped, validate};
 use super::walk::RECORD_BYTES;
 
 /// Adds a document under a new record id.
@@ -17,6 +17,8 @@ pub(crate) fn insert(
     collection: &Collection,
     document: &[u8],
 ) -> Result<()> {
+    capped::refuse_in_transaction(write, collection)?;
+    validate::inserted(collection, document)?;
     let keys = keys_of(collection, document)?;
     check_unique(write, ns, collection, document, &keys, &[], None)?;
     let record = write.next_record(collection.id)?;
@@ -31,7 +33,9 @@ pub(crate) fn insert(
             put_entry(write, entry, &stored_key(key, record))?;
         }
     }
-    note_multikey(write, collection, &keys)
+    note_multikey(write, collection, &keys)?;
+    capped::note(write, collection, 1, document.len() as i64)?;
+    capped::make_room(write, collection, record)
 }
 
 /// Replaces the document of a record.
@@ -44,6 +48,8 @@ pub(crate) fn replace(
     new: &[u8],
 ) -> Result<()> {
     let place = record.to_be_bytes();
+    capped::refuse_in_transaction(write, collection)?;
+    validate::replaced(collection, old, new)?;
     write.claim(collection.records, &place)?;
     let before = keys_of(collection, old)?;
     let after = keys_of(collection, new)?;
@@ -61,12 +67,14 @@ pub(crate) fn replace(
             put_entry(write, entry, &stored_key(key, record))?;
         }
     }
-    note_multikey(write, collection, &after)
+    note_multikey(write, collection, &after)?;
+    capped::note(write, collection, 0, new.len() as i64 - old.len() as i64)
 }
 
 /// Removes a record.
 pub(crate) fn remove(write: &mut dyn Write, collection: &Collection, record: u64, old: &[u8]) -> Result<()> {
     let place = record.to_be_bytes();
+    capped::refuse_removal(write, collection)?;
     write.claim(collection.records, &place)?;
     let keys = keys_of(collection, old)?;
     for (entry, own) in collection.indexes.iter().zip(&keys) {
@@ -82,7 +90,7 @@ pub(crate) fn remove(write: &mut dyn Write, collection: &Collection, record: u64
             write.remove(entry.tree, &stored_key(key, record))?;
         }
     }
-    Ok(())
+    capped::note(write, collection, -1, -(old.len() as i64))
 }
 
 /// The key an index tree stores: the order key, then the record id.
