@@ -16,7 +16,9 @@ pub use self::listing::CollectionInfo;
 pub use self::options::{Durability, OpenOptions};
 use crate::action::CreateCollection;
 use crate::backend::wrap::{Faults, Faulty, Log, Logged};
-use crate::backend::{self, Backend, Capabilities, CheckReport, Operation, TransactionOptions};
+use crate::backend::{
+    self, Backend, Capabilities, CheckReport, CollectionStatistics, Operation, TransactionOptions,
+};
 use crate::codec;
 use crate::collection::{Collection, Target};
 use crate::error::{Error, Result};
@@ -169,6 +171,19 @@ impl Db {
     /// As any operation.
     pub async fn drop_collection(&self, name: &str) -> Result<()> {
         self.raw_collection(name).drop().await
+    }
+
+    /// How much the collections of the database hold together. One round trip. The embedded engine counts all
+    /// documents and index entries, so that the time grows with them.
+    ///
+    /// # Errors
+    /// As any operation.
+    pub async fn stats(&self) -> Result<CollectionStatistics> {
+        let operation = Operation::Statistics(backend::Statistics {
+            database: self.name.to_string(),
+            collection: None,
+        });
+        self.execute(operation).await?.statistics()
     }
 
     /// Drops the database with all its collections; no error when there is none. One round trip.

@@ -9,6 +9,7 @@ mod cursor;
 mod document;
 mod error;
 mod read;
+mod statistics;
 mod transaction;
 mod write;
 
@@ -169,6 +170,9 @@ impl MongoBackend {
             Operation::DropIndexes(indexes) => collections::drop_indexes(self, indexes, session).await,
             Operation::ListIndexes(list) => collections::list_indexes(self, list, session).await,
             Operation::CreateCollection(create) => collections::create(self, create, session).await,
+            Operation::ModifyCollection(modify) => collections::modify(self, modify, session).await,
+            Operation::RenameCollection(rename) => collections::rename(self, rename, session).await,
+            Operation::Statistics(asked) => statistics::statistics(self, asked, session).await,
             Operation::DropCollection(drop) => collections::drop(self, drop, session).await,
             Operation::ListCollections(list) => collections::list(self, list, session).await,
             Operation::DropDatabase(drop) => collections::drop_database(self, drop, session).await,
