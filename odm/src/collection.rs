@@ -31,7 +31,7 @@ use crate::query::{self, Operand};
 ///
 /// Its methods build [actions](crate::action), which run by `.await`. Closures get the model's fields:
 ///
-/// ```no_run
+/// ```
 /// # use serde::{Deserialize, Serialize};
 /// # use odm::{Collection, Id};
 /// #[derive(Debug, Serialize, Deserialize, odm::Model)]
@@ -42,7 +42,9 @@ use crate::query::{self, Operand};
 ///     available: i32,
 /// }
 ///
-/// # async fn example(db: odm::Db) -> odm::Result<()> {
+/// # #[tokio::main]
+/// # async fn main() -> odm::Result<()> {
+/// # let db = odm::Db::open("memory:").await?;
 /// let books: Collection<Book> = db.collection();
 /// let moby = Book { id: Id::new(), title: "Moby-Dick".into(), available: 3 };
 /// books.insert(&moby).await?;
@@ -51,7 +53,7 @@ use crate::query::{self, Operand};
 ///     .await?;
 /// assert_eq!(lent.modified, 1);
 /// let there = books.find(|b| b.available.gt(0)).sort(|b| b.title.asc()).limit(10).await?;
-/// # let _ = there;
+/// assert_eq!(there[0].available, 2);
 /// # Ok(())
 /// # }
 /// ```
