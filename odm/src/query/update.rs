@@ -36,6 +36,7 @@ use crate::model::{Field, Path};
 /// }
 /// // An operand that does not fit, or two changes of one field, come out when the update is used.
 /// assert!((b.available.inc(1) & b.available.set(7)).build().is_err());
+/// # Ok::<(), odm::Error>(())
 /// ```
 #[must_use]
 pub struct Update<R> {
