@@ -162,9 +162,10 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
             format!("Cannot use 'let' variables with 'whenMatched: {mode}' mode"),
         ));
     }
-    merge
-        .variables
-        .push(("new".to_owned(), Expression::parse(&Value::String("$$ROOT"), &[])?));
+    merge.variables.push((
+        "new".to_owned(),
+        Expression::parse(&Value::String("$$ROOT"), &[])?,
+    ));
     for element in bound.into_iter().flat_map(Doc::elements) {
         merge.variables.retain(|(name, _)| name != element.name_str());
         merge.variables.push((
@@ -329,10 +330,7 @@ impl Target {
                 .map(Ok),
             Target::Merge(merge) => {
                 view::refuse(write.catalog(), &merge.into).map_err(|fault| fault.prefixed(EXECUTOR))?;
-                merge
-                    .into
-                    .check()
-                    .map_err(|fault| fault.prefixed(EXECUTOR))?;
+                merge.into.check().map_err(|fault| fault.prefixed(EXECUTOR))?;
                 for row in rows {
                     if let Err(fault) = merge.one(write, row, now) {
                         return Ok(Err(fault.prefixed(EXECUTOR)));
@@ -383,7 +381,8 @@ fn out(write: &mut dyn Write, ns: &Namespace, rows: &[Vec<u8>], now: Now) -> Res
 }
 
 fn open(write: &mut dyn Write, ns: &Namespace) -> Result<Arc<Collection>> {
-    batch::open_for(write, ns, true)?.ok_or_else(|| Fault::new(code::NAMESPACE_NOT_FOUND, "ns does not exist"))
+    batch::open_for(write, ns, true)?
+        .ok_or_else(|| Fault::new(code::NAMESPACE_NOT_FOUND, "ns does not exist"))
 }
 
 /// The document with an `_id`, generated where it has none.
@@ -434,7 +433,11 @@ impl Merge {
             }
             Matched::Replace => {
                 // Without an `_id` of its own the new document takes that of the old.
-                let source = if Doc::Raw(row).get("_id").is_some() { &new } else { row };
+                let source = if Doc::Raw(row).get("_id").is_some() {
+                    &new
+                } else {
+                    row
+                };
                 Updater::replacement(Doc::Raw(source))?.apply(old, None, now)?
             }
             Matched::Merge => {
@@ -520,7 +523,11 @@ impl Merge {
         let entry = collection.indexes.iter().find(|entry| {
             entry.definition.unique
                 && entry.definition.keys.len() == self.on.len()
-                && entry.definition.keys.iter().all(|key| self.on.contains(&key.path))
+                && entry
+                    .definition
+                    .keys
+                    .iter()
+                    .all(|key| self.on.contains(&key.path))
         });
         let keys = entry.and_then(|entry| {
             let keys = entry.definition.keys(Doc::Raw(new)).ok()?;
@@ -560,13 +567,6 @@ fn first(write: &dyn Write, collection: &Collection, filter: &[u8]) -> Result<Op
         limit: Some(1),
         positions: false,
     };
-    let (found, _) = search::all(
-        write,
-        collection,
-        &query,
-        &plan,
-        limits,
-        Deadline::default(),
-    )?;
+    let (found, _) = search::all(write, collection, &query, &plan, limits, Deadline::default())?;
     Ok(found.into_iter().next())
 }

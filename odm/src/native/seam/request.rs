@@ -16,8 +16,8 @@ use super::super::exec::query::Query;
 use super::super::exec::statement::{Batch, DeleteStatement, Statement, UpdateStatement};
 use super::super::exec::tail::Tail;
 use super::super::exec::{
-    Deadline, Namespace, alter, check_database, collections, count, distinct, explain, find_and_modify, indexes,
-    statistics, view,
+    Deadline, Namespace, alter, check_database, collections, count, distinct, explain, find_and_modify,
+    indexes, statistics, view,
 };
 use super::super::fault::{Fault, Result, code};
 use super::super::projection::Projection;
