@@ -272,7 +272,7 @@ pub async fn wrong_pipelines_are_the_servers_errors(db: &Db) {
     assert_eq!(failure(&loans, [doc! { "$out": "x" }, doc! { "$match": {} }]).await.0, 40601);
     assert_eq!(failure(&loans, [doc! { "$match": { "a": { "$zz": 1 } } }]).await.0, 2);
     let (code, text) = failure(&loans, [doc! { "$set": { "x": { "$add": ["$patron", 1] } } }]).await;
-    assert_eq!(code, 14, "{text}");
+    assert_eq!(code, 16554, "{text}");
     assert!(text.starts_with("PlanExecutor error during aggregation :: caused by :: "), "{text}");
 }
 
