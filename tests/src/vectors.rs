@@ -74,7 +74,10 @@ impl Report {
 
     /// How many tests ask for what the engine says that it does not have.
     pub fn unsupported(&self) -> usize {
-        self.differences.iter().filter(|difference| difference.unsupported).count()
+        self.differences
+            .iter()
+            .filter(|difference| difference.unsupported)
+            .count()
     }
 
     /// The share of tests that went as on the server, in percent.
@@ -172,7 +175,11 @@ fn extended(json: &serde_json::Value) -> Bson {
             {
                 return value;
             }
-            Bson::Document(map.iter().map(|(key, value)| (key.clone(), extended(value))).collect())
+            Bson::Document(
+                map.iter()
+                    .map(|(key, value)| (key.clone(), extended(value)))
+                    .collect(),
+            )
         }
         serde_json::Value::Array(items) => Bson::Array(items.iter().map(extended).collect()),
         other => Bson::try_from(other.clone()).unwrap_or(Bson::Null),

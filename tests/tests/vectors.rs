@@ -31,7 +31,9 @@ const fn group(name: &'static str, stride: usize, floor: f64) -> Group {
 
 #[test]
 fn replies_are_the_servers() {
-    let show: usize = variable("ODM_VECTORS_SHOW").and_then(|text| text.parse().ok()).unwrap_or(0);
+    let show: usize = variable("ODM_VECTORS_SHOW")
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0);
     let only = variable("ODM_VECTORS");
     let all = variable("ODM_VECTORS_ALL").is_some();
     let find = variable("ODM_VECTORS_FIND");
@@ -42,7 +44,10 @@ fn replies_are_the_servers() {
     let runtime = runtime.expect("a runtime");
     let mut below = Vec::new();
     for group in GROUPS {
-        if only.as_ref().is_some_and(|only| !only.split(',').any(|own| own == group.name)) {
+        if only
+            .as_ref()
+            .is_some_and(|only| !only.split(',').any(|own| own == group.name))
+        {
             continue;
         }
         let stride = if all { 1 } else { group.stride };
@@ -58,7 +63,12 @@ fn replies_are_the_servers() {
             report.percent_of_supported(),
         );
         if show > 0 {
-            for (cause, count) in report.causes().into_iter().filter(|(cause, _)| find.is_some() || !cause.contains("unsupported")).take(show) {
+            for (cause, count) in report
+                .causes()
+                .into_iter()
+                .filter(|(cause, _)| find.is_some() || !cause.contains("unsupported"))
+                .take(show)
+            {
                 println!("    {count} x {cause}");
             }
         }
@@ -66,7 +76,10 @@ fn replies_are_the_servers() {
             .differences
             .iter()
             .filter(|difference| find.is_some() || !difference.unsupported)
-            .filter(|difference| find.as_ref().is_none_or(|find| difference.cause.contains(find.as_str())));
+            .filter(|difference| {
+                find.as_ref()
+                    .is_none_or(|find| difference.cause.contains(find.as_str()))
+            });
         for difference in wanted.take(show) {
             println!(
                 "  {}\n  {}\n  {}\n  {}\n",
@@ -77,7 +90,10 @@ fn replies_are_the_servers() {
             below.push(group.name);
         }
     }
-    assert!(below.is_empty(), "fewer tests than before go as on mongod: {below:?}");
+    assert!(
+        below.is_empty(),
+        "fewer tests than before go as on mongod: {below:?}"
+    );
 }
 
 fn variable(name: &str) -> Option<String> {

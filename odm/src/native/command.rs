@@ -21,8 +21,10 @@ mod write;
 use std::time::Duration;
 
 pub(crate) use self::cursor::{Cursors, Opened};
-pub(crate) use self::reply::{Verb, written};
+pub(crate) use self::reply::{Verb, written, written_out};
 use super::document::{Doc, Kind, Value};
+use super::exec::aggregate::AggregateRequest;
+use super::exec::output::Target;
 use super::exec::statement::Batch;
 use super::exec::{Deadline, Namespace, check_database};
 use super::fault::{Fault, Result, code};
@@ -56,6 +58,8 @@ pub(crate) enum Job {
     /// Statements; each is atomic by itself.
     Batch(Batch, Verb),
     Write(WriteJob),
+    /// A pipeline whose results are written; the reply is an empty cursor.
+    Output(AggregateRequest, Target, Now),
 }
 
 /// A command as it came.
@@ -182,7 +186,9 @@ impl Call<'_> {
 
     /// When the command must have ended.
     fn deadline(&self) -> Result<Deadline> {
-        Ok(Deadline::after(generic::max_time(self.doc)?.map(Duration::from_millis)))
+        Ok(Deadline::after(
+            generic::max_time(self.doc)?.map(Duration::from_millis),
+        ))
     }
 
     fn refuse_outside_admin(&self) -> Result<()> {
@@ -205,7 +211,10 @@ fn refuse_collation(collation: Option<Doc<'_>>) -> Result<()> {
             Ok(())
         }
         Some(doc) => match doc.get("locale") {
-            None => Err(Fault::new(40414, "BSON field 'collation.locale' is missing but a required field")),
+            None => Err(Fault::new(
+                40414,
+                "BSON field 'collation.locale' is missing but a required field",
+            )),
             Some(own) if own.kind() != Kind::String => Err(Fault::new(
                 code::TYPE_MISMATCH,
                 format!(

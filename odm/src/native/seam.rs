@@ -12,16 +12,21 @@ use std::sync::{Arc, Mutex};
 
 use futures_core::future::BoxFuture;
 
-use self::cursor::ViewCursor;
+use self::cursor::{FollowingCursor, GatheredCursor, PipelineCursor, ViewCursor};
 use self::request::Request;
 use self::response::{check_report, located, translate, written};
 use self::transaction::{NativeTransaction, State};
 use super::command::{self, Cursors, Job};
 use super::engine::{Durability, Engine, EngineOptions, Location};
+use super::exec::aggregate::{self, AggregateCursor, AggregateRequest};
 use super::exec::batch;
 use super::exec::cursor::FindCursor;
+use super::exec::output::Target;
 use super::exec::statement::{Batch as WriteBatch, Outcome};
+use super::exec::tail::TailCursor;
 use super::fault::{Class, Fault, Result as Outcomes, code};
+use super::storage::Write;
+use super::update::Now;
 use crate::backend::{Backend, Capabilities, Operation, Response, Transaction, TransactionOptions};
 use crate::db;
 use crate::error::{Error, ErrorKind, Result};
@@ -118,6 +123,27 @@ impl Backend for NativeBackend {
 impl NativeBackend {
     async fn run(&self, operation: Operation) -> Outcomes<Response> {
         match request::prepare(operation, self.name)? {
+            Request::Find(find) if find.tail.is_some() => {
+                let cursor = TailCursor::open(&*self.engine.view()?, find)?;
+                Ok(Response::Cursor(Box::new(FollowingCursor {
+                    engine: self.engine.clone(),
+                    cursor,
+                    name: self.name,
+                })))
+            }
+            Request::Aggregate(aggregate) => {
+                let view = self.engine.view()?;
+                let cursor = AggregateCursor::open(&*view, &aggregate)?;
+                Ok(Response::Cursor(Box::new(PipelineCursor {
+                    view,
+                    cursor,
+                    name: self.name,
+                })))
+            }
+            Request::Output(aggregate, target, now) => {
+                self.output(&aggregate, target, now).await?;
+                Ok(Response::Cursor(Box::new(GatheredCursor(Vec::new().into_iter()))))
+            }
             Request::Find(find) => {
                 let view = self.engine.view()?;
                 let cursor = FindCursor::open(&*view, find)?;
@@ -155,7 +181,22 @@ impl NativeBackend {
                 Ok(command::written(verb, &outcome))
             }
             Job::Write(mut job) => self.engine.write(move |write| job(write)).await,
+            Job::Output(aggregate, target, now) => {
+                self.output(&aggregate, target, now).await?;
+                Ok(command::written_out(&aggregate.namespace.to_string()))
+            }
         }
+    }
+
+    /// Runs a pipeline and writes what it gives.
+    async fn output(&self, aggregate: &AggregateRequest, target: Target, now: Now) -> Outcomes<()> {
+        let rows = {
+            let view = self.engine.view()?;
+            target.check(&*view)?;
+            aggregate::rows(&*view, aggregate)?
+        };
+        let job = move |write: &mut dyn Write| target.run(write, &rows, now);
+        self.engine.write(job).await?
     }
 
     /// Runs statements; where a running transaction is in the way of one, those before it are committed and it is
@@ -212,6 +253,7 @@ fn capabilities(name: &'static str) -> Capabilities {
     Capabilities {
         transactions: true,
         hashed_indexes: true,
+        aggregation: true,
         commands: true,
         persistent: name == "native",
         ..Capabilities::minimal()

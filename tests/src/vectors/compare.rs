@@ -113,7 +113,9 @@ impl Comparison {
         for pair in expected.iter().zip(got.iter()) {
             let ((name, value), (own_name, own)) = pair;
             if name != own_name {
-                return Err(format!("field of {path}: {name} expected, {own_name} came: {expected}\n  got {got}"));
+                return Err(format!(
+                    "field of {path}: {name} expected, {own_name} came: {expected}\n  got {got}"
+                ));
             }
             let at = format!("{path}.{name}");
             self.values(value, own, &at)?;
@@ -146,8 +148,14 @@ impl Comparison {
                 Ok(())
             }
             (Bson::ObjectId(a), Bson::ObjectId(b)) if a == b || !self.named.contains(a) => Ok(()),
-            (Bson::DateTime(a), Bson::DateTime(b)) if is_clock(a.timestamp_millis() / 1000, b.timestamp_millis() / 1000) => Ok(()),
-            (Bson::Timestamp(a), Bson::Timestamp(b)) if is_clock(i64::from(a.time), i64::from(b.time)) => Ok(()),
+            (Bson::DateTime(a), Bson::DateTime(b))
+                if is_clock(a.timestamp_millis() / 1000, b.timestamp_millis() / 1000) =>
+            {
+                Ok(())
+            }
+            (Bson::Timestamp(a), Bson::Timestamp(b)) if is_clock(i64::from(a.time), i64::from(b.time)) => {
+                Ok(())
+            }
             (Bson::Binary(_), Bson::Binary(_)) if path.ends_with(".info.uuid") => Ok(()),
             (Bson::Double(a), Bson::Double(b)) => {
                 if a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) {
@@ -156,7 +164,9 @@ impl Comparison {
                     differ()
                 }
             }
-            (Bson::String(text), Bson::String(_)) if path.ends_with(".errmsg") && !text.starts_with("E11000") => {
+            (Bson::String(text), Bson::String(_))
+                if path.ends_with(".errmsg") && !text.starts_with("E11000") =>
+            {
                 Ok(())
             }
             (a, b) if a == b => Ok(()),

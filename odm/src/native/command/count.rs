@@ -61,7 +61,10 @@ pub(super) fn distinct(call: &Call<'_>) -> Result<Job> {
     refuse_collation(fields.object("collation"))?;
     let key = fields.string("key").unwrap_or_default().to_owned();
     if key.contains('\0') {
-        return Err(Fault::new(4738901, "Key field cannot contain an embedded null byte"));
+        return Err(Fault::new(
+            4738901,
+            "Key field cannot contain an embedded null byte",
+        ));
     }
     let query = query::query(
         fields.object("query"),

@@ -105,15 +105,23 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
         }
         "update" | "delete" => {
             let list = if name == "update" { "updates" } else { "deletes" };
-            let mut entries = inner.get(list).and_then(|own| own.as_array()).into_iter().flat_map(Doc::values);
+            let mut entries = inner
+                .get(list)
+                .and_then(|own| own.as_array())
+                .into_iter()
+                .flat_map(Doc::values);
             let (Some(Value::Document(entry)), None) = (entries.next(), entries.next()) else {
                 return Err(Fault::new(
                     code::FAILED_TO_PARSE,
                     "explained write batches must be of size 1",
                 ));
             };
-            let many = entry.get("multi").is_some_and(|multi| super::shape::truth(&multi))
-                || entry.get("limit").is_some_and(|limit| super::shape::whole(&limit) == Some(0));
+            let many = entry
+                .get("multi")
+                .is_some_and(|multi| super::shape::truth(&multi))
+                || entry
+                    .get("limit")
+                    .is_some_and(|limit| super::shape::whole(&limit) == Some(0));
             Asked {
                 filter: entry.get("q").and_then(|own| own.as_document()),
                 hint: entry.get("hint"),
@@ -122,7 +130,9 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
             }
         }
         "aggregate" => {
-            return Err(Fault::unsupported("the embedded engine does not explain an aggregate"));
+            return Err(Fault::unsupported(
+                "the embedded engine does not explain an aggregate",
+            ));
         }
         other => {
             return Err(Fault::new(

@@ -58,7 +58,12 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
     refuse_collation(fields.object("collation"))?;
     let variables = query::variables(fields.object("let"), call)?;
     let filter = fields.object("query").unwrap_or(Doc::empty());
-    let query = query::query(Some(filter), fields.object("sort"), fields.get("hint"), &variables)?;
+    let query = query::query(
+        Some(filter),
+        fields.object("sort"),
+        fields.get("hint"),
+        &variables,
+    )?;
     let projection = query::projection(fields.object("fields"), &query)?;
     if return_new && projection.as_ref().is_some_and(Projection::needs_position) {
         return Err(Fault::new(

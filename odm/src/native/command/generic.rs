@@ -78,7 +78,10 @@ pub(super) fn max_time(doc: Doc<'_>) -> Result<Option<u64>> {
 fn wrong_object(name: &str, value: &Value<'_>) -> Fault {
     Fault::new(
         code::TYPE_MISMATCH,
-        format!("\"{name}\" had the wrong type. Expected object, found {}", value.kind().alias()),
+        format!(
+            "\"{name}\" had the wrong type. Expected object, found {}",
+            value.kind().alias()
+        ),
     )
 }
 
@@ -132,7 +135,9 @@ fn read_concern(value: &Value<'_>) -> Result<()> {
     };
     let fields = READ_CONCERN.part(doc)?;
     match fields.get("level") {
-        Some(Value::String("local" | "majority" | "available" | "linearizable" | "snapshot")) | None => Ok(()),
+        Some(Value::String("local" | "majority" | "available" | "linearizable" | "snapshot")) | None => {
+            Ok(())
+        }
         Some(other) if other.kind() == Kind::String => Err(Fault::new(
             code::BAD_VALUE,
             format!("Enumeration value {other} for field 'readConcern.level' is not a valid value."),

@@ -29,11 +29,16 @@ fn check_name(name: &str) -> Result<()> {
     let bad = |why: String| Err(Fault::new(code::FAILED_TO_PARSE, why));
     match name.chars().next() {
         None => bad("empty variable names are not allowed".to_owned()),
-        Some(first) if first.is_ascii() && !first.is_ascii_lowercase() => {
-            bad(format!("'{name}' starts with an invalid character for a user variable name"))
-        }
-        Some(_) => match name.chars().find(|own| own.is_ascii() && !own.is_ascii_alphanumeric() && *own != '_') {
-            Some(own) => bad(format!("'{name}' contains an invalid character for a variable name: '{own}'")),
+        Some(first) if first.is_ascii() && !first.is_ascii_lowercase() => bad(format!(
+            "'{name}' starts with an invalid character for a user variable name"
+        )),
+        Some(_) => match name
+            .chars()
+            .find(|own| own.is_ascii() && !own.is_ascii_alphanumeric() && *own != '_')
+        {
+            Some(own) => bad(format!(
+                "'{name}' contains an invalid character for a variable name: '{own}'"
+            )),
             None => Ok(()),
         },
     }

@@ -80,6 +80,11 @@ pub(super) fn array(documents: Vec<Vec<u8>>) -> Owned {
     Owned::RawArray(bytes)
 }
 
+/// The reply to a pipeline that writes.
+pub(crate) fn written_out(ns: &str) -> Vec<u8> {
+    cursor("firstBatch", Vec::new(), 0, ns)
+}
+
 /// Which write a reply is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
@@ -98,9 +103,7 @@ pub(crate) fn written(verb: Verb, outcome: &Outcome) -> Vec<u8> {
     let mut reply = Reply::new().with("n", count(number));
     if !outcome.errors.is_empty() {
         let errors = outcome.errors.iter();
-        let errors = errors
-            .map(|(index, fault)| write_error(*index, fault))
-            .collect();
+        let errors = errors.map(|(index, fault)| write_error(*index, fault)).collect();
         reply = reply.with("writeErrors", Owned::Array(errors));
     }
     if !outcome.upserted.is_empty() {

@@ -66,7 +66,11 @@ pub(super) fn ping(call: &Call<'_>) -> Result<Job> {
 }
 
 pub(super) fn hello(call: &Call<'_>) -> Result<Job> {
-    let primary = if call.name == "hello" { "isWritablePrimary" } else { "ismaster" };
+    let primary = if call.name == "hello" {
+        "isWritablePrimary"
+    } else {
+        "ismaster"
+    };
     Ok(Job::Reply(
         Reply::new()
             .with(primary, Owned::Bool(true))
@@ -192,11 +196,16 @@ impl Sizes {
 
 fn tree_size(read: &dyn Read, tree: TreeId) -> Result<(u64, u64)> {
     let (mut keys, mut bytes) = (0, 0);
-    read.scan(tree, (Bound::Unbounded, Bound::Unbounded), false, &mut |key, value| {
-        keys += 1;
-        bytes += (key.len() + value.len()) as u64;
-        Ok(ControlFlow::Continue(()))
-    })?;
+    read.scan(
+        tree,
+        (Bound::Unbounded, Bound::Unbounded),
+        false,
+        &mut |key, value| {
+            keys += 1;
+            bytes += (key.len() + value.len()) as u64;
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
     Ok((keys, bytes))
 }
 

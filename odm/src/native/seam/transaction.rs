@@ -7,8 +7,10 @@ use futures_core::future::BoxFuture;
 
 use super::super::command::{self, Cursors, Job};
 use super::super::engine::{Engine, Overlay};
+use super::super::exec::aggregate::AggregateCursor;
 use super::super::exec::batch;
 use super::super::exec::cursor::FindCursor;
+use super::super::exec::output::Target;
 use super::super::exec::statement::Outcome;
 use super::super::fault::{Fault, Result as Outcomes, code};
 use super::capabilities;
@@ -98,6 +100,21 @@ fn run_in(
     own: &NativeTransaction,
 ) -> Outcomes<(Response, bool)> {
     let response = match request::prepare(operation, own.name)? {
+        Request::Find(find) if find.tail.is_some() => {
+            return Err(Fault::new(
+                code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
+                "a tailable cursor cannot be opened in a transaction",
+            ));
+        }
+        Request::Aggregate(aggregate) => {
+            let mut cursor = AggregateCursor::open(overlay, &aggregate)?;
+            let mut batches = Vec::new();
+            while let Some(batch) = cursor.next_batch(overlay)? {
+                batches.push(batch);
+            }
+            Response::Cursor(Box::new(GatheredCursor(batches.into_iter())))
+        }
+        Request::Output(_, target, _) => return Err(refuse_output(&target)),
         Request::Find(find) => {
             // The overlay changes under a cursor, so that its documents are gathered at once.
             let mut cursor = FindCursor::open(overlay, find)?;
@@ -127,6 +144,14 @@ fn run_in(
     Ok((response, true))
 }
 
+fn refuse_output(target: &Target) -> Fault {
+    let text = match target {
+        Target::Out(_) => "$out cannot be used in a transaction",
+        Target::Merge(_) => "$merge cannot be used in a transaction",
+    };
+    Fault::new(code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION, text)
+}
+
 /// Runs a command on the overlay; its reply.
 fn command_in(overlay: &mut Overlay, job: Job, cursors: &Cursors) -> Outcomes<Vec<u8>> {
     match job {
@@ -144,6 +169,7 @@ fn command_in(overlay: &mut Overlay, job: Job, cursors: &Cursors) -> Outcomes<Ve
             Ok(command::written(verb, &outcome))
         }
         Job::Write(mut job) => job(overlay),
+        Job::Output(_, target, _) => Err(refuse_output(&target)),
     }
 }
 

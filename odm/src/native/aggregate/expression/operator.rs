@@ -83,11 +83,13 @@ pub(super) fn find(name: &str) -> Option<&'static Operator> {
 static FAMILIES: &[&[Operator]] = &[
     super::accumulate::OPERATORS,
     super::arithmetic::OPERATORS,
+    super::arithmetic::TRIGONOMETRY,
     super::array::OPERATORS,
     super::boolean::OPERATORS,
     super::comparison::OPERATORS,
     super::convert::OPERATORS,
     super::date::OPERATORS,
+    super::meta::OPERATORS,
     super::object::OPERATORS,
     super::set::OPERATORS,
     super::string::OPERATORS,
