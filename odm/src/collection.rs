@@ -32,7 +32,7 @@ use crate::query::{self, Operand};
 ///
 /// Its methods build [actions](crate::action), which run by `.await`. Closures get the model's fields:
 ///
-/// ```no_run
+/// ```
 /// # use serde::{Deserialize, Serialize};
 /// # use odm::{Collection, Id};
 /// #[derive(Debug, Serialize, Deserialize, odm::Model)]
@@ -43,7 +43,9 @@ use crate::query::{self, Operand};
 ///     available: i32,
 /// }
 ///
-/// # async fn example(db: odm::Db) -> odm::Result<()> {
+/// # #[tokio::main]
+/// # async fn main() -> odm::Result<()> {
+/// # let db = odm::Db::open("memory:").await?;
 /// let books: Collection<Book> = db.collection();
 /// let moby = Book { id: Id::new(), title: "Moby-Dick".into(), available: 3 };
 /// books.insert(&moby).await?;
@@ -52,7 +54,7 @@ use crate::query::{self, Operand};
 ///     .await?;
 /// assert_eq!(lent.modified, 1);
 /// let there = books.find(|b| b.available.gt(0)).sort(|b| b.title.asc()).limit(10).await?;
-/// # let _ = there;
+/// assert_eq!(there[0].available, 2);
 /// # Ok(())
 /// # }
 /// ```

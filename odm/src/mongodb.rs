@@ -1,7 +1,7 @@
 //! MongoDB through its official driver: the only module that names it.
 //!
 //! Pool, TLS, authentication, read and write concern, read preference and retryable writes are the driver's,
-//! reachable through the URL and through [`connect`].
+//! reachable through the URL and through [`backend`] with a client of your own.
 
 mod collections;
 mod command;

@@ -5,6 +5,7 @@
 pub mod data;
 pub mod differential;
 pub mod harness;
+pub mod measure;
 pub mod random;
 pub mod raw;
 pub mod suite;

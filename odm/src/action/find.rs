@@ -75,17 +75,22 @@ impl<D, P> Find<D, P> {
 
     /// Fetches only the stored fields of another type, and decodes that.
     ///
-    /// ```no_run
+    /// ```
     /// # use serde::{Deserialize, Serialize};
-    /// # async fn example(db: odm::Db) -> odm::Result<()> {
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
     /// # use odm::bson::doc;
+    /// # let db = odm::Db::open("memory:").await?;
+    /// # let books = db.raw_collection("books");
+    /// # books.insert(doc! {"title": "Emma", "year": 1815, "text": "Emma Woodhouse, handsome, clever ..."}).await?;
     /// #[derive(Debug, Serialize, Deserialize, odm::Embedded)]
     /// struct Spine {
     ///     title: String,
     ///     year: i32,
     /// }
     ///
-    /// let spines: Vec<Spine> = db.raw_collection("books").find(doc! {}).project::<Spine>().await?;
+    /// let spines: Vec<Spine> = books.find(doc! {}).project::<Spine>().await?;
+    /// assert_eq!((spines[0].title.as_str(), spines[0].year), ("Emma", 1815));
     /// # Ok(())
     /// # }
     /// ```

@@ -41,6 +41,7 @@ pub struct OpenOptions {
     durability: Option<Durability>,
     create_if_missing: Option<bool>,
     app_name: Option<String>,
+    expiry_interval: Option<Duration>,
     extensions: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -63,14 +64,21 @@ impl OpenOptions {
         self
     }
 
+    /// How often documents whose TTL index says that their time is over are looked for (embedded engine only): every
+    /// 60 seconds unless said otherwise, as on MongoDB.
+    pub fn expiry_interval(mut self, interval: Duration) -> OpenOptions {
+        self.expiry_interval = Some(interval);
+        self
+    }
+
     /// The name that MongoDB writes in its log for this client.
     pub fn app_name(mut self, name: impl Into<String>) -> OpenOptions {
         self.app_name = Some(name.into());
         self
     }
 
-    /// Options of one backend's own, such as its driver's; other backends ignore them. The last value of a
-    /// type wins.
+    /// Options of one backend's own, by their type; backends that do not know the type ignore them. The last
+    /// value of a type wins.
     pub fn backend_options<T: Any + Send + Sync>(mut self, options: T) -> OpenOptions {
         self.extensions.push(Arc::new(options));
         self
@@ -92,6 +100,11 @@ impl OpenOptions {
     /// Whether a missing database is created.
     pub fn creates_if_missing(&self) -> bool {
         self.create_if_missing.unwrap_or(true)
+    }
+
+    /// How often expired documents are looked for.
+    pub fn chosen_expiry_interval(&self) -> Duration {
+        self.expiry_interval.unwrap_or(Duration::from_secs(60))
     }
 
     /// The client's name, if one was given.
@@ -122,6 +135,7 @@ impl fmt::Debug for OpenOptions {
             .field("durability", &self.durability)
             .field("create_if_missing", &self.create_if_missing)
             .field("app_name", &self.app_name)
+            .field("expiry_interval", &self.expiry_interval)
             .field("backend_options", &self.extensions.len())
             .finish()
     }

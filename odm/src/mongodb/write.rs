@@ -180,7 +180,7 @@ async fn update_single(
             let mut options = ::mongodb::options::UpdateOptions::default();
             options.upsert = statement.upsert.then_some(true);
             options.array_filters = (!statement.array_filters.is_empty())
-                .then(|| ())
+                .then_some(())
                 .map(|()| document::decode_all(&statement.array_filters))
                 .transpose()?;
             (options.hint, options.collation, options.let_vars, options.comment) =

@@ -1,7 +1,7 @@
 //! Random documents, filters, updates, sorts and projections over a few field names, so that they meet.
 
 use bson::oid::ObjectId;
-use bson::{Bson, DateTime, Decimal128, Document, Regex, Timestamp, doc};
+use bson::{Bson, DateTime, Decimal128, Document, Timestamp, doc};
 
 use crate::random::Random;
 use crate::raw::Change;
@@ -342,13 +342,4 @@ pub(super) fn index(random: &mut Random) -> Document {
         _ => {}
     }
     spec
-}
-
-/// A regular expression as a value.
-pub(super) fn pattern(random: &mut Random) -> Bson {
-    let text = *random.pick(&["^a", "b", "^$"]);
-    Bson::RegularExpression(Regex {
-        pattern: text.to_owned().try_into().expect("a pattern"),
-        options: String::new().try_into().expect("options"),
-    })
 }

@@ -336,10 +336,13 @@ pub async fn merge_follows_its_options(db: &Db) {
             doc! { "_id": 2, "a": 2, "k": "y" },
             doc! { "_id": 9, "z": 9 },
         ])),
-        (doc! { "into": "d", "whenMatched": "keepExisting", "whenNotMatched": "discard" }, Ok(vec![
+        (doc! { "into": "d", "whenMatched": "keepExisting" }, Ok(vec![
             doc! { "_id": 1, "z": 1, "k": "x" },
+            doc! { "_id": 2, "a": 2, "k": "y" },
             doc! { "_id": 9, "z": 9 },
         ])),
+        (doc! { "into": "d", "whenMatched": "keepExisting", "whenNotMatched": "discard" }, Err(51181)),
+        (doc! { "into": "d", "whenMatched": "fail", "whenNotMatched": "fail" }, Err(51181)),
         (doc! { "into": "d", "whenMatched": "fail" }, Err(11000)),
         (doc! { "into": "d", "whenNotMatched": "fail" }, Err(13113)),
         (doc! { "into": "d", "whenMatched": [{ "$set": { "q": "$$new.a", "w": "$z" } }], "whenNotMatched": "discard" }, Ok(vec![

@@ -159,3 +159,16 @@ pub async fn parallel_arrays_are_refused(db: &Db) {
         .unwrap();
     assert_eq!(result.errors[0].1.code(), Some(171));
 }
+
+pub async fn a_taken_id_is_found_before_what_is_wrong_with_a_later_index(db: &Db) {
+    let raw = crate::raw::RawCollection::new(db, "order");
+    raw.create_index(&doc! { "key": { "a": 1, "b": 1 }, "name": "a_1_b_1" })
+        .await
+        .unwrap();
+    raw.insert(&[doc! { "_id": 1 }]).await.unwrap();
+    let result = raw
+        .insert(&[doc! { "_id": 1, "a": [1], "b": [2] }])
+        .await
+        .unwrap();
+    assert_eq!(result.errors[0].1.code(), Some(11000));
+}

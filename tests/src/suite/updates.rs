@@ -230,3 +230,33 @@ pub async fn wrong_targets_are_errors_with_the_servers_codes(db: &Db) {
         assert_eq!(error.code(), Some(code), "{update}: {error}");
     }
 }
+
+pub async fn a_missing_factor_is_zero_times_the_operand(db: &Db) {
+    let raw = db.raw_collection("factors");
+    let factors = ["0.1", "-1E+3", "Infinity", "5"];
+    for (id, (factor, product)) in factors.iter().zip(["0.0", "-0E+3", "NaN", "0"]).enumerate() {
+        let decimal = |text: &str| text.parse::<bson::Decimal128>().unwrap();
+        raw.insert(doc! { "_id": id as i32 }).await.unwrap();
+        raw.update_one(
+            doc! { "_id": id as i32 },
+            doc! { "$mul": { "a": decimal(factor) } },
+        )
+        .await
+        .unwrap();
+        let found = raw.find_one(doc! { "_id": id as i32 }).await.unwrap().unwrap();
+        assert_eq!(found, doc! { "_id": id as i32, "a": decimal(product) });
+    }
+}
+
+pub async fn an_update_of_many_that_fails_counts_nothing(db: &Db) {
+    let raw = crate::raw::RawCollection::new(db, "counted");
+    raw.insert(&[doc! { "_id": 1, "n": 1 }, doc! { "_id": 2, "n": "text" }])
+        .await
+        .unwrap();
+    let change = crate::raw::Change::Document(doc! { "$inc": { "n": 1 } });
+    let result = raw.update(&doc! {}, &change, true, false, &[]).await.unwrap();
+    assert_eq!(result.errors[0].1.code(), Some(14));
+    assert_eq!((result.summary.matched, result.summary.modified), (0, 0));
+    // What was changed before the failure stays changed.
+    assert_eq!(raw.count(&doc! { "n": 2 }).await.unwrap(), 1);
+}

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use odm::{Db, Filter, Result};
+use odm::{Db, Filter, Model, Result};
 
 use crate::models::{Book, BookFields, Category, Entry, Patron};
 use crate::show::{Show, table};
@@ -42,7 +42,7 @@ pub async fn tour(db: &Db, show: &mut Show) -> Result<()> {
 
     let start = Instant::now();
     let found: Vec<Entry> = books
-        .find(|b| nineteenth_century(b.clone()) & (b.language.eq("French") | b.language.eq("Russian")))
+        .find(|b| nineteenth_century(Book::fields()) & (b.language.eq("French") | b.language.eq("Russian")))
         .sort(|b| b.year.asc())
         .limit(8)
         .project()

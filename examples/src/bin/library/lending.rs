@@ -39,37 +39,52 @@ pub async fn tour(db: &Db, show: &mut Show) -> Result<()> {
         println!("Every copy is out; come back later.\n");
         return Ok(());
     };
+    // One more than there are copies.
+    let queue: Vec<String> = (0..=book.available)
+        .map(|n| {
+            if n == 0 {
+                "joe".to_owned()
+            } else {
+                format!("guest {n}")
+            }
+        })
+        .collect();
     let mut rows = Vec::new();
-    // Once more than there are copies.
-    for _ in 0..=book.available {
-        let lent = lend(&books, &book.id, "joe").await?;
-        rows.push(match lent {
-            Some(book) => vec![book.title, "lent to joe".to_owned(), book.available.to_string()],
+    for patron in &queue {
+        rows.push(match lend(&books, &book.id, patron).await? {
+            Some(book) => vec![
+                book.title,
+                format!("lent to {patron}"),
+                book.available.to_string(),
+            ],
             None => vec![
                 book.title.clone(),
-                "nothing left to lend".to_owned(),
+                format!("nothing left for {patron}"),
                 "0".to_owned(),
             ],
         });
     }
-    while let Some(book) = take_back(&books, &book.id, "joe").await? {
-        rows.push(vec![
-            book.title,
-            "taken back".to_owned(),
-            book.available.to_string(),
-        ]);
+    for patron in &queue {
+        if let Some(book) = take_back(&books, &book.id, patron).await? {
+            rows.push(vec![
+                book.title,
+                format!("back from {patron}"),
+                book.available.to_string(),
+            ]);
+        }
     }
     show.step("lending", start);
     table("At the desk", &["book", "what happened", "on the shelf"], rows);
 
     let start = Instant::now();
-    let wrong: u64 = books.count(|b| b.available.lt(0)).await?;
+    let wrong = books.count(|b| b.available.lt(0)).await?;
     show.step("audit", start);
     println!("Books with less than nothing on the shelf: {wrong}\n");
     Ok(())
 }
 
-/// Lends a copy if one is there: condition and change are one atomic step.
+/// Lends a copy, if one is there and the patron has none: condition and change are one atomic step, so that the last
+/// copy is never lent twice.
 async fn lend(books: &Collection<Book>, book: &str, patron: &str) -> Result<Option<Book>> {
     let loan = Checkout {
         by: patron.to_owned(),
@@ -77,28 +92,19 @@ async fn lend(books: &Collection<Book>, book: &str, patron: &str) -> Result<Opti
     };
     books
         .find_one_and_update(
-            |b| b.id.eq(book) & b.available.gt(0),
+            |b| b.id.eq(book) & b.available.gt(0) & b.checkout.any().by.ne(patron),
             |b| b.available.inc(-1) & b.checkout.push(loan),
         )
         .return_new()
         .await
 }
 
-/// Takes back the copies that a patron has, one at a time.
+/// Takes back the copy that a patron has, if there is one; asking twice changes nothing.
 async fn take_back(books: &Collection<Book>, book: &str, patron: &str) -> Result<Option<Book>> {
-    let Some(held) = books
-        .find_one(|b| b.id.eq(book) & b.checkout.any().by.eq(patron))
-        .await?
-    else {
-        return Ok(None);
-    };
-    let Some(loan) = held.checkout.into_iter().find(|loan| loan.by == patron) else {
-        return Ok(None);
-    };
     books
         .find_one_and_update(
-            |b| b.id.eq(book) & b.checkout.elem_match(|c| c.by.eq(patron) & c.date.eq(loan.date)),
-            |b| b.available.inc(1) & b.checkout.pull(loan.clone()),
+            |b| b.id.eq(book) & b.checkout.any().by.eq(patron),
+            |b| b.available.inc(1) & b.checkout.pull_where(|loan| loan.by.eq(patron)),
         )
         .return_new()
         .await

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{ContentArrangement, Table};
 
 /// Collects the time of each step.
@@ -31,7 +31,7 @@ impl Show {
 pub fn table(title: &str, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
     let mut table = Table::new();
     table
-        .load_preset(UTF8_HORIZONTAL_ONLY)
+        .load_style(UTF8_BORDERS_ONLY)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_header(header.to_vec());
     for row in rows {

@@ -7,7 +7,6 @@ use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::Matcher;
 use super::super::sort::SortSpec;
-use super::print;
 use super::stage::{self, Stage};
 use super::transform::stage_parts;
 
@@ -258,12 +257,9 @@ pub(super) fn nested_stages<'a>(items: Doc<'a>) -> Result<Vec<Doc<'a>>> {
         .values()
         .map(|stage| match stage {
             Value::Document(doc) => Ok(doc),
-            other => Err(Fault::new(
+            _ => Err(Fault::new(
                 code::TYPE_MISMATCH,
-                format!(
-                    "Each element of the 'pipeline' array must be an object, but found {}",
-                    print::bson_value(&other)
-                ),
+                "Each element of the 'pipeline' array must be an object",
             )),
         })
         .collect()
@@ -282,3 +278,6 @@ impl std::fmt::Debug for Context<'_> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

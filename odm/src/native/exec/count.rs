@@ -31,13 +31,13 @@ pub(crate) fn count(
     let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
         return Ok(0);
     };
-    let plan = query.plan(&collection, None)?;
-    let mut walk = Walk::new(&plan, &collection, deadline);
+    let plan = query.plan(collection, None)?;
+    let mut walk = Walk::new(&plan, collection, deadline);
     let mut count = 0u64;
     if plan.covered_count || query.is_everything() {
-        count = walk.count(read, &collection, most)?;
+        count = walk.count(read, collection, most)?;
     } else {
-        walk.documents(read, &collection, &mut |_, document| {
+        walk.documents(read, collection, &mut |_, document| {
             if search::test(query, plan.exact, false, document)?.is_some() {
                 count += 1;
             }

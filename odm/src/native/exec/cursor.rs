@@ -188,7 +188,7 @@ impl FindCursor {
         };
         self.batches += 1;
         let mut packed = Packed::default();
-        let mut add = |packed: &mut Packed, document: &[u8], matched: Option<usize>| -> Result<()> {
+        let add = |packed: &mut Packed, document: &[u8], matched: Option<usize>| -> Result<()> {
             match &projection {
                 None => packed.push(document),
                 Some(projection) => packed.push(&projection.apply(Doc::Raw(document), matched)?),

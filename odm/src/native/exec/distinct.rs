@@ -35,9 +35,9 @@ pub(crate) fn distinct(
     let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
         return Ok(Vec::new());
     };
-    let plan = query.plan(&collection, None)?;
-    let mut walk = Walk::new(&plan, &collection, deadline);
-    walk.documents(read, &collection, &mut |_, document| {
+    let plan = query.plan(collection, None)?;
+    let mut walk = Walk::new(&plan, collection, deadline);
+    walk.documents(read, collection, &mut |_, document| {
         if search::test(query, plan.exact, false, document)?.is_some() {
             found.add(document, &segments);
         }

@@ -19,8 +19,15 @@ pub(crate) fn insert(
 ) -> Result<()> {
     capped::refuse_in_transaction(write, collection)?;
     validate::inserted(collection, document)?;
-    let keys = keys_of(collection, document)?;
-    check_unique(write, ns, collection, document, &keys, &[], None)?;
+    // Index by index, as on the server: a key that is taken is found before what is wrong with a later index.
+    let mut keys = Vec::with_capacity(collection.indexes.len());
+    for entry in &collection.indexes {
+        let own = entry.definition.keys(Doc::Raw(document))?;
+        if entry.definition.unique {
+            check_unique(write, ns, entry, document, &own.keys, &[], None)?;
+        }
+        keys.push(own);
+    }
     let record = write.next_record(collection.id)?;
     let place = record.to_be_bytes();
     write.put(
@@ -53,7 +60,11 @@ pub(crate) fn replace(
     write.claim(collection.records, &place)?;
     let before = keys_of(collection, old)?;
     let after = keys_of(collection, new)?;
-    check_unique(write, ns, collection, new, &after, &before, Some(record))?;
+    for ((entry, old), own) in collection.indexes.iter().zip(&before).zip(&after) {
+        if entry.definition.unique {
+            check_unique(write, ns, entry, new, &own.keys, &old.keys, Some(record))?;
+        }
+    }
     write.put(
         collection.records,
         &place,
@@ -142,38 +153,23 @@ fn keys_of(collection: &Collection, document: &[u8]) -> Result<Vec<IndexKeys>> {
         .collect()
 }
 
-/// Reserves and looks up every unique key that the document brings new.
+/// Reserves every key of a unique index that the document brings or gives up, and looks the new ones up.
 fn check_unique(
     write: &mut dyn Write,
     ns: &Namespace,
-    collection: &Collection,
+    entry: &IndexEntry,
     document: &[u8],
-    after: &[IndexKeys],
-    before: &[IndexKeys],
+    new: &[Vec<u8>],
+    old: &[Vec<u8>],
     record: Option<u64>,
 ) -> Result<()> {
-    for (position, entry) in collection
-        .indexes
-        .iter()
-        .enumerate()
-        .filter(|(_, entry)| entry.definition.unique)
-    {
-        let new = after
-            .get(position)
-            .map(|own| own.keys.as_slice())
-            .unwrap_or_default();
-        let old = before
-            .get(position)
-            .map(|own| own.keys.as_slice())
-            .unwrap_or_default();
-        for key in old.iter().filter(|key| new.binary_search(key).is_err()) {
-            write.claim(entry.tree, key)?;
-        }
-        for key in new.iter().filter(|key| old.binary_search(key).is_err()) {
-            write.claim(entry.tree, key)?;
-            if holder(write, entry, key, record)?.is_some() {
-                return Err(duplicate(ns, entry, document, key));
-            }
+    for key in old.iter().filter(|key| new.binary_search(key).is_err()) {
+        write.claim(entry.tree, key)?;
+    }
+    for key in new.iter().filter(|key| old.binary_search(key).is_err()) {
+        write.claim(entry.tree, key)?;
+        if holder(write, entry, key, record)?.is_some() {
+            return Err(duplicate(ns, entry, document, key));
         }
     }
     Ok(())

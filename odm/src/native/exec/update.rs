@@ -31,6 +31,8 @@ pub(crate) fn run(
     for one in &found {
         write.claim(collection.records, &one.record.to_be_bytes())?;
     }
+    // A statement that fails counts nothing, whatever it changed before.
+    let (mut matched, mut modified) = (0, 0);
     for one in &found {
         let new = statement
             .updater
@@ -45,10 +47,12 @@ pub(crate) fn run(
                 &one.document,
                 &new,
             )?;
-            outcome.modified += 1;
+            modified += 1;
         }
-        outcome.matched += 1;
+        matched += 1;
     }
+    outcome.matched += matched;
+    outcome.modified += modified;
     Ok(())
 }
 

@@ -75,6 +75,11 @@ impl Pattern {
         &self.options
     }
 
+    /// The compiled expression, for its matches and groups.
+    pub(crate) fn regex(&self) -> &regex::Regex {
+        &self.regex
+    }
+
     /// Whether the text contains a match.
     pub(crate) fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text)

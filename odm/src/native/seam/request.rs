@@ -22,9 +22,15 @@ use super::super::exec::{
 use super::super::fault::{Fault, Result, code};
 use super::super::projection::Projection;
 use super::super::storage::{Read, Write};
-use super::super::update::{Now, Updater, prepare_insert};
+use super::super::update::{Now, Updater, prepare_insert, too_deep};
 use super::response::{counted, raw_bson};
 use crate::backend::{self, Modification, Operation, ReadOptions, Response, WriteStatement};
+
+/// A read that answers at once.
+pub(super) type ReadJob = Box<dyn FnOnce(&dyn Read) -> Result<Response> + Send>;
+
+/// A write; it may be run again before it has written.
+pub(super) type WriteJob = Box<dyn FnMut(&mut dyn Write) -> Result<Response> + Send>;
 
 /// What the engine runs for an operation.
 pub(super) enum Request {
@@ -33,11 +39,11 @@ pub(super) enum Request {
     /// A pipeline whose results are written.
     Output(AggregateRequest, Target, Now),
     /// A read that answers at once.
-    Read(Box<dyn FnOnce(&dyn Read) -> Result<Response> + Send>),
+    Read(ReadJob),
     /// Statements; each is atomic by itself.
     Batch(Batch),
     /// One job; it may be run again before it has written.
-    Write(Box<dyn FnMut(&mut dyn Write) -> Result<Response> + Send>),
+    Write(WriteJob),
     /// Of one database, or of all.
     Check(Option<String>),
 }
@@ -263,7 +269,7 @@ pub(super) fn now() -> Now {
     let seconds = u32::try_from(since.as_secs()).unwrap_or(u32::MAX);
     Now {
         millis,
-        timestamp: (seconds, since.subsec_nanos() / 1_000 + 1),
+        timestamp: (seconds, since.subsec_micros() + 1),
     }
 }
 
@@ -282,10 +288,7 @@ fn gate(document: &RawDocumentBuf) -> Result<Doc<'_>> {
             code::INVALID_BSON,
             format!("malformed document: {reason}"),
         )),
-        Err(Malformed::TooDeep) => Err(Fault::new(
-            code::OVERFLOW,
-            "document exceeds the maximum nested object depth: 180",
-        )),
+        Err(Malformed::TooDeep) => Err(too_deep()),
     }
 }
 
@@ -454,6 +457,9 @@ fn update_statement(own: &backend::UpdateStatement) -> Statement {
                 "multi update is not supported for replacement-style update",
             ));
         }
+        if own.upsert {
+            Updater::check_upsert_filter(Doc::Raw(own.filter.as_bytes()))?;
+        }
         Ok(UpdateStatement {
             query,
             filter: own.filter.as_bytes().to_vec(),
@@ -488,11 +494,15 @@ fn updater(modification: &Modification, array_filters: &[RawDocumentBuf]) -> Res
     let filters: Vec<Doc<'_>> = array_filters.iter().map(gate).collect::<Result<_>>()?;
     match modification {
         Modification::Operators(update) => Updater::operators(gate(update)?, &filters),
-        Modification::Replacement(_) | Modification::Pipeline(_) if !filters.is_empty() => Err(Fault::new(
+        Modification::Replacement(document) => {
+            // The server checks them, and then has no use for them.
+            Updater::check_array_filters(&filters)?;
+            Updater::replacement(gate(document)?)
+        }
+        Modification::Pipeline(_) if !filters.is_empty() => Err(Fault::new(
             code::FAILED_TO_PARSE,
-            "arrayFilters may only be specified with update operators",
+            "arrayFilters may not be specified for pipeline-style updates",
         )),
-        Modification::Replacement(document) => Updater::replacement(gate(document)?),
         Modification::Pipeline(stages) => {
             let stages: Vec<Doc<'_>> = stages.iter().map(gate).collect::<Result<_>>()?;
             Updater::pipeline(&stages, None)
@@ -520,6 +530,9 @@ fn find_and_modify_request(own: backend::FindAndModify) -> Result<FindAndModifyR
         .as_ref()
         .map(|own_change| updater(own_change, &own.array_filters))
         .transpose()?;
+    if own.upsert {
+        Updater::check_upsert_filter(Doc::Raw(own.filter.as_bytes()))?;
+    }
     Ok(FindAndModifyRequest {
         namespace: namespace(own.namespace)?,
         query,

@@ -13,21 +13,17 @@ use crate::error::{Error, ErrorKind};
 
 /// What the engine found damaged, in the seam's words; of one database, or of all.
 pub(super) fn check_report(report: engine::CheckReport, database: Option<&str>) -> CheckReport {
-    let mut own = CheckReport::default();
-    own.collections = report.collections;
-    own.documents = report.records;
-    own.index_entries = report.index_entries;
     let concerns = |namespace: &Option<String>| match (namespace, database) {
         (Some(namespace), Some(database)) => namespace.split('.').next() == Some(database),
         _ => true,
     };
-    own.problems = report
+    let problems = report
         .problems
         .into_iter()
         .filter(|problem| concerns(&problem.namespace))
         .map(|problem| CheckProblem::new(problem.namespace, problem.message))
         .collect();
-    own
+    CheckReport::new(report.collections, report.records, report.index_entries, problems)
 }
 
 /// Figures in the seam's words.

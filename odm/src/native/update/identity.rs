@@ -26,6 +26,14 @@ pub(super) fn grown(at: &Location<'_>, new: &Value<'_>) -> Fault {
     )
 }
 
+/// The refusal of an `_id` that an operator would make an array.
+pub(super) fn is_array() -> Fault {
+    Fault::new(
+        code::NOT_SINGLE_VALUE_FIELD,
+        "After applying the update to the document, the field '_id' was found to be an array or array descendant.",
+    )
+}
+
 /// Checks what the document's `_id` holds, if it has one.
 pub(super) fn check(doc: Doc<'_>) -> Result<()> {
     match doc.get("_id") {

@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 
-use super::super::document::decimal::Decimal;
 use super::super::document::{Kind, Owned, Value, number};
 use super::super::fault::{Fault, Result, code};
 use super::apply::{Context, Outcome};
@@ -91,9 +90,9 @@ pub(super) fn change(
 pub(super) fn create(arithmetic: Arithmetic, operand: &Owned) -> Owned {
     match (arithmetic, operand) {
         (Arithmetic::Increment, _) => operand.clone(),
-        (Arithmetic::Multiply, Owned::Double(_)) => Owned::Double(0.0),
-        (Arithmetic::Multiply, Owned::Int64(_)) => Owned::Int64(0),
-        (Arithmetic::Multiply, Owned::Decimal128(_)) => Owned::Decimal128(Decimal::from_i64(0).to_bytes()),
-        (Arithmetic::Multiply, _) => Owned::Int32(0),
+        // Zero times the operand: its type, its sign, its exponent.
+        (Arithmetic::Multiply, operand) => {
+            number::multiply(&Value::Int32(0), &operand.as_value()).unwrap_or(Owned::Int32(0))
+        }
     }
 }

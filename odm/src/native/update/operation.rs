@@ -8,7 +8,7 @@ use super::bits::BitStep;
 use super::condition::Condition;
 use super::number::Arithmetic;
 use super::path::Location;
-use super::{array, bits, number, rename};
+use super::{array, bits, identity, number, rename};
 
 /// One operator with its operand, checked.
 #[derive(Clone, Debug)]
@@ -87,6 +87,7 @@ impl Operation {
             Operation::SetOnInsert(new) => context.insert.then(|| new.clone()),
             Operation::Arithmetic(arithmetic, operand) => Some(number::create(*arithmetic, operand)),
             Operation::CurrentDate(timestamp) => Some(current(*timestamp, context)),
+            Operation::Push(_) | Operation::AddToSet(_) if at.is_id() => return Err(identity::is_array()),
             Operation::Push(push) => Some(push.create()),
             Operation::AddToSet(items) => Some(array::new_set(items)),
             Operation::Bit(steps) => Some(bits::create(steps)),

@@ -127,6 +127,11 @@ impl<'a> Location<'a> {
         self.name
     }
 
+    /// Whether this is the document's `_id`.
+    pub(super) fn is_id(&self) -> bool {
+        self.parent.is_none() && matches!(self.name, Name::Field("_id"))
+    }
+
     /// The location that contains this one.
     pub(super) fn parent(&self) -> Option<&'a Location<'a>> {
         self.parent

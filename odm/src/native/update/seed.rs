@@ -40,7 +40,7 @@ pub(super) fn document(filter: Doc<'_>) -> Result<Vec<u8>> {
     let mut equalities = Vec::new();
     collect(filter, &mut equalities);
     refuse_clashes(&equalities)?;
-    equalities.sort_by(|(a, _), (b, _)| a.cmp(b));
+    equalities.sort_by_key(|(path, _)| *path);
     let mut fields = Fields::new();
     for (path, value) in equalities {
         let segments: Vec<&str> = path.split('.').collect();

@@ -1,32 +1,145 @@
-//! Dates: the calendar without a time zone library.
+//! Dates: their parts, arithmetic and text, in UTC or at a fixed offset from it.
 
-/// A date as `YYYY-MM-DDTHH:MM:SS.mmmZ`.
-pub(crate) fn date_text(ms: i64) -> String {
-    let (year, month, day) = civil(ms.div_euclid(86_400_000));
-    let rest = ms.rem_euclid(86_400_000);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:03}Z",
-        rest / 3_600_000,
-        rest / 60_000 % 60,
-        rest / 1000 % 60,
-        rest % 1000
-    )
+mod arithmetic;
+mod calendar;
+mod from_text;
+mod parts;
+mod text;
+mod zone;
+
+use super::super::super::document::Value;
+use super::super::super::fault::{Fault, Result};
+use super::operator::{Arguments, Operator, lazy, strict};
+use super::{Answer, type_name};
+
+pub(crate) use self::text::{date_text, timestamp_text};
+
+pub(super) static OPERATORS: &[Operator] = &[
+    strict("$year", Arguments::Custom(parts::parse), |operator, arguments| {
+        parts::part(operator, arguments, |local| local.year as i32)
+    }),
+    strict(
+        "$month",
+        Arguments::Custom(parts::parse),
+        |operator, arguments| parts::part(operator, arguments, |local| local.month as i32),
+    ),
+    strict(
+        "$dayOfMonth",
+        Arguments::Custom(parts::parse),
+        |operator, arguments| parts::part(operator, arguments, |local| local.day as i32),
+    ),
+    strict("$hour", Arguments::Custom(parts::parse), |operator, arguments| {
+        parts::part(operator, arguments, |local| local.hour())
+    }),
+    strict(
+        "$minute",
+        Arguments::Custom(parts::parse),
+        |operator, arguments| parts::part(operator, arguments, |local| local.minute()),
+    ),
+    strict(
+        "$second",
+        Arguments::Custom(parts::parse),
+        |operator, arguments| parts::part(operator, arguments, |local| local.second()),
+    ),
+    strict(
+        "$millisecond",
+        Arguments::Custom(parts::parse),
+        |operator, arguments| parts::part(operator, arguments, |local| local.millisecond()),
+    ),
+    strict(
+        "$dayOfYear",
+        Arguments::Custom(parts::parse),
+        |operator, arguments| parts::part(operator, arguments, |local| local.day_of_year()),
+    ),
+    strict(
+        "$dayOfWeek",
+        Arguments::Custom(parts::parse),
+        |operator, arguments| parts::part(operator, arguments, |local| local.day_of_week()),
+    ),
+    strict("$week", Arguments::Custom(parts::parse), |operator, arguments| {
+        parts::part(operator, arguments, |local| local.week())
+    }),
+    strict(
+        "$isoWeek",
+        Arguments::Custom(parts::parse),
+        |operator, arguments| parts::part(operator, arguments, |local| local.iso_week().1 as i32),
+    ),
+    strict(
+        "$isoDayOfWeek",
+        Arguments::Custom(parts::parse),
+        |operator, arguments| parts::part(operator, arguments, |local| local.iso_day_of_week()),
+    ),
+    strict(
+        "$isoWeekYear",
+        Arguments::Custom(parts::parse),
+        parts::iso_week_year,
+    ),
+    strict(
+        "$dateToParts",
+        Arguments::Custom(parts::parse_to_parts),
+        parts::to_parts,
+    ),
+    strict(
+        "$dateFromParts",
+        Arguments::Custom(parts::parse_from_parts),
+        parts::from_parts,
+    ),
+    strict("$dateToString", Arguments::Custom(text::parse), text::to_text),
+    lazy(
+        "$dateFromString",
+        Arguments::Custom(from_text::parse_arguments),
+        from_text::from_text,
+    ),
+    strict(
+        "$dateAdd",
+        Arguments::Custom(arithmetic::parse_add),
+        arithmetic::add,
+    ),
+    strict(
+        "$dateSubtract",
+        Arguments::Custom(arithmetic::parse_add),
+        arithmetic::add,
+    ),
+    strict(
+        "$dateDiff",
+        Arguments::Custom(arithmetic::parse_diff),
+        arithmetic::diff,
+    ),
+    strict(
+        "$dateTrunc",
+        Arguments::Custom(arithmetic::parse_trunc),
+        arithmetic::trunc,
+    ),
+];
+
+/// A date as text; years that do not have four digits are refused.
+pub(super) fn to_text(ms: i64) -> Result<String> {
+    text::formatted(ms, "%Y-%m-%dT%H:%M:%S.%LZ", zone::Zone::UTC)
 }
 
-/// Year, month and day of a count of days since 1970-01-01, in the proleptic Gregorian calendar.
-pub(super) fn civil(days: i64) -> (i64, u32, u32) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month as u32, day as u32)
+/// The date that a text says, in UTC unless it names an offset; code 241 if it says none.
+pub(super) fn parse_text(text: &str) -> Result<i64> {
+    from_text::parse(text, None)
+}
+
+/// The value as a date, from a timestamp and an ObjectId too.
+fn as_date(value: &Value<'_>) -> Option<i64> {
+    match *value {
+        Value::DateTime(ms) => Some(ms),
+        Value::Timestamp { time, .. } => Some(i64::from(time) * 1000),
+        Value::ObjectId(id) => Some(i64::from(i32::from_be_bytes([id[0], id[1], id[2], id[3]])) * 1000),
+        _ => None,
+    }
+}
+
+fn to_date(answer: &Answer<'_>) -> Result<i64> {
+    answer.value().as_ref().and_then(as_date).ok_or_else(|| {
+        Fault::new(
+            16006,
+            format!(
+                "can't convert from BSON type {} to Date",
+                type_name(answer.value())
+            ),
+        )
+    })
 }

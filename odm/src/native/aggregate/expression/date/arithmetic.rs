@@ -1,0 +1,435 @@
+//! `$dateAdd`, `$dateSubtract`, `$dateDiff`, `$dateTrunc`.
+
+use super::super::super::super::document::number::as_i64_exact;
+use super::super::super::super::document::{Owned, Value};
+use super::super::super::super::fault::{Fault, Result, code};
+use super::super::super::print;
+use super::super::operator::Operator;
+use super::super::parse::Parser;
+use super::super::{Answer, Node};
+use super::as_date;
+use super::calendar::{Local, days_in, days_of};
+use super::zone::Zone;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    /// Of so many months.
+    Months(i64),
+    /// Of so many milliseconds.
+    Fixed(i64),
+    Week,
+}
+
+const DAY: i64 = 86_400_000;
+
+impl Unit {
+    fn parse(name: &str) -> Option<Unit> {
+        Some(match name {
+            "year" => Unit::Months(12),
+            "quarter" => Unit::Months(3),
+            "month" => Unit::Months(1),
+            "week" => Unit::Week,
+            "day" => Unit::Fixed(DAY),
+            "hour" => Unit::Fixed(3_600_000),
+            "minute" => Unit::Fixed(60_000),
+            "second" => Unit::Fixed(1000),
+            "millisecond" => Unit::Fixed(1),
+            _ => return None,
+        })
+    }
+}
+
+/// The day of the week by its name or the first three letters: 0 is Sunday.
+pub(super) fn weekday(name: &str) -> Option<i64> {
+    const NAMES: [&str; 7] = [
+        "sunday",
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+    ];
+    let name = name.to_ascii_lowercase();
+    NAMES
+        .iter()
+        .position(|full| *full == name || full[..3] == name)
+        .map(|index| index as i64)
+}
+
+fn null() -> Result<Option<Owned>> {
+    Ok(Some(Owned::Null))
+}
+
+/// The arguments: `startDate`, `unit`, `amount`, `timezone`.
+pub(super) fn parse_add(
+    parser: &mut Parser<'_>,
+    operator: &'static Operator,
+    value: &Value<'_>,
+) -> Result<Vec<Node>> {
+    let name = operator.name;
+    let Value::Document(doc) = *value else {
+        return Err(Fault::new(
+            5166400,
+            format!("{name} expects an object as its argument"),
+        ));
+    };
+    let arguments = parser.named(doc, &["startDate", "unit", "amount", "timezone"], |other| {
+        Fault::new(
+            5166401,
+            format!(
+                "Unrecognized argument to {name}: {other}. Expected arguments are startDate, unit, amount, and optionally timezone."
+            ),
+        )
+    })?;
+    if arguments[..3].iter().any(|node| matches!(node, Node::Absent)) {
+        return Err(Fault::new(
+            5166402,
+            format!("{name} requires startDate, unit, and amount to be present"),
+        ));
+    }
+    Ok(arguments)
+}
+
+pub(super) fn add(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let [start, unit, amount, zone] = arguments else {
+        return Ok(None);
+    };
+    let name = operator.name;
+    if start.is_nullish() || unit.is_nullish() {
+        return null();
+    }
+    let Some(Value::String(unit_name)) = unit.value() else {
+        return Err(Fault::new(
+            5166404,
+            format!("{name} expects string defining the time unit"),
+        ));
+    };
+    let unit = Unit::parse(unit_name).ok_or_else(|| {
+        Fault::new(
+            code::FAILED_TO_PARSE,
+            format!("unknown time unit value: {unit_name}"),
+        )
+    })?;
+    if amount.is_nullish() {
+        return null();
+    }
+    let Some(zone) = Zone::of(zone)? else {
+        return null();
+    };
+    let start = start.value().as_ref().and_then(as_date).ok_or_else(|| {
+        Fault::new(
+            5166403,
+            format!("{name} requires startDate to be convertible to a date"),
+        )
+    })?;
+    let given = amount
+        .value()
+        .filter(Value::is_number)
+        .and_then(|value| as_i64_exact(&value))
+        .ok_or_else(|| Fault::new(5166405, format!("{name} expects integer amount of time units")))?;
+    let amount = if name == "$dateSubtract" {
+        given.checked_neg().ok_or_else(|| {
+            Fault::new(
+                6045000,
+                format!("invalid $dateSubtract 'amount' parameter value: {given} {unit_name}"),
+            )
+        })?
+    } else {
+        given
+    };
+    let invalid = || {
+        Fault::new(
+            5976500,
+            format!("invalid dateAdd 'amount' parameter value: {amount} {unit_name}"),
+        )
+    };
+    let overflow = || Fault::new(5166406, "dateAdd overflowed");
+    let result = match unit {
+        Unit::Fixed(ms) => start.checked_add(amount.checked_mul(ms).ok_or_else(invalid)?),
+        Unit::Week => start.checked_add(amount.checked_mul(7 * DAY).ok_or_else(invalid)?),
+        Unit::Months(months) => {
+            let local = Local::of(start.saturating_add(zone.0));
+            let months = amount
+                .checked_mul(months)
+                .filter(|months| months.abs() < 1 << 40)
+                .ok_or_else(invalid)?;
+            let month = local.month + months;
+            let year = local.year + (month - 1).div_euclid(12);
+            let month = (month - 1).rem_euclid(12) + 1;
+            let day = local.day.min(days_in(year, month));
+            days_of(year, month, day)
+                .checked_mul(DAY)
+                .and_then(|ms| ms.checked_add(local.ms - zone.0))
+        }
+    };
+    Ok(Some(Owned::DateTime(result.ok_or_else(overflow)?)))
+}
+
+/// Reads `unit`: `None` for null.
+fn read_unit(name: &str, argument: &Answer<'_>) -> Result<Option<Unit>> {
+    match argument.value() {
+        None | Some(Value::Null | Value::Undefined) => Ok(None),
+        Some(Value::String(unit)) => Unit::parse(unit).map(Some).ok_or_else(|| {
+            Fault::new(
+                5439014,
+                format!("{name} parameter 'unit' value cannot be recognized as a time unit: {unit}"),
+            )
+        }),
+        Some(_) => Err(Fault::new(
+            5439013,
+            format!(
+                "{name} requires 'unit' to be a string, but got {}",
+                argument.type_name()
+            ),
+        )),
+    }
+}
+
+/// Reads `startOfWeek`, Sunday by default: `None` for null.
+fn read_week(name: &str, argument: &Answer<'_>) -> Result<Option<i64>> {
+    if argument.is_absent() {
+        return Ok(Some(0));
+    }
+    match argument.value() {
+        None | Some(Value::Null | Value::Undefined) => Ok(None),
+        Some(Value::String(day)) => weekday(day).map(Some).ok_or_else(|| {
+            Fault::new(
+                5439016,
+                format!(
+                    "{name} parameter 'startOfWeek' value cannot be recognized as a day of a week: {day}"
+                ),
+            )
+        }),
+        Some(_) => Err(Fault::new(
+            5439015,
+            format!(
+                "{name} requires 'startOfWeek' to be a string, but got {}",
+                argument.type_name()
+            ),
+        )),
+    }
+}
+
+fn read_zone(name: &str, argument: &Answer<'_>) -> Result<Option<Zone>> {
+    Zone::of(argument).map_err(|fault| {
+        fault.prefixed(&format!(
+            "{name} parameter 'timezone' value parsing failed :: caused by :: "
+        ))
+    })
+}
+
+fn read_date(name: &str, which: &str, code: i32, argument: &Answer<'_>) -> Result<i64> {
+    argument.value().as_ref().and_then(as_date).ok_or_else(|| {
+        Fault::new(
+            code,
+            format!(
+                "{name} requires '{which}' to be a date, but got {}",
+                argument.type_name()
+            ),
+        )
+    })
+}
+
+/// The arguments: `startDate`, `endDate`, `unit`, `timezone`, `startOfWeek`.
+pub(super) fn parse_diff(
+    parser: &mut Parser<'_>,
+    _: &'static Operator,
+    value: &Value<'_>,
+) -> Result<Vec<Node>> {
+    let Value::Document(doc) = *value else {
+        return Err(Fault::new(
+            5166301,
+            "$dateDiff only supports an object as its argument",
+        ));
+    };
+    let names = ["startDate", "endDate", "unit", "timezone", "startOfWeek"];
+    let arguments = parser.named(doc, &names, |other| {
+        Fault::new(5166302, format!("Unrecognized argument to $dateDiff: {other}"))
+    })?;
+    for (index, code) in [5166303, 5166304, 5166305].into_iter().enumerate() {
+        if matches!(arguments[index], Node::Absent) {
+            return Err(Fault::new(
+                code,
+                format!("Missing '{}' parameter to $dateDiff", names[index]),
+            ));
+        }
+    }
+    Ok(arguments)
+}
+
+pub(super) fn diff(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let [start, end, unit, zone, week] = arguments else {
+        return Ok(None);
+    };
+    let name = operator.name;
+    if start.is_nullish() || end.is_nullish() {
+        return null();
+    }
+    let Some(unit) = read_unit(name, unit)? else {
+        return null();
+    };
+    let Some(week) = (if unit == Unit::Week {
+        read_week(name, week)?
+    } else {
+        Some(0)
+    }) else {
+        return null();
+    };
+    let Some(zone) = read_zone(name, zone)? else {
+        return null();
+    };
+    let start = read_date(name, "startDate", 5166307, start)?;
+    let end = read_date(name, "endDate", 5166307, end)?;
+    if unit == Unit::Fixed(1) {
+        return match end.checked_sub(start) {
+            Some(ms) => Ok(Some(Owned::Int64(ms))),
+            None => Err(Fault::new(5166308, "dateDiff overflowed")),
+        };
+    }
+    let (from, to) = (start.saturating_add(zone.0), end.saturating_add(zone.0));
+    let count = match unit {
+        Unit::Fixed(ms) => to.div_euclid(ms) - from.div_euclid(ms),
+        Unit::Week => {
+            // 1970-01-01 was a Thursday, four days after a Sunday.
+            let number = |ms: i64| (ms.div_euclid(DAY) + 4 - week).div_euclid(7);
+            number(to) - number(from)
+        }
+        Unit::Months(months) => {
+            let number = |ms: i64| {
+                let local = Local::of(ms);
+                (local.year * 12 + local.month - 1).div_euclid(months)
+            };
+            number(to) - number(from)
+        }
+    };
+    Ok(Some(Owned::Int64(count)))
+}
+
+/// The arguments: `date`, `unit`, `binSize`, `timezone`, `startOfWeek`.
+pub(super) fn parse_trunc(
+    parser: &mut Parser<'_>,
+    _: &'static Operator,
+    value: &Value<'_>,
+) -> Result<Vec<Node>> {
+    let Value::Document(doc) = *value else {
+        return Err(Fault::new(
+            5439007,
+            "$dateTrunc only supports an object as its argument",
+        ));
+    };
+    let names = ["date", "unit", "binSize", "timezone", "startOfWeek"];
+    let arguments = parser.named(doc, &names, |other| {
+        Fault::new(
+            5439008,
+            format!(
+                "Unrecognized argument to $dateTrunc: {other}. Expected arguments are date, unit, and optionally, binSize, timezone, startOfWeek"
+            ),
+        )
+    })?;
+    for (index, code) in [5439009, 5439010].into_iter().enumerate() {
+        if matches!(arguments[index], Node::Absent) {
+            return Err(Fault::new(
+                code,
+                format!("Missing '{}' parameter to $dateTrunc", names[index]),
+            ));
+        }
+    }
+    Ok(arguments)
+}
+
+pub(super) fn trunc(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let [date, unit, size, zone, week] = arguments else {
+        return Ok(None);
+    };
+    let name = operator.name;
+    if date.is_nullish() {
+        return null();
+    }
+    let date = read_date(name, "date", 5439012, date)?;
+    let Some(unit) = read_unit(name, unit)? else {
+        return null();
+    };
+    let size = if size.is_absent() {
+        1
+    } else if size.is_nullish() {
+        return null();
+    } else {
+        bin_size(size)?
+    };
+    let Some(zone) = read_zone(name, zone)? else {
+        return null();
+    };
+    let Some(week) = (if unit == Unit::Week {
+        read_week(name, week)?
+    } else {
+        Some(0)
+    }) else {
+        return null();
+    };
+    let overflow = || Fault::new(5439002, "dateTrunc overflowed");
+    let local = date.checked_add(zone.0).ok_or_else(overflow)?;
+    // Bins are counted from the start of 2000.
+    let reference = days_of(2000, 1, 1);
+    let start = match unit {
+        Unit::Fixed(ms) => {
+            let bin = ms.checked_mul(size).ok_or_else(overflow)?;
+            let origin = reference * DAY;
+            let since = local.checked_sub(origin).ok_or_else(overflow)?;
+            since
+                .div_euclid(bin)
+                .checked_mul(bin)
+                .and_then(|bins| bins.checked_add(origin))
+        }
+        Unit::Week => {
+            let bin = (7 * DAY).checked_mul(size).ok_or_else(overflow)?;
+            // The first such day of 2000.
+            let first = reference + (week - (reference + 4)).rem_euclid(7);
+            let origin = first * DAY;
+            let since = local.checked_sub(origin).ok_or_else(overflow)?;
+            since
+                .div_euclid(bin)
+                .checked_mul(bin)
+                .and_then(|bins| bins.checked_add(origin))
+        }
+        Unit::Months(months) => {
+            let bin = months.checked_mul(size).ok_or_else(overflow)?;
+            let at = Local::of(local);
+            let since = (at.year - 2000) * 12 + at.month - 1;
+            let month = since
+                .div_euclid(bin)
+                .checked_mul(bin)
+                .filter(|month| month.abs() < 1 << 40)
+                .ok_or_else(overflow)?;
+            days_of(2000, month + 1, 1).checked_mul(DAY)
+        }
+    };
+    start
+        .and_then(|start| start.checked_sub(zone.0))
+        .map(|start| Some(Owned::DateTime(start)))
+        .ok_or_else(overflow)
+}
+
+fn bin_size(argument: &Answer<'_>) -> Result<i64> {
+    let size = argument
+        .value()
+        .filter(Value::is_number)
+        .and_then(|value| as_i64_exact(&value))
+        .ok_or_else(|| {
+            Fault::new(
+                5439017,
+                format!(
+                    "$dateTrunc requires 'binSize' to be a 64-bit integer, but got value '{}' of type {}",
+                    print::answer(argument),
+                    argument.type_name()
+                ),
+            )
+        })?;
+    if size <= 0 {
+        return Err(Fault::new(
+            5439018,
+            format!("$dateTrunc requires 'binSize' to be greater than 0, but got value {size}"),
+        ));
+    }
+    Ok(size)
+}

@@ -1,0 +1,193 @@
+//! Regular expressions over strings.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::super::super::super::document::{Owned, Value};
+use super::super::super::super::fault::{Class, Fault, Result};
+use super::super::super::super::matcher::pattern::Pattern;
+use super::super::operator::Operator;
+use super::super::parse::Parser;
+use super::super::{Answer, Node};
+
+/// How many compiled patterns a thread keeps.
+const KEPT: usize = 8;
+
+thread_local! {
+    /// The patterns used last: compiling one costs far more than a match.
+    static PATTERNS: RefCell<Vec<Rc<Pattern>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The arguments: `input`, `regex`, `options`.
+pub(super) fn parse(
+    parser: &mut Parser<'_>,
+    operator: &'static Operator,
+    value: &Value<'_>,
+) -> Result<Vec<Node>> {
+    let name = operator.name;
+    let Value::Document(doc) = *value else {
+        return Err(Fault::new(
+            51103,
+            format!(
+                "{name} expects an object of named arguments but found: {}",
+                value.kind().alias()
+            ),
+        ));
+    };
+    let arguments = parser.named(doc, &["input", "regex", "options"], |other| {
+        Fault::new(31024, format!("{name} found an unknown argument: {other}"))
+    })?;
+    for (node, argument, code) in [(&arguments[0], "input", 31022), (&arguments[1], "regex", 31023)] {
+        if matches!(node, Node::Absent) {
+            return Err(Fault::new(
+                code,
+                format!("{name} requires '{argument}' parameter"),
+            ));
+        }
+    }
+    Ok(arguments)
+}
+
+/// The text and the pattern; `None` if either is null.
+fn prepare<'a>(name: &str, arguments: &'a [Answer<'a>]) -> Result<Option<(&'a str, Rc<Pattern>)>> {
+    let [input, regex, options] = arguments else {
+        return Ok(None);
+    };
+    // The pattern is checked even where there is no text.
+    let (pattern, own) = match regex.value() {
+        None | Some(Value::Null | Value::Undefined) => (None, ""),
+        Some(Value::String(text)) => (Some(text), ""),
+        Some(Value::Regex { pattern, options }) => (Some(pattern), options),
+        Some(_) => {
+            return Err(Fault::new(
+                51105,
+                format!("{name} needs 'regex' to be of type string or regex"),
+            ));
+        }
+    };
+    let given = match options.value() {
+        None | Some(Value::Null | Value::Undefined) => "",
+        Some(Value::String(given)) => {
+            if !own.is_empty() {
+                return Err(Fault::new(
+                    51107,
+                    format!("{name}: found regex option(s) specified in both 'regex' and 'option' fields"),
+                ));
+            }
+            given
+        }
+        Some(_) => {
+            return Err(Fault::new(
+                51106,
+                format!("{name} needs 'options' to be of type string"),
+            ));
+        }
+    };
+    if pattern.is_some_and(|pattern| pattern.contains('\0')) {
+        return Err(Fault::new(
+            51109,
+            format!("{name}: regular expression cannot contain an embedded null byte"),
+        ));
+    }
+    let flags = if own.is_empty() { given } else { own };
+    if let Some(wrong) = flags.chars().find(|flag| !"imsxu".contains(*flag)) {
+        return Err(Fault::new(
+            51108,
+            format!("{name} invalid flag in regex options: {wrong}"),
+        ));
+    }
+    let compiled = pattern
+        .map(|pattern| compiled(name, pattern, flags))
+        .transpose()?;
+    match input.value() {
+        None | Some(Value::Null | Value::Undefined) => Ok(None),
+        Some(Value::String(text)) => Ok(compiled.map(|pattern| (text, pattern))),
+        Some(_) => Err(Fault::new(
+            51104,
+            format!("{name} needs 'input' to be of type string"),
+        )),
+    }
+}
+
+fn compiled(name: &str, pattern: &str, options: &str) -> Result<Rc<Pattern>> {
+    let mut sorted: Vec<char> = options.chars().collect();
+    sorted.sort_unstable();
+    let options: String = sorted.into_iter().collect();
+    PATTERNS.with_borrow_mut(|patterns| {
+        if let Some(known) = patterns
+            .iter()
+            .find(|known| known.pattern() == pattern && known.options() == options)
+        {
+            return Ok(Rc::clone(known));
+        }
+        let new = Rc::new(Pattern::parse(pattern, &options).map_err(|fault| invalid(name, fault))?);
+        if patterns.len() >= KEPT {
+            patterns.remove(0);
+        }
+        patterns.push(Rc::clone(&new));
+        Ok(new)
+    })
+}
+
+fn invalid(name: &str, fault: Fault) -> Fault {
+    if fault.class() != Class::Request {
+        return fault;
+    }
+    let reason = fault.message().rsplit("invalid: ").next().unwrap_or_default();
+    Fault::new(51111, format!("Invalid Regex in {name}: {reason}"))
+}
+
+pub(super) fn is_match(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let found = prepare(operator.name, arguments)?.is_some_and(|(text, pattern)| pattern.is_match(text));
+    Ok(Some(Owned::Bool(found)))
+}
+
+pub(super) fn find(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let found = prepare(operator.name, arguments)?.and_then(|(text, pattern)| {
+        pattern
+            .regex()
+            .captures(text)
+            .map(|groups| found(text, 0, 0, &groups))
+    });
+    Ok(Some(found.unwrap_or(Owned::Null)))
+}
+
+pub(super) fn find_all(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let Some((text, pattern)) = prepare(operator.name, arguments)? else {
+        return Ok(Some(Owned::Array(Vec::new())));
+    };
+    let mut results = Vec::new();
+    // Positions are counted on from the match before, so that all matches cost one pass.
+    let (mut bytes, mut characters) = (0, 0);
+    for groups in pattern.regex().captures_iter(text) {
+        let Some(whole) = groups.get(0) else {
+            continue;
+        };
+        // An empty match at the very end is not reported after others.
+        if whole.is_empty() && whole.start() == text.len() && !text.is_empty() {
+            break;
+        }
+        let result = found(text, bytes, characters, &groups);
+        characters += text[bytes..whole.start()].chars().count();
+        bytes = whole.start();
+        results.push(result);
+    }
+    Ok(Some(Owned::Array(results)))
+}
+
+/// A match: its text, its position in characters, its groups.
+fn found(text: &str, bytes: usize, characters: usize, groups: &::regex::Captures<'_>) -> Owned {
+    let part = |group: Option<::regex::Match<'_>>| {
+        group.map_or(Owned::Null, |group| Owned::String(group.as_str().to_owned()))
+    };
+    let start = groups.get(0).map_or(bytes, |whole| whole.start());
+    let index = characters + text[bytes..start].chars().count();
+    Owned::Document(vec![
+        ("match".to_owned(), part(groups.get(0))),
+        ("idx".to_owned(), Owned::Int32(index as i32)),
+        (
+            "captures".to_owned(),
+            Owned::Array(groups.iter().skip(1).map(part).collect()),
+        ),
+    ])
+}
