@@ -178,7 +178,9 @@ pub async fn run(vectors: &[Vector]) -> Report {
         ..Report::default()
     };
     for vector in vectors {
-        let db = Db::open("memory:?database=vectors").await.expect("an engine in memory");
+        let db = Db::open("memory:?database=vectors")
+            .await
+            .expect("an engine in memory");
         if let Some(difference) = one(&db, vector).await {
             report.differences.push(difference);
         }
