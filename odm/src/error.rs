@@ -14,6 +14,21 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Anything that can go wrong in `odm`: opaque, one word wide, cheap to clone.
 ///
 /// Ask [`kind`](Error::kind) (or a predicate) what the caller can do; the fields say where it happened.
+///
+/// ```
+/// # #[tokio::main]
+/// # async fn main() -> odm::Result<()> {
+/// use odm::{Db, ErrorKind, bson::doc};
+///
+/// let books = Db::open("memory:").await?.raw_collection("books");
+/// books.insert(doc! {"_id": 1}).await?;
+/// let error = books.insert(doc! {"_id": 1}).await.unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::DuplicateKey);
+/// assert_eq!((error.code(), error.index()), (Some(11000), Some("_id_")));
+/// assert_eq!(error.namespace(), Some("main.books"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
 

@@ -51,6 +51,12 @@ pub enum Operation {
     ListIndexes(ListIndexes),
     /// Answer: [`Response::Done`](super::Response::Done).
     CreateCollection(CreateCollection),
+    /// Answer: [`Response::Document`](super::Response::Document), what the server says of a changed index.
+    ModifyCollection(ModifyCollection),
+    /// Answer: [`Response::Done`](super::Response::Done).
+    RenameCollection(RenameCollection),
+    /// Answer: [`Response::Statistics`](super::Response::Statistics).
+    Statistics(Statistics),
     /// Answer: [`Response::Done`](super::Response::Done); dropping what does not exist is no error.
     DropCollection(DropCollection),
     /// Answer: [`Response::Documents`](super::Response::Documents), `{name, type, options, info}` each.
@@ -81,6 +87,12 @@ impl Operation {
             Operation::DropIndexes(_) => "dropIndexes",
             Operation::ListIndexes(_) => "listIndexes",
             Operation::CreateCollection(_) => "create",
+            Operation::ModifyCollection(_) => "collMod",
+            Operation::RenameCollection(_) => "renameCollection",
+            Operation::Statistics(Statistics {
+                collection: Some(_), ..
+            }) => "collStats",
+            Operation::Statistics(_) => "dbStats",
             Operation::DropCollection(_) => "drop",
             Operation::ListCollections(_) => "listCollections",
             Operation::DropDatabase(_) => "dropDatabase",
@@ -99,6 +111,7 @@ impl Operation {
             | Operation::Explain(_)
             | Operation::ListIndexes(_)
             | Operation::ListCollections(_)
+            | Operation::Statistics(_)
             | Operation::Check(_) => false,
             Operation::Insert(_)
             | Operation::Update(_)
@@ -108,6 +121,8 @@ impl Operation {
             | Operation::CreateIndexes(_)
             | Operation::DropIndexes(_)
             | Operation::CreateCollection(_)
+            | Operation::ModifyCollection(_)
+            | Operation::RenameCollection(_)
             | Operation::DropCollection(_)
             | Operation::DropDatabase(_)
             | Operation::RunCommand(_) => true,
@@ -131,8 +146,11 @@ impl Operation {
             Operation::DropIndexes(o) => Some(&o.namespace),
             Operation::ListIndexes(o) => Some(&o.namespace),
             Operation::CreateCollection(o) => Some(&o.namespace),
+            Operation::ModifyCollection(o) => Some(&o.namespace),
+            Operation::RenameCollection(o) => Some(&o.namespace),
             Operation::DropCollection(o) => Some(&o.namespace),
             Operation::ListCollections(_)
+            | Operation::Statistics(_)
             | Operation::DropDatabase(_)
             | Operation::RunCommand(_)
             | Operation::Check(_) => None,
@@ -185,8 +203,20 @@ pub struct Find {
     pub limit: u64,
     /// How many documents a batch carries; the backend's choice when absent.
     pub batch_size: Option<u32>,
+    /// Whether the cursor goes on at the end of the collection, which must be capped.
+    pub tail: Option<Tail>,
     /// Hint, comment, time limit, collation, variables.
     pub options: ReadOptions,
+}
+
+/// What a tailable cursor does at the end of its collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Tail {
+    /// It gives an empty batch at once.
+    Poll,
+    /// It waits for the next document.
+    Await,
 }
 
 /// Runs a pipeline.
@@ -400,6 +430,35 @@ pub struct CreateCollection {
     pub options: CollectionOptions,
 }
 
+/// Changes a collection's options, or those of one of its indexes.
+#[derive(Clone, Debug)]
+pub struct ModifyCollection {
+    /// Which.
+    pub namespace: Namespace,
+    /// The fields of MongoDB's `collMod` command but the name.
+    pub changes: RawDocumentBuf,
+}
+
+/// Gives a collection another name.
+#[derive(Clone, Debug)]
+pub struct RenameCollection {
+    /// Which.
+    pub namespace: Namespace,
+    /// Its new name; the database may be another.
+    pub to: Namespace,
+    /// Whether a collection that has the name is dropped for it.
+    pub drop_target: bool,
+}
+
+/// Asks how much a collection, or a database, holds.
+#[derive(Clone, Debug)]
+pub struct Statistics {
+    /// Of which database.
+    pub database: String,
+    /// Of which collection; of all together when absent.
+    pub collection: Option<String>,
+}
+
 /// Drops a collection.
 #[derive(Clone, Debug)]
 pub struct DropCollection {
@@ -464,6 +523,9 @@ operations!(
     DropIndexes,
     ListIndexes,
     CreateCollection,
+    ModifyCollection,
+    RenameCollection,
+    Statistics,
     DropCollection,
     ListCollections,
     DropDatabase,

@@ -69,8 +69,8 @@ impl OpenOptions {
         self
     }
 
-    /// Options of one backend's own, such as its driver's; other backends ignore them. The last value of a
-    /// type wins.
+    /// Options of one backend's own, by their type; backends that do not know the type ignore them. The last
+    /// value of a type wins.
     pub fn backend_options<T: Any + Send + Sync>(mut self, options: T) -> OpenOptions {
         self.extensions.push(Arc::new(options));
         self

@@ -136,6 +136,15 @@ impl Engine {
         }
     }
 
+    /// Ends with the first commit after this call. Cheap; dropping it forgets the wish.
+    pub(crate) fn next_commit(&self) -> impl Future<Output = ()> + Send + use<> {
+        let told = self.0.shared.next_commit();
+        async move {
+            // An engine that is closed tells nobody, and has no commits to wait for.
+            let _ = told.await;
+        }
+    }
+
     /// Begins a transaction on the last committed state.
     ///
     /// # Errors

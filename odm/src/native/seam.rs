@@ -12,15 +12,18 @@ use std::sync::{Arc, Mutex};
 
 use futures_core::future::BoxFuture;
 
-use self::cursor::ViewCursor;
+use self::cursor::{FollowingCursor, GatheredCursor, PipelineCursor, ViewCursor};
 use self::request::Request;
 use self::response::{check_report, located, translate, written};
 use self::transaction::{NativeTransaction, State};
 use super::engine::{Durability, Engine, EngineOptions, Location};
+use super::exec::aggregate::{self, AggregateCursor};
 use super::exec::batch;
 use super::exec::cursor::FindCursor;
 use super::exec::statement::{Batch as WriteBatch, Outcome};
+use super::exec::tail::TailCursor;
 use super::fault::{Class, Fault, Result as Outcomes, code};
+use super::storage::Write;
 use crate::backend::{Backend, Capabilities, Operation, Response, Transaction, TransactionOptions};
 use crate::db;
 use crate::error::{Error, ErrorKind, Result};
@@ -114,6 +117,31 @@ impl Backend for NativeBackend {
 impl NativeBackend {
     async fn run(&self, operation: Operation) -> Outcomes<Response> {
         match request::prepare(operation, self.name)? {
+            Request::Find(find) if find.tail.is_some() => {
+                let cursor = TailCursor::open(&*self.engine.view()?, find)?;
+                Ok(Response::Cursor(Box::new(FollowingCursor {
+                    engine: self.engine.clone(),
+                    cursor,
+                    name: self.name,
+                })))
+            }
+            Request::Aggregate(aggregate) => {
+                let view = self.engine.view()?;
+                let cursor = AggregateCursor::open(&*view, &aggregate)?;
+                Ok(Response::Cursor(Box::new(PipelineCursor {
+                    view,
+                    cursor,
+                    name: self.name,
+                })))
+            }
+            Request::Output(aggregate, target, now) => {
+                let view = self.engine.view()?;
+                target.check(&*view)?;
+                let rows = aggregate::rows(&*view, &aggregate)?;
+                let job = move |write: &mut dyn Write| target.run(write, &rows, now);
+                self.engine.write(job).await??;
+                Ok(Response::Cursor(Box::new(GatheredCursor(Vec::new().into_iter()))))
+            }
             Request::Find(find) => {
                 let view = self.engine.view()?;
                 let cursor = FindCursor::open(&*view, find)?;
@@ -179,6 +207,7 @@ fn capabilities(name: &'static str) -> Capabilities {
     Capabilities {
         transactions: true,
         hashed_indexes: true,
+        aggregation: true,
         persistent: name == "native",
         ..Capabilities::minimal()
     }

@@ -12,6 +12,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, TryLockErr
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use futures_channel::oneshot;
+
 use super::Durability;
 use super::claims::{Claim, Claims};
 use super::job::{Job, Ran};
@@ -35,6 +37,8 @@ pub(super) struct Shared {
     failure: Mutex<Option<Fault>>,
     failed: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Who wants to be told of the next commit.
+    waiting: Mutex<Vec<oneshot::Sender<()>>>,
 }
 
 /// The last commit.
@@ -109,6 +113,7 @@ impl Shared {
             failure: Mutex::new(None),
             failed: AtomicBool::new(false),
             thread: Mutex::new(None),
+            waiting: Mutex::default(),
         });
         if durability.is_some() {
             shared.ensure_thread()?;
@@ -132,6 +137,15 @@ impl Shared {
         let view = Arc::new(view);
         published.view = Some(view.clone());
         Ok(view)
+    }
+
+    /// Is told of the first commit that is published from now on.
+    pub(super) fn next_commit(&self) -> oneshot::Receiver<()> {
+        let (sender, receiver) = oneshot::channel();
+        let mut waiting = lock(&self.waiting);
+        waiting.retain(|other| !other.is_canceled());
+        waiting.push(sender);
+        receiver
     }
 
     pub(super) fn claims(&self) -> MutexGuard<'_, Claims> {
@@ -329,6 +343,10 @@ impl Shared {
             published.catalog = catalog;
             published.view.take()
         };
+        for waiting in std::mem::take(&mut *lock(&self.waiting)) {
+            // Whoever dropped the receiver does not want to know.
+            let _ = waiting.send(());
+        }
         // Ending a snapshot may take the store a while: not under the lock.
         drop(old);
         self.claims().prune(sequence);

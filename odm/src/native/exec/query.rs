@@ -33,6 +33,28 @@ impl Query {
         })
     }
 
+    /// A query of parts that are parsed already.
+    pub(crate) fn of(matcher: Matcher, sort: Option<SortSpec>, hint: Option<Owned>) -> Query {
+        Query {
+            matcher: Arc::new(matcher),
+            sort,
+            hint,
+        }
+    }
+
+    /// The same query in another order.
+    pub(crate) fn sorted(&self, sort: SortSpec) -> Query {
+        Query {
+            sort: Some(sort).filter(|sort| !sort.is_empty()),
+            ..self.clone()
+        }
+    }
+
+    /// The hint as given.
+    pub(crate) fn hint(&self) -> Option<&Owned> {
+        self.hint.as_ref()
+    }
+
     /// Chooses how to answer the query on this collection. `limit` is how many documents are wanted, those that are
     /// skipped included.
     pub(crate) fn plan(&self, collection: &Collection, limit: Option<u64>) -> Result<Plan> {

@@ -7,8 +7,8 @@ use super::super::document::Doc;
 use super::super::fault::{Fault, Result};
 use super::super::index::IndexKeys;
 use super::super::storage::{Read, Write, format};
-use super::Namespace;
 use super::walk::RECORD_BYTES;
+use super::{Namespace, capped, validate};
 
 /// Adds a document under a new record id.
 pub(crate) fn insert(
@@ -17,6 +17,8 @@ pub(crate) fn insert(
     collection: &Collection,
     document: &[u8],
 ) -> Result<()> {
+    capped::refuse_in_transaction(write, collection)?;
+    validate::inserted(collection, document)?;
     // Index by index, as on the server: a key that is taken is found before what is wrong with a later index.
     let mut keys = Vec::with_capacity(collection.indexes.len());
     for entry in &collection.indexes {
@@ -38,7 +40,9 @@ pub(crate) fn insert(
             put_entry(write, entry, &stored_key(key, record))?;
         }
     }
-    note_multikey(write, collection, &keys)
+    note_multikey(write, collection, &keys)?;
+    capped::note(write, collection, 1, document.len() as i64)?;
+    capped::make_room(write, collection, record)
 }
 
 /// Replaces the document of a record.
@@ -51,6 +55,8 @@ pub(crate) fn replace(
     new: &[u8],
 ) -> Result<()> {
     let place = record.to_be_bytes();
+    capped::refuse_in_transaction(write, collection)?;
+    validate::replaced(collection, old, new)?;
     write.claim(collection.records, &place)?;
     let before = keys_of(collection, old)?;
     let after = keys_of(collection, new)?;
@@ -72,12 +78,14 @@ pub(crate) fn replace(
             put_entry(write, entry, &stored_key(key, record))?;
         }
     }
-    note_multikey(write, collection, &after)
+    note_multikey(write, collection, &after)?;
+    capped::note(write, collection, 0, new.len() as i64 - old.len() as i64)
 }
 
 /// Removes a record.
 pub(crate) fn remove(write: &mut dyn Write, collection: &Collection, record: u64, old: &[u8]) -> Result<()> {
     let place = record.to_be_bytes();
+    capped::refuse_removal(write, collection)?;
     write.claim(collection.records, &place)?;
     let keys = keys_of(collection, old)?;
     for (entry, own) in collection.indexes.iter().zip(&keys) {
@@ -93,7 +101,7 @@ pub(crate) fn remove(write: &mut dyn Write, collection: &Collection, record: u64
             write.remove(entry.tree, &stored_key(key, record))?;
         }
     }
-    Ok(())
+    capped::note(write, collection, -1, -(old.len() as i64))
 }
 
 /// The key an index tree stores: the order key, then the record id.

@@ -6,8 +6,9 @@ use super::super::document::Owned;
 use super::super::document::doc::framed;
 use super::super::engine;
 use super::super::exec::statement::Outcome;
+use super::super::exec::statistics::Statistics;
 use super::super::fault::{Class, Fault};
-use crate::backend::{CheckProblem, CheckReport, WriteResult};
+use crate::backend::{CheckProblem, CheckReport, CollectionStatistics, IndexStatistics, WriteResult};
 use crate::error::{Error, ErrorKind};
 
 /// What the engine found damaged, in the seam's words; of one database, or of all.
@@ -23,6 +24,27 @@ pub(super) fn check_report(report: engine::CheckReport, database: Option<&str>) 
         .map(|problem| CheckProblem::new(problem.namespace, problem.message))
         .collect();
     CheckReport::new(report.collections, report.records, report.index_entries, problems)
+}
+
+/// Figures in the seam's words.
+pub(super) fn counted(found: Statistics) -> CollectionStatistics {
+    let mut own = CollectionStatistics::default();
+    own.collections = found.collections;
+    own.views = found.views;
+    own.documents = found.documents;
+    own.size = found.size;
+    own.storage_size = found.storage;
+    own.index_size = found.indexes.iter().map(|(_, size)| size).sum();
+    own.indexes = found
+        .indexes
+        .into_iter()
+        .map(|(name, size)| IndexStatistics::new(name, size))
+        .collect();
+    if let Some((size, max)) = found.capped {
+        own.capped_size = Some(size);
+        own.capped_max = max;
+    }
+    own
 }
 
 /// The result of statements, in the seam's words.

@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex};
 use futures_core::future::BoxFuture;
 
 use super::super::engine::{Engine, Overlay};
+use super::super::exec::aggregate::AggregateCursor;
 use super::super::exec::batch;
 use super::super::exec::cursor::FindCursor;
+use super::super::exec::output::Target;
 use super::super::exec::statement::Outcome;
 use super::super::fault::{Fault, Result as Outcomes, code};
 use super::capabilities;
@@ -96,6 +98,25 @@ fn over() -> Fault {
 
 fn run_in(overlay: &mut Overlay, operation: Operation, name: &'static str) -> Outcomes<Response> {
     match request::prepare(operation, name)? {
+        Request::Find(find) if find.tail.is_some() => Err(Fault::new(
+            code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
+            "a tailable cursor cannot be opened in a transaction",
+        )),
+        Request::Aggregate(aggregate) => {
+            let mut cursor = AggregateCursor::open(overlay, &aggregate)?;
+            let mut batches = Vec::new();
+            while let Some(batch) = cursor.next_batch(overlay)? {
+                batches.push(batch);
+            }
+            Ok(Response::Cursor(Box::new(GatheredCursor(batches.into_iter()))))
+        }
+        Request::Output(_, target, _) => Err(Fault::new(
+            code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
+            match target {
+                Target::Out(_) => "$out cannot be used in a transaction",
+                Target::Merge(_) => "$merge cannot be used in a transaction",
+            },
+        )),
         Request::Find(find) => {
             // The overlay changes under a cursor, so that its documents are gathered at once.
             let mut cursor = FindCursor::open(overlay, find)?;
