@@ -17,7 +17,34 @@ use odm::{
     Collection, Cursor, Db, Error, ErrorKind, Field, Filter, Id, IndexInfo, Model, OpenOptions, Raw,
     RawUpdate, Sort, Tx, Update,
 };
-use odm_tests::suite::models::{Account, Item};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Serialize, Deserialize, Model)]
+struct Item {
+    #[serde(rename = "_id")]
+    id: String,
+    names: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Model)]
+struct Account {
+    #[serde(rename = "_id")]
+    id: Id<Account>,
+    #[odm(unique)]
+    owner: String,
+    balance: i64,
+}
+
+impl Account {
+    fn new(owner: &str, balance: i64) -> Account {
+        let owner = owner.to_owned();
+        Account {
+            id: Id::new(),
+            owner,
+            balance,
+        }
+    }
+}
 
 fn send_and_sync<T: Send + Sync>() {}
 fn send<T: Send>() {}
@@ -28,9 +55,7 @@ fn unpin<T: Unpin>() {}
 /// An action that can be awaited on any thread and passed to `tokio::spawn`.
 fn action<A>()
 where
-    A: IntoFuture + Send + Debug + 'static,
-    A::IntoFuture: Send + 'static,
-    A::Output: Send,
+    A: IntoFuture<IntoFuture: Send + 'static, Output: Send> + Send + Debug + 'static,
 {
 }
 
@@ -49,7 +74,7 @@ fn handles_and_values_are_send_and_sync() {
     send_and_sync::<Update<Item>>();
     send_and_sync::<Sort<Item>>();
     send_and_sync::<Field<Item, String>>();
-    send_and_sync::<<Item as Model>::Fields<Item>>();
+    send_and_sync::<<Item as odm::Embedded>::Fields<Item>>();
     send_and_sync::<Id<Account>>();
     send_and_sync::<Raw>();
     send_and_sync::<RawUpdate>();

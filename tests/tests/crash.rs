@@ -413,7 +413,7 @@ fn a_damaged_file_is_an_error_and_never_a_panic() {
             1 => damaged[at..(at + 512).min(used)].fill(0),
             2 => damaged[at..(at + 64).min(used)]
                 .iter_mut()
-                .for_each(|byte| *byte = random.next() as u8),
+                .for_each(|byte| *byte = random.below(256) as u8),
             _ => damaged[at] ^= 1 << random.below(8),
         }
         let directory = tempfile::tempdir().expect("a directory");
