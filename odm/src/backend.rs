@@ -27,11 +27,11 @@ pub use self::cursor::{Batch, BatchCursor};
 pub use self::operation::{
     Aggregate, BulkWrite, Check, CollectionOptions, Count, CreateCollection, CreateIndexes, Delete,
     DeleteStatement, Distinct, DropCollection, DropDatabase, DropIndexes, Explain, Find, FindAndModify,
-    IndexSpec, Insert, ListCollections, ListIndexes, Modification, ModifyCollection, Namespace, Operation, ReadOptions,
-    RenameCollection, RunCommand, Statistics, Tail, Update, UpdateStatement, WriteStatement,
+    IndexSpec, Insert, ListCollections, ListIndexes, Modification, ModifyCollection, Namespace, Operation,
+    ReadOptions, RenameCollection, RunCommand, Statistics, Tail, Update, UpdateStatement, WriteStatement,
 };
-pub use self::statistics::{CollectionStatistics, IndexStatistics};
 pub use self::response::{Response, WriteResult, WriteSummary};
+pub use self::statistics::{CollectionStatistics, IndexStatistics};
 
 use crate::error::Result;
 

@@ -65,7 +65,8 @@ macro_rules! for_every_case {
                 explain_names_the_index,
                 hints_are_obeyed_and_checked,
                 a_missing_collection_is_empty,
-                a_document_of_another_shape_names_itself;
+                a_document_of_another_shape_names_itself,
+                an_empty_array_at_a_position_sorts_below_null;
             transactions:
                 a_committed_transaction_is_there_whole,
                 a_failed_transaction_leaves_nothing,

@@ -114,7 +114,9 @@ fn pipeline(random: &mut Random, other: &str) -> (Vec<Document>, bool) {
             5 if ordered => stages.push(doc! { "$skip": random.below(3) as i32 }),
             6 if ordered => stages.push(doc! { "$limit": 1 + random.below(4) as i32 }),
             7 => stages.push(doc! { "$set": { *random.pick(&["a", "d", "b.x"]): expression(random, 2) } }),
-            8 => stages.push(doc! { "$project": { *random.pick(&["a", "b.x", "c"]): 1, "e": expression(random, 2) } }),
+            8 => stages.push(
+                doc! { "$project": { *random.pick(&["a", "b.x", "c"]): 1, "e": expression(random, 2) } },
+            ),
             9 => stages.push(doc! { "$unset": *random.pick(&["a", "b.x", "c"]) }),
             10 => {
                 let path = format!("${}", random.pick(&["a", "b", "c", "a.x"]));

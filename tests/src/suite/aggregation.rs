@@ -49,7 +49,13 @@ pub async fn leading_stages_select_and_order(db: &Db) {
                 .await
                 .unwrap();
         }
-        let found = ids(&loans, [doc! { "$match": { "days": { "$gt": 2 } } }, doc! { "$sort": { "days": -1 } }]);
+        let found = ids(
+            &loans,
+            [
+                doc! { "$match": { "days": { "$gt": 2 } } },
+                doc! { "$sort": { "days": -1 } },
+            ],
+        );
         assert_eq!(found.await, [4, 2, 6, 1]);
         let found = ids(
             &loans,
@@ -61,7 +67,14 @@ pub async fn leading_stages_select_and_order(db: &Db) {
             ],
         );
         assert_eq!(found.await, [1]);
-        let found = ids(&loans, [doc! { "$sort": { "days": 1 } }, doc! { "$limit": 2 }, doc! { "$skip": 1 }]);
+        let found = ids(
+            &loans,
+            [
+                doc! { "$sort": { "days": 1 } },
+                doc! { "$limit": 2 },
+                doc! { "$skip": 1 },
+            ],
+        );
         assert_eq!(found.await, [5]);
         let found = ids(
             &loans,
@@ -74,7 +87,10 @@ pub async fn leading_stages_select_and_order(db: &Db) {
         assert_eq!(found.await, [5]);
     }
     let plan = loans
-        .aggregate_raw([doc! { "$match": { "days": 7 } }, doc! { "$group": { "_id": "$patron" } }])
+        .aggregate_raw([
+            doc! { "$match": { "days": 7 } },
+            doc! { "$group": { "_id": "$patron" } },
+        ])
         .explain()
         .await
         .unwrap();
@@ -109,7 +125,11 @@ pub async fn groups_and_counts(db: &Db) {
         .unwrap();
     assert!(none.is_empty());
     let sorted = loans
-        .aggregate_raw([doc! { "$unwind": "$tags" }, doc! { "$sortByCount": "$tags" }, doc! { "$limit": 1 }])
+        .aggregate_raw([
+            doc! { "$unwind": "$tags" },
+            doc! { "$sortByCount": "$tags" },
+            doc! { "$limit": 1 },
+        ])
         .await
         .unwrap();
     assert_eq!(sorted, [doc! { "_id": "red", "count": 3 }]);
@@ -133,7 +153,10 @@ pub async fn joins(db: &Db) {
         .unwrap();
     assert_eq!(
         joined,
-        [doc! { "_id": 1, "book": [{ "title": "Moby-Dick" }] }, doc! { "_id": 6, "book": [] }]
+        [
+            doc! { "_id": 1, "book": [{ "title": "Moby-Dick" }] },
+            doc! { "_id": 6, "book": [] }
+        ]
     );
     let correlated = db
         .raw_collection("books")
@@ -178,7 +201,10 @@ pub async fn joins(db: &Db) {
         .unwrap();
     assert_eq!(
         chain,
-        [doc! { "title": "Omoo", "step": 0_i64 }, doc! { "title": "Emma", "step": 1_i64 }]
+        [
+            doc! { "title": "Omoo", "step": 0_i64 },
+            doc! { "title": "Emma", "step": 1_i64 }
+        ]
     );
     let both = loans
         .aggregate_raw([
@@ -211,7 +237,9 @@ pub async fn facets_and_buckets(db: &Db) {
 
 pub async fn results_come_in_batches(db: &Db) {
     let many = db.raw_collection("many");
-    many.insert_many((0..250).map(|n| doc! { "_id": n })).await.unwrap();
+    many.insert_many((0..250).map(|n| doc! { "_id": n }))
+        .await
+        .unwrap();
     let mut cursor = many
         .aggregate_raw([doc! { "$set": { "twice": { "$multiply": ["$_id", 2] } } }])
         .batch_size(40)
@@ -249,7 +277,10 @@ pub async fn variables_hints_and_limits(db: &Db) {
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].get_i32("_id").unwrap(), 2);
     let shown = loans
-        .aggregate_raw([doc! { "$limit": 1 }, doc! { "$project": { "_id": 0, "x": "$$wanted" } }])
+        .aggregate_raw([
+            doc! { "$limit": 1 },
+            doc! { "$project": { "_id": 0, "x": "$$wanted" } },
+        ])
         .variables(doc! { "wanted": "text" })
         .await
         .unwrap();
@@ -260,7 +291,9 @@ pub async fn variables_hints_and_limits(db: &Db) {
         .await
         .unwrap_err();
     assert_eq!(error.code(), Some(2));
-    let hinted = loans.aggregate_raw([doc! { "$match": { "days": 7 } }]).hint(doc! { "_id": 1 });
+    let hinted = loans
+        .aggregate_raw([doc! { "$match": { "days": 7 } }])
+        .hint(doc! { "_id": 1 });
     assert_eq!(hinted.await.unwrap().len(), 1);
 }
 
@@ -269,23 +302,42 @@ pub async fn wrong_pipelines_are_the_servers_errors(db: &Db) {
     assert_eq!(failure(&loans, [doc! { "$nosuch": 1 }]).await.0, 40324);
     assert_eq!(failure(&loans, [doc! { "$limit": 0 }]).await.0, 15958);
     assert_eq!(failure(&loans, [doc! { "$project": {} }]).await.0, 51272);
-    assert_eq!(failure(&loans, [doc! { "$out": "x" }, doc! { "$match": {} }]).await.0, 40601);
-    assert_eq!(failure(&loans, [doc! { "$match": { "a": { "$zz": 1 } } }]).await.0, 2);
+    assert_eq!(
+        failure(&loans, [doc! { "$out": "x" }, doc! { "$match": {} }])
+            .await
+            .0,
+        40601
+    );
+    assert_eq!(
+        failure(&loans, [doc! { "$match": { "a": { "$zz": 1 } } }])
+            .await
+            .0,
+        2
+    );
     let (code, text) = failure(&loans, [doc! { "$set": { "x": { "$add": ["$patron", 1] } } }]).await;
     assert_eq!(code, 16554, "{text}");
-    assert!(text.starts_with("PlanExecutor error during aggregation :: caused by :: "), "{text}");
+    assert!(
+        text.starts_with("PlanExecutor error during aggregation :: caused by :: "),
+        "{text}"
+    );
 }
 
 pub async fn out_replaces_a_collection(db: &Db) {
     let loans = library(db).await;
     let target = crate::raw::RawCollection::new(db, "long");
-    target.insert_raw(vec![crate::raw::raw(&doc! { "_id": 99 })]).await.unwrap();
+    target
+        .insert_raw(vec![crate::raw::raw(&doc! { "_id": 99 })])
+        .await
+        .unwrap();
     target
         .create_index(&doc! { "key": { "patron": 1 }, "name": "patron_1" })
         .await
         .unwrap();
     let results = loans
-        .aggregate_raw([doc! { "$match": { "days": { "$gte": 7 } } }, doc! { "$out": "long" }])
+        .aggregate_raw([
+            doc! { "$match": { "days": { "$gte": 7 } } },
+            doc! { "$out": "long" },
+        ])
         .await
         .unwrap();
     assert!(results.is_empty());
@@ -302,7 +354,10 @@ pub async fn out_replaces_a_collection(db: &Db) {
     assert_eq!(long.list_indexes().await.unwrap().len(), 2);
     // Without an `_id` each gets one.
     loans
-        .aggregate_raw([doc! { "$project": { "_id": 0, "days": 1 } }, doc! { "$out": "long" }])
+        .aggregate_raw([
+            doc! { "$project": { "_id": 0, "days": 1 } },
+            doc! { "$out": "long" },
+        ])
         .await
         .unwrap();
     assert_eq!(long.estimated_count().await.unwrap(), 6);
@@ -326,33 +381,54 @@ pub async fn out_replaces_a_collection(db: &Db) {
 
 pub async fn merge_follows_its_options(db: &Db) {
     let cases = [
-        (doc! { "into": "d" }, Ok(vec![
-            doc! { "_id": 1, "z": 1, "k": "x", "a": 1 },
-            doc! { "_id": 2, "a": 2, "k": "y" },
-            doc! { "_id": 9, "z": 9 },
-        ])),
-        (doc! { "into": "d", "whenMatched": "replace" }, Ok(vec![
-            doc! { "_id": 1, "a": 1, "k": "x" },
-            doc! { "_id": 2, "a": 2, "k": "y" },
-            doc! { "_id": 9, "z": 9 },
-        ])),
-        (doc! { "into": "d", "whenMatched": "keepExisting" }, Ok(vec![
-            doc! { "_id": 1, "z": 1, "k": "x" },
-            doc! { "_id": 2, "a": 2, "k": "y" },
-            doc! { "_id": 9, "z": 9 },
-        ])),
-        (doc! { "into": "d", "whenMatched": "keepExisting", "whenNotMatched": "discard" }, Err(51181)),
-        (doc! { "into": "d", "whenMatched": "fail", "whenNotMatched": "fail" }, Err(51181)),
+        (
+            doc! { "into": "d" },
+            Ok(vec![
+                doc! { "_id": 1, "z": 1, "k": "x", "a": 1 },
+                doc! { "_id": 2, "a": 2, "k": "y" },
+                doc! { "_id": 9, "z": 9 },
+            ]),
+        ),
+        (
+            doc! { "into": "d", "whenMatched": "replace" },
+            Ok(vec![
+                doc! { "_id": 1, "a": 1, "k": "x" },
+                doc! { "_id": 2, "a": 2, "k": "y" },
+                doc! { "_id": 9, "z": 9 },
+            ]),
+        ),
+        (
+            doc! { "into": "d", "whenMatched": "keepExisting" },
+            Ok(vec![
+                doc! { "_id": 1, "z": 1, "k": "x" },
+                doc! { "_id": 2, "a": 2, "k": "y" },
+                doc! { "_id": 9, "z": 9 },
+            ]),
+        ),
+        (
+            doc! { "into": "d", "whenMatched": "keepExisting", "whenNotMatched": "discard" },
+            Err(51181),
+        ),
+        (
+            doc! { "into": "d", "whenMatched": "fail", "whenNotMatched": "fail" },
+            Err(51181),
+        ),
         (doc! { "into": "d", "whenMatched": "fail" }, Err(11000)),
         (doc! { "into": "d", "whenNotMatched": "fail" }, Err(13113)),
-        (doc! { "into": "d", "whenMatched": [{ "$set": { "q": "$$new.a", "w": "$z" } }], "whenNotMatched": "discard" }, Ok(vec![
-            doc! { "_id": 1, "z": 1, "k": "x", "q": 1, "w": 1 },
-            doc! { "_id": 9, "z": 9 },
-        ])),
-        (doc! { "into": "d", "let": { "v": "$a" }, "whenMatched": [{ "$set": { "q": "$$v" } }], "whenNotMatched": "discard" }, Ok(vec![
-            doc! { "_id": 1, "z": 1, "k": "x", "q": 1 },
-            doc! { "_id": 9, "z": 9 },
-        ])),
+        (
+            doc! { "into": "d", "whenMatched": [{ "$set": { "q": "$$new.a", "w": "$z" } }], "whenNotMatched": "discard" },
+            Ok(vec![
+                doc! { "_id": 1, "z": 1, "k": "x", "q": 1, "w": 1 },
+                doc! { "_id": 9, "z": 9 },
+            ]),
+        ),
+        (
+            doc! { "into": "d", "let": { "v": "$a" }, "whenMatched": [{ "$set": { "q": "$$v" } }], "whenNotMatched": "discard" },
+            Ok(vec![
+                doc! { "_id": 1, "z": 1, "k": "x", "q": 1 },
+                doc! { "_id": 9, "z": 9 },
+            ]),
+        ),
         (doc! { "into": "d", "on": "k" }, Err(51183)),
         (doc! { "into": "d", "on": [] }, Err(51187)),
         (doc! { "into": "d", "on": 5 }, Err(51186)),
@@ -361,11 +437,17 @@ pub async fn merge_follows_its_options(db: &Db) {
         (doc! {}, Err(40414)),
         (doc! { "into": 5 }, Err(51178)),
         (doc! { "into": "" }, Err(5_786_800)),
-        (doc! { "into": "d", "let": { "v": 1 }, "whenMatched": "replace" }, Err(51199)),
+        (
+            doc! { "into": "d", "let": { "v": 1 }, "whenMatched": "replace" },
+            Err(51199),
+        ),
     ];
     let (source, target) = (db.raw_collection("s"), db.raw_collection("d"));
     source
-        .insert_many([doc! { "_id": 1, "a": 1, "k": "x" }, doc! { "_id": 2, "a": 2, "k": "y" }])
+        .insert_many([
+            doc! { "_id": 1, "a": 1, "k": "x" },
+            doc! { "_id": 2, "a": 2, "k": "y" },
+        ])
         .await
         .unwrap();
     for (merge, expected) in cases {
@@ -398,10 +480,16 @@ pub async fn merge_follows_its_options(db: &Db) {
         ])
         .await
         .unwrap();
-    assert_eq!(target.find_all().await.unwrap(), [doc! { "_id": 7, "k": "x", "a": 1 }]);
+    assert_eq!(
+        target.find_all().await.unwrap(),
+        [doc! { "_id": 7, "k": "x", "a": 1 }]
+    );
     let (code, _) = failure(
         &source,
-        [doc! { "$unset": "k" }, doc! { "$merge": { "into": "d", "on": "k" } }],
+        [
+            doc! { "$unset": "k" },
+            doc! { "$merge": { "into": "d", "on": "k" } },
+        ],
     )
     .await;
     assert_eq!(code, 51132);

@@ -34,7 +34,10 @@ pub async fn wrong_options_are_the_servers_errors(db: &Db) {
         (doc! { "size": 100 }, Some(72)),
         (doc! { "max": 5 }, Some(72)),
         (doc! { "capped": true, "size": 0 }, Some(51024)),
-        (doc! { "capped": true, "size": 5000, "max": 1_i64 << 31 }, Some(51024)),
+        (
+            doc! { "capped": true, "size": 5000, "max": 1_i64 << 31 },
+            Some(51024),
+        ),
         (doc! { "capped": "x", "size": 1 }, Some(14)),
         (doc! { "capped": false }, None),
         (doc! { "validator": { "a": { "$zz": 1 } } }, Some(2)),
@@ -62,7 +65,9 @@ pub async fn a_capped_collection_keeps_the_newest(db: &Db) {
     assert_eq!(options, doc! { "capped": true, "size": 1024 });
     let ring = db.raw_collection("ring");
     for id in 0..20 {
-        ring.insert(doc! { "_id": id, "s": "x".repeat(100) }).await.unwrap();
+        ring.insert(doc! { "_id": id, "s": "x".repeat(100) })
+            .await
+            .unwrap();
     }
     assert_eq!(all_ids(&ring).await, [12, 13, 14, 15, 16, 17, 18, 19]);
     // Growing is allowed; room is made at the next insert.
@@ -75,14 +80,22 @@ pub async fn a_capped_collection_keeps_the_newest(db: &Db) {
     ring.delete(Bson::from(17)).await.unwrap();
     assert_eq!(all_ids(&ring).await, [15, 16, 18, 19, 20]);
     // One that is larger than the bound is alone.
-    ring.insert(doc! { "_id": 21, "s": "x".repeat(3000) }).await.unwrap();
+    ring.insert(doc! { "_id": 21, "s": "x".repeat(3000) })
+        .await
+        .unwrap();
     assert_eq!(all_ids(&ring).await, [21]);
     let newest_first = ring.find_all().sort_raw(doc! { "$natural": -1 }).await.unwrap();
     assert_eq!(newest_first.len(), 1);
 
-    db.create_collection("few").capped(1 << 20).max_documents(3).await.unwrap();
+    db.create_collection("few")
+        .capped(1 << 20)
+        .max_documents(3)
+        .await
+        .unwrap();
     let few = db.raw_collection("few");
-    few.insert_many((0..10).map(|id| doc! { "_id": id })).await.unwrap();
+    few.insert_many((0..10).map(|id| doc! { "_id": id }))
+        .await
+        .unwrap();
     assert_eq!(all_ids(&few).await, [7, 8, 9]);
     // Those that made room are gone from the indexes too.
     few.insert(doc! { "_id": 0 }).await.unwrap();
@@ -94,7 +107,11 @@ pub async fn a_capped_collection_keeps_the_newest(db: &Db) {
     assert_eq!((figures.documents, figures.capped_max), (2, Some(2)));
 
     let tx = db.begin().await.unwrap();
-    let error = tx.raw_collection("few").insert(doc! { "_id": 5 }).await.unwrap_err();
+    let error = tx
+        .raw_collection("few")
+        .insert(doc! { "_id": 5 })
+        .await
+        .unwrap_err();
     assert_eq!(error.code(), Some(263));
     drop(tx);
     let tx = db.begin().await.unwrap();
@@ -109,7 +126,9 @@ pub async fn a_capped_collection_keeps_the_newest(db: &Db) {
 pub async fn a_tailable_cursor_waits_for_more(db: &Db) {
     db.create_collection("log").capped(1 << 16).await.unwrap();
     let log = db.raw_collection("log");
-    log.insert_many((0..3).map(|id| doc! { "_id": id })).await.unwrap();
+    log.insert_many((0..3).map(|id| doc! { "_id": id }))
+        .await
+        .unwrap();
     let mut entries = log.find_all().tail();
     for id in 0..3 {
         let entry = entries.next().await.unwrap().unwrap();
@@ -129,7 +148,10 @@ pub async fn a_tailable_cursor_waits_for_more(db: &Db) {
         assert_eq!(entry.unwrap().unwrap().get_i32("_id").unwrap(), id);
     }
     writing.await.unwrap();
-    db.raw_collection("plain").insert(doc! { "_id": 1 }).await.unwrap();
+    db.raw_collection("plain")
+        .insert(doc! { "_id": 1 })
+        .await
+        .unwrap();
     let refused = db.raw_collection("plain").find_all().tail().next().await.unwrap();
     assert_eq!(refused.unwrap_err().code(), Some(2));
 }
@@ -160,8 +182,12 @@ pub async fn a_validator_refuses_what_does_not_match(db: &Db) {
     );
     books.insert(doc! { "_id": 10, "pages": 9 }).await.unwrap();
     let refused = [
-        books.update_one(doc! { "_id": 10 }, doc! { "$set": { "pages": 1 } }).await,
-        books.update_one(doc! { "_id": 0 }, doc! { "$set": { "b": 1 } }).await,
+        books
+            .update_one(doc! { "_id": 10 }, doc! { "$set": { "pages": 1 } })
+            .await,
+        books
+            .update_one(doc! { "_id": 0 }, doc! { "$set": { "b": 1 } })
+            .await,
         books.replace(doc! { "_id": 10, "pages": 1 }).await,
         books.save(doc! { "_id": 50, "pages": 1 }).await,
     ];
@@ -190,7 +216,12 @@ pub async fn a_validator_refuses_what_does_not_match(db: &Db) {
     assert_eq!(error.code(), Some(121));
     books.modify().validation_action("warn").await.unwrap();
     books.insert(doc! { "_id": 2, "pages": 1 }).await.unwrap();
-    books.modify().validation_action("error").validator(doc! {}).await.unwrap();
+    books
+        .modify()
+        .validation_action("error")
+        .validator(doc! {})
+        .await
+        .unwrap();
     books.insert(doc! { "_id": 3 }).await.unwrap();
     assert_eq!(books.estimated_count().await.unwrap(), 4);
 
@@ -216,12 +247,18 @@ pub async fn a_view_is_read_like_a_collection(db: &Db) {
         .await
         .unwrap();
     db.create_collection("shown")
-        .view_on("odd", [doc! { "$project": { "b": 1, "c": { "$add": ["$b", 1] } } }])
+        .view_on(
+            "odd",
+            [doc! { "$project": { "b": 1, "c": { "$add": ["$b", 1] } } }],
+        )
         .await
         .unwrap();
     let (kind, options) = options_of(db, "odd").await;
     assert_eq!(kind, "view");
-    assert_eq!(options, doc! { "viewOn": "loans", "pipeline": [{ "$match": { "a": 1 } }] });
+    assert_eq!(
+        options,
+        doc! { "viewOn": "loans", "pipeline": [{ "$match": { "a": 1 } }] }
+    );
     let (odd, shown) = (db.raw_collection("odd"), db.raw_collection("shown"));
     assert_eq!(all_ids(&odd).await, [1, 3, 5, 7]);
     assert_eq!(
@@ -243,7 +280,10 @@ pub async fn a_view_is_read_like_a_collection(db: &Db) {
         [doc! { "b": 70, "c": 71 }, doc! { "b": 50, "c": 51 }]
     );
     assert_eq!(shown.count(doc! { "c": { "$lt": 40 } }).await.unwrap(), 2);
-    let mut values = RawCollection::new(db, "shown").distinct("c", &doc! {}).await.unwrap();
+    let mut values = RawCollection::new(db, "shown")
+        .distinct("c", &doc! {})
+        .await
+        .unwrap();
     values.sort_by_key(|value| value.as_i32());
     assert_eq!(values, [11, 31, 51, 71].map(Bson::from));
     let sums = shown
@@ -263,9 +303,13 @@ pub async fn a_view_is_read_like_a_collection(db: &Db) {
 
     for refused in [
         odd.insert(doc! { "_id": 50 }).await.map(|_| ()),
-        odd.update_one(doc! {}, doc! { "$set": { "x": 1 } }).await.map(|_| ()),
+        odd.update_one(doc! {}, doc! { "$set": { "x": 1 } })
+            .await
+            .map(|_| ()),
         odd.delete(Bson::from(1)).await.map(|_| ()),
-        odd.find_one_and_update(doc! {}, doc! { "$set": { "x": 1 } }).await.map(|_| ()),
+        odd.find_one_and_update(doc! {}, doc! { "$set": { "x": 1 } })
+            .await
+            .map(|_| ()),
         RawCollection::new(db, "odd")
             .create_index(&doc! { "key": { "a": 1 }, "name": "a_1" })
             .await,
@@ -309,7 +353,12 @@ pub async fn a_collection_is_renamed(db: &Db) {
     old.rename("new").await.unwrap();
     assert_eq!(old.estimated_count().await.unwrap(), 0);
     assert_eq!(all_ids(&new).await, [1]);
-    assert!(new.insert(doc! { "_id": 2, "a": 1 }).await.unwrap_err().is_duplicate_key());
+    assert!(
+        new.insert(doc! { "_id": 2, "a": 1 })
+            .await
+            .unwrap_err()
+            .is_duplicate_key()
+    );
     assert_eq!(old.rename("x").await.unwrap_err().code(), Some(26));
     assert_eq!(new.rename("new").await.unwrap_err().code(), Some(20));
     assert_eq!(new.rename("a$b").await.unwrap_err().code(), Some(20));
@@ -351,7 +400,12 @@ pub async fn a_collection_is_modified(db: &Db) {
         (items.modify().expire_after_seconds("_id_", 3), 72),
         (items.modify().change("index", doc! { "name": "d_1" }), 72),
         (items.modify().change("index", doc! { "hidden": true }), 72),
-        (items.modify().change("index", doc! { "name": "d_1", "expireAfterSeconds": -1 }), 72),
+        (
+            items
+                .modify()
+                .change("index", doc! { "name": "d_1", "expireAfterSeconds": -1 }),
+            72,
+        ),
         (items.modify().validator(doc! { "a": { "$zz": 1 } }), 2),
         (items.modify().validation_level("x"), 2),
         (items.modify().capped(100), 72),
@@ -373,7 +427,10 @@ pub async fn figures_count_documents_and_bytes(db: &Db) {
         .await
         .unwrap();
     let figures = items.stats().await.unwrap();
-    let bytes: usize = documents.iter().map(|doc| bson::serialize_to_vec(doc).unwrap().len()).sum();
+    let bytes: usize = documents
+        .iter()
+        .map(|doc| bson::serialize_to_vec(doc).unwrap().len())
+        .sum();
     assert_eq!(figures.documents, 50);
     assert_eq!(figures.size, bytes as u64);
     assert_eq!(figures.average_size(), bytes as u64 / 50);
@@ -382,7 +439,10 @@ pub async fn figures_count_documents_and_bytes(db: &Db) {
     names.sort_unstable();
     assert_eq!(names, ["_id_", "s_1"]);
     assert_eq!(figures.capped_size, None);
-    db.raw_collection("other").insert(doc! { "_id": 1 }).await.unwrap();
+    db.raw_collection("other")
+        .insert(doc! { "_id": 1 })
+        .await
+        .unwrap();
     let all = db.stats().await.unwrap();
     assert_eq!((all.collections, all.views, all.documents), (2, 0, 51));
 }

@@ -145,9 +145,9 @@ impl Pipeline {
     /// after it.
     pub(crate) fn leading_filter(&self, variables: &[(String, Option<Owned>)]) -> Result<Option<Matcher>> {
         match self.stages.first() {
-            Some(Stage::Match(stage)) => {
-                Ok(Some(stage.bound(variables)?.unwrap_or_else(|| stage.matcher().clone())))
-            }
+            Some(Stage::Match(stage)) => Ok(Some(
+                stage.bound(variables)?.unwrap_or_else(|| stage.matcher().clone()),
+            )),
             _ => Ok(None),
         }
     }

@@ -254,11 +254,7 @@ pub(crate) fn view_on(command: &str, value: Value<'_>) -> Result<String> {
 /// The stages of a view, checked.
 pub(crate) fn view_pipeline(command: &str, value: Value<'_>) -> Result<Vec<Owned>> {
     let Value::Array(items) = value else {
-        return Err(wrong_type(
-            &format!("{command}.pipeline"),
-            value,
-            "type 'array'",
-        ));
+        return Err(wrong_type(&format!("{command}.pipeline"), value, "type 'array'"));
     };
     let mut stages = Vec::new();
     for (at, item) in items.values().enumerate() {

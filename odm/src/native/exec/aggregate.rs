@@ -200,8 +200,7 @@ impl AggregateCursor {
             None => cursor.run(read, Box::new(std::iter::empty()))?,
             Some(find) => match pipeline.count_at(first) {
                 Some(name) if find.skip == 0 && find.limit == 0 => {
-                    let total =
-                        count::count(read, &find.namespace, &find.query, 0, 0, find.deadline)?;
+                    let total = count::count(read, &find.namespace, &find.query, 0, 0, find.deadline)?;
                     if let Ok(total) = i64::try_from(total)
                         && total > 0
                     {

@@ -31,7 +31,11 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
             "viewOn" | "pipeline" if !is_view => {
                 return Err(invalid(format!("option only supported on a view: {name}")));
             }
-            "viewOn" => set(&mut options, name, Owned::String(rules::view_on("collMod", value)?)),
+            "viewOn" => set(
+                &mut options,
+                name,
+                Owned::String(rules::view_on("collMod", value)?),
+            ),
             "pipeline" => set(
                 &mut options,
                 name,
@@ -146,7 +150,11 @@ fn modify_index(
         }
     }
     let entry = match (name, pattern) {
-        (None, None) => return Err(invalid("Must specify either index name or key pattern.".to_owned())),
+        (None, None) => {
+            return Err(invalid(
+                "Must specify either index name or key pattern.".to_owned(),
+            ));
+        }
         (Some(_), Some(_)) => return Err(invalid("Cannot specify both key pattern and name.".to_owned())),
         (Some(name), None) => collection.index(name).ok_or_else(|| name.to_owned()),
         (None, Some(keys)) => collection
@@ -177,8 +185,7 @@ fn modify_index(
         if own.is_id() {
             return Err(invalid("the _id field does not support TTL indexes".to_owned()));
         }
-        let seconds =
-            as_i64_exact(&seconds).unwrap_or_else(|| as_f64(&seconds).unwrap_or(0.0) as i64);
+        let seconds = as_i64_exact(&seconds).unwrap_or_else(|| as_f64(&seconds).unwrap_or(0.0) as i64);
         if seconds < 0 {
             return Err(invalid(
                 "TTL index 'expireAfterSeconds' option cannot be less than 0".to_owned(),
@@ -211,7 +218,12 @@ fn modify_index(
 /// # Errors
 /// MongoDB's: 26 when there is no such collection, 48 when the name is taken, 20 for the same or a bad name, 166 for
 /// a view.
-pub(crate) fn rename(write: &mut dyn Write, from: &Namespace, to: &Namespace, drop_target: bool) -> Result<()> {
+pub(crate) fn rename(
+    write: &mut dyn Write,
+    from: &Namespace,
+    to: &Namespace,
+    drop_target: bool,
+) -> Result<()> {
     refuse_in_transaction(write, "renameCollection")?;
     if to.collection.is_empty() {
         return Err(Fault::new(
@@ -234,7 +246,11 @@ pub(crate) fn rename(write: &mut dyn Write, from: &Namespace, to: &Namespace, dr
             "Can't rename a collection to itself",
         ));
     }
-    let Some(collection) = write.catalog().collection(&from.database, &from.collection).cloned() else {
+    let Some(collection) = write
+        .catalog()
+        .collection(&from.database, &from.collection)
+        .cloned()
+    else {
         return Err(Fault::new(
             code::NAMESPACE_NOT_FOUND,
             format!("Source collection {from} does not exist"),

@@ -36,18 +36,11 @@ pub(super) fn refuse_removal(write: &dyn Write, collection: &Collection) -> Resu
 }
 
 /// Counts what a write added and took away.
-pub(super) fn note(
-    write: &mut dyn Write,
-    collection: &Collection,
-    documents: i64,
-    bytes: i64,
-) -> Result<()> {
+pub(super) fn note(write: &mut dyn Write, collection: &Collection, documents: i64, bytes: i64) -> Result<()> {
     if collection.rules.capped.is_none() {
         return Ok(());
     }
-    write
-        .catalog_mut()
-        .note_used(collection.id, documents, bytes)
+    write.catalog_mut().note_used(collection.id, documents, bytes)
 }
 
 /// Removes the oldest documents until the collection keeps its bounds; the one just inserted always stays.

@@ -98,7 +98,11 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
 }
 
 /// Explains the find under a pipeline; its stages are named where it is not all of the find's.
-pub(crate) fn explain_aggregate(read: &dyn Read, request: &AggregateRequest, execute: bool) -> Result<Vec<u8>> {
+pub(crate) fn explain_aggregate(
+    read: &dyn Read,
+    request: &AggregateRequest,
+    execute: bool,
+) -> Result<Vec<u8>> {
     let prepared = request.prepare(read)?;
     let Some(find) = prepared.find else {
         let stages = Owned::Array(vec![Owned::Document(vec![field(

@@ -176,9 +176,10 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
             ),
         ));
     }
-    merge
-        .variables
-        .push(("new".to_owned(), Expression::parse(&Value::String("$$ROOT"), &[])?));
+    merge.variables.push((
+        "new".to_owned(),
+        Expression::parse(&Value::String("$$ROOT"), &[])?,
+    ));
     for element in bound.into_iter().flat_map(Doc::elements) {
         merge.variables.retain(|(name, _)| name != element.name_str());
         merge.variables.push((
@@ -343,10 +344,7 @@ impl Target {
                 .map(Ok),
             Target::Merge(merge) => {
                 view::refuse(write.catalog(), &merge.into).map_err(|fault| fault.prefixed(EXECUTOR))?;
-                merge
-                    .into
-                    .check()
-                    .map_err(|fault| fault.prefixed(EXECUTOR))?;
+                merge.into.check().map_err(|fault| fault.prefixed(EXECUTOR))?;
                 for row in rows {
                     if let Err(fault) = merge.one(write, row, now) {
                         return Ok(Err(fault.prefixed(EXECUTOR)));
@@ -397,7 +395,8 @@ fn out(write: &mut dyn Write, ns: &Namespace, rows: &[Vec<u8>], now: Now) -> Res
 }
 
 fn open(write: &mut dyn Write, ns: &Namespace) -> Result<Arc<Collection>> {
-    batch::open_for(write, ns, true)?.ok_or_else(|| Fault::new(code::NAMESPACE_NOT_FOUND, "ns does not exist"))
+    batch::open_for(write, ns, true)?
+        .ok_or_else(|| Fault::new(code::NAMESPACE_NOT_FOUND, "ns does not exist"))
 }
 
 /// The document with an `_id`, generated where it has none.
@@ -448,7 +447,11 @@ impl Merge {
             }
             Matched::Replace => {
                 // Without an `_id` of its own the new document takes that of the old.
-                let source = if Doc::Raw(row).get("_id").is_some() { &new } else { row };
+                let source = if Doc::Raw(row).get("_id").is_some() {
+                    &new
+                } else {
+                    row
+                };
                 Updater::replacement(Doc::Raw(source))?.apply(old, None, now)?
             }
             Matched::Merge => {
@@ -534,7 +537,11 @@ impl Merge {
         let entry = collection.indexes.iter().find(|entry| {
             entry.definition.unique
                 && entry.definition.keys.len() == self.on.len()
-                && entry.definition.keys.iter().all(|key| self.on.contains(&key.path))
+                && entry
+                    .definition
+                    .keys
+                    .iter()
+                    .all(|key| self.on.contains(&key.path))
         });
         let keys = entry.and_then(|entry| {
             let keys = entry.definition.keys(Doc::Raw(new)).ok()?;
@@ -574,13 +581,6 @@ fn first(write: &dyn Write, collection: &Collection, filter: &[u8]) -> Result<Op
         limit: Some(1),
         positions: false,
     };
-    let (found, _) = search::all(
-        write,
-        collection,
-        &query,
-        &plan,
-        limits,
-        Deadline::default(),
-    )?;
+    let (found, _) = search::all(write, collection, &query, &plan, limits, Deadline::default())?;
     Ok(found.into_iter().next())
 }

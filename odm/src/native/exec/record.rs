@@ -7,8 +7,8 @@ use super::super::document::Doc;
 use super::super::fault::{Fault, Result};
 use super::super::index::IndexKeys;
 use super::super::storage::{Read, Write, format};
-use super::{Namespace, capped, validate};
 use super::walk::RECORD_BYTES;
+use super::{Namespace, capped, validate};
 
 /// Adds a document under a new record id.
 pub(crate) fn insert(

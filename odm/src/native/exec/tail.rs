@@ -36,9 +36,8 @@ impl TailCursor {
     /// Checks that the collection can be followed. One that does not exist gives nothing.
     pub(crate) fn open(read: &dyn Read, request: FindRequest) -> Result<TailCursor> {
         let ns = &request.namespace;
-        super::view::refuse(read.catalog(), ns).map_err(|_| {
-            Fault::new(168, "Tailable cursors are not supported in aggregation.")
-        })?;
+        super::view::refuse(read.catalog(), ns)
+            .map_err(|_| Fault::new(168, "Tailable cursors are not supported in aggregation."))?;
         let collection = read.catalog().collection(&ns.database, &ns.collection);
         if let Some(collection) = collection {
             if collection.rules.capped.is_none() {
@@ -136,10 +135,12 @@ impl TailCursor {
 
     fn check_place(&self, read: &dyn Read, collection: &Collection) -> Result<()> {
         match self.after {
-            Some(record) if read.get(collection.records, &record.to_be_bytes())?.is_none() => Err(Fault::new(
-                136,
-                "CollectionScan died due to position in capped collection being deleted.",
-            )),
+            Some(record) if read.get(collection.records, &record.to_be_bytes())?.is_none() => {
+                Err(Fault::new(
+                    136,
+                    "CollectionScan died due to position in capped collection being deleted.",
+                ))
+            }
             _ => Ok(()),
         }
     }

@@ -85,7 +85,10 @@ pub(crate) fn refuse_cycle(catalog: &Catalog, ns: &Namespace, on: &str) -> Resul
         if next == *ns {
             // The server names the view twice where the circle begins.
             path.insert(0, ns.to_string());
-            return Err(Fault::new(5, format!("View cycle detected: {}", path.join(" => "))));
+            return Err(Fault::new(
+                5,
+                format!("View cycle detected: {}", path.join(" => ")),
+            ));
         }
         match view_of(catalog, &next) {
             Some(view) => next.collection = view.on.clone(),

@@ -32,9 +32,9 @@ impl BatchCursor for PipelineCursor {
     fn next_batch(&mut self) -> BoxFuture<'_, Result<Option<Box<dyn Batch>>>> {
         let batch = self.cursor.next_batch(&*self.view);
         let batch = batch.map(|batch| batch.map(|batch| Box::new(batch) as Box<dyn Batch>));
-        Box::pin(std::future::ready(
-            batch.map_err(|fault| translate(fault, self.name).with_operation("aggregate")),
-        ))
+        Box::pin(std::future::ready(batch.map_err(|fault| {
+            translate(fault, self.name).with_operation("aggregate")
+        })))
     }
 }
 

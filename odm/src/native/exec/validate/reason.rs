@@ -48,8 +48,15 @@ fn explain(filter: Doc<'_>, doc: Doc<'_>, inverted: bool) -> Option<Fields> {
     }
     let found = indexed(clauses.iter().map(|clause| clause.explain(doc, inverted)));
     (!found.is_empty()).then(|| {
-        let name = if inverted { "clausesSatisfied" } else { "clausesNotSatisfied" };
-        vec![field("operatorName", text("$and")), field(name, Owned::Array(found))]
+        let name = if inverted {
+            "clausesSatisfied"
+        } else {
+            "clausesNotSatisfied"
+        };
+        vec![
+            field("operatorName", text("$and")),
+            field(name, Owned::Array(found)),
+        ]
     })
 }
 
@@ -143,7 +150,11 @@ impl Clause<'_> {
                     Value::Document(filter) => explain(filter, doc, inner),
                     _ => None,
                 }));
-                let name = if inner { "clausesSatisfied" } else { "clausesNotSatisfied" };
+                let name = if inner {
+                    "clausesSatisfied"
+                } else {
+                    "clausesNotSatisfied"
+                };
                 vec![
                     field("operatorName", text(operator)),
                     field(name, Owned::Array(found)),
@@ -162,7 +173,11 @@ impl Clause<'_> {
                     specified(),
                     field(
                         "reason",
-                        text(if inverted { "expression did match" } else { "expression did not match" }),
+                        text(if inverted {
+                            "expression did match"
+                        } else {
+                            "expression did not match"
+                        }),
                     ),
                 ];
                 let scope = Scope::new(doc, matcher::now());
@@ -195,7 +210,11 @@ fn leaf(path: &str, operator: &str, doc: Doc<'_>, inverted: bool, out: &mut Fiel
         let exists = !values_at(doc, path).is_empty();
         out.push(field(
             "reason",
-            text(if exists { "path does exist" } else { "path does not exist" }),
+            text(if exists {
+                "path does exist"
+            } else {
+                "path does not exist"
+            }),
         ));
         return;
     }

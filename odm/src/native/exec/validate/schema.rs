@@ -42,7 +42,11 @@ fn broken(schema: Doc<'_>, value: Value<'_>, top: bool) -> Vec<Owned> {
         let own = vec![field(name, rule.into())];
         // `exclusiveMinimum` and `additionalProperties` mean nothing without what stands beside them.
         let mut alone = own.clone();
-        for beside in BESIDE.iter().filter(|(of, _)| of == name).map(|(_, beside)| beside) {
+        for beside in BESIDE
+            .iter()
+            .filter(|(of, _)| of == name)
+            .map(|(_, beside)| beside)
+        {
             if let Some(value) = schema.get(beside) {
                 alone.push(field(beside, value.into()));
             }
