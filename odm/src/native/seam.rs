@@ -9,6 +9,7 @@ mod transaction;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 
@@ -46,8 +47,8 @@ impl fmt::Debug for NativeBackend {
 }
 
 /// Opens an empty database in memory.
-pub(crate) fn open_memory() -> Result<Arc<dyn Backend>> {
-    open(Location::Memory, "memory", Durability::None)
+pub(crate) fn open_memory(expiry: Duration) -> Result<Arc<dyn Backend>> {
+    open(Location::Memory, "memory", Durability::None, expiry)
 }
 
 /// Opens, or creates, the database in a directory.
@@ -55,6 +56,7 @@ pub(crate) fn open_directory(
     path: &Path,
     durability: db::Durability,
     create: bool,
+    expiry: Duration,
 ) -> Result<Arc<dyn Backend>> {
     if !create && !path.exists() {
         let text = format!("there is no database in {}", path.display());
@@ -65,10 +67,15 @@ pub(crate) fn open_directory(
         db::Durability::Interval(time) => Durability::Interval(time),
         db::Durability::None => Durability::None,
     };
-    open(Location::Directory(path.to_owned()), "native", durability)
+    open(Location::Directory(path.to_owned()), "native", durability, expiry)
 }
 
-fn open(location: Location, name: &'static str, durability: Durability) -> Result<Arc<dyn Backend>> {
+fn open(
+    location: Location,
+    name: &'static str,
+    durability: Durability,
+    expiry: Duration,
+) -> Result<Arc<dyn Backend>> {
     let engine = Engine::open(
         location,
         EngineOptions {
@@ -78,7 +85,7 @@ fn open(location: Location, name: &'static str, durability: Durability) -> Resul
     )
     .map_err(|fault| translate(fault, name))?;
     let engine = Arc::new(engine);
-    let _expiry = expiry::start(&engine);
+    let _expiry = expiry::start(&engine, expiry);
     Ok(Arc::new(NativeBackend {
         engine,
         cursors: Arc::default(),

@@ -398,11 +398,20 @@ pub async fn merge_follows_its_options(db: &Db) {
             ]),
         ),
         (
-            doc! { "into": "d", "whenMatched": "keepExisting", "whenNotMatched": "discard" },
+            doc! { "into": "d", "whenMatched": "keepExisting" },
             Ok(vec![
                 doc! { "_id": 1, "z": 1, "k": "x" },
+                doc! { "_id": 2, "a": 2, "k": "y" },
                 doc! { "_id": 9, "z": 9 },
             ]),
+        ),
+        (
+            doc! { "into": "d", "whenMatched": "keepExisting", "whenNotMatched": "discard" },
+            Err(51181),
+        ),
+        (
+            doc! { "into": "d", "whenMatched": "fail", "whenNotMatched": "fail" },
+            Err(51181),
         ),
         (doc! { "into": "d", "whenMatched": "fail" }, Err(11000)),
         (doc! { "into": "d", "whenNotMatched": "fail" }, Err(13113)),
@@ -504,4 +513,31 @@ pub async fn a_transaction_sees_its_writes_in_pipelines(db: &Db) {
     assert_eq!(error.code(), Some(263));
     drop(tx);
     assert_eq!(loans.estimated_count().await.unwrap(), 6);
+}
+
+pub async fn the_first_of_a_group_is_the_first_of_the_sort(db: &Db) {
+    let items = db.raw_collection("items");
+    items
+        .insert_many([
+            doc! { "_id": 0, "b": [] },
+            doc! { "_id": 1 },
+            doc! { "_id": 2, "c": 4 },
+        ])
+        .await
+        .unwrap();
+    let mut found = items
+        .aggregate_raw([
+            doc! { "$sort": { "_id": 1 } },
+            doc! { "$group": { "_id": "$c", "first": { "$first": "$_id" }, "last": { "$last": "$_id" } } },
+        ])
+        .await
+        .unwrap();
+    found.sort_by_key(|row| row.get_i32("first").unwrap());
+    assert_eq!(
+        found,
+        [
+            doc! { "_id": Bson::Null, "first": 0, "last": 1 },
+            doc! { "_id": 4, "first": 2, "last": 2 },
+        ]
+    );
 }
