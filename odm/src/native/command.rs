@@ -110,6 +110,12 @@ pub(crate) fn parse(database: &str, doc: Doc<'_>, now: Now) -> Result<Job> {
         doc,
         now,
     };
+    if NOT_HERE.contains(&call.name) {
+        return Err(Fault::unsupported(format!(
+            "the embedded engine does not run {}",
+            call.name
+        )));
+    }
     let Some(command) = command(call.name) else {
         return Err(Fault::new(
             code::COMMAND_NOT_FOUND,
@@ -117,9 +123,38 @@ pub(crate) fn parse(database: &str, doc: Doc<'_>, now: Now) -> Result<Job> {
         ));
     };
     let job = command(&call)?;
-    generic::check(doc)?;
+    generic::check(call.name, doc)?;
     Ok(job)
 }
+
+/// Commands of the server that the engine does not have.
+const NOT_HERE: &[&str] = &[
+    "abortTransaction",
+    "cloneCollectionAsCapped",
+    "commitTransaction",
+    "compact",
+    "connectionStatus",
+    "convertToCapped",
+    "currentOp",
+    "dataSize",
+    "endSessions",
+    "fsync",
+    "getParameter",
+    "killOp",
+    "mapReduce",
+    "planCacheClear",
+    "planCacheClearFilters",
+    "planCacheListFilters",
+    "planCacheSetFilter",
+    "profile",
+    "reIndex",
+    "refreshSessions",
+    "setParameter",
+    "shutdown",
+    "startSession",
+    "top",
+    "validateDBMetadata",
+];
 
 type Parse = for<'a> fn(&Call<'a>) -> Result<Job>;
 

@@ -1,7 +1,7 @@
 //! `create`, `drop`, `dropDatabase`, `listCollections`, `renameCollection` and `collMod`.
 
 use super::super::document::{Doc, Owned, Value};
-use super::super::exec::{Namespace, alter, collections};
+use super::super::exec::{Namespace, alter, collections, view};
 use super::super::fault::{Fault, Result, code};
 use super::cursor::{Opened, Rows};
 use super::reply::{self, Reply, count, text};
@@ -146,7 +146,8 @@ pub(super) fn drop(call: &Call<'_>) -> Result<Job> {
     DROP.command(call.doc)?;
     let namespace = call.namespace()?;
     Ok(Job::Write(Box::new(move |write| {
-        let indexes = indexes::size(&*write, &namespace);
+        let is_view = view::view_of(write.catalog(), &namespace).is_some();
+        let indexes = indexes::size(&*write, &namespace).filter(|_| !is_view);
         if !collections::drop(write, &namespace)? {
             return Err(Fault::new(code::NAMESPACE_NOT_FOUND, "ns not found"));
         }

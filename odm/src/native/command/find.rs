@@ -108,12 +108,17 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
                 "commands do not follow a capped collection; the typed find does",
             ));
         }
+        // Of what does not exist the server answers as of a listing.
+        let listing = read
+            .catalog()
+            .collection(&request.namespace.database, &request.namespace.collection)
+            .is_none();
         Ok(Opened {
             ns,
             rows: Rows::Find(Box::new(FindCursor::open(read, request)?)),
             batch_size: batch_size.map(|size| usize::try_from(size).unwrap_or(usize::MAX)),
             single,
-            listing: false,
+            listing,
         })
     })))
 }
@@ -121,7 +126,7 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
 /// A document among the fields of a find, with find's own complaint.
 pub(super) fn document<'a>(fields: &Fields<'a>, name: &str) -> Result<Option<Doc<'a>>> {
     match fields.get(name) {
-        None | Some(Value::Null | Value::Undefined) => Ok(None),
+        None => Ok(None),
         Some(Value::Document(doc)) => Ok(Some(doc)),
         Some(_) => Err(Fault::new(
             code::TYPE_MISMATCH,

@@ -131,5 +131,8 @@ fn write_error(index: usize, fault: &Fault) -> Owned {
             .with("keyPattern", Owned::RawDocument(key.pattern.clone()))
             .with("keyValue", Owned::RawDocument(key.value.clone()));
     }
+    if let Some(details) = fault.details() {
+        error = error.with("errInfo", Owned::RawDocument(details.to_vec()));
+    }
     error.inner()
 }
