@@ -40,6 +40,17 @@ pub(crate) struct Now {
     pub(crate) timestamp: (u32, u32),
 }
 
+impl Now {
+    /// The same moment for the document at this position of a batch: each gets a timestamp of its own.
+    pub(crate) fn later(self, position: u32) -> Now {
+        let (seconds, increment) = self.timestamp;
+        Now {
+            timestamp: (seconds, increment.saturating_add(position)),
+            ..self
+        }
+    }
+}
+
 /// A parsed update.
 #[derive(Clone, Debug)]
 pub(crate) struct Updater(Kind);

@@ -3,6 +3,7 @@
 use super::super::document::{Doc, Owned, Value};
 use super::super::exec::{Namespace, alter, collections, view};
 use super::super::fault::{Fault, Result, code};
+use super::super::index::IndexDefinition;
 use super::cursor::{Opened, Rows};
 use super::reply::{self, Reply, count, text};
 use super::shape::{Shape, Type, out_of_range};
@@ -54,7 +55,7 @@ static LIST: Shape = Shape {
         ("cursor", Type::Object),
         ("filter", Type::Object),
         ("nameOnly", Type::Boolish),
-        ("authorizedCollections", Type::Boolish),
+        ("authorizedCollections", Type::Bool),
         ("includePendingDrops", Type::Boolish),
     ],
     required: &[],
@@ -104,6 +105,18 @@ static MODIFY: Shape = Shape {
     required: &[],
 };
 
+static CREATE_IMAGES: Shape = Shape {
+    name: "create.changeStreamPreAndPostImages",
+    fields: &[("enabled", Type::Boolish)],
+    required: &["enabled"],
+};
+
+static MODIFY_IMAGES: Shape = Shape {
+    name: "collMod.changeStreamPreAndPostImages",
+    fields: &[("enabled", Type::Boolish)],
+    required: &["enabled"],
+};
+
 static MODIFY_INDEX: Shape = Shape {
     name: "collMod.index",
     fields: &[
@@ -133,13 +146,40 @@ const BESIDE: &[&str] = &[
 ];
 
 pub(super) fn create(call: &Call<'_>) -> Result<Job> {
-    CREATE.command(call.doc)?;
+    let fields = CREATE.command(call.doc)?;
     let namespace = call.namespace()?;
+    if let Some(images) = fields.object("changeStreamPreAndPostImages") {
+        CREATE_IMAGES.part(images)?;
+    }
+    if let Some(index) = fields.object("idIndex") {
+        check_id_index(index, fields.string("viewOn").is_some())?;
+    }
     let options = options(call);
     Ok(Job::Write(Box::new(move |write| {
         collections::create(write, &namespace, Some(Doc::Raw(&options)))?;
         Ok(reply::ok())
     })))
+}
+
+/// Checks the description of `_id`'s index.
+fn check_id_index(spec: Doc<'_>, on_view: bool) -> Result<()> {
+    if on_view {
+        return Err(Fault::new(
+            code::INVALID_OPTIONS,
+            format!("'idIndex' is not allowed with 'viewOn': {spec}"),
+        ));
+    }
+    let definition = IndexDefinition::parse(spec)?;
+    if definition.is_id() {
+        return Ok(());
+    }
+    Err(Fault::new(
+        code::BAD_VALUE,
+        format!(
+            "The field 'key' for an _id index must be {{_id: 1}}, but got {}",
+            definition.key_pattern()
+        ),
+    ))
 }
 
 pub(super) fn drop(call: &Call<'_>) -> Result<Job> {
@@ -257,7 +297,10 @@ fn whole_name(name: &str) -> Result<Namespace> {
 }
 
 pub(super) fn modify(call: &Call<'_>) -> Result<Job> {
-    MODIFY.command(call.doc)?;
+    let fields = MODIFY.command(call.doc)?;
+    if let Some(images) = fields.object("changeStreamPreAndPostImages") {
+        MODIFY_IMAGES.part(images)?;
+    }
     let namespace = call.namespace()?;
     let changes = options(call);
     if let Some(Value::Document(index)) = Doc::Raw(&changes).get("index") {

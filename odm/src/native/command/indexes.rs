@@ -116,6 +116,12 @@ pub(super) fn drop(call: &Call<'_>) -> Result<Job> {
 pub(super) fn list(call: &Call<'_>) -> Result<Job> {
     let fields = LIST.command(call.doc)?;
     let namespace = call.namespace()?;
+    if fields.flag("includeBuildUUIDs") && fields.flag("includeIndexBuildInfo") {
+        return Err(Fault::new(
+            code::INVALID_OPTIONS,
+            "The includeBuildUUIDs flag and includeBuildIndexInfo flag cannot both be set to true",
+        ));
+    }
     let batch_size = batch_size("listIndexes.cursor", fields.object("cursor"))?;
     Ok(Job::Open(Box::new(move |read| {
         let Some(found) = indexes::list(read, &namespace) else {

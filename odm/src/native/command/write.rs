@@ -87,7 +87,8 @@ pub(super) fn insert(call: &Call<'_>) -> Result<Job> {
     check_count(documents.len())?;
     let statements = documents
         .into_iter()
-        .map(|document| match prepare_insert(document, call.now) {
+        .zip(0..)
+        .map(|(document, position)| match prepare_insert(document, call.now.later(position)) {
             Ok(bytes) => Statement::Insert(bytes),
             Err(fault) => Statement::Refused(fault),
         })

@@ -1,6 +1,6 @@
 //! Distinct values of a path.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::Result;
@@ -28,7 +28,7 @@ pub(crate) fn distinct(
             for row in &rows {
                 found.add(row, &segments);
             }
-            return Ok(found.values);
+            return Ok(found.into_sorted());
         }
         None => {}
     }
@@ -43,14 +43,13 @@ pub(crate) fn distinct(
         }
         Ok(Flow::Continue)
     })?;
-    Ok(found.values)
+    Ok(found.into_sorted())
 }
 
-/// The values so far.
+/// The values so far, by their keys: of equal ones the first.
 #[derive(Default)]
 struct Found {
-    seen: BTreeSet<Vec<u8>>,
-    values: Vec<Owned>,
+    values: BTreeMap<Vec<u8>, Owned>,
 }
 
 impl Found {
@@ -58,10 +57,12 @@ impl Found {
         collect(Value::Document(Doc::Raw(document)), path, &mut |value| {
             let mut encoded = Vec::new();
             key::encode(&value, false, &mut encoded);
-            if self.seen.insert(encoded) {
-                self.values.push(Owned::from(value));
-            }
+            self.values.entry(encoded).or_insert_with(|| Owned::from(value));
         });
+    }
+
+    fn into_sorted(self) -> Vec<Owned> {
+        self.values.into_values().collect()
     }
 }
 

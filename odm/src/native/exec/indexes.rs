@@ -185,12 +185,19 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> 
         }
         Value::String(name) => names.push(named(&collection, name)?),
         Value::Document(keys) => {
-            let found = collection.indexes.iter().find(|entry| {
+            let mut with_keys = collection.indexes.iter().filter(|entry| {
                 equal(
                     &Value::Document(entry.definition.key_pattern()),
                     &Value::Document(*keys),
                 )
             });
+            let found = with_keys.next();
+            if with_keys.next().is_some() {
+                return Err(Fault::new(
+                    181,
+                    format!("several indexes found for key: {keys}, identify by name instead"),
+                ));
+            }
             match found {
                 Some(entry) => names.push(named(&collection, &entry.definition.name)?),
                 None => {

@@ -157,6 +157,9 @@ impl<'a> Options<'a> {
                          text indexes"
                     )));
                 }
+                "wildcardProjection" if spec.get("key").is_some_and(|key| is_wildcard(&key)) => {
+                    return Err(Fault::unsupported("wildcard indexes are not supported"));
+                }
                 "wildcardProjection" => {
                     return Err(Fault::new(
                         code::BAD_VALUE,
@@ -288,6 +291,12 @@ fn parse_order(value: &Value<'_>) -> Result<Order> {
             other.kind().alias()
         ))),
     }
+}
+
+/// Whether a key pattern is that of a wildcard index.
+fn is_wildcard(pattern: &Value<'_>) -> bool {
+    let mut names = pattern.as_document().into_iter().flat_map(Doc::elements).map(|element| element.name_str());
+    names.any(|name| name == "$**" || name.ends_with(".$**"))
 }
 
 fn check_path(path: &str) -> Result<()> {

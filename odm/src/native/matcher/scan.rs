@@ -141,7 +141,9 @@ pub(super) fn conjunction(nodes: &[Node], bytes: &[u8]) -> Option<bool> {
             _ => None,
         })
     };
-    let mut pending = u64::MAX >> (MOST_CONDITIONS - nodes.len());
+    // No condition at all is a shift by the whole width.
+    let spare = (MOST_CONDITIONS - nodes.len()) as u32;
+    let mut pending = u64::MAX.checked_shr(spare).unwrap_or(0);
     let mut fields = RawFields::new(bytes);
     while pending != 0
         && let Some(field) = fields.next()
