@@ -222,7 +222,10 @@ impl NativeBackend {
             .name("odm-check".to_owned())
             .spawn(move || {
                 // Nobody listens any more when the caller gave up.
-                let _ = send.send(engine.check());
+                let report = engine.check();
+                // Before the answer: whoever has it may close the database and open it again.
+                drop(engine);
+                let _ = send.send(report);
             });
         let failed = || {
             Fault::of(
