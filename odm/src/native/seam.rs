@@ -19,13 +19,15 @@ use self::response::{check_report, located, translate, written};
 use self::transaction::{NativeTransaction, State};
 use super::command::{self, Cursors, Job};
 use super::engine::{Durability, Engine, EngineOptions, Location};
-use super::exec::aggregate::{self, AggregateCursor};
+use super::exec::aggregate::{self, AggregateCursor, AggregateRequest};
 use super::exec::batch;
 use super::exec::cursor::FindCursor;
+use super::exec::output::Target;
 use super::exec::statement::{Batch as WriteBatch, Outcome};
 use super::exec::tail::TailCursor;
 use super::fault::{Class, Fault, Result as Outcomes, code};
 use super::storage::Write;
+use super::update::Now;
 use crate::backend::{Backend, Capabilities, Operation, Response, Transaction, TransactionOptions};
 use crate::db;
 use crate::error::{Error, ErrorKind, Result};
@@ -146,11 +148,7 @@ impl NativeBackend {
                 })))
             }
             Request::Output(aggregate, target, now) => {
-                let view = self.engine.view()?;
-                target.check(&*view)?;
-                let rows = aggregate::rows(&*view, &aggregate)?;
-                let job = move |write: &mut dyn Write| target.run(write, &rows, now);
-                self.engine.write(job).await??;
+                self.output(&aggregate, target, now).await?;
                 Ok(Response::Cursor(Box::new(GatheredCursor(Vec::new().into_iter()))))
             }
             Request::Find(find) => {
@@ -190,7 +188,22 @@ impl NativeBackend {
                 Ok(command::written(verb, &outcome))
             }
             Job::Write(mut job) => self.engine.write(move |write| job(write)).await,
+            Job::Output(aggregate, target, now) => {
+                self.output(&aggregate, target, now).await?;
+                Ok(command::written_out(&aggregate.namespace.to_string()))
+            }
         }
+    }
+
+    /// Runs a pipeline and writes what it gives.
+    async fn output(&self, aggregate: &AggregateRequest, target: Target, now: Now) -> Outcomes<()> {
+        let rows = {
+            let view = self.engine.view()?;
+            target.check(&*view)?;
+            aggregate::rows(&*view, aggregate)?
+        };
+        let job = move |write: &mut dyn Write| target.run(write, &rows, now);
+        self.engine.write(job).await?
     }
 
     /// Runs statements; where a running transaction is in the way of one, those before it are committed and it is

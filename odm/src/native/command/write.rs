@@ -141,6 +141,7 @@ fn batch(call: &Call<'_>, fields: &Fields<'_>, statements: Vec<Statement>, verb:
         namespace: call.namespace()?,
         statements,
         ordered: fields.get("ordered").is_none() || fields.flag("ordered"),
+        unvalidated: fields.flag("bypassDocumentValidation"),
         now: call.now,
         deadline: call.deadline()?,
     };

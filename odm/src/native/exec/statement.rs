@@ -69,6 +69,8 @@ pub(crate) struct Batch {
     pub(crate) namespace: Namespace,
     pub(crate) statements: Vec<Statement>,
     pub(crate) ordered: bool,
+    /// Whether the collection's validator is left aside.
+    pub(crate) unvalidated: bool,
     pub(crate) now: Now,
     pub(crate) deadline: super::Deadline,
 }

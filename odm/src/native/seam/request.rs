@@ -435,6 +435,7 @@ fn batch(
         namespace: namespace(ns)?,
         statements,
         ordered,
+        unvalidated: false,
         now,
         deadline,
     })
@@ -542,6 +543,7 @@ fn find_and_modify_request(own: backend::FindAndModify) -> Result<FindAndModifyR
         updater,
         return_new: own.return_new,
         upsert: own.upsert,
+        unvalidated: false,
         now: now(),
         deadline: Deadline::after(own.options.max_time),
     })

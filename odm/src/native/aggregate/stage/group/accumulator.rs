@@ -327,6 +327,7 @@ impl Accumulator {
             (Operator::First, State::One(slot)) if slot.is_none() => {
                 *slot = Some(value.map_or(Owned::Null, Owned::from));
             }
+            (Operator::First, State::One(_)) => {}
             (Operator::Last, State::One(slot)) => *slot = Some(value.map_or(Owned::Null, Owned::from)),
             (operator, State::One(slot)) => {
                 let wanted = if matches!(operator, Operator::Min) {
