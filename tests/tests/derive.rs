@@ -727,13 +727,13 @@ mod hygiene {
 
     #[derive(Debug, ::serde::Serialize, ::serde::Deserialize, ::odm::Model)]
     #[odm(index(keys(fields, desc(base.path)), unique))]
-    #[allow(non_snake_case)]
     struct Shadowed {
         #[serde(rename = "_id")]
         id: i32,
         fields: Text,
         base: Inner,
         at: Many<Text>,
+        #[allow(non_snake_case)]
         r#Self_: i32,
         r#struct: i32,
         key: i32,
