@@ -17,6 +17,12 @@ pub(super) struct Comparison {
     cursors: HashMap<i64, i64>,
 }
 
+/// In a cause: the engine does not have what was asked for.
+pub(super) const UNSUPPORTED: &str = "unsupported";
+
+/// No recording is older: a time from here on was the server's clock.
+const RECORDED: i64 = 1_795_000_000;
+
 type Outcome = Result<(), (String, String)>;
 
 impl Comparison {
@@ -92,7 +98,14 @@ impl Comparison {
         }
         self.documents(&expected, &got, "").map_err(|detail| {
             let place: String = detail.split(':').next().unwrap_or_default().to_owned();
-            (format!("{name}: another {place}"), detail)
+            let refused = got.get_array("writeErrors").is_ok_and(|errors| {
+                let mut errors = errors.iter().filter_map(Bson::as_document);
+                errors.any(|error| error.get_i32("code").is_ok_and(|code| code == 115))
+            });
+            match refused {
+                true => (format!("{name}: {UNSUPPORTED}"), format!("{detail}\n  got {got}")),
+                false => (format!("{name}: another {place}"), detail),
+            }
         })
     }
 
@@ -135,6 +148,14 @@ impl Comparison {
                 Ok(())
             }
             (Bson::ObjectId(a), Bson::ObjectId(b)) if a == b || !self.named.contains(a) => Ok(()),
+            (Bson::DateTime(a), Bson::DateTime(b))
+                if is_clock(a.timestamp_millis() / 1000, b.timestamp_millis() / 1000) =>
+            {
+                Ok(())
+            }
+            (Bson::Timestamp(a), Bson::Timestamp(b)) if is_clock(i64::from(a.time), i64::from(b.time)) => {
+                Ok(())
+            }
             (Bson::Binary(_), Bson::Binary(_)) if path.ends_with(".info.uuid") => Ok(()),
             (Bson::Double(a), Bson::Double(b)) => {
                 if a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) {
@@ -178,6 +199,13 @@ fn sort_batch(reply: &mut Document) {
     }
 }
 
+/// Whether a recorded and an own time, in seconds, are both those of the moment.
+fn is_clock(recorded: i64, own: i64) -> bool {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.map_or(0, |since| since.as_secs() as i64);
+    recorded >= RECORDED && (now - own).abs() < 60
+}
+
 /// A path without the positions in it.
 fn general(path: &str) -> String {
     let mut out = String::new();
@@ -203,7 +231,7 @@ fn message_fits(code: i32, message: &str, error: &Error) -> bool {
 fn described(error: &Error) -> String {
     let text = shortened(&error.to_string());
     match error.kind() {
-        ErrorKind::Unsupported => format!("unsupported ({text})"),
+        ErrorKind::Unsupported => format!("{UNSUPPORTED} ({text})"),
         _ => format!("{} ({text})", error.code().unwrap_or(0)),
     }
 }

@@ -106,6 +106,7 @@ pub(super) fn update(call: &Call<'_>) -> Result<Job> {
         let change = change(&entry)?;
         statements.push(match update_statement(&entry, &change, &variables) {
             Ok(statement) => Statement::Update(Arc::new(statement)),
+            Err(fault) if entry.flag("upsert") => Statement::RefusedUpsert(fault),
             Err(fault) => Statement::Refused(fault),
         });
     }

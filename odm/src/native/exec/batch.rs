@@ -89,7 +89,7 @@ fn one(
             done
         }
         Statement::Delete(statement) => delete::run(write, batch, &collection, statement, outcome),
-        Statement::Refused(fault) => Err(fault.clone()),
+        Statement::Refused(fault) | Statement::RefusedUpsert(fault) => Err(fault.clone()),
     }
 }
 

@@ -126,7 +126,15 @@ pub(crate) fn list(read: &dyn Read, database: &str, filter: Doc<'_>) -> Result<V
         let is_view = collection.rules.view.is_some();
         let id_index = id_index.filter(|_| !is_view);
         let kind = if is_view { "view" } else { "collection" };
-        let info = Owned::Document(vec![("readOnly".to_owned(), Owned::Bool(is_view))]);
+        let mut info = vec![("readOnly".to_owned(), Owned::Bool(is_view))];
+        if !is_view {
+            let uuid = Owned::Binary {
+                subtype: 4,
+                bytes: collection.uuid.to_vec(),
+            };
+            info.push(("uuid".to_owned(), uuid));
+        }
+        let info = Owned::Document(info);
         let mut fields = vec![
             ("name".to_owned(), Owned::String(collection.name.to_string())),
             ("type".to_owned(), Owned::String(kind.to_owned())),

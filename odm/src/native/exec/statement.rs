@@ -17,6 +17,8 @@ pub(crate) enum Statement {
     Delete(Arc<DeleteStatement>),
     /// A statement that could not be parsed: it fails when its turn comes.
     Refused(Fault),
+    /// The same of an upsert: its collection is made all the same, as on the server.
+    RefusedUpsert(Fault),
 }
 
 /// A parsed update.
@@ -77,6 +79,7 @@ impl Statement {
         match self {
             Statement::Insert(_) => true,
             Statement::Update(update) => update.upsert,
+            Statement::RefusedUpsert(_) => true,
             Statement::Delete(_) | Statement::Refused(_) => false,
         }
     }
