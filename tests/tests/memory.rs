@@ -74,3 +74,30 @@ async fn documents_expire_by_their_dates() {
     assert_eq!(sessions.estimated_count().await.unwrap(), 6);
     assert!(db.check().await.unwrap().is_clean());
 }
+
+/// A server of version 6 spills to disk unless told not to; the engine has no disk to spill to, so that more than
+/// 100 MB is an error unless the program allows it.
+#[tokio::test]
+async fn a_sort_of_more_than_100_mb_must_be_allowed() {
+    use bson::doc;
+
+    let db = odm::Db::open("memory:").await.unwrap();
+    let large = db.raw_collection("large");
+    let text = "x".repeat(15 << 20);
+    for id in 0..8 {
+        large
+            .insert(doc! { "_id": id, "k": -id, "s": &text })
+            .await
+            .unwrap();
+    }
+    let sort = || large.aggregate_raw([doc! { "$sort": { "k": 1 } }, doc! { "$project": { "s": 0 } }]);
+    assert_eq!(sort().await.unwrap_err().code(), Some(292));
+    assert_eq!(sort().allow_disk_use().await.unwrap().len(), 8);
+    // An index has the order, and the first few are few.
+    let first = large.aggregate_raw([
+        doc! { "$sort": { "_id": -1 } },
+        doc! { "$limit": 2 },
+        doc! { "$project": { "s": 0 } },
+    ]);
+    assert_eq!(first.await.unwrap().len(), 2);
+}
