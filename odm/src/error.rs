@@ -106,6 +106,7 @@ struct Inner {
     index: Option<String>,
     key_pattern: Option<Document>,
     key_value: Option<Document>,
+    details: Option<Document>,
     partial: Option<PartialWrite>,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
@@ -212,6 +213,12 @@ impl Error {
         self.0.key_value.as_ref()
     }
 
+    /// Why a validator refused a document (code 121), in MongoDB's words: `failingDocumentId` and `details`, which
+    /// names the conditions that do not hold.
+    pub fn details(&self) -> Option<&Document> {
+        self.0.details.as_ref()
+    }
+
     /// What took effect and what failed, when this is the failure of a batch of writes.
     pub fn partial_write(&self) -> Option<&PartialWrite> {
         self.0.partial.as_ref()
@@ -303,6 +310,11 @@ impl Error {
             inner.key_pattern = Some(pattern);
             inner.key_value = Some(value);
         })
+    }
+
+    /// Adds why a validator refused the document.
+    pub fn with_details(self, details: Document) -> Error {
+        self.with(|inner| inner.details = Some(details))
     }
 
     /// The failure of a batch of writes: the first failed write's error, with what happened of the others.

@@ -10,5 +10,6 @@ pub mod measure;
 pub mod random;
 pub mod raw;
 pub mod suite;
+pub mod vectors;
 
 mod registry;

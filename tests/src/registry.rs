@@ -6,6 +6,18 @@ macro_rules! for_every_case {
     ($target:ident) => {
         $crate::make_tests! {
             $target;
+            aggregation:
+                leading_stages_select_and_order,
+                groups_and_counts,
+                joins,
+                facets_and_buckets,
+                results_come_in_batches,
+                variables_hints_and_limits,
+                wrong_pipelines_are_the_servers_errors,
+                out_replaces_a_collection,
+                merge_follows_its_options,
+                a_transaction_sees_its_writes_in_pipelines,
+                the_first_of_a_group_is_the_first_of_the_sort;
             collections:
                 collections_are_created_listed_and_dropped,
                 one_model_lives_in_several_collections,
@@ -15,6 +27,15 @@ macro_rules! for_every_case {
                 hostile_nesting_is_refused_not_fatal,
                 the_engine_checks_itself,
                 round_trips_are_counted;
+            collections_kinds:
+                wrong_options_are_the_servers_errors,
+                a_capped_collection_keeps_the_newest,
+                a_tailable_cursor_waits_for_more,
+                a_validator_refuses_what_does_not_match,
+                a_view_is_read_like_a_collection,
+                a_collection_is_renamed,
+                a_collection_is_modified,
+                figures_count_documents_and_bytes;
             filters:
                 comparisons,
                 combinations,

@@ -2,7 +2,9 @@
 
 mod models;
 
+pub mod aggregation;
 pub mod collections;
+pub mod collections_kinds;
 pub mod filters;
 pub mod indexes;
 pub mod reads;

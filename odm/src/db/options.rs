@@ -41,6 +41,7 @@ pub struct OpenOptions {
     durability: Option<Durability>,
     create_if_missing: Option<bool>,
     app_name: Option<String>,
+    expiry_interval: Option<Duration>,
     extensions: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -60,6 +61,13 @@ impl OpenOptions {
     /// otherwise here or by the URL's `create`.
     pub fn create_if_missing(mut self, create: bool) -> OpenOptions {
         self.create_if_missing = Some(create);
+        self
+    }
+
+    /// How often documents whose TTL index says that their time is over are looked for (embedded engine only): every
+    /// 60 seconds unless said otherwise, as on MongoDB.
+    pub fn expiry_interval(mut self, interval: Duration) -> OpenOptions {
+        self.expiry_interval = Some(interval);
         self
     }
 
@@ -94,6 +102,11 @@ impl OpenOptions {
         self.create_if_missing.unwrap_or(true)
     }
 
+    /// How often expired documents are looked for.
+    pub fn chosen_expiry_interval(&self) -> Duration {
+        self.expiry_interval.unwrap_or(Duration::from_secs(60))
+    }
+
     /// The client's name, if one was given.
     pub fn chosen_app_name(&self) -> Option<&str> {
         self.app_name.as_deref()
@@ -122,6 +135,7 @@ impl fmt::Debug for OpenOptions {
             .field("durability", &self.durability)
             .field("create_if_missing", &self.create_if_missing)
             .field("app_name", &self.app_name)
+            .field("expiry_interval", &self.expiry_interval)
             .field("backend_options", &self.extensions.len())
             .finish()
     }

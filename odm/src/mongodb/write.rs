@@ -71,6 +71,9 @@ async fn insert_all(
                     let mut indexes = None;
                     for one in errors {
                         let mut own = error::from_code(one.code, one.message.clone(), reply.as_ref());
+                        if let Some(details) = &one.details {
+                            own = own.with_details(details.clone());
+                        }
                         if own.is_duplicate_key() && own.key_pattern().is_none() {
                             if indexes.is_none() {
                                 indexes = Some(collections::indexes_of(backend, namespace).await);

@@ -16,6 +16,8 @@ struct Inner {
     class: Class,
     labels: Vec<&'static str>,
     duplicate: Option<DuplicateKey>,
+    /// More about it, as BSON bytes.
+    details: Option<Vec<u8>>,
 }
 
 /// What kind of trouble it is, beyond the code.
@@ -105,6 +107,7 @@ impl Fault {
             class,
             labels: Vec::new(),
             duplicate: None,
+            details: None,
         }))
     }
 
@@ -143,6 +146,17 @@ impl Fault {
             self.0.labels.push(label);
         }
         self
+    }
+
+    /// The same fault with more about it: a document's BSON bytes.
+    pub(crate) fn detailed(mut self, details: Vec<u8>) -> Fault {
+        self.0.details = Some(details);
+        self
+    }
+
+    /// More about it.
+    pub(crate) fn details(&self) -> Option<&[u8]> {
+        self.0.details.as_deref()
     }
 
     pub(crate) fn code(&self) -> i32 {

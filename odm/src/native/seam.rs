@@ -9,6 +9,7 @@ mod transaction;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 
@@ -16,6 +17,7 @@ use self::cursor::{FollowingCursor, GatheredCursor, PipelineCursor, ViewCursor};
 use self::request::Request;
 use self::response::{check_report, located, translate, written};
 use self::transaction::{NativeTransaction, State};
+use super::command::{self, Cursors, Job};
 use super::engine::{Durability, Engine, EngineOptions, Location};
 use super::exec::aggregate::{self, AggregateCursor};
 use super::exec::batch;
@@ -31,6 +33,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// The engine behind the seam.
 struct NativeBackend {
     engine: Arc<Engine>,
+    cursors: Arc<Cursors>,
     name: &'static str,
     _expiry: expiry::Running,
 }
@@ -42,8 +45,8 @@ impl fmt::Debug for NativeBackend {
 }
 
 /// Opens an empty database in memory.
-pub(crate) fn open_memory() -> Result<Arc<dyn Backend>> {
-    open(Location::Memory, "memory", Durability::None)
+pub(crate) fn open_memory(expiry: Duration) -> Result<Arc<dyn Backend>> {
+    open(Location::Memory, "memory", Durability::None, expiry)
 }
 
 /// Opens, or creates, the database in a directory.
@@ -51,6 +54,7 @@ pub(crate) fn open_directory(
     path: &Path,
     durability: db::Durability,
     create: bool,
+    expiry: Duration,
 ) -> Result<Arc<dyn Backend>> {
     if !create && !path.exists() {
         let text = format!("there is no database in {}", path.display());
@@ -61,10 +65,15 @@ pub(crate) fn open_directory(
         db::Durability::Interval(time) => Durability::Interval(time),
         db::Durability::None => Durability::None,
     };
-    open(Location::Directory(path.to_owned()), "native", durability)
+    open(Location::Directory(path.to_owned()), "native", durability, expiry)
 }
 
-fn open(location: Location, name: &'static str, durability: Durability) -> Result<Arc<dyn Backend>> {
+fn open(
+    location: Location,
+    name: &'static str,
+    durability: Durability,
+    expiry: Duration,
+) -> Result<Arc<dyn Backend>> {
     let engine = Engine::open(
         location,
         EngineOptions {
@@ -74,9 +83,10 @@ fn open(location: Location, name: &'static str, durability: Durability) -> Resul
     )
     .map_err(|fault| translate(fault, name))?;
     let engine = Arc::new(engine);
-    let _expiry = expiry::start(&engine);
+    let _expiry = expiry::start(&engine, expiry);
     Ok(Arc::new(NativeBackend {
         engine,
+        cursors: Arc::default(),
         name,
         _expiry,
     }))
@@ -106,6 +116,7 @@ impl Backend for NativeBackend {
             let state = Mutex::new(State::Running(Box::new(overlay)));
             let transaction = NativeTransaction {
                 engine: self.engine.clone(),
+                cursors: self.cursors.clone(),
                 name: self.name,
                 state,
             };
@@ -152,15 +163,39 @@ impl NativeBackend {
                 })))
             }
             Request::Read(read) => read(&*self.engine.view()?),
-            Request::Batch(batch) => self.run_batch(Arc::new(batch)).await,
+            Request::Batch(batch) => {
+                let outcome = self.run_batch(Arc::new(batch)).await?;
+                Ok(Response::Write(written(outcome, self.name)))
+            }
             Request::Write(mut job) => self.engine.write(move |write| job(write)).await,
             Request::Check(database) => self.check(database).await,
+            Request::Command(job) => self.command(job).await.and_then(replied),
+        }
+    }
+
+    /// Runs a command; its reply.
+    async fn command(&self, job: Job) -> Outcomes<Vec<u8>> {
+        match job {
+            Job::Reply(reply) => Ok(reply),
+            Job::Read(read) => read(&*self.engine.view()?),
+            Job::Open(open) => {
+                let view = self.engine.view()?;
+                let opened = open(&*view)?;
+                self.cursors.answer(opened, &*view, Some(view.clone()))
+            }
+            Job::More { id, ns, batch_size } => self.cursors.more(id, &ns, batch_size),
+            Job::Kill { ids, ns } => Ok(self.cursors.kill(&ids, &ns)),
+            Job::Batch(batch, verb) => {
+                let outcome = self.run_batch(Arc::new(batch)).await?;
+                Ok(command::written(verb, &outcome))
+            }
+            Job::Write(mut job) => self.engine.write(move |write| job(write)).await,
         }
     }
 
     /// Runs statements; where a running transaction is in the way of one, those before it are committed and it is
     /// run again when the transaction has ended.
-    async fn run_batch(&self, batch: Arc<WriteBatch>) -> Outcomes<Response> {
+    async fn run_batch(&self, batch: Arc<WriteBatch>) -> Outcomes<Outcome> {
         let mut total = Outcome::default();
         let mut start = 0;
         loop {
@@ -174,7 +209,7 @@ impl NativeBackend {
             total.absorb(outcome);
             start = next;
             if start >= batch.statements.len() {
-                return Ok(Response::Write(written(total, self.name)));
+                return Ok(total);
             }
         }
     }
@@ -205,12 +240,18 @@ impl NativeBackend {
     }
 }
 
+/// A command's reply as the seam's answer.
+fn replied(reply: Vec<u8>) -> Outcomes<Response> {
+    request::document(reply).map(|reply| Response::Document(Some(reply)))
+}
+
 /// What a backend of this name can do.
 fn capabilities(name: &'static str) -> Capabilities {
     Capabilities {
         transactions: true,
         hashed_indexes: true,
         aggregation: true,
+        commands: true,
         persistent: name == "native",
         ..Capabilities::minimal()
     }

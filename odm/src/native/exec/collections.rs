@@ -55,6 +55,45 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace) -> Result<bool> {
         .is_some())
 }
 
+/// Gives a collection another name, in place of one that has it if `drop_target`.
+///
+/// # Errors
+/// Code 26 when there is no such collection, 48 when the name is taken.
+pub(crate) fn rename(
+    write: &mut dyn Write,
+    from: &Namespace,
+    to: &Namespace,
+    drop_target: bool,
+) -> Result<()> {
+    let Some(collection) = write
+        .catalog()
+        .collection(&from.database, &from.collection)
+        .cloned()
+    else {
+        return Err(Fault::new(
+            code::NAMESPACE_NOT_FOUND,
+            format!("Source collection {from} does not exist"),
+        ));
+    };
+    if from == to {
+        return Err(Fault::new(
+            code::ILLEGAL_OPERATION,
+            "Can't rename a collection to itself",
+        ));
+    }
+    write.claim(
+        TreeId::CATALOG,
+        &Catalog::claim_key(&from.database, &from.collection),
+    )?;
+    write.claim(TreeId::CATALOG, &Catalog::claim_key(&to.database, &to.collection))?;
+    if drop_target {
+        drop(write, to)?;
+    }
+    write
+        .catalog_mut()
+        .rename_collection(collection.id, &to.database, &to.collection)
+}
+
 /// Drops every collection of a database.
 pub(crate) fn drop_database(write: &mut dyn Write, database: &str) -> Result<()> {
     let names: Vec<String> = write

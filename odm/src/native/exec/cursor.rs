@@ -178,14 +178,24 @@ impl FindCursor {
 
     /// The next documents, from the same state of the database; `None` after the last.
     pub(crate) fn next_batch(&mut self, read: &dyn Read) -> Result<Option<Packed>> {
-        let projection = self.request.projection.clone();
-        let positions = projection
-            .as_ref()
-            .is_some_and(|projection| projection.needs_position());
         let most = match self.request.batch_size {
             Some(0) | None => (self.batches == 0).then_some(FIRST_BATCH),
             Some(size) => usize::try_from(size).ok(),
         };
+        self.next_batch_of(read, most)
+    }
+
+    /// Whether there is nothing left; `false` when that is not known yet.
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self.state, State::Done)
+    }
+
+    /// The next documents, at most so many.
+    pub(crate) fn next_batch_of(&mut self, read: &dyn Read, most: Option<usize>) -> Result<Option<Packed>> {
+        let projection = self.request.projection.clone();
+        let positions = projection
+            .as_ref()
+            .is_some_and(|projection| projection.needs_position());
         self.batches += 1;
         let mut packed = Packed::default();
         let add = |packed: &mut Packed, document: &[u8], matched: Option<usize>| -> Result<()> {

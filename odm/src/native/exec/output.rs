@@ -162,6 +162,20 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
             format!("Cannot use 'let' variables with 'whenMatched: {mode}' mode"),
         ));
     }
+    if let (mode @ ("keepExisting" | "fail"), NotMatched::Discard | NotMatched::Fail) =
+        (mode, merge.not_matched)
+    {
+        let other = match merge.not_matched {
+            NotMatched::Discard => "discard",
+            _ => "fail",
+        };
+        return Err(Fault::new(
+            51181,
+            format!(
+                "Combination of $merge modes 'whenMatched: {mode}' and 'whenNotMatched: {other}' is not supported"
+            ),
+        ));
+    }
     merge.variables.push((
         "new".to_owned(),
         Expression::parse(&Value::String("$$ROOT"), &[])?,

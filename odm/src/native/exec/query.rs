@@ -21,7 +21,17 @@ pub(crate) struct Query {
 impl Query {
     /// Parses the parts; the documents have passed the gate.
     pub(crate) fn parse(filter: Doc<'_>, sort: Option<Doc<'_>>, hint: Option<Value<'_>>) -> Result<Query> {
-        let matcher = Arc::new(Matcher::parse(filter)?);
+        Query::parse_with(filter, sort, hint, Vec::new())
+    }
+
+    /// Parses the parts of an operation that gives variables to its expressions.
+    pub(crate) fn parse_with(
+        filter: Doc<'_>,
+        sort: Option<Doc<'_>>,
+        hint: Option<Value<'_>>,
+        variables: Vec<(String, Option<Owned>)>,
+    ) -> Result<Query> {
+        let matcher = Arc::new(Matcher::parse_with(filter, variables)?);
         let sort = sort
             .map(SortSpec::parse)
             .transpose()?

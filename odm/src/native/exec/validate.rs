@@ -1,8 +1,11 @@
 //! Holding documents against the validator of their collection.
 
+mod reason;
+mod schema;
+
 use super::super::catalog::Collection;
 use super::super::catalog::rules::Validator;
-use super::super::document::Doc;
+use super::super::document::{Doc, Owned};
 use super::super::fault::{Fault, Result, code};
 
 /// Checks a new document.
@@ -35,6 +38,17 @@ pub(super) fn replaced(collection: &Collection, old: &[u8], new: &[u8]) -> Resul
 }
 
 fn refused(validator: &Validator, document: &[u8]) -> Fault {
-    let _ = (validator, document);
+    let doc = Doc::Raw(document);
+    let info = vec![
+        (
+            "failingDocumentId".to_owned(),
+            doc.get("_id").map_or(Owned::Null, Owned::from),
+        ),
+        (
+            "details".to_owned(),
+            Owned::Document(reason::of_filter(Doc::Raw(&validator.filter), doc)),
+        ),
+    ];
     Fault::new(code::DOCUMENT_VALIDATION_FAILURE, "Document failed validation")
+        .detailed(Doc::Fields(&info).to_bytes())
 }

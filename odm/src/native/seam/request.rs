@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bson::{RawBson, RawDocumentBuf};
 
 use super::super::aggregate::expression::{Expression, Scope, check_variable_name};
+use super::super::command::{self, Job};
 use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Malformed, Owned, validate};
 use super::super::exec::aggregate::{self, AggregateRequest};
 use super::super::exec::cursor::FindRequest;
@@ -46,6 +47,8 @@ pub(super) enum Request {
     Write(WriteJob),
     /// Of one database, or of all.
     Check(Option<String>),
+    /// What a command's document asks for.
+    Command(Job),
 }
 
 /// Checks and parses an operation.
@@ -109,8 +112,8 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
         Operation::FindAndModify(change) => {
             let request = find_and_modify_request(change)?;
             Request::Write(Box::new(move |write| {
-                let found = find_and_modify::run(write, &request)?;
-                found.map(document).transpose().map(Response::Document)
+                let done = find_and_modify::run(write, &request)?;
+                done.value.map(document).transpose().map(Response::Document)
             }))
         }
         Operation::Count(own) => {
@@ -254,10 +257,8 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
                 Ok(Response::Statistics(counted(found)))
             }))
         }
-        Operation::RunCommand(_) => {
-            return Err(Fault::unsupported(
-                "the embedded engine does not run this operation",
-            ));
+        Operation::RunCommand(own) => {
+            Request::Command(command::parse(&own.database, gate(&own.command)?, now())?)
         }
     })
 }
@@ -305,7 +306,7 @@ fn value(raw: &RawBson) -> Result<Owned> {
 }
 
 /// An answer's bytes as the seam's document.
-fn document(bytes: Vec<u8>) -> Result<RawDocumentBuf> {
+pub(super) fn document(bytes: Vec<u8>) -> Result<RawDocumentBuf> {
     RawDocumentBuf::from_bytes(bytes).map_err(|_| Fault::new(code::INTERNAL, "malformed answer"))
 }
 

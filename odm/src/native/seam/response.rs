@@ -110,13 +110,16 @@ pub(super) fn translate(fault: Fault, backend: &'static str) -> Error {
     for label in fault.labels() {
         error = error.with_label(*label);
     }
+    let decode = |bytes: &[u8]| {
+        RawDocument::from_bytes(bytes)
+            .ok()
+            .and_then(|raw| bson::Document::try_from(raw).ok())
+            .unwrap_or_default()
+    };
+    if let Some(details) = fault.details() {
+        error = error.with_details(decode(details));
+    }
     if let Some(key) = fault.duplicate_key() {
-        let decode = |bytes: &[u8]| {
-            RawDocument::from_bytes(bytes)
-                .ok()
-                .and_then(|raw| bson::Document::try_from(raw).ok())
-                .unwrap_or_default()
-        };
         error = error
             .with_index(key.index.clone())
             .with_key(decode(&key.pattern), decode(&key.value));
