@@ -234,10 +234,10 @@ impl NativeBackend {
         let spawned = std::thread::Builder::new()
             .name("odm-check".to_owned())
             .spawn(move || {
-                // Nobody listens any more when the caller gave up.
                 let report = engine.check();
-                // Before the answer: whoever has it may close the database and open it again.
+                // Whoever gets the report may close the database and open it again.
                 drop(engine);
+                // Nobody listens any more when the caller gave up.
                 let _ = send.send(report);
             });
         let failed = || {
