@@ -11,7 +11,7 @@ use std::time::Instant;
 pub use self::bare::Bare;
 pub use self::count::{count_fsyncs, count_instructions, per_operation};
 pub use self::documents::{Job, Thing};
-pub use self::server::Server;
+pub use self::server::{Sent, Server};
 pub use self::settings::Settings;
 
 /// The medians of two sides, in microseconds per unit, and of their ratio.

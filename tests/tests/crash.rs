@@ -305,11 +305,27 @@ fn a_directory_in_use_is_locked() {
                 .expect_err("this process has it open"),
         );
         drop(db);
-        for _ in 0..20 {
+        for round in 0..40 {
             let db = open(directory.path()).await.expect("it opens right after a drop");
             let parcels = db.collection::<Parcel>();
             let next = parcels.count(|_| Filter::all()).await.expect("a count") as i64;
-            parcels.insert(Parcel::new(next, 1)).await.expect("an insert");
+            let insert = async |db: &Db| db.collection::<Parcel>().insert(Parcel::new(next, 1)).await;
+            // Whatever was done last, nothing holds the directory once it is done.
+            match round % 4 {
+                0 => drop(insert(&db).await.expect("an insert")),
+                1 => {
+                    let committed = db.transaction(async |tx| insert(&tx).await);
+                    committed.await.expect("a transaction");
+                }
+                2 => {
+                    insert(&db).await.expect("an insert");
+                    db.begin().await.expect("a transaction, dropped");
+                }
+                _ => {
+                    insert(&db).await.expect("an insert");
+                    assert!(db.check().await.expect("a check").is_clean());
+                }
+            }
         }
         let db = open(directory.path()).await.expect("it opens");
         assert_eq!(
@@ -317,7 +333,7 @@ fn a_directory_in_use_is_locked() {
                 .count(|_| Filter::all())
                 .await
                 .expect("a count"),
-            20
+            40
         );
     });
 }

@@ -37,13 +37,16 @@ pub(crate) type ReadJob = Box<dyn FnOnce(&dyn Read) -> Result<Vec<u8>> + Send>;
 /// A write that answers with a reply; it may be run again before it has written.
 pub(crate) type WriteJob = Box<dyn FnMut(&mut dyn Write) -> Result<Vec<u8>> + Send>;
 
+/// Opens a cursor.
+pub(crate) type OpenJob = Box<dyn FnOnce(&dyn Read) -> Result<Opened> + Send>;
+
 /// What the engine does for a command.
 pub(crate) enum Job {
     /// The reply is known.
     Reply(Vec<u8>),
     Read(ReadJob),
     /// Documents, by cursor.
-    Open(Box<dyn FnOnce(&dyn Read) -> Result<Opened> + Send>),
+    Open(OpenJob),
     /// The next batch of a cursor.
     More {
         id: i64,

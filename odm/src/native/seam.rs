@@ -234,8 +234,11 @@ impl NativeBackend {
         let spawned = std::thread::Builder::new()
             .name("odm-check".to_owned())
             .spawn(move || {
+                let report = engine.check();
+                // Whoever gets the report may close the database and open it again.
+                drop(engine);
                 // Nobody listens any more when the caller gave up.
-                let _ = send.send(engine.check());
+                let _ = send.send(report);
             });
         let failed = || {
             Fault::of(

@@ -1,10 +1,26 @@
 //! The MongoDB that the benches compare with.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use odm::Db;
-use odm::mongodb::driver::options::{Acknowledgment, CollectionOptions, WriteConcern};
+use odm::mongodb::driver::event::EventHandler;
+use odm::mongodb::driver::event::command::CommandEvent;
+use odm::mongodb::driver::options::{Acknowledgment, ClientOptions, CollectionOptions, WriteConcern};
 use odm::mongodb::driver::{Client, Collection, Database};
 
 use crate::harness::{fresh_name, mongodb_uri, with_database};
+
+/// How many commands a client sent.
+#[derive(Clone, Debug, Default)]
+pub struct Sent(Arc<AtomicUsize>);
+
+impl Sent {
+    /// The number since it was last asked.
+    pub fn take(&self) -> usize {
+        self.0.swap(0, Ordering::Relaxed)
+    }
+}
 
 /// A database of its own on the server, by the bare driver.
 #[derive(Debug)]
@@ -23,6 +39,19 @@ impl Server {
             url: with_database(&uri, &name),
             database: client.database(&name),
         })
+    }
+
+    /// A client of the driver that counts the commands it sends.
+    pub async fn counted(&self) -> (Client, Sent) {
+        let mut options = ClientOptions::parse(&self.url).await.expect("the URL is read");
+        let sent = Sent::default();
+        let counter = sent.clone();
+        options.command_event_handler = Some(EventHandler::callback(move |event| {
+            if let CommandEvent::Started(_) = event {
+                counter.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }));
+        (Client::with_options(options).expect("the driver connects"), sent)
     }
 
     /// The database by the driver.

@@ -60,7 +60,7 @@ pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
     } else {
         call.namespace()?
     };
-    let mut batch_size = None;
+    let batch_size;
     match fields.object("cursor") {
         Some(cursor) => match CURSOR.part(cursor)?.number("batchSize") {
             Some(size) if size < 0 => return Err(out_of_range("batchSize", size)),
