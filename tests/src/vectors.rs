@@ -102,15 +102,14 @@ impl Report {
     }
 }
 
-/// Reads a group, every `stride`th test of it. The few tests that nest deeper than the JSON reader goes are left out.
+/// Reads a group. The few tests that nest deeper than the JSON reader goes are left out.
 ///
 /// # Panics
 /// When the file is not what it should be.
-pub fn read(path: &Path, stride: usize) -> Vec<Vector> {
+pub fn read(path: &Path) -> Vec<Vector> {
     let file = std::fs::File::open(path).expect("the group's file opens");
     let lines = BufReader::new(flate2::read::GzDecoder::new(file)).lines();
     lines
-        .step_by(stride.max(1))
         .filter_map(|line| parse(&line.expect("the group's file is text")))
         .collect()
 }

@@ -88,10 +88,12 @@ pub(super) fn insert(call: &Call<'_>) -> Result<Job> {
     let statements = documents
         .into_iter()
         .zip(0..)
-        .map(|(document, position)| match prepare_insert(document, call.now.later(position)) {
-            Ok(bytes) => Statement::Insert(bytes),
-            Err(fault) => Statement::Refused(fault),
-        })
+        .map(
+            |(document, position)| match prepare_insert(document, call.now.later(position)) {
+                Ok(bytes) => Statement::Insert(bytes),
+                Err(fault) => Statement::Refused(fault),
+            },
+        )
         .collect();
     batch(call, &fields, statements, Verb::Insert)
 }

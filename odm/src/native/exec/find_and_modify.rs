@@ -46,6 +46,7 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
     let Some(collection) = batch::open_for(write, ns, request.upsert)? else {
         return Ok(Modified::default());
     };
+    let collection = batch::unvalidated(collection, request.unvalidated);
     let plan = request.query.plan(&collection, Some(1))?;
     let positions = request.updater.as_ref().is_some_and(Updater::needs_position)
         || request

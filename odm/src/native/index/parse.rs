@@ -295,7 +295,11 @@ fn parse_order(value: &Value<'_>) -> Result<Order> {
 
 /// Whether a key pattern is that of a wildcard index.
 fn is_wildcard(pattern: &Value<'_>) -> bool {
-    let mut names = pattern.as_document().into_iter().flat_map(Doc::elements).map(|element| element.name_str());
+    let mut names = pattern
+        .as_document()
+        .into_iter()
+        .flat_map(Doc::elements)
+        .map(|element| element.name_str());
     names.any(|name| name == "$**" || name.ends_with(".$**"))
 }
 
