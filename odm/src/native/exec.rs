@@ -4,6 +4,7 @@
 //! [`Write`](super::storage::Write) traits, so that single operations and transactions share one path.
 
 pub(crate) mod batch;
+pub(crate) mod change;
 pub(crate) mod collections;
 pub(crate) mod count;
 pub(crate) mod cursor;
@@ -19,6 +20,7 @@ pub(crate) mod search;
 pub(crate) mod statement;
 pub(crate) mod update;
 pub(crate) mod walk;
+pub(crate) mod watch;
 
 use std::time::Instant;
 

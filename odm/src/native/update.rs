@@ -8,6 +8,8 @@ mod apply;
 mod array;
 mod bits;
 mod condition;
+mod describe;
+mod difference;
 mod field;
 mod filters;
 mod identity;
@@ -25,6 +27,7 @@ mod tree;
 
 use self::apply::Context;
 use self::filters::ArrayFilter;
+pub(crate) use self::describe::Description;
 pub(crate) use self::insert::prepare_insert;
 use self::tree::Object;
 use super::aggregate::transform::Transform;

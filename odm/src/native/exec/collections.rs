@@ -6,7 +6,7 @@ use super::super::fault::{Fault, Result, code};
 use super::super::index::{ID_INDEX, IndexDefinition};
 use super::super::matcher::Matcher;
 use super::super::storage::{Read, TreeId, Write};
-use super::Namespace;
+use super::{Namespace, change};
 
 /// The options of `create` that mean nothing here but change no answer.
 const NEUTRAL: &[&str] = &[
@@ -15,6 +15,7 @@ const NEUTRAL: &[&str] = &[
     "writeConcern",
     "comment",
     "autoIndexId",
+    change::IMAGES,
 ];
 
 /// Creates a collection with its `_id` index.
@@ -46,10 +47,13 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace) -> Result<bool> {
         return Ok(false);
     }
     write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
-    Ok(write
+    let dropped = write
         .catalog_mut()
-        .drop_collection(&ns.database, &ns.collection)
-        .is_some())
+        .drop_collection(&ns.database, &ns.collection);
+    if let Some(collection) = &dropped {
+        change::dropped(write, collection);
+    }
+    Ok(dropped.is_some())
 }
 
 /// Drops every collection of a database.
@@ -59,6 +63,7 @@ pub(crate) fn drop_database(write: &mut dyn Write, database: &str) -> Result<()>
         .collections(database)
         .map(|own| own.name.to_string())
         .collect();
+    let exists = !names.is_empty();
     for name in names {
         drop(
             write,
@@ -67,6 +72,9 @@ pub(crate) fn drop_database(write: &mut dyn Write, database: &str) -> Result<()>
                 collection: name,
             },
         )?;
+    }
+    if exists {
+        change::database_dropped(write, database);
     }
     Ok(())
 }

@@ -46,7 +46,7 @@ impl Packed {
         self.bytes.get(start..end)
     }
 
-    fn is_full(&self, documents: Option<usize>) -> bool {
+    pub(crate) fn is_full(&self, documents: Option<usize>) -> bool {
         self.bytes.len() >= BATCH_BYTES || documents.is_some_and(|most| self.len() >= most)
     }
 }
