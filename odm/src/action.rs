@@ -27,6 +27,7 @@ mod list_indexes;
 mod setters;
 mod sync_indexes;
 mod update;
+mod watch;
 
 pub use self::aggregate::Aggregate;
 pub use self::bulk_write::{BulkResult, BulkWrite};
@@ -47,6 +48,7 @@ pub use self::list_indexes::ListIndexes;
 pub use self::setters::Hint;
 pub use self::sync_indexes::{IndexDriftCheck, SyncIndexes, SyncedIndexes};
 pub use self::update::{Update, UpdateResult};
+pub use self::watch::Watch;
 
 #[cfg(test)]
 pub(crate) mod tests;

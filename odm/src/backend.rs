@@ -12,6 +12,7 @@ mod cursor;
 pub(crate) mod fake;
 mod operation;
 mod response;
+mod watch;
 pub mod wrap;
 
 use std::fmt;
@@ -30,6 +31,7 @@ pub use self::operation::{
     RunCommand, Update, UpdateStatement, WriteStatement,
 };
 pub use self::response::{Response, WriteResult, WriteSummary};
+pub use self::watch::{FullDocument, FullDocumentBeforeChange, Watch, WatchScope};
 
 use crate::error::Result;
 

@@ -9,4 +9,3 @@ mod print;
 mod stage;
 mod sum;
 pub(crate) mod transform;
-

@@ -79,6 +79,7 @@ pub(crate) mod code {
     pub(crate) const WRITE_CONFLICT: i32 = 112;
     pub(crate) const COMMAND_NOT_SUPPORTED: i32 = 115;
     pub(crate) const NO_SUCH_TRANSACTION: i32 = 251;
+    pub(crate) const OPERATION_NOT_SUPPORTED_IN_TRANSACTION: i32 = 263;
     pub(crate) const DUPLICATE_KEY: i32 = 11000;
     pub(crate) const BSON_TOO_LARGE: i32 = 10334;
     pub(crate) const UPDATE_TOO_LARGE: i32 = 17419;

@@ -5,6 +5,7 @@ mod expiry;
 mod request;
 mod response;
 mod transaction;
+mod watch;
 
 use std::fmt;
 use std::path::Path;
@@ -16,10 +17,12 @@ use self::cursor::ViewCursor;
 use self::request::Request;
 use self::response::{check_report, located, translate, written};
 use self::transaction::{NativeTransaction, State};
-use super::engine::{Durability, Engine, EngineOptions, Location};
+use self::watch::ChangeCursor;
+use super::engine::{ChangeWindow, Durability, Engine, EngineOptions, Location};
 use super::exec::batch;
 use super::exec::cursor::FindCursor;
 use super::exec::statement::{Batch as WriteBatch, Outcome};
+use super::exec::watch::WatchCursor;
 use super::fault::{Class, Fault, Result as Outcomes, code};
 use crate::backend::{Backend, Capabilities, Operation, Response, Transaction, TransactionOptions};
 use crate::db;
@@ -39,8 +42,8 @@ impl fmt::Debug for NativeBackend {
 }
 
 /// Opens an empty database in memory.
-pub(crate) fn open_memory() -> Result<Arc<dyn Backend>> {
-    open(Location::Memory, "memory", Durability::None)
+pub(crate) fn open_memory(changes: db::ChangeLog) -> Result<Arc<dyn Backend>> {
+    open(Location::Memory, "memory", Durability::None, changes)
 }
 
 /// Opens, or creates, the database in a directory.
@@ -48,6 +51,7 @@ pub(crate) fn open_directory(
     path: &Path,
     durability: db::Durability,
     create: bool,
+    changes: db::ChangeLog,
 ) -> Result<Arc<dyn Backend>> {
     if !create && !path.exists() {
         let text = format!("there is no database in {}", path.display());
@@ -58,14 +62,30 @@ pub(crate) fn open_directory(
         db::Durability::Interval(time) => Durability::Interval(time),
         db::Durability::None => Durability::None,
     };
-    open(Location::Directory(path.to_owned()), "native", durability)
+    open(
+        Location::Directory(path.to_owned()),
+        "native",
+        durability,
+        changes,
+    )
 }
 
-fn open(location: Location, name: &'static str, durability: Durability) -> Result<Arc<dyn Backend>> {
+fn open(
+    location: Location,
+    name: &'static str,
+    durability: Durability,
+    changes: db::ChangeLog,
+) -> Result<Arc<dyn Backend>> {
+    let changes = ChangeWindow {
+        enabled: !changes.is_off(),
+        bytes: changes.kept_bytes(),
+        age: changes.kept_age(),
+    };
     let engine = Engine::open(
         location,
         EngineOptions {
             durability,
+            changes,
             ..EngineOptions::default()
         },
     )
@@ -126,6 +146,16 @@ impl NativeBackend {
             Request::Read(read) => read(&*self.engine.view()?),
             Request::Batch(batch) => self.run_batch(Arc::new(batch)).await,
             Request::Write(mut job) => self.engine.write(move |write| job(write)).await,
+            Request::Watch(watch, patience) => {
+                self.engine.begin_log().await?;
+                let cursor = WatchCursor::open(&*self.engine.view()?, *watch)?;
+                Ok(Response::Cursor(Box::new(ChangeCursor::new(
+                    self.engine.clone(),
+                    cursor,
+                    patience,
+                    self.name,
+                ))))
+            }
             Request::Check(database) => self.check(database).await,
         }
     }
@@ -178,6 +208,7 @@ impl NativeBackend {
 fn capabilities(name: &'static str) -> Capabilities {
     Capabilities {
         transactions: true,
+        change_streams: true,
         hashed_indexes: true,
         persistent: name == "native",
         ..Capabilities::minimal()

@@ -26,8 +26,8 @@ mod tests;
 mod tree;
 
 use self::apply::Context;
-use self::filters::ArrayFilter;
 pub(crate) use self::describe::Description;
+use self::filters::ArrayFilter;
 pub(crate) use self::insert::prepare_insert;
 use self::tree::Object;
 use super::aggregate::transform::Transform;

@@ -166,9 +166,9 @@ impl ChangeLog {
 
     fn has_too_much(&self, state: &State, wall: i64) -> bool {
         let over_age = |first: ChangeKey| {
-            self.window
-                .age
-                .is_some_and(|age| u64::from(first.seconds).saturating_add(age.as_secs()) < wall as u64 / 1000)
+            self.window.age.is_some_and(|age| {
+                u64::from(first.seconds).saturating_add(age.as_secs()) < wall as u64 / 1000
+            })
         };
         state.end - state.start > self.window.bytes || state.first.is_some_and(over_age)
     }

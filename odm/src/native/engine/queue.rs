@@ -14,8 +14,8 @@ use std::time::Instant;
 
 use futures_channel::oneshot;
 
-use super::changes::{ChangeLog, ChangeWindow};
 use super::Durability;
+use super::changes::{ChangeLog, ChangeWindow};
 use super::claims::{Claim, Claims};
 use super::job::{Job, Ran};
 use super::view::{View, panic_text, shielded};

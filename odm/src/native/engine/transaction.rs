@@ -149,7 +149,9 @@ impl Write for Overlay {
     }
 
     fn begin_log(&mut self) -> Result<()> {
-        Err(Fault::unsupported("a transaction cannot begin the log of changes"))
+        Err(Fault::unsupported(
+            "a transaction cannot begin the log of changes",
+        ))
     }
 
     fn is_logging(&self) -> bool {

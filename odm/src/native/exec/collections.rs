@@ -47,9 +47,7 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace) -> Result<bool> {
         return Ok(false);
     }
     write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
-    let dropped = write
-        .catalog_mut()
-        .drop_collection(&ns.database, &ns.collection);
+    let dropped = write.catalog_mut().drop_collection(&ns.database, &ns.collection);
     if let Some(collection) = &dropped {
         change::dropped(write, collection);
     }

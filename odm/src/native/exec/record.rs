@@ -8,8 +8,8 @@ use super::super::fault::{Fault, Result};
 use super::super::index::IndexKeys;
 use super::super::storage::{Read, Write, format};
 use super::super::update::Updater;
-use super::{Namespace, change};
 use super::walk::RECORD_BYTES;
+use super::{Namespace, change};
 
 /// Adds a document under a new record id.
 pub(crate) fn insert(

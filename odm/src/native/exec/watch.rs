@@ -7,7 +7,7 @@ use std::ops::{Bound, ControlFlow};
 
 use super::super::aggregate::pipeline::{self, Pipeline, Rows};
 use super::super::document::{Doc, Value, equal};
-use super::super::fault::{Fault, Result, code};
+use super::super::fault::{Class, Fault, Result, code};
 use super::super::storage::format::{self, ChangeKey, LogHead};
 use super::super::storage::{Read, TreeId};
 use super::cursor::Packed;
@@ -46,7 +46,10 @@ pub(crate) enum Before {
 pub(crate) enum Start {
     Now,
     /// After this point; with `invalidated`, also after the end of a stream.
-    After { point: Point, invalidated: bool },
+    After {
+        point: Point,
+        invalidated: bool,
+    },
     /// Seconds and increment of the first commit.
     At(u32, u32),
 }
@@ -81,7 +84,11 @@ const STAGES: &[&str] = &[
 pub(crate) fn stages(stages: &[Doc<'_>]) -> Result<Pipeline> {
     let parsed = Pipeline::parse(stages, &[]);
     for stage in stages {
-        let Some(name) = stage.elements().next().map(|element| element.name_str().to_owned()) else {
+        let Some(name) = stage
+            .elements()
+            .next()
+            .map(|element| element.name_str().to_owned())
+        else {
             continue;
         };
         let refused = match name.as_str() {
@@ -90,10 +97,10 @@ pub(crate) fn stages(stages: &[Doc<'_>]) -> Result<Pipeline> {
             name if STAGES.contains(&name) => continue,
             name => name,
         };
-        if parsed.as_ref().is_ok_and(|_| true)
-            || parsed
-                .as_ref()
-                .is_err_and(|fault| fault.class() == super::super::fault::Class::Unsupported)
+        // What is wrong with a stage itself comes first.
+        if parsed
+            .as_ref()
+            .map_or_else(|fault| fault.class() == Class::Unsupported, |_| true)
         {
             return Err(Fault::new(
                 code::ILLEGAL_OPERATION,
@@ -122,7 +129,9 @@ impl Scope {
         if matches!(database.as_str(), "admin" | "local" | "config") {
             return internal(format!("{database} database"));
         }
-        let Scope::Collection(ns) = self else { return Ok(()) };
+        let Scope::Collection(ns) = self else {
+            return Ok(());
+        };
         ns.check()?;
         if ns.collection.starts_with("system.") {
             return internal(format!("{ns} collection"));

@@ -112,6 +112,11 @@ fn run_in(overlay: &mut Overlay, operation: Operation, name: &'static str) -> Ou
             Ok(Response::Write(written(outcome, name)))
         }
         Request::Write(mut job) => job(overlay),
+        Request::Watch(..) => Err(Fault::new(
+            code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
+            "Operation not permitted in transaction :: caused by :: Aggregation stage $changeStream cannot run within \
+             a multi-document transaction.",
+        )),
         Request::Check(_) => Err(Fault::unsupported("check does not run inside a transaction")),
     }
 }

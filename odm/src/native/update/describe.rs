@@ -143,14 +143,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    fn item(
-        &mut self,
-        node: &Node,
-        before: Doc<'_>,
-        after: Doc<'_>,
-        index: usize,
-        path: &str,
-    ) -> Result<()> {
+    fn item(&mut self, node: &Node, before: Doc<'_>, after: Doc<'_>, index: usize, path: &str) -> Result<()> {
         let Some(new) = after.at(index) else { return Ok(()) };
         let at = format!("{path}.{index}");
         match before.at(index) {
@@ -191,7 +184,10 @@ impl Walk<'_, '_> {
             .collect();
         match changed.as_slice() {
             [(index, new)] => self.out.updated.push((format!("{path}.{index}"), (*new).into())),
-            _ => self.out.updated.push((path.to_owned(), Value::Array(after).into())),
+            _ => self
+                .out
+                .updated
+                .push((path.to_owned(), Value::Array(after).into())),
         }
         Ok(())
     }

@@ -4,8 +4,8 @@ use super::super::super::catalog::Collection;
 use super::super::super::document::doc::framed;
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result};
-use super::super::super::storage::format::{self, ChangeKey, StoredChange};
 use super::super::super::storage::Read;
+use super::super::super::storage::format::{self, ChangeKey, StoredChange};
 use super::super::record;
 use super::{After, Before};
 
@@ -94,7 +94,7 @@ impl<'a> Change<'a> {
         let mut bytes = Vec::new();
         framed(&mut bytes, |out| {
             self.write_transaction(out);
-            let mut copy = |name: &str, out: &mut Vec<u8>| {
+            let copy = |name: &str, out: &mut Vec<u8>| {
                 if let Some(value) = self.body.get(name) {
                     value.write_element(name.as_bytes(), out);
                 }
@@ -193,10 +193,7 @@ impl<'a> Change<'a> {
 
     fn no_image(&self, wanted: &str, image: &str) -> Fault {
         const NO_MATCHING_DOCUMENT: i32 = 47;
-        let ns = self
-            .body
-            .get("ns")
-            .map_or_else(String::new, |ns| ns.to_string());
+        let ns = self.body.get("ns").map_or_else(String::new, |ns| ns.to_string());
         Fault::new(
             NO_MATCHING_DOCUMENT,
             format!(

@@ -144,9 +144,7 @@ mod tests {
     fn other_tokens_are_refused() {
         let refused = |text: &str| {
             let mut token = Vec::new();
-            framed(&mut token, |out| {
-                Value::String(text).write_element(b"_data", out)
-            });
+            framed(&mut token, |out| Value::String(text).write_element(b"_data", out));
             Point::parse(Doc::Raw(&token)).unwrap_err().code()
         };
         assert_eq!(refused("zz"), 9);
