@@ -12,6 +12,7 @@ mod cursor;
 pub(crate) mod fake;
 mod operation;
 mod response;
+mod statistics;
 mod watch;
 pub mod wrap;
 
@@ -27,10 +28,11 @@ pub use self::cursor::{Batch, BatchCursor};
 pub use self::operation::{
     Aggregate, BulkWrite, Check, CollectionOptions, Count, CreateCollection, CreateIndexes, Delete,
     DeleteStatement, Distinct, DropCollection, DropDatabase, DropIndexes, Explain, Find, FindAndModify,
-    IndexSpec, Insert, ListCollections, ListIndexes, Modification, Namespace, Operation, ReadOptions,
-    RunCommand, Update, UpdateStatement, WriteStatement,
+    IndexSpec, Insert, ListCollections, ListIndexes, Modification, ModifyCollection, Namespace, Operation,
+    ReadOptions, RenameCollection, RunCommand, Statistics, Tail, Update, UpdateStatement, WriteStatement,
 };
 pub use self::response::{Response, WriteResult, WriteSummary};
+pub use self::statistics::{CollectionStatistics, IndexStatistics};
 pub use self::watch::{FullDocument, FullDocumentBeforeChange, Watch, WatchScope};
 
 use crate::error::Result;

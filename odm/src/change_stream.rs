@@ -49,7 +49,8 @@ use crate::error::{Error, Result};
 /// # let _ = token;
 /// # Ok(())
 /// # }
-/// # futures_executor::block_on(example()).unwrap();
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+/// # runtime.block_on(example()).unwrap();
 /// ```
 ///
 /// Cost: one round trip per batch. Cancel safety: no event is lost when the future of `next` is dropped. Dropping

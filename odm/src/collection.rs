@@ -18,9 +18,10 @@ pub use self::record::Record;
 pub(crate) use self::target::Target;
 use crate::action::{
     Aggregate, BulkWrite, Count, CreateCollection, CreateIndexes, Delete, Distinct, Exists, Find, FindOne,
-    FindOneAnd, IndexDriftCheck, Insert, InsertMany, InsertOne, ListIndexes, SyncIndexes, Update, Watch,
+    FindOneAnd, IndexDriftCheck, Insert, InsertMany, InsertOne, ListIndexes, ModifyCollection,
+    RenameCollection, SyncIndexes, Update, Watch,
 };
-use crate::backend::{self, Operation, WatchScope};
+use crate::backend::{self, CollectionStatistics, Operation, WatchScope};
 use crate::change::Change;
 use crate::codec::Raw;
 use crate::db::Db;
@@ -32,7 +33,7 @@ use crate::query::{self, Operand};
 ///
 /// Its methods build [actions](crate::action), which run by `.await`. Closures get the model's fields:
 ///
-/// ```no_run
+/// ```
 /// # use serde::{Deserialize, Serialize};
 /// # use odm::{Collection, Id};
 /// #[derive(Debug, Serialize, Deserialize, odm::Model)]
@@ -43,7 +44,9 @@ use crate::query::{self, Operand};
 ///     available: i32,
 /// }
 ///
-/// # async fn example(db: odm::Db) -> odm::Result<()> {
+/// # #[tokio::main]
+/// # async fn main() -> odm::Result<()> {
+/// # let db = odm::Db::open("memory:").await?;
 /// let books: Collection<Book> = db.collection();
 /// let moby = Book { id: Id::new(), title: "Moby-Dick".into(), available: 3 };
 /// books.insert(&moby).await?;
@@ -52,7 +55,7 @@ use crate::query::{self, Operand};
 ///     .await?;
 /// assert_eq!(lent.modified, 1);
 /// let there = books.find(|b| b.available.gt(0)).sort(|b| b.title.asc()).limit(10).await?;
-/// # let _ = there;
+/// assert_eq!(there[0].available, 2);
 /// # Ok(())
 /// # }
 /// ```
@@ -192,6 +195,33 @@ impl<D: Record> Collection<D> {
     /// Creates the collection with options. Without options it need not be created: the first write does it.
     pub fn create(&self) -> CreateCollection {
         CreateCollection::new(self.target.clone())
+    }
+
+    /// Changes the collection's options: validator, capped bounds, an index's expiry, a view's pipeline.
+    pub fn modify(&self) -> ModifyCollection {
+        ModifyCollection::new(self.target.clone())
+    }
+
+    /// Gives the collection another name. This handle keeps the old one.
+    pub fn rename(&self, to: impl Into<String>) -> RenameCollection {
+        RenameCollection::new(self.target.clone(), to.into())
+    }
+
+    /// How much the collection holds; zeros where there is none. One round trip. The embedded engine counts all
+    /// documents and index entries, so that the time grows with them.
+    ///
+    /// # Errors
+    /// Code 166 for a view.
+    pub async fn stats(&self) -> Result<CollectionStatistics> {
+        let namespace = self.target.namespace();
+        let operation = backend::Statistics {
+            database: namespace.database.clone(),
+            collection: Some(namespace.collection.clone()),
+        };
+        self.target
+            .execute(Operation::Statistics(operation))
+            .await?
+            .statistics()
     }
 
     /// Drops the collection with its indexes; no error when there is none. One round trip.

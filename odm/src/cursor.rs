@@ -23,9 +23,12 @@ pub(crate) type Decode<T> = fn(&RawDocument) -> Result<T>;
 /// not fit its type is an error that names its `_id`; the documents after it can still be read. After any
 /// other error the cursor is exhausted.
 ///
-/// ```no_run
-/// # async fn example(db: odm::Db) -> odm::Result<()> {
+/// ```
+/// # #[tokio::main]
+/// # async fn main() -> odm::Result<()> {
 /// # use odm::bson::doc;
+/// # let db = odm::Db::open("memory:").await?;
+/// # db.raw_collection("books").insert(doc! {"year": 1851}).await?;
 /// let mut books = db.raw_collection("books").find(doc! {"year": {"$gt": 1850}}).stream();
 /// while let Some(book) = books.next().await {
 ///     println!("{}", book?);

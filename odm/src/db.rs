@@ -16,7 +16,9 @@ pub use self::listing::CollectionInfo;
 pub use self::options::{ChangeLog, Durability, OpenOptions};
 use crate::action::{CreateCollection, Watch};
 use crate::backend::wrap::{Faults, Faulty, Log, Logged};
-use crate::backend::{self, Backend, Capabilities, CheckReport, Operation, TransactionOptions, WatchScope};
+use crate::backend::{
+    self, Backend, Capabilities, CheckReport, CollectionStatistics, Operation, TransactionOptions, WatchScope,
+};
 use crate::change::Change;
 use crate::codec;
 use crate::collection::{Collection, Target};
@@ -27,10 +29,16 @@ use crate::transaction::{self, Guard, Tx};
 /// A database: one of the embedded engine's, or one on a MongoDB server. Cheap to clone; clones share all.
 ///
 /// # Example: open, write, read
-/// ```no_run
-/// # async fn example() -> odm::Result<()> {
-/// let db = odm::Db::open("native:./library").await?;
-/// println!("{} on {}", db.name(), db.backend_name());
+/// ```
+/// # #[tokio::main]
+/// # async fn main() -> odm::Result<()> {
+/// use odm::bson::doc;
+///
+/// let db = odm::Db::open("memory:").await?;
+/// assert_eq!((db.backend_name(), db.name()), ("memory", "main"));
+/// let books = db.raw_collection("books");
+/// books.insert(doc! {"_id": 1, "title": "Emma"}).await?;
+/// assert_eq!(books.find(doc! {"title": "Emma"}).await?, [doc! {"_id": 1, "title": "Emma"}]);
 /// # Ok(())
 /// # }
 /// ```
@@ -53,9 +61,23 @@ impl Db {
     /// `durability=immediate` (or `none`, or milliseconds such as `100ms`) and `create=false`. In the path,
     /// `%` begins an escape of two hexadecimal digits.
     ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// use odm::{Db, ErrorKind};
+    ///
+    /// let db = Db::open("memory:?database=library").await?;
+    /// assert_eq!(db.name(), "library");
+    /// let error = Db::open("postgres://localhost/library").await.unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// `InvalidArgument` for a URL that cannot be read or names no database, `Unsupported` when this build
-    /// leaves the backend out, `Locked` when another process has the directory open, `Network` or
+    /// leaves the backend out, `Locked` when the directory is open already, here or in another process,
+    /// `NotFound` when it is missing and must not be created, `Network` or
     /// `Unauthorized` as the server has it. No error shows credentials.
     pub async fn open(url: &str) -> Result<Db> {
         OpenOptions::new().open(url).await
@@ -138,7 +160,8 @@ impl Db {
     /// assert!(matches!(change.event, ChangeEvent::Insert { .. }));
     /// # Ok(())
     /// # }
-    /// # futures_executor::block_on(example()).unwrap();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    /// # runtime.block_on(example()).unwrap();
     /// ```
     ///
     /// [`ChangeStream`]: crate::ChangeStream
@@ -206,6 +229,19 @@ impl Db {
         self.raw_collection(name).drop().await
     }
 
+    /// How much the collections of the database hold together. One round trip. The embedded engine counts all
+    /// documents and index entries, so that the time grows with them.
+    ///
+    /// # Errors
+    /// As any operation.
+    pub async fn stats(&self) -> Result<CollectionStatistics> {
+        let operation = Operation::Statistics(backend::Statistics {
+            database: self.name.to_string(),
+            collection: None,
+        });
+        self.execute(operation).await?.statistics()
+    }
+
     /// Drops the database with all its collections; no error when there is none. One round trip.
     ///
     /// # Errors
@@ -240,16 +276,22 @@ impl Db {
     /// (when this is a [`Tx`]), `body` becomes a part of that transaction, which alone commits and retries; if
     /// such a part fails, the whole can only be aborted.
     ///
-    /// ```no_run
-    /// # async fn example(db: odm::Db) -> odm::Result<()> {
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
     /// # use odm::bson::doc;
+    /// # let db = odm::Db::open("memory:").await?;
+    /// # let books = db.raw_collection("books");
+    /// # books.insert_many([doc! {"_id": 1, "available": 1}, doc! {"_id": 2, "available": 0}]).await?;
     /// db.transaction(async |tx| {
     ///     let books = tx.raw_collection("books");
     ///     books.update_one(doc! {"_id": 1}, doc! {"$inc": {"available": -1}}).await?;
     ///     books.update_one(doc! {"_id": 2}, doc! {"$inc": {"available": 1}}).await?;
     ///     Ok(())
     /// })
-    /// .await
+    /// .await?;
+    /// assert_eq!(books.find(doc! {"available": 1}).await?, [doc! {"_id": 2, "available": 1}]);
+    /// # Ok(())
     /// # }
     /// ```
     ///
@@ -315,9 +357,11 @@ impl Db {
 
     /// The same database with a log of every round trip, for tests that count them.
     ///
-    /// ```no_run
-    /// # async fn example(db: odm::Db) -> odm::Result<()> {
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
     /// # use odm::bson::doc;
+    /// # let db = odm::Db::open("memory:").await?;
     /// let (db, log) = db.logged();
     /// db.raw_collection("books").find(doc! {}).await?;
     /// assert_eq!(log.count("find"), 1);
@@ -332,11 +376,16 @@ impl Db {
 
     /// The same database with failures on demand, for tests of what happens then.
     ///
-    /// ```no_run
-    /// # async fn example(db: odm::Db) -> odm::Result<()> {
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
     /// # use odm::{backend::wrap::Fault, bson::doc};
+    /// # let db = odm::Db::open("memory:").await?;
     /// let (db, faults) = db.faulty();
     /// faults.add(Fault::nth_write(2).crash());
+    /// let books = db.raw_collection("books");
+    /// assert!(books.insert(doc! {"_id": 1}).await.is_ok());
+    /// assert!(books.insert(doc! {"_id": 2}).await.is_err());
     /// # Ok(())
     /// # }
     /// ```

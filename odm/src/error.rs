@@ -14,6 +14,21 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Anything that can go wrong in `odm`: opaque, one word wide, cheap to clone.
 ///
 /// Ask [`kind`](Error::kind) (or a predicate) what the caller can do; the fields say where it happened.
+///
+/// ```
+/// # #[tokio::main]
+/// # async fn main() -> odm::Result<()> {
+/// use odm::{Db, ErrorKind, bson::doc};
+///
+/// let books = Db::open("memory:").await?.raw_collection("books");
+/// books.insert(doc! {"_id": 1}).await?;
+/// let error = books.insert(doc! {"_id": 1}).await.unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::DuplicateKey);
+/// assert_eq!((error.code(), error.index()), (Some(11000), Some("_id_")));
+/// assert_eq!(error.namespace(), Some("main.books"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
 
@@ -95,6 +110,7 @@ struct Inner {
     index: Option<String>,
     key_pattern: Option<Document>,
     key_value: Option<Document>,
+    details: Option<Document>,
     partial: Option<PartialWrite>,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
@@ -201,6 +217,12 @@ impl Error {
         self.0.key_value.as_ref()
     }
 
+    /// Why a validator refused a document (code 121), in MongoDB's words: `failingDocumentId` and `details`, which
+    /// names the conditions that do not hold.
+    pub fn details(&self) -> Option<&Document> {
+        self.0.details.as_ref()
+    }
+
     /// What took effect and what failed, when this is the failure of a batch of writes.
     pub fn partial_write(&self) -> Option<&PartialWrite> {
         self.0.partial.as_ref()
@@ -292,6 +314,11 @@ impl Error {
             inner.key_pattern = Some(pattern);
             inner.key_value = Some(value);
         })
+    }
+
+    /// Adds why a validator refused the document.
+    pub fn with_details(self, details: Document) -> Error {
+        self.with(|inner| inner.details = Some(details))
     }
 
     /// The failure of a batch of writes: the first failed write's error, with what happened of the others.

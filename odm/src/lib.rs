@@ -1,4 +1,55 @@
-//! Typed MongoDB data modelling for Rust.
+//! Typed MongoDB data modelling for Rust: derive models, ask for documents with field names that the compiler
+//! checks, and run on a bundled embedded engine or on MongoDB by changing one URL.
+//!
+//! ```
+//! use odm::{Db, Id, Model};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Debug, Serialize, Deserialize, Model)]
+//! struct Book {
+//!     #[serde(rename = "_id")]
+//!     id: Id<Book>,
+//!     #[odm(index)]
+//!     title: String,
+//!     available: i32,
+//! }
+//!
+//! # #[tokio::main]
+//! # async fn main() -> odm::Result<()> {
+//! let db = Db::open("memory:").await?; // or "native:./library", or "mongodb://localhost/library"
+//! let books = db.collection::<Book>();
+//! books.sync_indexes().await?;
+//!
+//! let id = books.insert(Book { id: Id::new(), title: "Emma".into(), available: 2 }).await?;
+//! books.update_one(|b| b.id.eq(id) & b.available.gt(0), |b| b.available.inc(-1)).await?;
+//!
+//! let found = books.find(|b| b.title.starts_with("E")).sort(|b| b.title.asc()).limit(10).await?;
+//! assert_eq!(found[0].available, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Where to begin
+//!
+//! | | |
+//! |---|---|
+//! | declare what is stored | [`derive@Model`], [`derive@Embedded`], [`Id`], [`Field`] |
+//! | open a database | [`Db::open`], [`OpenOptions`], [`Durability`] |
+//! | read and write | [`Collection`] and its [actions](action), [`Cursor`] |
+//! | say which, how and in which order | [`Filter`], [`Update`], [`Sort`] |
+//! | several documents at once | [`Db::transaction`], [`Tx`] |
+//! | what went wrong | [`Error`], [`ErrorKind`], [`PartialWrite`] |
+//! | tests | [`Db::logged`], [`Db::faulty`] |
+//! | below the typed methods | [`Collection::raw`], [`Db::run_command`], [`backend`] |
+//!
+//! The guide, one page for each of these, is in the package's folder `docs/guide`.
+//!
+//! # Cargo features
+//!
+//! | feature | | |
+//! |---|---|---|
+//! | `native` | default | the embedded engine: `memory:` and `native:` URLs; no C compiler, any executor |
+//! | `mongodb` | | MongoDB through its official driver: `mongodb:` and `mongodb+srv:` URLs; needs tokio |
 
 #[doc(hidden)]
 pub mod __private;
@@ -11,6 +62,8 @@ mod codec;
 mod collection;
 mod cursor;
 mod db;
+#[cfg(doctest)]
+mod doctests;
 mod error;
 mod model;
 #[cfg(feature = "mongodb")]
@@ -31,8 +84,8 @@ pub use self::cursor::Cursor;
 pub use self::db::{ChangeLog, CollectionInfo, Db, Durability, OpenOptions};
 pub use self::error::{Error, ErrorKind, PartialWrite, Result, WriteError};
 pub use self::model::{
-    ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapType, Model, Newtype,
-    Numeric, Ordered, Path, Segment, Stored, Text, Variant,
+    ArrayCondition, ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapType,
+    Model, Newtype, Numeric, Ordered, Path, Segment, Stored, Text, Variant,
 };
 pub use self::query::{
     Bits, BsonType, BuiltUpdate, Filter, Increment, Integer, Nullable, Operand, PushOptions, Sort, Update,

@@ -1,7 +1,7 @@
 //! MongoDB through its official driver: the only module that names it.
 //!
 //! Pool, TLS, authentication, read and write concern, read preference and retryable writes are the driver's,
-//! reachable through the URL and through [`connect`].
+//! reachable through the URL and through [`backend`] with a client of your own.
 
 mod collections;
 mod command;
@@ -9,6 +9,7 @@ mod cursor;
 mod document;
 mod error;
 mod read;
+mod statistics;
 mod transaction;
 mod watch;
 mod write;
@@ -170,6 +171,9 @@ impl MongoBackend {
             Operation::DropIndexes(indexes) => collections::drop_indexes(self, indexes, session).await,
             Operation::ListIndexes(list) => collections::list_indexes(self, list, session).await,
             Operation::CreateCollection(create) => collections::create(self, create, session).await,
+            Operation::ModifyCollection(modify) => collections::modify(self, modify, session).await,
+            Operation::RenameCollection(rename) => collections::rename(self, rename, session).await,
+            Operation::Statistics(asked) => statistics::statistics(self, asked, session).await,
             Operation::DropCollection(drop) => collections::drop(self, drop, session).await,
             Operation::ListCollections(list) => collections::list(self, list, session).await,
             Operation::DropDatabase(drop) => collections::drop_database(self, drop, session).await,

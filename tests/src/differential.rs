@@ -2,5 +2,7 @@
 
 mod generate;
 mod machine;
+mod pipelines;
 
 pub use self::machine::{Report, compare};
+pub use self::pipelines::compare_pipelines;

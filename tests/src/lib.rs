@@ -5,8 +5,10 @@
 pub mod data;
 pub mod differential;
 pub mod harness;
+pub mod measure;
 pub mod random;
 pub mod raw;
 pub mod suite;
+pub mod vectors;
 
 mod registry;

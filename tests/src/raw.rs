@@ -103,6 +103,7 @@ impl RawCollection {
             skip,
             limit,
             batch_size: None,
+            tail: None,
             options: ReadOptions::default(),
         };
         let Response::Cursor(mut cursor) = self.execute(Operation::Find(find)).await? else {

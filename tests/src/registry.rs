@@ -6,6 +6,39 @@ macro_rules! for_every_case {
     ($target:ident) => {
         $crate::make_tests! {
             $target;
+            aggregation:
+                leading_stages_select_and_order,
+                groups_and_counts,
+                joins,
+                facets_and_buckets,
+                results_come_in_batches,
+                variables_hints_and_limits,
+                wrong_pipelines_are_the_servers_errors,
+                out_replaces_a_collection,
+                merge_follows_its_options,
+                a_transaction_sees_its_writes_in_pipelines;
+            change_streams:
+                every_kind_of_change_has_its_event,
+                updates_are_described_by_what_they_touched,
+                pipeline_updates_are_described_where_that_is_shorter,
+                typed_events_carry_typed_documents,
+                a_dropped_collection_ends_its_stream,
+                a_renamed_collection_ends_its_stream,
+                a_dropped_database_ends_its_stream,
+                full_documents_are_looked_up_on_demand,
+                images_are_kept_where_the_collection_says_so,
+                required_images_that_are_missing_are_errors,
+                stages_filter_and_reshape,
+                stages_that_cannot_be_are_the_servers_errors,
+                a_stream_resumes_after_every_token,
+                tokens_of_empty_batches_resume_too,
+                a_stream_begins_at_a_time,
+                tokens_that_cannot_be_are_errors,
+                the_changes_of_a_transaction_come_together,
+                what_is_rolled_back_is_never_seen,
+                a_waiting_reader_is_woken,
+                scopes_are_kept_apart,
+                a_transaction_cannot_watch;
             collections:
                 collections_are_created_listed_and_dropped,
                 one_model_lives_in_several_collections,
@@ -15,6 +48,15 @@ macro_rules! for_every_case {
                 hostile_nesting_is_refused_not_fatal,
                 the_engine_checks_itself,
                 round_trips_are_counted;
+            collections_kinds:
+                wrong_options_are_the_servers_errors,
+                a_capped_collection_keeps_the_newest,
+                a_tailable_cursor_waits_for_more,
+                a_validator_refuses_what_does_not_match,
+                a_view_is_read_like_a_collection,
+                a_collection_is_renamed,
+                a_collection_is_modified,
+                figures_count_documents_and_bytes;
             filters:
                 comparisons,
                 combinations,
@@ -44,7 +86,8 @@ macro_rules! for_every_case {
                 explain_names_the_index,
                 hints_are_obeyed_and_checked,
                 a_missing_collection_is_empty,
-                a_document_of_another_shape_names_itself;
+                a_document_of_another_shape_names_itself,
+                an_empty_array_at_a_position_sorts_below_null;
             transactions:
                 a_committed_transaction_is_there_whole,
                 a_failed_transaction_leaves_nothing,

@@ -2,7 +2,10 @@
 
 mod models;
 
+pub mod aggregation;
+pub mod change_streams;
 pub mod collections;
+pub mod collections_kinds;
 pub mod filters;
 pub mod indexes;
 pub mod reads;

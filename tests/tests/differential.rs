@@ -2,7 +2,7 @@
 //! many and which.
 
 use odm::Db;
-use odm_tests::differential::compare;
+use odm_tests::differential::{compare, compare_pipelines};
 use odm_tests::harness::{fresh_name, mongodb_uri, with_database};
 
 fn number(name: &str, default: u64) -> u64 {
@@ -24,6 +24,28 @@ async fn the_engine_answers_like_mongodb() {
     theirs.drop().await.expect("the database is dropped");
     println!(
         "differential: {} operations, {} differences",
+        report.operations,
+        report.differences.len()
+    );
+    assert!(
+        report.differences.is_empty(),
+        "{}",
+        report.differences.join("\n\n")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pipelines_give_what_mongodb_gives() {
+    let Some(uri) = mongodb_uri() else { return };
+    let (pipelines, seed) = (number("ODM_DIFF_PIPELINES", 3_000), number("ODM_DIFF_SEED", 1));
+    let ours = Db::open("memory:").await.expect("the engine opens");
+    let theirs = Db::open(&with_database(&uri, &fresh_name()))
+        .await
+        .expect("the server answers");
+    let report = compare_pipelines(&ours, &theirs, seed, pipelines, 20).await;
+    theirs.drop().await.expect("the database is dropped");
+    println!(
+        "differential: {} pipelines, {} differences",
         report.operations,
         report.differences.len()
     );

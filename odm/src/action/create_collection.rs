@@ -8,9 +8,25 @@ use crate::backend;
 use crate::collection::{Target, encode};
 use crate::error::Result;
 
-/// Creates a collection. One round trip.
+/// Creates a collection, or a view. One round trip.
 ///
-/// Fails with code 48 when it exists with other options; does nothing when it exists with the same.
+/// ```no_run
+/// # async fn example(db: odm::Db) -> odm::Result<()> {
+/// # use odm::bson::doc;
+/// // The last 10,000 entries, in at most 16 MB.
+/// db.create_collection("log").capped(16 << 20).max_documents(10_000).await?;
+/// // Documents without a title are refused, with code 121.
+/// db.create_collection("books").validator(doc! {"title": {"$type": "string"}}).await?;
+/// // Read like a collection, never written.
+/// db.create_collection("lent")
+///     .view_on("books", [doc! {"$match": {"available": 0}}])
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Fails with code 48 when the name is taken, 72 for options that do not go together, and as the validator or the
+/// pipeline is wrong.
 #[derive(Clone, Debug)]
 #[must_use = "an action does nothing until it is awaited"]
 pub struct CreateCollection {
@@ -26,7 +42,8 @@ impl CreateCollection {
         }
     }
 
-    /// Bounds the collection to this many bytes: the oldest documents make room for the newest.
+    /// Bounds the collection to this many bytes of documents, rounded up to a multiple of 256: the oldest make room
+    /// for the newest, in the same write. Documents come in the order of insertion. Transactions cannot write to it.
     pub fn capped(self, size: u64) -> CreateCollection {
         self.option("capped", true).option("size", integer(size))
     }
@@ -39,6 +56,30 @@ impl CreateCollection {
     /// The filter that documents must match to be stored, in MongoDB's words.
     pub fn validator(self, validator: Document) -> CreateCollection {
         self.option("validator", validator)
+    }
+
+    /// Which writes are held against the validator: `strict` (all, the default), `moderate` (not those to documents
+    /// that do not match already), `off`.
+    pub fn validation_level(self, level: impl Into<String>) -> CreateCollection {
+        self.option("validationLevel", level.into())
+    }
+
+    /// What becomes of documents that do not match: `error` (refused, the default), `warn` (stored; MongoDB writes
+    /// its log).
+    pub fn validation_action(self, action: impl Into<String>) -> CreateCollection {
+        self.option("validationAction", action.into())
+    }
+
+    /// Makes a view: what a pipeline gives over a collection, or another view, of the database. It is computed at
+    /// each read; writes to it fail with code 166.
+    pub fn view_on(
+        self,
+        collection: impl Into<String>,
+        pipeline: impl IntoIterator<Item = Document>,
+    ) -> CreateCollection {
+        let pipeline: Vec<Document> = pipeline.into_iter().collect();
+        self.option("viewOn", collection.into())
+            .option("pipeline", pipeline)
     }
 
     /// How strings compare, in MongoDB's words: `{locale: "en", strength: 2}`.

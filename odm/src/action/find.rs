@@ -6,7 +6,7 @@ use bson::{Document, RawDocumentBuf};
 
 use super::setters::{runs, setters};
 use super::{Draft, Explain, FindOne};
-use crate::backend::{self, Operation, ReadOptions};
+use crate::backend::{self, Operation, ReadOptions, Tail};
 use crate::codec::{self, Raw};
 use crate::collection::{Record, Target, encode};
 use crate::cursor::{self, Cursor, Decode};
@@ -37,6 +37,7 @@ impl<D: Record> Find<D> {
             skip: 0,
             limit: 0,
             batch_size: None,
+            tail: None,
             options: ReadOptions::default(),
         });
         Find {
@@ -74,17 +75,22 @@ impl<D, P> Find<D, P> {
 
     /// Fetches only the stored fields of another type, and decodes that.
     ///
-    /// ```no_run
+    /// ```
     /// # use serde::{Deserialize, Serialize};
-    /// # async fn example(db: odm::Db) -> odm::Result<()> {
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
     /// # use odm::bson::doc;
+    /// # let db = odm::Db::open("memory:").await?;
+    /// # let books = db.raw_collection("books");
+    /// # books.insert(doc! {"title": "Emma", "year": 1815, "text": "Emma Woodhouse, handsome, clever ..."}).await?;
     /// #[derive(Debug, Serialize, Deserialize, odm::Embedded)]
     /// struct Spine {
     ///     title: String,
     ///     year: i32,
     /// }
     ///
-    /// let spines: Vec<Spine> = db.raw_collection("books").find(doc! {}).project::<Spine>().await?;
+    /// let spines: Vec<Spine> = books.find(doc! {}).project::<Spine>().await?;
+    /// assert_eq!((spines[0].title.as_str(), spines[0].year), ("Emma", 1815));
     /// # Ok(())
     /// # }
     /// ```
@@ -112,6 +118,29 @@ impl<D, P> Find<D, P> {
             decode,
             marker: std::marker::PhantomData,
         }
+    }
+
+    /// The documents of a capped collection, those that are there and those to come, in the order in which they
+    /// were inserted: at the end the stream waits for the next document, and never ends by itself.
+    ///
+    /// ```no_run
+    /// # async fn example(db: odm::Db) -> odm::Result<()> {
+    /// # use odm::bson::doc;
+    /// db.create_collection("log").capped(1 << 20).await?;
+    /// let mut entries = db.raw_collection("log").find_all().tail();
+    /// while let Some(entry) = entries.next().await {
+    ///     println!("{}", entry?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors of the stream: code 2 when the collection is not capped, 136 when the reader was so slow that
+    /// documents it had not seen made room for newer ones. A collection that does not exist, and on MongoDB one
+    /// without documents, ends the stream at once.
+    pub fn tail(mut self) -> Cursor<P> {
+        self.draft.operation.tail = Some(Tail::Await);
+        self.stream()
     }
 
     /// The documents one after another; nothing is asked before the first is.

@@ -131,7 +131,7 @@ fn get_asks_for_one_document_by_id() {
     );
 
     fake.batches([]).batches([]);
-    assert_eq!(block_on(books.get(&6).into_future()).unwrap(), None);
+    assert_eq!(block_on(books.get(6).into_future()).unwrap(), None);
     let error = block_on(books.get(6).required().into_future()).unwrap_err();
     assert!(error.is_not_found());
     assert_eq!((error.id(), error.model()), (Some(&Bson::Int32(6)), Some("Book")));
@@ -166,7 +166,7 @@ fn inserts_give_keys_and_raw_documents_get_one() {
         block_on(books.insert(Book::new(3, "Emma")).into_future()).unwrap(),
         3
     );
-    let one = block_on(books.insert_one(&Book::new(4, "Emma")).into_future()).unwrap();
+    let one = block_on(books.insert_one(Book::new(4, "Emma")).into_future()).unwrap();
     assert_eq!(one.id, 4);
     let id = block_on(books.raw().insert(doc! {"title": "Emma"}).into_future()).unwrap();
     let Operation::Insert(insert) = fake.last() else {
@@ -370,7 +370,7 @@ fn bulk_writes_keep_their_order_and_their_ids() {
             )
             .insert(Book::new(3, "c"))
             .replace_one(|_| Filter::raw(doc! {"_id": 4}), Book::new(4, "d"))
-            .save(&Book::new(5, "e"))
+            .save(Book::new(5, "e"))
     };
     let done = block_on(batch().into_future()).unwrap();
     assert_eq!((done.inserted, done.deleted), (1, 3));

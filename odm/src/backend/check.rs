@@ -25,6 +25,21 @@ pub struct CheckProblem {
 }
 
 impl CheckReport {
+    /// What was looked at, and what is wrong.
+    pub fn new(
+        collections: u64,
+        documents: u64,
+        index_entries: u64,
+        problems: Vec<CheckProblem>,
+    ) -> CheckReport {
+        CheckReport {
+            collections,
+            documents,
+            index_entries,
+            problems,
+        }
+    }
+
     /// Whether nothing is wrong.
     pub fn is_clean(&self) -> bool {
         self.problems.is_empty()

@@ -53,6 +53,12 @@ pub enum Operation {
     ListIndexes(ListIndexes),
     /// Answer: [`Response::Done`](super::Response::Done).
     CreateCollection(CreateCollection),
+    /// Answer: [`Response::Document`](super::Response::Document), what the server says of a changed index.
+    ModifyCollection(ModifyCollection),
+    /// Answer: [`Response::Done`](super::Response::Done).
+    RenameCollection(RenameCollection),
+    /// Answer: [`Response::Statistics`](super::Response::Statistics).
+    Statistics(Statistics),
     /// Answer: [`Response::Done`](super::Response::Done); dropping what does not exist is no error.
     DropCollection(DropCollection),
     /// Answer: [`Response::Documents`](super::Response::Documents), `{name, type, options, info}` each.
@@ -87,6 +93,12 @@ impl Operation {
             Operation::DropIndexes(_) => "dropIndexes",
             Operation::ListIndexes(_) => "listIndexes",
             Operation::CreateCollection(_) => "create",
+            Operation::ModifyCollection(_) => "collMod",
+            Operation::RenameCollection(_) => "renameCollection",
+            Operation::Statistics(Statistics {
+                collection: Some(_), ..
+            }) => "collStats",
+            Operation::Statistics(_) => "dbStats",
             Operation::DropCollection(_) => "drop",
             Operation::ListCollections(_) => "listCollections",
             Operation::DropDatabase(_) => "dropDatabase",
@@ -107,6 +119,7 @@ impl Operation {
             | Operation::ListIndexes(_)
             | Operation::ListCollections(_)
             | Operation::Watch(_)
+            | Operation::Statistics(_)
             | Operation::Check(_) => false,
             Operation::Insert(_)
             | Operation::Update(_)
@@ -116,6 +129,8 @@ impl Operation {
             | Operation::CreateIndexes(_)
             | Operation::DropIndexes(_)
             | Operation::CreateCollection(_)
+            | Operation::ModifyCollection(_)
+            | Operation::RenameCollection(_)
             | Operation::DropCollection(_)
             | Operation::DropDatabase(_)
             | Operation::RunCommand(_) => true,
@@ -139,12 +154,15 @@ impl Operation {
             Operation::DropIndexes(o) => Some(&o.namespace),
             Operation::ListIndexes(o) => Some(&o.namespace),
             Operation::CreateCollection(o) => Some(&o.namespace),
+            Operation::ModifyCollection(o) => Some(&o.namespace),
+            Operation::RenameCollection(o) => Some(&o.namespace),
             Operation::DropCollection(o) => Some(&o.namespace),
             Operation::Watch(o) => match &o.scope {
                 WatchScope::Collection(namespace) => Some(namespace),
                 WatchScope::Database(_) | WatchScope::Everything => None,
             },
             Operation::ListCollections(_)
+            | Operation::Statistics(_)
             | Operation::DropDatabase(_)
             | Operation::RunCommand(_)
             | Operation::Check(_) => None,
@@ -197,8 +215,20 @@ pub struct Find {
     pub limit: u64,
     /// How many documents a batch carries; the backend's choice when absent.
     pub batch_size: Option<u32>,
+    /// Whether the cursor goes on at the end of the collection, which must be capped.
+    pub tail: Option<Tail>,
     /// Hint, comment, time limit, collation, variables.
     pub options: ReadOptions,
+}
+
+/// What a tailable cursor does at the end of its collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Tail {
+    /// It gives an empty batch at once.
+    Poll,
+    /// It waits for the next document.
+    Await,
 }
 
 /// Runs a pipeline.
@@ -412,6 +442,35 @@ pub struct CreateCollection {
     pub options: CollectionOptions,
 }
 
+/// Changes a collection's options, or those of one of its indexes.
+#[derive(Clone, Debug)]
+pub struct ModifyCollection {
+    /// Which.
+    pub namespace: Namespace,
+    /// The fields of MongoDB's `collMod` command but the name.
+    pub changes: RawDocumentBuf,
+}
+
+/// Gives a collection another name.
+#[derive(Clone, Debug)]
+pub struct RenameCollection {
+    /// Which.
+    pub namespace: Namespace,
+    /// Its new name; the database may be another.
+    pub to: Namespace,
+    /// Whether a collection that has the name is dropped for it.
+    pub drop_target: bool,
+}
+
+/// Asks how much a collection, or a database, holds.
+#[derive(Clone, Debug)]
+pub struct Statistics {
+    /// Of which database.
+    pub database: String,
+    /// Of which collection; of all together when absent.
+    pub collection: Option<String>,
+}
+
 /// Drops a collection.
 #[derive(Clone, Debug)]
 pub struct DropCollection {
@@ -476,6 +535,9 @@ operations!(
     DropIndexes,
     ListIndexes,
     CreateCollection,
+    ModifyCollection,
+    RenameCollection,
+    Statistics,
     DropCollection,
     ListCollections,
     DropDatabase,

@@ -4,6 +4,7 @@ use bson::{RawBson, RawDocumentBuf};
 
 use super::check::CheckReport;
 use super::cursor::BatchCursor;
+use super::statistics::CollectionStatistics;
 use crate::error::Error;
 
 /// The answer to an [`Operation`](super::Operation).
@@ -24,6 +25,8 @@ pub enum Response {
     Count(u64),
     /// Distinct values.
     Values(Vec<RawBson>),
+    /// How much is held.
+    Statistics(CollectionStatistics),
     /// What a check found.
     Check(CheckReport),
 }

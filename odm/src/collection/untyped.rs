@@ -13,15 +13,17 @@ use crate::db::Db;
 
 /// The raw door: filters and updates as documents.
 ///
-/// ```no_run
-/// # async fn example(db: odm::Db) -> odm::Result<()> {
+/// ```
+/// # #[tokio::main]
+/// # async fn main() -> odm::Result<()> {
+/// # let db = odm::Db::open("memory:").await?;
 /// use odm::bson::doc;
 ///
 /// let books = db.raw_collection("books");
 /// books.insert(doc! {"title": "Moby-Dick", "year": 1851}).await?;
 /// books.update_many(doc! {"year": {"$lt": 1900}}, doc! {"$set": {"classic": true}}).await?;
 /// let classics = books.find(doc! {"classic": true}).sort_raw(doc! {"year": 1}).await?;
-/// # let _ = classics;
+/// assert_eq!(classics[0].get_str("title").ok(), Some("Moby-Dick"));
 /// # Ok(())
 /// # }
 /// ```

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use bson::{RawBson, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
-use crate::backend::{Backend, CheckReport, Operation, Response};
+use crate::backend::{Backend, CheckReport, CollectionStatistics, Operation, Response};
 use crate::backend::{BatchCursor, WriteResult};
 use crate::error::{Error, ErrorKind, Result};
 use crate::transaction::Guard;
@@ -149,6 +149,13 @@ impl Answer {
         }
     }
 
+    pub(crate) fn statistics(self) -> Result<CollectionStatistics> {
+        match self.response {
+            Response::Statistics(statistics) => Ok(statistics),
+            other => Err(unexpected(self.operation, self.backend, &other)),
+        }
+    }
+
     pub(crate) fn check(self) -> Result<CheckReport> {
         match self.response {
             Response::Check(report) => Ok(report),
@@ -166,6 +173,7 @@ fn unexpected(operation: &'static str, backend: &'static str, response: &Respons
         Response::Documents(_) => "documents",
         Response::Count(_) => "a count",
         Response::Values(_) => "values",
+        Response::Statistics(_) => "statistics",
         Response::Check(_) => "a check's report",
     };
     Error::new(

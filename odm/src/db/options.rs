@@ -126,6 +126,7 @@ pub struct OpenOptions {
     create_if_missing: Option<bool>,
     app_name: Option<String>,
     change_log: ChangeLog,
+    expiry_interval: Option<Duration>,
     extensions: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -154,14 +155,21 @@ impl OpenOptions {
         self
     }
 
+    /// How often documents whose TTL index says that their time is over are looked for (embedded engine only): every
+    /// 60 seconds unless said otherwise, as on MongoDB.
+    pub fn expiry_interval(mut self, interval: Duration) -> OpenOptions {
+        self.expiry_interval = Some(interval);
+        self
+    }
+
     /// The name that MongoDB writes in its log for this client.
     pub fn app_name(mut self, name: impl Into<String>) -> OpenOptions {
         self.app_name = Some(name.into());
         self
     }
 
-    /// Options of one backend's own, such as its driver's; other backends ignore them. The last value of a
-    /// type wins.
+    /// Options of one backend's own, by their type; backends that do not know the type ignore them. The last
+    /// value of a type wins.
     pub fn backend_options<T: Any + Send + Sync>(mut self, options: T) -> OpenOptions {
         self.extensions.push(Arc::new(options));
         self
@@ -188,6 +196,11 @@ impl OpenOptions {
     /// How much of its changes the embedded engine keeps.
     pub fn chosen_change_log(&self) -> ChangeLog {
         self.change_log
+    }
+
+    /// How often expired documents are looked for.
+    pub fn chosen_expiry_interval(&self) -> Duration {
+        self.expiry_interval.unwrap_or(Duration::from_secs(60))
     }
 
     /// The client's name, if one was given.
@@ -219,6 +232,7 @@ impl fmt::Debug for OpenOptions {
             .field("create_if_missing", &self.create_if_missing)
             .field("app_name", &self.app_name)
             .field("change_log", &self.change_log)
+            .field("expiry_interval", &self.expiry_interval)
             .field("backend_options", &self.extensions.len())
             .finish()
     }

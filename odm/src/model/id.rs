@@ -19,8 +19,14 @@ use crate::error::{Error, ErrorKind};
 ///
 /// ```
 /// # struct Book;
-/// let id = odm::Id::<Book>::new();
-/// assert_eq!(id.to_string().parse::<odm::Id<Book>>()?, id);
+/// # struct Edition;
+/// use odm::Id;
+///
+/// let id = Id::<Book>::new();
+/// assert_eq!(id.to_string().len(), 24);
+/// assert_eq!(id.to_string().parse::<Id<Book>>()?, id);
+/// let edition: Id<Edition> = id.cast();
+/// assert_eq!(edition.object_id(), id.object_id());
 /// # Ok::<(), odm::Error>(())
 /// ```
 pub struct Id<M> {

@@ -6,7 +6,7 @@ use bson::{Document, RawBson, RawDocumentBuf, doc, rawdoc};
 use super::{Attempt, Failure, MongoBackend, SharedSession, document, read};
 use crate::backend::{
     CreateCollection, CreateIndexes, DropCollection, DropDatabase, DropIndexes, ListCollections, ListIndexes,
-    Namespace, Response,
+    ModifyCollection, Namespace, RenameCollection, Response,
 };
 
 /// The server's code for a collection that does not exist.
@@ -77,15 +77,48 @@ pub(super) async fn create(
     create: CreateCollection,
     session: Option<&SharedSession>,
 ) -> Attempt<Response> {
-    let mut command = rawdoc! { "create": create.namespace.collection.as_str() };
-    for (name, value) in document::decode(&create.options)? {
-        let name = CString::try_from(name).map_err(malformed)?;
-        command.append(name, RawBson::try_from(value).map_err(malformed)?);
-    }
+    let command = rawdoc! { "create": create.namespace.collection.as_str() };
+    let command = with_fields(command, &create.options)?;
     backend
         .command(&create.namespace.database, command, session)
         .await?;
     Ok(Response::Done)
+}
+
+pub(super) async fn modify(
+    backend: &MongoBackend,
+    modify: ModifyCollection,
+    session: Option<&SharedSession>,
+) -> Attempt<Response> {
+    let command = rawdoc! { "collMod": modify.namespace.collection.as_str() };
+    let command = with_fields(command, &modify.changes)?;
+    let reply = backend
+        .command(&modify.namespace.database, command, session)
+        .await?;
+    Ok(Response::Document(Some(read::raw(&reply)?)))
+}
+
+pub(super) async fn rename(
+    backend: &MongoBackend,
+    rename: RenameCollection,
+    session: Option<&SharedSession>,
+) -> Attempt<Response> {
+    let command = rawdoc! {
+        "renameCollection": rename.namespace.to_string(),
+        "to": rename.to.to_string(),
+        "dropTarget": rename.drop_target,
+    };
+    backend.command("admin", command, session).await?;
+    Ok(Response::Done)
+}
+
+/// The command with more fields behind its own.
+fn with_fields(mut command: RawDocumentBuf, fields: &RawDocumentBuf) -> Attempt<RawDocumentBuf> {
+    for (name, value) in document::decode(fields)? {
+        let name = CString::try_from(name).map_err(malformed)?;
+        command.append(name, RawBson::try_from(value).map_err(malformed)?);
+    }
+    Ok(command)
 }
 
 pub(super) async fn drop(

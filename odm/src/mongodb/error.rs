@@ -77,6 +77,13 @@ pub(super) fn from_code(code: i32, message: String, reply: Option<&RawDocumentBu
     let error = Error::new(ErrorKind::of_code(code), message.clone())
         .with_code(code)
         .with_backend(NAME);
+    if code == 121 {
+        let details = reply.and_then(|reply| refusal(reply));
+        return match details {
+            Some(details) => error.with_details(details),
+            None => error,
+        };
+    }
     if code != 11000 {
         return error;
     }
@@ -100,6 +107,17 @@ fn index_of(message: &str) -> Option<String> {
             .next()?
             .to_owned(),
     )
+}
+
+/// Why a validator refused: in the reply itself, or in its only write error.
+fn refusal(reply: &RawDocumentBuf) -> Option<Document> {
+    let reply = Document::try_from(reply.as_ref()).ok()?;
+    let entry = match reply.get_array("writeErrors").map(Vec::as_slice) {
+        Ok([only]) => only.as_document()?,
+        Ok(_) => return None,
+        Err(_) => &reply,
+    };
+    entry.get_document("errInfo").ok().cloned()
 }
 
 /// The key pattern and value of the reply itself, or of its write error with this message.

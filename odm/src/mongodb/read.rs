@@ -4,7 +4,7 @@ use bson::{RawBson, RawDocumentBuf, rawdoc};
 
 use super::cursor::{MongoCursor, Source};
 use super::{Attempt, MongoBackend, SharedSession, command, document};
-use crate::backend::{Aggregate, Count, Distinct, Explain, Find, Response, RunCommand};
+use crate::backend::{Aggregate, Count, Distinct, Explain, Find, Response, RunCommand, Tail};
 use crate::error::{Error, ErrorKind};
 
 /// Runs a find with the driver's cursor of raw batches.
@@ -17,6 +17,10 @@ pub(super) async fn find(
     let mut options = ::mongodb::options::FindOptions::default();
     options.sort = document::decode_optional(find.sort.as_ref())?;
     options.projection = document::decode_optional(find.projection.as_ref())?;
+    options.cursor_type = find.tail.map(|tail| match tail {
+        Tail::Poll => ::mongodb::options::CursorType::Tailable,
+        Tail::Await => ::mongodb::options::CursorType::TailableAwait,
+    });
     options.skip = (find.skip > 0).then_some(find.skip);
     options.limit = limit(find.limit);
     options.batch_size = find.batch_size;

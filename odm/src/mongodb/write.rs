@@ -71,6 +71,9 @@ async fn insert_all(
                     let mut indexes = None;
                     for one in errors {
                         let mut own = error::from_code(one.code, one.message.clone(), reply.as_ref());
+                        if let Some(details) = &one.details {
+                            own = own.with_details(details.clone());
+                        }
                         if own.is_duplicate_key() && own.key_pattern().is_none() {
                             if indexes.is_none() {
                                 indexes = Some(collections::indexes_of(backend, namespace).await);
@@ -177,7 +180,7 @@ async fn update_single(
             let mut options = ::mongodb::options::UpdateOptions::default();
             options.upsert = statement.upsert.then_some(true);
             options.array_filters = (!statement.array_filters.is_empty())
-                .then(|| ())
+                .then_some(())
                 .map(|()| document::decode_all(&statement.array_filters))
                 .transpose()?;
             (options.hint, options.collation, options.let_vars, options.comment) =

@@ -5,6 +5,7 @@
 
 mod changes;
 mod collection;
+pub(crate) mod rules;
 mod stored;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use imbl::OrdMap;
 
+use super::document::Doc;
 use super::fault::{Fault, Result, code};
 use super::index::IndexDefinition;
 use super::storage::TreeId;
@@ -107,7 +109,7 @@ impl Catalog {
             options,
             bson::Uuid::new().bytes(),
             vec![IndexEntry::new(id_index, tree)],
-        ));
+        )?);
         self.insert(collection.clone());
         Ok(collection)
     }
@@ -139,7 +141,8 @@ impl Catalog {
     /// # Errors
     /// Code 26 when there is no such collection.
     pub(crate) fn set_options(&mut self, id: CollectionId, options: &[u8]) -> Result<()> {
-        self.change(id, |collection| collection.set_options(options))
+        let rules = rules::Rules::parse(Doc::Raw(options))?;
+        self.change(id, |collection| collection.set_options(options, rules))
     }
 
     /// Adds an empty index; gives its tree. The caller fills it, and has checked the definition against
@@ -174,6 +177,14 @@ impl Catalog {
     /// Code 26 when there is no such collection.
     pub(crate) fn drop_index(&mut self, id: CollectionId, tree: TreeId) -> Result<()> {
         self.change(id, |collection| collection.drop_index(tree))
+    }
+
+    /// Counts what a write to a capped collection added and took away.
+    ///
+    /// # Errors
+    /// Code 26 when there is no such collection.
+    pub(crate) fn note_used(&mut self, id: CollectionId, documents: i64, bytes: i64) -> Result<()> {
+        self.change(id, |collection| collection.note_used(documents, bytes))
     }
 
     /// Records which components of an index have seen arrays; flags once set stay set.

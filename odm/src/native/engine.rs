@@ -27,7 +27,7 @@ use super::storage::{Store, Write};
 use self::queue::Shared;
 
 pub(crate) use self::changes::ChangeWindow;
-pub(crate) use self::check::{CheckReport, Problem};
+pub(crate) use self::check::CheckReport;
 pub(crate) use self::transaction::Overlay;
 pub(crate) use self::view::View;
 

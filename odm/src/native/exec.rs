@@ -3,7 +3,10 @@
 //! Everything here is synchronous and works on the [`Read`](super::storage::Read) and
 //! [`Write`](super::storage::Write) traits, so that single operations and transactions share one path.
 
+pub(crate) mod aggregate;
+pub(crate) mod alter;
 pub(crate) mod batch;
+mod capped;
 pub(crate) mod change;
 pub(crate) mod collections;
 pub(crate) mod count;
@@ -14,11 +17,16 @@ pub(crate) mod expire;
 pub(crate) mod explain;
 pub(crate) mod find_and_modify;
 pub(crate) mod indexes;
+pub(crate) mod output;
 pub(crate) mod query;
 pub(crate) mod record;
 pub(crate) mod search;
 pub(crate) mod statement;
+pub(crate) mod statistics;
+pub(crate) mod tail;
 pub(crate) mod update;
+mod validate;
+pub(crate) mod view;
 pub(crate) mod walk;
 pub(crate) mod watch;
 

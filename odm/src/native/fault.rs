@@ -16,6 +16,8 @@ struct Inner {
     class: Class,
     labels: Vec<&'static str>,
     duplicate: Option<DuplicateKey>,
+    /// More about it, as BSON bytes.
+    details: Option<Vec<u8>>,
 }
 
 /// What kind of trouble it is, beyond the code.
@@ -78,8 +80,11 @@ pub(crate) mod code {
     pub(crate) const INDEX_KEY_SPECS_CONFLICT: i32 = 86;
     pub(crate) const WRITE_CONFLICT: i32 = 112;
     pub(crate) const COMMAND_NOT_SUPPORTED: i32 = 115;
-    pub(crate) const NO_SUCH_TRANSACTION: i32 = 251;
+    pub(crate) const DOCUMENT_VALIDATION_FAILURE: i32 = 121;
+    pub(crate) const COMMAND_NOT_SUPPORTED_ON_VIEW: i32 = 166;
+    pub(crate) const OPTION_NOT_SUPPORTED_ON_VIEW: i32 = 167;
     pub(crate) const OPERATION_NOT_SUPPORTED_IN_TRANSACTION: i32 = 263;
+    pub(crate) const NO_SUCH_TRANSACTION: i32 = 251;
     pub(crate) const DUPLICATE_KEY: i32 = 11000;
     pub(crate) const BSON_TOO_LARGE: i32 = 10334;
     pub(crate) const UPDATE_TOO_LARGE: i32 = 17419;
@@ -102,6 +107,7 @@ impl Fault {
             class,
             labels: Vec::new(),
             duplicate: None,
+            details: None,
         }))
     }
 
@@ -140,6 +146,17 @@ impl Fault {
             self.0.labels.push(label);
         }
         self
+    }
+
+    /// The same fault with more about it: a document's BSON bytes.
+    pub(crate) fn detailed(mut self, details: Vec<u8>) -> Fault {
+        self.0.details = Some(details);
+        self
+    }
+
+    /// More about it.
+    pub(crate) fn details(&self) -> Option<&[u8]> {
+        self.0.details.as_deref()
     }
 
     pub(crate) fn code(&self) -> i32 {

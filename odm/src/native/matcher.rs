@@ -62,6 +62,29 @@ impl Matcher {
         })
     }
 
+    /// The filter that both of these are.
+    pub(crate) fn and(&self, other: &Matcher) -> Matcher {
+        let mut nodes = Vec::new();
+        for root in [&self.root, &other.root] {
+            match root {
+                Node::Always => {}
+                Node::And(parts) => nodes.extend(parts.iter().cloned()),
+                single => nodes.push(single.clone()),
+            }
+        }
+        let variables = self.context.variables.iter().chain(&other.context.variables);
+        Matcher {
+            root: match nodes.len() {
+                1 => nodes.remove(0),
+                _ => Node::And(nodes),
+            },
+            context: Context {
+                variables: variables.cloned().collect(),
+                now: other.context.now,
+            },
+        }
+    }
+
     /// What the filter says. A filter of several conditions is one `And`, without an `And` inside.
     pub(crate) fn root(&self) -> &Node {
         &self.root

@@ -10,20 +10,25 @@ mod watch;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 
-use self::cursor::ViewCursor;
+use self::cursor::{FollowingCursor, GatheredCursor, PipelineCursor, ViewCursor};
 use self::request::Request;
 use self::response::{check_report, located, translate, written};
 use self::transaction::{NativeTransaction, State};
 use self::watch::ChangeCursor;
+use super::command::{self, Cursors, Job};
 use super::engine::{ChangeWindow, Durability, Engine, EngineOptions, Location};
+use super::exec::aggregate::{self, AggregateCursor};
 use super::exec::batch;
 use super::exec::cursor::FindCursor;
 use super::exec::statement::{Batch as WriteBatch, Outcome};
+use super::exec::tail::TailCursor;
 use super::exec::watch::WatchCursor;
 use super::fault::{Class, Fault, Result as Outcomes, code};
+use super::storage::Write;
 use crate::backend::{Backend, Capabilities, Operation, Response, Transaction, TransactionOptions};
 use crate::db;
 use crate::error::{Error, ErrorKind, Result};
@@ -31,6 +36,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// The engine behind the seam.
 struct NativeBackend {
     engine: Arc<Engine>,
+    cursors: Arc<Cursors>,
     name: &'static str,
     _expiry: expiry::Running,
 }
@@ -42,8 +48,8 @@ impl fmt::Debug for NativeBackend {
 }
 
 /// Opens an empty database in memory.
-pub(crate) fn open_memory(changes: db::ChangeLog) -> Result<Arc<dyn Backend>> {
-    open(Location::Memory, "memory", Durability::None, changes)
+pub(crate) fn open_memory(expiry: Duration, changes: db::ChangeLog) -> Result<Arc<dyn Backend>> {
+    open(Location::Memory, "memory", Durability::None, expiry, changes)
 }
 
 /// Opens, or creates, the database in a directory.
@@ -51,6 +57,7 @@ pub(crate) fn open_directory(
     path: &Path,
     durability: db::Durability,
     create: bool,
+    expiry: Duration,
     changes: db::ChangeLog,
 ) -> Result<Arc<dyn Backend>> {
     if !create && !path.exists() {
@@ -66,6 +73,7 @@ pub(crate) fn open_directory(
         Location::Directory(path.to_owned()),
         "native",
         durability,
+        expiry,
         changes,
     )
 }
@@ -74,6 +82,7 @@ fn open(
     location: Location,
     name: &'static str,
     durability: Durability,
+    expiry: Duration,
     changes: db::ChangeLog,
 ) -> Result<Arc<dyn Backend>> {
     let changes = ChangeWindow {
@@ -91,9 +100,10 @@ fn open(
     )
     .map_err(|fault| translate(fault, name))?;
     let engine = Arc::new(engine);
-    let _expiry = expiry::start(&engine);
+    let _expiry = expiry::start(&engine, expiry);
     Ok(Arc::new(NativeBackend {
         engine,
+        cursors: Arc::default(),
         name,
         _expiry,
     }))
@@ -123,6 +133,7 @@ impl Backend for NativeBackend {
             let state = Mutex::new(State::Running(Box::new(overlay)));
             let transaction = NativeTransaction {
                 engine: self.engine.clone(),
+                cursors: self.cursors.clone(),
                 name: self.name,
                 state,
             };
@@ -134,6 +145,31 @@ impl Backend for NativeBackend {
 impl NativeBackend {
     async fn run(&self, operation: Operation) -> Outcomes<Response> {
         match request::prepare(operation, self.name)? {
+            Request::Find(find) if find.tail.is_some() => {
+                let cursor = TailCursor::open(&*self.engine.view()?, find)?;
+                Ok(Response::Cursor(Box::new(FollowingCursor {
+                    engine: self.engine.clone(),
+                    cursor,
+                    name: self.name,
+                })))
+            }
+            Request::Aggregate(aggregate) => {
+                let view = self.engine.view()?;
+                let cursor = AggregateCursor::open(&*view, &aggregate)?;
+                Ok(Response::Cursor(Box::new(PipelineCursor {
+                    view,
+                    cursor,
+                    name: self.name,
+                })))
+            }
+            Request::Output(aggregate, target, now) => {
+                let view = self.engine.view()?;
+                target.check(&*view)?;
+                let rows = aggregate::rows(&*view, &aggregate)?;
+                let job = move |write: &mut dyn Write| target.run(write, &rows, now);
+                self.engine.write(job).await??;
+                Ok(Response::Cursor(Box::new(GatheredCursor(Vec::new().into_iter()))))
+            }
             Request::Find(find) => {
                 let view = self.engine.view()?;
                 let cursor = FindCursor::open(&*view, find)?;
@@ -144,7 +180,10 @@ impl NativeBackend {
                 })))
             }
             Request::Read(read) => read(&*self.engine.view()?),
-            Request::Batch(batch) => self.run_batch(Arc::new(batch)).await,
+            Request::Batch(batch) => {
+                let outcome = self.run_batch(Arc::new(batch)).await?;
+                Ok(Response::Write(written(outcome, self.name)))
+            }
             Request::Write(mut job) => self.engine.write(move |write| job(write)).await,
             Request::Watch(watch, patience) => {
                 self.engine.begin_log().await?;
@@ -157,12 +196,33 @@ impl NativeBackend {
                 ))))
             }
             Request::Check(database) => self.check(database).await,
+            Request::Command(job) => self.command(job).await.and_then(replied),
+        }
+    }
+
+    /// Runs a command; its reply.
+    async fn command(&self, job: Job) -> Outcomes<Vec<u8>> {
+        match job {
+            Job::Reply(reply) => Ok(reply),
+            Job::Read(read) => read(&*self.engine.view()?),
+            Job::Open(open) => {
+                let view = self.engine.view()?;
+                let opened = open(&*view)?;
+                self.cursors.answer(opened, &*view, Some(view.clone()))
+            }
+            Job::More { id, ns, batch_size } => self.cursors.more(id, &ns, batch_size),
+            Job::Kill { ids, ns } => Ok(self.cursors.kill(&ids, &ns)),
+            Job::Batch(batch, verb) => {
+                let outcome = self.run_batch(Arc::new(batch)).await?;
+                Ok(command::written(verb, &outcome))
+            }
+            Job::Write(mut job) => self.engine.write(move |write| job(write)).await,
         }
     }
 
     /// Runs statements; where a running transaction is in the way of one, those before it are committed and it is
     /// run again when the transaction has ended.
-    async fn run_batch(&self, batch: Arc<WriteBatch>) -> Outcomes<Response> {
+    async fn run_batch(&self, batch: Arc<WriteBatch>) -> Outcomes<Outcome> {
         let mut total = Outcome::default();
         let mut start = 0;
         loop {
@@ -176,7 +236,7 @@ impl NativeBackend {
             total.absorb(outcome);
             start = next;
             if start >= batch.statements.len() {
-                return Ok(Response::Write(written(total, self.name)));
+                return Ok(total);
             }
         }
     }
@@ -204,12 +264,19 @@ impl NativeBackend {
     }
 }
 
+/// A command's reply as the seam's answer.
+fn replied(reply: Vec<u8>) -> Outcomes<Response> {
+    request::document(reply).map(|reply| Response::Document(Some(reply)))
+}
+
 /// What a backend of this name can do.
 fn capabilities(name: &'static str) -> Capabilities {
     Capabilities {
         transactions: true,
         change_streams: true,
         hashed_indexes: true,
+        aggregation: true,
+        commands: true,
         persistent: name == "native",
         ..Capabilities::minimal()
     }

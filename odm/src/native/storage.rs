@@ -96,6 +96,11 @@ pub(crate) trait Write: Read {
     /// The collection is not in the catalog.
     fn next_record(&mut self, collection: CollectionId) -> Result<u64>;
 
+    /// Whether the writes are a transaction's, which some collections do not take.
+    fn in_transaction(&self) -> bool {
+        false
+    }
+
     /// The catalog for changing: copied on the first change, committed with the data.
     fn catalog_mut(&mut self) -> &mut Catalog;
 

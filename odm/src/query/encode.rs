@@ -76,7 +76,7 @@ impl<R, T> Field<R, T> {
         T: ArrayType<Item: Serialize>,
     {
         let element = match self.codec() {
-            None => operand.with(|item| encode_value(item)),
+            None => operand.with(encode_value),
             Some(codec) => operand
                 .into_owned()
                 .and_then(T::one)

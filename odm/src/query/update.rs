@@ -30,6 +30,13 @@ use crate::model::{Field, Path};
 /// # }
 /// let b = Book::fields();
 /// let update = b.available.inc(-1) & b.borrowers.push("abc");
+/// if let odm::backend::Modification::Operators(operators) = update.build()?.modification {
+///     let expected = odm::bson::rawdoc! { "$inc": { "available": -1_i64 }, "$push": { "borrowers": "abc" } };
+///     assert_eq!(operators, expected);
+/// }
+/// // An operand that does not fit, or two changes of one field, come out when the update is used.
+/// assert!((b.available.inc(1) & b.available.set(7)).build().is_err());
+/// # Ok::<(), odm::Error>(())
 /// ```
 #[must_use]
 pub struct Update<R> {

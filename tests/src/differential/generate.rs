@@ -1,7 +1,7 @@
 //! Random documents, filters, updates, sorts and projections over a few field names, so that they meet.
 
 use bson::oid::ObjectId;
-use bson::{Bson, DateTime, Decimal128, Document, Regex, Timestamp, doc};
+use bson::{Bson, DateTime, Decimal128, Document, Timestamp, doc};
 
 use crate::random::Random;
 use crate::raw::Change;
@@ -112,7 +112,12 @@ fn condition(random: &mut Random, depth: usize) -> Document {
         match random.below(16) {
             0..=5 => {
                 let operator = *random.pick(&["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"]);
-                out.insert(operator, value(random, 2));
+                let operand = match value(random, 2) {
+                    // With a sparse index mongod 6.0.5 loses documents without the field to `$gte: null`.
+                    Bson::Null if operator.len() == 4 => Bson::Int32(0),
+                    operand => operand,
+                };
+                out.insert(operator, operand);
             }
             6..=7 => {
                 let operator = *random.pick(&["$in", "$nin"]);
@@ -342,13 +347,4 @@ pub(super) fn index(random: &mut Random) -> Document {
         _ => {}
     }
     spec
-}
-
-/// A regular expression as a value.
-pub(super) fn pattern(random: &mut Random) -> Bson {
-    let text = *random.pick(&["^a", "b", "^$"]);
-    Bson::RegularExpression(Regex {
-        pattern: text.to_owned().try_into().expect("a pattern"),
-        options: String::new().try_into().expect("options"),
-    })
 }

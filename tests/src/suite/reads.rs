@@ -204,3 +204,23 @@ pub async fn a_document_of_another_shape_names_itself(db: &Db) {
     assert_eq!(error.path(), Some("name"));
     assert_eq!(error.id(), Some(&bson::Bson::String("bad".to_owned())));
 }
+
+pub async fn an_empty_array_at_a_position_sorts_below_null(db: &Db) {
+    let raw = crate::raw::RawCollection::new(db, "positions");
+    let documents = [
+        bson::doc! { "_id": 1, "a": [[]] },
+        bson::doc! { "_id": 2, "a": [[1, 2]] },
+        bson::doc! { "_id": 4, "a": [] },
+        bson::doc! { "_id": 5, "a": [1] },
+        bson::doc! { "_id": 6 },
+        bson::doc! { "_id": 13, "a": [[], 1] },
+    ];
+    raw.insert(&documents).await.unwrap();
+    let sort = bson::doc! { "a.0": 1, "_id": 1 };
+    let found = raw.find(&bson::doc! {}, Some(&sort), None, 0, 0).await.unwrap();
+    let ids: Vec<i32> = found
+        .iter()
+        .map(|document| document.get_i32("_id").unwrap())
+        .collect();
+    assert_eq!(ids, [1, 13, 4, 6, 5, 2]);
+}

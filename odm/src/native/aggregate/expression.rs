@@ -11,6 +11,7 @@ mod boolean;
 mod comparison;
 mod convert;
 mod date;
+mod meta;
 mod object;
 mod operator;
 mod parse;
@@ -23,6 +24,7 @@ use super::super::fault::{Fault, Result};
 use super::path;
 
 pub(crate) use self::answer::{Answer, truth, type_name};
+pub(crate) use self::arithmetic::to_long;
 pub(crate) use self::array::count_argument;
 pub(crate) use self::comparison::compare_answers;
 pub(crate) use self::date::date_text;
@@ -297,3 +299,6 @@ fn evaluate_path<'a>(base: &'a Base, segments: &'a [String], env: Env<'a>) -> Re
     };
     Ok(value.map_or(Answer::Missing, |value| path::walk(value, segments)))
 }
+
+#[cfg(test)]
+mod tests;

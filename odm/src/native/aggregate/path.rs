@@ -54,7 +54,8 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The value at `path` below `value`. An array on the way gives the array of what its elements have there.
+/// The value at `path` below `value`. An array on the way gives the array of
+/// what its documents have there; arrays inside it are passed over.
 pub(crate) fn walk<'a>(value: Value<'a>, path: &[String]) -> Answer<'a> {
     let Some((name, rest)) = path.split_first() else {
         return Answer::Borrowed(value);
@@ -73,7 +74,7 @@ pub(crate) fn walk<'a>(value: Value<'a>, path: &[String]) -> Answer<'a> {
 fn walk_items(items: Doc<'_>, path: &[String]) -> Vec<Owned> {
     items
         .values()
-        .filter(|item| matches!(item, Value::Document(_) | Value::Array(_)))
+        .filter(|item| matches!(item, Value::Document(_)))
         .filter_map(|item| walk(item, path).into_owned())
         .collect()
 }

@@ -7,7 +7,6 @@ use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::Matcher;
 use super::super::sort::SortSpec;
-use super::print;
 use super::stage::{self, Stage};
 use super::transform::stage_parts;
 
@@ -142,6 +141,41 @@ impl Pipeline {
         }
     }
 
+    /// The filter of the first stage, if it is a `$match`, with the values of variables: the run may start
+    /// after it.
+    pub(crate) fn leading_filter(&self, variables: &[(String, Option<Owned>)]) -> Result<Option<Matcher>> {
+        match self.stages.first() {
+            Some(Stage::Match(stage)) => Ok(Some(
+                stage.bound(variables)?.unwrap_or_else(|| stage.matcher().clone()),
+            )),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether every stage from this position on makes its output of one input document at a time and
+    /// remembers none, so that the input may be given in parts.
+    pub(crate) fn is_streaming_from(&self, position: usize) -> bool {
+        self.stages.iter().skip(position).all(|stage| {
+            matches!(
+                stage,
+                Stage::Match(_)
+                    | Stage::Transform(_)
+                    | Stage::Unwind(_)
+                    | Stage::Redact(_)
+                    | Stage::Lookup(_)
+                    | Stage::GraphLookup(_)
+            )
+        })
+    }
+
+    /// The `$skip` at this position.
+    pub(crate) fn skip_at(&self, position: usize) -> Option<u64> {
+        match self.stages.get(position) {
+            Some(Stage::Skip(count)) => Some(*count),
+            _ => None,
+        }
+    }
+
     /// The `$limit` at this position.
     pub(crate) fn limit_at(&self, position: usize) -> Option<u64> {
         match self.stages.get(position) {
@@ -223,12 +257,9 @@ pub(super) fn nested_stages<'a>(items: Doc<'a>) -> Result<Vec<Doc<'a>>> {
         .values()
         .map(|stage| match stage {
             Value::Document(doc) => Ok(doc),
-            other => Err(Fault::new(
+            _ => Err(Fault::new(
                 code::TYPE_MISMATCH,
-                format!(
-                    "Each element of the 'pipeline' array must be an object, but found {}",
-                    print::bson_value(&other)
-                ),
+                "Each element of the 'pipeline' array must be an object",
             )),
         })
         .collect()
@@ -247,3 +278,6 @@ impl std::fmt::Debug for Context<'_> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

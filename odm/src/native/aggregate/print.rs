@@ -98,6 +98,7 @@ fn write(value: &Value<'_>, style: Style, out: &mut String) {
             out.push('"');
         }
         Value::Document(doc) => document(doc, style, out),
+        Value::Array(items) if items.is_empty() => out.push_str("[]"),
         Value::Array(items) => {
             out.push_str(if plain { "[" } else { "[ " });
             for (index, item) in items.values().enumerate() {

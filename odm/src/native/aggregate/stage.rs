@@ -17,7 +17,7 @@ use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::expression::{Expression, Scope};
 use super::pipeline::{Context, Output, Pipeline, Place, Rows};
-use super::transform::{TransformStage, check_depth, unknown_stage};
+use super::transform::{MAX_RESULT_DEPTH, TransformStage, check_depth, unknown_stage};
 use super::{path, print};
 
 use self::bucket::BucketAuto;
@@ -152,7 +152,7 @@ fn scope<'a>(root: Doc<'a>, context: &Context<'_>) -> Scope<'a> {
 /// The bytes of a document that a stage made; refused when it is nested too deeply.
 fn write(value: Owned) -> Result<Vec<u8>> {
     let value = value.as_value();
-    check_depth(&value)?;
+    check_depth(&value, MAX_RESULT_DEPTH)?;
     match value {
         Value::Document(doc) => Ok(doc.to_bytes()),
         _ => Ok(Doc::empty().to_bytes()),

@@ -41,7 +41,7 @@ impl Sum {
             Value::Decimal128(bytes) => {
                 self.kind = SumKind::Decimal;
                 let x = Decimal::from_bytes(bytes);
-                self.decimals = Some(self.decimals.map_or(x, |sum| sum.add(x)));
+                self.decimals = Some(self.decimals.unwrap_or(Decimal::ZERO).add(x));
             }
             _ => return false,
         }

@@ -72,6 +72,7 @@ impl Transform {
                 now,
             };
             let next = stage.apply(&scope)?;
+            check_depth(&next.as_value(), MAX_DEPTH)?;
             current = Some(next);
         }
         Ok(current.unwrap_or_else(|| Owned::from(Value::Document(doc))))
@@ -179,7 +180,6 @@ impl TransformStage {
                 answer.into_owned().unwrap_or(Owned::Null)
             }
         };
-        check_depth(&result.as_value())?;
         Ok(result)
     }
 }
@@ -200,8 +200,11 @@ pub(crate) fn unknown_stage(name: &str) -> Fault {
     Fault::new(40324, format!("Unrecognized pipeline stage name: '{name}'"))
 }
 
-/// Refuses a value nested deeper than a document may be. Iterative.
-pub(crate) fn check_depth(value: &Value<'_>) -> Result<()> {
+/// How deep the results of a pipeline may nest: deeper than documents that are stored.
+pub(crate) const MAX_RESULT_DEPTH: usize = 200;
+
+/// Refuses a value nested deeper than `most`. Iterative.
+pub(crate) fn check_depth(value: &Value<'_>, most: usize) -> Result<()> {
     let mut open = Vec::new();
     if let Value::Document(doc) | Value::Array(doc) = value {
         open.push(doc.elements());
@@ -209,10 +212,10 @@ pub(crate) fn check_depth(value: &Value<'_>) -> Result<()> {
     while let Some(elements) = open.last_mut() {
         match elements.next().map(|element| element.value()) {
             Some(Value::Document(inner) | Value::Array(inner)) => {
-                if open.len() >= MAX_DEPTH {
+                if open.len() >= most {
                     return Err(Fault::new(
                         code::OVERFLOW,
-                        format!("BSONObj exceeded maximum nested object depth: {MAX_DEPTH}"),
+                        format!("BSONObj exceeded maximum nested object depth: {most}"),
                     ));
                 }
                 open.push(inner.elements());

@@ -3,12 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::rules::Rules;
+use crate::native::document::Doc;
+use crate::native::fault::Result;
 use crate::native::index::IndexDefinition;
 use crate::native::storage::TreeId;
 
 /// A collection for as long as it exists, whatever its name; never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct CollectionId(pub(crate) u32);
+
+/// How full a capped collection is; of other collections nothing is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Used {
+    pub(crate) documents: u64,
+    pub(crate) bytes: u64,
+}
 
 /// A collection.
 #[derive(Clone, Debug)]
@@ -20,6 +30,10 @@ pub(crate) struct Collection {
     pub(crate) records: TreeId,
     /// The options that `listCollections` gives back, as BSON bytes.
     pub(crate) options: Arc<[u8]>,
+    /// What the options mean.
+    pub(crate) rules: Rules,
+    /// Worked out when the store is opened, then kept by every write.
+    pub(crate) used: Used,
     pub(crate) uuid: [u8; 16],
     /// `_id_` first, then in order of creation.
     pub(crate) indexes: Vec<IndexEntry>,
@@ -68,18 +82,20 @@ impl Collection {
         options: &[u8],
         uuid: [u8; 16],
         indexes: Vec<IndexEntry>,
-    ) -> Collection {
-        Collection {
+    ) -> Result<Collection> {
+        Ok(Collection {
             id,
             database: database.into(),
             name: name.into(),
             records,
             options: options.into(),
+            rules: Rules::parse(Doc::Raw(options))?,
+            used: Used::default(),
             uuid,
             indexes,
             version: 1,
             next_record: Arc::new(AtomicU64::new(1)),
-        }
+        })
     }
 
     /// `database.name`.
@@ -117,9 +133,15 @@ impl Collection {
         }
     }
 
-    pub(super) fn set_options(&mut self, options: &[u8]) {
+    pub(super) fn set_options(&mut self, options: &[u8], rules: Rules) {
         self.options = options.into();
+        self.rules = rules;
         self.version += 1;
+    }
+
+    pub(super) fn note_used(&mut self, documents: i64, bytes: i64) {
+        self.used.documents = self.used.documents.saturating_add_signed(documents);
+        self.used.bytes = self.used.bytes.saturating_add_signed(bytes);
     }
 
     pub(super) fn add_index(&mut self, index: IndexEntry) {

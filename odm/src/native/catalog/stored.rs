@@ -54,6 +54,21 @@ pub(crate) fn load(trees: &dyn Trees) -> Result<Catalog> {
     catalog
         .next_tree
         .fetch_max(last_tree.saturating_add(1), Ordering::Relaxed);
+    let capped: Vec<Arc<Collection>> = catalog
+        .all()
+        .filter(|own| own.rules.capped.is_some())
+        .cloned()
+        .collect();
+    for collection in capped {
+        let (mut documents, mut bytes) = (0, 0);
+        trees.scan(collection.records, ALL, false, &mut |key, stored| {
+            documents += 1;
+            // A damaged record is reported when it is read.
+            bytes += unseal(collection.records, key, stored).map_or(0, |own| own.len() as i64);
+            Ok(std::ops::ControlFlow::Continue(()))
+        })?;
+        catalog.note_used(collection.id, documents, bytes)?;
+    }
     for collection in catalog.all() {
         trees.scan(collection.records, ALL, true, &mut |key, _| {
             let record = key
@@ -153,7 +168,7 @@ fn decode(document: Doc<'_>) -> Result<Collection> {
     };
     let uuid = uuid.try_into().map_err(|_| missing("uuid"))?;
     let indexes = indexes.values().map(decode_index).collect::<Result<_>>()?;
-    Ok(Collection::new(
+    Collection::new(
         CollectionId(number(document, "id")?),
         text(document, "database")?,
         text(document, "name")?,
@@ -161,7 +176,7 @@ fn decode(document: Doc<'_>) -> Result<Collection> {
         &options.to_bytes(),
         uuid,
         indexes,
-    ))
+    )
 }
 
 fn decode_index(value: Value<'_>) -> Result<IndexEntry> {

@@ -144,6 +144,10 @@ impl Write for Overlay {
         next_record(self.catalog(), collection)
     }
 
+    fn in_transaction(&self) -> bool {
+        true
+    }
+
     fn catalog_mut(&mut self) -> &mut Catalog {
         self.changed.get_or_insert_with(|| self.view.catalog().clone())
     }

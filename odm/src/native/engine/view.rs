@@ -16,7 +16,7 @@ pub(crate) struct View {
     catalog: Arc<Catalog>,
     /// The commit; the data may be of a later one that did not change the catalog.
     pub(super) sequence: u64,
-    store: Arc<dyn Store>,
+    _store: Arc<dyn Store>,
 }
 
 impl View {
@@ -26,7 +26,7 @@ impl View {
             snapshot,
             catalog,
             sequence,
-            store: store.clone(),
+            _store: store.clone(),
         })
     }
 

@@ -6,7 +6,7 @@ use super::super::catalog::Collection;
 use super::super::fault::{Class, Fault, Result};
 use super::super::storage::Write;
 use super::statement::{Batch, Outcome, Statement};
-use super::{Namespace, collections, delete, record, update};
+use super::{Namespace, collections, delete, record, update, view};
 
 /// Runs statements from `start` on, adding to `outcome`; gives the index of the first that did not run.
 ///
@@ -108,6 +108,7 @@ pub(crate) fn open_for(
     create: bool,
 ) -> Result<Option<Arc<Collection>>> {
     let found = write.catalog().collection(&ns.database, &ns.collection).cloned();
+    view::refuse(write.catalog(), ns)?;
     if found.is_some() || !create {
         return Ok(found);
     }

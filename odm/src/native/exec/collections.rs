@@ -1,40 +1,42 @@
 //! Creating, dropping and listing collections.
 
-use super::super::catalog::Catalog;
+use super::super::catalog::{Catalog, rules};
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::{ID_INDEX, IndexDefinition};
 use super::super::matcher::Matcher;
 use super::super::storage::{Read, TreeId, Write};
-use super::{Namespace, change};
+use super::{Namespace, change, view};
 
-/// The options of `create` that mean nothing here but change no answer.
-const NEUTRAL: &[&str] = &[
-    "storageEngine",
-    "indexOptionDefaults",
-    "writeConcern",
-    "comment",
-    "autoIndexId",
-    change::IMAGES,
-];
-
-/// Creates a collection with its `_id` index.
+/// Creates a collection with its `_id` index, or a view.
 pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<'_>>) -> Result<()> {
     ns.check()?;
     write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
-    if let Some(options) = options {
-        for element in options.elements() {
-            let name = element.name_str();
-            if !NEUTRAL.contains(&name) {
-                return Err(Fault::unsupported(format!(
-                    "collection option '{name}' is not supported"
-                )));
-            }
-        }
+    let options = match options {
+        Some(options) => rules::normalize(options)?,
+        None => Doc::empty().to_bytes(),
+    };
+    let view_on = match Doc::Raw(&options).get("viewOn") {
+        Some(Value::String(on)) => Some(on),
+        _ => None,
+    };
+    if let Some(existing) = write.catalog().collection(&ns.database, &ns.collection)
+        && existing.rules.view.is_some()
+    {
+        return Err(Fault::new(
+            code::NAMESPACE_EXISTS,
+            format!("A view already exists. NS: {ns}"),
+        ));
     }
-    let options = options
-        .map(|options| options.to_bytes())
-        .unwrap_or_else(|| Doc::empty().to_bytes());
+    if let Some(on) = view_on {
+        if write.in_transaction() {
+            return Err(Fault::new(
+                code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
+                "Cannot create a view in a multi-document transaction.",
+            ));
+        }
+        view::refuse_cycle(write.catalog(), ns, on)?;
+    }
     write
         .catalog_mut()
         .create_collection(&ns.database, &ns.collection, &options, IndexDefinition::id())
@@ -48,10 +50,60 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace) -> Result<bool> {
     }
     write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
     let dropped = write.catalog_mut().drop_collection(&ns.database, &ns.collection);
-    if let Some(collection) = &dropped {
+    if let Some(collection) = &dropped
+        && collection.rules.view.is_none()
+    {
         change::dropped(write, collection);
     }
     Ok(dropped.is_some())
+}
+
+/// Drops a collection that another takes the name of: the log has only the other's new name.
+pub(crate) fn make_way(write: &mut dyn Write, ns: &Namespace) -> Result<()> {
+    write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
+    write.catalog_mut().drop_collection(&ns.database, &ns.collection);
+    Ok(())
+}
+
+/// Gives a collection another name, in place of one that has it if `drop_target`.
+///
+/// # Errors
+/// Code 26 when there is no such collection, 48 when the name is taken.
+pub(crate) fn rename(
+    write: &mut dyn Write,
+    from: &Namespace,
+    to: &Namespace,
+    drop_target: bool,
+) -> Result<()> {
+    let Some(collection) = write
+        .catalog()
+        .collection(&from.database, &from.collection)
+        .cloned()
+    else {
+        return Err(Fault::new(
+            code::NAMESPACE_NOT_FOUND,
+            format!("Source collection {from} does not exist"),
+        ));
+    };
+    if from == to {
+        return Err(Fault::new(
+            code::ILLEGAL_OPERATION,
+            "Can't rename a collection to itself",
+        ));
+    }
+    write.claim(
+        TreeId::CATALOG,
+        &Catalog::claim_key(&from.database, &from.collection),
+    )?;
+    write.claim(TreeId::CATALOG, &Catalog::claim_key(&to.database, &to.collection))?;
+    if drop_target {
+        make_way(write, to)?;
+    }
+    write
+        .catalog_mut()
+        .rename_collection(collection.id, &to.database, &to.collection)?;
+    change::renamed(write, &collection, to);
+    Ok(())
 }
 
 /// Drops every collection of a database.
@@ -87,10 +139,13 @@ pub(crate) fn list(read: &dyn Read, database: &str, filter: Doc<'_>) -> Result<V
             .iter()
             .find(|entry| entry.definition.name == ID_INDEX)
             .map(|entry| Owned::RawDocument(entry.definition.spec().to_vec()));
-        let info = Owned::Document(vec![("readOnly".to_owned(), Owned::Bool(false))]);
+        let is_view = collection.rules.view.is_some();
+        let id_index = id_index.filter(|_| !is_view);
+        let kind = if is_view { "view" } else { "collection" };
+        let info = Owned::Document(vec![("readOnly".to_owned(), Owned::Bool(is_view))]);
         let mut fields = vec![
             ("name".to_owned(), Owned::String(collection.name.to_string())),
-            ("type".to_owned(), Owned::String("collection".to_owned())),
+            ("type".to_owned(), Owned::String(kind.to_owned())),
             (
                 "options".to_owned(),
                 Owned::RawDocument(collection.options.to_vec()),

@@ -4,6 +4,7 @@ use super::super::fault::Result;
 use super::super::storage::Read;
 use super::query::Query;
 use super::search;
+use super::view::{self, Through};
 use super::walk::{Flow, Walk};
 use super::{Deadline, Namespace};
 
@@ -17,21 +18,26 @@ pub(crate) fn count(
     limit: u64,
     deadline: Deadline,
 ) -> Result<u64> {
-    let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
-        return Ok(0);
-    };
     let most = if limit == 0 {
         u64::MAX
     } else {
         skip.saturating_add(limit)
     };
-    let plan = query.plan(&collection, None)?;
-    let mut walk = Walk::new(&plan, &collection, deadline);
+    match view::through(read, ns, query, deadline)? {
+        Some(Through::Query(base, merged)) => return count(read, &base, &merged, skip, limit, deadline),
+        Some(Through::Rows(rows)) => return Ok((rows.len() as u64).min(most).saturating_sub(skip)),
+        None => {}
+    }
+    let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
+        return Ok(0);
+    };
+    let plan = query.plan(collection, None)?;
+    let mut walk = Walk::new(&plan, collection, deadline);
     let mut count = 0u64;
     if plan.covered_count || query.is_everything() {
-        count = walk.count(read, &collection, most)?;
+        count = walk.count(read, collection, most)?;
     } else {
-        walk.documents(read, &collection, &mut |_, document| {
+        walk.documents(read, collection, &mut |_, document| {
             if search::test(query, plan.exact, false, document)?.is_some() {
                 count += 1;
             }

@@ -10,6 +10,8 @@ use super::super::projection::Projection;
 use super::super::storage::Read;
 use super::query::Query;
 use super::search::{self, Found, Limits};
+use super::tail::Tail;
+use super::view::{self, Through};
 use super::walk::{Flow, Walk};
 use super::{Deadline, Namespace};
 
@@ -61,6 +63,8 @@ pub(crate) struct FindRequest {
     /// 0 is no limit.
     pub(crate) limit: u64,
     pub(crate) batch_size: Option<u32>,
+    /// Whether the cursor waits at the end of a capped collection for more.
+    pub(crate) tail: Option<Tail>,
     pub(crate) deadline: Deadline,
 }
 
@@ -87,7 +91,15 @@ enum State {
 
 impl FindCursor {
     /// Plans the find on this state of the database.
-    pub(crate) fn open(read: &dyn Read, request: FindRequest) -> Result<FindCursor> {
+    pub(crate) fn open(read: &dyn Read, mut request: FindRequest) -> Result<FindCursor> {
+        match view::through(read, &request.namespace, &request.query, request.deadline)? {
+            None => {}
+            Some(Through::Query(base, merged)) => {
+                request.namespace = base;
+                request.query = merged;
+            }
+            Some(Through::Rows(rows)) => return FindCursor::over(rows, request),
+        }
         let ns = &request.namespace;
         let Some(collection) = read.catalog().collection(&ns.database, &ns.collection).cloned() else {
             return Ok(FindCursor {
@@ -129,22 +141,64 @@ impl FindCursor {
         })
     }
 
+    /// A find over documents that match already.
+    fn over(rows: Vec<Vec<u8>>, request: FindRequest) -> Result<FindCursor> {
+        let mut found = Vec::with_capacity(rows.len());
+        for document in rows {
+            let key = match &request.query.sort {
+                Some(sort) => sort.key(Doc::Raw(&document))?,
+                None => Vec::new(),
+            };
+            found.push((key, document));
+        }
+        if request.query.sort.is_some() {
+            found.sort_by(|a, b| a.0.cmp(&b.0));
+        }
+        let limit = match request.limit {
+            0 => usize::MAX,
+            limit => usize::try_from(limit).unwrap_or(usize::MAX),
+        };
+        let found: Vec<Found> = found
+            .into_iter()
+            .skip(usize::try_from(request.skip).unwrap_or(usize::MAX))
+            .take(limit)
+            .map(|(_, document)| Found {
+                record: 0,
+                document,
+                matched: None,
+            })
+            .collect();
+        Ok(FindCursor {
+            request,
+            collection: None,
+            state: State::Sorted(found.into_iter()),
+            batches: 0,
+        })
+    }
+
     /// The next documents, from the same state of the database; `None` after the last.
     pub(crate) fn next_batch(&mut self, read: &dyn Read) -> Result<Option<Packed>> {
-        let Some(collection) = self.collection.clone() else {
-            return Ok(None);
-        };
-        let projection = self.request.projection.clone();
-        let positions = projection
-            .as_ref()
-            .is_some_and(|projection| projection.needs_position());
         let most = match self.request.batch_size {
             Some(0) | None => (self.batches == 0).then_some(FIRST_BATCH),
             Some(size) => usize::try_from(size).ok(),
         };
+        self.next_batch_of(read, most)
+    }
+
+    /// Whether there is nothing left; `false` when that is not known yet.
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self.state, State::Done)
+    }
+
+    /// The next documents, at most so many.
+    pub(crate) fn next_batch_of(&mut self, read: &dyn Read, most: Option<usize>) -> Result<Option<Packed>> {
+        let projection = self.request.projection.clone();
+        let positions = projection
+            .as_ref()
+            .is_some_and(|projection| projection.needs_position());
         self.batches += 1;
         let mut packed = Packed::default();
-        let mut add = |packed: &mut Packed, document: &[u8], matched: Option<usize>| -> Result<()> {
+        let add = |packed: &mut Packed, document: &[u8], matched: Option<usize>| -> Result<()> {
             match &projection {
                 None => packed.push(document),
                 Some(projection) => packed.push(&projection.apply(Doc::Raw(document), matched)?),
@@ -170,6 +224,9 @@ impl FindCursor {
                 skip,
                 left,
             } => {
+                let Some(collection) = self.collection.clone() else {
+                    return Ok(None);
+                };
                 let query = &self.request.query;
                 let ended = walk.documents(read, &collection, &mut |_, document| {
                     let Some(matched) = search::test(query, plan.exact, positions, document)? else {

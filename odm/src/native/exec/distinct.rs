@@ -8,6 +8,7 @@ use super::super::key;
 use super::super::storage::Read;
 use super::query::Query;
 use super::search;
+use super::view::{self, Through};
 use super::walk::{Flow, Walk};
 use super::{Deadline, Namespace};
 
@@ -19,27 +20,49 @@ pub(crate) fn distinct(
     query: &Query,
     deadline: Deadline,
 ) -> Result<Vec<Owned>> {
+    let segments: Vec<&str> = path.split('.').collect();
+    let mut found = Found::default();
+    match view::through(read, ns, query, deadline)? {
+        Some(Through::Query(base, merged)) => return distinct(read, &base, path, &merged, deadline),
+        Some(Through::Rows(rows)) => {
+            for row in &rows {
+                found.add(row, &segments);
+            }
+            return Ok(found.values);
+        }
+        None => {}
+    }
     let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
         return Ok(Vec::new());
     };
-    let plan = query.plan(&collection, None)?;
-    let segments: Vec<&str> = path.split('.').collect();
-    let mut walk = Walk::new(&plan, &collection, deadline);
-    let mut seen = BTreeSet::new();
-    let mut values = Vec::new();
-    walk.documents(read, &collection, &mut |_, document| {
+    let plan = query.plan(collection, None)?;
+    let mut walk = Walk::new(&plan, collection, deadline);
+    walk.documents(read, collection, &mut |_, document| {
         if search::test(query, plan.exact, false, document)?.is_some() {
-            collect(Value::Document(Doc::Raw(document)), &segments, &mut |value| {
-                let mut encoded = Vec::new();
-                key::encode(&value, false, &mut encoded);
-                if seen.insert(encoded) {
-                    values.push(Owned::from(value));
-                }
-            });
+            found.add(document, &segments);
         }
         Ok(Flow::Continue)
     })?;
-    Ok(values)
+    Ok(found.values)
+}
+
+/// The values so far.
+#[derive(Default)]
+struct Found {
+    seen: BTreeSet<Vec<u8>>,
+    values: Vec<Owned>,
+}
+
+impl Found {
+    fn add(&mut self, document: &[u8], path: &[&str]) {
+        collect(Value::Document(Doc::Raw(document)), path, &mut |value| {
+            let mut encoded = Vec::new();
+            key::encode(&value, false, &mut encoded);
+            if self.seen.insert(encoded) {
+                self.values.push(Owned::from(value));
+            }
+        });
+    }
 }
 
 /// Visits the values at the path: arrays on the way are entered by index and by element, one level each.

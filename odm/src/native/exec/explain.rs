@@ -1,12 +1,14 @@
 //! What a query would do, or did: the plan and what it examined.
 
+use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Owned};
 use super::super::fault::Result;
 use super::super::plan;
 use super::super::storage::Read;
+use super::aggregate::AggregateRequest;
 use super::query::{Query, views};
 use super::search::{self, Limits};
-use super::{Deadline, Namespace};
+use super::{Deadline, Namespace, view};
 
 /// What is explained.
 #[derive(Clone, Debug)]
@@ -27,6 +29,20 @@ pub(crate) struct ExplainRequest {
 
 /// The explanation, in the shape of the server's.
 pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u8>> {
+    let resolved = view::resolve(read.catalog(), &request.namespace)?;
+    if resolved.is_view {
+        let aggregate = AggregateRequest {
+            namespace: request.namespace.clone(),
+            stages: Vec::new(),
+            variables: Vec::new(),
+            hint: request.query.hint().cloned(),
+            batch_size: None,
+            allow_disk_use: true,
+            now: super::super::matcher::now(),
+            deadline: request.deadline,
+        };
+        return explain_aggregate(read, &aggregate, request.execute);
+    }
     let ns = &request.namespace;
     let collection = read.catalog().collection(&ns.database, &ns.collection).cloned();
     let views = collection.as_deref().map(views).unwrap_or_default();
@@ -78,6 +94,50 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
         ));
     }
     answer.push(field("ok", Owned::Double(1.0)));
+    Ok(Doc::Fields(&answer).to_bytes())
+}
+
+/// Explains the find under a pipeline; its stages are named where it is not all of the find's.
+pub(crate) fn explain_aggregate(
+    read: &dyn Read,
+    request: &AggregateRequest,
+    execute: bool,
+) -> Result<Vec<u8>> {
+    let prepared = request.prepare(read)?;
+    let Some(find) = prepared.find else {
+        let stages = Owned::Array(vec![Owned::Document(vec![field(
+            "$documents",
+            Owned::Document(Vec::new()),
+        )])]);
+        return Ok(Doc::Fields(&[field("stages", stages), field("ok", Owned::Double(1.0))]).to_bytes());
+    };
+    let under = ExplainRequest {
+        filter: prepared.filter,
+        namespace: find.namespace,
+        query: find.query,
+        counts: false,
+        skip: find.skip,
+        limit: find.limit,
+        execute,
+        deadline: find.deadline,
+    };
+    let explained = explain(read, &under)?;
+    let rest = prepared.left;
+    if rest.is_empty() {
+        return Ok(explained);
+    }
+    let mut shown = fields_of(Doc::Raw(&explained));
+    shown.retain(|(name, _)| !matches!(name.as_str(), "explainVersion" | "ok"));
+    let mut stages = vec![Owned::Document(vec![field("$cursor", Owned::Document(shown))])];
+    stages.extend(
+        rest.into_iter()
+            .map(|name| Owned::Document(vec![field(&name, Owned::Document(Vec::new()))])),
+    );
+    let answer = vec![
+        field("explainVersion", Owned::String("1".to_owned())),
+        field("stages", Owned::Array(stages)),
+        field("ok", Owned::Double(1.0)),
+    ];
     Ok(Doc::Fields(&answer).to_bytes())
 }
 

@@ -1,6 +1,6 @@
 //! Changing or removing one document and giving it back.
 
-use super::super::document::Doc;
+use super::super::document::{Doc, Owned};
 use super::super::fault::Result;
 use super::super::projection::Projection;
 use super::super::storage::Write;
@@ -24,14 +24,25 @@ pub(crate) struct FindAndModifyRequest {
     pub(crate) deadline: Deadline,
 }
 
+/// What a findAndModify did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Modified {
+    /// The old or new document, projected, or nothing.
+    pub(crate) value: Option<Vec<u8>>,
+    /// Whether a document matched.
+    pub(crate) found: bool,
+    /// The `_id` of a document that was inserted.
+    pub(crate) upserted: Option<Owned>,
+}
+
 /// Says before messages that come out of the execution, as the server does.
 const EXECUTOR: &str = "Plan executor error during findAndModify :: caused by :: ";
 
-/// Runs it; the old or new document, projected, or nothing.
-pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Result<Option<Vec<u8>>> {
+/// Runs it.
+pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Result<Modified> {
     let ns = &request.namespace;
     let Some(collection) = batch::open_for(write, ns, request.upsert)? else {
-        return Ok(None);
+        return Ok(Modified::default());
     };
     let plan = request.query.plan(&collection, Some(1))?;
     let positions = request.updater.as_ref().is_some_and(Updater::needs_position)
@@ -60,21 +71,26 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
     };
     let Some(one) = found.first() else {
         let (true, Some(updater)) = (request.upsert, &request.updater) else {
-            return Ok(None);
+            return Ok(Modified::default());
         };
         let document = updater.upsert(Doc::Raw(&request.filter), request.now)?;
         record::insert(write, ns, &collection, &document).map_err(|fault| fault.prefixed(EXECUTOR))?;
-        return if request.return_new {
-            project(&document, None).map(Some)
-        } else {
-            Ok(None)
-        };
+        let value = request.return_new.then(|| project(&document, None));
+        return Ok(Modified {
+            value: value.transpose()?,
+            found: false,
+            upserted: Doc::Raw(&document).get("_id").map(Owned::from),
+        });
     };
     match &request.updater {
         None => {
             let answer = project(&one.document, one.matched)?;
             record::remove(write, &collection, one.record, &one.document)?;
-            Ok(Some(answer))
+            Ok(Modified {
+                value: Some(answer),
+                found: true,
+                upserted: None,
+            })
         }
         Some(updater) => {
             write.claim(collection.records, &one.record.to_be_bytes())?;
@@ -92,7 +108,11 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
                 record::update(write, ns, &collection, place, new, updater)
                     .map_err(|fault| fault.prefixed(EXECUTOR))?;
             }
-            Ok(Some(answer))
+            Ok(Modified {
+                value: Some(answer),
+                found: true,
+                upserted: None,
+            })
         }
     }
 }

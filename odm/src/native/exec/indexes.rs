@@ -8,7 +8,7 @@ use super::super::document::{Doc, Owned, Value, equal};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::{ID_INDEX, IndexDefinition};
 use super::super::storage::{Read, Write, format};
-use super::{Namespace, batch, record};
+use super::{Namespace, batch, record, view};
 
 /// Creates indexes, and the collection where it is missing. One that exists already with the same options is left.
 pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -> Result<()> {
@@ -165,6 +165,7 @@ fn split(stored: &[u8]) -> (&[u8], &[u8]) {
 
 /// Drops indexes by name, by key pattern, by a list of names, or all but that of `_id` (`"*"`).
 pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> Result<()> {
+    view::refuse(write.catalog(), ns)?;
     let Some(collection) = write.catalog().collection(&ns.database, &ns.collection).cloned() else {
         return Err(Fault::new(
             code::NAMESPACE_NOT_FOUND,

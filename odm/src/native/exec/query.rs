@@ -21,7 +21,17 @@ pub(crate) struct Query {
 impl Query {
     /// Parses the parts; the documents have passed the gate.
     pub(crate) fn parse(filter: Doc<'_>, sort: Option<Doc<'_>>, hint: Option<Value<'_>>) -> Result<Query> {
-        let matcher = Arc::new(Matcher::parse(filter)?);
+        Query::parse_with(filter, sort, hint, Vec::new())
+    }
+
+    /// Parses the parts of an operation that gives variables to its expressions.
+    pub(crate) fn parse_with(
+        filter: Doc<'_>,
+        sort: Option<Doc<'_>>,
+        hint: Option<Value<'_>>,
+        variables: Vec<(String, Option<Owned>)>,
+    ) -> Result<Query> {
+        let matcher = Arc::new(Matcher::parse_with(filter, variables)?);
         let sort = sort
             .map(SortSpec::parse)
             .transpose()?
@@ -31,6 +41,28 @@ impl Query {
             sort,
             hint: hint.map(Owned::from),
         })
+    }
+
+    /// A query of parts that are parsed already.
+    pub(crate) fn of(matcher: Matcher, sort: Option<SortSpec>, hint: Option<Owned>) -> Query {
+        Query {
+            matcher: Arc::new(matcher),
+            sort,
+            hint,
+        }
+    }
+
+    /// The same query in another order.
+    pub(crate) fn sorted(&self, sort: SortSpec) -> Query {
+        Query {
+            sort: Some(sort).filter(|sort| !sort.is_empty()),
+            ..self.clone()
+        }
+    }
+
+    /// The hint as given.
+    pub(crate) fn hint(&self) -> Option<&Owned> {
+        self.hint.as_ref()
     }
 
     /// Chooses how to answer the query on this collection. `limit` is how many documents are wanted, those that are

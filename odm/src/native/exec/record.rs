@@ -9,7 +9,7 @@ use super::super::index::IndexKeys;
 use super::super::storage::{Read, Write, format};
 use super::super::update::Updater;
 use super::walk::RECORD_BYTES;
-use super::{Namespace, change};
+use super::{Namespace, capped, change, validate};
 
 /// Adds a document under a new record id.
 pub(crate) fn insert(
@@ -18,6 +18,8 @@ pub(crate) fn insert(
     collection: &Collection,
     document: &[u8],
 ) -> Result<()> {
+    capped::refuse_in_transaction(write, collection)?;
+    validate::inserted(collection, document)?;
     // Index by index, as on the server: a key that is taken is found before what is wrong with a later index.
     let mut keys = Vec::with_capacity(collection.indexes.len());
     for entry in &collection.indexes {
@@ -40,7 +42,9 @@ pub(crate) fn insert(
         }
     }
     change::inserted(write, collection, document);
-    note_multikey(write, collection, &keys)
+    note_multikey(write, collection, &keys)?;
+    capped::note(write, collection, 1, document.len() as i64)?;
+    capped::make_room(write, collection, record)
 }
 
 /// Puts what an update made of the document of a record; `matched` is the array position that `$` stood for.
@@ -79,6 +83,8 @@ fn put(
     new: &[u8],
 ) -> Result<()> {
     let place = record.to_be_bytes();
+    capped::refuse_in_transaction(write, collection)?;
+    validate::replaced(collection, old, new)?;
     write.claim(collection.records, &place)?;
     let before = keys_of(collection, old)?;
     let after = keys_of(collection, new)?;
@@ -100,12 +106,14 @@ fn put(
             put_entry(write, entry, &stored_key(key, record))?;
         }
     }
-    note_multikey(write, collection, &after)
+    note_multikey(write, collection, &after)?;
+    capped::note(write, collection, 0, new.len() as i64 - old.len() as i64)
 }
 
 /// Removes a record.
 pub(crate) fn remove(write: &mut dyn Write, collection: &Collection, record: u64, old: &[u8]) -> Result<()> {
     let place = record.to_be_bytes();
+    capped::refuse_removal(write, collection)?;
     write.claim(collection.records, &place)?;
     let keys = keys_of(collection, old)?;
     for (entry, own) in collection.indexes.iter().zip(&keys) {
@@ -122,7 +130,7 @@ pub(crate) fn remove(write: &mut dyn Write, collection: &Collection, record: u64
         }
     }
     change::removed(write, collection, old);
-    Ok(())
+    capped::note(write, collection, -1, -(old.len() as i64))
 }
 
 /// The key an index tree stores: the order key, then the record id.

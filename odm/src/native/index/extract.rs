@@ -121,6 +121,8 @@ impl<'p> Extraction<'p> {
             }
             let Some(segment) = self.paths[position].segments.get(next) else {
                 if whole {
+                    // Empty, it counts as at the end of any path.
+                    let value = if array.is_empty() { Value::Undefined } else { value };
                     *cursor = Cursor::Done(Some(value));
                 } else {
                     through.push((position, next));

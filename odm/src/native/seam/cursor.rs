@@ -6,11 +6,76 @@ use std::sync::Arc;
 use bson::RawDocument;
 use futures_core::future::BoxFuture;
 
-use super::super::engine::View;
+use super::super::engine::{Engine, View};
+use super::super::exec::aggregate::AggregateCursor;
 use super::super::exec::cursor::{FindCursor, Packed};
+use super::super::exec::tail::TailCursor;
+use super::super::fault::Result as Outcomes;
 use super::response::translate;
 use crate::backend::{Batch, BatchCursor};
 use crate::error::Result;
+
+/// A running pipeline over one view.
+pub(super) struct PipelineCursor {
+    pub(super) view: Arc<View>,
+    pub(super) cursor: AggregateCursor,
+    pub(super) name: &'static str,
+}
+
+impl fmt::Debug for PipelineCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PipelineCursor")
+    }
+}
+
+impl BatchCursor for PipelineCursor {
+    fn next_batch(&mut self) -> BoxFuture<'_, Result<Option<Box<dyn Batch>>>> {
+        let batch = self.cursor.next_batch(&*self.view);
+        let batch = batch.map(|batch| batch.map(|batch| Box::new(batch) as Box<dyn Batch>));
+        Box::pin(std::future::ready(batch.map_err(|fault| {
+            translate(fault, self.name).with_operation("aggregate")
+        })))
+    }
+}
+
+/// A cursor that follows the end of a capped collection: each batch is read from the newest state.
+pub(super) struct FollowingCursor {
+    pub(super) engine: Arc<Engine>,
+    pub(super) cursor: TailCursor,
+    pub(super) name: &'static str,
+}
+
+impl fmt::Debug for FollowingCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FollowingCursor")
+    }
+}
+
+impl FollowingCursor {
+    async fn follow(&mut self) -> Outcomes<Option<Packed>> {
+        loop {
+            // Taken before the view: a commit between the two is noticed.
+            let commit = self.engine.next_commit();
+            let batch = self.cursor.next_batch(&*self.engine.view()?)?;
+            match batch {
+                Some(batch) if batch.len() == 0 && self.cursor.awaits() => commit.await,
+                batch => return Ok(batch),
+            }
+        }
+    }
+}
+
+impl BatchCursor for FollowingCursor {
+    fn next_batch(&mut self) -> BoxFuture<'_, Result<Option<Box<dyn Batch>>>> {
+        Box::pin(async move {
+            let name = self.name;
+            let batch = self.follow().await;
+            batch
+                .map(|batch| batch.map(|batch| Box::new(batch) as Box<dyn Batch>))
+                .map_err(|fault| translate(fault, name).with_operation("getMore"))
+        })
+    }
+}
 
 /// A cursor over one view.
 pub(super) struct ViewCursor {

@@ -8,9 +8,6 @@ use super::super::engine::Engine;
 use super::super::exec::expire;
 use super::request;
 
-/// How often documents whose TTL is over are looked for: as on the server.
-const EVERY: Duration = Duration::from_secs(60);
-
 /// Keeps the thread running; dropping it ends the thread.
 #[derive(Debug)]
 pub(super) struct Running {
@@ -18,18 +15,18 @@ pub(super) struct Running {
 }
 
 /// Deletes expired documents now and then, for as long as the engine lives.
-pub(super) fn start(engine: &Arc<Engine>) -> Running {
+pub(super) fn start(engine: &Arc<Engine>, every: Duration) -> Running {
     let (stop, stopped) = channel();
     let engine = Arc::downgrade(engine);
     // A program that cannot start a thread keeps its expired documents; nothing else depends on this one.
     let _ = std::thread::Builder::new()
         .name("odm-expire".to_owned())
-        .spawn(move || run(&engine, &stopped));
+        .spawn(move || run(&engine, &stopped, every));
     Running { _stop: stop }
 }
 
-fn run(engine: &Weak<Engine>, stopped: &Receiver<()>) {
-    while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+fn run(engine: &Weak<Engine>, stopped: &Receiver<()>, every: Duration) {
+    while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
         let Some(engine) = engine.upgrade() else { return };
         let needed = engine.view().is_ok_and(|view| expire::is_needed(&*view));
         if needed {

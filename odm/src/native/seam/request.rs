@@ -5,38 +5,54 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bson::{RawBson, RawDocumentBuf};
 
-use super::super::document::doc::framed;
-use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Malformed, Owned, Value, validate};
+use super::super::aggregate::expression::{Expression, Scope, check_variable_name};
+use super::super::command::{self, Job};
+use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Malformed, Owned, validate};
+use super::super::exec::aggregate::{self, AggregateRequest};
 use super::super::exec::cursor::FindRequest;
 use super::super::exec::explain::ExplainRequest;
 use super::super::exec::find_and_modify::FindAndModifyRequest;
+use super::super::exec::output::{self, Target};
 use super::super::exec::query::Query;
 use super::super::exec::statement::{Batch, DeleteStatement, Statement, UpdateStatement};
+use super::super::exec::tail::Tail;
 use super::super::exec::watch::WatchRequest;
 use super::super::exec::{
-    Deadline, Namespace, check_database, collections, count, distinct, explain, find_and_modify, indexes,
+    Deadline, Namespace, alter, check_database, collections, count, distinct, explain, find_and_modify,
+    indexes, statistics, view,
 };
 use super::super::fault::{Fault, Result, code};
 use super::super::projection::Projection;
 use super::super::storage::{Read, Write};
 use super::super::update::{Now, Updater, prepare_insert, too_deep};
-use super::response::raw_bson;
+use super::response::{counted, raw_bson};
 use super::watch;
 use crate::backend::{self, Modification, Operation, ReadOptions, Response, WriteStatement};
+
+/// A read that answers at once.
+pub(super) type ReadJob = Box<dyn FnOnce(&dyn Read) -> Result<Response> + Send>;
+
+/// A write; it may be run again before it has written.
+pub(super) type WriteJob = Box<dyn FnMut(&mut dyn Write) -> Result<Response> + Send>;
 
 /// What the engine runs for an operation.
 pub(super) enum Request {
     Find(FindRequest),
+    Aggregate(AggregateRequest),
+    /// A pipeline whose results are written.
+    Output(AggregateRequest, Target, Now),
     /// A read that answers at once.
-    Read(Box<dyn FnOnce(&dyn Read) -> Result<Response> + Send>),
+    Read(ReadJob),
     /// Statements; each is atomic by itself.
     Batch(Batch),
     /// One job; it may be run again before it has written.
-    Write(Box<dyn FnMut(&mut dyn Write) -> Result<Response> + Send>),
+    Write(WriteJob),
     /// With how long to wait for an event.
     Watch(Box<WatchRequest>, Duration),
     /// Of one database, or of all.
     Check(Option<String>),
+    /// What a command's document asks for.
+    Command(Job),
 }
 
 /// Checks and parses an operation.
@@ -100,8 +116,8 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
         Operation::FindAndModify(change) => {
             let request = find_and_modify_request(change)?;
             Request::Write(Box::new(move |write| {
-                let found = find_and_modify::run(write, &request)?;
-                found.map(document).transpose().map(Response::Document)
+                let done = find_and_modify::run(write, &request)?;
+                done.value.map(document).transpose().map(Response::Document)
             }))
         }
         Operation::Count(own) => {
@@ -119,6 +135,17 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
             Request::Read(Box::new(move |read| {
                 let values = distinct::distinct(read, &ns, &own.key, &query, deadline)?;
                 Ok(Response::Values(values.iter().map(raw_bson).collect()))
+            }))
+        }
+        Operation::Explain(own) if matches!(*own.operation, Operation::Aggregate(_)) => {
+            let Operation::Aggregate(aggregate) = *own.operation else {
+                return Err(Fault::new(code::INTERNAL, "not an aggregate"));
+            };
+            let request = aggregate_request(aggregate)?;
+            request.parse()?;
+            Request::Read(Box::new(move |read| {
+                document(explain::explain_aggregate(read, &request, own.execute)?)
+                    .map(|found| Response::Document(Some(found)))
             }))
         }
         Operation::Explain(own) => {
@@ -148,6 +175,7 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
         Operation::ListIndexes(own) => {
             let ns = namespace(own.namespace)?;
             Request::Read(Box::new(move |read| {
+                view::refuse(read.catalog(), &ns)?;
                 let specs = indexes::list(read, &ns).unwrap_or_default();
                 specs
                     .into_iter()
@@ -192,10 +220,53 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
             Request::Watch(Box::new(watch::request(own)?), patience)
         }
         Operation::Check(own) => Request::Check(own.database),
-        Operation::Aggregate(_) | Operation::RunCommand(_) => {
-            return Err(Fault::unsupported(
-                "the embedded engine does not run this operation",
-            ));
+        Operation::Aggregate(own) => {
+            let request = aggregate_request(own)?;
+            match request.parse()?.output() {
+                None => Request::Aggregate(request),
+                Some(to) => {
+                    let target = output::parse(to, &request.namespace.database)?;
+                    Request::Output(request, target, now())
+                }
+            }
+        }
+        Operation::ModifyCollection(own) => {
+            let ns = namespace(own.namespace)?;
+            let changes = gate(&own.changes)?.to_bytes();
+            Request::Write(Box::new(move |write| {
+                let reply = alter::modify(write, &ns, Doc::Raw(&changes))?;
+                document(reply).map(|reply| Response::Document(Some(reply)))
+            }))
+        }
+        Operation::RenameCollection(own) => {
+            let from = namespace(own.namespace)?;
+            let to = Namespace {
+                database: own.to.database,
+                collection: own.to.collection,
+            };
+            Request::Write(Box::new(move |write| {
+                alter::rename(write, &from, &to, own.drop_target).map(|()| Response::Done)
+            }))
+        }
+        Operation::Statistics(own) => {
+            check_database(&own.database)?;
+            Request::Read(Box::new(move |read| {
+                let found = match own.collection {
+                    Some(collection) => {
+                        let ns = Namespace {
+                            database: own.database,
+                            collection,
+                        };
+                        ns.check()?;
+                        statistics::of_collection(read, &ns)?
+                    }
+                    None => statistics::of_database(read, &own.database)?,
+                };
+                Ok(Response::Statistics(counted(found)))
+            }))
+        }
+        Operation::RunCommand(own) => {
+            Request::Command(command::parse(&own.database, gate(&own.command)?, now())?)
         }
     })
 }
@@ -207,7 +278,7 @@ pub(super) fn now() -> Now {
     let seconds = u32::try_from(since.as_secs()).unwrap_or(u32::MAX);
     Now {
         millis,
-        timestamp: (seconds, since.subsec_nanos() / 1_000 + 1),
+        timestamp: (seconds, since.subsec_micros() + 1),
     }
 }
 
@@ -243,7 +314,7 @@ fn value(raw: &RawBson) -> Result<Owned> {
 }
 
 /// An answer's bytes as the seam's document.
-fn document(bytes: Vec<u8>) -> Result<RawDocumentBuf> {
+pub(super) fn document(bytes: Vec<u8>) -> Result<RawDocumentBuf> {
     RawDocumentBuf::from_bytes(bytes).map_err(|_| Fault::new(code::INTERNAL, "malformed answer"))
 }
 
@@ -254,6 +325,50 @@ fn namespace(ns: backend::Namespace) -> Result<Namespace> {
     };
     ns.check()?;
     Ok(ns)
+}
+
+fn aggregate_request(own: backend::Aggregate) -> Result<AggregateRequest> {
+    refuse_collation(own.options.collation.as_ref())?;
+    let ns = if own.namespace.collection == aggregate::NO_COLLECTION {
+        check_database(&own.namespace.database)?;
+        Namespace {
+            database: own.namespace.database,
+            collection: own.namespace.collection,
+        }
+    } else {
+        namespace(own.namespace)?
+    };
+    let now = now();
+    let stages = own
+        .pipeline
+        .iter()
+        .map(|stage| gate(stage).map(Doc::to_bytes))
+        .collect::<Result<_>>()?;
+    Ok(AggregateRequest {
+        namespace: ns,
+        stages,
+        variables: variables(own.options.variables.as_ref(), now)?,
+        hint: own.options.hint.as_ref().map(value).transpose()?,
+        batch_size: own.batch_size,
+        allow_disk_use: own.allow_disk_use,
+        now: now.millis,
+        deadline: Deadline::after(own.options.max_time),
+    })
+}
+
+/// The values of `let`, which may use the variables before them but no document.
+fn variables(given: Option<&RawDocumentBuf>, now: Now) -> Result<Vec<(String, Option<Owned>)>> {
+    let mut variables: Vec<(String, Option<Owned>)> = Vec::new();
+    for element in gate_optional(given)?.into_iter().flat_map(Doc::elements) {
+        check_variable_name(element.name_str(), true)?;
+        let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
+        let expression = Expression::parse(&element.value(), &names)?;
+        let mut scope = Scope::new(Doc::empty(), now.millis);
+        scope.variables.clone_from(&variables);
+        let value = expression.evaluate(&scope)?;
+        variables.push((element.name_str().to_owned(), value));
+    }
+    Ok(variables)
 }
 
 fn query(filter: &RawDocumentBuf, sort: Option<&RawDocumentBuf>, options: &ReadOptions) -> Result<Query> {
@@ -297,6 +412,11 @@ fn projection(spec: Option<&RawDocumentBuf>, query: &Query) -> Result<Option<Pro
 }
 
 fn find_request(find: backend::Find) -> Result<FindRequest> {
+    let tail = match find.tail {
+        None => None,
+        Some(backend::Tail::Poll) => Some(Tail::Poll),
+        Some(backend::Tail::Await) => Some(Tail::Await),
+    };
     let query = query(&find.filter, find.sort.as_ref(), &find.options)?;
     let projection = projection(find.projection.as_ref(), &query)?.map(Arc::new);
     Ok(FindRequest {
@@ -306,6 +426,7 @@ fn find_request(find: backend::Find) -> Result<FindRequest> {
         skip: find.skip,
         limit: find.limit,
         batch_size: find.batch_size,
+        tail,
         deadline: Deadline::after(find.options.max_time),
     })
 }

@@ -6,26 +6,44 @@ use super::super::document::Owned;
 use super::super::document::doc::framed;
 use super::super::engine;
 use super::super::exec::statement::Outcome;
+use super::super::exec::statistics::Statistics;
 use super::super::fault::{Class, Fault};
-use crate::backend::{CheckProblem, CheckReport, WriteResult};
+use crate::backend::{CheckProblem, CheckReport, CollectionStatistics, IndexStatistics, WriteResult};
 use crate::error::{Error, ErrorKind};
 
 /// What the engine found damaged, in the seam's words; of one database, or of all.
 pub(super) fn check_report(report: engine::CheckReport, database: Option<&str>) -> CheckReport {
-    let mut own = CheckReport::default();
-    own.collections = report.collections;
-    own.documents = report.records;
-    own.index_entries = report.index_entries;
     let concerns = |namespace: &Option<String>| match (namespace, database) {
         (Some(namespace), Some(database)) => namespace.split('.').next() == Some(database),
         _ => true,
     };
-    own.problems = report
+    let problems = report
         .problems
         .into_iter()
         .filter(|problem| concerns(&problem.namespace))
         .map(|problem| CheckProblem::new(problem.namespace, problem.message))
         .collect();
+    CheckReport::new(report.collections, report.records, report.index_entries, problems)
+}
+
+/// Figures in the seam's words.
+pub(super) fn counted(found: Statistics) -> CollectionStatistics {
+    let mut own = CollectionStatistics::default();
+    own.collections = found.collections;
+    own.views = found.views;
+    own.documents = found.documents;
+    own.size = found.size;
+    own.storage_size = found.storage;
+    own.index_size = found.indexes.iter().map(|(_, size)| size).sum();
+    own.indexes = found
+        .indexes
+        .into_iter()
+        .map(|(name, size)| IndexStatistics::new(name, size))
+        .collect();
+    if let Some((size, max)) = found.capped {
+        own.capped_size = Some(size);
+        own.capped_max = max;
+    }
     own
 }
 
@@ -92,13 +110,16 @@ pub(super) fn translate(fault: Fault, backend: &'static str) -> Error {
     for label in fault.labels() {
         error = error.with_label(*label);
     }
+    let decode = |bytes: &[u8]| {
+        RawDocument::from_bytes(bytes)
+            .ok()
+            .and_then(|raw| bson::Document::try_from(raw).ok())
+            .unwrap_or_default()
+    };
+    if let Some(details) = fault.details() {
+        error = error.with_details(decode(details));
+    }
     if let Some(key) = fault.duplicate_key() {
-        let decode = |bytes: &[u8]| {
-            RawDocument::from_bytes(bytes)
-                .ok()
-                .and_then(|raw| bson::Document::try_from(raw).ok())
-                .unwrap_or_default()
-        };
         error = error
             .with_index(key.index.clone())
             .with_key(decode(&key.pattern), decode(&key.value));

@@ -5,9 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use futures_core::future::BoxFuture;
 
+use super::super::command::{self, Cursors, Job};
 use super::super::engine::{Engine, Overlay};
+use super::super::exec::aggregate::AggregateCursor;
 use super::super::exec::batch;
 use super::super::exec::cursor::FindCursor;
+use super::super::exec::output::Target;
 use super::super::exec::statement::Outcome;
 use super::super::fault::{Fault, Result as Outcomes, code};
 use super::capabilities;
@@ -20,6 +23,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// A running transaction: an overlay that its operations borrow one after another.
 pub(super) struct NativeTransaction {
     pub(super) engine: Arc<Engine>,
+    pub(super) cursors: Arc<Cursors>,
     pub(super) name: &'static str,
     pub(super) state: Mutex<State>,
 }
@@ -72,16 +76,11 @@ impl NativeTransaction {
         let State::Running(overlay) = &mut *state else {
             return Err(over());
         };
-        let outcome = run_in(overlay, operation, self.name);
-        let failed = match &outcome {
-            Err(_) => true,
-            Ok(Response::Write(result)) => !result.errors.is_empty(),
-            Ok(_) => false,
-        };
-        if failed {
+        let outcome = run_in(overlay, operation, self);
+        if !matches!(&outcome, Ok((_, true))) {
             *state = State::Aborted;
         }
-        outcome
+        outcome.map(|(response, _)| response)
     }
 }
 
@@ -94,8 +93,36 @@ fn over() -> Fault {
     .labelled("TransientTransactionError")
 }
 
-fn run_in(overlay: &mut Overlay, operation: Operation, name: &'static str) -> Outcomes<Response> {
-    match request::prepare(operation, name)? {
+/// Runs an operation on the overlay; its answer, and whether all of it succeeded.
+fn run_in(
+    overlay: &mut Overlay,
+    operation: Operation,
+    own: &NativeTransaction,
+) -> Outcomes<(Response, bool)> {
+    let response = match request::prepare(operation, own.name)? {
+        Request::Find(find) if find.tail.is_some() => {
+            return Err(Fault::new(
+                code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
+                "a tailable cursor cannot be opened in a transaction",
+            ));
+        }
+        Request::Aggregate(aggregate) => {
+            let mut cursor = AggregateCursor::open(overlay, &aggregate)?;
+            let mut batches = Vec::new();
+            while let Some(batch) = cursor.next_batch(overlay)? {
+                batches.push(batch);
+            }
+            Response::Cursor(Box::new(GatheredCursor(batches.into_iter())))
+        }
+        Request::Output(_, target, _) => {
+            return Err(Fault::new(
+                code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
+                match target {
+                    Target::Out(_) => "$out cannot be used in a transaction",
+                    Target::Merge(_) => "$merge cannot be used in a transaction",
+                },
+            ));
+        }
         Request::Find(find) => {
             // The overlay changes under a cursor, so that its documents are gathered at once.
             let mut cursor = FindCursor::open(overlay, find)?;
@@ -103,21 +130,52 @@ fn run_in(overlay: &mut Overlay, operation: Operation, name: &'static str) -> Ou
             while let Some(batch) = cursor.next_batch(overlay)? {
                 batches.push(batch);
             }
-            Ok(Response::Cursor(Box::new(GatheredCursor(batches.into_iter()))))
+            Response::Cursor(Box::new(GatheredCursor(batches.into_iter())))
         }
-        Request::Read(read) => read(overlay),
+        Request::Read(read) => read(overlay)?,
         Request::Batch(batch) => {
             let mut outcome = Outcome::default();
             batch::run(overlay, &batch, 0, &mut outcome)?;
-            Ok(Response::Write(written(outcome, name)))
+            let well = outcome.errors.is_empty();
+            return Ok((Response::Write(written(outcome, own.name)), well));
         }
-        Request::Write(mut job) => job(overlay),
-        Request::Watch(..) => Err(Fault::new(
-            code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
-            "Operation not permitted in transaction :: caused by :: Aggregation stage $changeStream cannot run within \
-             a multi-document transaction.",
-        )),
-        Request::Check(_) => Err(Fault::unsupported("check does not run inside a transaction")),
+        Request::Write(mut job) => job(overlay)?,
+        Request::Command(Job::Batch(batch, verb)) => {
+            let mut outcome = Outcome::default();
+            batch::run(overlay, &batch, 0, &mut outcome)?;
+            let reply = super::replied(command::written(verb, &outcome))?;
+            return Ok((reply, outcome.errors.is_empty()));
+        }
+        Request::Command(job) => command_in(overlay, job, &own.cursors).and_then(super::replied)?,
+        Request::Watch(..) => {
+            return Err(Fault::new(
+                code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
+                "Operation not permitted in transaction :: caused by :: Aggregation stage $changeStream cannot run \
+                 within a multi-document transaction.",
+            ));
+        }
+        Request::Check(_) => return Err(Fault::unsupported("check does not run inside a transaction")),
+    };
+    Ok((response, true))
+}
+
+/// Runs a command on the overlay; its reply.
+fn command_in(overlay: &mut Overlay, job: Job, cursors: &Cursors) -> Outcomes<Vec<u8>> {
+    match job {
+        Job::Reply(reply) => Ok(reply),
+        Job::Read(read) => read(overlay),
+        Job::Open(open) => {
+            let opened = open(overlay)?;
+            cursors.answer(opened, overlay, None)
+        }
+        Job::More { id, ns, batch_size } => cursors.more(id, &ns, batch_size),
+        Job::Kill { ids, ns } => Ok(cursors.kill(&ids, &ns)),
+        Job::Batch(batch, verb) => {
+            let mut outcome = Outcome::default();
+            batch::run(overlay, &batch, 0, &mut outcome)?;
+            Ok(command::written(verb, &outcome))
+        }
+        Job::Write(mut job) => job(overlay),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 
-use super::super::document::decimal::Decimal;
 use super::super::document::{Kind, Owned, Value, number};
 use super::super::fault::{Fault, Result, code};
 use super::apply::{Context, Outcome};

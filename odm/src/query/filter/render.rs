@@ -81,7 +81,7 @@ impl Node {
                 Test::Equal(value) => push(cstr!("$eq"), value.clone()),
                 Test::Operators(tests) => tests
                     .iter()
-                    .try_for_each(|(name, value)| push(*name, value.clone())),
+                    .try_for_each(|(name, value)| push(name, value.clone())),
             },
             Node::And(nodes) => nodes.iter().try_for_each(|node| node.value_operators(operators)),
             Node::Nor(nodes) if nodes.len() == 1 => {

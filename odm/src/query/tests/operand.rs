@@ -34,10 +34,10 @@ fn operands_become_the_field_type() {
     check(|b| b.id.eq(id), doc! { "_id": id.object_id() });
     check(|b| b.id.is_in([id]), doc! { "_id": { "$in": [id.object_id()] } });
     check(
-        |b| b.id.is_in(&vec![id]),
+        |b| b.id.is_in(vec![id]),
         doc! { "_id": { "$in": [id.object_id()] } },
     );
-    check(|b| b.ratings.eq(&[1, 2]), doc! { "ratings": [1, 2] });
+    check(|b| b.ratings.eq([1, 2]), doc! { "ratings": [1, 2] });
     check(|b| b.ratings.eq([1, 2].as_slice()), doc! { "ratings": [1, 2] });
     check(|b| b.ratings.eq(vec![1, 2]), doc! { "ratings": [1, 2] });
     check(|b| b.extra.eq("x"), doc! { "extra": "x" });
@@ -68,7 +68,7 @@ fn elements_behind_a_codec_are_not_compared_wrongly() {
         Book::fields().codes.at(0).eq(255),
         Book::fields().codes.elem_match(|c| c.eq(255)),
         Book::fields().codes.elem_match_value(|c| c.eq(255)),
-        Book::fields().codes.has(&255),
+        Book::fields().codes.has(255),
     ] {
         assert_eq!(filter.to_document().unwrap_err().kind(), ErrorKind::Unsupported);
     }

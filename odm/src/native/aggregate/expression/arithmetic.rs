@@ -3,6 +3,7 @@
 mod decimals;
 mod power;
 mod round;
+mod trigonometry;
 
 use super::super::super::document::decimal::{Decimal, Rounding};
 use super::super::super::document::number::{as_decimal, as_f64, as_i64_exact};
@@ -12,6 +13,8 @@ use super::super::print;
 use super::super::sum::Sum;
 use super::Answer;
 use super::operator::{Arguments, Operator, strict};
+
+pub(super) use self::trigonometry::OPERATORS as TRIGONOMETRY;
 
 pub(super) static OPERATORS: &[Operator] = &[
     strict("$add", Arguments::Any, add),
@@ -64,7 +67,7 @@ pub(crate) fn to_long(value: Option<Value<'_>>) -> Result<i64> {
         ));
     };
     let forced = match value {
-        Value::Double(x) if x >= -9_223_372_036_854_775_808.0 && x < 9_223_372_036_854_775_808.0 => {
+        Value::Double(x) if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&x) => {
             Some(x as i64)
         }
         Value::Double(_) => None,
@@ -76,6 +79,8 @@ pub(crate) fn to_long(value: Option<Value<'_>>) -> Result<i64> {
                 }
                 _ => x.to_i64_exact(),
             }
+            // What no int64 holds counts as the least one.
+            .or(Some(i64::MIN))
         }
         other => as_i64_exact(&other),
     };
@@ -137,7 +142,12 @@ fn add(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> 
     let Some(date) = date else {
         return Ok(Some(total));
     };
-    to_long(Some(total.as_value()))
+    let rounded = match total {
+        // Halves are rounded down.
+        Owned::Double(x) => Owned::Double((x - 0.5).ceil()),
+        other => other,
+    };
+    to_long(Some(rounded.as_value()))
         .ok()
         .and_then(|ms| date.checked_add(ms))
         .map(|ms| Some(Owned::DateTime(ms)))
@@ -328,7 +338,7 @@ fn whole(value: Value<'_>, double: fn(f64) -> f64, rounding: Rounding) -> Owned 
     match value {
         Value::Double(x) => Owned::Double(double(x)),
         Value::Decimal128(bytes) => {
-            Owned::Decimal128(decimals::to_exponent(Decimal::from_bytes(bytes), 0, rounding).to_bytes())
+            Owned::Decimal128(decimals::whole(Decimal::from_bytes(bytes), rounding).to_bytes())
         }
         other => other.into(),
     }

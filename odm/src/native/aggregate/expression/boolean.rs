@@ -1,8 +1,8 @@
 //! Boolean and conditional operators: they evaluate only what decides.
 
 use super::super::super::document::{Owned, Value};
-use super::super::super::fault::{Fault, Result, code};
-use super::operator::{Arguments, Body, Operator, lazy, strict};
+use super::super::super::fault::{Fault, Result};
+use super::operator::{Arguments, Operator, lazy, strict};
 use super::parse::Parser;
 use super::{Answer, Env, Node, type_name};
 
@@ -205,10 +205,8 @@ fn no_branch() -> Fault {
 fn switch<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
     for pair in arguments.chunks(2) {
         match pair {
-            [case, then] => {
-                if case.evaluate(env)?.is_true() {
-                    return then.evaluate(env);
-                }
+            [case, then] if case.evaluate(env)?.is_true() => {
+                return then.evaluate(env);
             }
             [Node::Absent] => return Err(no_branch()),
             [default] => return default.evaluate(env),

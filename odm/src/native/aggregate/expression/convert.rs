@@ -5,7 +5,7 @@ use super::super::super::document::number::{as_decimal, as_f64, as_i64_exact};
 use super::super::super::document::{Kind, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::print;
-use super::date::{date_text, parse_text};
+use super::date;
 use super::operator::{Arguments, Operator, lazy, strict};
 use super::parse::Parser;
 use super::{Answer, Env, Node, truth, type_name};
@@ -225,6 +225,7 @@ fn converted(value: &Value<'_>, target: Option<Kind>) -> Result<Owned> {
             | Value::MinKey
             | Value::MaxKey,
         ) => Ok(Owned::Bool(truth(value))),
+        (Some(Kind::String), Value::DateTime(ms)) => date::to_text(ms).map(Owned::String),
         (Some(Kind::String), _) => to_text(value).map(Owned::String).ok_or_else(unsupported),
         (Some(Kind::ObjectId), Value::ObjectId(id)) => Ok(Owned::ObjectId(id)),
         (Some(Kind::ObjectId), Value::String(text)) => object_id(text),
@@ -268,10 +269,10 @@ fn converted(value: &Value<'_>, target: Option<Kind>) -> Result<Owned> {
         (Some(Kind::DateTime), Value::DateTime(ms)) => Ok(Owned::DateTime(ms)),
         (Some(Kind::DateTime), Value::Timestamp { time, .. }) => Ok(Owned::DateTime(i64::from(time) * 1000)),
         (Some(Kind::DateTime), Value::ObjectId(id)) => {
-            let seconds = u32::from_be_bytes([id[0], id[1], id[2], id[3]]);
+            let seconds = i32::from_be_bytes([id[0], id[1], id[2], id[3]]);
             Ok(Owned::DateTime(i64::from(seconds) * 1000))
         }
-        (Some(Kind::DateTime), Value::String(text)) => parse_text(text).map(Owned::DateTime),
+        (Some(Kind::DateTime), Value::String(text)) => date::parse_text(text).map(Owned::DateTime),
         (Some(Kind::DateTime), Value::Double(_) | Value::Int64(_) | Value::Decimal128(_)) => {
             whole(value).map(Owned::DateTime)
         }
@@ -336,7 +337,6 @@ fn to_text(value: &Value<'_>) -> Option<String> {
         Value::String(text) => text.to_owned(),
         Value::ObjectId(id) => print::hex(&id, false),
         Value::Bool(b) => b.to_string(),
-        Value::DateTime(ms) => date_text(ms),
         _ => return None,
     })
 }
@@ -372,8 +372,7 @@ fn unparsed(text: &str, reason: &str) -> Fault {
 }
 
 fn check_hexadecimal(text: &str) -> Result<()> {
-    let digits = text.trim_start_matches(['+', '-']);
-    if digits.starts_with("0x") || digits.starts_with("0X") {
+    if text.starts_with("0x") {
         return Err(failure(format!(
             "Illegal hexadecimal input in $convert with no onError value: {text}"
         )));
@@ -407,6 +406,9 @@ fn double_of_text(text: &str) -> Result<Owned> {
     if text.starts_with(|c: char| c.is_ascii_whitespace()) {
         return Err(unparsed(text, "Leading whitespace"));
     }
+    if let Some(x) = hexadecimal(text) {
+        return Ok(Owned::Double(x));
+    }
     let x = text
         .parse::<f64>()
         .map_err(|_| unparsed(text, "Did not consume whole string."))?;
@@ -417,6 +419,28 @@ fn double_of_text(text: &str) -> Result<Owned> {
         return Err(unparsed(text, "Out of range"));
     }
     Ok(Owned::Double(x))
+}
+
+/// C's hexadecimal notation: `+0x1.8p1`.
+fn hexadecimal(text: &str) -> Option<f64> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let digits = unsigned
+        .strip_prefix("0x")
+        .or_else(|| unsigned.strip_prefix("0X"))?;
+    let (digits, power) = match digits.split_once(['p', 'P']) {
+        Some((digits, power)) => (digits, power.parse::<i32>().ok()?),
+        None => (digits, 0),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut x = 0.0;
+    for digit in whole.chars().chain(fraction.chars()) {
+        x = x * 16.0 + f64::from(digit.to_digit(16)?);
+    }
+    let x = x * 2f64.powi(power.saturating_sub(4 * fraction.len() as i32));
+    Some(if text.starts_with('-') { -x } else { x })
 }
 
 fn decimal_of_text(text: &str) -> Result<Owned> {

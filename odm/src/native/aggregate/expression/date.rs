@@ -112,6 +112,11 @@ pub(super) static OPERATORS: &[Operator] = &[
     ),
 ];
 
+/// A date as text; years that do not have four digits are refused.
+pub(super) fn to_text(ms: i64) -> Result<String> {
+    text::formatted(ms, "%Y-%m-%dT%H:%M:%S.%LZ", zone::Zone::UTC)
+}
+
 /// The date that a text says, in UTC unless it names an offset; code 241 if it says none.
 pub(super) fn parse_text(text: &str) -> Result<i64> {
     from_text::parse(text, None)
@@ -122,7 +127,7 @@ fn as_date(value: &Value<'_>) -> Option<i64> {
     match *value {
         Value::DateTime(ms) => Some(ms),
         Value::Timestamp { time, .. } => Some(i64::from(time) * 1000),
-        Value::ObjectId(id) => Some(i64::from(u32::from_be_bytes([id[0], id[1], id[2], id[3]])) * 1000),
+        Value::ObjectId(id) => Some(i64::from(i32::from_be_bytes([id[0], id[1], id[2], id[3]])) * 1000),
         _ => None,
     }
 }

@@ -82,6 +82,7 @@ fn constant_name(parser: &mut Parser<'_>, name: &str, value: &Value<'_>, codes: 
     // Only a literal counts as a constant here, not what could be computed.
     let literal = match value {
         Value::Document(doc) => doc.get("$literal").is_some() || doc.get("$const").is_some(),
+        Value::Array(_) => false,
         _ => true,
     };
     match &node {

@@ -16,8 +16,11 @@ pub(super) struct Operator {
     /// Equal arguments give equal results, so constant ones can be computed at once.
     pub(super) is_pure: bool,
     /// Folds in place of the general rule; a node in return replaces the call.
-    pub(super) fold: Option<fn(&mut Vec<Node>) -> Result<Option<Node>>>,
+    pub(super) fold: Option<Fold>,
 }
+
+/// Looks at the arguments of a call; a node in return replaces the call.
+pub(super) type Fold = fn(&mut Vec<Node>) -> Result<Option<Node>>;
 
 /// How an operator's arguments are read.
 #[derive(Clone, Copy)]
@@ -80,11 +83,13 @@ pub(super) fn find(name: &str) -> Option<&'static Operator> {
 static FAMILIES: &[&[Operator]] = &[
     super::accumulate::OPERATORS,
     super::arithmetic::OPERATORS,
+    super::arithmetic::TRIGONOMETRY,
     super::array::OPERATORS,
     super::boolean::OPERATORS,
     super::comparison::OPERATORS,
     super::convert::OPERATORS,
     super::date::OPERATORS,
+    super::meta::OPERATORS,
     super::object::OPERATORS,
     super::set::OPERATORS,
     super::string::OPERATORS,

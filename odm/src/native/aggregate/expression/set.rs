@@ -10,7 +10,10 @@ pub(super) static OPERATORS: &[Operator] = &[
     strict("$setUnion", Arguments::Any, union),
     strict("$setIntersection", Arguments::Any, intersection),
     strict("$setDifference", Arguments::Exactly(2), difference),
-    strict("$setEquals", Arguments::Custom(parse_equals), equals),
+    Operator {
+        fold: Some(fold_equals),
+        ..strict("$setEquals", Arguments::Custom(parse_equals), equals)
+    },
     strict("$setIsSubset", Arguments::Exactly(2), is_subset),
     strict(
         "$allElementsTrue",
@@ -167,18 +170,50 @@ fn parse_equals(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>
     Ok(arguments)
 }
 
+/// Constant operands are made sets beforehand, with an error of their own.
+fn fold_equals(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
+    for (index, node) in arguments.iter_mut().enumerate() {
+        node.fold()?;
+        if let Node::Constant(value) = node {
+            let value = value.as_value();
+            if !matches!(value, Value::Array(_)) {
+                return Err(not_array(5887502, index, Some(value)));
+            }
+        }
+    }
+    let answers: Option<Vec<Answer<'_>>> = arguments
+        .iter()
+        .map(|node| match node {
+            Node::Constant(value) => Some(Answer::Borrowed(value.as_value())),
+            _ => None,
+        })
+        .collect();
+    match answers {
+        Some(answers) => Ok(set_equality(&answers)?.map(Node::Constant)),
+        None => Ok(None),
+    }
+}
+
+fn not_array(code: i32, index: usize, found: Option<Value<'_>>) -> Fault {
+    Fault::new(
+        code,
+        format!(
+            "All operands of $setEquals must be arrays. {}-th argument is of type: {}",
+            index + 1,
+            super::type_name(found)
+        ),
+    )
+}
+
 fn equals(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    set_equality(arguments)
+}
+
+fn set_equality(arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
     let mut first: Option<Vec<Value<'_>>> = None;
     for (index, argument) in arguments.iter().enumerate() {
         let Some(Value::Array(items)) = argument.value() else {
-            return Err(Fault::new(
-                17044,
-                format!(
-                    "All operands of $setEquals must be arrays. {}-th argument is of type: {}",
-                    index + 1,
-                    argument.type_name()
-                ),
-            ));
+            return Err(not_array(17044, index, argument.value()));
         };
         let set = set_of(items);
         match &first {

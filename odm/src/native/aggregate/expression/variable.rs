@@ -1,9 +1,9 @@
 //! Operators that bind variables: `$let`, `$map`, `$filter`, `$reduce`; and `$literal`, `$rand`.
 
 use super::super::super::document::{Owned, Value};
-use super::super::super::fault::{Fault, Result, code};
+use super::super::super::fault::{Fault, Result};
 use super::super::print;
-use super::super::transform::check_depth;
+use super::super::transform::{MAX_RESULT_DEPTH, check_depth};
 use super::operator::{Arguments, Operator, lazy, strict};
 use super::parse::{Parser, check_variable_name};
 use super::{Answer, Env, Frame, Node, type_name};
@@ -30,7 +30,9 @@ fn parse_literal(_: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) ->
 fn parse_rand(_: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -> Result<Vec<Node>> {
     match value {
         Value::Document(doc) | Value::Array(doc) if doc.is_empty() => Ok(Vec::new()),
-        Value::Document(_) => Err(Fault::new(3040501, "$rand does not currently accept arguments")),
+        Value::Document(_) | Value::Array(_) => {
+            Err(Fault::new(3040501, "$rand does not currently accept arguments"))
+        }
         _ => Err(Fault::new(10065, "invalid parameter: expected an object ($rand)")),
     }
 }
@@ -305,7 +307,7 @@ fn reduce<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Resu
         value = bound(body, &[Answer::Borrowed(item), value], env)?;
         // Each step may wrap the value once more: without a bound, dropping it would exhaust the stack.
         if let Some(value) = value.value() {
-            check_depth(&value)?;
+            check_depth(&value, MAX_RESULT_DEPTH)?;
         }
     }
     Ok(value)

@@ -34,7 +34,7 @@ impl Match {
     }
 
     /// The filter with the values of the run's variables.
-    pub(super) fn bound(&self, variables: &[(String, Option<Owned>)]) -> Result<Option<Matcher>> {
+    pub(crate) fn bound(&self, variables: &[(String, Option<Owned>)]) -> Result<Option<Matcher>> {
         self.correlated
             .as_ref()
             .map(|filter| Matcher::parse_with(Doc::Raw(filter), variables.to_vec()))

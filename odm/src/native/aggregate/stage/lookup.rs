@@ -63,6 +63,7 @@ impl Lookup {
                         other.kind().alias()
                     )));
                 }
+                ("localField" | "foreignField", Value::String("")) => {}
                 ("localField", Value::String(text)) => local = Some(path::parse(text)?),
                 ("foreignField", Value::String(text)) => {
                     path::parse(text)?;

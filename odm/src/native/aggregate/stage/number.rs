@@ -35,6 +35,7 @@ fn count_argument(name: &str, code: i32, value: &Value<'_>) -> Result<u64> {
         Some(count) => u64::try_from(count).map_err(|_| wrong("Expected a non-negative number in:")),
         None => Err(match value {
             Value::Double(x) if x.abs() < 9_223_372_036_854_775_808.0 => wrong("Expected an integer:"),
+            Value::Double(x) if x.is_nan() => wrong("Expected an integer, but found NaN in:"),
             _ => wrong("Cannot represent as a 64-bit integer:"),
         }),
     }

@@ -3,7 +3,7 @@
 use super::super::super::document::Value;
 use super::super::super::document::number::as_f64;
 use super::super::super::fault::{Fault, Result};
-use super::super::expression::random;
+use super::super::expression::{random, to_long};
 use super::Rows;
 
 /// Reads `{size: n}`.
@@ -27,7 +27,12 @@ pub(super) fn size(value: &Value<'_>) -> Result<u64> {
         if number < 0.0 {
             return Err(Fault::new(28747, "size argument to $sample must not be negative"));
         }
-        size = Some(number as u64);
+        // Decimals are rounded to even, and what is too large is all there is.
+        size = Some(if number < 9.0e18 {
+            u64::try_from(to_long(Some(element.value()))?).unwrap_or(0)
+        } else {
+            u64::MAX
+        });
     }
     size.ok_or_else(|| Fault::new(28749, "$sample stage must specify a size"))
 }

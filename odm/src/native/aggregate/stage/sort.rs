@@ -3,7 +3,7 @@
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::sort::SortSpec;
-use super::super::expression::random;
+use super::super::expression::{random, to_long};
 use super::super::pipeline::over_memory;
 use super::{Context, Rows, path, print};
 
@@ -35,9 +35,7 @@ impl Sort {
             match element.value() {
                 Value::Document(meta) => random |= check_meta(meta)?,
                 number if number.is_number() => {
-                    if super::super::super::document::number::as_f64(&number)
-                        .is_none_or(|x| x.trunc().abs() != 1.0)
-                    {
+                    if !matches!(to_long(Some(number)), Ok(1 | -1)) {
                         return Err(Fault::new(
                             15975,
                             "$sort key ordering must be 1 (for ascending) or -1 (for descending)",

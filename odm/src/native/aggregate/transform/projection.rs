@@ -100,11 +100,6 @@ impl Projection {
         self.root.compute(&mut fields, scope)?;
         Ok(fields)
     }
-
-    /// The top-level names whose values pass unchanged, if only those pass.
-    pub(crate) fn is_inclusion(&self) -> bool {
-        self.mode == Mode::Include
-    }
 }
 
 impl Branch {
@@ -306,6 +301,12 @@ impl Reader<'_> {
                 _ => Fault::new(31325, format!("Unknown expression {name}")),
             });
         }
+        if self.mode == Some(Mode::Exclude) && matches!(value, Value::Document(_)) {
+            return Err(Fault::new(
+                31252,
+                "Cannot use expression other than $meta in exclusion projection",
+            ));
+        }
         if self.mode == Some(Mode::Exclude) {
             return Err(Fault::new(
                 31310,
@@ -317,9 +318,8 @@ impl Reader<'_> {
         }
         if whole == "_id" {
             self.id = Some(true);
-        } else {
-            self.mode = Some(Mode::Include);
         }
+        self.mode = Some(Mode::Include);
         let expression = Expression::parse_unfolded(value, self.variables)?;
         self.root.insert(&segments, whole, Entry::Computed(expression))
     }

@@ -1,6 +1,11 @@
 //! Functions of decimals that their type does not have.
+//!
+//! Results are the nearest decimals; the server computes in binary and may be one off in the last digit.
+
+mod fixed;
 
 use super::super::super::super::document::decimal::{Decimal, Rounding};
+use fixed::Fixed;
 
 /// The number with the given exponent, unless it would need too many digits.
 pub(super) fn to_exponent(x: Decimal, exponent: i32, rounding: Rounding) -> Decimal {
@@ -8,22 +13,394 @@ pub(super) fn to_exponent(x: Decimal, exponent: i32, rounding: Rounding) -> Deci
     if rounded.is_nan() { x } else { rounded }
 }
 
+/// A whole number; NaN where that would need more than 34 digits, and for infinities.
+pub(super) fn whole(x: Decimal, rounding: Rounding) -> Decimal {
+    if x.is_infinite() {
+        Decimal::Nan
+    } else {
+        x.quantize(0, rounding)
+    }
+}
+
+/// The square root; exact roots keep half of the exponent.
 pub(super) fn sqrt(x: Decimal) -> Decimal {
-    Decimal::from_f64_exact(x.to_f64().sqrt())
+    let Decimal::Finite {
+        negative,
+        coefficient,
+        exponent,
+    } = x
+    else {
+        return if x.is_negative() { Decimal::Nan } else { x };
+    };
+    if coefficient == 0 {
+        return Decimal::Finite {
+            negative,
+            coefficient,
+            exponent: exponent.div_euclid(2),
+        };
+    }
+    if negative {
+        return Decimal::Nan;
+    }
+    let (coefficient, exponent) = if exponent % 2 == 0 {
+        (coefficient, exponent)
+    } else {
+        (coefficient * 10, exponent - 1)
+    };
+    let root = coefficient.isqrt();
+    if root * root == coefficient {
+        return Decimal::Finite {
+            negative,
+            coefficient: root,
+            exponent: exponent / 2,
+        };
+    }
+    // Scaled to a root of 34 digits, found digit by digit; the remainder decides the rounding.
+    let mut root = root;
+    let mut remainder = coefficient - root * root;
+    let mut exponent = exponent / 2;
+    while root < 10u128.pow(33) {
+        // (10r + d + 1)^2 - (10r + d)^2 = 20r + 2d + 1
+        remainder *= 100;
+        let mut digit = 0;
+        while remainder > 20 * root + 2 * digit {
+            remainder -= 20 * root + 2 * digit + 1;
+            digit += 1;
+        }
+        root = root * 10 + digit;
+        exponent -= 1;
+    }
+    // The root lies above the middle of two digits.
+    if remainder > root {
+        root += 1;
+    }
+    Decimal::Finite {
+        negative,
+        coefficient: root,
+        exponent,
+    }
 }
 
 pub(super) fn exp(x: Decimal) -> Decimal {
-    Decimal::from_f64(x.to_f64().exp())
+    match x {
+        Decimal::Nan => Decimal::Nan,
+        Decimal::Infinity { negative: true } => Decimal::ZERO,
+        Decimal::Infinity { negative: false } => x,
+        _ if x.is_zero() => Decimal::from_i64(1),
+        _ => match Signed::of(x) {
+            Some(x) if x.magnitude < Fixed::whole(15_000) => shortest(x.exp()),
+            _ if x.is_negative() => Decimal::ZERO,
+            _ => Decimal::Infinity { negative: false },
+        },
+    }
 }
 
 pub(super) fn ln(x: Decimal) -> Decimal {
-    Decimal::from_f64(x.to_f64().ln())
+    if x.compare(&Decimal::from_i64(1)).is_eq() {
+        return Decimal::ZERO;
+    }
+    match Signed::ln(x) {
+        Some(result) => shortest(result.to_decimal(0)),
+        None if x.is_negative() => Decimal::Nan,
+        None => x,
+    }
 }
 
 pub(super) fn log10(x: Decimal) -> Decimal {
-    Decimal::from_f64(x.to_f64().log10())
+    if x.compare(&Decimal::from_i64(1)).is_eq() {
+        return Decimal::ZERO;
+    }
+    match Signed::ln(x) {
+        Some(result) => shortest(result.times(Fixed::PER_LN_10).to_decimal(0)),
+        None if x.is_negative() => Decimal::Nan,
+        None => x,
+    }
 }
 
+/// The logarithm to a base.
+pub(super) fn log(x: Decimal, base: Decimal) -> Decimal {
+    shortest(ln(x).divide(ln(base)))
+}
+
+/// The power with all 34 digits, as the server's library gives it.
 pub(super) fn pow(base: Decimal, exponent: Decimal) -> Decimal {
-    Decimal::from_f64(base.to_f64().powf(exponent.to_f64()))
+    let one = Decimal::from_i64(1).quantize(-33, Rounding::HalfEven);
+    if exponent.is_zero() || base.compare(&Decimal::from_i64(1)).is_eq() {
+        return one;
+    }
+    if base.is_nan() || exponent.is_nan() {
+        return Decimal::Nan;
+    }
+    let integer = exponent.to_i64_exact();
+    let negative = base.is_negative() && integer.is_some_and(|integer| integer % 2 != 0);
+    if base.is_zero() {
+        return if exponent.is_negative() {
+            Decimal::Infinity { negative }
+        } else {
+            Decimal::Finite {
+                negative,
+                coefficient: 0,
+                exponent: super::super::super::super::document::decimal::MIN_EXPONENT,
+            }
+        };
+    }
+    if base.is_negative() && integer.is_none() {
+        return Decimal::Nan;
+    }
+    if base.is_infinite() || exponent.is_infinite() {
+        let power = base.to_f64().abs().powf(exponent.to_f64());
+        return if power == 0.0 {
+            Decimal::ZERO
+        } else {
+            Decimal::Infinity { negative }
+        };
+    }
+    let result = Signed::ln(base.abs())
+        .and_then(|log| log.times_decimal(exponent))
+        .map(Signed::exp);
+    let result = match result {
+        Some(result) => result,
+        None if exponent.is_negative() == (base.abs().compare(&Decimal::from_i64(1)).is_lt()) => {
+            Decimal::Infinity { negative: false }
+        }
+        None => Decimal::ZERO,
+    };
+    if negative { result.negate() } else { result }
+}
+
+/// Without a fraction that is all zeros.
+fn shortest(x: Decimal) -> Decimal {
+    match x {
+        Decimal::Finite { exponent, .. } if exponent < 0 => {
+            let whole = x.quantize(0, Rounding::Down);
+            if whole.compare(&x).is_eq() { whole } else { x }
+        }
+        _ => x,
+    }
+}
+
+/// A fixed-point number with its sign.
+#[derive(Clone, Copy, Debug)]
+struct Signed {
+    negative: bool,
+    magnitude: Fixed,
+}
+
+impl Signed {
+    /// The number to 57 places; `None` beyond 2^63.
+    fn of(x: Decimal) -> Option<Signed> {
+        let Decimal::Finite {
+            negative,
+            coefficient,
+            exponent,
+        } = x
+        else {
+            return None;
+        };
+        Some(Signed {
+            negative,
+            magnitude: Fixed::decimal(coefficient, exponent)?,
+        })
+    }
+
+    fn plus(self, other: Signed) -> Signed {
+        if self.negative == other.negative {
+            return Signed {
+                negative: self.negative,
+                magnitude: self.magnitude.plus(other.magnitude),
+            };
+        }
+        if self.magnitude >= other.magnitude {
+            Signed {
+                negative: self.negative,
+                magnitude: self.magnitude.minus(other.magnitude),
+            }
+        } else {
+            Signed {
+                negative: other.negative,
+                magnitude: other.magnitude.minus(self.magnitude),
+            }
+        }
+    }
+
+    fn times(self, other: Fixed) -> Signed {
+        Signed {
+            negative: self.negative,
+            magnitude: self.magnitude.multiply(other),
+        }
+    }
+
+    /// The product with a decimal; `None` where no exponential would be finite or above zero.
+    fn times_decimal(self, x: Decimal) -> Option<Signed> {
+        let estimate = self.magnitude.to_f64() * x.to_f64().abs();
+        if estimate > 15_000.0 {
+            return None;
+        }
+        let Decimal::Finite {
+            negative,
+            coefficient,
+            exponent,
+        } = x
+        else {
+            return None;
+        };
+        // Brought below 10^18 for the product and back after it.
+        let places = coefficient.checked_ilog10().map_or(0, |places| places as i32);
+        let shift = (places + exponent - 17).max(0);
+        let mut product = self
+            .magnitude
+            .multiply(Fixed::decimal(coefficient, exponent - shift)?);
+        for _ in 0..shift {
+            product = product.times(10);
+        }
+        Some(Signed {
+            negative: self.negative != negative,
+            magnitude: product,
+        })
+    }
+
+    /// e to this power, with 34 digits.
+    fn exp(self) -> Decimal {
+        // x = n ln 10 + r with 0 <= r < ln 10: e^x = e^r 10^n.
+        let mut n = (self.magnitude.to_f64() / std::f64::consts::LN_10).floor() as u32;
+        while Fixed::LN_10.times(n.into()) > self.magnitude {
+            n -= 1;
+        }
+        let mut rest = self.magnitude.minus(Fixed::LN_10.times(n.into()));
+        let mut tens = n as i32;
+        if self.negative {
+            tens = -tens;
+            if rest > Fixed::ZERO {
+                rest = Fixed::LN_10.minus(rest);
+                tens -= 1;
+            }
+        }
+        Signed {
+            negative: false,
+            magnitude: rest.exp(),
+        }
+        .to_decimal(tens)
+    }
+
+    /// The natural logarithm of a finite number above zero.
+    fn ln(x: Decimal) -> Option<Signed> {
+        let Decimal::Finite {
+            negative: false,
+            coefficient,
+            exponent,
+        } = x
+        else {
+            return None;
+        };
+        let places = coefficient.checked_ilog10()? as i32;
+        // x = m 10^n with 1 <= m < 10.
+        let mantissa = Fixed::decimal(coefficient, -places)?;
+        let tens = exponent + places;
+        // y0 is close; m e^-y0 = 1 + d, and ln(1 + d) is a short series.
+        let estimate = Fixed::double(mantissa.to_f64().ln().clamp(0.0, std::f64::consts::LN_10 - 1e-15));
+        let scaled = mantissa.multiply(Fixed::LN_10.minus(estimate).exp()).over(10);
+        let one = Fixed::whole(1);
+        let d = Signed {
+            negative: scaled < one,
+            magnitude: if scaled < one {
+                one.minus(scaled)
+            } else {
+                scaled.minus(one)
+            },
+        };
+        let mut log = Signed {
+            negative: false,
+            magnitude: estimate,
+        };
+        let mut power = d;
+        for term in 1..=4u64 {
+            log = log.plus(Signed {
+                negative: power.negative != (term % 2 == 0),
+                magnitude: power.magnitude.over(term),
+            });
+            power = Signed {
+                negative: power.negative != d.negative,
+                magnitude: power.magnitude.multiply(d.magnitude),
+            };
+        }
+        Some(log.plus(Signed {
+            negative: tens < 0,
+            magnitude: Fixed::LN_10.times(u64::from(tens.unsigned_abs())),
+        }))
+    }
+
+    /// The number times a power of ten, rounded to 34 digits.
+    fn to_decimal(self, tens: i32) -> Decimal {
+        let (coefficient, exponent) = self.magnitude.digits();
+        if coefficient == 0 {
+            return Decimal::ZERO;
+        }
+        let digits = Decimal::Finite {
+            negative: self.negative,
+            coefficient,
+            exponent: 0,
+        };
+        // Multiplying rounds, and handles exponents out of range.
+        let scale = |exponent: i32| Decimal::Finite {
+            negative: false,
+            coefficient: 1,
+            exponent,
+        };
+        let exponent = exponent + tens;
+        digits
+            .multiply(scale(exponent / 2))
+            .multiply(scale(exponent - exponent / 2))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decimal(text: &str) -> Decimal {
+        Decimal::parse(text).unwrap()
+    }
+
+    #[test]
+    fn functions_give_34_digits() {
+        for (got, expected) in [
+            (exp(decimal("1")), "2.718281828459045235360287471352662"),
+            (exp(decimal("100")), "2.688117141816135448412625551580014E+43"),
+            (exp(decimal("-1.5")), "0.2231301601484298289332804707640125"),
+            (exp(decimal("0")), "1"),
+            (exp(decimal("1E-40")), "1"),
+            (exp(decimal("1E+10")), "Infinity"),
+            (ln(decimal("10")), "2.302585092994045684017991454684364"),
+            (ln(decimal("1")), "0"),
+            (log10(decimal("2")), "0.3010299956639811952137388947244930"),
+            (log10(decimal("0.001")), "-3"),
+            (log(decimal("8"), decimal("2")), "3"),
+            (sqrt(decimal("2")), "1.414213562373095048801688724209698"),
+            (sqrt(decimal("4.00")), "2.0"),
+            (sqrt(decimal("1E-7")), "0.0003162277660168379331998893544432719"),
+            (
+                pow(decimal("2"), decimal("10")),
+                "1024.000000000000000000000000000000",
+            ),
+            (
+                pow(decimal("1.1"), decimal("10")),
+                "2.593742460100000000000000000000000",
+            ),
+            (
+                pow(decimal("-2"), decimal("3")),
+                "-8.000000000000000000000000000000000",
+            ),
+            (
+                pow(decimal("10"), decimal("-2")),
+                "0.01000000000000000000000000000000000",
+            ),
+            (
+                pow(decimal("2"), decimal("0.5")),
+                "1.414213562373095048801688724209698",
+            ),
+            (pow(decimal("-2"), decimal("0.5")), "NaN"),
+        ] {
+            assert_eq!(got.to_string(), expected);
+        }
+    }
 }

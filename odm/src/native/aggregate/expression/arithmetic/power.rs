@@ -114,7 +114,7 @@ pub(super) fn log(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Opti
     }
     Ok(Some(match (x, b) {
         (Value::Decimal128(_), _) | (_, Value::Decimal128(_)) => match (as_decimal(&x), as_decimal(&b)) {
-            (Some(x), Some(b)) => decimal(decimals::ln(x).divide(decimals::ln(b))),
+            (Some(x), Some(b)) => decimal(decimals::log(x, b)),
             _ => Owned::Null,
         },
         _ => Owned::Double(as_f64(&x).unwrap_or(f64::NAN).ln() / as_f64(&b).unwrap_or(f64::NAN).ln()),

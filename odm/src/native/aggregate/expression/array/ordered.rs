@@ -108,39 +108,26 @@ fn directed(order: Ordering, descending: bool) -> Ordering {
     if descending { order.reverse() } else { order }
 }
 
-/// The order of two values by the fields of a sort pattern; an array counts as its least element, or its
-/// greatest when descending.
+/// The order of two values by the fields of a sort pattern. Arrays are not entered: they compare whole.
 fn sorted_by(a: &Value<'_>, b: &Value<'_>, fields: Doc<'_>) -> Ordering {
     for element in fields.elements() {
         let segments: Vec<String> = element.name_str().split('.').map(str::to_owned).collect();
         let descending = as_i64_exact(&element.value()).is_some_and(|sign| sign < 0);
+        let key = |value: &Value<'_>| {
+            value
+                .as_document()
+                .and_then(|doc| path::get(doc, &segments).map(Owned::from))
+        };
+        let (left, right) = (key(a), key(b));
         let order = compare_answers(
-            key(a, &segments, descending).value(),
-            key(b, &segments, descending).value(),
+            left.as_ref().map(Owned::as_value),
+            right.as_ref().map(Owned::as_value),
         );
         if order != Ordering::Equal {
             return directed(order, descending);
         }
     }
     Ordering::Equal
-}
-
-fn key<'a>(value: &Value<'a>, segments: &[String], descending: bool) -> Answer<'a> {
-    let found = path::walk(*value, segments);
-    let extreme = match found.value() {
-        Some(Value::Array(items)) => {
-            let order = |a: &Value<'_>, b: &Value<'_>| compare(a, b);
-            let extreme = if descending {
-                items.values().max_by(order)
-            } else {
-                items.values().min_by(order)
-            };
-            Some(extreme.map_or(Owned::Undefined, Owned::from))
-        }
-        None => Some(Owned::Null),
-        _ => None,
-    };
-    extreme.map_or(found, Answer::Owned)
 }
 
 /// The arguments of `$firstN` and its like: `n`, `input`.

@@ -174,7 +174,7 @@ pub(super) fn parse(text: &str, zone: Option<Zone>) -> Result<i64> {
     let mut reading = Reading::default();
     let mut scan = Scan { text, at: 0 };
     while !scan.rest().is_empty() {
-        if scan.take_while(|c| c.is_ascii_whitespace() || c == ',') > 0 {
+        if scan.take_while(|c| c.is_ascii_whitespace() || c == ',' || c == '\0') > 0 {
             continue;
         }
         let start = scan.at;

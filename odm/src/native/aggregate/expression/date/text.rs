@@ -118,7 +118,7 @@ pub(super) fn check_format(format: &str, letters: &str) -> Result<()> {
     Ok(())
 }
 
-fn formatted(ms: i64, format: &str, zone: Zone) -> Result<String> {
+pub(super) fn formatted(ms: i64, format: &str, zone: Zone) -> Result<String> {
     let local = Local::of(ms.saturating_add(zone.0));
     let year = |year: i64| {
         if (0..=9999).contains(&year) {

@@ -23,6 +23,9 @@ const UTC: [&str; 12] = [
     "Etc/Greenwich",
 ];
 
+/// Names of the time zone database that stand for one offset, in hours.
+const FIXED: [(&str, i64); 3] = [("EST", -5), ("MST", -7), ("HST", -10)];
+
 impl Zone {
     pub(super) const UTC: Zone = Zone(0);
 
@@ -51,6 +54,9 @@ impl Zone {
         }
         if let Some(minutes) = offset_minutes(name) {
             return Ok(Zone(minutes * 60_000));
+        }
+        if let Some((_, hours)) = FIXED.iter().find(|(other, _)| *other == name) {
+            return Ok(Zone(hours * 3_600_000));
         }
         // A name as the time zone database has them.
         let named = name.split('/').count() > 1

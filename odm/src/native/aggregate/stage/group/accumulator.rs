@@ -107,6 +107,7 @@ impl Accumulator {
         let Some((doc, first)) = value
             .as_document()
             .and_then(|doc| Some((doc, doc.elements().next()?)))
+            .filter(|(_, first)| !first.name().is_empty())
         else {
             return Err(Fault::new(
                 40234,
@@ -123,6 +124,12 @@ impl Accumulator {
     }
 
     fn parse_operator(name: &str, value: &Value<'_>, variables: &[String]) -> Result<Accumulator> {
+        if matches!(value, Value::Array(_)) {
+            return Err(Fault::new(
+                40237,
+                format!("The {name} accumulator is a unary operator"),
+            ));
+        }
         let operator = match name {
             "$sum" => Operator::Sum,
             "$avg" => Operator::Average,
@@ -160,12 +167,6 @@ impl Accumulator {
                 return Err(Fault::new(15952, format!("unknown group operator '{name}'")));
             }
         };
-        if matches!(value, Value::Array(_)) {
-            return Err(Fault::new(
-                40237,
-                format!("The {name} accumulator is a unary operator"),
-            ));
-        }
         Ok(Accumulator {
             operator,
             input: Expression::parse_unfolded(value, variables)?,
@@ -323,10 +324,8 @@ impl Accumulator {
                     deviation.add(x);
                 }
             }
-            (Operator::First, State::One(slot)) => {
-                if slot.is_none() {
-                    *slot = Some(value.map_or(Owned::Null, Owned::from));
-                }
+            (Operator::First, State::One(slot)) if slot.is_none() => {
+                *slot = Some(value.map_or(Owned::Null, Owned::from));
             }
             (Operator::Last, State::One(slot)) => *slot = Some(value.map_or(Owned::Null, Owned::from)),
             (operator, State::One(slot)) => {

@@ -1,0 +1,22 @@
+//! The README's and the guide's code, run as doctests.
+
+macro_rules! pages {
+    ($($name:ident: $file:literal;)*) => {$(
+        #[doc = include_str!($file)]
+        mod $name {}
+    )*};
+}
+
+pages! {
+    readme: "../../README.md";
+    models: "../docs/guide/models.md";
+    queries: "../docs/guide/queries.md";
+    updates: "../docs/guide/updates.md";
+    reading: "../docs/guide/reading.md";
+    writing: "../docs/guide/writing.md";
+    indexes: "../docs/guide/indexes.md";
+    transactions: "../docs/guide/transactions.md";
+    backends: "../docs/guide/backends.md";
+    testing: "../docs/guide/testing.md";
+    errors: "../docs/guide/errors.md";
+}

@@ -1,0 +1,362 @@
+//! What a collection's options mean: bounds, validator, view.
+
+use std::sync::Arc;
+
+use crate::native::aggregate::pipeline::Pipeline;
+use crate::native::document::number::{as_f64, as_i64_exact};
+use crate::native::document::{Doc, Owned, Value};
+use crate::native::fault::{Fault, Result, code};
+use crate::native::matcher::Matcher;
+
+/// The options of a collection, resolved.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rules {
+    pub(crate) capped: Option<Capped>,
+    pub(crate) validator: Option<Arc<Validator>>,
+    /// Where the documents come from, if this is a view.
+    pub(crate) view: Option<Arc<View>>,
+}
+
+/// The bounds of a capped collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Capped {
+    /// The most bytes of documents.
+    pub(crate) size: u64,
+    /// The most documents.
+    pub(crate) max: u64,
+}
+
+/// What a document must match to be stored.
+#[derive(Clone, Debug)]
+pub(crate) struct Validator {
+    /// As given.
+    pub(crate) filter: Vec<u8>,
+    pub(crate) matcher: Matcher,
+    /// Documents that do not match already may stay that way.
+    pub(crate) moderate: bool,
+}
+
+/// What a view shows.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    /// A collection or view of the same database.
+    pub(crate) on: String,
+    /// The stages, as given.
+    pub(crate) pipeline: Vec<Vec<u8>>,
+}
+
+/// The most bytes that a capped collection may have: 1 PB.
+const LARGEST_CAPPED: i64 = 1 << 50;
+
+/// Options that are kept and shown, and change nothing here.
+const KEPT: &[&str] = &["autoIndexId", "storageEngine", "indexOptionDefaults", "temp"];
+
+/// Options of the command, not of the collection.
+const FORGOTTEN: &[&str] = &["writeConcern", "comment", "idIndex", "flags", "maxTimeMS"];
+
+/// Options of MongoDB that this engine does not have.
+const UNSUPPORTED: &[&str] = &["timeseries", "clusteredIndex", "encryptedFields"];
+
+impl Rules {
+    /// Reads options as they are stored.
+    ///
+    /// # Errors
+    /// As [`normalize`], of which stored options are the result.
+    pub(super) fn parse(options: Doc<'_>) -> Result<Rules> {
+        let validator = match (options.get("validator"), warns_or_is_off(options)) {
+            (Some(Value::Document(filter)), false) => Some(Arc::new(Validator {
+                filter: filter.to_bytes(),
+                matcher: Matcher::parse(filter)?,
+                moderate: options.get("validationLevel").and_then(|level| level.as_str()) == Some("moderate"),
+            })),
+            _ => None,
+        };
+        let view = match (options.get("viewOn"), options.get("pipeline")) {
+            (Some(Value::String(on)), pipeline) => {
+                let stages = match pipeline {
+                    Some(Value::Array(stages)) => stages
+                        .values()
+                        .filter_map(|stage| stage.as_document().map(Doc::to_bytes))
+                        .collect(),
+                    _ => Vec::new(),
+                };
+                Some(Arc::new(View {
+                    on: on.to_owned(),
+                    pipeline: stages,
+                }))
+            }
+            _ => None,
+        };
+        let capped = match options.get("capped") {
+            Some(Value::Bool(true)) => {
+                let number = |name: &str| {
+                    options
+                        .get(name)
+                        .and_then(|value| as_i64_exact(&value))
+                        .and_then(|number| u64::try_from(number).ok())
+                };
+                Some(Capped {
+                    size: number("size").unwrap_or(u64::MAX),
+                    max: number("max").unwrap_or(u64::MAX),
+                })
+            }
+            _ => None,
+        };
+        Ok(Rules {
+            capped,
+            validator,
+            view,
+        })
+    }
+}
+
+/// A validator that refuses nothing: the server would only write its log.
+fn warns_or_is_off(options: Doc<'_>) -> bool {
+    let says = |name: &str, value: &str| options.get(name).and_then(|own| own.as_str()) == Some(value);
+    says("validationLevel", "off") || says("validationAction", "warn")
+}
+
+/// Checks the options of `create` and gives them as they are kept and listed.
+///
+/// # Errors
+/// MongoDB's: 72 for options that do not go together, 14 for wrong types, 51024 for wrong bounds, 40415 for
+/// unknown options; those of the filter and the pipeline.
+pub(crate) fn normalize(options: Doc<'_>) -> Result<Vec<u8>> {
+    let capped = match options.get("capped") {
+        Some(value) => flag("create.capped", value)?,
+        None => false,
+    };
+    let has = |name: &str| options.get(name).is_some();
+    if capped && !has("size") {
+        return Err(invalid("the 'size' field is required when 'capped' is true"));
+    }
+    if !capped && (has("size") || has("max")) {
+        return Err(invalid(
+            "the 'capped' field needs to be true when either the 'size' or 'max' fields are present",
+        ));
+    }
+    if has("pipeline") && !has("viewOn") {
+        return Err(invalid("'pipeline' requires 'viewOn' to also be specified"));
+    }
+    let mut kept: Vec<(String, Owned)> = Vec::new();
+    let mut keep = |name: &str, value: Owned| kept.push((name.to_owned(), value));
+    for element in options.elements() {
+        let (name, value) = (element.name_str(), element.value());
+        match name {
+            "capped" if capped => keep(name, Owned::Bool(true)),
+            "capped" => {}
+            "size" => keep(name, number(capped_size(value)?)),
+            "max" => keep(name, number(capped_max(value)?)),
+            "validator" => {
+                if let Some(filter) = validator("create.validator", value)? {
+                    keep(name, filter);
+                }
+            }
+            "validationLevel" | "validationAction" => {
+                keep(name, Owned::String(choice("create", name, value)?));
+            }
+            "viewOn" => keep(name, Owned::String(view_on("create", value)?)),
+            "pipeline" => keep(name, Owned::Array(view_pipeline("create", value)?)),
+            "changeStreamPreAndPostImages" => keep(name, value.into()),
+            "collation" => match value {
+                Value::Document(doc)
+                    if doc.count() == 1
+                        && doc.get("locale").and_then(|locale| locale.as_str()) == Some("simple") => {}
+                _ => {
+                    return Err(Fault::unsupported(
+                        "the embedded engine compares strings by their bytes; collation is not supported",
+                    ));
+                }
+            },
+            "expireAfterSeconds" => {
+                return Err(invalid(
+                    "'expireAfterSeconds' is only supported on time-series collections or when the 'clusteredIndex' option is specified",
+                ));
+            }
+            _ if KEPT.contains(&name) => keep(name, value.into()),
+            _ if FORGOTTEN.contains(&name) => {}
+            _ if UNSUPPORTED.contains(&name) => {
+                return Err(Fault::unsupported(format!(
+                    "collection option '{name}' is not supported"
+                )));
+            }
+            _ => return Err(unknown("create", name)),
+        }
+    }
+    if has("viewOn") {
+        kept.retain(|(name, _)| matches!(name.as_str(), "viewOn" | "pipeline"));
+        if !has("pipeline") {
+            kept.push(("pipeline".to_owned(), Owned::Array(Vec::new())));
+        }
+    }
+    Ok(Doc::Fields(&kept).to_bytes())
+}
+
+/// A validator's filter, checked; none when it is empty.
+pub(crate) fn validator(field: &str, value: Value<'_>) -> Result<Option<Owned>> {
+    let Value::Document(filter) = value else {
+        return Err(wrong_type(field, value, "type 'object'"));
+    };
+    refuse_place(filter)?;
+    Matcher::parse(filter)?;
+    Ok((!filter.is_empty()).then(|| Owned::RawDocument(filter.to_bytes())))
+}
+
+/// Operators that need an index of their own, or a session, have no place in a validator.
+fn refuse_place(filter: Doc<'_>) -> Result<()> {
+    for element in filter.elements() {
+        match (element.name_str(), element.value()) {
+            (name @ ("$text" | "$where"), _) => {
+                return Err(Fault::new(
+                    code::BAD_VALUE,
+                    format!("{name} is not allowed in this context"),
+                ));
+            }
+            ("$near" | "$nearSphere" | "$geoNear", _) => {
+                return Err(Fault::new(
+                    5_626_500,
+                    "$geoNear, $near, and $nearSphere are not allowed in this context",
+                ));
+            }
+            ("$jsonSchema", _) => {}
+            (_, Value::Document(inner) | Value::Array(inner)) => refuse_place(inner)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// `validationLevel` or `validationAction`.
+pub(crate) fn choice(command: &str, name: &str, value: Value<'_>) -> Result<String> {
+    let choices: &[&str] = match name {
+        "validationLevel" => &["off", "strict", "moderate"],
+        _ => &["error", "warn"],
+    };
+    match value {
+        Value::String(text) if choices.contains(&text) => Ok(text.to_owned()),
+        Value::String(text) => Err(Fault::new(
+            code::BAD_VALUE,
+            format!("Enumeration value '{text}' for field '{command}.{name}' is not a valid value."),
+        )),
+        other => Err(wrong_type(&format!("{command}.{name}"), other, "type 'string'")),
+    }
+}
+
+/// The collection that a view is on.
+pub(crate) fn view_on(command: &str, value: Value<'_>) -> Result<String> {
+    match value {
+        Value::String("") => Err(Fault::new(code::BAD_VALUE, "'viewOn' cannot be empty")),
+        Value::String(text) => Ok(text.to_owned()),
+        other => Err(wrong_type(&format!("{command}.viewOn"), other, "type 'string'")),
+    }
+}
+
+/// The stages of a view, checked.
+pub(crate) fn view_pipeline(command: &str, value: Value<'_>) -> Result<Vec<Owned>> {
+    let Value::Array(items) = value else {
+        return Err(wrong_type(&format!("{command}.pipeline"), value, "type 'array'"));
+    };
+    let mut stages = Vec::new();
+    for (at, item) in items.values().enumerate() {
+        match item {
+            Value::Document(stage) => stages.push(stage),
+            other => {
+                let field = format!("{command}.pipeline.{at}");
+                return Err(wrong_type(&field, other, "type 'object'"));
+            }
+        }
+    }
+    if Pipeline::parse(&stages, &[])?.output().is_some() {
+        return Err(Fault::new(
+            code::OPTION_NOT_SUPPORTED_ON_VIEW,
+            "Invalid pipeline for view :: caused by :: a stage of the pipeline cannot be used in the view definition because it writes to disk",
+        ));
+    }
+    Ok(stages
+        .iter()
+        .map(|stage| Owned::RawDocument(stage.to_bytes()))
+        .collect())
+}
+
+/// The bytes of a capped collection, rounded up to 256.
+pub(crate) fn capped_size(value: Value<'_>) -> Result<i64> {
+    let bytes = whole("size", value)?;
+    if bytes < 1 {
+        return Err(bound(format!(
+            "BSON field 'size' value must be >= 1, actual value '{bytes}'"
+        )));
+    }
+    if bytes > LARGEST_CAPPED {
+        return Err(bound(format!(
+            "BSON field 'size' value must be <= {LARGEST_CAPPED}, actual value '{bytes}'"
+        )));
+    }
+    Ok((bytes + 255) & !255)
+}
+
+/// The documents of a capped collection; any number below one stands for no bound.
+pub(crate) fn capped_max(value: Value<'_>) -> Result<i64> {
+    let most = whole("max", value)?;
+    if most > i64::from(i32::MAX) {
+        return Err(bound(format!(
+            "BSON field 'max' value must be < 2147483648, actual value '{most}'"
+        )));
+    }
+    Ok(if most < 1 { i64::from(i32::MAX) } else { most })
+}
+
+/// A truth value, as commands take it.
+pub(crate) fn flag(field: &str, value: Value<'_>) -> Result<bool> {
+    match value {
+        Value::Bool(flag) => Ok(flag),
+        number if number.is_number() => Ok(as_f64(&number).is_none_or(|number| number != 0.0)),
+        other => Err(wrong_type(
+            field,
+            other,
+            "types '[bool, long, int, decimal, double']",
+        )),
+    }
+}
+
+fn whole(field: &str, value: Value<'_>) -> Result<i64> {
+    if !value.is_number() {
+        return Err(wrong_type(
+            &format!("create.{field}"),
+            value,
+            "types '[long, int, decimal, double']",
+        ));
+    }
+    Ok(as_i64_exact(&value).unwrap_or_else(|| as_f64(&value).unwrap_or(0.0) as i64))
+}
+
+/// A number as the server keeps it: 32 bits where they are enough.
+pub(crate) fn number(number: i64) -> Owned {
+    i32::try_from(number).map_or(Owned::Int64(number), Owned::Int32)
+}
+
+/// The fault of a field of another type.
+pub(crate) fn wrong_type(field: &str, value: Value<'_>, expected: &str) -> Fault {
+    Fault::new(
+        code::TYPE_MISMATCH,
+        format!(
+            "BSON field '{field}' is the wrong type '{}', expected {expected}",
+            value.kind().alias()
+        ),
+    )
+}
+
+/// The fault of a field that a command does not have.
+pub(crate) fn unknown(command: &str, name: &str) -> Fault {
+    Fault::new(
+        40415,
+        format!("BSON field '{command}.{name}' is an unknown field."),
+    )
+}
+
+fn invalid(message: &'static str) -> Fault {
+    Fault::new(code::INVALID_OPTIONS, message)
+}
+
+fn bound(message: String) -> Fault {
+    Fault::new(51024, message)
+}

@@ -1,0 +1,226 @@
+//! The command door: MongoDB's commands as documents in, the server's replies as documents out.
+//!
+//! A command is parsed here into the requests that the typed operations are made of too; nothing runs before
+//! its whole document was found to be well-formed. Each family of commands has a file.
+
+mod aggregate;
+mod collections;
+mod count;
+mod cursor;
+mod explain;
+mod find;
+mod find_and_modify;
+mod generic;
+mod indexes;
+mod query;
+mod reply;
+mod server;
+mod shape;
+mod write;
+
+use std::time::Duration;
+
+pub(crate) use self::cursor::{Cursors, Opened};
+pub(crate) use self::reply::{Verb, written};
+use super::document::{Doc, Kind, Value};
+use super::exec::statement::Batch;
+use super::exec::{Deadline, Namespace, check_database};
+use super::fault::{Fault, Result, code};
+use super::storage::{Read, Write};
+use super::update::Now;
+
+/// A read that answers with a reply.
+pub(crate) type ReadJob = Box<dyn FnOnce(&dyn Read) -> Result<Vec<u8>> + Send>;
+
+/// A write that answers with a reply; it may be run again before it has written.
+pub(crate) type WriteJob = Box<dyn FnMut(&mut dyn Write) -> Result<Vec<u8>> + Send>;
+
+/// What the engine does for a command.
+pub(crate) enum Job {
+    /// The reply is known.
+    Reply(Vec<u8>),
+    Read(ReadJob),
+    /// Documents, by cursor.
+    Open(Box<dyn FnOnce(&dyn Read) -> Result<Opened> + Send>),
+    /// The next batch of a cursor.
+    More {
+        id: i64,
+        ns: String,
+        batch_size: Option<usize>,
+    },
+    /// Closes cursors.
+    Kill {
+        ids: Vec<i64>,
+        ns: String,
+    },
+    /// Statements; each is atomic by itself.
+    Batch(Batch, Verb),
+    Write(WriteJob),
+}
+
+/// A command as it came.
+#[derive(Clone, Copy, Debug)]
+struct Call<'a> {
+    database: &'a str,
+    /// Its first field.
+    name: &'a str,
+    target: Value<'a>,
+    doc: Doc<'a>,
+    now: Now,
+}
+
+/// Parses a command, which has passed the gate.
+///
+/// # Errors
+/// 59 for a command that does not exist, 40415 for a field that it does not have, 14 for a field of the wrong
+/// type, 73 for a name that is none, and what the command's own parts complain about.
+pub(crate) fn parse(database: &str, doc: Doc<'_>, now: Now) -> Result<Job> {
+    let Some(first) = doc.elements().next() else {
+        return Err(Fault::new(code::COMMAND_NOT_FOUND, "no such command: ''"));
+    };
+    check_database(database)?;
+    if let Some(other) = doc.get("$db") {
+        match other {
+            Value::String(own) if own == database => {}
+            Value::String(own) => {
+                return Err(Fault::new(
+                    code::INVALID_NAMESPACE,
+                    format!("the command's $db '{own}' is not the database '{database}' it was sent to"),
+                ));
+            }
+            other => {
+                return Err(Fault::new(
+                    code::TYPE_MISMATCH,
+                    format!(
+                        "BSON field '$db' is the wrong type '{}', expected type 'string'",
+                        other.kind().alias()
+                    ),
+                ));
+            }
+        }
+    }
+    let call = Call {
+        database,
+        name: first.name_str(),
+        target: first.value(),
+        doc,
+        now,
+    };
+    let Some(command) = command(call.name) else {
+        return Err(Fault::new(
+            code::COMMAND_NOT_FOUND,
+            format!("no such command: '{}'", call.name),
+        ));
+    };
+    let job = command(&call)?;
+    generic::check(doc)?;
+    Ok(job)
+}
+
+type Parse = for<'a> fn(&Call<'a>) -> Result<Job>;
+
+fn command(name: &str) -> Option<Parse> {
+    Some(match name {
+        "insert" => write::insert,
+        "update" => write::update,
+        "delete" => write::delete,
+        "find" => find::find,
+        "getMore" => find::get_more,
+        "killCursors" => find::kill_cursors,
+        "aggregate" => aggregate::aggregate,
+        "count" => count::count,
+        "distinct" => count::distinct,
+        "findAndModify" | "findandmodify" => find_and_modify::find_and_modify,
+        "create" => collections::create,
+        "drop" => collections::drop,
+        "dropDatabase" => collections::drop_database,
+        "listCollections" => collections::list,
+        "renameCollection" => collections::rename,
+        "collMod" => collections::modify,
+        "createIndexes" => indexes::create,
+        "dropIndexes" | "deleteIndexes" => indexes::drop,
+        "listIndexes" => indexes::list,
+        "explain" => explain::explain,
+        "collStats" | "collstats" => server::collection_statistics,
+        "dbStats" | "dbstats" => server::database_statistics,
+        "validate" => server::validate,
+        "listDatabases" => server::list_databases,
+        "serverStatus" => server::status,
+        "ping" => server::ping,
+        "hello" | "isMaster" | "ismaster" => server::hello,
+        "buildInfo" | "buildinfo" => server::build_info,
+        _ => return None,
+    })
+}
+
+impl Call<'_> {
+    /// The collection that the first field names.
+    fn namespace(&self) -> Result<Namespace> {
+        self.collection(&self.target)
+    }
+
+    fn collection(&self, name: &Value<'_>) -> Result<Namespace> {
+        let Value::String(collection) = name else {
+            return Err(Fault::new(
+                code::INVALID_NAMESPACE,
+                format!("collection name has invalid type {}", name.kind().alias()),
+            ));
+        };
+        if collection.contains('\0') {
+            return Err(Fault::new(
+                code::INVALID_NAMESPACE,
+                "namespaces cannot have embedded null characters",
+            ));
+        }
+        let namespace = Namespace {
+            database: self.database.to_owned(),
+            collection: (*collection).to_owned(),
+        };
+        namespace.check()?;
+        Ok(namespace)
+    }
+
+    /// When the command must have ended.
+    fn deadline(&self) -> Result<Deadline> {
+        Ok(Deadline::after(
+            generic::max_time(self.doc)?.map(Duration::from_millis),
+        ))
+    }
+
+    fn refuse_outside_admin(&self) -> Result<()> {
+        if self.database == "admin" {
+            return Ok(());
+        }
+        Err(Fault::new(
+            13,
+            format!("{} may only be run against the admin database.", self.name),
+        ))
+    }
+}
+
+/// Refuses strings to be compared by a language's rules: the engine compares their bytes.
+fn refuse_collation(collation: Option<Doc<'_>>) -> Result<()> {
+    match collation {
+        None => Ok(()),
+        Some(doc) if doc.is_empty() => Ok(()),
+        Some(doc) if doc.count() == 1 && doc.get("locale").and_then(|own| own.as_str()) == Some("simple") => {
+            Ok(())
+        }
+        Some(doc) => match doc.get("locale") {
+            None => Err(Fault::new(
+                40414,
+                "BSON field 'collation.locale' is missing but a required field",
+            )),
+            Some(own) if own.kind() != Kind::String => Err(Fault::new(
+                code::TYPE_MISMATCH,
+                format!(
+                    "BSON field 'collation.locale' is the wrong type '{}', expected type 'string'",
+                    own.kind().alias()
+                ),
+            )),
+            Some(_) => Err(Fault::unsupported(
+                "the embedded engine compares strings by their bytes; collation is not supported",
+            )),
+        },
+    }
+}

@@ -1,0 +1,234 @@
+//! `create`, `drop`, `dropDatabase`, `listCollections`, `renameCollection` and `collMod`.
+
+use super::super::document::{Doc, Owned, Value};
+use super::super::exec::{Namespace, collections};
+use super::super::fault::{Fault, Result, code};
+use super::cursor::{Opened, Rows};
+use super::reply::{self, Reply, count, text};
+use super::shape::{Shape, Type, out_of_range};
+use super::{Call, Job, indexes};
+
+static CREATE: Shape = Shape {
+    name: "create",
+    fields: &[
+        ("capped", Type::Boolish),
+        ("autoIndexId", Type::Boolish),
+        ("idIndex", Type::Object),
+        ("size", Type::Number),
+        ("max", Type::Number),
+        ("storageEngine", Type::Object),
+        ("validator", Type::Object),
+        ("validationLevel", Type::String),
+        ("validationAction", Type::String),
+        ("indexOptionDefaults", Type::Object),
+        ("viewOn", Type::String),
+        ("pipeline", Type::Array),
+        ("collation", Type::Object),
+        ("recordPreImages", Type::Boolish),
+        ("changeStreamPreAndPostImages", Type::Object),
+        ("timeseries", Type::Object),
+        ("clusteredIndex", Type::Any),
+        ("expireAfterSeconds", Type::Number),
+        ("encryptedFields", Type::Object),
+        ("temp", Type::Boolish),
+        ("flags", Type::Any),
+    ],
+    required: &[],
+};
+
+static DROP: Shape = Shape {
+    name: "drop",
+    fields: &[("collectionUUID", Type::Uuid)],
+    required: &[],
+};
+
+static DROP_DATABASE: Shape = Shape {
+    name: "dropDatabase",
+    fields: &[],
+    required: &[],
+};
+
+static LIST: Shape = Shape {
+    name: "listCollections",
+    fields: &[
+        ("cursor", Type::Object),
+        ("filter", Type::Object),
+        ("nameOnly", Type::Boolish),
+        ("authorizedCollections", Type::Boolish),
+        ("includePendingDrops", Type::Boolish),
+    ],
+    required: &[],
+};
+
+static LIST_CURSOR: Shape = Shape {
+    name: "listCollections.cursor",
+    fields: &[("batchSize", Type::Number)],
+    required: &[],
+};
+
+static INDEX_CURSOR: Shape = Shape {
+    name: "listIndexes.cursor",
+    fields: &[("batchSize", Type::Number)],
+    required: &[],
+};
+
+static RENAME: Shape = Shape {
+    name: "renameCollection",
+    fields: &[
+        ("to", Type::String),
+        ("dropTarget", Type::Any),
+        ("stayTemp", Type::Boolish),
+        ("collectionUUID", Type::Uuid),
+    ],
+    required: &["to"],
+};
+
+/// What may stand beside a collection's options in `create`.
+const BESIDE: &[&str] = &[
+    "$db",
+    "lsid",
+    "$clusterTime",
+    "$readPreference",
+    "writeConcern",
+    "readConcern",
+    "comment",
+    "maxTimeMS",
+    "apiVersion",
+    "apiStrict",
+    "apiDeprecationErrors",
+];
+
+pub(super) fn create(call: &Call<'_>) -> Result<Job> {
+    CREATE.command(call.doc)?;
+    let namespace = call.namespace()?;
+    let options: Vec<(String, Owned)> = call
+        .doc
+        .elements()
+        .skip(1)
+        .filter(|element| !BESIDE.contains(&element.name_str()))
+        .filter(|element| !matches!(element.value(), Value::Null | Value::Undefined))
+        .map(|element| (element.name_str().to_owned(), element.value().into()))
+        .collect();
+    let options = Doc::Fields(&options).to_bytes();
+    Ok(Job::Write(Box::new(move |write| {
+        collections::create(write, &namespace, Some(Doc::Raw(&options)))?;
+        Ok(reply::ok())
+    })))
+}
+
+pub(super) fn drop(call: &Call<'_>) -> Result<Job> {
+    DROP.command(call.doc)?;
+    let namespace = call.namespace()?;
+    Ok(Job::Write(Box::new(move |write| {
+        let indexes = indexes::size(&*write, &namespace);
+        if !collections::drop(write, &namespace)? {
+            return Err(Fault::new(code::NAMESPACE_NOT_FOUND, "ns not found"));
+        }
+        let mut reply = Reply::new();
+        if let Some(indexes) = indexes.filter(|indexes| *indexes > 0) {
+            reply = reply.with("nIndexesWas", count(indexes));
+        }
+        Ok(reply.with("ns", text(namespace.to_string())).done())
+    })))
+}
+
+pub(super) fn drop_database(call: &Call<'_>) -> Result<Job> {
+    DROP_DATABASE.command(call.doc)?;
+    let database = call.database.to_owned();
+    Ok(Job::Write(Box::new(move |write| {
+        let there = write.catalog().collections(&database).next().is_some();
+        collections::drop_database(write, &database)?;
+        let mut reply = Reply::new();
+        if there {
+            reply = reply.with("dropped", text(&*database));
+        }
+        Ok(reply.done())
+    })))
+}
+
+/// How many documents the first batch of a listing is to have.
+pub(super) fn batch_size(of: &str, cursor: Option<Doc<'_>>) -> Result<Option<usize>> {
+    let Some(cursor) = cursor else {
+        return Ok(None);
+    };
+    let shape = match of {
+        "listIndexes.cursor" => &INDEX_CURSOR,
+        _ => &LIST_CURSOR,
+    };
+    match shape.part(cursor)?.number("batchSize") {
+        Some(size) if size < 0 => Err(out_of_range("batchSize", size)),
+        size => Ok(size.and_then(|size| usize::try_from(size).ok())),
+    }
+}
+
+pub(super) fn list(call: &Call<'_>) -> Result<Job> {
+    let fields = LIST.command(call.doc)?;
+    let batch_size = batch_size("listCollections.cursor", fields.object("cursor"))?;
+    let names_only = fields.flag("nameOnly");
+    let filter = fields.object("filter").unwrap_or(Doc::empty()).to_bytes();
+    let database = call.database.to_owned();
+    Ok(Job::Open(Box::new(move |read| {
+        let mut found = collections::list(read, &database, Doc::Raw(&filter))?;
+        if names_only {
+            found = found.iter().map(|document| name_and_type(document)).collect();
+        }
+        Ok(Opened {
+            ns: format!("{database}.$cmd.listCollections"),
+            rows: Rows::Held(found.into()),
+            batch_size,
+            single: false,
+            listing: true,
+        })
+    })))
+}
+
+fn name_and_type(document: &[u8]) -> Vec<u8> {
+    let fields: Vec<(String, Owned)> = Doc::Raw(document)
+        .elements()
+        .filter(|element| matches!(element.name(), b"name" | b"type"))
+        .map(|element| (element.name_str().to_owned(), element.value().into()))
+        .collect();
+    Doc::Fields(&fields).to_bytes()
+}
+
+pub(super) fn rename(call: &Call<'_>) -> Result<Job> {
+    let fields = RENAME.command(call.doc)?;
+    let drop_target = fields.flag("dropTarget");
+    let Value::String(from) = call.target else {
+        return Err(Fault::new(
+            code::TYPE_MISMATCH,
+            format!(
+                "BSON field 'renameCollection.renameCollection' is the wrong type '{}', expected type 'string'",
+                call.target.kind().alias()
+            ),
+        ));
+    };
+    call.refuse_outside_admin()?;
+    let from = whole_name(from)?;
+    let to = whole_name(fields.string("to").unwrap_or_default())?;
+    Ok(Job::Write(Box::new(move |write| {
+        collections::rename(write, &from, &to, drop_target)?;
+        Ok(reply::ok())
+    })))
+}
+
+/// `database.collection`, taken apart.
+fn whole_name(name: &str) -> Result<Namespace> {
+    let bad = || {
+        Fault::new(
+            code::INVALID_NAMESPACE,
+            format!("Invalid namespace specified '{name}'"),
+        )
+    };
+    let (database, collection) = name.split_once('.').ok_or_else(bad)?;
+    let namespace = Namespace {
+        database: database.to_owned(),
+        collection: collection.to_owned(),
+    };
+    namespace.check().map_err(|_| bad())?;
+    Ok(namespace)
+}
+
+pub(super) fn modify(_call: &Call<'_>) -> Result<Job> {
+    Err(Fault::unsupported("the embedded engine does not run collMod"))
+}

@@ -1,0 +1,80 @@
+//! `count` and `distinct`.
+
+use super::super::document::Owned;
+use super::super::exec::{count as counting, distinct as values};
+use super::super::fault::{Fault, Result};
+use super::reply::{self, Reply};
+use super::shape::{Shape, Type};
+use super::{Call, Job, query, refuse_collation};
+
+pub(super) static COUNT: Shape = Shape {
+    name: "count",
+    fields: &[
+        ("query", Type::Object),
+        ("fields", Type::Any),
+        ("limit", Type::Number),
+        ("skip", Type::Number),
+        ("hint", Type::Any),
+        ("collation", Type::Object),
+        ("queryOptions", Type::Object),
+        ("mirrored", Type::Boolish),
+    ],
+    required: &[],
+};
+
+pub(super) static DISTINCT: Shape = Shape {
+    name: "distinct",
+    fields: &[
+        ("key", Type::String),
+        ("query", Type::Object),
+        ("collation", Type::Object),
+        ("queryOptions", Type::Object),
+        ("mirrored", Type::Boolish),
+        ("hint", Type::Any),
+    ],
+    required: &["key"],
+};
+
+pub(super) fn count(call: &Call<'_>) -> Result<Job> {
+    let fields = COUNT.command(call.doc)?;
+    let namespace = call.namespace()?;
+    refuse_collation(fields.object("collation"))?;
+    // A negative limit counts as its amount.
+    let limit = fields.number("limit").unwrap_or(0).unsigned_abs();
+    let skip = fields.count("skip")?.unwrap_or(0);
+    let query = query::query(
+        fields.object("query"),
+        None,
+        fields.get("hint"),
+        &query::Variables::new(),
+    )?;
+    let deadline = call.deadline()?;
+    Ok(Job::Read(Box::new(move |read| {
+        let number = counting::count(read, &namespace, &query, skip, limit, deadline)?;
+        Ok(Reply::new().with("n", reply::count(number)).done())
+    })))
+}
+
+pub(super) fn distinct(call: &Call<'_>) -> Result<Job> {
+    let fields = DISTINCT.command(call.doc)?;
+    let namespace = call.namespace()?;
+    refuse_collation(fields.object("collation"))?;
+    let key = fields.string("key").unwrap_or_default().to_owned();
+    if key.contains('\0') {
+        return Err(Fault::new(
+            4738901,
+            "Key field cannot contain an embedded null byte",
+        ));
+    }
+    let query = query::query(
+        fields.object("query"),
+        None,
+        fields.get("hint"),
+        &query::Variables::new(),
+    )?;
+    let deadline = call.deadline()?;
+    Ok(Job::Read(Box::new(move |read| {
+        let found = values::distinct(read, &namespace, &key, &query, deadline)?;
+        Ok(Reply::new().with("values", Owned::Array(found)).done())
+    })))
+}

@@ -1,0 +1,231 @@
+//! Cursors that stay open between commands.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use super::super::document::Owned;
+use super::super::engine::View;
+use super::super::exec::cursor::FindCursor;
+use super::super::fault::{Fault, Result, code};
+use super::super::storage::Read;
+use super::reply::{self, Reply};
+
+/// How many cursors stay open; opening one more closes the one that was idle longest.
+const MOST: usize = 1_000;
+
+/// How long an unused cursor stays open, as on the server.
+const IDLE: Duration = Duration::from_secs(600);
+
+/// How many documents a first batch carries when nobody says.
+const FIRST_BATCH: usize = 101;
+
+/// How many bytes of documents end a batch.
+const BATCH_BYTES: usize = 15 << 20;
+
+/// Documents that a command answers with, read as they are asked for.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(super) ns: String,
+    pub(super) rows: Rows,
+    /// Of the first batch.
+    pub(super) batch_size: Option<usize>,
+    /// Whether the first batch is all that is wanted.
+    pub(super) single: bool,
+    /// Whether the batch stands last in the reply.
+    pub(super) listing: bool,
+}
+
+/// Where the documents come from.
+#[derive(Debug)]
+pub(super) enum Rows {
+    Find(Box<FindCursor>),
+    Held(VecDeque<Vec<u8>>),
+}
+
+/// What a cursor still has to give, and the state of the database it reads; in a transaction everything is read
+/// at once.
+#[derive(Debug)]
+struct Waiting {
+    ns: String,
+    rows: Rows,
+    view: Option<Arc<View>>,
+    used: Instant,
+}
+
+/// The cursors of one engine.
+#[derive(Debug, Default)]
+pub(crate) struct Cursors {
+    open: Mutex<HashMap<i64, Waiting>>,
+}
+
+impl Rows {
+    /// The next documents, and whether there may be more.
+    fn next(&mut self, read: Option<&dyn Read>, most: Option<usize>) -> Result<(Vec<Vec<u8>>, bool)> {
+        let mut documents = Vec::new();
+        let mut bytes = 0;
+        let full =
+            |count: usize, bytes: usize| bytes >= BATCH_BYTES || most.is_some_and(|most| count >= most);
+        match self {
+            Rows::Held(rows) => {
+                while !full(documents.len(), bytes) {
+                    let Some(row) = rows.pop_front() else {
+                        return Ok((documents, false));
+                    };
+                    bytes += row.len();
+                    documents.push(row);
+                }
+                Ok((documents, !rows.is_empty()))
+            }
+            Rows::Find(cursor) => {
+                let Some(read) = read else {
+                    return Ok((documents, false));
+                };
+                while !full(documents.len(), bytes) {
+                    let left = most.map(|most| most - documents.len());
+                    let Some(batch) = cursor.next_batch_of(read, left)? else {
+                        return Ok((documents, false));
+                    };
+                    for row in (0..batch.len()).filter_map(|at| batch.get(at)) {
+                        bytes += row.len();
+                        documents.push(row.to_vec());
+                    }
+                }
+                Ok((documents, !cursor.is_done()))
+            }
+        }
+    }
+}
+
+impl Cursors {
+    fn open(&self) -> MutexGuard<'_, HashMap<i64, Waiting>> {
+        // What is in the table is whole at any time.
+        self.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Answers with the first batch and keeps the rest. Without a view to keep, the rest is read now.
+    pub(crate) fn answer(&self, opened: Opened, read: &dyn Read, view: Option<Arc<View>>) -> Result<Vec<u8>> {
+        let Opened {
+            ns,
+            mut rows,
+            batch_size,
+            single,
+            listing,
+        } = opened;
+        let most = batch_size.unwrap_or(FIRST_BATCH);
+        let (first, more) = if most == 0 {
+            (Vec::new(), true)
+        } else {
+            rows.next(Some(read), Some(most))?
+        };
+        let id = if more && !single {
+            if view.is_none() && matches!(rows, Rows::Find(_)) {
+                let mut held = VecDeque::new();
+                loop {
+                    let (documents, more) = rows.next(Some(read), None)?;
+                    held.extend(documents);
+                    if !more {
+                        break;
+                    }
+                }
+                rows = Rows::Held(held);
+            }
+            self.keep(ns.clone(), rows, view)
+        } else {
+            0
+        };
+        Ok(if listing {
+            reply::listing(first, id, &ns)
+        } else {
+            reply::cursor("firstBatch", first, id, &ns)
+        })
+    }
+
+    fn keep(&self, ns: String, rows: Rows, view: Option<Arc<View>>) -> i64 {
+        let used = Instant::now();
+        let mut open = self.open();
+        open.retain(|_, waiting| used.duration_since(waiting.used) < IDLE);
+        if open.len() >= MOST
+            && let Some(oldest) = open
+                .iter()
+                .min_by_key(|(_, waiting)| waiting.used)
+                .map(|(id, _)| *id)
+        {
+            open.remove(&oldest);
+        }
+        let id = loop {
+            let id = fresh_id();
+            if id != 0 && !open.contains_key(&id) {
+                break id;
+            }
+        };
+        open.insert(id, Waiting { ns, rows, view, used });
+        id
+    }
+
+    /// The next batch of an open cursor.
+    ///
+    /// # Errors
+    /// Code 43 when there is no such cursor, 13 when it is of another collection.
+    pub(crate) fn more(&self, id: i64, ns: &str, most: Option<usize>) -> Result<Vec<u8>> {
+        let missing = || Fault::new(code::CURSOR_NOT_FOUND, format!("cursor id {id} not found"));
+        // Taken out while it is read, so that others need not wait for it.
+        let mut waiting = {
+            let mut open = self.open();
+            let waiting = open.get(&id).ok_or_else(missing)?;
+            if waiting.used.elapsed() >= IDLE {
+                open.remove(&id);
+                return Err(missing());
+            }
+            if waiting.ns != ns {
+                return Err(Fault::new(
+                    13,
+                    format!(
+                        "Requested getMore on namespace '{ns}', but cursor belongs to a different namespace {}",
+                        waiting.ns
+                    ),
+                ));
+            }
+            open.remove(&id).ok_or_else(missing)?
+        };
+        let view = waiting.view.clone();
+        let read = view.as_deref().map(|view| view as &dyn Read);
+        let (documents, more) = waiting.rows.next(read, most)?;
+        let left = if more {
+            waiting.used = Instant::now();
+            self.open().insert(id, waiting);
+            id
+        } else {
+            0
+        };
+        Ok(reply::cursor("nextBatch", documents, left, ns))
+    }
+
+    /// Closes cursors of a collection; the reply to `killCursors`.
+    pub(crate) fn kill(&self, ids: &[i64], ns: &str) -> Vec<u8> {
+        let mut open = self.open();
+        let (mut killed, mut missing) = (Vec::new(), Vec::new());
+        for id in ids {
+            if open.get(id).is_some_and(|waiting| waiting.ns == ns) {
+                open.remove(id);
+                killed.push(Owned::Int64(*id));
+            } else {
+                missing.push(Owned::Int64(*id));
+            }
+        }
+        Reply::new()
+            .with("cursorsKilled", Owned::Array(killed))
+            .with("cursorsNotFound", Owned::Array(missing))
+            .with("cursorsAlive", Owned::Array(Vec::new()))
+            .with("cursorsUnknown", Owned::Array(Vec::new()))
+            .done()
+    }
+}
+
+/// A number that nobody guesses by counting.
+fn fresh_id() -> i64 {
+    let bytes = bson::Uuid::new().bytes();
+    let mut id = [0; 8];
+    id.copy_from_slice(&bytes[..8]);
+    i64::from_be_bytes(id) & i64::MAX
+}

@@ -1,0 +1,181 @@
+//! `find`, `getMore` and `killCursors`.
+
+use std::sync::Arc;
+
+use super::super::document::{Doc, Kind, Value};
+use super::super::exec::cursor::{FindCursor, FindRequest};
+use super::super::fault::{Fault, Result, code};
+use super::cursor::{Opened, Rows};
+use super::shape::{Fields, Shape, Type, out_of_range};
+use super::{Call, Job, query, refuse_collation};
+
+pub(super) static FIND: Shape = Shape {
+    name: "FindCommandRequest",
+    fields: &[
+        ("filter", Type::Any),
+        ("projection", Type::Any),
+        ("sort", Type::Any),
+        ("hint", Type::Any),
+        ("collation", Type::Object),
+        ("skip", Type::Number),
+        ("limit", Type::Number),
+        ("batchSize", Type::Number),
+        ("singleBatch", Type::Boolish),
+        ("allowDiskUse", Type::Boolish),
+        ("min", Type::Object),
+        ("max", Type::Object),
+        ("returnKey", Type::Boolish),
+        ("showRecordId", Type::Boolish),
+        ("tailable", Type::Boolish),
+        ("awaitData", Type::Boolish),
+        ("oplogReplay", Type::Boolish),
+        ("noCursorTimeout", Type::Boolish),
+        ("allowPartialResults", Type::Boolish),
+        ("mirrored", Type::Boolish),
+        ("readOnce", Type::Boolish),
+        ("let", Type::Object),
+    ],
+    required: &[],
+};
+
+static GET_MORE: Shape = Shape {
+    name: "getMore",
+    fields: &[
+        ("collection", Type::String),
+        ("batchSize", Type::Number),
+        ("term", Type::Long),
+        ("lastKnownCommittedOpTime", Type::Object),
+    ],
+    required: &["collection"],
+};
+
+static KILL_CURSORS: Shape = Shape {
+    name: "killCursors",
+    fields: &[("cursors", Type::Array)],
+    required: &["cursors"],
+};
+
+pub(super) fn find(call: &Call<'_>) -> Result<Job> {
+    let fields = FIND.command(call.doc)?;
+    let namespace = call.namespace()?;
+    let (filter, projection, sort) = (
+        document(&fields, "filter")?,
+        document(&fields, "projection")?,
+        document(&fields, "sort")?,
+    );
+    refuse_collation(fields.object("collation"))?;
+    if fields.flag("awaitData") && !fields.flag("tailable") {
+        return Err(Fault::new(
+            code::FAILED_TO_PARSE,
+            "Cannot set 'awaitData' without also setting 'tailable'",
+        ));
+    }
+    let (skip, limit) = (fields.count("skip")?, fields.count("limit")?);
+    let batch_size = fields.count("batchSize")?;
+    let variables = query::variables(fields.object("let"), call)?;
+    let query = query::query(filter, sort, fields.get("hint"), &variables)?;
+    let projection = query::projection(projection, &query)?.map(Arc::new);
+    if fields.flag("tailable") {
+        return Err(Fault::new(
+            code::BAD_VALUE,
+            format!(
+                "error processing query: ns={namespace}: tailable cursor requested on non capped collection"
+            ),
+        ));
+    }
+    for name in ["min", "max", "returnKey", "showRecordId"] {
+        let asked = match fields.get(name) {
+            Some(Value::Document(bound)) => !bound.is_empty(),
+            _ => fields.flag(name),
+        };
+        if asked {
+            return Err(Fault::unsupported(format!(
+                "the embedded engine does not take '{name}' of find"
+            )));
+        }
+    }
+    let deadline = call.deadline()?;
+    let ns = namespace.to_string();
+    let single = fields.flag("singleBatch");
+    let request = FindRequest {
+        tail: None,
+        namespace,
+        query,
+        projection,
+        skip: skip.unwrap_or(0),
+        limit: limit.unwrap_or(0),
+        batch_size: None,
+        deadline,
+    };
+    Ok(Job::Open(Box::new(move |read| {
+        Ok(Opened {
+            ns,
+            rows: Rows::Find(Box::new(FindCursor::open(read, request)?)),
+            batch_size: batch_size.map(|size| usize::try_from(size).unwrap_or(usize::MAX)),
+            single,
+            listing: false,
+        })
+    })))
+}
+
+/// A document among the fields of a find, with find's own complaint.
+pub(super) fn document<'a>(fields: &Fields<'a>, name: &str) -> Result<Option<Doc<'a>>> {
+    match fields.get(name) {
+        None | Some(Value::Null | Value::Undefined) => Ok(None),
+        Some(Value::Document(doc)) => Ok(Some(doc)),
+        Some(_) => Err(Fault::new(
+            code::TYPE_MISMATCH,
+            format!("Expected field {name}to be of type object"),
+        )),
+    }
+}
+
+pub(super) fn get_more(call: &Call<'_>) -> Result<Job> {
+    let fields = GET_MORE.command(call.doc)?;
+    let Value::Int64(id) = call.target else {
+        return Err(Fault::new(
+            code::TYPE_MISMATCH,
+            format!(
+                "BSON field 'getMore.getMore' is the wrong type '{}', expected type 'long'",
+                call.target.kind().alias()
+            ),
+        ));
+    };
+    let collection = fields.string("collection").unwrap_or_default();
+    let batch_size = match fields.number("batchSize") {
+        Some(size) if size < 0 => return Err(out_of_range("batchSize", size)),
+        // Of a following batch, zero means no limit.
+        Some(0) | None => None,
+        Some(size) => usize::try_from(size).ok(),
+    };
+    Ok(Job::More {
+        id,
+        ns: format!("{}.{collection}", call.database),
+        batch_size,
+    })
+}
+
+pub(super) fn kill_cursors(call: &Call<'_>) -> Result<Job> {
+    let fields = KILL_CURSORS.command(call.doc)?;
+    let namespace = call.namespace()?;
+    let mut ids = Vec::new();
+    for value in fields.array("cursors").into_iter().flat_map(Doc::values) {
+        match value {
+            Value::Int64(id) => ids.push(id),
+            other => {
+                let kind: Kind = other.kind();
+                return Err(Fault::new(
+                    code::TYPE_MISMATCH,
+                    format!(
+                        "BSON field 'killCursors.cursors.0' is the wrong type '{}', expected type 'long'",
+                        kind.alias()
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(Job::Kill {
+        ids,
+        ns: namespace.to_string(),
+    })
+}

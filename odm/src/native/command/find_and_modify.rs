@@ -1,0 +1,110 @@
+//! `findAndModify`.
+
+use super::super::document::{Doc, Owned};
+use super::super::exec::find_and_modify::{self, FindAndModifyRequest};
+use super::super::fault::{Fault, Result, code};
+use super::super::projection::Projection;
+use super::super::update::Updater;
+use super::reply::Reply;
+use super::shape::{Shape, Type};
+use super::write::Change;
+use super::{Call, Job, query, refuse_collation};
+
+pub(super) static FIND_AND_MODIFY: Shape = Shape {
+    name: "findAndModify",
+    fields: &[
+        ("query", Type::Object),
+        ("fields", Type::Object),
+        ("sort", Type::Object),
+        ("hint", Type::Any),
+        ("collation", Type::Object),
+        ("arrayFilters", Type::Array),
+        ("remove", Type::Boolish),
+        ("update", Type::Any),
+        ("upsert", Type::Boolish),
+        ("new", Type::Boolish),
+        ("let", Type::Object),
+        ("bypassDocumentValidation", Type::Boolish),
+        ("stmtId", Type::Int),
+        ("encryptionInformation", Type::Object),
+    ],
+    required: &[],
+};
+
+pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
+    let fields = FIND_AND_MODIFY.command(call.doc)?;
+    let namespace = call.namespace()?;
+    let (remove, upsert, return_new) = (fields.flag("remove"), fields.flag("upsert"), fields.flag("new"));
+    let change = match fields.get("update") {
+        None => None,
+        Some(value) => Some(Change::of(&value)?),
+    };
+    let refuse = |why: &'static str| Err(Fault::new(code::FAILED_TO_PARSE, why));
+    match (&change, remove) {
+        (None, false) => return refuse("Either an update or remove=true must be specified"),
+        (Some(_), true) => return refuse("Cannot specify both an update and remove=true"),
+        (None, true) if upsert => return refuse("Cannot specify both upsert=true and remove=true "),
+        (None, true) if return_new => {
+            return refuse(
+                "Cannot specify both new=true and remove=true; 'remove' always returns the deleted document",
+            );
+        }
+        _ => {}
+    }
+    let filters = fields.documents("arrayFilters")?;
+    if remove && fields.array("arrayFilters").is_some() {
+        return refuse("Cannot specify arrayFilters and remove=true");
+    }
+    refuse_collation(fields.object("collation"))?;
+    let variables = query::variables(fields.object("let"), call)?;
+    let filter = fields.object("query").unwrap_or(Doc::empty());
+    let query = query::query(
+        Some(filter),
+        fields.object("sort"),
+        fields.get("hint"),
+        &variables,
+    )?;
+    let projection = query::projection(fields.object("fields"), &query)?;
+    if return_new && projection.as_ref().is_some_and(Projection::needs_position) {
+        return Err(Fault::new(
+            code::BAD_VALUE,
+            "Cannot use a positional projection and return the new document",
+        ));
+    }
+    let constants = query::constants(&variables);
+    let constants = (!constants.is_empty()).then_some(Doc::Fields(&constants));
+    let updater = change
+        .as_ref()
+        .map(|change| change.updater(&filters, constants))
+        .transpose()?;
+    if upsert {
+        Updater::check_upsert_filter(filter)?;
+    }
+    let request = FindAndModifyRequest {
+        namespace,
+        query,
+        filter: filter.to_bytes(),
+        projection,
+        updater,
+        return_new,
+        upsert,
+        now: call.now,
+        deadline: call.deadline()?,
+    };
+    Ok(Job::Write(Box::new(move |write| {
+        let done = find_and_modify::run(write, &request)?;
+        let happened = done.found || done.upserted.is_some();
+        let mut last = Reply::new().with("n", Owned::Int32(i32::from(happened)));
+        if !remove {
+            last = last.with("updatedExisting", Owned::Bool(done.found));
+        }
+        if let Some(id) = done.upserted {
+            last = last.with("upserted", id);
+        }
+        let value = done.value.map_or(Owned::Null, Owned::RawDocument);
+        Ok(Reply::new()
+            .with("lastErrorObject", last.inner())
+            .with("value", value)
+            .done())
+    })))
+}

@@ -1,0 +1,135 @@
+//! `createIndexes`, `dropIndexes` and `listIndexes`.
+
+use super::super::document::{Kind, Owned, Value};
+use super::super::exec::{Namespace, indexes};
+use super::super::fault::{Fault, Result, code};
+use super::super::storage::Read;
+use super::collections::batch_size;
+use super::cursor::{Opened, Rows};
+use super::reply::{Reply, count, text};
+use super::shape::{Shape, Type};
+use super::{Call, Job};
+
+static CREATE: Shape = Shape {
+    name: "createIndexes",
+    fields: &[
+        ("indexes", Type::Array),
+        ("commitQuorum", Type::Any),
+        ("ignoreUnknownIndexOptions", Type::Boolish),
+    ],
+    required: &["indexes"],
+};
+
+static DROP: Shape = Shape {
+    name: "dropIndexes",
+    fields: &[("index", Type::Any)],
+    required: &["index"],
+};
+
+static LIST: Shape = Shape {
+    name: "listIndexes",
+    fields: &[
+        ("cursor", Type::Object),
+        ("includeBuildUUIDs", Type::Boolish),
+        ("includeIndexBuildInfo", Type::Boolish),
+    ],
+    required: &[],
+};
+
+pub(super) fn create(call: &Call<'_>) -> Result<Job> {
+    let fields = CREATE.command(call.doc)?;
+    let namespace = call.namespace()?;
+    let specs: Vec<Vec<u8>> = fields
+        .documents("indexes")?
+        .into_iter()
+        .map(|spec| spec.to_bytes())
+        .collect();
+    if specs.is_empty() {
+        return Err(Fault::new(
+            code::BAD_VALUE,
+            "Must specify at least one index to create",
+        ));
+    }
+    Ok(Job::Write(Box::new(move |write| {
+        let before = size(&*write, &namespace);
+        indexes::create(write, &namespace, &specs)?;
+        let after = size(&*write, &namespace).unwrap_or(1);
+        let mut reply = Reply::new()
+            .with("numIndexesBefore", count(before.unwrap_or(1)))
+            .with("numIndexesAfter", count(after));
+        let unchanged = after == before.unwrap_or(1);
+        if before.is_none() || !unchanged {
+            reply = reply
+                .with("createdCollectionAutomatically", Owned::Bool(before.is_none()))
+                .with("commitQuorum", text("votingMembers"));
+        }
+        if unchanged {
+            reply = reply.with("note", text("all indexes already exist"));
+        }
+        Ok(reply.done())
+    })))
+}
+
+/// How many indexes a collection has.
+pub(super) fn size(read: &dyn Read, namespace: &Namespace) -> Option<u64> {
+    let collection = read
+        .catalog()
+        .collection(&namespace.database, &namespace.collection)?;
+    Some(collection.indexes.len() as u64)
+}
+
+pub(super) fn drop(call: &Call<'_>) -> Result<Job> {
+    let fields = DROP.command(call.doc)?;
+    let namespace = call.namespace()?;
+    let index = fields.get("index").unwrap_or(Value::Null);
+    let fits = match index {
+        Value::String(_) | Value::Document(_) => true,
+        Value::Array(items) => items.values().all(|item| item.kind() == Kind::String),
+        _ => false,
+    };
+    if !fits {
+        return Err(Fault::new(
+            code::TYPE_MISMATCH,
+            format!(
+                "BSON field 'dropIndexes.index' is the wrong type '{}', expected types '[string, object, array]'",
+                index.kind().alias()
+            ),
+        ));
+    }
+    let which = Owned::from(index);
+    Ok(Job::Write(Box::new(move |write| {
+        let before = size(&*write, &namespace).unwrap_or(0);
+        indexes::drop(write, &namespace, &which.as_value())?;
+        let all = match which.as_value() {
+            Value::String(name) => name == "*",
+            Value::Array(items) => items.values().any(|item| item.as_str() == Some("*")),
+            _ => false,
+        };
+        let mut reply = Reply::new().with("nIndexesWas", count(before));
+        if all {
+            reply = reply.with("msg", text("non-_id indexes dropped for collection"));
+        }
+        Ok(reply.done())
+    })))
+}
+
+pub(super) fn list(call: &Call<'_>) -> Result<Job> {
+    let fields = LIST.command(call.doc)?;
+    let namespace = call.namespace()?;
+    let batch_size = batch_size("listIndexes.cursor", fields.object("cursor"))?;
+    Ok(Job::Open(Box::new(move |read| {
+        let Some(found) = indexes::list(read, &namespace) else {
+            return Err(Fault::new(
+                code::NAMESPACE_NOT_FOUND,
+                format!("ns does not exist: {namespace}"),
+            ));
+        };
+        Ok(Opened {
+            ns: namespace.to_string(),
+            rows: Rows::Held(found.into()),
+            batch_size,
+            single: false,
+            listing: true,
+        })
+    })))
+}

@@ -1,0 +1,278 @@
+//! What a command's document may hold: names and types, with the server's complaints about others.
+
+use super::super::document::decimal::{Decimal, Rounding};
+use super::super::document::{Doc, Kind, Value};
+use super::super::fault::{Fault, Result, code};
+
+/// The type that a field must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Type {
+    /// Looked at by whoever reads it; `null` is a value.
+    Any,
+    Object,
+    Array,
+    String,
+    Bool,
+    /// A bool, or a number that stands for one.
+    Boolish,
+    Number,
+    Long,
+    Int,
+    Uuid,
+}
+
+/// A document of a command, by the name under which the server complains about it.
+#[derive(Debug)]
+pub(super) struct Shape {
+    pub(super) name: &'static str,
+    pub(super) fields: &'static [(&'static str, Type)],
+    pub(super) required: &'static [&'static str],
+}
+
+/// A document whose fields were found to be of their types.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields<'a> {
+    doc: Doc<'a>,
+    shape: &'static Shape,
+}
+
+/// What any command may carry.
+const GENERIC: &[&str] = &[
+    "$db",
+    "$readPreference",
+    "$clusterTime",
+    "$audit",
+    "$client",
+    "$configServerState",
+    "$oplogQueryData",
+    "$queryOptions",
+    "$replData",
+    "lsid",
+    "txnNumber",
+    "autocommit",
+    "startTransaction",
+    "readConcern",
+    "writeConcern",
+    "maxTimeMS",
+    "comment",
+    "apiVersion",
+    "apiStrict",
+    "apiDeprecationErrors",
+];
+
+impl Shape {
+    /// Checks a whole command, whose first field is its name's.
+    pub(super) fn command<'a>(&'static self, doc: Doc<'a>) -> Result<Fields<'a>> {
+        self.check(doc, true)
+    }
+
+    /// Checks a document within a command.
+    pub(super) fn part<'a>(&'static self, doc: Doc<'a>) -> Result<Fields<'a>> {
+        self.check(doc, false)
+    }
+
+    fn check<'a>(&'static self, doc: Doc<'a>, command: bool) -> Result<Fields<'a>> {
+        for (position, element) in doc.elements().enumerate() {
+            if command && position == 0 {
+                continue;
+            }
+            let name = element.name_str();
+            if doc
+                .elements()
+                .take(position)
+                .any(|earlier| earlier.name() == element.name())
+            {
+                return Err(Fault::new(
+                    40413,
+                    format!("BSON field '{}.{name}' is a duplicate field", self.name),
+                ));
+            }
+            match self.fields.iter().find(|(own, _)| *own == name) {
+                Some((_, wanted)) => self.check_type(name, &element.value(), *wanted)?,
+                None if command && GENERIC.contains(&name) => {}
+                None => {
+                    return Err(Fault::new(
+                        40415,
+                        format!("BSON field '{}.{name}' is an unknown field.", self.name),
+                    ));
+                }
+            }
+        }
+        let fields = Fields { doc, shape: self };
+        for name in self.required {
+            if fields.get(name).is_none() {
+                return Err(self.missing(name));
+            }
+        }
+        Ok(fields)
+    }
+
+    fn missing(&self, name: &str) -> Fault {
+        Fault::new(
+            40414,
+            format!(
+                "BSON field '{}.{name}' is missing but a required field",
+                self.name
+            ),
+        )
+    }
+
+    fn check_type(&self, name: &str, value: &Value<'_>, wanted: Type) -> Result<()> {
+        if matches!(value, Value::Null | Value::Undefined) {
+            return Ok(());
+        }
+        let fits = match wanted {
+            Type::Any => true,
+            Type::Object => value.kind() == Kind::Document,
+            Type::Array => value.kind() == Kind::Array,
+            Type::String => value.kind() == Kind::String,
+            Type::Bool => value.kind() == Kind::Bool,
+            Type::Boolish => value.is_number() || value.kind() == Kind::Bool,
+            Type::Number => value.is_number(),
+            Type::Long => value.kind() == Kind::Int64,
+            Type::Int => value.kind() == Kind::Int32,
+            Type::Uuid => value.kind() == Kind::Binary,
+        };
+        if fits {
+            return Ok(());
+        }
+        let expected = match wanted {
+            Type::Boolish => "types '[bool, long, int, decimal, double']",
+            Type::Number => "types '[long, int, decimal, double']",
+            Type::Object => "type 'object'",
+            Type::Array => "type 'array'",
+            Type::String => "type 'string'",
+            Type::Bool => "type 'bool'",
+            Type::Long => "type 'long'",
+            Type::Int => "type 'int'",
+            Type::Uuid | Type::Any => "type 'binData'",
+        };
+        Err(Fault::new(
+            code::TYPE_MISMATCH,
+            format!(
+                "BSON field '{}.{name}' is the wrong type '{}', expected {expected}",
+                self.name,
+                value.kind().alias()
+            ),
+        ))
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// The value; one that is `null` counts as absent unless its reader wants to see it.
+    pub(super) fn get(&self, name: &str) -> Option<Value<'a>> {
+        let value = self.doc.get(name)?;
+        let any = self
+            .shape
+            .fields
+            .iter()
+            .any(|(own, wanted)| *own == name && *wanted == Type::Any);
+        match value {
+            Value::Null | Value::Undefined if !any => None,
+            value => Some(value),
+        }
+    }
+
+    pub(super) fn object(&self, name: &str) -> Option<Doc<'a>> {
+        self.get(name)?.as_document()
+    }
+
+    pub(super) fn array(&self, name: &str) -> Option<Doc<'a>> {
+        self.get(name)?.as_array()
+    }
+
+    pub(super) fn string(&self, name: &str) -> Option<&'a str> {
+        self.get(name)?.as_str()
+    }
+
+    /// Whether it is there and true.
+    pub(super) fn flag(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|value| truth(&value))
+    }
+
+    /// The number as the server makes it whole.
+    pub(super) fn number(&self, name: &str) -> Option<i64> {
+        whole(&self.get(name)?)
+    }
+
+    /// A number that must not be negative.
+    pub(super) fn count(&self, name: &str) -> Result<Option<u64>> {
+        let Some(number) = self.number(name) else {
+            return Ok(None);
+        };
+        u64::try_from(number)
+            .map(Some)
+            .map_err(|_| out_of_range(name, number))
+    }
+
+    /// The documents of an array.
+    pub(super) fn documents(&self, name: &str) -> Result<Vec<Doc<'a>>> {
+        let Some(items) = self.array(name) else {
+            return Ok(Vec::new());
+        };
+        items
+            .values()
+            .enumerate()
+            .map(|(at, item)| {
+                item.as_document().ok_or_else(|| {
+                    Fault::new(
+                        code::TYPE_MISMATCH,
+                        format!(
+                            "BSON field '{}.{name}.{at}' is the wrong type '{}', expected type 'object'",
+                            self.shape.name,
+                            item.kind().alias()
+                        ),
+                    )
+                })
+            })
+            .collect()
+    }
+}
+
+/// The complaint about a number below zero.
+pub(super) fn out_of_range(name: &str, number: i64) -> Fault {
+    Fault::new(
+        51024,
+        format!("BSON field '{name}' value must be >= 0, actual value '{number}'"),
+    )
+}
+
+/// Whether a bool or number stands for true.
+pub(super) fn truth(value: &Value<'_>) -> bool {
+    match value {
+        Value::Bool(own) => *own,
+        Value::Int32(x) => *x != 0,
+        Value::Int64(x) => *x != 0,
+        Value::Double(x) => *x != 0.0,
+        Value::Decimal128(bytes) => !Decimal::from_bytes(*bytes).is_zero(),
+        Value::Null | Value::Undefined => false,
+        _ => true,
+    }
+}
+
+/// A number without its fraction: doubles are cut, decimals rounded half to even, NaN is zero, and what is too
+/// large becomes the largest.
+pub(super) fn whole(value: &Value<'_>) -> Option<i64> {
+    Some(match value {
+        Value::Int32(x) => i64::from(*x),
+        Value::Int64(x) => *x,
+        // The conversion saturates, and makes NaN zero.
+        Value::Double(x) => *x as i64,
+        Value::Decimal128(bytes) => {
+            let decimal = Decimal::from_bytes(*bytes);
+            if decimal.is_nan() {
+                return Some(0);
+            }
+            let limit = if decimal.is_negative() { i64::MIN } else { i64::MAX };
+            let near = if decimal.is_infinite() {
+                decimal
+            } else {
+                decimal.quantize(0, Rounding::HalfEven)
+            };
+            near.to_i64_truncated()
+                .or_else(|| decimal.to_i64_truncated())
+                .unwrap_or(limit)
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,270 @@
+//! `insert`, `update` and `delete`.
+
+use std::sync::Arc;
+
+use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Value};
+use super::super::exec::statement::{Batch, DeleteStatement, Statement, UpdateStatement};
+use super::super::fault::{Fault, Result, code};
+use super::super::update::{Updater, prepare_insert};
+use super::query::{self, Variables};
+use super::reply::Verb;
+use super::shape::{Fields, Shape, Type};
+use super::{Call, Job, refuse_collation};
+
+/// How many statements a batch may have.
+const MOST: usize = 100_000;
+
+static INSERT: Shape = Shape {
+    name: "insert",
+    fields: &[
+        ("documents", Type::Array),
+        ("ordered", Type::Bool),
+        ("bypassDocumentValidation", Type::Boolish),
+        ("stmtId", Type::Int),
+        ("stmtIds", Type::Array),
+        ("encryptionInformation", Type::Object),
+    ],
+    required: &["documents"],
+};
+
+static UPDATE: Shape = Shape {
+    name: "update",
+    fields: &[
+        ("updates", Type::Array),
+        ("ordered", Type::Bool),
+        ("bypassDocumentValidation", Type::Boolish),
+        ("let", Type::Object),
+        ("stmtId", Type::Int),
+        ("stmtIds", Type::Array),
+        ("encryptionInformation", Type::Object),
+    ],
+    required: &["updates"],
+};
+
+static UPDATE_ENTRY: Shape = Shape {
+    name: "update.updates",
+    fields: &[
+        ("q", Type::Object),
+        ("u", Type::Any),
+        ("c", Type::Object),
+        ("multi", Type::Bool),
+        ("upsert", Type::Bool),
+        ("arrayFilters", Type::Array),
+        ("hint", Type::Any),
+        ("collation", Type::Object),
+    ],
+    required: &["q", "u"],
+};
+
+static DELETE: Shape = Shape {
+    name: "delete",
+    fields: &[
+        ("deletes", Type::Array),
+        ("ordered", Type::Bool),
+        ("bypassDocumentValidation", Type::Boolish),
+        ("let", Type::Object),
+        ("stmtId", Type::Int),
+        ("stmtIds", Type::Array),
+        ("encryptionInformation", Type::Object),
+    ],
+    required: &["deletes"],
+};
+
+static DELETE_ENTRY: Shape = Shape {
+    name: "delete.deletes",
+    fields: &[
+        ("q", Type::Object),
+        ("limit", Type::Number),
+        ("hint", Type::Any),
+        ("collation", Type::Object),
+    ],
+    required: &["q", "limit"],
+};
+
+pub(super) fn insert(call: &Call<'_>) -> Result<Job> {
+    let fields = INSERT.command(call.doc)?;
+    let documents = fields.documents("documents")?;
+    check_count(documents.len())?;
+    let statements = documents
+        .into_iter()
+        .map(|document| match prepare_insert(document, call.now) {
+            Ok(bytes) => Statement::Insert(bytes),
+            Err(fault) => Statement::Refused(fault),
+        })
+        .collect();
+    batch(call, &fields, statements, Verb::Insert)
+}
+
+pub(super) fn update(call: &Call<'_>) -> Result<Job> {
+    let fields = UPDATE.command(call.doc)?;
+    let entries = fields.documents("updates")?;
+    check_count(entries.len())?;
+    let variables = query::variables(fields.object("let"), call)?;
+    let mut statements = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let entry = UPDATE_ENTRY.part(entry)?;
+        let change = change(&entry)?;
+        statements.push(match update_statement(&entry, &change, &variables) {
+            Ok(statement) => Statement::Update(Arc::new(statement)),
+            Err(fault) => Statement::Refused(fault),
+        });
+    }
+    batch(call, &fields, statements, Verb::Update)
+}
+
+pub(super) fn delete(call: &Call<'_>) -> Result<Job> {
+    let fields = DELETE.command(call.doc)?;
+    let entries = fields.documents("deletes")?;
+    check_count(entries.len())?;
+    let variables = query::variables(fields.object("let"), call)?;
+    let mut statements = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let entry = DELETE_ENTRY.part(entry)?;
+        let limit = entry.number("limit").unwrap_or(0);
+        if !matches!(limit, 0 | 1) {
+            return Err(Fault::new(
+                code::FAILED_TO_PARSE,
+                format!("The limit field in delete objects must be 0 or 1. Got {limit}"),
+            ));
+        }
+        statements.push(match delete_statement(&entry, limit == 0, &variables) {
+            Ok(statement) => Statement::Delete(Arc::new(statement)),
+            Err(fault) => Statement::Refused(fault),
+        });
+    }
+    batch(call, &fields, statements, Verb::Delete)
+}
+
+fn batch(call: &Call<'_>, fields: &Fields<'_>, statements: Vec<Statement>, verb: Verb) -> Result<Job> {
+    let batch = Batch {
+        namespace: call.namespace()?,
+        statements,
+        ordered: fields.get("ordered").is_none() || fields.flag("ordered"),
+        now: call.now,
+        deadline: call.deadline()?,
+    };
+    Ok(Job::Batch(batch, verb))
+}
+
+fn check_count(count: usize) -> Result<()> {
+    if (1..=MOST).contains(&count) {
+        return Ok(());
+    }
+    Err(Fault::new(
+        code::INVALID_LENGTH,
+        format!("Write batch sizes must be between 1 and {MOST}. Got {count} operations."),
+    ))
+}
+
+/// How documents are to change, told apart by its shape.
+pub(super) enum Change<'a> {
+    Operators(Doc<'a>),
+    Replacement(Doc<'a>),
+    Pipeline(Vec<Doc<'a>>),
+}
+
+impl<'a> Change<'a> {
+    pub(super) fn of(value: &Value<'a>) -> Result<Change<'a>> {
+        match value {
+            Value::Document(doc) => Ok(match doc.elements().next() {
+                Some(first) if first.name().starts_with(b"$") => Change::Operators(*doc),
+                _ => Change::Replacement(*doc),
+            }),
+            Value::Array(stages) => stages
+                .values()
+                .map(|stage| {
+                    stage.as_document().ok_or_else(|| {
+                        Fault::new(
+                            code::TYPE_MISMATCH,
+                            "Each element of the 'pipeline' array must be an object",
+                        )
+                    })
+                })
+                .collect::<Result<_>>()
+                .map(Change::Pipeline),
+            _ => Err(Fault::new(
+                code::FAILED_TO_PARSE,
+                "Update argument must be either an object or an array",
+            )),
+        }
+    }
+
+    /// Parses it into what changes documents.
+    pub(super) fn updater(&self, array_filters: &[Doc<'_>], constants: Option<Doc<'_>>) -> Result<Updater> {
+        match self {
+            Change::Operators(update) => Updater::operators(*update, array_filters),
+            Change::Replacement(document) => {
+                // The server checks them, and then has no use for them.
+                Updater::check_array_filters(array_filters)?;
+                Updater::replacement(*document)
+            }
+            Change::Pipeline(_) if !array_filters.is_empty() => Err(Fault::new(
+                code::FAILED_TO_PARSE,
+                "arrayFilters may not be specified for pipeline-style updates",
+            )),
+            Change::Pipeline(stages) => Updater::pipeline(stages, constants),
+        }
+    }
+}
+
+fn change<'a>(entry: &Fields<'a>) -> Result<Change<'a>> {
+    let value = entry.get("u").unwrap_or(Value::Null);
+    let change = Change::of(&value)?;
+    if let Change::Replacement(document) = &change
+        && document.to_bytes().len() > MAX_DOCUMENT_BYTES
+    {
+        return Err(Fault::new(
+            code::BSON_TOO_LARGE,
+            "the replacement is larger than a document may be",
+        ));
+    }
+    Ok(change)
+}
+
+fn update_statement(
+    entry: &Fields<'_>,
+    change: &Change<'_>,
+    variables: &Variables,
+) -> Result<UpdateStatement> {
+    refuse_collation(entry.object("collation"))?;
+    let filter = entry.object("q").unwrap_or(Doc::empty());
+    let (multi, upsert) = (entry.flag("multi"), entry.flag("upsert"));
+    let query = query::query(Some(filter), None, entry.get("hint"), variables)?;
+    let own = entry.object("c");
+    if own.is_some() && !matches!(change, Change::Pipeline(_)) {
+        return Err(Fault::new(
+            51198,
+            "Constant values may only be specified for pipeline updates",
+        ));
+    }
+    if multi && matches!(change, Change::Replacement(_)) {
+        return Err(Fault::new(
+            code::FAILED_TO_PARSE,
+            "multi update is not supported for replacement-style update",
+        ));
+    }
+    if upsert {
+        Updater::check_upsert_filter(filter)?;
+    }
+    let filters = entry.documents("arrayFilters")?;
+    let mut constants = query::constants(variables);
+    constants.extend(
+        own.into_iter()
+            .flat_map(Doc::elements)
+            .map(|element| (element.name_str().to_owned(), element.value().into())),
+    );
+    let constants = (!constants.is_empty()).then_some(Doc::Fields(&constants));
+    Ok(UpdateStatement {
+        query,
+        filter: filter.to_bytes(),
+        updater: change.updater(&filters, constants)?,
+        multi,
+        upsert,
+    })
+}
+
+fn delete_statement(entry: &Fields<'_>, multi: bool, variables: &Variables) -> Result<DeleteStatement> {
+    refuse_collation(entry.object("collation"))?;
+    let query = query::query(entry.object("q"), None, entry.get("hint"), variables)?;
+    Ok(DeleteStatement { query, multi })
+}

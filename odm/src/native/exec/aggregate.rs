@@ -1,0 +1,394 @@
+//! Running pipelines: what leads them goes to the planner, the rest streams over documents.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::super::aggregate::pipeline::{Context, MEMORY_LIMIT, Pipeline, Rows, Source};
+use super::super::document::{Doc, Owned, Value};
+use super::super::fault::{Fault, Result, code};
+use super::super::matcher::Matcher;
+use super::super::storage::Read;
+use super::cursor::{FindCursor, FindRequest, Packed};
+use super::query::Query;
+use super::view;
+use super::{Deadline, Namespace, count};
+
+/// The name that stands for a database instead of a collection.
+pub(crate) const NO_COLLECTION: &str = "$cmd.aggregate";
+
+/// What an aggregate asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct AggregateRequest {
+    pub(crate) namespace: Namespace,
+    /// The stages as given.
+    pub(crate) stages: Vec<Vec<u8>>,
+    /// What `let` gives.
+    pub(crate) variables: Vec<(String, Option<Owned>)>,
+    pub(crate) hint: Option<Owned>,
+    pub(crate) batch_size: Option<u32>,
+    pub(crate) allow_disk_use: bool,
+    /// Milliseconds since the epoch.
+    pub(crate) now: i64,
+    pub(crate) deadline: Deadline,
+}
+
+/// The stages, the input they are to have, and where in them the run begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    pub(crate) pipeline: Arc<Pipeline>,
+    /// `None` where the stages read no collection.
+    pub(crate) find: Option<FindRequest>,
+    pub(crate) first: usize,
+    /// The filter of the find, as given.
+    pub(crate) filter: Vec<u8>,
+    /// The names of the stages that are left to run.
+    pub(crate) left: Vec<String>,
+}
+
+/// What stays the same for all of a run.
+#[derive(Clone, Debug)]
+struct Setting {
+    database: String,
+    variables: Vec<(String, Option<Owned>)>,
+    memory_limit: Option<usize>,
+    now: i64,
+    deadline: Deadline,
+}
+
+/// A running aggregate.
+#[derive(Debug)]
+pub(crate) struct AggregateCursor {
+    pipeline: Arc<Pipeline>,
+    first: usize,
+    setting: Setting,
+    /// The input that is not read yet; `None` when the results are all there.
+    input: Option<FindCursor>,
+    results: VecDeque<Vec<u8>>,
+    batch_size: Option<u32>,
+    batches: u64,
+}
+
+/// How many documents the first batch carries when nobody says.
+const FIRST_BATCH: usize = 101;
+
+impl AggregateRequest {
+    fn setting(&self) -> Setting {
+        Setting {
+            database: self.namespace.database.clone(),
+            variables: self.variables.clone(),
+            memory_limit: (!self.allow_disk_use).then_some(MEMORY_LIMIT),
+            now: self.now,
+            deadline: self.deadline,
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.variables.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Parses the stages alone, for their complaints and for the one that writes.
+    pub(crate) fn parse(&self) -> Result<Pipeline> {
+        let stages: Vec<Doc<'_>> = self.stages.iter().map(|stage| Doc::Raw(stage)).collect();
+        let pipeline = Pipeline::parse(&stages, &self.names())?;
+        let whole_database = self.namespace.collection == NO_COLLECTION;
+        if pipeline.starts_with_documents() && !whole_database {
+            return Err(Fault::new(
+                code::INVALID_NAMESPACE,
+                "{aggregate: 'collection'} is not valid for '$documents'; use {aggregate: 1}",
+            ));
+        }
+        if whole_database && !pipeline.starts_with_documents() {
+            return Err(Fault::new(
+                code::INVALID_NAMESPACE,
+                "{aggregate: 1} is not valid for an empty pipeline or for stages that read a collection",
+            ));
+        }
+        Ok(pipeline)
+    }
+
+    /// Follows views and gives the planner what it can do: the leading `$match`, a `$sort` that an index has,
+    /// `$skip` and `$limit`.
+    pub(crate) fn prepare(&self, read: &dyn Read) -> Result<Prepared> {
+        let resolved = view::resolve(read.catalog(), &self.namespace)?;
+        let stages: Vec<Doc<'_>> = resolved
+            .stages
+            .iter()
+            .chain(&self.stages)
+            .map(|stage| Doc::Raw(stage))
+            .collect();
+        let pipeline = Pipeline::parse(&stages, &self.names())?;
+        if pipeline.starts_with_documents() {
+            return Ok(Prepared {
+                pipeline: Arc::new(pipeline),
+                find: None,
+                first: 0,
+                filter: Doc::empty().to_bytes(),
+                left: names_of(&stages),
+            });
+        }
+        let mut first = 0;
+        let matcher = match pipeline.leading_filter(&self.variables)? {
+            Some(matcher) => {
+                first += 1;
+                matcher
+            }
+            None => Matcher::parse(Doc::empty())?,
+        };
+        let mut query = Query::of(matcher, None, self.hint.clone());
+        let base = &resolved.base;
+        let collection = read.catalog().collection(&base.database, &base.collection);
+        if let (Some(collection), Some((order, wanted))) = (collection, pipeline.sort_at(first)) {
+            let sorted = query.sorted(order.clone());
+            if sorted.plan(collection, wanted)?.sorted {
+                query = sorted;
+                first += 1;
+            }
+        }
+        let (mut skip, mut limit) = (0, 0);
+        if let Some(count) = pipeline.skip_at(first) {
+            skip = count;
+            first += 1;
+        }
+        if let Some(count) = pipeline.limit_at(first) {
+            limit = count;
+            first += 1;
+        }
+        let filter = match stages.first().and_then(|stage| stage.get("$match")) {
+            Some(Value::Document(filter)) => filter.to_bytes(),
+            _ => Doc::empty().to_bytes(),
+        };
+        let find = FindRequest {
+            namespace: resolved.base.clone(),
+            query,
+            projection: None,
+            skip,
+            limit,
+            batch_size: None,
+            tail: None,
+            deadline: self.deadline,
+        };
+        Ok(Prepared {
+            pipeline: Arc::new(pipeline),
+            find: Some(find),
+            first,
+            filter,
+            left: names_of(stages.get(first..).unwrap_or_default()),
+        })
+    }
+}
+
+impl AggregateCursor {
+    /// Plans the run on this state of the database. Stages that must see all their input have seen it when this
+    /// returns; otherwise documents are read as batches are asked for.
+    pub(crate) fn open(read: &dyn Read, request: &AggregateRequest) -> Result<AggregateCursor> {
+        let Prepared {
+            pipeline,
+            find,
+            first,
+            ..
+        } = request.prepare(read)?;
+        let mut cursor = AggregateCursor {
+            pipeline: pipeline.clone(),
+            first,
+            setting: request.setting(),
+            input: None,
+            results: VecDeque::new(),
+            batch_size: request.batch_size,
+            batches: 0,
+        };
+        match find {
+            None => cursor.run(read, Box::new(std::iter::empty()))?,
+            Some(find) => match pipeline.count_at(first) {
+                Some(name) if find.skip == 0 && find.limit == 0 => {
+                    let total = count::count(read, &find.namespace, &find.query, 0, 0, find.deadline)?;
+                    if let Ok(total) = i64::try_from(total)
+                        && total > 0
+                    {
+                        let number = i32::try_from(total).map_or(Owned::Int64(total), Owned::Int32);
+                        let row = vec![(name.to_owned(), number)];
+                        cursor.results.push_back(Doc::Fields(&row).to_bytes());
+                    }
+                }
+                _ => {
+                    let input = FindCursor::open(read, find)?;
+                    if pipeline.is_streaming_from(first) {
+                        cursor.input = Some(input);
+                    } else {
+                        cursor.run(read, Box::new(Input::new(read, input)))?;
+                    }
+                }
+            },
+        }
+        Ok(cursor)
+    }
+
+    /// Runs the stages over the input and adds what they give to the results.
+    fn run(&mut self, read: &dyn Read, input: Rows<'_>) -> Result<()> {
+        let source = Collections {
+            read,
+            setting: &self.setting,
+        };
+        let context = Context {
+            source: &source,
+            variables: self.setting.variables.clone(),
+            now: self.setting.now,
+            memory_limit: self.setting.memory_limit,
+        };
+        let mut deadline = self.setting.deadline;
+        for row in self.pipeline.run_from(self.first, input, &context)? {
+            deadline.tick()?;
+            let row = row?;
+            check_size(&row)?;
+            self.results.push_back(row);
+        }
+        Ok(())
+    }
+
+    /// The next results, from the same state of the database; `None` after the last.
+    pub(crate) fn next_batch(&mut self, read: &dyn Read) -> Result<Option<Packed>> {
+        let most = match self.batch_size {
+            Some(0) | None => (self.batches == 0).then_some(FIRST_BATCH),
+            Some(size) => usize::try_from(size).ok(),
+        };
+        self.batches += 1;
+        let mut packed = Packed::default();
+        while !packed.is_full(most) {
+            if let Some(row) = self.results.pop_front() {
+                packed.push(&row);
+            } else if let Some(mut input) = self.input.take() {
+                if let Some(batch) = input.next_batch(read)? {
+                    self.input = Some(input);
+                    let rows = (0..batch.len()).filter_map(|at| batch.get(at));
+                    self.run(read, Box::new(rows.map(|row| Ok(row.to_vec()))))?;
+                }
+            } else {
+                break;
+            }
+        }
+        Ok((packed.len() > 0).then_some(packed))
+    }
+}
+
+fn names_of(stages: &[Doc<'_>]) -> Vec<String> {
+    stages
+        .iter()
+        .filter_map(|stage| stage.elements().next())
+        .map(|stage| stage.name_str().to_owned())
+        .collect()
+}
+
+/// A result is a document like any other.
+fn check_size(row: &[u8]) -> Result<()> {
+    if row.len() > super::super::document::MAX_DOCUMENT_BYTES + 16 * 1024 {
+        return Err(Fault::new(
+            code::BSON_TOO_LARGE,
+            format!(
+                "PlanExecutor error during aggregation :: caused by :: BSONObj size: {} is invalid. Size must be between 0 and 16793600(16MB)",
+                row.len()
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// The other collections of the database, for the stages that read them.
+struct Collections<'a> {
+    read: &'a dyn Read,
+    setting: &'a Setting,
+}
+
+impl Source for Collections<'_> {
+    fn find<'a>(&'a self, collection: &str, filter: Doc<'_>) -> Result<Rows<'a>> {
+        let namespace = Namespace {
+            database: self.setting.database.clone(),
+            collection: collection.to_owned(),
+        };
+        if view::view_of(self.read.catalog(), &namespace).is_some() {
+            let matching = vec![("$match".to_owned(), Owned::RawDocument(filter.to_bytes()))];
+            let request = AggregateRequest {
+                namespace,
+                stages: vec![Doc::Fields(&matching).to_bytes()],
+                variables: Vec::new(),
+                hint: None,
+                batch_size: None,
+                allow_disk_use: self.setting.memory_limit.is_none(),
+                now: self.setting.now,
+                deadline: self.setting.deadline,
+            };
+            return Ok(Box::new(rows(self.read, &request)?.into_iter().map(Ok)));
+        }
+        let request = FindRequest {
+            namespace,
+            query: Query::parse(filter, None, None)?,
+            projection: None,
+            skip: 0,
+            limit: 0,
+            batch_size: None,
+            tail: None,
+            deadline: self.setting.deadline,
+        };
+        Ok(Box::new(Input::new(
+            self.read,
+            FindCursor::open(self.read, request)?,
+        )))
+    }
+}
+
+/// All results of an aggregate at once.
+pub(crate) fn rows(read: &dyn Read, request: &AggregateRequest) -> Result<Vec<Vec<u8>>> {
+    let mut cursor = AggregateCursor::open(read, request)?;
+    let mut rows = Vec::from(std::mem::take(&mut cursor.results));
+    while let Some(batch) = cursor.next_batch(read)? {
+        rows.extend((0..batch.len()).filter_map(|at| batch.get(at).map(<[u8]>::to_vec)));
+    }
+    Ok(rows)
+}
+
+/// The documents of a find, one after another.
+struct Input<'a> {
+    read: &'a dyn Read,
+    cursor: FindCursor,
+    batch: Packed,
+    at: usize,
+    ended: bool,
+}
+
+impl<'a> Input<'a> {
+    fn new(read: &'a dyn Read, cursor: FindCursor) -> Input<'a> {
+        Input {
+            read,
+            cursor,
+            batch: Packed::default(),
+            at: 0,
+            ended: false,
+        }
+    }
+}
+
+impl Iterator for Input<'_> {
+    type Item = Result<Vec<u8>>;
+
+    fn next(&mut self) -> Option<Result<Vec<u8>>> {
+        loop {
+            if let Some(row) = self.batch.get(self.at) {
+                self.at += 1;
+                return Some(Ok(row.to_vec()));
+            }
+            if self.ended {
+                return None;
+            }
+            match self.cursor.next_batch(self.read) {
+                Ok(Some(batch)) => {
+                    self.batch = batch;
+                    self.at = 0;
+                }
+                Ok(None) => self.ended = true,
+                Err(fault) => {
+                    self.ended = true;
+                    self.batch = Packed::default();
+                    return Some(Err(fault));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Changing a collection as a whole: its options, its indexes' options, its name.
+
+use super::super::catalog::rules::{self, number, unknown, wrong_type};
+use super::super::catalog::{Catalog, Collection};
+use super::super::document::number::{as_f64, as_i64_exact};
+use super::super::document::owned::fields_of;
+use super::super::document::{Doc, Fields, Owned, Value, equal};
+use super::super::fault::{Fault, Result, code};
+use super::super::index::IndexDefinition;
+use super::super::storage::{TreeId, Write};
+use super::{Namespace, change, collections, view};
+
+/// Runs `collMod`; what it says of an index that it changed.
+///
+/// # Errors
+/// MongoDB's: 26 when there is no such collection, 27 no such index, 72 for what does not fit the collection, 40415
+/// for unknown fields.
+pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) -> Result<Vec<u8>> {
+    refuse_in_transaction(write, "collMod")?;
+    check_names(changes)?;
+    let Some(collection) = write.catalog().collection(&ns.database, &ns.collection).cloned() else {
+        return Err(Fault::new(code::NAMESPACE_NOT_FOUND, "ns does not exist"));
+    };
+    write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
+    let is_view = collection.rules.view.is_some();
+    let mut options = fields_of(Doc::Raw(&collection.options));
+    let mut reply: Fields = Vec::new();
+    for element in changes.elements() {
+        let (name, value) = (element.name_str(), element.value());
+        match name {
+            "viewOn" | "pipeline" if !is_view => {
+                return Err(invalid(format!("option only supported on a view: {name}")));
+            }
+            "viewOn" => set(
+                &mut options,
+                name,
+                Owned::String(rules::view_on("collMod", value)?),
+            ),
+            "pipeline" => set(
+                &mut options,
+                name,
+                Owned::Array(rules::view_pipeline("collMod", value)?),
+            ),
+            _ if FORGOTTEN.contains(&name) => {}
+            _ if is_view => return Err(invalid(format!("option not supported on a view: {name}"))),
+            "validator" => {
+                let filter = rules::validator("collMod.validator", value).map_err(|fault| {
+                    if fault.code() == code::TYPE_MISMATCH {
+                        fault
+                    } else {
+                        fault.prefixed("Parsing of collection validator failed :: caused by :: ")
+                    }
+                })?;
+                match filter {
+                    Some(filter) => set(&mut options, name, filter),
+                    None => options.retain(|(own, _)| own != name),
+                }
+            }
+            "validationLevel" | "validationAction" => {
+                let chosen = rules::choice("collMod", name, value)?;
+                set(&mut options, name, Owned::String(chosen));
+            }
+            "cappedSize" | "cappedMax" if collection.rules.capped.is_none() => {
+                return Err(invalid("Collection must be capped.".to_owned()));
+            }
+            "cappedSize" => set(&mut options, "size", number(rules::capped_size(value)?)),
+            "cappedMax" => set(&mut options, "max", number(rules::capped_max(value)?)),
+            "changeStreamPreAndPostImages" => set(&mut options, name, value.into()),
+            "index" => modify_index(write, ns, &collection, value, &mut reply)?,
+            _ => return Err(unknown("collMod", name)),
+        }
+    }
+    let options = Doc::Fields(&options).to_bytes();
+    if options != *collection.options {
+        if let Some(Value::String(on)) = Doc::Raw(&options).get("viewOn") {
+            view::refuse_cycle(write.catalog(), ns, on)?;
+        }
+        write.catalog_mut().set_options(collection.id, &options)?;
+    }
+    Ok(Doc::Fields(&reply).to_bytes())
+}
+
+/// Fields of the command that change nothing here.
+const FORGOTTEN: &[&str] = &["writeConcern", "comment", "dryRun"];
+
+/// Unknown fields are refused before anything else is looked at.
+fn check_names(changes: Doc<'_>) -> Result<()> {
+    const KNOWN: &[&str] = &[
+        "index",
+        "validator",
+        "validationLevel",
+        "validationAction",
+        "viewOn",
+        "pipeline",
+        "cappedSize",
+        "cappedMax",
+        "changeStreamPreAndPostImages",
+    ];
+    for element in changes.elements() {
+        let name = element.name_str();
+        if !KNOWN.contains(&name) && !FORGOTTEN.contains(&name) {
+            return Err(unknown("collMod", name));
+        }
+    }
+    Ok(())
+}
+
+fn set(options: &mut Fields, name: &str, value: Owned) {
+    match options.iter_mut().find(|(own, _)| own == name) {
+        Some((_, own)) => *own = value,
+        None => options.push((name.to_owned(), value)),
+    }
+}
+
+fn modify_index(
+    write: &mut dyn Write,
+    ns: &Namespace,
+    collection: &Collection,
+    value: Value<'_>,
+    reply: &mut Fields,
+) -> Result<()> {
+    let Value::Document(spec) = value else {
+        return Err(wrong_type("collMod.index", value, "type 'object'"));
+    };
+    let (mut name, mut pattern, mut expire, mut hidden) = (None, None, None, None);
+    for element in spec.elements() {
+        let value = element.value();
+        match (element.name_str(), value) {
+            ("name", Value::String(text)) => name = Some(text),
+            ("keyPattern", Value::Document(keys)) => pattern = Some(keys),
+            ("expireAfterSeconds", seconds) if seconds.is_number() => expire = Some(seconds),
+            ("expireAfterSeconds", other) => {
+                return Err(wrong_type(
+                    "collMod.index.expireAfterSeconds",
+                    other,
+                    "types '[long, int, decimal, double']",
+                ));
+            }
+            ("hidden", value) => hidden = Some(rules::flag("collMod.index.hidden", value)?),
+            ("unique" | "prepareUnique", _) => {
+                return Err(Fault::unsupported(
+                    "the embedded engine does not make an index unique by collMod; build it anew",
+                ));
+            }
+            ("name", other) => return Err(wrong_type("collMod.index.name", other, "type 'string'")),
+            ("keyPattern", other) => {
+                return Err(wrong_type("collMod.index.keyPattern", other, "type 'object'"));
+            }
+            (other, _) => return Err(unknown("collMod.index", other)),
+        }
+    }
+    let entry = match (name, pattern) {
+        (None, None) => {
+            return Err(invalid(
+                "Must specify either index name or key pattern.".to_owned(),
+            ));
+        }
+        (Some(_), Some(_)) => return Err(invalid("Cannot specify both key pattern and name.".to_owned())),
+        (Some(name), None) => collection.index(name).ok_or_else(|| name.to_owned()),
+        (None, Some(keys)) => collection
+            .indexes
+            .iter()
+            .find(|entry| {
+                equal(
+                    &Value::Document(entry.definition.key_pattern()),
+                    &Value::Document(keys),
+                )
+            })
+            .ok_or_else(|| keys.to_string()),
+    };
+    let entry = entry.map_err(|shown| {
+        Fault::new(
+            code::INDEX_NOT_FOUND,
+            format!("cannot find index {shown} for ns {ns}"),
+        )
+    })?;
+    if expire.is_none() && hidden.is_none() {
+        return Err(invalid(
+            "no expireAfterSeconds, hidden, unique, or prepareUnique field".to_owned(),
+        ));
+    }
+    let own = &entry.definition;
+    let mut fields = fields_of(Doc::Raw(own.spec()));
+    if let Some(seconds) = expire {
+        if own.is_id() {
+            return Err(invalid("the _id field does not support TTL indexes".to_owned()));
+        }
+        let seconds = as_i64_exact(&seconds).unwrap_or_else(|| as_f64(&seconds).unwrap_or(0.0) as i64);
+        if seconds < 0 {
+            return Err(invalid(
+                "TTL index 'expireAfterSeconds' option cannot be less than 0".to_owned(),
+            ));
+        }
+        if let Some(before) = own.expire_after_seconds {
+            reply.push(("expireAfterSeconds_old".to_owned(), Owned::Int64(before)));
+        }
+        reply.push(("expireAfterSeconds_new".to_owned(), Owned::Int64(seconds)));
+        set(&mut fields, "expireAfterSeconds", Owned::Int64(seconds));
+    }
+    if let Some(hidden) = hidden {
+        if own.is_id() {
+            return Err(Fault::new(code::BAD_VALUE, "can't hide _id index"));
+        }
+        if hidden != own.hidden {
+            reply.push(("hidden_old".to_owned(), Owned::Bool(own.hidden)));
+            reply.push(("hidden_new".to_owned(), Owned::Bool(hidden)));
+            set(&mut fields, "hidden", Owned::Bool(hidden));
+        }
+    }
+    let definition = IndexDefinition::parse(Doc::Fields(&fields))?;
+    write
+        .catalog_mut()
+        .replace_index(collection.id, entry.tree, definition)
+}
+
+/// Gives a collection another name, perhaps in another database, in place of one that has it if `drop_target`.
+///
+/// # Errors
+/// MongoDB's: 26 when there is no such collection, 48 when the name is taken, 20 for the same or a bad name, 166 for
+/// a view.
+pub(crate) fn rename(
+    write: &mut dyn Write,
+    from: &Namespace,
+    to: &Namespace,
+    drop_target: bool,
+) -> Result<()> {
+    refuse_in_transaction(write, "renameCollection")?;
+    if to.collection.is_empty() {
+        return Err(Fault::new(
+            code::INVALID_NAMESPACE,
+            format!("Invalid target namespace: {to}"),
+        ));
+    }
+    to.check().map_err(|_| {
+        Fault::new(
+            code::ILLEGAL_OPERATION,
+            format!(
+                "error with target namespace: Invalid collection name: {}",
+                to.collection
+            ),
+        )
+    })?;
+    if from == to {
+        return Err(Fault::new(
+            code::ILLEGAL_OPERATION,
+            "Can't rename a collection to itself",
+        ));
+    }
+    let Some(collection) = write
+        .catalog()
+        .collection(&from.database, &from.collection)
+        .cloned()
+    else {
+        return Err(Fault::new(
+            code::NAMESPACE_NOT_FOUND,
+            format!("Source collection {from} does not exist"),
+        ));
+    };
+    if collection.rules.view.is_some() {
+        return Err(Fault::new(
+            code::COMMAND_NOT_SUPPORTED_ON_VIEW,
+            format!("cannot rename view: {from}"),
+        ));
+    }
+    for ns in [from, to] {
+        write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
+    }
+    if view::view_of(write.catalog(), to).is_some() {
+        return Err(Fault::new(
+            code::NAMESPACE_EXISTS,
+            format!("a view already exists with that name: {to}"),
+        ));
+    }
+    if drop_target {
+        collections::make_way(write, to)?;
+    }
+    write
+        .catalog_mut()
+        .rename_collection(collection.id, &to.database, &to.collection)?;
+    change::renamed(write, &collection, to);
+    Ok(())
+}
+
+/// Refuses a command that no transaction takes.
+pub(crate) fn refuse_in_transaction(write: &dyn Write, command: &str) -> Result<()> {
+    if !write.in_transaction() {
+        return Ok(());
+    }
+    Err(Fault::new(
+        code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
+        format!("Cannot run '{command}' in a multi-document transaction."),
+    ))
+}
+
+fn invalid(message: String) -> Fault {
+    Fault::new(code::INVALID_OPTIONS, message)
+}
