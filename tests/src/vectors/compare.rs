@@ -218,7 +218,10 @@ fn sort_arrays(reply: &mut Document) {
         match value {
             Bson::Document(inner) => sort_arrays(inner),
             Bson::Array(items) => {
-                items.iter_mut().filter_map(Bson::as_document_mut).for_each(sort_arrays);
+                items
+                    .iter_mut()
+                    .filter_map(Bson::as_document_mut)
+                    .for_each(sort_arrays);
                 items.sort_by_key(ToString::to_string);
             }
             _ => {}

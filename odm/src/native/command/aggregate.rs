@@ -35,16 +35,32 @@ static CURSOR: Shape = Shape {
 
 pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
     let wrong = |text: String| Err(Fault::new(code::TYPE_MISMATCH, text));
-    if call.doc.get("pipeline").is_none_or(|own| own.kind() != Kind::Array) {
+    if call
+        .doc
+        .get("pipeline")
+        .is_none_or(|own| own.kind() != Kind::Array)
+    {
         return wrong("'pipeline' option must be specified as an array".to_owned());
     }
-    if call.doc.get("cursor").is_some_and(|own| own.kind() != Kind::Document) {
+    if call
+        .doc
+        .get("cursor")
+        .is_some_and(|own| own.kind() != Kind::Document)
+    {
         return wrong("cursor field must be missing or an object".to_owned());
     }
-    if call.doc.get("explain").is_some_and(|own| own.kind() != Kind::Bool) {
+    if call
+        .doc
+        .get("explain")
+        .is_some_and(|own| own.kind() != Kind::Bool)
+    {
         return wrong("explain must be a boolean".to_owned());
     }
-    if let Some(own) = call.doc.get("allowDiskUse").filter(|own| own.kind() != Kind::Bool) {
+    if let Some(own) = call
+        .doc
+        .get("allowDiskUse")
+        .filter(|own| own.kind() != Kind::Bool)
+    {
         return wrong(format!(
             "Field 'allowDiskUse' should be a boolean value, but found: {}",
             own.kind().alias()

@@ -172,7 +172,10 @@ fn read_concern(command: &str, value: &Value<'_>) -> Result<()> {
     for name in ["afterClusterTime", "atClusterTime"] {
         match fields.get(name) {
             None => {}
-            Some(Value::Timestamp { time: 0, increment: 0 }) => {
+            Some(Value::Timestamp {
+                time: 0,
+                increment: 0,
+            }) => {
                 return Err(Fault::new(
                     code::INVALID_OPTIONS,
                     format!("{name} cannot be a null timestamp"),
@@ -187,7 +190,9 @@ fn read_concern(command: &str, value: &Value<'_>) -> Result<()> {
     {
         return Err(Fault::new(
             code::BAD_VALUE,
-            format!("Enumeration value '{from}' for field 'ReadConcernArgs::parse.provenance' is not a valid value."),
+            format!(
+                "Enumeration value '{from}' for field 'ReadConcernArgs::parse.provenance' is not a valid value."
+            ),
         ));
     }
     match fields.get("level") {
