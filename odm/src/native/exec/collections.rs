@@ -6,7 +6,7 @@ use super::super::fault::{Fault, Result, code};
 use super::super::index::{ID_INDEX, IndexDefinition};
 use super::super::matcher::Matcher;
 use super::super::storage::{Read, TreeId, Write};
-use super::{Namespace, view};
+use super::{Namespace, change, view};
 
 /// Creates a collection with its `_id` index, or a view.
 pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<'_>>) -> Result<()> {
@@ -49,10 +49,20 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace) -> Result<bool> {
         return Ok(false);
     }
     write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
-    Ok(write
-        .catalog_mut()
-        .drop_collection(&ns.database, &ns.collection)
-        .is_some())
+    let dropped = write.catalog_mut().drop_collection(&ns.database, &ns.collection);
+    if let Some(collection) = &dropped
+        && collection.rules.view.is_none()
+    {
+        change::dropped(write, collection);
+    }
+    Ok(dropped.is_some())
+}
+
+/// Drops a collection that another takes the name of: the log has only the other's new name.
+pub(crate) fn make_way(write: &mut dyn Write, ns: &Namespace) -> Result<()> {
+    write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
+    write.catalog_mut().drop_collection(&ns.database, &ns.collection);
+    Ok(())
 }
 
 /// Drops every collection of a database.
@@ -62,6 +72,7 @@ pub(crate) fn drop_database(write: &mut dyn Write, database: &str) -> Result<()>
         .collections(database)
         .map(|own| own.name.to_string())
         .collect();
+    let exists = !names.is_empty();
     for name in names {
         drop(
             write,
@@ -70,6 +81,9 @@ pub(crate) fn drop_database(write: &mut dyn Write, database: &str) -> Result<()>
                 collection: name,
             },
         )?;
+    }
+    if exists {
+        change::database_dropped(write, database);
     }
     Ok(())
 }

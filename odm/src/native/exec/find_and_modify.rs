@@ -107,7 +107,8 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
             let answer = project(shown, one.matched)?;
             if let Some(new) = &new {
                 update::check_id(&one.document, new)?;
-                record::replace(write, ns, &collection, one.record, &one.document, new)
+                let place = (one.record, &*one.document, one.matched);
+                record::update(write, ns, &collection, place, new, updater)
                     .map_err(|fault| fault.prefixed(EXECUTOR))?;
             }
             Ok(Modified {

@@ -208,8 +208,13 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> 
                 }
             }
         }
-        Value::Array(list) if list.count() == 1 && list.at(0).is_some_and(|one| one.as_str() == Some("*")) => {
-            let all = collection.indexes.iter().map(|entry| entry.definition.name.clone());
+        Value::Array(list)
+            if list.count() == 1 && list.at(0).is_some_and(|one| one.as_str() == Some("*")) =>
+        {
+            let all = collection
+                .indexes
+                .iter()
+                .map(|entry| entry.definition.name.clone());
             names.extend(all.filter(|name| name != ID_INDEX));
         }
         Value::Array(list) => {

@@ -139,6 +139,13 @@ fn run_in(
             return Ok((reply, outcome.errors.is_empty()));
         }
         Request::Command(job) => command_in(overlay, job, &own.cursors).and_then(super::replied)?,
+        Request::Watch(..) => {
+            return Err(Fault::new(
+                code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
+                "Operation not permitted in transaction :: caused by :: Aggregation stage $changeStream cannot run \
+                 within a multi-document transaction.",
+            ));
+        }
         Request::Check(_) => return Err(Fault::unsupported("check does not run inside a transaction")),
     };
     Ok((response, true))

@@ -329,7 +329,6 @@ impl Accumulator {
                     *slot = Some(value.map_or(Owned::Null, Owned::from));
                 }
             }
-            (Operator::First, State::One(_)) => {}
             (Operator::Last, State::One(slot)) => *slot = Some(value.map_or(Owned::Null, Owned::from)),
             (operator, State::One(slot)) => {
                 let wanted = if matches!(operator, Operator::Min) {
