@@ -2,6 +2,7 @@
 //!
 //! [`for_every_case`] is the registry. Each file in `tests/tests/` named after a backend turns it into tests.
 
+pub mod crash;
 pub mod data;
 pub mod differential;
 pub mod harness;

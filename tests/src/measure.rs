@@ -1,6 +1,18 @@
 //! Measuring two ways of doing the same, interleaved, so that what disturbs one disturbs the other.
 
+mod bare;
+mod count;
+mod documents;
+mod server;
+mod settings;
+
 use std::time::Instant;
+
+pub use self::bare::Bare;
+pub use self::count::{count_fsyncs, count_instructions, per_operation};
+pub use self::documents::{Job, Thing};
+pub use self::server::{Sent, Server};
+pub use self::settings::Settings;
 
 /// The medians of two sides, in microseconds per unit, and of their ratio.
 #[derive(Clone, Copy, Debug)]
@@ -18,9 +30,20 @@ pub struct Comparison {
 pub async fn compare(
     rounds: usize,
     units: usize,
+    ours: impl AsyncFnMut(usize),
+    theirs: impl AsyncFnMut(usize),
+) -> Comparison {
+    compare_uneven(rounds, [units; 2], ours, theirs).await
+}
+
+/// The same where each side does a number of units of its own in a round: ours, theirs.
+pub async fn compare_uneven(
+    rounds: usize,
+    units: [usize; 2],
     mut ours: impl AsyncFnMut(usize),
     mut theirs: impl AsyncFnMut(usize),
 ) -> Comparison {
+    let [our_units, their_units] = units.map(|units| units as f64);
     let (mut own, mut their, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     // The first round warms both sides up.
     for round in 0..=rounds {
@@ -29,15 +52,15 @@ pub async fn compare(
             let start = Instant::now();
             if first {
                 ours(round).await;
-                a = start.elapsed().as_secs_f64();
+                a = start.elapsed().as_secs_f64() * 1e6 / our_units;
             } else {
                 theirs(round).await;
-                b = start.elapsed().as_secs_f64();
+                b = start.elapsed().as_secs_f64() * 1e6 / their_units;
             }
         }
         if round > 0 {
-            own.push(a * 1e6 / units as f64);
-            their.push(b * 1e6 / units as f64);
+            own.push(a);
+            their.push(b);
             ratios.push(b / a);
         }
     }
@@ -61,8 +84,10 @@ pub fn verdict(row: &str, ratio: f64, target: f64, at_least: bool) {
     } else {
         ratio <= target
     };
+    // Small ratios, such as of fsyncs, need their digits.
+    let digits = if ratio < 0.1 { 4 } else { 2 };
     println!(
-        "{row} ratio={ratio:.2} target={target} {}",
+        "{row} ratio={ratio:.digits$} target={target} {}",
         if ok { "ok" } else { "short" }
     );
 }

@@ -16,7 +16,8 @@ macro_rules! for_every_case {
                 wrong_pipelines_are_the_servers_errors,
                 out_replaces_a_collection,
                 merge_follows_its_options,
-                a_transaction_sees_its_writes_in_pipelines;
+                a_transaction_sees_its_writes_in_pipelines,
+                the_first_of_a_group_is_the_first_of_the_sort;
             change_streams:
                 every_kind_of_change_has_its_event,
                 updates_are_described_by_what_they_touched,

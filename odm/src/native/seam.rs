@@ -21,14 +21,16 @@ use self::transaction::{NativeTransaction, State};
 use self::watch::ChangeCursor;
 use super::command::{self, Cursors, Job};
 use super::engine::{ChangeWindow, Durability, Engine, EngineOptions, Location};
-use super::exec::aggregate::{self, AggregateCursor};
+use super::exec::aggregate::{self, AggregateCursor, AggregateRequest};
 use super::exec::batch;
 use super::exec::cursor::FindCursor;
+use super::exec::output::Target;
 use super::exec::statement::{Batch as WriteBatch, Outcome};
 use super::exec::tail::TailCursor;
 use super::exec::watch::WatchCursor;
 use super::fault::{Class, Fault, Result as Outcomes, code};
 use super::storage::Write;
+use super::update::Now;
 use crate::backend::{Backend, Capabilities, Operation, Response, Transaction, TransactionOptions};
 use crate::db;
 use crate::error::{Error, ErrorKind, Result};
@@ -163,11 +165,7 @@ impl NativeBackend {
                 })))
             }
             Request::Output(aggregate, target, now) => {
-                let view = self.engine.view()?;
-                target.check(&*view)?;
-                let rows = aggregate::rows(&*view, &aggregate)?;
-                let job = move |write: &mut dyn Write| target.run(write, &rows, now);
-                self.engine.write(job).await??;
+                self.output(&aggregate, target, now).await?;
                 Ok(Response::Cursor(Box::new(GatheredCursor(Vec::new().into_iter()))))
             }
             Request::Find(find) => {
@@ -217,7 +215,22 @@ impl NativeBackend {
                 Ok(command::written(verb, &outcome))
             }
             Job::Write(mut job) => self.engine.write(move |write| job(write)).await,
+            Job::Output(aggregate, target, now) => {
+                self.output(&aggregate, target, now).await?;
+                Ok(command::written_out(&aggregate.namespace.to_string()))
+            }
         }
+    }
+
+    /// Runs a pipeline and writes what it gives.
+    async fn output(&self, aggregate: &AggregateRequest, target: Target, now: Now) -> Outcomes<()> {
+        let rows = {
+            let view = self.engine.view()?;
+            target.check(&*view)?;
+            aggregate::rows(&*view, aggregate)?
+        };
+        let job = move |write: &mut dyn Write| target.run(write, &rows, now);
+        self.engine.write(job).await?
     }
 
     /// Runs statements; where a running transaction is in the way of one, those before it are committed and it is
@@ -248,8 +261,11 @@ impl NativeBackend {
         let spawned = std::thread::Builder::new()
             .name("odm-check".to_owned())
             .spawn(move || {
+                let report = engine.check();
+                // Whoever gets the report may close the database and open it again.
+                drop(engine);
                 // Nobody listens any more when the caller gave up.
-                let _ = send.send(engine.check());
+                let _ = send.send(report);
             });
         let failed = || {
             Fault::of(

@@ -78,9 +78,6 @@ pub(crate) trait Write: Read {
     /// Removes a key; a missing one is no error.
     fn remove(&mut self, tree: TreeId, key: &[u8]) -> Result<()>;
 
-    /// Removes every key of a tree. Trees that leave the catalog are cleared without being asked.
-    fn clear(&mut self, tree: TreeId) -> Result<()>;
-
     /// Reserves a key for this writer: to be called before the first write of a statement for every
     /// existing record to change (its record key) and every unique key to add or remove.
     ///

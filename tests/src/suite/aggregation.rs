@@ -514,3 +514,30 @@ pub async fn a_transaction_sees_its_writes_in_pipelines(db: &Db) {
     drop(tx);
     assert_eq!(loans.estimated_count().await.unwrap(), 6);
 }
+
+pub async fn the_first_of_a_group_is_the_first_of_the_sort(db: &Db) {
+    let items = db.raw_collection("items");
+    items
+        .insert_many([
+            doc! { "_id": 0, "b": [] },
+            doc! { "_id": 1 },
+            doc! { "_id": 2, "c": 4 },
+        ])
+        .await
+        .unwrap();
+    let mut found = items
+        .aggregate_raw([
+            doc! { "$sort": { "_id": 1 } },
+            doc! { "$group": { "_id": "$c", "first": { "$first": "$_id" }, "last": { "$last": "$_id" } } },
+        ])
+        .await
+        .unwrap();
+    found.sort_by_key(|row| row.get_i32("first").unwrap());
+    assert_eq!(
+        found,
+        [
+            doc! { "_id": Bson::Null, "first": 0, "last": 1 },
+            doc! { "_id": 4, "first": 2, "last": 2 },
+        ]
+    );
+}

@@ -123,11 +123,6 @@ impl Write for Writer<'_> {
         Ok(())
     }
 
-    fn clear(&mut self, tree: TreeId) -> Result<()> {
-        self.pending.clear(tree);
-        Ok(())
-    }
-
     fn claim(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
         let claim = Claim::new(tree, key);
         let mut claims = self.shared.claims();

@@ -65,47 +65,6 @@ pub(crate) fn make_way(write: &mut dyn Write, ns: &Namespace) -> Result<()> {
     Ok(())
 }
 
-/// Gives a collection another name, in place of one that has it if `drop_target`.
-///
-/// # Errors
-/// Code 26 when there is no such collection, 48 when the name is taken.
-pub(crate) fn rename(
-    write: &mut dyn Write,
-    from: &Namespace,
-    to: &Namespace,
-    drop_target: bool,
-) -> Result<()> {
-    let Some(collection) = write
-        .catalog()
-        .collection(&from.database, &from.collection)
-        .cloned()
-    else {
-        return Err(Fault::new(
-            code::NAMESPACE_NOT_FOUND,
-            format!("Source collection {from} does not exist"),
-        ));
-    };
-    if from == to {
-        return Err(Fault::new(
-            code::ILLEGAL_OPERATION,
-            "Can't rename a collection to itself",
-        ));
-    }
-    write.claim(
-        TreeId::CATALOG,
-        &Catalog::claim_key(&from.database, &from.collection),
-    )?;
-    write.claim(TreeId::CATALOG, &Catalog::claim_key(&to.database, &to.collection))?;
-    if drop_target {
-        make_way(write, to)?;
-    }
-    write
-        .catalog_mut()
-        .rename_collection(collection.id, &to.database, &to.collection)?;
-    change::renamed(write, &collection, to);
-    Ok(())
-}
-
 /// Drops every collection of a database.
 pub(crate) fn drop_database(write: &mut dyn Write, database: &str) -> Result<()> {
     let names: Vec<String> = write
@@ -142,7 +101,15 @@ pub(crate) fn list(read: &dyn Read, database: &str, filter: Doc<'_>) -> Result<V
         let is_view = collection.rules.view.is_some();
         let id_index = id_index.filter(|_| !is_view);
         let kind = if is_view { "view" } else { "collection" };
-        let info = Owned::Document(vec![("readOnly".to_owned(), Owned::Bool(is_view))]);
+        let mut info = vec![("readOnly".to_owned(), Owned::Bool(is_view))];
+        if !is_view {
+            let uuid = Owned::Binary {
+                subtype: 4,
+                bytes: collection.uuid.to_vec(),
+            };
+            info.push(("uuid".to_owned(), uuid));
+        }
+        let info = Owned::Document(info);
         let mut fields = vec![
             ("name".to_owned(), Owned::String(collection.name.to_string())),
             ("type".to_owned(), Owned::String(kind.to_owned())),

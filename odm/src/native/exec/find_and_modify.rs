@@ -20,6 +20,8 @@ pub(crate) struct FindAndModifyRequest {
     pub(crate) updater: Option<Updater>,
     pub(crate) return_new: bool,
     pub(crate) upsert: bool,
+    /// Whether the collection's validator is left aside.
+    pub(crate) unvalidated: bool,
     pub(crate) now: Now,
     pub(crate) deadline: Deadline,
 }

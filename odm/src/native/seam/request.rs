@@ -443,6 +443,7 @@ fn batch(
         namespace: namespace(ns)?,
         statements,
         ordered,
+        unvalidated: false,
         now,
         deadline,
     })
@@ -550,6 +551,7 @@ fn find_and_modify_request(own: backend::FindAndModify) -> Result<FindAndModifyR
         updater,
         return_new: own.return_new,
         upsert: own.upsert,
+        unvalidated: false,
         now: now(),
         deadline: Deadline::after(own.options.max_time),
     })

@@ -1,0 +1,99 @@
+//! Processes whose fsyncs or instructions are counted: this program again, as `child KIND COUNT DIRECTORY`.
+
+use std::path::Path;
+
+use odm::{Db, Durability};
+use odm_tests::measure::{Bare, Thing};
+
+use crate::RELAXED;
+
+/// The arguments for a child.
+pub(crate) fn arguments(kind: &str, count: u64) -> Vec<String> {
+    vec!["child".to_owned(), kind.to_owned(), count.to_string()]
+}
+
+/// What this process is to do if it is a child.
+pub(crate) fn asked_for() -> Option<Vec<String>> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    match arguments.split_first() {
+        Some((first, rest)) if first == "child" => Some(rest.to_vec()),
+        _ => None,
+    }
+}
+
+/// Does it: a number of operations on an empty database.
+pub(crate) fn run(asked: &[String]) {
+    let [kind, count] = asked else {
+        panic!("child KIND COUNT");
+    };
+    let count: usize = count.parse().expect("a number");
+    // What is counted does not depend on the disk.
+    let place = if Path::new("/dev/shm").is_dir() {
+        Path::new("/dev/shm")
+    } else {
+        Path::new(env!("CARGO_TARGET_TMPDIR"))
+    };
+    let directory = tempfile::tempdir_in(place).expect("a directory");
+    let things = Thing::several(0, count);
+    if kind == "bare-insert" {
+        let mut bare = Bare::create(directory.path());
+        // As many as the engine's own preparation stores.
+        bare.insert(&[Thing::new(-1)], true);
+        for thing in &things {
+            bare.insert(std::slice::from_ref(thing), true);
+        }
+        return;
+    }
+    let workers = if kind == "insert-64" { 2 } else { 1 };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        let durability = match kind.as_str() {
+            "insert" | "insert-64" => Durability::Immediate,
+            _ => RELAXED,
+        };
+        let db = crate::open::<Thing>(&directory, durability).await;
+        let collection = db.collection::<Thing>();
+        collection.insert(Thing::new(-1)).await.expect("an insert");
+        match kind.as_str() {
+            "insert-64" => insert_at_once(&db, things, 64).await,
+            "increment" => {
+                for _ in 0..count {
+                    let raised = collection.update_one(|t| t.id.eq(-1), |t| t.count.inc(1));
+                    raised.await.expect("an update");
+                }
+            }
+            "get" => {
+                for _ in 0..count {
+                    collection.get(-1).await.expect("a read").expect("it is there");
+                }
+            }
+            _ => {
+                for thing in &things {
+                    collection.insert(thing).await.expect("an insert");
+                }
+            }
+        }
+    });
+}
+
+/// Inserts things from so many tasks, each one after another.
+pub(crate) async fn insert_at_once(db: &Db, mut things: Vec<Thing>, tasks: usize) {
+    let each = things.len().div_ceil(tasks).max(1);
+    let mut running = Vec::new();
+    while !things.is_empty() {
+        let own = things.split_off(things.len().saturating_sub(each));
+        let collection = db.collection::<Thing>();
+        running.push(tokio::spawn(async move {
+            for thing in own {
+                collection.insert(thing).await.expect("an insert");
+            }
+        }));
+    }
+    for task in running {
+        task.await.expect("no panic");
+    }
+}

@@ -1,0 +1,121 @@
+//! P1 to P7: the embedded engine by our typed API, beside the bare driver on a MongoDB (`ODM_TEST_MONGODB_URI`) and
+//! the bare store, in turns in one process.
+//!
+//! Arguments: `--quick` for fewer rounds, names of rows (`P4`) when not all are wanted. Files lie in cargo's
+//! target directory, on whatever disk that is; `ODM_BENCH_DIRECTORY` names another, such as `/dev/shm`.
+
+mod bulk;
+mod child;
+mod durable;
+mod point;
+mod relaxed;
+
+use std::time::Duration;
+
+use odm::{Db, Durability, Model};
+use odm_tests::measure::{Comparison, Server, Settings, Thing, verdict};
+use tempfile::TempDir;
+
+/// MongoDB's class of acknowledged writes that wait for no journal.
+pub(crate) const RELAXED: Durability = Durability::Interval(Duration::from_millis(100));
+
+fn main() {
+    // A child of this program's own, run under strace or valgrind.
+    if let Some(kind) = child::asked_for() {
+        child::run(&kind);
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(rows());
+}
+
+async fn rows() {
+    let settings = Settings::of_process();
+    let server = Server::connect().await;
+    let server = server.as_ref();
+    if settings.wants("P1") {
+        point::find_by_id(&settings, server).await;
+    }
+    if settings.wants("P2") {
+        durable::one_writer(&settings, server).await;
+    }
+    if settings.wants("P3") {
+        durable::many_writers(&settings, server).await;
+    }
+    if settings.wants("P4") {
+        relaxed::one_client(&settings, server).await;
+    }
+    if settings.wants("P5") {
+        bulk::insert_many(&settings, server).await;
+    }
+    if settings.wants("P6") {
+        bulk::find_all(&settings, server).await;
+    }
+    if settings.wants("P7") {
+        bulk::collection_scan(&settings, server).await;
+    }
+    if let Some(server) = server {
+        server.drop().await;
+    }
+}
+
+/// A directory on the disk that is measured.
+pub(crate) fn directory() -> TempDir {
+    let place = std::env::var_os("ODM_BENCH_DIRECTORY")
+        .unwrap_or_else(|| std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).into_os_string());
+    tempfile::tempdir_in(place).expect("a directory")
+}
+
+/// An empty database in a directory, with the indexes of a model.
+pub(crate) async fn open<M: Model>(directory: &TempDir, durability: Durability) -> Db {
+    let url = format!("native:{}", directory.path().join("db").display());
+    let db = Db::options().durability(durability).open(&url).await;
+    let db = db.expect("the database opens");
+    db.collection::<M>()
+        .create_indexes()
+        .await
+        .expect("indexes are built");
+    db
+}
+
+/// The same indexes on the server, in an empty collection.
+pub(crate) async fn prepare<M: Model>(server: &Server) {
+    let collection = server.open().await.collection::<M>();
+    collection.drop().await.expect("it is dropped");
+    collection.create_indexes().await.expect("indexes are built");
+}
+
+/// The lines of a comparison that is to be many times faster.
+pub(crate) fn faster(row: &str, against: &str, class: &str, result: Comparison, target: f64) {
+    describe(row, against, class, result);
+    verdict(row, result.speedup, target, true);
+}
+
+/// The lines of a comparison that may cost only so much more.
+pub(crate) fn cost(row: &str, against: &str, class: &str, result: Comparison, target: f64) {
+    describe(row, against, class, result);
+    verdict(row, 1.0 / result.speedup, target, false);
+}
+
+fn describe(row: &str, against: &str, class: &str, result: Comparison) {
+    println!(
+        "{row}: native {:.2} us, {against} {:.2} us an operation; {class}",
+        result.ours, result.theirs
+    );
+}
+
+/// The line of a row, or of a part of it, that has nothing to compare with.
+pub(crate) fn no_server(row: &str) {
+    println!("{row} skipped: no MongoDB to compare with");
+}
+
+/// Things of ids from `first` on, `count` for each round.
+pub(crate) fn things(first: i64, rounds: usize, count: usize) -> Vec<Vec<Thing>> {
+    (0..=rounds)
+        .map(|round| Thing::several(first + (round * count) as i64, count))
+        .collect()
+}

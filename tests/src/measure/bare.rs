@@ -1,0 +1,69 @@
+//! The store below the engine, used by hand: what the engine is allowed to cost is measured against this.
+
+use std::path::Path;
+
+use redb::{Database, Durability, ReadableDatabase as _, ReadableTable as _, TableDefinition};
+
+use super::Thing;
+
+const RECORDS: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("records");
+const IDS: TableDefinition<'static, i64, u64> = TableDefinition::new("ids");
+const RANKS: TableDefinition<'static, (i64, u64), ()> = TableDefinition::new("ranks");
+
+/// A hand-written store of things: records, an index of their ids, an index of their ranks.
+#[derive(Debug)]
+pub struct Bare {
+    database: Database,
+    next: u64,
+}
+
+impl Bare {
+    /// Creates it in a directory.
+    pub fn create(directory: &Path) -> Bare {
+        let database = Database::builder()
+            .set_cache_size(512 * 1024 * 1024)
+            .create(directory.join("bare.redb"))
+            .expect("the bare store is created");
+        Bare { database, next: 1 }
+    }
+
+    /// Stores things in one commit, durable or not.
+    pub fn insert(&mut self, things: &[Thing], durable: bool) {
+        let mut write = self.database.begin_write().expect("a transaction");
+        let durability = if durable {
+            Durability::Immediate
+        } else {
+            Durability::None
+        };
+        write
+            .set_durability(durability)
+            .expect("no savepoints are in use");
+        {
+            let mut records = write.open_table(RECORDS).expect("a table");
+            let mut ids = write.open_table(IDS).expect("a table");
+            let mut ranks = write.open_table(RANKS).expect("a table");
+            for thing in things {
+                let bytes = bson::serialize_to_vec(thing).expect("a thing encodes");
+                assert!(ids.get(thing.id).expect("a look-up").is_none(), "ids are unique");
+                records.insert(self.next, bytes.as_slice()).expect("a record");
+                ids.insert(thing.id, self.next).expect("an entry");
+                ranks.insert((thing.rank, self.next), ()).expect("an entry");
+                self.next += 1;
+            }
+        }
+        write.commit().expect("the commit");
+    }
+
+    /// Finds a thing by its id.
+    pub fn get(&self, id: i64) -> Option<Thing> {
+        let read = self.database.begin_read().expect("a transaction");
+        let record = read
+            .open_table(IDS)
+            .expect("a table")
+            .get(id)
+            .expect("a look-up")?;
+        let records = read.open_table(RECORDS).expect("a table");
+        let bytes = records.get(record.value()).expect("a look-up")?;
+        Some(bson::deserialize_from_slice(bytes.value()).expect("a thing decodes"))
+    }
+}
