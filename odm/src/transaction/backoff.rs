@@ -111,7 +111,7 @@ mod tests {
         let threads: Vec<_> = (1..=20u64)
             .map(|n| {
                 let until = started + Duration::from_millis(n);
-                std::thread::spawn(move || block_on(Sleep { until, entry: None }))
+                std::thread::spawn(move || block_on(Sleep::until(until)))
             })
             .collect();
         for thread in threads {
