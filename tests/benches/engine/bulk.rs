@@ -116,6 +116,7 @@ async fn read_raw(db: &Db) -> usize {
         skip: 0,
         limit: 0,
         batch_size: None,
+        tail: None,
         options: ReadOptions::default(),
     };
     let response = db.backend().execute(Operation::Find(find)).await;

@@ -518,7 +518,11 @@ pub async fn a_transaction_sees_its_writes_in_pipelines(db: &Db) {
 pub async fn the_first_of_a_group_is_the_first_of_the_sort(db: &Db) {
     let items = db.raw_collection("items");
     items
-        .insert_many([doc! { "_id": 0, "b": [] }, doc! { "_id": 1 }, doc! { "_id": 2, "c": 4 }])
+        .insert_many([
+            doc! { "_id": 0, "b": [] },
+            doc! { "_id": 1 },
+            doc! { "_id": 2, "c": 4 },
+        ])
         .await
         .unwrap();
     let mut found = items
