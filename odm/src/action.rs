@@ -29,6 +29,7 @@ mod rename_collection;
 mod setters;
 mod sync_indexes;
 mod update;
+mod watch;
 
 pub use self::aggregate::Aggregate;
 pub use self::bulk_write::{BulkResult, BulkWrite};
@@ -51,6 +52,7 @@ pub use self::rename_collection::RenameCollection;
 pub use self::setters::Hint;
 pub use self::sync_indexes::{IndexDriftCheck, SyncIndexes, SyncedIndexes};
 pub use self::update::{Update, UpdateResult};
+pub use self::watch::Watch;
 
 #[cfg(test)]
 pub(crate) mod tests;

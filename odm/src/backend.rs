@@ -13,6 +13,7 @@ pub(crate) mod fake;
 mod operation;
 mod response;
 mod statistics;
+mod watch;
 pub mod wrap;
 
 use std::fmt;
@@ -32,6 +33,7 @@ pub use self::operation::{
 };
 pub use self::response::{Response, WriteResult, WriteSummary};
 pub use self::statistics::{CollectionStatistics, IndexStatistics};
+pub use self::watch::{FullDocument, FullDocumentBeforeChange, Watch, WatchScope};
 
 use crate::error::Result;
 

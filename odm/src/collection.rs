@@ -19,9 +19,10 @@ pub(crate) use self::target::Target;
 use crate::action::{
     Aggregate, BulkWrite, Count, CreateCollection, CreateIndexes, Delete, Distinct, Exists, Find, FindOne,
     FindOneAnd, IndexDriftCheck, Insert, InsertMany, InsertOne, ListIndexes, ModifyCollection,
-    RenameCollection, SyncIndexes, Update,
+    RenameCollection, SyncIndexes, Update, Watch,
 };
-use crate::backend::{self, CollectionStatistics, Operation};
+use crate::backend::{self, CollectionStatistics, Operation, WatchScope};
+use crate::change::Change;
 use crate::codec::Raw;
 use crate::db::Db;
 use crate::error::Result;
@@ -92,6 +93,19 @@ impl<D: Record> Collection<D> {
         I::Item: Borrow<D>,
     {
         InsertMany::new(&self.target, documents)
+    }
+
+    /// Watches what changes in the collection, from now on. It need not exist yet. See [`ChangeStream`].
+    ///
+    /// [`ChangeStream`]: crate::ChangeStream
+    ///
+    /// # Errors
+    /// `Unsupported` where there are no change streams, `HistoryLost` when it cannot begin where it should.
+    pub fn watch(&self) -> Watch<Change<D>> {
+        Watch::new(
+            &self.target,
+            WatchScope::Collection(self.target.namespace().clone()),
+        )
     }
 
     /// Finds all documents.

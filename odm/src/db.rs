@@ -13,12 +13,13 @@ use bson::{Document, RawDocumentBuf};
 
 pub(crate) use self::executor::{Answer, Executor};
 pub use self::listing::CollectionInfo;
-pub use self::options::{Durability, OpenOptions};
-use crate::action::CreateCollection;
+pub use self::options::{ChangeLog, Durability, OpenOptions};
+use crate::action::{CreateCollection, Watch};
 use crate::backend::wrap::{Faults, Faulty, Log, Logged};
 use crate::backend::{
-    self, Backend, Capabilities, CheckReport, CollectionStatistics, Operation, TransactionOptions,
+    self, Backend, Capabilities, CheckReport, CollectionStatistics, Operation, TransactionOptions, WatchScope,
 };
+use crate::change::Change;
 use crate::codec;
 use crate::collection::{Collection, Target};
 use crate::error::{Error, Result};
@@ -143,6 +144,41 @@ impl Db {
     /// The backend, for operations that have no method here.
     pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.executor.backend
+    }
+
+    /// Watches what changes in all collections of this database, from now on. See [`ChangeStream`].
+    ///
+    /// ```
+    /// # async fn example() -> odm::Result<()> {
+    /// use odm::{ChangeEvent, Db, bson::doc};
+    ///
+    /// let db = Db::open("memory:").await?;
+    /// let mut changes = db.watch().await?;
+    /// db.raw_collection("books").insert(doc! {"_id": 1}).await?;
+    /// let change = changes.try_next().await?.expect("the stream goes on");
+    /// assert_eq!(change.collection.as_deref(), Some("books"));
+    /// assert!(matches!(change.event, ChangeEvent::Insert { .. }));
+    /// # Ok(())
+    /// # }
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    /// # runtime.block_on(example()).unwrap();
+    /// ```
+    ///
+    /// [`ChangeStream`]: crate::ChangeStream
+    ///
+    /// # Errors
+    /// `Unsupported` where there are no change streams, `HistoryLost` when it cannot begin where it should.
+    pub fn watch(&self) -> Watch<Change> {
+        let scope = WatchScope::Database(self.name.to_string());
+        Watch::new(&Target::untyped(self, ""), scope)
+    }
+
+    /// Watches what changes in all databases of the server or engine, from now on; as [`watch`](Db::watch).
+    ///
+    /// # Errors
+    /// As [`watch`](Db::watch).
+    pub fn watch_everything(&self) -> Watch<Change> {
+        Watch::new(&Target::untyped(self, ""), WatchScope::Everything)
     }
 
     /// Runs a command in MongoDB's vocabulary on this database. One round trip.

@@ -60,6 +60,9 @@ pub enum ErrorKind {
     Locked,
     /// Whether the write took effect is not known.
     InDoubt,
+    /// The changes that a change stream would begin with are no longer kept: read the data anew, then watch from
+    /// now on.
+    HistoryLost,
     /// The time limit was reached.
     Timeout,
     /// The disk failed or is full.
@@ -78,6 +81,7 @@ impl ErrorKind {
         match code {
             11000 | 11001 => ErrorKind::DuplicateKey,
             112 | 251 => ErrorKind::Conflict,
+            286 => ErrorKind::HistoryLost,
             121 => ErrorKind::Validation,
             50 | 262 => ErrorKind::Timeout,
             13 | 18 => ErrorKind::Unauthorized,

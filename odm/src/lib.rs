@@ -55,6 +55,9 @@
 pub mod __private;
 pub mod action;
 pub mod backend;
+mod change;
+mod change_stream;
+mod clock;
 mod codec;
 mod collection;
 mod cursor;
@@ -71,10 +74,14 @@ mod query;
 mod schema;
 mod transaction;
 
+pub use self::change::{
+    Change, ChangeEvent, ChangeKind, ChangeTransaction, ResumeToken, TruncatedArray, UpdateDescription,
+};
+pub use self::change_stream::ChangeStream;
 pub use self::codec::Raw;
 pub use self::collection::{Collection, IndexChange, IndexDrift, IndexInfo, RawUpdate, Record};
 pub use self::cursor::Cursor;
-pub use self::db::{CollectionInfo, Db, Durability, OpenOptions};
+pub use self::db::{ChangeLog, CollectionInfo, Db, Durability, OpenOptions};
 pub use self::error::{Error, ErrorKind, PartialWrite, Result, WriteError};
 pub use self::model::{
     ArrayCondition, ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapType,

@@ -11,6 +11,7 @@ mod error;
 mod read;
 mod statistics;
 mod transaction;
+mod watch;
 mod write;
 
 use std::fmt;
@@ -177,6 +178,7 @@ impl MongoBackend {
             Operation::ListCollections(list) => collections::list(self, list, session).await,
             Operation::DropDatabase(drop) => collections::drop_database(self, drop, session).await,
             Operation::RunCommand(command) => read::run_command(self, command, session).await,
+            Operation::Watch(watch) => watch::watch(self, watch, session).await,
             Operation::Check(_) => Err(Error::new(
                 ErrorKind::Unsupported,
                 "MongoDB checks a collection by its `validate` command",

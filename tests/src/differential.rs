@@ -3,6 +3,8 @@
 mod generate;
 mod machine;
 mod pipelines;
+mod refusals;
 
 pub use self::machine::{Report, compare};
 pub use self::pipelines::compare_pipelines;
+pub use self::refusals::compare_refusals;

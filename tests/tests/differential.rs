@@ -2,7 +2,7 @@
 //! many and which.
 
 use odm::Db;
-use odm_tests::differential::{compare, compare_pipelines};
+use odm_tests::differential::{compare, compare_pipelines, compare_refusals};
 use odm_tests::harness::{fresh_name, mongodb_uri, with_database};
 
 fn number(name: &str, default: u64) -> u64 {
@@ -54,4 +54,16 @@ async fn pipelines_give_what_mongodb_gives() {
         "{}",
         report.differences.join("\n\n")
     );
+}
+
+#[tokio::test]
+async fn validators_say_why_as_mongodb_does() {
+    let Some(uri) = mongodb_uri() else { return };
+    let ours = Db::open("memory:").await.expect("the engine opens");
+    let theirs = Db::open(&with_database(&uri, &fresh_name()))
+        .await
+        .expect("the server answers");
+    let differences = compare_refusals(&ours, &theirs).await;
+    theirs.drop().await.expect("the database is dropped");
+    assert!(differences.is_empty(), "{}", differences.join("\n\n"));
 }

@@ -1,3 +1,103 @@
 //! Every case of the suite on `memory`.
 
 odm_tests::for_every_case!(Memory);
+
+#[tokio::test]
+async fn documents_expire_by_their_dates() {
+    use bson::{Bson, DateTime, doc};
+    use std::time::Duration;
+
+    let db = odm::Db::options()
+        .expiry_interval(Duration::from_millis(20))
+        .open("memory:")
+        .await
+        .unwrap();
+    let sessions = db.raw_collection("sessions");
+    let raw = odm_tests::raw::RawCollection::new(&db, "sessions");
+    raw.create_index(&doc! { "key": { "at": 1 }, "name": "at_1", "expireAfterSeconds": 3600 })
+        .await
+        .unwrap();
+    let now = DateTime::now().timestamp_millis();
+    let (old, new) = (
+        DateTime::from_millis(now - 7_200_000),
+        DateTime::from_millis(now + 7_200_000),
+    );
+    sessions
+        .insert_many([
+            doc! { "_id": "old", "at": old },
+            doc! { "_id": "any old", "at": [new, old] },
+            doc! { "_id": "in an array with others", "at": ["x", 5, old] },
+            doc! { "_id": "new", "at": new },
+            doc! { "_id": "fresh", "at": DateTime::now() },
+            doc! { "_id": "a number", "at": 5 },
+            doc! { "_id": "a text", "at": "1970-01-01" },
+            doc! { "_id": "a timestamp", "at": Bson::Timestamp(bson::Timestamp { time: 1, increment: 1 }) },
+            doc! { "_id": "nothing" },
+            doc! { "_id": "null", "at": Bson::Null },
+        ])
+        .await
+        .unwrap();
+    for _ in 0..500 {
+        if sessions.estimated_count().await.unwrap() <= 7 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(60)).await;
+    let mut left: Vec<String> = sessions
+        .find_all()
+        .await
+        .unwrap()
+        .iter()
+        .map(|row| row.get_str("_id").unwrap().to_owned())
+        .collect();
+    left.sort();
+    assert_eq!(
+        left,
+        [
+            "a number",
+            "a text",
+            "a timestamp",
+            "fresh",
+            "new",
+            "nothing",
+            "null"
+        ]
+    );
+    sessions.modify().expire_after_seconds("at_1", 0).await.unwrap();
+    for _ in 0..500 {
+        if sessions.estimated_count().await.unwrap() == 6 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(sessions.estimated_count().await.unwrap(), 6);
+    assert!(db.check().await.unwrap().is_clean());
+}
+
+/// A server of version 6 spills to disk unless told not to; the engine has no disk to spill to, so that more than
+/// 100 MB is an error unless the program allows it.
+#[tokio::test]
+async fn a_sort_of_more_than_100_mb_must_be_allowed() {
+    use bson::doc;
+
+    let db = odm::Db::open("memory:").await.unwrap();
+    let large = db.raw_collection("large");
+    let text = "x".repeat(15 << 20);
+    for id in 0..8 {
+        large
+            .insert(doc! { "_id": id, "k": -id, "s": &text })
+            .await
+            .unwrap();
+    }
+    let sort = || large.aggregate_raw([doc! { "$sort": { "k": 1 } }, doc! { "$project": { "s": 0 } }]);
+    assert_eq!(sort().await.unwrap_err().code(), Some(292));
+    assert_eq!(sort().allow_disk_use().await.unwrap().len(), 8);
+    // An index has the order, and the first few are few.
+    let first = large.aggregate_raw([
+        doc! { "$sort": { "_id": -1 } },
+        doc! { "$limit": 2 },
+        doc! { "$project": { "s": 0 } },
+    ]);
+    assert_eq!(first.await.unwrap().len(), 2);
+}

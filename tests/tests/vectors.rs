@@ -54,21 +54,32 @@ fn replies_are_the_servers() {
         let tests = vectors::read(&folder.join(format!("{}.jsonl.gz", group.name)), stride);
         let report = runtime.block_on(vectors::run(&tests));
         println!(
-            "{}: {} of {} as mongod ({:.1} %)",
+            "{}: {} of {} as mongod ({:.1} %); {} ask for what the engine does not have ({:.1} % of the others)",
             group.name,
             report.same(),
             report.total,
-            report.percent()
+            report.percent(),
+            report.unsupported(),
+            report.percent_of_supported(),
         );
         if show > 0 {
-            for (cause, count) in report.causes().into_iter().take(show) {
+            for (cause, count) in report
+                .causes()
+                .into_iter()
+                .filter(|(cause, _)| find.is_some() || !cause.contains("unsupported"))
+                .take(show)
+            {
                 println!("    {count} x {cause}");
             }
         }
-        let wanted = report.differences.iter().filter(|difference| {
-            find.as_ref()
-                .is_none_or(|find| difference.cause.contains(find.as_str()))
-        });
+        let wanted = report
+            .differences
+            .iter()
+            .filter(|difference| find.is_some() || !difference.unsupported)
+            .filter(|difference| {
+                find.as_ref()
+                    .is_none_or(|find| difference.cause.contains(find.as_str()))
+            });
         for difference in wanted.take(show) {
             println!(
                 "  {}\n  {}\n  {}\n  {}\n",

@@ -39,7 +39,11 @@ fn a_find_reads_every_batch_and_sends_what_was_set() {
     let (fake, books) = fake();
     let moby = Book::new(1, "Moby-Dick");
     let emma = Book::new(2, "Emma");
-    fake.batches([stored(&[moby.clone()]), vec![], stored(&[emma.clone()])]);
+    fake.batches([
+        stored(std::slice::from_ref(&moby)),
+        vec![],
+        stored(std::slice::from_ref(&emma)),
+    ]);
     let action = books
         .find(|_| Filter::raw(doc! {"title": {"$exists": true}}))
         .sort(|b| b.title.desc())
@@ -324,7 +328,7 @@ fn find_one_and_gives_old_or_new() {
     let (fake, books) = fake();
     let reply = |book: &Book| {
         Response::Document(Some(
-            RawDocumentBuf::try_from(&stored(&[book.clone()])[0]).unwrap(),
+            RawDocumentBuf::try_from(&stored(std::slice::from_ref(book))[0]).unwrap(),
         ))
     };
     let emma = Book::new(1, "Emma");

@@ -27,6 +27,13 @@ pub trait Batch: Send + Sync + fmt::Debug {
 pub trait BatchCursor: Send + fmt::Debug {
     /// The next batch, or `None` after the last. A batch may be empty (a tailable cursor waits so).
     fn next_batch(&mut self) -> BoxFuture<'_, Result<Option<Box<dyn Batch>>>>;
+
+    /// For a cursor of changes: the resume token after the last batch, also of an empty one, or after the
+    /// opening. What was given up to here is not given again when a stream is resumed after it, and nothing
+    /// that comes later is missed.
+    fn resume_token(&self) -> Option<bson::RawDocumentBuf> {
+        None
+    }
 }
 
 impl Batch for Vec<bson::RawDocumentBuf> {

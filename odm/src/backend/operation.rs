@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use bson::{RawBson, RawDocumentBuf};
 
+use super::watch::{Watch, WatchScope};
+
 /// A database and a collection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Namespace {
@@ -65,6 +67,10 @@ pub enum Operation {
     DropDatabase(DropDatabase),
     /// A command in MongoDB's vocabulary. Answer: [`Response::Document`](super::Response::Document).
     RunCommand(RunCommand),
+    /// Opens a change stream, which begins before this is answered. Answer:
+    /// [`Response::Cursor`](super::Response::Cursor) of events, which gives an empty batch when there was none
+    /// for a while, and has a resume token.
+    Watch(Watch),
     /// Checks the stored data. Answer: [`Response::Check`](super::Response::Check).
     Check(Check),
 }
@@ -97,6 +103,7 @@ impl Operation {
             Operation::ListCollections(_) => "listCollections",
             Operation::DropDatabase(_) => "dropDatabase",
             Operation::RunCommand(_) => "runCommand",
+            Operation::Watch(_) => "watch",
             Operation::Check(_) => "check",
         }
     }
@@ -111,6 +118,7 @@ impl Operation {
             | Operation::Explain(_)
             | Operation::ListIndexes(_)
             | Operation::ListCollections(_)
+            | Operation::Watch(_)
             | Operation::Statistics(_)
             | Operation::Check(_) => false,
             Operation::Insert(_)
@@ -149,6 +157,10 @@ impl Operation {
             Operation::ModifyCollection(o) => Some(&o.namespace),
             Operation::RenameCollection(o) => Some(&o.namespace),
             Operation::DropCollection(o) => Some(&o.namespace),
+            Operation::Watch(o) => match &o.scope {
+                WatchScope::Collection(namespace) => Some(namespace),
+                WatchScope::Database(_) | WatchScope::Everything => None,
+            },
             Operation::ListCollections(_)
             | Operation::Statistics(_)
             | Operation::DropDatabase(_)
@@ -530,5 +542,6 @@ operations!(
     ListCollections,
     DropDatabase,
     RunCommand,
+    Watch,
     Check,
 );

@@ -77,7 +77,11 @@ impl Target {
     pub(crate) fn explain(&self, error: Error, operation: &'static str) -> Error {
         let backend = self.0.executor.backend.name();
         error.within(backend, operation, self.0.model, || {
-            Some(self.0.namespace.to_string())
+            let namespace = &self.0.namespace;
+            Some(match namespace.collection.as_str() {
+                "" => namespace.database.clone(),
+                _ => namespace.to_string(),
+            })
         })
     }
 }

@@ -39,7 +39,7 @@ pub(super) async fn open(url: &str, options: &OpenOptions) -> Result<Db> {
 #[cfg(feature = "native")]
 async fn native(directory: Option<&Path>, options: &OpenOptions) -> Result<Arc<dyn Backend>> {
     match directory {
-        None => crate::native::open_memory(options.chosen_expiry_interval()),
+        None => crate::native::open_memory(options.chosen_expiry_interval(), options.chosen_change_log()),
         Some(directory) => {
             let durability = options.chosen_durability().unwrap_or(Durability::Immediate);
             crate::native::open_directory(
@@ -47,6 +47,7 @@ async fn native(directory: Option<&Path>, options: &OpenOptions) -> Result<Arc<d
                 durability,
                 options.creates_if_missing(),
                 options.chosen_expiry_interval(),
+                options.chosen_change_log(),
             )
         }
     }

@@ -22,6 +22,90 @@ pub enum Durability {
     None,
 }
 
+/// How much of its changes the embedded engine keeps for [change streams](crate::ChangeStream). MongoDB has its
+/// oplog instead.
+///
+/// Nothing is kept before the first watch on a database's engine, and writes cost what they cost without. From
+/// then on, also after it is opened again, each change is logged with the commit that makes it, until it leaves
+/// the window: 64 MiB and 24 hours unless said otherwise. A stream that comes later than that, because it reads
+/// too slowly or was not resumed in time, gets an error of kind [`HistoryLost`](crate::ErrorKind::HistoryLost).
+///
+/// ```no_run
+/// # async fn example() -> odm::Result<()> {
+/// use std::time::Duration;
+/// use odm::{ChangeLog, Db};
+///
+/// let log = ChangeLog::new().bytes(256 << 20).age(Duration::from_secs(3 * 24 * 3600));
+/// let db = Db::options().change_log(log).open("native:./library").await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct ChangeLog {
+    bytes: u64,
+    age: Option<Duration>,
+    off: bool,
+}
+
+impl Default for ChangeLog {
+    fn default() -> ChangeLog {
+        ChangeLog {
+            bytes: 64 * 1024 * 1024,
+            age: Some(Duration::from_secs(24 * 60 * 60)),
+            off: false,
+        }
+    }
+}
+
+impl ChangeLog {
+    /// The default window.
+    pub fn new() -> ChangeLog {
+        ChangeLog::default()
+    }
+
+    /// No log: watching is unsupported, and what an earlier opening logged is removed.
+    pub fn off() -> ChangeLog {
+        ChangeLog {
+            off: true,
+            ..ChangeLog::default()
+        }
+    }
+
+    /// About how many bytes of changes are kept. A large commit may exceed it for a while.
+    pub fn bytes(self, bytes: u64) -> ChangeLog {
+        ChangeLog { bytes, ..self }
+    }
+
+    /// How long changes are kept. Later writes remove what is older.
+    pub fn age(self, age: Duration) -> ChangeLog {
+        ChangeLog {
+            age: Some(age),
+            ..self
+        }
+    }
+
+    /// Keeps changes however old they are, while there is room for them.
+    pub fn any_age(self) -> ChangeLog {
+        ChangeLog { age: None, ..self }
+    }
+
+    /// Whether there is no log.
+    pub fn is_off(&self) -> bool {
+        self.off
+    }
+
+    /// About how many bytes are kept.
+    pub fn kept_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How long changes are kept, if that is limited.
+    pub fn kept_age(&self) -> Option<Duration> {
+        self.age
+    }
+}
+
 /// How a database is opened: set what differs from the defaults, then [`open`](OpenOptions::open).
 ///
 /// ```
@@ -41,6 +125,7 @@ pub struct OpenOptions {
     durability: Option<Durability>,
     create_if_missing: Option<bool>,
     app_name: Option<String>,
+    change_log: ChangeLog,
     expiry_interval: Option<Duration>,
     extensions: Vec<Arc<dyn Any + Send + Sync>>,
 }
@@ -61,6 +146,12 @@ impl OpenOptions {
     /// otherwise here or by the URL's `create`.
     pub fn create_if_missing(mut self, create: bool) -> OpenOptions {
         self.create_if_missing = Some(create);
+        self
+    }
+
+    /// How much of its changes the embedded engine keeps for change streams.
+    pub fn change_log(mut self, log: ChangeLog) -> OpenOptions {
+        self.change_log = log;
         self
     }
 
@@ -102,6 +193,11 @@ impl OpenOptions {
         self.create_if_missing.unwrap_or(true)
     }
 
+    /// How much of its changes the embedded engine keeps.
+    pub fn chosen_change_log(&self) -> ChangeLog {
+        self.change_log
+    }
+
     /// How often expired documents are looked for.
     pub fn chosen_expiry_interval(&self) -> Duration {
         self.expiry_interval.unwrap_or(Duration::from_secs(60))
@@ -135,6 +231,7 @@ impl fmt::Debug for OpenOptions {
             .field("durability", &self.durability)
             .field("create_if_missing", &self.create_if_missing)
             .field("app_name", &self.app_name)
+            .field("change_log", &self.change_log)
             .field("expiry_interval", &self.expiry_interval)
             .field("backend_options", &self.extensions.len())
             .finish()

@@ -78,7 +78,7 @@ pub(super) fn from_code(code: i32, message: String, reply: Option<&RawDocumentBu
         .with_code(code)
         .with_backend(NAME);
     if code == 121 {
-        let details = reply.and_then(|reply| refusal(reply));
+        let details = reply.and_then(refusal);
         return match details {
             Some(details) => error.with_details(details),
             None => error,

@@ -21,8 +21,10 @@ mod write;
 use std::time::Duration;
 
 pub(crate) use self::cursor::{Cursors, Opened};
-pub(crate) use self::reply::{Verb, written};
+pub(crate) use self::reply::{Verb, written, written_out};
 use super::document::{Doc, Kind, Value};
+use super::exec::aggregate::AggregateRequest;
+use super::exec::output::Target;
 use super::exec::statement::Batch;
 use super::exec::{Deadline, Namespace, check_database};
 use super::fault::{Fault, Result, code};
@@ -35,13 +37,16 @@ pub(crate) type ReadJob = Box<dyn FnOnce(&dyn Read) -> Result<Vec<u8>> + Send>;
 /// A write that answers with a reply; it may be run again before it has written.
 pub(crate) type WriteJob = Box<dyn FnMut(&mut dyn Write) -> Result<Vec<u8>> + Send>;
 
+/// Opens a cursor.
+pub(crate) type OpenJob = Box<dyn FnOnce(&dyn Read) -> Result<Opened> + Send>;
+
 /// What the engine does for a command.
 pub(crate) enum Job {
     /// The reply is known.
     Reply(Vec<u8>),
     Read(ReadJob),
     /// Documents, by cursor.
-    Open(Box<dyn FnOnce(&dyn Read) -> Result<Opened> + Send>),
+    Open(OpenJob),
     /// The next batch of a cursor.
     More {
         id: i64,
@@ -56,6 +61,8 @@ pub(crate) enum Job {
     /// Statements; each is atomic by itself.
     Batch(Batch, Verb),
     Write(WriteJob),
+    /// A pipeline whose results are written; the reply is an empty cursor.
+    Output(AggregateRequest, Target, Now),
 }
 
 /// A command as it came.
@@ -106,6 +113,12 @@ pub(crate) fn parse(database: &str, doc: Doc<'_>, now: Now) -> Result<Job> {
         doc,
         now,
     };
+    if NOT_HERE.contains(&call.name) {
+        return Err(Fault::unsupported(format!(
+            "the embedded engine does not run {}",
+            call.name
+        )));
+    }
     let Some(command) = command(call.name) else {
         return Err(Fault::new(
             code::COMMAND_NOT_FOUND,
@@ -113,9 +126,38 @@ pub(crate) fn parse(database: &str, doc: Doc<'_>, now: Now) -> Result<Job> {
         ));
     };
     let job = command(&call)?;
-    generic::check(doc)?;
+    generic::check(call.name, doc)?;
     Ok(job)
 }
+
+/// Commands of the server that the engine does not have.
+const NOT_HERE: &[&str] = &[
+    "abortTransaction",
+    "cloneCollectionAsCapped",
+    "commitTransaction",
+    "compact",
+    "connectionStatus",
+    "convertToCapped",
+    "currentOp",
+    "dataSize",
+    "endSessions",
+    "fsync",
+    "getParameter",
+    "killOp",
+    "mapReduce",
+    "planCacheClear",
+    "planCacheClearFilters",
+    "planCacheListFilters",
+    "planCacheSetFilter",
+    "profile",
+    "reIndex",
+    "refreshSessions",
+    "setParameter",
+    "shutdown",
+    "startSession",
+    "top",
+    "validateDBMetadata",
+];
 
 type Parse = for<'a> fn(&Call<'a>) -> Result<Job>;
 

@@ -5,6 +5,7 @@
 //! use [`View`]s of the last commit and never wait. Transactions collect their writes over a view and are
 //! applied as one job.
 
+mod changes;
 mod check;
 mod claims;
 mod job;
@@ -25,6 +26,7 @@ use super::storage::{Store, Write};
 
 use self::queue::Shared;
 
+pub(crate) use self::changes::ChangeWindow;
 pub(crate) use self::check::CheckReport;
 pub(crate) use self::transaction::Overlay;
 pub(crate) use self::view::View;
@@ -56,6 +58,8 @@ pub(crate) struct EngineOptions {
     pub(crate) durability: Durability,
     /// The most bytes that cached pages of the file take.
     pub(crate) cache_bytes: usize,
+    /// How much of the log of changes is kept.
+    pub(crate) changes: ChangeWindow,
 }
 
 impl Default for EngineOptions {
@@ -63,6 +67,7 @@ impl Default for EngineOptions {
         EngineOptions {
             durability: Durability::Immediate,
             cache_bytes: 512 * 1024 * 1024,
+            changes: ChangeWindow::default(),
         }
     }
 }
@@ -92,12 +97,14 @@ impl Engine {
                 (Arc::new(store), Some(options.durability))
             }
         };
-        Engine::with_store(store, durability)
+        let shared = Shared::open(store, durability, options.changes)?;
+        Ok(Engine(Arc::new(Handle { shared })))
     }
 
     /// An engine on any store; without a durability there is nothing to make durable.
+    #[cfg(test)]
     pub(crate) fn with_store(store: Arc<dyn Store>, durability: Option<Durability>) -> Result<Engine> {
-        let shared = Shared::open(store, durability)?;
+        let shared = Shared::open(store, durability, ChangeWindow::default())?;
         Ok(Engine(Arc::new(Handle { shared })))
     }
 
@@ -134,6 +141,17 @@ impl Engine {
                 job::Started::Waiting(receiver) => receiver.await.unwrap_or_else(|_| Err(closed())),
             }
         }
+    }
+
+    /// Begins the log of changes, unless it has begun. Changes committed after this are in it.
+    ///
+    /// # Errors
+    /// Class `Unsupported` when the engine was opened without one; those of [`Engine::write`].
+    pub(crate) async fn begin_log(&self) -> Result<()> {
+        if self.0.shared.changes.is_on() {
+            return Ok(());
+        }
+        self.write(|write| write.begin_log()).await
     }
 
     /// Ends with the first commit after this call. Cheap; dropping it forgets the wish.

@@ -7,6 +7,7 @@ pub(crate) mod aggregate;
 pub(crate) mod alter;
 pub(crate) mod batch;
 mod capped;
+pub(crate) mod change;
 pub(crate) mod collections;
 pub(crate) mod count;
 pub(crate) mod cursor;
@@ -27,6 +28,7 @@ pub(crate) mod update;
 mod validate;
 pub(crate) mod view;
 pub(crate) mod walk;
+pub(crate) mod watch;
 
 use std::time::Instant;
 

@@ -56,12 +56,7 @@ pub(crate) struct IndexKeys {
     pub(crate) multikey: Vec<bool>,
 }
 
-impl IndexKeys {
-    /// Whether any field met an array.
-    pub(crate) fn is_multikey(&self) -> bool {
-        self.multikey.contains(&true)
-    }
-}
+impl IndexKeys {}
 
 impl IndexDefinition {
     /// Validates one element of `createIndexes`' `indexes`.
@@ -115,11 +110,6 @@ impl IndexDefinition {
             Some(Value::Document(pattern)) => pattern,
             _ => Doc::empty(),
         }
-    }
-
-    /// Whether the keys are in the order of values: no field is hashed.
-    pub(crate) fn is_ordered(&self) -> bool {
-        self.keys.iter().all(|field| field.order != Order::Hashed)
     }
 
     /// The keys that the document has in this index.

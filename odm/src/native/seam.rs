@@ -5,6 +5,7 @@ mod expiry;
 mod request;
 mod response;
 mod transaction;
+mod watch;
 
 use std::fmt;
 use std::path::Path;
@@ -17,15 +18,19 @@ use self::cursor::{FollowingCursor, GatheredCursor, PipelineCursor, ViewCursor};
 use self::request::Request;
 use self::response::{check_report, located, translate, written};
 use self::transaction::{NativeTransaction, State};
+use self::watch::ChangeCursor;
 use super::command::{self, Cursors, Job};
-use super::engine::{Durability, Engine, EngineOptions, Location};
-use super::exec::aggregate::{self, AggregateCursor};
+use super::engine::{ChangeWindow, Durability, Engine, EngineOptions, Location};
+use super::exec::aggregate::{self, AggregateCursor, AggregateRequest};
 use super::exec::batch;
 use super::exec::cursor::FindCursor;
+use super::exec::output::Target;
 use super::exec::statement::{Batch as WriteBatch, Outcome};
 use super::exec::tail::TailCursor;
+use super::exec::watch::WatchCursor;
 use super::fault::{Class, Fault, Result as Outcomes, code};
 use super::storage::Write;
+use super::update::Now;
 use crate::backend::{Backend, Capabilities, Operation, Response, Transaction, TransactionOptions};
 use crate::db;
 use crate::error::{Error, ErrorKind, Result};
@@ -45,8 +50,8 @@ impl fmt::Debug for NativeBackend {
 }
 
 /// Opens an empty database in memory.
-pub(crate) fn open_memory(expiry: Duration) -> Result<Arc<dyn Backend>> {
-    open(Location::Memory, "memory", Durability::None, expiry)
+pub(crate) fn open_memory(expiry: Duration, changes: db::ChangeLog) -> Result<Arc<dyn Backend>> {
+    open(Location::Memory, "memory", Durability::None, expiry, changes)
 }
 
 /// Opens, or creates, the database in a directory.
@@ -55,6 +60,7 @@ pub(crate) fn open_directory(
     durability: db::Durability,
     create: bool,
     expiry: Duration,
+    changes: db::ChangeLog,
 ) -> Result<Arc<dyn Backend>> {
     if !create && !path.exists() {
         let text = format!("there is no database in {}", path.display());
@@ -65,7 +71,13 @@ pub(crate) fn open_directory(
         db::Durability::Interval(time) => Durability::Interval(time),
         db::Durability::None => Durability::None,
     };
-    open(Location::Directory(path.to_owned()), "native", durability, expiry)
+    open(
+        Location::Directory(path.to_owned()),
+        "native",
+        durability,
+        expiry,
+        changes,
+    )
 }
 
 fn open(
@@ -73,11 +85,18 @@ fn open(
     name: &'static str,
     durability: Durability,
     expiry: Duration,
+    changes: db::ChangeLog,
 ) -> Result<Arc<dyn Backend>> {
+    let changes = ChangeWindow {
+        enabled: !changes.is_off(),
+        bytes: changes.kept_bytes(),
+        age: changes.kept_age(),
+    };
     let engine = Engine::open(
         location,
         EngineOptions {
             durability,
+            changes,
             ..EngineOptions::default()
         },
     )
@@ -146,11 +165,7 @@ impl NativeBackend {
                 })))
             }
             Request::Output(aggregate, target, now) => {
-                let view = self.engine.view()?;
-                target.check(&*view)?;
-                let rows = aggregate::rows(&*view, &aggregate)?;
-                let job = move |write: &mut dyn Write| target.run(write, &rows, now);
-                self.engine.write(job).await??;
+                self.output(&aggregate, target, now).await?;
                 Ok(Response::Cursor(Box::new(GatheredCursor(Vec::new().into_iter()))))
             }
             Request::Find(find) => {
@@ -168,6 +183,16 @@ impl NativeBackend {
                 Ok(Response::Write(written(outcome, self.name)))
             }
             Request::Write(mut job) => self.engine.write(move |write| job(write)).await,
+            Request::Watch(watch, patience) => {
+                self.engine.begin_log().await?;
+                let cursor = WatchCursor::open(&*self.engine.view()?, *watch)?;
+                Ok(Response::Cursor(Box::new(ChangeCursor::new(
+                    self.engine.clone(),
+                    cursor,
+                    patience,
+                    self.name,
+                ))))
+            }
             Request::Check(database) => self.check(database).await,
             Request::Command(job) => self.command(job).await.and_then(replied),
         }
@@ -190,7 +215,22 @@ impl NativeBackend {
                 Ok(command::written(verb, &outcome))
             }
             Job::Write(mut job) => self.engine.write(move |write| job(write)).await,
+            Job::Output(aggregate, target, now) => {
+                self.output(&aggregate, target, now).await?;
+                Ok(command::written_out(&aggregate.namespace.to_string()))
+            }
         }
+    }
+
+    /// Runs a pipeline and writes what it gives.
+    async fn output(&self, aggregate: &AggregateRequest, target: Target, now: Now) -> Outcomes<()> {
+        let rows = {
+            let view = self.engine.view()?;
+            target.check(&*view)?;
+            aggregate::rows(&*view, aggregate)?
+        };
+        let job = move |write: &mut dyn Write| target.run(write, &rows, now);
+        self.engine.write(job).await?
     }
 
     /// Runs statements; where a running transaction is in the way of one, those before it are committed and it is
@@ -249,6 +289,7 @@ fn replied(reply: Vec<u8>) -> Outcomes<Response> {
 fn capabilities(name: &'static str) -> Capabilities {
     Capabilities {
         transactions: true,
+        change_streams: true,
         hashed_indexes: true,
         aggregation: true,
         commands: true,

@@ -17,13 +17,16 @@ use super::fault::Result;
 
 pub(crate) use self::pending::Pending;
 
-/// One ordered tree. Tree 0 is the engine's own; the others are given out by the catalog.
+/// One ordered tree. Those of number 0 are the engine's own; the others are given out by the catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TreeId(pub(crate) u32);
 
 impl TreeId {
     /// The tree that holds the catalog.
     pub(crate) const CATALOG: TreeId = TreeId(0);
+
+    /// The tree that holds the log of changes.
+    pub(crate) const CHANGES: TreeId = TreeId(TreeId::RECORDS);
 
     const RECORDS: u32 = 1 << 31;
 
@@ -75,9 +78,6 @@ pub(crate) trait Write: Read {
     /// Removes a key; a missing one is no error.
     fn remove(&mut self, tree: TreeId, key: &[u8]) -> Result<()>;
 
-    /// Removes every key of a tree. Trees that leave the catalog are cleared without being asked.
-    fn clear(&mut self, tree: TreeId) -> Result<()>;
-
     /// Reserves a key for this writer: to be called before the first write of a statement for every
     /// existing record to change (its record key) and every unique key to add or remove.
     ///
@@ -100,6 +100,18 @@ pub(crate) trait Write: Read {
 
     /// The catalog for changing: copied on the first change, committed with the data.
     fn catalog_mut(&mut self) -> &mut Catalog;
+
+    /// Begins the log of changes, unless it has begun.
+    ///
+    /// # Errors
+    /// Unsupported when there is to be none, and inside a transaction.
+    fn begin_log(&mut self) -> Result<()>;
+
+    /// Whether changes are logged; if not, none need be described.
+    fn is_logging(&self) -> bool;
+
+    /// Adds a change to the log, to be committed with the writes. Nothing happens unless changes are logged.
+    fn log(&mut self, change: Vec<u8>);
 }
 
 /// A state of a store: a snapshot, or a write transaction with what was applied to it so far.

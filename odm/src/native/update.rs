@@ -8,6 +8,8 @@ mod apply;
 mod array;
 mod bits;
 mod condition;
+mod describe;
+mod difference;
 mod field;
 mod filters;
 mod identity;
@@ -24,6 +26,7 @@ mod tests;
 mod tree;
 
 use self::apply::Context;
+pub(crate) use self::describe::Description;
 use self::filters::ArrayFilter;
 pub(crate) use self::insert::prepare_insert;
 use self::tree::Object;

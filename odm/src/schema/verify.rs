@@ -123,6 +123,7 @@ mod tests {
         #[serde(skip_deserializing)]
         shown: i32,
         #[serde(skip)]
+        #[expect(dead_code, reason = "a field that serde never sees")]
         cached: i32,
     }
 

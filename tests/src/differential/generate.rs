@@ -16,7 +16,7 @@ pub(super) fn scalar(random: &mut Random) -> Bson {
         5 => Bson::Int64(random.below(6) as i64 - 1),
         6 => Bson::Double(random.below(6) as f64 / 2.0),
         7 => Bson::Double(*random.pick(&[f64::NAN, f64::INFINITY, -0.0, 1e300, 2.5])),
-        8 => decimal(*random.pick(&["1", "1.0", "0.1", "2.5", "-1E+3"])),
+        8 => decimal(random.pick::<&str>(&["1", "1.0", "0.1", "2.5", "-1E+3"])),
         9 => Bson::Int64(*random.pick(&[i64::MAX, i64::MIN, 9_007_199_254_740_993])),
         10 => Bson::Int32(*random.pick(&[i32::MAX, i32::MIN])),
         11..=13 => Bson::String((*random.pick(&["", "a", "ab", "abc", "b", "B", "é", "a.b"])).to_owned()),

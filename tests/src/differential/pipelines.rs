@@ -60,7 +60,7 @@ async fn run_round(ours: &Db, theirs: &Db, seed: u64, report: &mut Report) {
                 rows.sort_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
             }
         }
-        if own != their {
+        if own != their && !is_known(&pipeline, &own, &their) {
             report.differences.push(format!(
                 "seed {seed}\n  {}\n  {pipeline:?}\n  ours   {own:?}\n  mongod {their:?}",
                 history.join("\n  ")
@@ -75,7 +75,29 @@ async fn run_round(ours: &Db, theirs: &Db, seed: u64, report: &mut Report) {
     }
 }
 
-async fn run(db: &Db, name: &str, pipeline: &[Document]) -> Result<Vec<RawDocumentBuf>, Option<i32>> {
+/// What the server is known to do otherwise, for reasons of its own.
+fn is_known(pipeline: &[Document], own: &Rows, their: &Rows) -> bool {
+    let text = format!("{pipeline:?}");
+    // A `$match` that it moves or joins with another is parsed again from a text that it cannot read: code 2.
+    let unreadable = text.contains("$elemMatch") && text.contains("$all") && *their == Err(Some(2));
+    // A `$match` that it moves before a `$sort` removes the rows that cannot be sorted.
+    let sort = pipeline.iter().position(|stage| stage.contains_key("$sort"));
+    let spared = *own == Err(Some(2))
+        && sort.is_some_and(|sort| pipeline[sort..].iter().any(|stage| stage.contains_key("$match")));
+    // A group by MinKey or MaxKey comes out as `{"": MinKey}` when another stage stands beside it.
+    let wrapped = their.as_ref().is_ok_and(|rows| {
+        rows.iter().any(|row| {
+            row.as_bytes()
+                .windows(6)
+                .any(|at| at == [7, 0, 0, 0, 0xFF, 0] || at == [7, 0, 0, 0, 0x7F, 0])
+        })
+    });
+    unreadable || spared || wrapped
+}
+
+type Rows = Result<Vec<RawDocumentBuf>, Option<i32>>;
+
+async fn run(db: &Db, name: &str, pipeline: &[Document]) -> Rows {
     let operation = Aggregate {
         namespace: RawCollection::new(db, name).namespace(),
         pipeline: pipeline.iter().map(raw).collect(),
@@ -102,6 +124,8 @@ fn pipeline(random: &mut Random, other: &str) -> (Vec<Document>, bool) {
     let mut stages = Vec::new();
     // Whether `_id` still tells one row from another; whether the rows are in a defined order.
     let (mut unique, mut ordered) = (true, false);
+    // A field that a projection left out keeps its place on the server when it is set again.
+    let mut projected = false;
     for _ in 0..1 + random.below(5) {
         match random.below(16) {
             0..=2 => stages.push(doc! { "$match": generate::filter(random, 2) }),
@@ -113,11 +137,19 @@ fn pipeline(random: &mut Random, other: &str) -> (Vec<Document>, bool) {
             }
             5 if ordered => stages.push(doc! { "$skip": random.below(3) as i32 }),
             6 if ordered => stages.push(doc! { "$limit": 1 + random.below(4) as i32 }),
-            7 => stages.push(doc! { "$set": { *random.pick(&["a", "d", "b.x"]): expression(random, 2) } }),
-            8 => stages.push(
-                doc! { "$project": { *random.pick(&["a", "b.x", "c"]): 1, "e": expression(random, 2) } },
-            ),
-            9 => stages.push(doc! { "$unset": *random.pick(&["a", "b.x", "c"]) }),
+            7 if !projected => {
+                stages.push(doc! { "$set": { *random.pick(&["a", "d", "b.x"]): expression(random, 2) } })
+            }
+            8 => {
+                stages.push(
+                    doc! { "$project": { *random.pick(&["a", "b.x", "c"]): 1, "e": expression(random, 2) } },
+                );
+                projected = true;
+            }
+            9 => {
+                stages.push(doc! { "$unset": *random.pick(&["a", "b.x", "c"]) });
+                projected = true;
+            }
             10 => {
                 let path = format!("${}", random.pick(&["a", "b", "c", "a.x"]));
                 stages.push(match random.below(2) {
@@ -145,7 +177,7 @@ fn pipeline(random: &mut Random, other: &str) -> (Vec<Document>, bool) {
                     "localField": *random.pick(&["a", "b", "a.x", "_id"]),
                     "foreignField": *random.pick(&["a", "b", "a.x", "_id"]),
                     "pipeline": [{ "$sort": { "_id": 1 } }],
-                    "as": *random.pick(&["j", "a", "b.x"]),
+                    "as": if projected { "j" } else { *random.pick(&["j", "a", "b.x"]) },
                 } });
             }
             13 => {

@@ -1,6 +1,5 @@
 //! Sorting, paging, projecting, streaming, counting, distinct values, explaining.
 
-use futures_util::TryStreamExt;
 use odm::{Db, Embedded, Filter};
 use serde::{Deserialize, Serialize};
 

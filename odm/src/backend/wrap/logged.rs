@@ -184,4 +184,8 @@ impl BatchCursor for LoggedCursor {
             batch
         })
     }
+
+    fn resume_token(&self) -> Option<bson::RawDocumentBuf> {
+        self.inner.resume_token()
+    }
 }

@@ -127,12 +127,6 @@ impl Expression {
         Ok(Expression { node })
     }
 
-    /// Parses `{$operator: ..}` whose operator is known to be an expression's.
-    pub(crate) fn parse_operator(doc: Doc<'_>, variables: &[String]) -> Result<Expression> {
-        let node = parse::Parser::new(variables).object(doc)?;
-        Ok(Expression { node })
-    }
-
     /// A constant.
     pub(crate) fn constant(value: Owned) -> Expression {
         Expression {
@@ -149,17 +143,6 @@ impl Expression {
     pub(crate) fn as_constant(&self) -> Option<&Owned> {
         match &self.node {
             Node::Constant(value) => Some(value),
-            _ => None,
-        }
-    }
-
-    /// The path in the document that the expression reads, if it is nothing but that.
-    pub(crate) fn as_path(&self) -> Option<&[String]> {
-        match &self.node {
-            Node::Path {
-                base: Base::Root,
-                segments,
-            } => Some(segments),
             _ => None,
         }
     }

@@ -124,14 +124,6 @@ impl Pipeline {
         }
     }
 
-    /// The first stage, if it is a `$match`: its filter may choose an index, and the run start after it.
-    pub(crate) fn leading_match(&self) -> Option<&Matcher> {
-        match self.stages.first() {
-            Some(Stage::Match(stage)) => Some(stage.matcher()),
-            _ => None,
-        }
-    }
-
     /// The `$sort` at this position, with the number of documents wanted of it: when the input comes in
     /// its order, the run may start after it.
     pub(crate) fn sort_at(&self, position: usize) -> Option<(&SortSpec, Option<u64>)> {

@@ -49,11 +49,6 @@ impl Sum {
         true
     }
 
-    /// How many numbers were added.
-    pub(crate) fn count(&self) -> u64 {
-        self.count
-    }
-
     /// The total, of the widest type among the numbers, or wider where it would overflow.
     pub(crate) fn total(&self) -> Owned {
         match self.kind {

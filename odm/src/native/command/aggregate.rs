@@ -1,15 +1,13 @@
 //! `aggregate`.
 
-use super::super::aggregate::pipeline::{Context, MEMORY_LIMIT, Pipeline, Rows as Stream, Source};
-use super::super::document::{Doc, Value};
-use super::super::exec::cursor::{FindCursor, FindRequest};
-use super::super::exec::{Deadline, Namespace};
+use super::super::document::{Doc, Kind, Value};
+use super::super::exec::aggregate::{AggregateCursor, AggregateRequest, NO_COLLECTION};
+use super::super::exec::explain::explain_aggregate;
+use super::super::exec::{Namespace, output};
 use super::super::fault::{Fault, Result, code};
-use super::super::storage::Read;
 use super::cursor::{Opened, Rows};
-use super::query::{self, Variables};
 use super::shape::{Shape, Type, out_of_range};
-use super::{Call, Job, refuse_collation};
+use super::{Call, Job, query, refuse_collation};
 
 pub(super) static AGGREGATE: Shape = Shape {
     name: "aggregate",
@@ -36,17 +34,49 @@ static CURSOR: Shape = Shape {
 };
 
 pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
+    let wrong = |text: String| Err(Fault::new(code::TYPE_MISMATCH, text));
+    if call
+        .doc
+        .get("pipeline")
+        .is_none_or(|own| own.kind() != Kind::Array)
+    {
+        return wrong("'pipeline' option must be specified as an array".to_owned());
+    }
+    if call
+        .doc
+        .get("cursor")
+        .is_some_and(|own| own.kind() != Kind::Document)
+    {
+        return wrong("cursor field must be missing or an object".to_owned());
+    }
+    if call
+        .doc
+        .get("explain")
+        .is_some_and(|own| own.kind() != Kind::Bool)
+    {
+        return wrong("explain must be a boolean".to_owned());
+    }
+    if let Some(own) = call
+        .doc
+        .get("allowDiskUse")
+        .filter(|own| own.kind() != Kind::Bool)
+    {
+        return wrong(format!(
+            "Field 'allowDiskUse' should be a boolean value, but found: {}",
+            own.kind().alias()
+        ));
+    }
     let fields = AGGREGATE.command(call.doc)?;
     let whole_database = call.target.is_number();
     let namespace = if whole_database {
         Namespace {
             database: call.database.to_owned(),
-            collection: "$cmd.aggregate".to_owned(),
+            collection: NO_COLLECTION.to_owned(),
         }
     } else {
         call.namespace()?
     };
-    let mut batch_size = None;
+    let batch_size;
     match fields.object("cursor") {
         Some(cursor) => match CURSOR.part(cursor)?.number("batchSize") {
             Some(size) if size < 0 => return Err(out_of_range("batchSize", size)),
@@ -78,114 +108,33 @@ pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
             }
         }
     }
-    let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
-    let pipeline = Pipeline::parse(&stages, &names)?;
-    if pipeline.output().is_some() {
-        return Err(Fault::unsupported(
-            "the embedded engine does not write from a pipeline",
-        ));
-    }
-    if whole_database != pipeline.starts_with_documents() {
-        return Err(Fault::new(
-            code::INVALID_NAMESPACE,
-            "{aggregate: 1} is for stages that read no collection, and only for them",
-        ));
-    }
-    let hint = query::hint(fields.get("hint"))?.map(Into::into);
-    let run = Run {
+    let request = AggregateRequest {
         namespace,
-        pipeline,
+        stages: stages.iter().map(|stage| stage.to_bytes()).collect(),
         variables,
-        hint,
-        memory_limit: (!fields.flag("allowDiskUse")).then_some(MEMORY_LIMIT),
+        hint: query::hint(fields.get("hint"))?.map(Into::into),
+        batch_size: None,
+        allow_disk_use: fields.flag("allowDiskUse"),
         now: call.now.millis,
         deadline: call.deadline()?,
     };
+    let pipeline = request.parse()?;
+    if fields.flag("explain") {
+        return Ok(Job::Read(Box::new(move |read| {
+            explain_aggregate(read, &request, false)
+        })));
+    }
+    if let Some(to) = pipeline.output() {
+        let target = output::parse(to, call.database)?;
+        return Ok(Job::Output(request, target, call.now));
+    }
     Ok(Job::Open(Box::new(move |read| {
-        let rows = run.rows(read)?;
         Ok(Opened {
-            ns: run.namespace.to_string(),
-            rows: Rows::Held(rows.into()),
+            ns: request.namespace.to_string(),
+            rows: Rows::Pipeline(Box::new(AggregateCursor::open(read, &request)?)),
             batch_size,
             single: false,
             listing: false,
         })
     })))
-}
-
-/// A pipeline to run.
-struct Run {
-    namespace: Namespace,
-    pipeline: Pipeline,
-    variables: Variables,
-    hint: Option<super::super::document::Owned>,
-    memory_limit: Option<usize>,
-    now: i64,
-    deadline: Deadline,
-}
-
-impl Run {
-    fn rows(&self, read: &dyn Read) -> Result<Vec<Vec<u8>>> {
-        let source = Collections {
-            read,
-            database: &self.namespace.database,
-            deadline: self.deadline,
-        };
-        let context = Context {
-            source: &source,
-            variables: self.variables.clone(),
-            now: self.now,
-            memory_limit: self.memory_limit,
-        };
-        let hint = self.hint.as_ref().map(|hint| hint.as_value());
-        let input: Stream<'_> = if self.pipeline.starts_with_documents() {
-            Box::new(std::iter::empty())
-        } else {
-            let query = query::query(None, None, hint, &Variables::new())?;
-            Box::new(source.read(self.namespace.clone(), query)?)
-        };
-        self.pipeline.run(input, &context)?.collect()
-    }
-}
-
-struct Collections<'a> {
-    read: &'a dyn Read,
-    database: &'a str,
-    deadline: Deadline,
-}
-
-impl Collections<'_> {
-    fn read(
-        &self,
-        namespace: Namespace,
-        query: super::super::exec::query::Query,
-    ) -> Result<impl Iterator<Item = Result<Vec<u8>>> + use<>> {
-        let request = FindRequest {
-            tail: None,
-            namespace,
-            query,
-            projection: None,
-            skip: 0,
-            limit: 0,
-            batch_size: None,
-            deadline: self.deadline,
-        };
-        let mut cursor = FindCursor::open(self.read, request)?;
-        let mut rows = Vec::new();
-        while let Some(batch) = cursor.next_batch(self.read)? {
-            rows.extend((0..batch.len()).filter_map(|at| batch.get(at).map(<[u8]>::to_vec)));
-        }
-        Ok(rows.into_iter().map(Ok))
-    }
-}
-
-impl Source for Collections<'_> {
-    fn find<'a>(&'a self, collection: &str, filter: Doc<'_>) -> Result<Stream<'a>> {
-        let namespace = Namespace {
-            database: self.database.to_owned(),
-            collection: collection.to_owned(),
-        };
-        let query = query::query(Some(filter), None, None, &Variables::new())?;
-        Ok(Box::new(self.read(namespace, query)?))
-    }
 }

@@ -1,7 +1,7 @@
 //! `create`, `drop`, `dropDatabase`, `listCollections`, `renameCollection` and `collMod`.
 
 use super::super::document::{Doc, Owned, Value};
-use super::super::exec::{Namespace, collections};
+use super::super::exec::{Namespace, alter, collections, view};
 use super::super::fault::{Fault, Result, code};
 use super::cursor::{Opened, Rows};
 use super::reply::{self, Reply, count, text};
@@ -83,6 +83,40 @@ static RENAME: Shape = Shape {
     required: &["to"],
 };
 
+static MODIFY: Shape = Shape {
+    name: "collMod",
+    fields: &[
+        ("index", Type::Object),
+        ("validator", Type::Object),
+        ("validationLevel", Type::String),
+        ("validationAction", Type::String),
+        ("viewOn", Type::String),
+        ("pipeline", Type::Array),
+        ("recordPreImages", Type::Boolish),
+        ("changeStreamPreAndPostImages", Type::Object),
+        ("expireAfterSeconds", Type::Any),
+        ("timeseries", Type::Object),
+        ("dryRun", Type::Boolish),
+        ("cappedSize", Type::Number),
+        ("cappedMax", Type::Number),
+        ("isTimeseriesNamespace", Type::Boolish),
+    ],
+    required: &[],
+};
+
+static MODIFY_INDEX: Shape = Shape {
+    name: "collMod.index",
+    fields: &[
+        ("name", Type::String),
+        ("keyPattern", Type::Object),
+        ("expireAfterSeconds", Type::Number),
+        ("hidden", Type::Boolish),
+        ("unique", Type::Boolish),
+        ("prepareUnique", Type::Boolish),
+    ],
+    required: &[],
+};
+
 /// What may stand beside a collection's options in `create`.
 const BESIDE: &[&str] = &[
     "$db",
@@ -101,15 +135,7 @@ const BESIDE: &[&str] = &[
 pub(super) fn create(call: &Call<'_>) -> Result<Job> {
     CREATE.command(call.doc)?;
     let namespace = call.namespace()?;
-    let options: Vec<(String, Owned)> = call
-        .doc
-        .elements()
-        .skip(1)
-        .filter(|element| !BESIDE.contains(&element.name_str()))
-        .filter(|element| !matches!(element.value(), Value::Null | Value::Undefined))
-        .map(|element| (element.name_str().to_owned(), element.value().into()))
-        .collect();
-    let options = Doc::Fields(&options).to_bytes();
+    let options = options(call);
     Ok(Job::Write(Box::new(move |write| {
         collections::create(write, &namespace, Some(Doc::Raw(&options)))?;
         Ok(reply::ok())
@@ -120,7 +146,8 @@ pub(super) fn drop(call: &Call<'_>) -> Result<Job> {
     DROP.command(call.doc)?;
     let namespace = call.namespace()?;
     Ok(Job::Write(Box::new(move |write| {
-        let indexes = indexes::size(&*write, &namespace);
+        let is_view = view::view_of(write.catalog(), &namespace).is_some();
+        let indexes = indexes::size(&*write, &namespace).filter(|_| !is_view);
         if !collections::drop(write, &namespace)? {
             return Err(Fault::new(code::NAMESPACE_NOT_FOUND, "ns not found"));
         }
@@ -207,7 +234,7 @@ pub(super) fn rename(call: &Call<'_>) -> Result<Job> {
     let from = whole_name(from)?;
     let to = whole_name(fields.string("to").unwrap_or_default())?;
     Ok(Job::Write(Box::new(move |write| {
-        collections::rename(write, &from, &to, drop_target)?;
+        alter::rename(write, &from, &to, drop_target)?;
         Ok(reply::ok())
     })))
 }
@@ -229,6 +256,34 @@ fn whole_name(name: &str) -> Result<Namespace> {
     Ok(namespace)
 }
 
-pub(super) fn modify(_call: &Call<'_>) -> Result<Job> {
-    Err(Fault::unsupported("the embedded engine does not run collMod"))
+pub(super) fn modify(call: &Call<'_>) -> Result<Job> {
+    MODIFY.command(call.doc)?;
+    let namespace = call.namespace()?;
+    let changes = options(call);
+    if let Some(Value::Document(index)) = Doc::Raw(&changes).get("index") {
+        MODIFY_INDEX.part(index)?;
+    }
+    Ok(Job::Write(Box::new(move |write| {
+        let said = alter::modify(write, &namespace, Doc::Raw(&changes))?;
+        let said = Doc::Raw(&said)
+            .elements()
+            .filter(|element| element.name() != b"ok");
+        let reply = said.fold(Reply::new(), |reply, element| {
+            reply.with(element.name_str(), element.value().into())
+        });
+        Ok(reply.done())
+    })))
+}
+
+/// What a command says of its collection, without what any command may carry.
+fn options(call: &Call<'_>) -> Vec<u8> {
+    let options: Vec<(String, Owned)> = call
+        .doc
+        .elements()
+        .skip(1)
+        .filter(|element| !BESIDE.contains(&element.name_str()))
+        .filter(|element| !matches!(element.value(), Value::Null | Value::Undefined))
+        .map(|element| (element.name_str().to_owned(), element.value().into()))
+        .collect();
+    Doc::Fields(&options).to_bytes()
 }

@@ -2,7 +2,7 @@
 
 use super::super::document::Owned;
 use super::super::exec::{count as counting, distinct as values};
-use super::super::fault::{Fault, Result};
+use super::super::fault::{Fault, Result, code};
 use super::reply::{self, Reply};
 use super::shape::{Shape, Type};
 use super::{Call, Job, query, refuse_collation};
@@ -12,7 +12,7 @@ pub(super) static COUNT: Shape = Shape {
     fields: &[
         ("query", Type::Object),
         ("fields", Type::Any),
-        ("limit", Type::Number),
+        ("limit", Type::Any),
         ("skip", Type::Number),
         ("hint", Type::Any),
         ("collation", Type::Object),
@@ -39,6 +39,9 @@ pub(super) fn count(call: &Call<'_>) -> Result<Job> {
     let fields = COUNT.command(call.doc)?;
     let namespace = call.namespace()?;
     refuse_collation(fields.object("collation"))?;
+    if fields.get("limit").is_some_and(|limit| !limit.is_number()) {
+        return Err(Fault::new(code::BAD_VALUE, "limit value is not a valid number"));
+    }
     // A negative limit counts as its amount.
     let limit = fields.number("limit").unwrap_or(0).unsigned_abs();
     let skip = fields.count("skip")?.unwrap_or(0);
@@ -62,7 +65,7 @@ pub(super) fn distinct(call: &Call<'_>) -> Result<Job> {
     let key = fields.string("key").unwrap_or_default().to_owned();
     if key.contains('\0') {
         return Err(Fault::new(
-            4738901,
+            31032,
             "Key field cannot contain an embedded null byte",
         ));
     }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::super::document::Owned;
 use super::super::engine::View;
-use super::super::exec::cursor::FindCursor;
+use super::super::exec::aggregate::AggregateCursor;
+use super::super::exec::cursor::{FindCursor, Packed};
 use super::super::fault::{Fault, Result, code};
 use super::super::storage::Read;
 use super::reply::{self, Reply};
@@ -40,6 +41,7 @@ pub(crate) struct Opened {
 #[derive(Debug)]
 pub(super) enum Rows {
     Find(Box<FindCursor>),
+    Pipeline(Box<AggregateCursor>),
     Held(VecDeque<Vec<u8>>),
 }
 
@@ -77,13 +79,13 @@ impl Rows {
                 }
                 Ok((documents, !rows.is_empty()))
             }
-            Rows::Find(cursor) => {
+            Rows::Find(_) | Rows::Pipeline(_) => {
                 let Some(read) = read else {
                     return Ok((documents, false));
                 };
                 while !full(documents.len(), bytes) {
                     let left = most.map(|most| most - documents.len());
-                    let Some(batch) = cursor.next_batch_of(read, left)? else {
+                    let Some(batch) = self.batch(read, left)? else {
                         return Ok((documents, false));
                     };
                     for row in (0..batch.len()).filter_map(|at| batch.get(at)) {
@@ -91,8 +93,24 @@ impl Rows {
                         documents.push(row.to_vec());
                     }
                 }
-                Ok((documents, !cursor.is_done()))
+                Ok((documents, !self.is_done()))
             }
+        }
+    }
+
+    fn batch(&mut self, read: &dyn Read, most: Option<usize>) -> Result<Option<Packed>> {
+        match self {
+            Rows::Find(cursor) => cursor.next_batch_of(read, most),
+            Rows::Pipeline(cursor) => cursor.next_batch_of(read, most),
+            Rows::Held(_) => Ok(None),
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        match self {
+            Rows::Find(cursor) => cursor.is_done(),
+            Rows::Pipeline(cursor) => cursor.is_done(),
+            Rows::Held(rows) => rows.is_empty(),
         }
     }
 }
@@ -119,7 +137,7 @@ impl Cursors {
             rows.next(Some(read), Some(most))?
         };
         let id = if more && !single {
-            if view.is_none() && matches!(rows, Rows::Find(_)) {
+            if view.is_none() {
                 let mut held = VecDeque::new();
                 loop {
                     let (documents, more) = rows.next(Some(read), None)?;

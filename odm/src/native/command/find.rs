@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::super::document::{Doc, Kind, Value};
 use super::super::exec::cursor::{FindCursor, FindRequest};
+use super::super::exec::tail::{Tail, TailCursor};
 use super::super::fault::{Fault, Result, code};
 use super::cursor::{Opened, Rows};
 use super::shape::{Fields, Shape, Type, out_of_range};
@@ -75,14 +76,6 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
     let variables = query::variables(fields.object("let"), call)?;
     let query = query::query(filter, sort, fields.get("hint"), &variables)?;
     let projection = query::projection(projection, &query)?.map(Arc::new);
-    if fields.flag("tailable") {
-        return Err(Fault::new(
-            code::BAD_VALUE,
-            format!(
-                "error processing query: ns={namespace}: tailable cursor requested on non capped collection"
-            ),
-        ));
-    }
     for name in ["min", "max", "returnKey", "showRecordId"] {
         let asked = match fields.get(name) {
             Some(Value::Document(bound)) => !bound.is_empty(),
@@ -97,23 +90,35 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
     let deadline = call.deadline()?;
     let ns = namespace.to_string();
     let single = fields.flag("singleBatch");
+    let tailable = fields.flag("tailable");
     let request = FindRequest {
-        tail: None,
         namespace,
         query,
         projection,
         skip: skip.unwrap_or(0),
         limit: limit.unwrap_or(0),
         batch_size: None,
+        tail: tailable.then_some(Tail::Poll),
         deadline,
     };
     Ok(Job::Open(Box::new(move |read| {
+        if tailable {
+            TailCursor::open(read, request)?;
+            return Err(Fault::unsupported(
+                "commands do not follow a capped collection; the typed find does",
+            ));
+        }
+        // Of what does not exist the server answers as of a listing.
+        let listing = read
+            .catalog()
+            .collection(&request.namespace.database, &request.namespace.collection)
+            .is_none();
         Ok(Opened {
             ns,
             rows: Rows::Find(Box::new(FindCursor::open(read, request)?)),
             batch_size: batch_size.map(|size| usize::try_from(size).unwrap_or(usize::MAX)),
             single,
-            listing: false,
+            listing,
         })
     })))
 }
@@ -121,7 +126,7 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
 /// A document among the fields of a find, with find's own complaint.
 pub(super) fn document<'a>(fields: &Fields<'a>, name: &str) -> Result<Option<Doc<'a>>> {
     match fields.get(name) {
-        None | Some(Value::Null | Value::Undefined) => Ok(None),
+        None => Ok(None),
         Some(Value::Document(doc)) => Ok(Some(doc)),
         Some(_) => Err(Fault::new(
             code::TYPE_MISMATCH,

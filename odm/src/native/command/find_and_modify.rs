@@ -88,6 +88,7 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
         updater,
         return_new,
         upsert,
+        unvalidated: fields.flag("bypassDocumentValidation"),
         now: call.now,
         deadline: call.deadline()?,
     };

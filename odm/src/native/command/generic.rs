@@ -22,7 +22,7 @@ static WRITE_CONCERN: Shape = Shape {
 static READ_CONCERN: Shape = Shape {
     name: "readConcern",
     fields: &[
-        ("level", Type::String),
+        ("level", Type::Any),
         ("afterClusterTime", Type::Any),
         ("afterOpTime", Type::Any),
         ("atClusterTime", Type::Any),
@@ -31,17 +31,46 @@ static READ_CONCERN: Shape = Shape {
     required: &[],
 };
 
+/// Commands that read at a level.
+const LEVELED: &[&str] = &["find", "aggregate", "count", "distinct", "getMore", "explain"];
+
+/// Commands that write nothing.
+const READS: &[&str] = &[
+    "find",
+    "count",
+    "distinct",
+    "getMore",
+    "listCollections",
+    "listIndexes",
+    "listDatabases",
+];
+
+/// Who may have given a concern.
+const PROVENANCES: &[&str] = &[
+    "clientSupplied",
+    "implicitDefault",
+    "customDefault",
+    "getLastErrorDefaults",
+    "internalWriteDefault",
+];
+
 /// How many members may acknowledge a write.
 const MOST_MEMBERS: i64 = 50;
 
 /// Checks what the command's own fields do not speak of.
-pub(super) fn check(doc: Doc<'_>) -> Result<()> {
+pub(super) fn check(command: &str, doc: Doc<'_>) -> Result<()> {
     max_time(doc)?;
     if let Some(concern) = present(doc, "writeConcern") {
         write_concern(&concern)?;
+        if READS.contains(&command) {
+            return Err(Fault::new(
+                code::INVALID_OPTIONS,
+                "Command does not support writeConcern",
+            ));
+        }
     }
     if let Some(concern) = present(doc, "readConcern") {
-        read_concern(&concern)?;
+        read_concern(command, &concern)?;
     }
     Ok(())
 }
@@ -60,7 +89,13 @@ pub(super) fn max_time(doc: Doc<'_>) -> Result<Option<u64>> {
         return Ok(None);
     }
     if !value.is_number() {
-        return Err(Fault::new(code::BAD_VALUE, "maxTimeMS must be a number"));
+        return Err(Fault::new(
+            code::TYPE_MISMATCH,
+            format!(
+                "BSON field 'maxTimeMS' is the wrong type '{}', expected types '[long, int, decimal, double]'",
+                value.kind().alias()
+            ),
+        ));
     }
     let limit = whole(&value).unwrap_or(0);
     if !(0..=i64::from(i32::MAX)).contains(&limit) {
@@ -75,11 +110,11 @@ pub(super) fn max_time(doc: Doc<'_>) -> Result<Option<u64>> {
     Ok(u64::try_from(limit).ok().filter(|limit| *limit > 0))
 }
 
-fn wrong_object(name: &str, value: &Value<'_>) -> Fault {
+fn wrong_type(name: &str, wanted: &str, value: &Value<'_>) -> Fault {
     Fault::new(
         code::TYPE_MISMATCH,
         format!(
-            "\"{name}\" had the wrong type. Expected object, found {}",
+            "\"{name}\" had the wrong type. Expected {wanted}, found {}",
             value.kind().alias()
         ),
     )
@@ -87,7 +122,7 @@ fn wrong_object(name: &str, value: &Value<'_>) -> Fault {
 
 fn write_concern(value: &Value<'_>) -> Result<()> {
     let Some(doc) = value.as_document() else {
-        return Err(wrong_object("writeConcern", value));
+        return Err(wrong_type("writeConcern", "object", value));
     };
     let fields = WRITE_CONCERN.part(doc)?;
     let bad = |text: String| Err(Fault::new(code::FAILED_TO_PARSE, text));
@@ -122,26 +157,59 @@ fn write_concern(value: &Value<'_>) -> Result<()> {
     }
     if let Some(time) = fields.get("wtimeout")
         && time.is_number()
-        && i32::try_from(whole(&time).unwrap_or(0)).is_err()
+        && whole(&time).is_some_and(|time| time > i64::from(i32::MAX))
     {
         return bad("wtimeout must be a 32-bit integer".to_owned());
     }
     Ok(())
 }
 
-fn read_concern(value: &Value<'_>) -> Result<()> {
+fn read_concern(command: &str, value: &Value<'_>) -> Result<()> {
     let Some(doc) = value.as_document() else {
-        return Err(wrong_object("readConcern", value));
+        return Err(wrong_type("readConcern", "object", value));
     };
     let fields = READ_CONCERN.part(doc)?;
+    for name in ["afterClusterTime", "atClusterTime"] {
+        match fields.get(name) {
+            None => {}
+            Some(Value::Timestamp {
+                time: 0,
+                increment: 0,
+            }) => {
+                return Err(Fault::new(
+                    code::INVALID_OPTIONS,
+                    format!("{name} cannot be a null timestamp"),
+                ));
+            }
+            Some(Value::Timestamp { .. }) => {}
+            Some(other) => return Err(wrong_type(name, "timestamp", &other)),
+        }
+    }
+    if let Some(from) = fields.string("provenance")
+        && !PROVENANCES.contains(&from)
+    {
+        return Err(Fault::new(
+            code::BAD_VALUE,
+            format!(
+                "Enumeration value '{from}' for field 'ReadConcernArgs::parse.provenance' is not a valid value."
+            ),
+        ));
+    }
     match fields.get("level") {
-        Some(Value::String("local" | "majority" | "available" | "linearizable" | "snapshot")) | None => {
-            Ok(())
+        None | Some(Value::String("local")) => Ok(()),
+        Some(Value::String(level @ ("majority" | "available" | "linearizable" | "snapshot"))) => {
+            if LEVELED.contains(&command) {
+                return Ok(());
+            }
+            Err(Fault::new(
+                code::INVALID_OPTIONS,
+                format!("Command {command} does not support {{ readConcern: {{ level: \"{level}\" }} }}"),
+            ))
         }
         Some(other) if other.kind() == Kind::String => Err(Fault::new(
-            code::BAD_VALUE,
-            format!("Enumeration value {other} for field 'readConcern.level' is not a valid value."),
+            code::FAILED_TO_PARSE,
+            "readConcern.level must be either 'local', 'majority', 'linearizable', 'available', or 'snapshot'",
         )),
-        Some(_) => Ok(()),
+        Some(other) => Err(wrong_type("level", "string", &other)),
     }
 }

@@ -80,6 +80,11 @@ pub(super) fn array(documents: Vec<Vec<u8>>) -> Owned {
     Owned::RawArray(bytes)
 }
 
+/// The reply to a pipeline that writes.
+pub(crate) fn written_out(ns: &str) -> Vec<u8> {
+    cursor("firstBatch", Vec::new(), 0, ns)
+}
+
 /// Which write a reply is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
@@ -125,6 +130,9 @@ fn write_error(index: usize, fault: &Fault) -> Owned {
         error = error
             .with("keyPattern", Owned::RawDocument(key.pattern.clone()))
             .with("keyValue", Owned::RawDocument(key.value.clone()));
+    }
+    if let Some(details) = fault.details() {
+        error = error.with("errInfo", Owned::RawDocument(details.to_vec()));
     }
     error.inner()
 }

@@ -234,8 +234,8 @@ pub(super) fn collection_statistics(call: &Call<'_>) -> Result<Job> {
             .with("ns", text(namespace.to_string()))
             .with("size", count(sizes.bytes / scale))
             .with("count", count(sizes.documents));
-        if sizes.documents > 0 {
-            reply = reply.with("avgObjSize", count(sizes.bytes / sizes.documents));
+        if let Some(average) = sizes.bytes.checked_div(sizes.documents) {
+            reply = reply.with("avgObjSize", count(average));
         }
         let index_sizes = sizes.indexes.iter();
         let index_sizes = index_sizes.fold(Reply::new(), |reply, (name, _, bytes)| {

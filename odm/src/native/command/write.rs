@@ -106,6 +106,7 @@ pub(super) fn update(call: &Call<'_>) -> Result<Job> {
         let change = change(&entry)?;
         statements.push(match update_statement(&entry, &change, &variables) {
             Ok(statement) => Statement::Update(Arc::new(statement)),
+            Err(fault) if entry.flag("upsert") => Statement::RefusedUpsert(fault),
             Err(fault) => Statement::Refused(fault),
         });
     }
@@ -140,6 +141,7 @@ fn batch(call: &Call<'_>, fields: &Fields<'_>, statements: Vec<Statement>, verb:
         namespace: call.namespace()?,
         statements,
         ordered: fields.get("ordered").is_none() || fields.flag("ordered"),
+        unvalidated: fields.flag("bypassDocumentValidation"),
         now: call.now,
         deadline: call.deadline()?,
     };

@@ -15,13 +15,14 @@ use std::time::Instant;
 use futures_channel::oneshot;
 
 use super::Durability;
+use super::changes::{ChangeLog, ChangeWindow};
 use super::claims::{Claim, Claims};
 use super::job::{Job, Ran};
 use super::view::{View, panic_text, shielded};
 use super::writer::Writer;
 use crate::native::catalog::{self, Catalog};
 use crate::native::fault::{Class, Fault, Result, code};
-use crate::native::storage::{Failure, Finish, Pending, Store};
+use crate::native::storage::{Failure, Finish, Pending, Store, TreeId};
 
 /// What the handles and the thread of an engine share.
 pub(super) struct Shared {
@@ -33,12 +34,13 @@ pub(super) struct Shared {
     queue: Mutex<Queue>,
     wake: Condvar,
     claims: Mutex<Claims>,
+    /// Who wants to be told of the next commit.
+    waiting: Mutex<Vec<oneshot::Sender<()>>>,
+    pub(super) changes: ChangeLog,
     /// Why nothing is written any more.
     failure: Mutex<Option<Fault>>,
     failed: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Who wants to be told of the next commit.
-    waiting: Mutex<Vec<oneshot::Sender<()>>>,
 }
 
 /// The last commit.
@@ -87,14 +89,37 @@ const MAX_UNSYNCED_BYTES: usize = 64 * 1024 * 1024;
 /// How many jobs of others a caller runs before the thread takes over.
 const MAX_JOBS_FOR_OTHERS: usize = 64;
 
+/// Removes a log of changes that is not wanted.
+fn clear_changes(store: &dyn Store) -> Result<()> {
+    let cleared = store.write(&mut |transaction| {
+        let mut pending = Pending::default();
+        pending.clear(TreeId::CHANGES);
+        transaction.apply(&mut pending)?;
+        Ok(Finish::Durable)
+    });
+    cleared.map_err(|failure| match failure {
+        Failure::Before(fault) | Failure::InDoubt(fault) => fault,
+    })
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shared {
     /// Reads the catalog and, for a file, starts the thread.
-    pub(super) fn open(store: Arc<dyn Store>, durability: Option<Durability>) -> Result<Arc<Shared>> {
-        let catalog = shielded(|| catalog::load(&*store.snapshot()?))?;
+    pub(super) fn open(
+        store: Arc<dyn Store>,
+        durability: Option<Durability>,
+        window: ChangeWindow,
+    ) -> Result<Arc<Shared>> {
+        let (catalog, (changes, unwanted)) = shielded(|| {
+            let snapshot = store.snapshot()?;
+            Ok((catalog::load(&*snapshot)?, ChangeLog::open(&*snapshot, window)?))
+        })?;
+        if unwanted {
+            clear_changes(&*store)?;
+        }
         let shared = Arc::new(Shared {
             store,
             durability,
@@ -110,10 +135,11 @@ impl Shared {
             }),
             wake: Condvar::new(),
             claims: Mutex::default(),
+            waiting: Mutex::default(),
+            changes,
             failure: Mutex::new(None),
             failed: AtomicBool::new(false),
             thread: Mutex::new(None),
-            waiting: Mutex::default(),
         });
         if durability.is_some() {
             shared.ensure_thread()?;
@@ -299,6 +325,7 @@ impl Shared {
                 let mut writer = Writer::new(self, transaction, pending, catalog.clone(), sequence);
                 match job.run(&mut writer) {
                     Ran::Done => {
+                        writer.write_log()?;
                         catalog = writer.keep();
                         if !pending.is_empty() {
                             written += pending.bytes();
@@ -327,7 +354,13 @@ impl Shared {
         match outcome {
             Ok(Ok(())) if written == 0 => return Ok(()),
             Ok(Ok(())) => {}
-            Ok(Err(Failure::Before(fault))) => return Err(fault),
+            Ok(Err(Failure::Before(fault))) => {
+                let reloaded = shielded(|| self.changes.reload(&*self.store.snapshot()?));
+                return Err(match reloaded {
+                    Ok(()) => fault,
+                    Err(fault) => self.fail(fault),
+                });
+            }
             Ok(Err(Failure::InDoubt(fault))) => return Err(self.fail(fault)),
             Err(panic) => {
                 return Err(self.fail(Fault::of(
@@ -343,12 +376,12 @@ impl Shared {
             published.catalog = catalog;
             published.view.take()
         };
+        // Ending a snapshot may take the store a while: not under the lock.
+        drop(old);
         for waiting in std::mem::take(&mut *lock(&self.waiting)) {
             // Whoever dropped the receiver does not want to know.
             let _ = waiting.send(());
         }
-        // Ending a snapshot may take the store a while: not under the lock.
-        drop(old);
         self.claims().prune(sequence);
         if matches!(self.durability, Some(Durability::Interval(_) | Durability::None)) {
             self.note_unsynced(unsynced_bytes, written);

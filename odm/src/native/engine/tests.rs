@@ -222,15 +222,13 @@ type Model = BTreeMap<(u32, Vec<u8>), Vec<u8>>;
 enum Change {
     Put(TreeId, Vec<u8>, Vec<u8>),
     Remove(TreeId, Vec<u8>),
-    Clear(TreeId),
 }
 
 impl Change {
     fn random(random: &mut Random, trees: &[TreeId]) -> Change {
         let tree = trees[random.below(trees.len() as u64) as usize];
         match random.below(40) {
-            0 => Change::Clear(tree),
-            1..13 => Change::Remove(tree, random.key()),
+            0..13 => Change::Remove(tree, random.key()),
             _ => Change::Put(tree, random.key(), random.value()),
         }
     }
@@ -243,7 +241,6 @@ impl Change {
             Change::Remove(tree, key) => {
                 model.remove(&(tree.0, key.clone()));
             }
-            Change::Clear(tree) => model.retain(|(other, _), _| *other != tree.0),
         }
     }
 
@@ -251,7 +248,6 @@ impl Change {
         match self {
             Change::Put(tree, key, value) => writer.put(*tree, key, value),
             Change::Remove(tree, key) => writer.remove(*tree, key),
-            Change::Clear(tree) => writer.clear(*tree),
         }
     }
 }
@@ -784,7 +780,6 @@ fn a_check_finds_what_does_not_agree() {
                         None => Change::Remove(*tree, key.clone()),
                     }
                 }
-                Change::Clear(_) => unreachable!("not among the damage"),
             };
             wait(engine.write(move |writer| change.on_writer(writer))).unwrap();
             let problems = engine.check().unwrap().problems;

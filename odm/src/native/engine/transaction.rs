@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Engine;
+use super::changes::Logged;
 use super::claims::{Claim, TransactionId};
 use super::view::View;
 use super::writer::{Writer, next_record};
@@ -20,6 +21,9 @@ pub(crate) struct Overlay {
     changed: Option<Catalog>,
     id: TransactionId,
     held: Vec<Claim>,
+    /// Whether changes were logged when it began.
+    logging: bool,
+    logged: Logged,
 }
 
 impl Overlay {
@@ -31,7 +35,14 @@ impl Overlay {
             let id = claims.begin(view.sequence);
             (view, id)
         };
+        let logging = engine.0.shared.changes.is_on();
+        let transaction = logging.then(|| bson::Uuid::new().bytes());
         Ok(Overlay {
+            logging,
+            logged: Logged {
+                bodies: Vec::new(),
+                transaction,
+            },
             engine,
             view,
             pending: Pending::default(),
@@ -48,6 +59,10 @@ impl Overlay {
 
     /// Moves the writes to the writer, which commits them.
     pub(super) fn move_into(&mut self, writer: &mut Writer<'_>) -> Result<()> {
+        if !self.logging && writer.is_logging() {
+            // The log began meanwhile and would miss these changes: run again, the transaction logs them.
+            return Err(Fault::conflict());
+        }
         let base = self.view.catalog();
         let own = self.changed_catalog();
         let merged = if own.is_none() && base.same(writer.catalog()) {
@@ -59,7 +74,12 @@ impl Overlay {
             };
             Some(own.unwrap_or(base).merged(base, writer.catalog(), uses)?)
         };
-        writer.adopt(std::mem::take(&mut self.pending), merged, &self.held);
+        writer.adopt(
+            std::mem::take(&mut self.pending),
+            merged,
+            &self.held,
+            std::mem::take(&mut self.logged),
+        );
         Ok(())
     }
 
@@ -105,11 +125,6 @@ impl Write for Overlay {
         Ok(())
     }
 
-    fn clear(&mut self, tree: TreeId) -> Result<()> {
-        self.pending.clear(tree);
-        Ok(())
-    }
-
     fn claim(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
         let claim = Claim::new(tree, key);
         let mut claims = self.engine.0.shared.claims();
@@ -130,5 +145,21 @@ impl Write for Overlay {
 
     fn catalog_mut(&mut self) -> &mut Catalog {
         self.changed.get_or_insert_with(|| self.view.catalog().clone())
+    }
+
+    fn begin_log(&mut self) -> Result<()> {
+        Err(Fault::unsupported(
+            "a transaction cannot begin the log of changes",
+        ))
+    }
+
+    fn is_logging(&self) -> bool {
+        self.logging
+    }
+
+    fn log(&mut self, change: Vec<u8>) {
+        if self.logging {
+            self.logged.bodies.push(change);
+        }
     }
 }

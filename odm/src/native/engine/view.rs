@@ -29,11 +29,6 @@ impl View {
             _store: store.clone(),
         })
     }
-
-    /// The catalog, to keep.
-    pub(crate) fn shared_catalog(&self) -> &Arc<Catalog> {
-        &self.catalog
-    }
 }
 
 impl Trees for View {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::changes::Logged;
 use super::claims::Claim;
 use super::queue::Shared;
 use crate::native::catalog::{Catalog, Collection, CollectionId};
@@ -19,6 +20,7 @@ pub(super) struct Writer<'a> {
     sequence: u64,
     notes: Vec<(Claim, Option<u64>)>,
     blocked_on: Option<Claim>,
+    logged: Logged,
 }
 
 impl<'a> Writer<'a> {
@@ -38,6 +40,7 @@ impl<'a> Writer<'a> {
             sequence,
             notes: Vec::new(),
             blocked_on: None,
+            logged: Logged::default(),
         }
     }
 
@@ -47,13 +50,29 @@ impl<'a> Writer<'a> {
     }
 
     /// Makes the writes and the catalog of a transaction this job's own; its claims count as written.
-    pub(super) fn adopt(&mut self, pending: Pending, catalog: Option<Catalog>, claims: &[Claim]) {
+    pub(super) fn adopt(
+        &mut self,
+        pending: Pending,
+        catalog: Option<Catalog>,
+        claims: &[Claim],
+        logged: Logged,
+    ) {
         *self.pending = pending;
+        self.logged = logged;
         self.changed = catalog;
         let mut table = self.shared.claims();
         for claim in claims {
             self.notes.push((*claim, table.note(*claim, self.sequence)));
         }
+    }
+
+    /// Adds the log of the job's changes to its writes.
+    pub(super) fn write_log(&mut self) -> Result<()> {
+        if self.logged.bodies.is_empty() {
+            return Ok(());
+        }
+        let logged = std::mem::take(&mut self.logged);
+        self.shared.changes.append(self.trees, self.pending, &logged)
     }
 
     /// Ends a job that succeeded: adds the catalog's changes to its writes and gives the new catalog.
@@ -104,11 +123,6 @@ impl Write for Writer<'_> {
         Ok(())
     }
 
-    fn clear(&mut self, tree: TreeId) -> Result<()> {
-        self.pending.clear(tree);
-        Ok(())
-    }
-
     fn claim(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
         let claim = Claim::new(tree, key);
         let mut claims = self.shared.claims();
@@ -130,6 +144,20 @@ impl Write for Writer<'_> {
 
     fn catalog_mut(&mut self) -> &mut Catalog {
         self.changed.get_or_insert_with(|| (*self.catalog).clone())
+    }
+
+    fn begin_log(&mut self) -> Result<()> {
+        self.shared.changes.begin(self.pending)
+    }
+
+    fn is_logging(&self) -> bool {
+        self.shared.changes.is_on()
+    }
+
+    fn log(&mut self, change: Vec<u8>) {
+        if self.is_logging() {
+            self.logged.bodies.push(change);
+        }
     }
 }
 

@@ -251,6 +251,16 @@ impl AggregateCursor {
             Some(size) => usize::try_from(size).ok(),
         };
         self.batches += 1;
+        self.next_batch_of(read, most)
+    }
+
+    /// Whether there is nothing left; `false` when that is not known yet.
+    pub(crate) fn is_done(&self) -> bool {
+        self.results.is_empty() && self.input.is_none()
+    }
+
+    /// The next results, at most so many.
+    pub(crate) fn next_batch_of(&mut self, read: &dyn Read, most: Option<usize>) -> Result<Option<Packed>> {
         let mut packed = Packed::default();
         while !packed.is_full(most) {
             if let Some(row) = self.results.pop_front() {

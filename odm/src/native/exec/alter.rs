@@ -8,7 +8,7 @@ use super::super::document::{Doc, Fields, Owned, Value, equal};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::super::storage::{TreeId, Write};
-use super::{Namespace, collections, view};
+use super::{Namespace, change, collections, view};
 
 /// Runs `collMod`; what it says of an index that it changed.
 ///
@@ -272,11 +272,13 @@ pub(crate) fn rename(
         ));
     }
     if drop_target {
-        collections::drop(write, to)?;
+        collections::make_way(write, to)?;
     }
     write
         .catalog_mut()
-        .rename_collection(collection.id, &to.database, &to.collection)
+        .rename_collection(collection.id, &to.database, &to.collection)?;
+    change::renamed(write, &collection, to);
+    Ok(())
 }
 
 /// Refuses a command that no transaction takes.

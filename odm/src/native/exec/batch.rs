@@ -76,6 +76,7 @@ fn one(
             }
         }
     };
+    let collection = unvalidated(collection, batch.unvalidated);
     match statement {
         Statement::Insert(document) => {
             record::insert(write, &batch.namespace, &collection, document)?;
@@ -89,8 +90,18 @@ fn one(
             done
         }
         Statement::Delete(statement) => delete::run(write, batch, &collection, statement, outcome),
-        Statement::Refused(fault) => Err(fault.clone()),
+        Statement::Refused(fault) | Statement::RefusedUpsert(fault) => Err(fault.clone()),
     }
+}
+
+/// The collection, for `bypass` without its validator.
+pub(crate) fn unvalidated(collection: Arc<Collection>, bypass: bool) -> Arc<Collection> {
+    if !bypass || collection.rules.validator.is_none() {
+        return collection;
+    }
+    let mut own = (*collection).clone();
+    own.rules.validator = None;
+    Arc::new(own)
 }
 
 /// Looks the collection up again when a write changed what the catalog says of it (multikey flags).

@@ -6,7 +6,7 @@ use super::super::fault::{Fault, Result, code};
 use super::super::index::{ID_INDEX, IndexDefinition};
 use super::super::matcher::Matcher;
 use super::super::storage::{Read, TreeId, Write};
-use super::{Namespace, view};
+use super::{Namespace, change, view};
 
 /// Creates a collection with its `_id` index, or a view.
 pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<'_>>) -> Result<()> {
@@ -49,49 +49,20 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace) -> Result<bool> {
         return Ok(false);
     }
     write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
-    Ok(write
-        .catalog_mut()
-        .drop_collection(&ns.database, &ns.collection)
-        .is_some())
+    let dropped = write.catalog_mut().drop_collection(&ns.database, &ns.collection);
+    if let Some(collection) = &dropped
+        && collection.rules.view.is_none()
+    {
+        change::dropped(write, collection);
+    }
+    Ok(dropped.is_some())
 }
 
-/// Gives a collection another name, in place of one that has it if `drop_target`.
-///
-/// # Errors
-/// Code 26 when there is no such collection, 48 when the name is taken.
-pub(crate) fn rename(
-    write: &mut dyn Write,
-    from: &Namespace,
-    to: &Namespace,
-    drop_target: bool,
-) -> Result<()> {
-    let Some(collection) = write
-        .catalog()
-        .collection(&from.database, &from.collection)
-        .cloned()
-    else {
-        return Err(Fault::new(
-            code::NAMESPACE_NOT_FOUND,
-            format!("Source collection {from} does not exist"),
-        ));
-    };
-    if from == to {
-        return Err(Fault::new(
-            code::ILLEGAL_OPERATION,
-            "Can't rename a collection to itself",
-        ));
-    }
-    write.claim(
-        TreeId::CATALOG,
-        &Catalog::claim_key(&from.database, &from.collection),
-    )?;
-    write.claim(TreeId::CATALOG, &Catalog::claim_key(&to.database, &to.collection))?;
-    if drop_target {
-        drop(write, to)?;
-    }
-    write
-        .catalog_mut()
-        .rename_collection(collection.id, &to.database, &to.collection)
+/// Drops a collection that another takes the name of: the log has only the other's new name.
+pub(crate) fn make_way(write: &mut dyn Write, ns: &Namespace) -> Result<()> {
+    write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
+    write.catalog_mut().drop_collection(&ns.database, &ns.collection);
+    Ok(())
 }
 
 /// Drops every collection of a database.
@@ -101,6 +72,7 @@ pub(crate) fn drop_database(write: &mut dyn Write, database: &str) -> Result<()>
         .collections(database)
         .map(|own| own.name.to_string())
         .collect();
+    let exists = !names.is_empty();
     for name in names {
         drop(
             write,
@@ -109,6 +81,9 @@ pub(crate) fn drop_database(write: &mut dyn Write, database: &str) -> Result<()>
                 collection: name,
             },
         )?;
+    }
+    if exists {
+        change::database_dropped(write, database);
     }
     Ok(())
 }
@@ -126,7 +101,15 @@ pub(crate) fn list(read: &dyn Read, database: &str, filter: Doc<'_>) -> Result<V
         let is_view = collection.rules.view.is_some();
         let id_index = id_index.filter(|_| !is_view);
         let kind = if is_view { "view" } else { "collection" };
-        let info = Owned::Document(vec![("readOnly".to_owned(), Owned::Bool(is_view))]);
+        let mut info = vec![("readOnly".to_owned(), Owned::Bool(is_view))];
+        if !is_view {
+            let uuid = Owned::Binary {
+                subtype: 4,
+                bytes: collection.uuid.to_vec(),
+            };
+            info.push(("uuid".to_owned(), uuid));
+        }
+        let info = Owned::Document(info);
         let mut fields = vec![
             ("name".to_owned(), Owned::String(collection.name.to_string())),
             ("type".to_owned(), Owned::String(kind.to_owned())),

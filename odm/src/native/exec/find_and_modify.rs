@@ -20,6 +20,8 @@ pub(crate) struct FindAndModifyRequest {
     pub(crate) updater: Option<Updater>,
     pub(crate) return_new: bool,
     pub(crate) upsert: bool,
+    /// Whether the collection's validator is left aside.
+    pub(crate) unvalidated: bool,
     pub(crate) now: Now,
     pub(crate) deadline: Deadline,
 }
@@ -104,7 +106,8 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
             let answer = project(shown, one.matched)?;
             if let Some(new) = &new {
                 update::check_id(&one.document, new)?;
-                record::replace(write, ns, &collection, one.record, &one.document, new)
+                let place = (one.record, &*one.document, one.matched);
+                record::update(write, ns, &collection, place, new, updater)
                     .map_err(|fault| fault.prefixed(EXECUTOR))?;
             }
             Ok(Modified {

@@ -201,9 +201,20 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> 
                 }
             }
         }
+        Value::Array(list)
+            if list.count() == 1 && list.at(0).is_some_and(|one| one.as_str() == Some("*")) =>
+        {
+            let all = collection
+                .indexes
+                .iter()
+                .map(|entry| entry.definition.name.clone());
+            names.extend(all.filter(|name| name != ID_INDEX));
+        }
         Value::Array(list) => {
             for item in list.values() {
                 match item {
+                    // A name that comes twice is gone the second time.
+                    Value::String(name) if names.iter().any(|own| own == name) => return Err(missing(name)),
                     Value::String(name) => names.push(named(&collection, name)?),
                     _ => return Err(bad_drop()),
                 }
@@ -240,11 +251,15 @@ fn named(collection: &Collection, name: &str) -> Result<String> {
         .find(|entry| entry.definition.name == name)
     {
         Some(entry) => Ok(entry.definition.name.clone()),
-        None => Err(Fault::new(
-            code::INDEX_NOT_FOUND,
-            format!("index not found with name [{name}]"),
-        )),
+        None => Err(missing(name)),
     }
+}
+
+fn missing(name: &str) -> Fault {
+    Fault::new(
+        code::INDEX_NOT_FOUND,
+        format!("index not found with name [{name}]"),
+    )
 }
 
 /// The specifications of a collection's indexes; `None` when there is no such collection.

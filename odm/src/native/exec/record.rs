@@ -7,8 +7,9 @@ use super::super::document::Doc;
 use super::super::fault::{Fault, Result};
 use super::super::index::IndexKeys;
 use super::super::storage::{Read, Write, format};
+use super::super::update::Updater;
 use super::walk::RECORD_BYTES;
-use super::{Namespace, capped, validate};
+use super::{Namespace, capped, change, validate};
 
 /// Adds a document under a new record id.
 pub(crate) fn insert(
@@ -40,13 +41,40 @@ pub(crate) fn insert(
             put_entry(write, entry, &stored_key(key, record))?;
         }
     }
+    change::inserted(write, collection, document);
     note_multikey(write, collection, &keys)?;
     capped::note(write, collection, 1, document.len() as i64)?;
     capped::make_room(write, collection, record)
 }
 
+/// Puts what an update made of the document of a record; `matched` is the array position that `$` stood for.
+pub(crate) fn update(
+    write: &mut dyn Write,
+    ns: &Namespace,
+    collection: &Collection,
+    (record, old, matched): (u64, &[u8], Option<usize>),
+    new: &[u8],
+    updater: &Updater,
+) -> Result<()> {
+    put(write, ns, collection, record, old, new)?;
+    change::updated(write, collection, old, new, updater, matched)
+}
+
 /// Replaces the document of a record.
 pub(crate) fn replace(
+    write: &mut dyn Write,
+    ns: &Namespace,
+    collection: &Collection,
+    record: u64,
+    old: &[u8],
+    new: &[u8],
+) -> Result<()> {
+    put(write, ns, collection, record, old, new)?;
+    change::replaced(write, collection, old, new);
+    Ok(())
+}
+
+fn put(
     write: &mut dyn Write,
     ns: &Namespace,
     collection: &Collection,
@@ -101,6 +129,7 @@ pub(crate) fn remove(write: &mut dyn Write, collection: &Collection, record: u64
             write.remove(entry.tree, &stored_key(key, record))?;
         }
     }
+    change::removed(write, collection, old);
     capped::note(write, collection, -1, -(old.len() as i64))
 }
 

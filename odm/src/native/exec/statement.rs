@@ -17,6 +17,8 @@ pub(crate) enum Statement {
     Delete(Arc<DeleteStatement>),
     /// A statement that could not be parsed: it fails when its turn comes.
     Refused(Fault),
+    /// The same of an upsert: its collection is made all the same, as on the server.
+    RefusedUpsert(Fault),
 }
 
 /// A parsed update.
@@ -67,6 +69,8 @@ pub(crate) struct Batch {
     pub(crate) namespace: Namespace,
     pub(crate) statements: Vec<Statement>,
     pub(crate) ordered: bool,
+    /// Whether the collection's validator is left aside.
+    pub(crate) unvalidated: bool,
     pub(crate) now: Now,
     pub(crate) deadline: super::Deadline,
 }
@@ -77,6 +81,7 @@ impl Statement {
         match self {
             Statement::Insert(_) => true,
             Statement::Update(update) => update.upsert,
+            Statement::RefusedUpsert(_) => true,
             Statement::Delete(_) | Statement::Refused(_) => false,
         }
     }

@@ -39,13 +39,13 @@ pub(crate) fn run(
             .apply(Doc::Raw(&one.document), one.matched, batch.now)?;
         if let Some(new) = new {
             check_id(&one.document, &new)?;
-            record::replace(
+            record::update(
                 write,
                 &batch.namespace,
                 collection,
-                one.record,
-                &one.document,
+                (one.record, &one.document, one.matched),
                 &new,
+                &statement.updater,
             )?;
             modified += 1;
         }

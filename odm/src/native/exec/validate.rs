@@ -29,7 +29,7 @@ pub(super) fn replaced(collection: &Collection, old: &[u8], new: &[u8]) -> Resul
     match &collection.rules.validator {
         Some(validator)
             if !validator.matcher.matches(Doc::Raw(new))?
-                && !(validator.moderate && !validator.matcher.matches(Doc::Raw(old))?) =>
+                && (!validator.moderate || validator.matcher.matches(Doc::Raw(old))?) =>
         {
             Err(refused(validator, new))
         }

@@ -12,10 +12,6 @@ fn text(text: &str) -> Owned {
     Owned::String(text.to_owned())
 }
 
-fn doc(fields: &[(&str, Owned)]) -> Owned {
-    Owned::Document(fields.iter().map(|(n, v)| ((*n).to_owned(), v.clone())).collect())
-}
-
 fn list(items: &[Owned]) -> Owned {
     Owned::Array(items.to_vec())
 }

@@ -1,7 +1,7 @@
 //! Operations, checked and parsed into what the engine runs.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bson::{RawBson, RawDocumentBuf};
 
@@ -16,6 +16,7 @@ use super::super::exec::output::{self, Target};
 use super::super::exec::query::Query;
 use super::super::exec::statement::{Batch, DeleteStatement, Statement, UpdateStatement};
 use super::super::exec::tail::Tail;
+use super::super::exec::watch::WatchRequest;
 use super::super::exec::{
     Deadline, Namespace, alter, check_database, collections, count, distinct, explain, find_and_modify,
     indexes, statistics, view,
@@ -25,6 +26,7 @@ use super::super::projection::Projection;
 use super::super::storage::{Read, Write};
 use super::super::update::{Now, Updater, prepare_insert, too_deep};
 use super::response::{counted, raw_bson};
+use super::watch;
 use crate::backend::{self, Modification, Operation, ReadOptions, Response, WriteStatement};
 
 /// A read that answers at once.
@@ -45,6 +47,8 @@ pub(super) enum Request {
     Batch(Batch),
     /// One job; it may be run again before it has written.
     Write(WriteJob),
+    /// With how long to wait for an event.
+    Watch(Box<WatchRequest>, Duration),
     /// Of one database, or of all.
     Check(Option<String>),
     /// What a command's document asks for.
@@ -211,6 +215,10 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
                 collections::drop_database(write, &own.database).map(|()| Response::Done)
             }))
         }
+        Operation::Watch(own) => {
+            let patience = own.max_await_time.unwrap_or(watch::PATIENCE);
+            Request::Watch(Box::new(watch::request(own)?), patience)
+        }
         Operation::Check(own) => Request::Check(own.database),
         Operation::Aggregate(own) => {
             let request = aggregate_request(own)?;
@@ -275,7 +283,7 @@ pub(super) fn now() -> Now {
 }
 
 /// Lets a document from outside in: well-formed and not too deep.
-fn gate(document: &RawDocumentBuf) -> Result<Doc<'_>> {
+pub(super) fn gate(document: &RawDocumentBuf) -> Result<Doc<'_>> {
     let bytes = document.as_bytes();
     if bytes.len() > MAX_DOCUMENT_BYTES + 16 * 1024 {
         return Err(Fault::new(
@@ -435,6 +443,7 @@ fn batch(
         namespace: namespace(ns)?,
         statements,
         ordered,
+        unvalidated: false,
         now,
         deadline,
     })
@@ -542,6 +551,7 @@ fn find_and_modify_request(own: backend::FindAndModify) -> Result<FindAndModifyR
         updater,
         return_new: own.return_new,
         upsert: own.upsert,
+        unvalidated: false,
         now: now(),
         deadline: Deadline::after(own.options.max_time),
     })

@@ -114,15 +114,7 @@ fn run_in(
             }
             Response::Cursor(Box::new(GatheredCursor(batches.into_iter())))
         }
-        Request::Output(_, target, _) => {
-            return Err(Fault::new(
-                code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
-                match target {
-                    Target::Out(_) => "$out cannot be used in a transaction",
-                    Target::Merge(_) => "$merge cannot be used in a transaction",
-                },
-            ));
-        }
+        Request::Output(_, target, _) => return Err(refuse_output(&target)),
         Request::Find(find) => {
             // The overlay changes under a cursor, so that its documents are gathered at once.
             let mut cursor = FindCursor::open(overlay, find)?;
@@ -147,9 +139,24 @@ fn run_in(
             return Ok((reply, outcome.errors.is_empty()));
         }
         Request::Command(job) => command_in(overlay, job, &own.cursors).and_then(super::replied)?,
+        Request::Watch(..) => {
+            return Err(Fault::new(
+                code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
+                "Operation not permitted in transaction :: caused by :: Aggregation stage $changeStream cannot run \
+                 within a multi-document transaction.",
+            ));
+        }
         Request::Check(_) => return Err(Fault::unsupported("check does not run inside a transaction")),
     };
     Ok((response, true))
+}
+
+fn refuse_output(target: &Target) -> Fault {
+    let text = match target {
+        Target::Out(_) => "$out cannot be used in a transaction",
+        Target::Merge(_) => "$merge cannot be used in a transaction",
+    };
+    Fault::new(code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION, text)
 }
 
 /// Runs a command on the overlay; its reply.
@@ -169,6 +176,7 @@ fn command_in(overlay: &mut Overlay, job: Job, cursors: &Cursors) -> Outcomes<Ve
             Ok(command::written(verb, &outcome))
         }
         Job::Write(mut job) => job(overlay),
+        Job::Output(_, target, _) => Err(refuse_output(&target)),
     }
 }
 

@@ -6,6 +6,8 @@
 //! |---|---|---|
 //! | record (document, catalog entry) | as its tree has it | the bytes, then their checksum (u64 LE) |
 //! | index entry | key, then record id (u64 BE) | the low 4 bytes of the checksum of no bytes, LE |
+//! | change | seconds, increment, position within both (u32 BE each) | bytes of the log before it (u64 LE), wall clock (i64 LE, ms), transaction (16 bytes, or zeros), the change, then their checksum |
+//! | head of the log of changes | one byte 0 | the log's id (8 bytes), the key of the last change that was removed, the key of the last one known, then their checksum |
 //!
 //! checksum = rotate-left-32(XXH3-64(tree as u32 BE, key)) xor XXH3-64(bytes).
 //!
@@ -73,6 +75,133 @@ pub(crate) fn check_entry(tree: TreeId, key: &[u8], stored: &[u8]) -> Result<()>
     )))
 }
 
+/// Where a change stands in the log: commit time, then position within the commit time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ChangeKey {
+    /// Seconds since the epoch.
+    pub(crate) seconds: u32,
+    /// Which commit of the second, from 1.
+    pub(crate) increment: u32,
+    /// Which change of the transaction.
+    pub(crate) position: u32,
+}
+
+impl ChangeKey {
+    pub(crate) const BYTES: usize = 12;
+
+    pub(crate) fn to_bytes(self) -> [u8; ChangeKey::BYTES] {
+        let mut bytes = [0; ChangeKey::BYTES];
+        bytes[..4].copy_from_slice(&self.seconds.to_be_bytes());
+        bytes[4..8].copy_from_slice(&self.increment.to_be_bytes());
+        bytes[8..].copy_from_slice(&self.position.to_be_bytes());
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<ChangeKey> {
+        let bytes: &[u8; ChangeKey::BYTES] = bytes.try_into().ok()?;
+        let number = |at: usize| {
+            bytes
+                .get(at..at + 4)
+                .and_then(|four| four.try_into().ok())
+                .map(u32::from_be_bytes)
+        };
+        Some(ChangeKey {
+            seconds: number(0)?,
+            increment: number(4)?,
+            position: number(8)?,
+        })
+    }
+}
+
+/// A change as it is stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoredChange<'a> {
+    /// How many bytes were logged before it, since the log began.
+    pub(crate) before: u64,
+    /// Milliseconds since the epoch.
+    pub(crate) wall: i64,
+    /// The transaction's id; zeros outside of one.
+    pub(crate) transaction: [u8; 16],
+    pub(crate) body: &'a [u8],
+}
+
+const CHANGE_HEAD: usize = 8 + 8 + 16;
+
+/// The bytes of a change.
+pub(crate) fn seal_change(key: ChangeKey, change: StoredChange<'_>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(CHANGE_HEAD + change.body.len() + CHECKSUM_BYTES);
+    bytes.extend_from_slice(&change.before.to_le_bytes());
+    bytes.extend_from_slice(&change.wall.to_le_bytes());
+    bytes.extend_from_slice(&change.transaction);
+    bytes.extend_from_slice(change.body);
+    let sum = checksum(TreeId::CHANGES, &key.to_bytes(), &bytes);
+    bytes.extend_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+/// The change out of what was stored under `key`.
+///
+/// # Errors
+/// Class `Corrupt` when the bytes are not those that were stored there.
+pub(crate) fn unseal_change<'a>(key: &[u8], stored: &'a [u8]) -> Result<(ChangeKey, StoredChange<'a>)> {
+    let bytes = unseal(TreeId::CHANGES, key, stored)?;
+    let parts = || {
+        let (before, rest) = bytes.split_first_chunk()?;
+        let (wall, rest) = rest.split_first_chunk()?;
+        let (transaction, body) = rest.split_first_chunk()?;
+        let change = StoredChange {
+            before: u64::from_le_bytes(*before),
+            wall: i64::from_le_bytes(*wall),
+            transaction: *transaction,
+            body,
+        };
+        Some((ChangeKey::from_bytes(key)?, change))
+    };
+    parts().ok_or_else(|| damaged("a stored change is too short".to_owned()))
+}
+
+/// The head of the log of changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LogHead {
+    /// Tells the tokens of this log from those of others.
+    pub(crate) id: [u8; 8],
+    /// The last change that was removed, or where the log began.
+    pub(crate) floor: ChangeKey,
+    /// A change that was logged; later ones may have been since.
+    pub(crate) last: ChangeKey,
+}
+
+impl LogHead {
+    /// Before the key of every change, whose first byte is part of a date after 1970.
+    pub(crate) const KEY: &[u8] = &[0];
+
+    /// The bytes of a head.
+    pub(crate) fn seal(&self) -> Vec<u8> {
+        let mut bytes = self.id.to_vec();
+        bytes.extend_from_slice(&self.floor.to_bytes());
+        bytes.extend_from_slice(&self.last.to_bytes());
+        seal(TreeId::CHANGES, LogHead::KEY, &bytes)
+    }
+
+    /// The head out of what was stored.
+    ///
+    /// # Errors
+    /// Class `Corrupt` when the bytes are not a head's.
+    pub(crate) fn unseal(stored: &[u8]) -> Result<LogHead> {
+        let bytes = unseal(TreeId::CHANGES, LogHead::KEY, stored)?;
+        let parts = || {
+            let (id, rest) = bytes.split_first_chunk()?;
+            let (floor, last) = rest.split_at_checked(ChangeKey::BYTES)?;
+            Some(LogHead {
+                id: *id,
+                floor: ChangeKey::from_bytes(floor)?,
+                last: ChangeKey::from_bytes(last)?,
+            })
+        };
+        parts().ok_or_else(|| damaged("the head of the log of changes has another length".to_owned()))
+    }
+}
+
 /// A fault for damaged bytes.
 pub(crate) fn damaged(message: String) -> Fault {
     Fault::of(Class::Corrupt, code::INTERNAL, message)
@@ -110,6 +239,42 @@ mod tests {
             hex(&seal(TreeId(7), b"key", &[1; 600])[600..]),
             "23a4ec8b64f94594"
         );
+    }
+
+    #[test]
+    fn stored_changes_are_golden() {
+        let key = ChangeKey {
+            seconds: 0x6b01_57aa,
+            increment: 3,
+            position: 1,
+        };
+        let change = StoredChange {
+            before: 7,
+            wall: 0x0102_0304,
+            transaction: [9; 16],
+            body: &[5, 0, 0, 0, 0],
+        };
+        let stored = seal_change(key, change);
+        let text = hex(&stored);
+        let (head, rest) = text.split_at(2 * CHANGE_HEAD);
+        assert_eq!(
+            head,
+            format!("{}{}{}", "0700000000000000", "0403020100000000", "09".repeat(16))
+        );
+        assert!(rest.starts_with("0500000000"));
+        let (found, opened) = unseal_change(&key.to_bytes(), &stored).unwrap();
+        assert_eq!((found, opened.body, opened.before), (key, change.body, 7));
+        let head = LogHead {
+            id: [1; 8],
+            floor: ChangeKey::default(),
+            last: key,
+        };
+        let stored = head.seal();
+        assert_eq!(
+            hex(&stored[..32]),
+            "01010101010101010000000000000000000000006b0157aa0000000300000001"
+        );
+        assert_eq!(LogHead::unseal(&stored).unwrap(), head);
     }
 
     #[test]

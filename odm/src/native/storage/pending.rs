@@ -98,11 +98,6 @@ impl Pending {
                 .is_some()
     }
 
-    /// The number of keys written.
-    pub(crate) fn len(&self) -> usize {
-        self.writes.len()
-    }
-
     pub(crate) fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
         self.writes.insert(composite(tree, key), Some(value.to_vec()));
     }

@@ -321,7 +321,7 @@ impl Context<'_> {
 }
 
 impl Children<'_> {
-    fn as_slice(&self) -> &[(String, Node)] {
+    pub(super) fn as_slice(&self) -> &[(String, Node)] {
         match self {
             Children::Plain(children) => children,
             Children::Merged(children) => children,
@@ -430,7 +430,7 @@ fn rebuilt(values: &[Value<'_>], mut changes: Vec<(usize, Owned)>, tail: &[Owned
 }
 
 /// The branches that several filters chose for one item, in one.
-fn combined(each: &[Each], chosen: &[usize], at: &Location<'_>) -> Result<Node> {
+pub(super) fn combined(each: &[Each], chosen: &[usize], at: &Location<'_>) -> Result<Node> {
     let mut nodes = chosen
         .iter()
         .filter_map(|position| each.get(*position))

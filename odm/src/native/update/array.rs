@@ -113,6 +113,14 @@ impl Push {
         ))
     }
 
+    /// Whether the change is told as new items at the end: from this length to that one.
+    pub(super) fn only_appends(&self, before: usize, after: usize) -> bool {
+        let at_end = self
+            .position
+            .is_none_or(|position| usize::try_from(position).is_ok_and(|position| position > before));
+        before > 0 && at_end && self.sort.is_none() && after == before + self.items.len()
+    }
+
     pub(super) fn create(&self) -> Owned {
         self.applied(Vec::new())
     }

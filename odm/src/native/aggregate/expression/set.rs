@@ -171,6 +171,7 @@ fn parse_equals(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>
 }
 
 /// Constant operands are made sets beforehand, with an error of their own.
+#[expect(clippy::ptr_arg, reason = "it is used as a `Fold`")]
 fn fold_equals(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
     for (index, node) in arguments.iter_mut().enumerate() {
         node.fold()?;

@@ -227,7 +227,7 @@ fn leaf(path: &str, operator: &str, doc: Doc<'_>, inverted: bool, out: &mut Fiel
     let considered: Vec<Value<'_>> = values
         .iter()
         .flat_map(|value| match value {
-            Value::Array(items) if !whole && !items.is_empty() => items.values().collect::<Vec<_>>(),
+            Value::Array(items) if !whole => items.values().collect::<Vec<_>>(),
             other => vec![*other],
         })
         .collect();

@@ -39,7 +39,7 @@ fn broken(schema: Doc<'_>, value: Value<'_>, top: bool) -> Vec<Owned> {
         let Some(rule) = schema.get(name) else {
             continue;
         };
-        let own = vec![field(name, rule.into())];
+        let mut own = vec![field(name, rule.into())];
         // `exclusiveMinimum` and `additionalProperties` mean nothing without what stands beside them.
         let mut alone = own.clone();
         for beside in BESIDE
@@ -49,6 +49,9 @@ fn broken(schema: Doc<'_>, value: Value<'_>, top: bool) -> Vec<Owned> {
         {
             if let Some(value) = schema.get(beside) {
                 alone.push(field(beside, value.into()));
+                if beside.starts_with("exclusive") {
+                    own.push(field(beside, value.into()));
+                }
             }
         }
         let alone = Doc::Fields(&alone).to_bytes();
@@ -119,7 +122,11 @@ fn details(name: &str, rule: Value<'_>, schema: Doc<'_>, value: Value<'_>) -> Op
         ("multipleOf", _, _) => because("considered value is not a multiple of the specified value"),
         ("minLength" | "maxLength", _, _) => because("specified string length was not satisfied"),
         ("pattern", _, _) => because("regular expression did not match"),
-        ("minItems" | "maxItems", _, _) => because("array did not match specified length"),
+        ("minItems" | "maxItems", _, Value::Array(items)) => {
+            let mut details = because("array did not match specified length");
+            details.push(field("numberOfItems", Owned::Int32(items.count() as i32)));
+            details
+        }
         ("enum", _, _) => because("value was not found in enum"),
         ("uniqueItems", _, Value::Array(items)) => {
             let mut details = because("found a duplicate item");

@@ -324,8 +324,10 @@ impl Accumulator {
                     deviation.add(x);
                 }
             }
-            (Operator::First, State::One(slot)) if slot.is_none() => {
-                *slot = Some(value.map_or(Owned::Null, Owned::from));
+            (Operator::First, State::One(slot)) => {
+                if slot.is_none() {
+                    *slot = Some(value.map_or(Owned::Null, Owned::from));
+                }
             }
             (Operator::Last, State::One(slot)) => *slot = Some(value.map_or(Owned::Null, Owned::from)),
             (operator, State::One(slot)) => {
