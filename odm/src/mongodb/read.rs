@@ -22,7 +22,11 @@ pub(super) async fn find(
         Tail::Await => ::mongodb::options::CursorType::TailableAwait,
     });
     options.skip = (find.skip > 0).then_some(find.skip);
-    options.limit = limit(find.limit);
+    options.limit = match find.limit {
+        // A negative limit is a single batch, as the driver's own `find_one` asks: no cursor is kept for it.
+        1 => Some(-1),
+        other => limit(other),
+    };
     options.batch_size = find.batch_size;
     options.hint = document::hint(find.options.hint.as_ref())?;
     options.comment = find.options.comment.map(Into::into);

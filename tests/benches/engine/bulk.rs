@@ -6,9 +6,11 @@ use bson::{RawDocumentBuf, doc};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use odm::Db;
 use odm::backend::{Find, Namespace, Operation, ReadOptions, Response};
-use odm_tests::measure::{Bare, Server, Settings, Thing, compare};
+use odm_tests::measure::{
+    Bare, Server, Settings, Thing, compare, count_instructions, per_operation, verdict,
+};
 
-use crate::{RELAXED, cost, directory, faster, no_server, open, prepare, things};
+use crate::{RELAXED, child, cost, directory, faster, no_server, open, prepare, things};
 
 const CLASS: &str = "durable within 100 ms, j: false";
 const READS: &str = "reads; 0 fsyncs an operation";
@@ -17,6 +19,12 @@ const SCANNED: usize = 100_000;
 
 pub(crate) async fn insert_many(settings: &Settings, server: Option<&Server>) {
     let rounds = settings.choose(5, 15);
+    let [ours, bare] = ["bulk", "bare-bulk"]
+        .map(|kind| per_operation(1_000, 5_000, |n| count_instructions(&child::arguments(kind, n))));
+    if let (Some(ours), Some(bare)) = (ours, bare) {
+        println!("P5: native {ours:.0}, bare store {bare:.0} instructions an operation; {CLASS}");
+        verdict("P5 instructions", ours / bare, 1.5, false);
+    }
     let directory = directory();
     let db = open::<Thing>(&directory, RELAXED).await;
     let collection = db.collection::<Thing>();

@@ -44,6 +44,10 @@ pub(crate) fn run(asked: &[String]) {
         }
         return;
     }
+    if kind == "bare-bulk" {
+        Bare::create(directory.path()).insert(&things, false);
+        return;
+    }
     let workers = if kind == "insert-64" { 2 } else { 1 };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers)
@@ -64,6 +68,17 @@ pub(crate) fn run(asked: &[String]) {
                 for _ in 0..count {
                     let raised = collection.update_one(|t| t.id.eq(-1), |t| t.count.inc(1));
                     raised.await.expect("an update");
+                }
+            }
+            "bulk" => drop(collection.insert_many(&things).await.expect("inserted")),
+            "scan" | "read" => {
+                collection.insert_many(&things).await.expect("inserted");
+                for _ in 0..10 {
+                    let found = match kind.as_str() {
+                        "scan" => collection.find(|t| t.last.eq(-2)).await,
+                        _ => collection.find_all().await,
+                    };
+                    drop(std::hint::black_box(found.expect("a read")));
                 }
             }
             "get" => {

@@ -101,7 +101,8 @@ pub(crate) fn cost(row: &str, against: &str, class: &str, result: Comparison, ta
     verdict(row, 1.0 / result.speedup, target, false);
 }
 
-fn describe(row: &str, against: &str, class: &str, result: Comparison) {
+/// The line before a verdict.
+pub(crate) fn describe(row: &str, against: &str, class: &str, result: Comparison) {
     println!(
         "{row}: native {:.2} us, {against} {:.2} us an operation; {class}",
         result.ours, result.theirs

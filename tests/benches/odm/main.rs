@@ -46,7 +46,7 @@ async fn main() {
 }
 
 /// One model's documents, ids from 0, in a collection that both sides read and write.
-struct Bench<M> {
+struct Bench<M: Send + Sync> {
     name: &'static str,
     rounds: usize,
     ours: Collection<M>,

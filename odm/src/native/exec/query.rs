@@ -6,7 +6,7 @@ use super::super::catalog::Collection;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::Result;
 use super::super::matcher::Matcher;
-use super::super::matcher::ast::Node;
+use super::super::matcher::ast::{Node, Predicate};
 use super::super::plan::{self, IndexView, Plan, PlanRequest};
 use super::super::sort::SortSpec;
 
@@ -68,7 +68,24 @@ impl Query {
     /// Chooses how to answer the query on this collection. `limit` is how many documents are wanted, those that are
     /// skipped included.
     pub(crate) fn plan(&self, collection: &Collection, limit: Option<u64>) -> Result<Plan> {
-        plan::choose(self.request(&views(collection), limit))
+        let mut views = views(collection);
+        if self.is_by_id() && views.first().is_some_and(|view| view.definition.is_id()) {
+            // No other index finds one document faster: they need not be weighed.
+            views.truncate(1);
+        }
+        plan::choose(self.request(&views, limit))
+    }
+
+    /// Whether one document is asked for by its `_id`, and no index is asked for.
+    fn is_by_id(&self) -> bool {
+        let by_id = match self.matcher.root() {
+            Node::Field {
+                path,
+                predicate: Predicate::Equal(_),
+            } => path.as_str() == "_id",
+            _ => false,
+        };
+        by_id && self.hint.is_none()
     }
 
     /// What the planner is asked.
