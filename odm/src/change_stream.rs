@@ -67,8 +67,10 @@ pub struct ChangeStream<T> {
     token_of_batch: Option<ResumeToken>,
 }
 
+/// A cursor that was asked for its next batch, and what it gave.
+type Asked = (Box<dyn BatchCursor>, Result<Option<Vec<RawDocumentBuf>>>);
 enum Source {
-    Asked(BoxFuture<'static, (Box<dyn BatchCursor>, Result<Option<Vec<RawDocumentBuf>>>)>),
+    Asked(BoxFuture<'static, Asked>),
     Idle(Box<dyn BatchCursor>),
     Over,
 }

@@ -689,7 +689,7 @@ mod generics {
 
 /// Names that the expansion could stumble over.
 mod hygiene {
-    #![allow(dead_code, non_camel_case_types, reason = "names that get in the way")]
+    #![allow(dead_code, non_camel_case_types, non_snake_case, reason = "names that get in the way")]
 
     #[derive(Debug)]
     struct Option;
@@ -733,7 +733,6 @@ mod hygiene {
         fields: Text,
         base: Inner,
         at: Many<Text>,
-        #[allow(non_snake_case)]
         r#Self_: i32,
         r#struct: i32,
         key: i32,

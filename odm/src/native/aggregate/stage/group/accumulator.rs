@@ -325,9 +325,7 @@ impl Accumulator {
                 }
             }
             (Operator::First, State::One(slot)) => {
-                if slot.is_none() {
-                    *slot = Some(value.map_or(Owned::Null, Owned::from));
-                }
+                slot.get_or_insert_with(|| value.map_or(Owned::Null, Owned::from));
             }
             (Operator::Last, State::One(slot)) => *slot = Some(value.map_or(Owned::Null, Owned::from)),
             (operator, State::One(slot)) => {
