@@ -689,7 +689,12 @@ mod generics {
 
 /// Names that the expansion could stumble over.
 mod hygiene {
-    #![allow(dead_code, non_camel_case_types, non_snake_case, reason = "names that get in the way")]
+    #![allow(
+        dead_code,
+        non_camel_case_types,
+        non_snake_case,
+        reason = "names that get in the way"
+    )]
 
     #[derive(Debug)]
     struct Option;
