@@ -1,7 +1,6 @@
 //! The engine on disks that fail, lose what was not synced, or flip bits.
 
 use super::*;
-use crate::native::storage::format::{check_entry, unseal};
 
 /// A disk in memory whose calls fail from a chosen one on.
 #[derive(Clone, Debug, Default)]
