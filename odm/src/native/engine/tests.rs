@@ -1,6 +1,7 @@
 //! The engine against a model: random jobs, transactions and restarts.
 
 mod crash;
+mod damage;
 mod disk;
 mod workload;
 

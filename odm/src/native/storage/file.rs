@@ -101,6 +101,32 @@ impl FileStore {
         self.database.as_ref().ok_or_else(closed)
     }
 
+    /// Opens a private copy of the file as it is on disk, after all of its pages were checked.
+    fn inspect_copy(&self, body: &mut dyn FnMut(&dyn Trees) -> Result<()>) -> Result<()> {
+        // Two phases: recovery of the private copy then trusts the last commit or fails, and does not
+        // quietly go back to the one before.
+        let mut write = self
+            .database()?
+            .begin_write()
+            .map_err(|error| fault(error.into()))?;
+        write.set_two_phase_commit(true);
+        write.commit().map_err(|error| fault(error.into()))?;
+        if let Some(error) = self.shadow.failure() {
+            return Err(io_fault("cannot write to the database file", &error));
+        }
+        let mut copy = Builder::new()
+            .set_cache_size(INSPECTION_CACHE_BYTES)
+            .create_with_backend(self.shadow.private())
+            .map_err(opening)?;
+        if !copy.check_integrity().map_err(opening)? {
+            return Err(format::damaged(
+                "the store's pages do not match their checksums".to_owned(),
+            ));
+        }
+        let read = copy.begin_read().map_err(|error| fault(error.into()))?;
+        body(&FileSnapshot::new(read, &self.paged)?)
+    }
+
     /// Makes sure that there is the table that snapshots open.
     fn create_tables(&self) -> Result<()> {
         let read = self
@@ -358,15 +384,16 @@ const TREE_BYTES: usize = 4;
 
 impl Store for FileStore {
     fn snapshot(&self) -> Result<Snapshot> {
+        let explain = |fault| explained(fault, &self.paged);
         let read = self
             .database()?
             .begin_read()
-            .map_err(|error| fault(error.into()))?;
-        Ok(Box::new(FileSnapshot::new(read, &self.paged)?))
+            .map_err(|error| explain(fault(error.into())))?;
+        Ok(Box::new(FileSnapshot::new(read, &self.paged).map_err(explain)?))
     }
 
     fn write(&self, body: &mut dyn FnMut(&mut dyn Transaction) -> Result<Finish>) -> Result<(), Failure> {
-        let before = |error: redb::Error| Failure::Before(fault(error));
+        let before = |error: redb::Error| Failure::Before(explained(fault(error), &self.paged));
         let database = self.database().map_err(Failure::Before)?;
         let mut write = database.begin_write().map_err(|error| before(error.into()))?;
         let finish =
@@ -398,28 +425,8 @@ impl Store for FileStore {
     }
 
     fn inspect(&self, body: &mut dyn FnMut(&dyn Trees) -> Result<()>) -> Result<()> {
-        // Two phases: recovery of the private copy then trusts the last commit or fails, and does not
-        // quietly go back to the one before.
-        let mut write = self
-            .database()?
-            .begin_write()
-            .map_err(|error| fault(error.into()))?;
-        write.set_two_phase_commit(true);
-        write.commit().map_err(|error| fault(error.into()))?;
-        if let Some(error) = self.shadow.failure() {
-            return Err(io_fault("cannot write to the database file", &error));
-        }
-        let mut copy = Builder::new()
-            .set_cache_size(INSPECTION_CACHE_BYTES)
-            .create_with_backend(self.shadow.private())
-            .map_err(opening)?;
-        if !copy.check_integrity().map_err(opening)? {
-            return Err(format::damaged(
-                "the store's pages do not match their checksums".to_owned(),
-            ));
-        }
-        let read = copy.begin_read().map_err(|error| fault(error.into()))?;
-        body(&FileSnapshot::new(read, &self.paged)?)
+        self.inspect_copy(body)
+            .map_err(|fault| explained(fault, &self.paged))
     }
 }
 

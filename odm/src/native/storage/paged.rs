@@ -150,15 +150,11 @@ impl Paged {
             unsynced: None,
             twins: false,
         };
-        if length < PREAMBLE_BYTES {
-            return match self.is_blank(length)? {
-                true => Ok(fresh),
-                false => Err(Unreadable::Foreign.into()),
-            };
-        }
         let mut slots = [[0; SLOT_BYTES]; 2];
         for (slot, offset) in slots.iter_mut().zip(SLOT_OFFSETS) {
-            self.0.file.read(offset, slot)?;
+            if offset + SLOT_BYTES as u64 <= length {
+                self.0.file.read(offset, slot)?;
+            }
         }
         let found = slots.map(|slot| format::decode_slot(&slot));
         let (at, header, twins) = match &found {
@@ -185,6 +181,9 @@ impl Paged {
         if !header.is_initialized() {
             // Creation was cut short.
             return Ok(fresh);
+        }
+        if length < PREAMBLE_BYTES {
+            return Err(self.damaged("the file ends in its header".to_owned()));
         }
         self.0
             .recovering

@@ -228,6 +228,7 @@ impl Tally {
                 }
             }
         }
+        let log = std::mem::take(&mut recorder.lock().log);
         if self.images.is_multiple_of(16)
             && let Ok(engine) = &opened
         {
@@ -236,7 +237,6 @@ impl Tally {
             let again = recorder.engine(Durability::Immediate).unwrap();
             assert_eq!(found_id(&again, "after"), Some(added.id));
         }
-        let log = std::mem::take(&mut recorder.lock().log);
         log
     }
 }

@@ -251,6 +251,22 @@ pub(super) fn fixed() -> Vec<Step> {
     steps
 }
 
+/// Many documents in collection `a`, in several commits.
+pub(super) fn bulk(documents: u64) -> Vec<Step> {
+    let put = |record: u64| Edit::Put {
+        collection: "a".to_owned(),
+        record,
+        x: (record % 97) as i32,
+        pad: (record % 400) as usize,
+    };
+    (0..documents / 100)
+        .map(|part| Step {
+            edits: (0..100).map(|at| put(1000 + part * 100 + at)).collect(),
+            transaction: false,
+        })
+        .collect()
+}
+
 /// Steps that are possible one after the other.
 pub(super) fn random(seed: u64, count: usize) -> Vec<Step> {
     let mut random = Random(seed);
