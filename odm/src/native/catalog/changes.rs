@@ -9,7 +9,7 @@ use crate::native::storage::Pending;
 impl Catalog {
     /// Whether this is the other catalog, unchanged.
     pub(crate) fn same(&self, other: &Catalog) -> bool {
-        self.by_id.ptr_eq(&other.by_id)
+        self.by_id.ptr_eq(&other.by_id) && self.dropped.is_empty()
     }
 
     /// Adds to `pending` what makes the stored catalog `self` when it was `before`; trees that are no

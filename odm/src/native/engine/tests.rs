@@ -3,6 +3,10 @@
 mod crash;
 mod damage;
 mod disk;
+#[cfg(target_os = "linux")]
+mod full;
+#[cfg(target_os = "linux")]
+mod kill;
 mod workload;
 
 use std::collections::BTreeMap;

@@ -86,7 +86,11 @@ impl FileStore {
         let database = Builder::new()
             .set_cache_size(cache_bytes)
             .create_with_backend(shadow.clone())
-            .map_err(opening)?;
+            .map_err(|error| match shadow.failure() {
+                // redb does not know of it, and what it makes of the file then is no damage.
+                Some(failure) => io_fault("cannot open the database file", &failure),
+                None => opening(error),
+            })?;
         paged.distrust();
         let store = FileStore {
             database: Some(database),

@@ -1,6 +1,10 @@
 //! The engine on disks that fail, lose what was not synced, or flip bits.
 
+use super::workload::{self, State, stored};
 use super::*;
+
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
 
 /// A disk in memory whose calls fail from a chosen one on.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +17,10 @@ pub(super) struct DiskState {
     fail_at: Option<usize>,
     /// Only this call fails.
     once: bool,
+    /// The system's error number that a failing call gives.
+    error: i32,
+    /// Reads count as well.
+    reads: bool,
     /// The content at the last sync, when it is kept.
     synced: Option<Vec<u8>>,
 }
@@ -63,7 +71,7 @@ impl DiskState {
         self.changes += 1;
         match self.fail_at {
             Some(at) if self.changes == at || (self.changes > at && !self.once) => {
-                Err(std::io::Error::other("the disk is broken"))
+                Err(std::io::Error::from_raw_os_error(self.error))
             }
             _ => Ok(()),
         }
@@ -76,7 +84,10 @@ impl redb::StorageBackend for Disk {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
-        let state = self.state();
+        let mut state = self.state();
+        if state.reads {
+            state.change()?;
+        }
         let bytes = state.content.get(offset as usize..offset as usize + out.len());
         out.copy_from_slice(bytes.ok_or(std::io::ErrorKind::UnexpectedEof)?);
         Ok(())
@@ -109,7 +120,7 @@ impl redb::StorageBackend for Disk {
 #[test]
 fn after_any_failed_call_nothing_acknowledged_is_lost() {
     for durability in [Durability::Immediate, Durability::None] {
-        for once in [true, false] {
+        for (once, error) in [(true, EIO), (false, ENOSPC)] {
             let mut fail_at = 1;
             loop {
                 let disk = Disk::default();
@@ -120,6 +131,7 @@ fn after_any_failed_call_nothing_acknowledged_is_lost() {
                     let mut state = disk.state();
                     state.fail_at = Some(begun + fail_at);
                     state.once = once;
+                    state.error = error;
                 }
                 let mut acknowledged = 0u32;
                 let mut failure = None;
@@ -224,6 +236,7 @@ fn a_failed_sync_is_in_doubt() {
         let mut state = disk.state();
         state.fail_at = Some(state.changes + each);
         state.once = true;
+        state.error = EIO;
     }
     let fault = put(&engine, tree, b"12345678", b"3").unwrap_err();
     assert_eq!(fault.class(), Class::InDoubt, "{fault:?}");
@@ -231,4 +244,88 @@ fn a_failed_sync_is_in_doubt() {
     assert_eq!(fault.class(), Class::Io, "{fault:?}");
     assert!(fault.message().contains("opened again"));
     assert!(engine.view().unwrap().get(tree, b"12345678").unwrap().is_some());
+}
+
+#[test]
+fn any_call_of_a_workload_may_fail() {
+    let every: usize = match std::env::var("ODM_FAULT_EVERY") {
+        Ok(every) => every.parse().unwrap(),
+        Err(_) => 23,
+    };
+    let steps = workload::fixed();
+    let (mut runs, mut lost, mut torn) = (0, 0, 0);
+    for (error, once, reads) in [
+        (EIO, true, false),
+        (EIO, false, false),
+        (ENOSPC, true, false),
+        (ENOSPC, false, false),
+        (EIO, true, true),
+        (EIO, false, true),
+    ] {
+        for fail_at in (1..).step_by(every) {
+            let disk = Disk::default();
+            {
+                let mut state = disk.state();
+                (state.fail_at, state.once, state.error, state.reads) = (Some(fail_at), once, error, reads);
+            }
+            let mut states = vec![State::new()];
+            let mut acknowledged = 0;
+            let failing = |fault: &Fault| {
+                assert!(
+                    matches!(fault.class(), Class::Io | Class::InDoubt),
+                    "call {fail_at}: {fault:?}"
+                );
+            };
+            let mut failed = false;
+            match disk.engine(Durability::Immediate) {
+                Err(fault) => failing(&fault),
+                Ok(engine) => {
+                    for step in &steps {
+                        states.push(step.after(states.last().unwrap()));
+                        match step.run(&engine) {
+                            Ok(()) if failed => panic!("call {fail_at}: written after a failure"),
+                            Ok(()) => acknowledged = states.len() - 1,
+                            Err(fault) => {
+                                failing(&fault);
+                                failed = true;
+                                break;
+                            }
+                        }
+                    }
+                    match stored(&engine) {
+                        Ok(state) => assert!(states[acknowledged..].contains(&state)),
+                        Err(fault) => {
+                            assert!(reads, "call {fail_at}: reads go on: {fault:?}");
+                            failing(&fault);
+                        }
+                    }
+                    if failed {
+                        let fault = put(&engine, TreeId(9), b"a", b"b").unwrap_err();
+                        assert_eq!(fault.class(), Class::Io, "{fault:?}");
+                    }
+                }
+            }
+            runs += 1;
+            let ended = disk.state().changes < fail_at;
+            let engine = disk.healthy().engine(Durability::Immediate).unwrap();
+            let state = stored(&engine).unwrap();
+            if !states[acknowledged..].contains(&state) {
+                println!("call {fail_at}: {acknowledged} acknowledged, another state");
+                match states[..acknowledged].contains(&state) {
+                    true => lost += 1,
+                    false => torn += 1,
+                }
+            }
+            let problems = engine.check().unwrap().problems;
+            if !problems.is_empty() {
+                println!("call {fail_at}: {problems:?}");
+                torn += 1;
+            }
+            if ended {
+                break;
+            }
+        }
+    }
+    println!("runs={runs} lost={lost} torn={torn}");
+    assert_eq!((lost, torn), (0, 0));
 }

@@ -314,3 +314,19 @@ pub(super) fn stored(engine: &Engine) -> Result<State> {
     }
     Ok(state)
 }
+
+#[test]
+fn every_step_leaves_documents_and_indexes_in_step() {
+    for seed in 11..18 {
+        let engine = memory();
+        let mut state = State::new();
+        for step in random(seed, 40) {
+            step.run(&engine).unwrap();
+            let after = step.after(&state);
+            assert!(stored(&engine).unwrap() == after);
+            let problems = engine.check().unwrap().problems;
+            assert_eq!(problems, [], "seed {seed}: {step:?} on {:?}", state.keys());
+            state = after;
+        }
+    }
+}
