@@ -5,6 +5,7 @@ mod damage;
 mod disk;
 #[cfg(target_os = "linux")]
 mod full;
+mod golden;
 #[cfg(target_os = "linux")]
 mod kill;
 mod workload;
