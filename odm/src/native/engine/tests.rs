@@ -1,5 +1,6 @@
 //! The engine against a model: random jobs, transactions and restarts.
 
+mod cost;
 mod crash;
 mod damage;
 mod disk;

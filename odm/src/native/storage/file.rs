@@ -82,7 +82,19 @@ impl FileStore {
     /// Opens the store that a backend holds.
     pub(crate) fn with_backend(backend: Box<dyn StorageBackend>, cache_bytes: usize) -> Result<FileStore> {
         let paged = Paged::new(backend);
-        let shadow = Shadow::new(Box::new(paged.clone()));
+        FileStore::assemble(Shadow::new(Box::new(paged.clone())), paged, cache_bytes)
+    }
+
+    /// A store whose pages have no checksums of ours, to see what those cost.
+    #[cfg(test)]
+    pub(crate) fn without_page_checksums(directory: &Path, cache_bytes: usize) -> Result<FileStore> {
+        create_directory(directory).unwrap();
+        let backend = FileBackend::new(open_file(&directory.join(FILE_NAME)).unwrap()).unwrap();
+        let unused = Paged::new(Box::new(redb::backends::InMemoryBackend::new()));
+        FileStore::assemble(Shadow::new(Box::new(backend)), unused, cache_bytes)
+    }
+
+    fn assemble(shadow: Shadow, paged: Paged, cache_bytes: usize) -> Result<FileStore> {
         let database = Builder::new()
             .set_cache_size(cache_bytes)
             .create_with_backend(shadow.clone())
