@@ -30,6 +30,9 @@ pub(crate) struct Catalog {
     /// of the catalog, so that concurrent transactions never get the same one.
     next_id: Arc<AtomicU32>,
     next_tree: Arc<AtomicU32>,
+    /// Trees of what was dropped since the last commit, to be cleared with the next one: among them those
+    /// that no committed catalog ever had.
+    dropped: Vec<TreeId>,
 }
 
 impl Default for Catalog {
@@ -39,6 +42,7 @@ impl Default for Catalog {
             by_id: OrdMap::new(),
             next_id: Arc::new(AtomicU32::new(1)),
             next_tree: Arc::new(AtomicU32::new(TreeId::CATALOG.0 + 1)),
+            dropped: Vec::new(),
         }
     }
 }
@@ -118,6 +122,7 @@ impl Catalog {
     pub(crate) fn drop_collection(&mut self, database: &str, name: &str) -> Option<Arc<Collection>> {
         let collection = self.collection(database, name)?.clone();
         self.forget(&collection);
+        self.dropped.extend(collection.trees());
         Some(collection)
     }
 
@@ -176,7 +181,9 @@ impl Catalog {
     /// # Errors
     /// Code 26 when there is no such collection.
     pub(crate) fn drop_index(&mut self, id: CollectionId, tree: TreeId) -> Result<()> {
-        self.change(id, |collection| collection.drop_index(tree))
+        self.change(id, |collection| collection.drop_index(tree))?;
+        self.dropped.push(tree);
+        Ok(())
     }
 
     /// Counts what a write to a capped collection added and took away.

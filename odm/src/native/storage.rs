@@ -7,6 +7,7 @@
 pub(crate) mod file;
 pub(crate) mod format;
 pub(crate) mod memory;
+mod paged;
 pub(crate) mod pending;
 mod shadow;
 

@@ -9,12 +9,13 @@ use crate::native::storage::Pending;
 impl Catalog {
     /// Whether this is the other catalog, unchanged.
     pub(crate) fn same(&self, other: &Catalog) -> bool {
-        self.by_id.ptr_eq(&other.by_id)
+        self.by_id.ptr_eq(&other.by_id) && self.dropped.is_empty()
     }
 
     /// Adds to `pending` what makes the stored catalog `self` when it was `before`; trees that are no
     /// longer in use are cleared.
-    pub(crate) fn store_changes(&self, before: &Catalog, pending: &mut Pending) {
+    pub(crate) fn store_changes(&mut self, before: &Catalog, pending: &mut Pending) {
+        self.dropped.drain(..).for_each(|tree| pending.clear(tree));
         if self.same(before) {
             return;
         }
@@ -55,6 +56,7 @@ impl Catalog {
         uses: impl Fn(&Collection) -> bool,
     ) -> Result<Catalog> {
         let mut merged = current.clone();
+        merged.dropped.clone_from(&self.dropped);
         for old in base.by_id.values() {
             let own = self.by_id(old.id);
             let changed = own.is_none_or(|own| !Arc::ptr_eq(own, old));

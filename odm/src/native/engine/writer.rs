@@ -78,7 +78,7 @@ impl<'a> Writer<'a> {
     /// Ends a job that succeeded: adds the catalog's changes to its writes and gives the new catalog.
     pub(super) fn keep(self) -> Arc<Catalog> {
         match self.changed {
-            Some(changed) if !changed.same(&self.catalog) => {
+            Some(mut changed) if !changed.same(&self.catalog) => {
                 changed.store_changes(&self.catalog, self.pending);
                 Arc::new(changed)
             }

@@ -2,8 +2,10 @@
 //!
 //! The catalog and all indexes live in one redb table under composite keys (tree, then key): a small commit
 //! then changes one B-tree for all of them. The records of each collection have a table of their own, where
-//! what is appended fills its pages; in the middle of a table they would stay half empty. One more table says
-//! whose file it is and in which format.
+//! what is appended fills its pages; in the middle of a table they would stay half empty.
+//!
+//! Between redb and the file are [`Shadow`] and [`Paged`]: the one keeps a failed disk from doing harm, the
+//! other keeps damaged pages from redb.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,20 +20,19 @@ use std::sync::{Arc, PoisonError, RwLock};
 use redb::backends::FileBackend;
 use redb::{
     Builder, Database, DatabaseError, Durability, ReadOnlyTable, ReadTransaction, ReadableDatabase,
-    ReadableTable, StorageBackend, StorageError, Table, TableDefinition, TableError, WriteTransaction,
+    ReadableTable, StorageBackend, Table, TableDefinition, TableError, WriteTransaction,
 };
 
+use super::paged::{Paged, Unreadable};
 use super::pending::{composite_range, is_empty_range, split, with_composite};
 use super::shadow::Shadow;
 use super::{Failure, Finish, Pending, Range, Snapshot, Store, Transaction, TreeId, Trees, Visitor, format};
 use crate::native::fault::{Class, Fault, Result, code};
 
 /// The file's name in its directory.
-pub(crate) const FILE_NAME: &str = "odm.redb";
+pub(crate) const FILE_NAME: &str = "odm.db";
 
 const TREES: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("trees");
-const FORMAT: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("odm");
-const FORMAT_KEY: &str = "format";
 
 /// A store in a file.
 #[derive(Debug)]
@@ -39,6 +40,7 @@ pub(crate) struct FileStore {
     /// Taken only when the store is dropped.
     database: Option<Database>,
     shadow: Shadow,
+    paged: Paged,
 }
 
 type TreesTable<'t> = Table<'t, &'static [u8], &'static [u8]>;
@@ -46,6 +48,7 @@ type ReadTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
 /// A snapshot; tables of records are opened when first read.
 struct FileSnapshot {
+    paged: Paged,
     shared: ReadTable,
     records: RwLock<BTreeMap<TreeId, Option<Arc<ReadTable>>>>,
     transaction: ReadTransaction,
@@ -53,6 +56,7 @@ struct FileSnapshot {
 
 /// A write transaction; tables of records are opened when first touched.
 struct FileTransaction<'t> {
+    paged: &'t Paged,
     shared: TreesTable<'t>,
     records: RefCell<BTreeMap<TreeId, Rc<TreesTable<'t>>>>,
     transaction: &'t WriteTransaction,
@@ -77,16 +81,35 @@ impl FileStore {
 
     /// Opens the store that a backend holds.
     pub(crate) fn with_backend(backend: Box<dyn StorageBackend>, cache_bytes: usize) -> Result<FileStore> {
-        let shadow = Shadow::new(backend);
+        let paged = Paged::new(backend);
+        FileStore::assemble(Shadow::new(Box::new(paged.clone())), paged, cache_bytes)
+    }
+
+    /// A store whose pages have no checksums of ours, to see what those cost.
+    #[cfg(test)]
+    pub(crate) fn without_page_checksums(directory: &Path, cache_bytes: usize) -> Result<FileStore> {
+        create_directory(directory).unwrap();
+        let backend = FileBackend::new(open_file(&directory.join(FILE_NAME)).unwrap()).unwrap();
+        let unused = Paged::new(Box::new(redb::backends::InMemoryBackend::new()));
+        FileStore::assemble(Shadow::new(Box::new(backend)), unused, cache_bytes)
+    }
+
+    fn assemble(shadow: Shadow, paged: Paged, cache_bytes: usize) -> Result<FileStore> {
         let database = Builder::new()
             .set_cache_size(cache_bytes)
             .create_with_backend(shadow.clone())
-            .map_err(opening)?;
+            .map_err(|error| match shadow.failure() {
+                // redb does not know of it, and what it makes of the file then is no damage.
+                Some(failure) => io_fault("cannot open the database file", &failure),
+                None => opening(error),
+            })?;
+        paged.distrust();
         let store = FileStore {
             database: Some(database),
             shadow,
+            paged,
         };
-        store.check_format()?;
+        store.create_tables()?;
         Ok(store)
     }
 
@@ -94,56 +117,49 @@ impl FileStore {
         self.database.as_ref().ok_or_else(closed)
     }
 
-    /// Accepts a store of this format, and marks one that has nothing in it.
-    fn check_format(&self) -> Result<()> {
+    /// Opens a private copy of the file as it is on disk, after all of its pages were checked.
+    fn inspect_copy(&self, body: &mut dyn FnMut(&dyn Trees) -> Result<()>) -> Result<()> {
+        // Two phases: recovery of the private copy then trusts the last commit or fails, and does not
+        // quietly go back to the one before.
+        let mut write = self
+            .database()?
+            .begin_write()
+            .map_err(|error| fault(error.into()))?;
+        write.set_two_phase_commit(true);
+        write.commit().map_err(|error| fault(error.into()))?;
+        if let Some(error) = self.shadow.failure() {
+            return Err(io_fault("cannot write to the database file", &error));
+        }
+        let mut copy = Builder::new()
+            .set_cache_size(INSPECTION_CACHE_BYTES)
+            .create_with_backend(self.shadow.private())
+            .map_err(opening)?;
+        if !copy.check_integrity().map_err(opening)? {
+            return Err(format::damaged(
+                "the store's pages do not match their checksums".to_owned(),
+            ));
+        }
+        let read = copy.begin_read().map_err(|error| fault(error.into()))?;
+        body(&FileSnapshot::new(read, &self.paged)?)
+    }
+
+    /// Makes sure that there is the table that snapshots open.
+    fn create_tables(&self) -> Result<()> {
         let read = self
             .database()?
             .begin_read()
             .map_err(|error| fault(error.into()))?;
-        match read.open_table(FORMAT) {
-            Ok(table) => {
-                let stored = table.get(FORMAT_KEY).map_err(|error| fault(error.into()))?;
-                let version =
-                    stored.and_then(|bytes| Some(u32::from_be_bytes(bytes.value().try_into().ok()?)));
-                return match version {
-                    Some(format::VERSION) => Ok(()),
-                    Some(other) => Err(Fault::of(
-                        Class::Unsupported,
-                        code::INTERNAL,
-                        format!(
-                            "the database file has format {other}, this version of odm reads format {}",
-                            format::VERSION
-                        ),
-                    )),
-                    None => Err(format::damaged(
-                        "the database file's format is not readable".to_owned(),
-                    )),
-                };
-            }
+        match read.open_table(TREES) {
+            Ok(_) => return Ok(()),
             Err(TableError::TableDoesNotExist(_)) => {}
-            Err(TableError::Storage(error)) => return Err(fault(error.into())),
-            Err(_) => return Err(foreign()),
-        }
-        if read
-            .list_tables()
-            .map_err(|error| fault(error.into()))?
-            .next()
-            .is_some()
-        {
-            return Err(foreign());
+            Err(error) => return Err(fault(error.into())),
         }
         drop(read);
         let write = self
             .database()?
             .begin_write()
             .map_err(|error| fault(error.into()))?;
-        {
-            let mut table = write.open_table(FORMAT).map_err(|error| fault(error.into()))?;
-            table
-                .insert(FORMAT_KEY, format::VERSION.to_be_bytes().as_slice())
-                .map_err(|error| fault(error.into()))?;
-            write.open_table(TREES).map_err(|error| fault(error.into()))?;
-        }
+        write.open_table(TREES).map_err(|error| fault(error.into()))?;
         write.commit().map_err(|error| fault(error.into()))?;
         match self.shadow.failure() {
             None => Ok(()),
@@ -218,8 +234,9 @@ fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
 }
 
 impl FileSnapshot {
-    fn new(transaction: ReadTransaction) -> Result<FileSnapshot> {
+    fn new(transaction: ReadTransaction, paged: &Paged) -> Result<FileSnapshot> {
         Ok(FileSnapshot {
+            paged: paged.clone(),
             shared: transaction
                 .open_table(TREES)
                 .map_err(|error| fault(error.into()))?,
@@ -253,32 +270,37 @@ impl FileSnapshot {
 
 impl Trees for FileSnapshot {
     fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        if tree.is_records() {
-            return match self.records(tree)? {
+        let found = if tree.is_records() {
+            self.records(tree).and_then(|table| match table {
                 Some(table) => get(&*table, key),
                 None => Ok(None),
-            };
-        }
-        with_composite(tree, key, |composite| get(&self.shared, composite))
+            })
+        } else {
+            with_composite(tree, key, |composite| get(&self.shared, composite))
+        };
+        found.map_err(|fault| explained(fault, &self.paged))
     }
 
     fn scan(&self, tree: TreeId, range: Range<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Result<()> {
         if is_empty_range(range) {
             return Ok(());
         }
-        if tree.is_records() {
-            return match self.records(tree)? {
+        let scanned = if tree.is_records() {
+            self.records(tree).and_then(|table| match table {
                 Some(table) => scan(&*table, range, 0, reverse, visit),
                 None => Ok(()),
-            };
-        }
-        scan_shared(&self.shared, tree, range, reverse, visit)
+            })
+        } else {
+            scan_shared(&self.shared, tree, range, reverse, visit)
+        };
+        scanned.map_err(|fault| explained(fault, &self.paged))
     }
 }
 
 impl<'t> FileTransaction<'t> {
-    fn new(transaction: &'t WriteTransaction) -> Result<FileTransaction<'t>> {
+    fn new(transaction: &'t WriteTransaction, paged: &'t Paged) -> Result<FileTransaction<'t>> {
         Ok(FileTransaction {
+            paged,
             shared: transaction
                 .open_table(TREES)
                 .map_err(|error| fault(error.into()))?,
@@ -320,20 +342,25 @@ impl<'t> FileTransaction<'t> {
 
 impl Trees for FileTransaction<'_> {
     fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        if tree.is_records() {
-            return get(&*self.records(tree)?, key);
-        }
-        with_composite(tree, key, |composite| get(&self.shared, composite))
+        let found = if tree.is_records() {
+            self.records(tree).and_then(|table| get(&*table, key))
+        } else {
+            with_composite(tree, key, |composite| get(&self.shared, composite))
+        };
+        found.map_err(|fault| explained(fault, self.paged))
     }
 
     fn scan(&self, tree: TreeId, range: Range<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Result<()> {
         if is_empty_range(range) {
             return Ok(());
         }
-        if tree.is_records() {
-            return scan(&*self.records(tree)?, range, 0, reverse, visit);
-        }
-        scan_shared(&self.shared, tree, range, reverse, visit)
+        let scanned = if tree.is_records() {
+            self.records(tree)
+                .and_then(|table| scan(&*table, range, 0, reverse, visit))
+        } else {
+            scan_shared(&self.shared, tree, range, reverse, visit)
+        };
+        scanned.map_err(|fault| explained(fault, self.paged))
     }
 }
 
@@ -373,18 +400,20 @@ const TREE_BYTES: usize = 4;
 
 impl Store for FileStore {
     fn snapshot(&self) -> Result<Snapshot> {
+        let explain = |fault| explained(fault, &self.paged);
         let read = self
             .database()?
             .begin_read()
-            .map_err(|error| fault(error.into()))?;
-        Ok(Box::new(FileSnapshot::new(read)?))
+            .map_err(|error| explain(fault(error.into())))?;
+        Ok(Box::new(FileSnapshot::new(read, &self.paged).map_err(explain)?))
     }
 
     fn write(&self, body: &mut dyn FnMut(&mut dyn Transaction) -> Result<Finish>) -> Result<(), Failure> {
-        let before = |error: redb::Error| Failure::Before(fault(error));
+        let before = |error: redb::Error| Failure::Before(explained(fault(error), &self.paged));
         let database = self.database().map_err(Failure::Before)?;
         let mut write = database.begin_write().map_err(|error| before(error.into()))?;
-        let finish = FileTransaction::new(&write).and_then(|mut transaction| body(&mut transaction));
+        let finish =
+            FileTransaction::new(&write, &self.paged).and_then(|mut transaction| body(&mut transaction));
         let finish = match (finish, self.shadow.failure()) {
             (Ok(_), Some(error)) => Err(io_fault("cannot write to the database file", &error)),
             (finish, _) => finish,
@@ -412,28 +441,8 @@ impl Store for FileStore {
     }
 
     fn inspect(&self, body: &mut dyn FnMut(&dyn Trees) -> Result<()>) -> Result<()> {
-        // Two phases: recovery of the private copy then trusts the last commit or fails, and does not
-        // quietly go back to the one before.
-        let mut write = self
-            .database()?
-            .begin_write()
-            .map_err(|error| fault(error.into()))?;
-        write.set_two_phase_commit(true);
-        write.commit().map_err(|error| fault(error.into()))?;
-        if let Some(error) = self.shadow.failure() {
-            return Err(io_fault("cannot write to the database file", &error));
-        }
-        let mut copy = Builder::new()
-            .set_cache_size(INSPECTION_CACHE_BYTES)
-            .create_with_backend(self.shadow.private())
-            .map_err(opening)?;
-        if !copy.check_integrity().map_err(opening)? {
-            return Err(format::damaged(
-                "the store's pages do not match their checksums".to_owned(),
-            ));
-        }
-        let read = copy.begin_read().map_err(|error| fault(error.into()))?;
-        body(&FileSnapshot::new(read)?)
+        self.inspect_copy(body)
+            .map_err(|fault| explained(fault, &self.paged))
     }
 }
 
@@ -478,7 +487,32 @@ fn foreign() -> Fault {
 }
 
 fn io_fault(what: &str, error: &io::Error) -> Fault {
+    match Unreadable::of(error) {
+        Some(Unreadable::Damaged(what)) => return format::damaged(what.clone()),
+        Some(Unreadable::Foreign) => return foreign(),
+        Some(Unreadable::Newer(version)) => {
+            return Fault::of(
+                Class::Unsupported,
+                code::INTERNAL,
+                format!(
+                    "the database file has format {version}, this version of odm reads format {}",
+                    format::VERSION
+                ),
+            );
+        }
+        None => {}
+    }
     Fault::of(Class::Io, code::INTERNAL, format!("{what}: {error}"))
+}
+
+/// After a damaged page redb refuses to read on without saying why: the fault for that, with the reason.
+fn explained(fault: Fault, paged: &Paged) -> Fault {
+    match paged.damage() {
+        Some(damage) if fault.class() == Class::Io => format::damaged(format!(
+            "{damage}; nothing is read until the database is opened again"
+        )),
+        _ => fault,
+    }
 }
 
 fn in_doubt(error: &dyn std::fmt::Display) -> Fault {
@@ -500,10 +534,6 @@ fn opening(error: DatabaseError) -> Fault {
             code::INTERNAL,
             "the database is open already, in this process or in another",
         ),
-        DatabaseError::UpgradeRequired(_) => foreign(),
-        DatabaseError::Storage(StorageError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
-            foreign()
-        }
         error => fault(error.into()),
     }
 }

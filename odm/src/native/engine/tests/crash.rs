@@ -1,0 +1,371 @@
+//! Power losses: every disk that could be found after one has every acknowledged commit, whole.
+
+use std::sync::Mutex;
+
+use super::workload::{self, State, Step, stored};
+use super::*;
+
+/// What a disk was told to do.
+#[derive(Clone, Debug)]
+enum Event {
+    Write(u64, Vec<u8>),
+    Length(u64),
+    /// A sync began when this many steps were acknowledged, and this many begun.
+    Sync {
+        acknowledged: usize,
+        begun: usize,
+    },
+}
+
+/// A disk in memory that keeps a log.
+#[derive(Clone, Debug, Default)]
+struct Recorder(Arc<Mutex<Recording>>);
+
+#[derive(Debug, Default)]
+struct Recording {
+    content: Vec<u8>,
+    log: Vec<Event>,
+    acknowledged: usize,
+    begun: usize,
+}
+
+impl Recorder {
+    fn with(content: Vec<u8>) -> Recorder {
+        let recorder = Recorder::default();
+        recorder.lock().content = content;
+        recorder
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Recording> {
+        self.0.lock().unwrap()
+    }
+
+    fn engine(&self, durability: Durability) -> Result<Engine> {
+        let store = view::shielded(|| FileStore::with_backend(Box::new(self.clone()), 1 << 20))?;
+        Engine::with_store(Arc::new(store), Some(durability))
+    }
+}
+
+impl Event {
+    /// Applies the event to a disk; of a write only the sectors that `keep` wants.
+    fn apply(&self, content: &mut Vec<u8>, mut keep: impl FnMut(u64) -> bool) {
+        match self {
+            Event::Write(offset, data) => {
+                for (at, byte) in data.chunk_by_sector(*offset) {
+                    if keep(at / SECTOR) {
+                        let end = at as usize + byte.len();
+                        if content.len() < end {
+                            content.resize(end, 0);
+                        }
+                        content[at as usize..end].copy_from_slice(byte);
+                    }
+                }
+            }
+            Event::Length(length) => content.resize(*length as usize, 0),
+            Event::Sync { .. } => {}
+        }
+    }
+}
+
+const SECTOR: u64 = 512;
+
+trait BySector {
+    /// The parts of a write at an offset that lie in one sector each, with their offsets.
+    fn chunk_by_sector(&self, offset: u64) -> impl Iterator<Item = (u64, &[u8])>;
+}
+
+impl BySector for Vec<u8> {
+    fn chunk_by_sector(&self, offset: u64) -> impl Iterator<Item = (u64, &[u8])> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let start = offset + at as u64;
+            let end = ((start / SECTOR + 1) * SECTOR - offset).min(self.len() as u64) as usize;
+            let chunk = (at < self.len()).then(|| (start, &self[at..end]));
+            at = end;
+            chunk
+        })
+    }
+}
+
+impl redb::StorageBackend for Recorder {
+    fn len(&self) -> std::io::Result<u64> {
+        Ok(self.lock().content.len() as u64)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
+        let recording = self.lock();
+        let bytes = recording
+            .content
+            .get(offset as usize..offset as usize + out.len());
+        out.copy_from_slice(bytes.ok_or(std::io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn set_len(&self, length: u64) -> std::io::Result<()> {
+        let mut recording = self.lock();
+        recording.content.resize(length as usize, 0);
+        recording.log.push(Event::Length(length));
+        Ok(())
+    }
+
+    fn sync_data(&self) -> std::io::Result<()> {
+        let mut recording = self.lock();
+        let event = Event::Sync {
+            acknowledged: recording.acknowledged,
+            begun: recording.begun,
+        };
+        recording.log.push(event);
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
+        let mut recording = self.lock();
+        let event = Event::Write(offset, data.to_vec());
+        event.apply(&mut recording.content, |_| true);
+        recording.log.push(event);
+        Ok(())
+    }
+}
+
+/// Which of the changes since the last sync reached the disk.
+#[derive(Clone, Debug)]
+enum Survivors {
+    First(usize),
+    AllBut(usize),
+    /// Each with a chance of one half.
+    Random(u64),
+    /// Of this one some sectors, of the others all or, with a seed, some.
+    Torn(usize, u64, bool),
+}
+
+impl Survivors {
+    /// All kinds for this many changes.
+    fn kinds(changes: usize, random: &mut Random) -> Vec<Survivors> {
+        let mut kinds = vec![Survivors::First(0), Survivors::First(changes)];
+        kinds.extend((1..changes).map(Survivors::First));
+        kinds.extend((0..changes).map(Survivors::AllBut));
+        for _ in 0..changes.min(8) {
+            kinds.push(Survivors::Random(random.below(1 << 40)));
+        }
+        for change in 0..changes {
+            for others in [true, false] {
+                kinds.push(Survivors::Torn(change, random.below(1 << 40), others));
+            }
+        }
+        kinds
+    }
+
+    fn apply(&self, durable: &[u8], changes: &[Event]) -> Vec<u8> {
+        let mut content = durable.to_vec();
+        let mut coin = match self {
+            Survivors::Random(seed) | Survivors::Torn(_, seed, _) => Random(seed * 2 + 1),
+            _ => Random(1),
+        };
+        for (at, change) in changes.iter().enumerate() {
+            let whole = match self {
+                Survivors::First(count) => at < *count,
+                Survivors::AllBut(one) => at != *one,
+                Survivors::Random(_) => coin.below(2) == 0,
+                Survivors::Torn(one, _, _) if at == *one => {
+                    change.apply(&mut content, |_| coin.below(2) == 0);
+                    continue;
+                }
+                Survivors::Torn(_, _, others) => *others || coin.below(2) == 0,
+            };
+            if whole {
+                change.apply(&mut content, |_| true);
+            }
+        }
+        content
+    }
+}
+
+/// What became of the images.
+#[derive(Debug, Default)]
+struct Tally {
+    images: usize,
+    in_recovery: usize,
+    lost: usize,
+    torn: usize,
+}
+
+impl Tally {
+    /// Opens an image and compares it with the states that it may have; gives what opening it changed.
+    fn look(
+        &mut self,
+        image: Vec<u8>,
+        states: &[State],
+        allowed: std::ops::RangeInclusive<usize>,
+        what: &dyn std::fmt::Debug,
+    ) -> Vec<Event> {
+        self.images += 1;
+        let recorder = Recorder::with(image);
+        let opened = recorder.engine(Durability::Immediate);
+        let found = opened
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|engine| Ok((stored(engine)?, engine.check()?)));
+        match found {
+            Err(fault) => {
+                self.lost += 1;
+                println!("{what:?}: {fault:?}");
+            }
+            Ok((state, _)) if states[*allowed.start()..*allowed.start()].contains(&state) => {
+                self.lost += 1;
+                println!("{what:?}: an older state");
+            }
+            Ok((state, report)) => {
+                if !states[allowed.clone()].contains(&state) {
+                    match states[..*allowed.start()].contains(&state) {
+                        true => self.lost += 1,
+                        false => self.torn += 1,
+                    }
+                    println!("{what:?}: not a state in {allowed:?}");
+                }
+                if !report.problems.is_empty() {
+                    self.torn += 1;
+                    println!("{what:?}: {:?}", report.problems);
+                }
+            }
+        }
+        let log = std::mem::take(&mut recorder.lock().log);
+        if self.images.is_multiple_of(16)
+            && let Ok(engine) = &opened
+        {
+            let added = collection(engine, "after");
+            drop(opened);
+            let again = recorder.engine(Durability::Immediate).unwrap();
+            assert_eq!(found_id(&again, "after"), Some(added.id));
+        }
+        log
+    }
+}
+
+fn found_id(engine: &Engine, name: &str) -> Option<crate::native::catalog::CollectionId> {
+    let view = engine.view().unwrap();
+    view.catalog()
+        .collection("db", name)
+        .map(|collection| collection.id)
+}
+
+/// Runs the steps and looks at about `budget` images of the disk.
+fn images(steps: &[Step], durability: Durability, budget: usize, seed: u64, tally: &mut Tally) {
+    let recorder = Recorder::default();
+    let mut states = vec![State::new()];
+    {
+        let engine = recorder.engine(durability).unwrap();
+        for step in steps {
+            recorder.lock().begun = states.len();
+            states.push(step.after(states.last().unwrap()));
+            step.run(&engine).unwrap();
+            recorder.lock().acknowledged = states.len() - 1;
+        }
+        assert!(stored(&engine).unwrap() == *states.last().unwrap());
+    }
+    let log = std::mem::take(&mut recorder.lock().log);
+    let mut random = Random(seed);
+    let points = log
+        .iter()
+        .filter(|event| matches!(event, Event::Sync { .. }))
+        .count();
+    // Half for what comes after, in recovery.
+    let each = (budget / 2).div_ceil(points);
+    let mut durable = Vec::new();
+    let mut changes: Vec<Event> = Vec::new();
+    for event in log {
+        let Event::Sync { acknowledged, begun } = event else {
+            changes.push(event);
+            continue;
+        };
+        let first = match durability {
+            Durability::Immediate => acknowledged,
+            _ => 0,
+        };
+        let mut kinds = Survivors::kinds(changes.len(), &mut random);
+        while kinds.len() > each {
+            // The first is: nothing of it.
+            let one = 1 + random.below(kinds.len() as u64 - 1) as usize;
+            kinds.swap_remove(one);
+        }
+        for kind in kinds {
+            let image = kind.apply(&durable, &changes);
+            let recovery = tally.look(image.clone(), &states, first..=begun, &kind);
+            again(image, recovery, &states, first..=begun, &kind, &mut random, tally);
+        }
+        for change in changes.drain(..) {
+            change.apply(&mut durable, |_| true);
+        }
+    }
+}
+
+/// Looks at a disk whose recovery was interrupted.
+fn again(
+    mut durable: Vec<u8>,
+    recovery: Vec<Event>,
+    states: &[State],
+    allowed: std::ops::RangeInclusive<usize>,
+    first: &Survivors,
+    random: &mut Random,
+    tally: &mut Tally,
+) {
+    let points: Vec<usize> = (0..recovery.len())
+        .filter(|at| matches!(recovery[*at], Event::Sync { .. }))
+        .collect();
+    let Some(chosen) = points.get(random.below(points.len().max(1) as u64) as usize) else {
+        return;
+    };
+    let from = recovery[..*chosen]
+        .iter()
+        .rposition(|event| matches!(event, Event::Sync { .. }))
+        .map_or(0, |at| at + 1);
+    for event in &recovery[..from] {
+        event.apply(&mut durable, |_| true);
+    }
+    let changes = &recovery[from..*chosen];
+    let kinds = Survivors::kinds(changes.len(), random);
+    let kind = &kinds[random.below(kinds.len() as u64) as usize];
+    tally.in_recovery += 1;
+    tally.look(
+        kind.apply(&durable, changes),
+        states,
+        allowed,
+        &(first, *chosen, kind),
+    );
+}
+
+/// How many images: `ODM_CRASH_IMAGES`, or a few.
+fn budget() -> usize {
+    std::env::var("ODM_CRASH_IMAGES")
+        .ok()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(300)
+}
+
+#[test]
+fn a_power_loss_loses_and_tears_nothing() {
+    let budget = budget();
+    let mut tally = Tally::default();
+    images(
+        &workload::fixed(),
+        Durability::Immediate,
+        budget / 3,
+        1,
+        &mut tally,
+    );
+    let mut seed = 1;
+    while tally.images < budget {
+        seed += 1;
+        let durability = match seed % 4 {
+            0 => Durability::None,
+            1 => Durability::Interval(Duration::from_millis(2)),
+            _ => Durability::Immediate,
+        };
+        let part = (budget - tally.images).min(600);
+        images(&workload::random(seed, 40), durability, part, seed, &mut tally);
+    }
+    println!(
+        "images={} (of these {} in recovery) lost={} torn={}",
+        tally.images, tally.in_recovery, tally.lost, tally.torn
+    );
+    assert_eq!((tally.lost, tally.torn), (0, 0));
+}

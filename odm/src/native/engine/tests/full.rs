@@ -1,0 +1,89 @@
+//! A disk that is full.
+
+use std::process::{Command, Stdio};
+
+use super::*;
+
+/// A file system in memory, unmounted at the end.
+struct Tmpfs(Directory);
+
+impl Tmpfs {
+    fn mount(options: &str) -> Option<Tmpfs> {
+        let directory = Directory::new();
+        std::fs::create_dir(directory.path()).unwrap();
+        let tmpfs = Tmpfs(directory);
+        tmpfs
+            .run("mount", &["-t", "tmpfs", "-o", options, "tmpfs"])
+            .then_some(tmpfs)
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> bool {
+        Command::new(program)
+            .args(arguments)
+            .arg(self.0.path())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    }
+
+    fn engine(&self) -> Result<Engine> {
+        let location = Location::Directory(self.0.path().join("database"));
+        Engine::open(location, EngineOptions::default())
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        self.run("umount", &[]);
+    }
+}
+
+#[test]
+fn a_full_disk_loses_nothing() {
+    let mut failures = 0;
+    for size in [300, 900, 1500, 3100, 5000] {
+        let Some(disk) = Tmpfs::mount(&format!("size={size}k")) else {
+            println!("skipped: mounting a file system is not permitted here");
+            return;
+        };
+        let mut acknowledged = 0;
+        if let Ok(engine) = disk.engine()
+            && let Ok(collection) = wait(engine.write(|writer| create(writer, "c")))
+        {
+            let fault = loop {
+                match put(
+                    &engine,
+                    collection.records,
+                    &u64::to_be_bytes(acknowledged),
+                    &[7; 10_000],
+                ) {
+                    Ok(()) => acknowledged += 1,
+                    Err(fault) => break fault,
+                }
+                assert!(acknowledged < 1000, "the disk never gets full");
+            };
+            failures += 1;
+            assert!(matches!(fault.class(), Class::Io | Class::InDoubt), "{fault:?}");
+            let again = put(&engine, collection.records, b"12345678", b"").unwrap_err();
+            assert_eq!(again.class(), Class::Io, "{again:?}");
+            let view = engine.view().unwrap();
+            assert!(entries(&*view, collection.records).len() as u64 >= acknowledged);
+        }
+        assert!(disk.run("mount", &["-o", "remount,size=64m"]));
+        let engine = disk.engine().unwrap();
+        let view = engine.view().unwrap();
+        let found = match view.catalog().collection("db", "c") {
+            Some(collection) => entries(&*view, collection.records).len() as u64,
+            None => 0,
+        };
+        assert!(found >= acknowledged, "{found} of {acknowledged} with {size} KiB");
+        put(&engine, collection(&engine, "later").records, b"12345678", b"").unwrap();
+        let problems = engine.check().unwrap().problems;
+        assert!(
+            problems.iter().all(|problem| !problem.message.contains("page")),
+            "{problems:?}"
+        );
+        println!("{size} KiB: acknowledged={acknowledged} found={found}");
+    }
+    assert!(failures > 2);
+}
