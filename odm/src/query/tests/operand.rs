@@ -1,5 +1,6 @@
 // Operands by reference are what is tested.
 #![allow(clippy::needless_borrows_for_generic_args, clippy::useless_vec)]
+
 use bson::{Document, RawDocumentBuf, doc};
 
 use super::{Book, BookFields};
@@ -55,7 +56,7 @@ fn operands_go_through_the_codec_of_the_field() {
     check(|b| b.old_code.eq(255), doc! { "old_code": "ff" });
     check(|b| b.old_code.eq(None), doc! { "old_code": null });
     check(|b| b.codes.eq([255, 16]), doc! { "codes": ["ff", "10"] });
-    check(|b| b.codes.has(&255), doc! { "codes": "ff" });
+    check(|b| b.codes.has(255), doc! { "codes": "ff" });
     check(
         |b| b.codes.has_all([255, 16]),
         doc! { "codes": { "$all": ["ff", "10"] } },
