@@ -70,6 +70,10 @@ pub(super) struct Header {
 
 /// What a slot holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one at a time, on the stack, when a file is opened"
+)]
 pub(super) enum Slot {
     Header(Header),
     Damaged,

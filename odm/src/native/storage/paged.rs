@@ -293,7 +293,7 @@ impl StorageBackend for Paged {
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {
-        if length % PAGE != 0 || length == 0 {
+        if !length.is_multiple_of(PAGE) || length == 0 {
             return Err(misplaced());
         }
         self.with_state(|state| {

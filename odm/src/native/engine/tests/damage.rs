@@ -135,7 +135,7 @@ fn worked(closed: bool) -> (Disk, State, State) {
     let (mut before, mut after) = (State::new(), State::new());
     for step in steps {
         step.run(&engine).unwrap();
-        before = std::mem::replace(&mut after, State::new());
+        before = std::mem::take(&mut after);
         after = step.after(&before);
     }
     let running = disk.healthy();
