@@ -420,6 +420,30 @@ mod tests {
     }
 
     #[test]
+    fn pages_and_headers_are_golden() {
+        let mut stored = Vec::new();
+        seal_page(5, &[3; PAGE_BYTES], &mut stored);
+        assert_eq!(hex(&stored[PAGE_BYTES..]), "61bdeab00d286595");
+        assert_eq!(open_page(5, &stored), Some(&[3; PAGE_BYTES][..]));
+        assert_eq!(open_page(6, &stored), None);
+
+        let header = Header::first(b"redb").after(b"more");
+        let slot = encode_slot(&header);
+        assert_eq!(
+            hex(&slot[..28]),
+            "6f646d1a0d0aff64010000000000000002000000000000006d6f7265"
+        );
+        assert_eq!(hex(&slot[SLOT_SUM..]), "13e49192b9a9a339");
+        assert_eq!(decode_slot(&slot), Slot::Header(header));
+        for bit in 0..SLOT_BYTES * 8 {
+            let mut flipped = slot;
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(!matches!(decode_slot(&flipped), Slot::Header(_)), "bit {bit}");
+        }
+        assert_eq!(decode_slot(&[0; SLOT_BYTES]), Slot::Foreign);
+    }
+
+    #[test]
     fn other_places_and_flipped_bits_are_found_out() {
         let stored = seal(TreeId(7), b"key", &[9; 40]);
         assert_eq!(unseal(TreeId(7), b"key", &stored).unwrap(), [9; 40]);

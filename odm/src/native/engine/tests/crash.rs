@@ -338,7 +338,7 @@ fn budget() -> usize {
     std::env::var("ODM_CRASH_IMAGES")
         .ok()
         .and_then(|count| count.parse().ok())
-        .unwrap_or(300)
+        .unwrap_or(150)
 }
 
 #[test]

@@ -203,7 +203,7 @@ fn damage_is_never_silent() {
     let tries = std::env::var("ODM_DAMAGED_FILES")
         .ok()
         .and_then(|count| count.parse().ok())
-        .unwrap_or(200);
+        .unwrap_or(60);
     let panics = Panics::count();
     let mut random = Random(4711);
     let (mut silent, mut missed) = (0, 0);
