@@ -1,8 +1,6 @@
 //! How a database is opened.
 
-use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Db, opener};
@@ -127,7 +125,6 @@ pub struct OpenOptions {
     app_name: Option<String>,
     change_log: ChangeLog,
     expiry_interval: Option<Duration>,
-    extensions: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
 impl OpenOptions {
@@ -168,13 +165,6 @@ impl OpenOptions {
         self
     }
 
-    /// Options of one backend's own, by their type; backends that do not know the type ignore them. The last
-    /// value of a type wins.
-    pub fn backend_options<T: Any + Send + Sync>(mut self, options: T) -> OpenOptions {
-        self.extensions.push(Arc::new(options));
-        self
-    }
-
     /// Opens the database at this URL; see [`Db::open`].
     ///
     /// # Errors
@@ -208,14 +198,6 @@ impl OpenOptions {
         self.app_name.as_deref()
     }
 
-    /// The backend's own options of type `T`, if they were given.
-    pub fn chosen_backend_options<T: Any + Send + Sync>(&self) -> Option<&T> {
-        self.extensions
-            .iter()
-            .rev()
-            .find_map(|extension| (**extension).downcast_ref())
-    }
-
     /// The same options with the URL's choices where none was made here.
     pub(super) fn or(mut self, durability: Option<Durability>, create: Option<bool>) -> OpenOptions {
         self.durability = self.durability.or(durability);
@@ -233,7 +215,6 @@ impl fmt::Debug for OpenOptions {
             .field("app_name", &self.app_name)
             .field("change_log", &self.change_log)
             .field("expiry_interval", &self.expiry_interval)
-            .field("backend_options", &self.extensions.len())
             .finish()
     }
 }
@@ -241,21 +222,6 @@ impl fmt::Debug for OpenOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn backend_options_are_found_by_type_and_never_printed() {
-        #[derive(Debug, PartialEq)]
-        struct Secret(&'static str);
-        let options = OpenOptions::new()
-            .backend_options(Secret("first"))
-            .backend_options(Secret("hunter2"));
-        assert_eq!(
-            options.chosen_backend_options::<Secret>(),
-            Some(&Secret("hunter2"))
-        );
-        assert_eq!(options.chosen_backend_options::<u8>(), None);
-        assert!(!format!("{options:?}").contains("hunter2"));
-    }
 
     #[test]
     fn code_wins_over_the_url() {

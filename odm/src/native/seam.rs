@@ -30,6 +30,7 @@ use super::exec::tail::TailCursor;
 use super::exec::watch::WatchCursor;
 use super::fault::{Class, Fault, Result as Outcomes, code};
 use super::storage::Write;
+use super::storage::file::FILE_NAME;
 use super::update::Now;
 use crate::backend::{Backend, Capabilities, Operation, Response, Transaction, TransactionOptions};
 use crate::db;
@@ -62,7 +63,7 @@ pub(crate) fn open_directory(
     expiry: Duration,
     changes: db::ChangeLog,
 ) -> Result<Arc<dyn Backend>> {
-    if !create && !path.exists() {
+    if !create && !path.join(FILE_NAME).exists() {
         let text = format!("there is no database in {}", path.display());
         return Err(Error::new(ErrorKind::NotFound, text).with_backend("native"));
     }
