@@ -92,10 +92,14 @@ impl Matcher {
 
     /// Whether the document matches.
     pub(crate) fn matches(&self, doc: Doc<'_>) -> Result<bool> {
-        if let (Node::And(nodes), Doc::Raw(bytes)) = (&self.root, doc)
-            && let Some(answer) = scan::conjunction(nodes, bytes)
-        {
-            return Ok(answer);
+        if let Doc::Raw(bytes) = doc {
+            let nodes = match &self.root {
+                Node::And(nodes) => nodes,
+                single => std::slice::from_ref(single),
+            };
+            if let Some(answer) = scan::conjunction(nodes, bytes) {
+                return Ok(answer);
+            }
         }
         self.matches_at(doc).map(|hit| hit.is_some())
     }

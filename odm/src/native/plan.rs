@@ -15,6 +15,7 @@ use super::matcher::ast::Node;
 use super::sort::SortSpec;
 
 mod bounds;
+mod by_id;
 mod candidate;
 mod explain;
 mod imply;

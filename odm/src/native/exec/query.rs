@@ -68,24 +68,27 @@ impl Query {
     /// Chooses how to answer the query on this collection. `limit` is how many documents are wanted, those that are
     /// skipped included.
     pub(crate) fn plan(&self, collection: &Collection, limit: Option<u64>) -> Result<Plan> {
-        let mut views = views(collection);
-        if self.is_by_id() && views.first().is_some_and(|view| view.definition.is_id()) {
-            // No other index finds one document faster: they need not be weighed.
-            views.truncate(1);
+        if let Some(id) = self.id()
+            && collection
+                .indexes
+                .first()
+                .is_some_and(|entry| entry.definition.is_id())
+            && let Some(plan) = Plan::of_id(id)
+        {
+            return Ok(plan);
         }
-        plan::choose(self.request(&views, limit))
+        plan::choose(self.request(&views(collection), limit))
     }
 
-    /// Whether one document is asked for by its `_id`, and no index is asked for.
-    fn is_by_id(&self) -> bool {
-        let by_id = match self.matcher.root() {
+    /// The `_id` when one document is asked for by it, in no order and by no index that is asked for.
+    fn id(&self) -> Option<&Owned> {
+        match self.matcher.root() {
             Node::Field {
                 path,
-                predicate: Predicate::Equal(_),
-            } => path.as_str() == "_id",
-            _ => false,
-        };
-        by_id && self.hint.is_none()
+                predicate: Predicate::Equal(id),
+            } if path.as_str() == "_id" && self.sort.is_none() && self.hint.is_none() => Some(id),
+            _ => None,
+        }
     }
 
     /// What the planner is asked.

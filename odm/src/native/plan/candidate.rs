@@ -424,7 +424,7 @@ fn ranges(view: &IndexView<'_>, found: &[Bounds]) -> (Vec<KeyRange>, usize) {
 }
 
 /// All keys that start with these components.
-fn under(components: &[u8]) -> KeyRange {
+pub(super) fn under(components: &[u8]) -> KeyRange {
     use super::super::key::{AFTER, BEFORE};
     let edge = |side: u8| [components, &[side]].concat();
     KeyRange {
