@@ -13,9 +13,9 @@ const CACHE: usize = 64 << 20;
 fn stores() -> Vec<(&'static str, Make)> {
     vec![
         ("redb", |path| {
-            Arc::new(FileStore::without_page_checksums(path, CACHE).unwrap())
+            Arc::new(FileStore::bare(path, CACHE).unwrap())
         }),
-        ("redb, checked pages", |path| {
+        ("redb, checked pages, log", |path| {
             Arc::new(FileStore::open(path, CACHE).unwrap())
         }),
     ]
