@@ -165,7 +165,7 @@ pub(crate) trait Store: Send + Sync {
     fn write(&self, body: &mut dyn FnMut(&mut dyn Transaction) -> Result<Finish>) -> Result<(), Failure>;
 
     /// Makes all that was committed durable in the store's main file alone. A log, if there is one, starts over.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for whoever works on the file itself"))]
+    #[cfg_attr(not(test), allow(dead_code, reason = "for whoever works on the file itself"))]
     fn checkpoint(&self) -> Result<(), Failure>;
 
     /// Calls `body` with the state as it is on disk, after the store's own integrity check. The caller

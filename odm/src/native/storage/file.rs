@@ -69,7 +69,8 @@ impl FileStore {
     pub(crate) fn open_with(directory: &Path, cache_bytes: usize, limits: LogLimits) -> Result<FileStore> {
         create_directory(directory).map_err(|error| io_fault("cannot create the directory", &error))?;
         let file = |name: &str| {
-            open_file(&directory.join(name)).map_err(|error| io_fault("cannot open the database file", &error))
+            open_file(&directory.join(name))
+                .map_err(|error| io_fault("cannot open the database file", &error))
         };
         let database = FileBackend::new(file(FILE_NAME)?).map_err(opening)?;
         let log = FileBackend::new(file(LOG_FILE_NAME)?).map_err(opening)?;
@@ -91,23 +92,23 @@ impl FileStore {
         FileStore::assemble(shadow, paged, Log::new(log, limits), cache_bytes)
     }
 
-    /// A store whose pages have no checksums of ours and whose commits are redb's own, to see what those cost.
+    /// A store whose commits are redb's own, with or without our checksums, to see what those and the log cost.
     #[cfg(test)]
-    pub(crate) fn bare(directory: &Path, cache_bytes: usize) -> Result<FileStore> {
+    pub(crate) fn bare(directory: &Path, cache_bytes: usize, checked: bool) -> Result<FileStore> {
         create_directory(directory).unwrap();
-        let backend = FileBackend::new(open_file(&directory.join(FILE_NAME)).unwrap()).unwrap();
+        let file: Box<dyn StorageBackend> =
+            Box::new(FileBackend::new(open_file(&directory.join(FILE_NAME)).unwrap()).unwrap());
         let unused = || Box::new(redb::backends::InMemoryBackend::new());
         let limits = LogLimits {
             largest: 0,
             ..LogLimits::default()
         };
-        let shadow = Shadow::new(Box::new(backend));
-        FileStore::assemble(
-            shadow,
-            Paged::new(unused()),
-            Log::new(unused(), limits),
-            cache_bytes,
-        )
+        let log = Log::new(unused(), limits);
+        if checked {
+            let paged = Paged::new(file);
+            return FileStore::assemble(Shadow::new(Box::new(paged.clone())), paged, log, cache_bytes);
+        }
+        FileStore::assemble(Shadow::new(file), Paged::new(unused()), log, cache_bytes)
     }
 
     fn assemble(shadow: Shadow, paged: Paged, log: Log, cache_bytes: usize) -> Result<FileStore> {
@@ -152,7 +153,9 @@ impl FileStore {
         };
         if !complete {
             self.commit_mark(&mut |transaction| {
-                transaction.open_table(TREES).map_err(|error| fault(error.into()))?;
+                transaction
+                    .open_table(TREES)
+                    .map_err(|error| fault(error.into()))?;
                 Ok(mark)
             })?;
         }
@@ -224,7 +227,8 @@ impl Drop for FileStore {
         // Closing a damaged file can panic; there is nothing to save then that is not saved.
         let released = catch_unwind(AssertUnwindSafe(|| self.release()));
         if !matches!(released, Ok(true)) {
-            self.shadow.stop(std::io::Error::other("the database was not closed"));
+            self.shadow
+                .stop(std::io::Error::other("the database was not closed"));
         }
         let database = self.database.take();
         let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));

@@ -438,7 +438,7 @@ mod tests {
             hex(&slot[..28]),
             "6f646d1a0d0aff64020000000000000002000000000000006d6f7265"
         );
-        assert_eq!(hex(&slot[SLOT_SUM..]), "13e49192b9a9a339");
+        assert_eq!(hex(&slot[SLOT_SUM..]), "e940f526f5b1b068");
         assert_eq!(decode_slot(&slot), Slot::Header(header));
         for bit in 0..SLOT_BYTES * 8 {
             let mut flipped = slot;

@@ -20,12 +20,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use redb::StorageBackend;
 
+use super::Pending;
 use super::format::log::{
     Broken, Change, DatabaseId, LogHeader, LogSlot, Mark, RECORDS_AT, Record, RecordHead, Records,
 };
 use super::format::{SLOT_BYTES, SLOT_OFFSETS};
 use super::paged::Unreadable;
-use super::Pending;
 
 /// How much is logged before a checkpoint, and how the file grows.
 #[derive(Clone, Copy, Debug)]
@@ -254,7 +254,11 @@ impl Log {
             }
             [LogSlot::Header(first), LogSlot::Header(second)] => {
                 let order = |header: &LogHeader| (header.generation, header.length);
-                Ok(Some(if order(&first) >= order(&second) { first } else { second }))
+                Ok(Some(if order(&first) >= order(&second) {
+                    first
+                } else {
+                    second
+                }))
             }
             [LogSlot::Header(header), _] | [_, LogSlot::Header(header)] => Ok(Some(header)),
             [LogSlot::Damaged, _] | [_, LogSlot::Damaged] => {

@@ -370,9 +370,7 @@ fn again(
     random: &mut Random,
     tally: &mut Tally,
 ) {
-    let points: Vec<usize> = (0..recovery.len())
-        .filter(|at| recovery[*at].is_sync())
-        .collect();
+    let points: Vec<usize> = (0..recovery.len()).filter(|at| recovery[*at].is_sync()).collect();
     let Some(chosen) = points.get(random.below(points.len().max(1) as u64) as usize) else {
         return;
     };

@@ -137,11 +137,8 @@ const LIMITS: LogLimits = LogLimits {
 /// A disk after some work, and the states after each commit.
 fn worked(closed: bool) -> (Disk, Vec<State>) {
     let disk = Disk::default();
-    let engine = Engine::with_store(
-        Arc::new(disk.store(LIMITS).unwrap()),
-        Some(Durability::Immediate),
-    )
-    .unwrap();
+    let engine =
+        Engine::with_store(Arc::new(disk.store(LIMITS).unwrap()), Some(Durability::Immediate)).unwrap();
     let steps: Vec<Step> = workload::fixed()
         .into_iter()
         .take(10)

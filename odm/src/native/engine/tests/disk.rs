@@ -234,6 +234,24 @@ fn relaxed_commits_become_durable_in_time() {
 }
 
 #[test]
+fn a_durable_commit_is_one_write_and_one_sync() {
+    let disk = Disk::default();
+    let engine = Engine::with_store(
+        Arc::new(disk.store(LogLimits::default()).unwrap()),
+        Some(Durability::Immediate),
+    )
+    .unwrap();
+    let id = collection(&engine, "c").id;
+    let collection = engine.view().unwrap().catalog().by_id(id).unwrap().clone();
+    let before = disk.state().changes;
+    for n in 0..100 {
+        insert(&engine, &collection, n).unwrap();
+    }
+    // The first one also writes the second copy of the log's header.
+    assert!((200..=201).contains(&(disk.state().changes - before)));
+}
+
+#[test]
 fn a_failed_sync_is_in_doubt() {
     let disk = Disk::default();
     let engine = disk.engine(Durability::Immediate).unwrap();

@@ -194,7 +194,10 @@ fn large_commits_go_past_the_log() {
     assert!(disk.files()[1].len() <= 64 * 1024);
     let again = disk.healthy().store(SMALL).unwrap();
     let snapshot = again.snapshot().unwrap();
-    assert_eq!(snapshot.get(TreeId(9), b"b").unwrap().unwrap(), vec![7; 3_000_000]);
+    assert_eq!(
+        snapshot.get(TreeId(9), b"b").unwrap().unwrap(),
+        vec![7; 3_000_000]
+    );
     assert_eq!(snapshot.get(TreeId(9), b"c").unwrap().unwrap(), b"small");
 }
 

@@ -33,4 +33,3 @@ pub(super) fn sync_directory(directory: &Path) -> io::Result<()> {
 pub(super) fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
-

@@ -91,7 +91,10 @@ pub(super) fn records_table(tree: TreeId) -> String {
     format!("records {}", tree.number())
 }
 
-pub(super) fn get(table: &impl ReadableTable<&'static [u8], &'static [u8]>, key: &[u8]) -> Result<Option<Vec<u8>>> {
+pub(super) fn get(
+    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    key: &[u8],
+) -> Result<Option<Vec<u8>>> {
     match table.get(key) {
         Ok(value) => Ok(value.map(|value| value.value().to_vec())),
         Err(error) => Err(fault(error.into())),
@@ -143,4 +146,3 @@ pub(super) fn scan_shared(
 pub(super) fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
     bound.as_ref().map(Vec::as_slice)
 }
-

@@ -130,4 +130,3 @@ impl Transaction for FileTransaction<'_> {
         Ok(())
     }
 }
-

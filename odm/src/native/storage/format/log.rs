@@ -427,14 +427,16 @@ mod tests {
         let bytes = record(3, 8, 7, 2);
         assert_eq!(
             hex(&bytes[..32]),
-            "ff7265632400000003000000000000000800000000000000070000000000000"
-                .to_owned()
-                + "0"
+            "ff72656328000000030000000000000008000000000000000700000000000000"
         );
         assert_eq!(
             hex(&bytes[48..]),
-            "0107000000000000056b657902000000080802080000000000000567".to_owned() + "6f6e65030400000000000009"
-                + "00000000"
+            [
+                "0107000000000000056b6579020000000808",
+                "020800000000000005676f6e65",
+                "030400000000000009"
+            ]
+            .concat()
         );
         let head = FoundHead::read(&bytes, &ID).unwrap();
         assert_eq!(head.stride(), bytes.len());
@@ -450,6 +452,56 @@ mod tests {
         assert_eq!(changes(&[9, 4, 0, 0, 0, 0, 0, 0, 0]), None);
         assert_eq!(changes(&[1, 4, 0, 0, 0, 0, 0, 0, 0]), None);
         assert_eq!(changes(&[2, 3, 0, 0, 0, 0, 0, 0]), None);
+    }
+
+    /// Any changes come out of any record as they went in, and nothing out of a body that is cut.
+    #[test]
+    fn changes_come_out_as_they_went_in() {
+        let mut seed = 12_345u64;
+        let mut below = |limit: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % limit
+        };
+        for sequence in 1..300 {
+            let written: Vec<(u32, Vec<u8>, Option<Vec<u8>>, bool)> = (0..below(9))
+                .map(|_| {
+                    let key = (0..below(150)).map(|_| below(256) as u8).collect();
+                    let value = (below(3) > 0).then(|| vec![below(256) as u8; below(5000) as usize]);
+                    (below(1 << 32) as u32, key, value, below(6) == 0)
+                })
+                .collect();
+            let mut record = Record::default();
+            for (tree, key, value, clear) in &written {
+                match clear {
+                    true => record.clear(TreeId(*tree)),
+                    false => record.write(&[&tree.to_be_bytes()[..], key].concat(), value.as_deref()),
+                }
+            }
+            let head = RecordHead {
+                generation: below(1 << 30),
+                sequence,
+                synced: sequence - 1,
+            };
+            let stride = record.stride();
+            let bytes = record.seal(head, &ID, stride + below(3) as usize * 64).to_vec();
+            let found = FoundHead::read(&bytes, &ID).unwrap();
+            assert_eq!((found.head, found.stride()), (head, stride));
+            let body = found.body(&bytes).unwrap();
+            let expected: Vec<Change<'_>> = written
+                .iter()
+                .map(|(tree, key, value, clear)| match (clear, value) {
+                    (true, _) => Change::Clear(TreeId(*tree)),
+                    (false, Some(value)) => Change::Put(TreeId(*tree), key, value),
+                    (false, None) => Change::Remove(TreeId(*tree), key),
+                })
+                .collect();
+            assert_eq!(changes(body).unwrap(), expected);
+            for _ in 0..20 {
+                // Whatever it gives, it does not panic.
+                let cut = below(body.len() as u64 + 1) as usize;
+                assert!(changes(&body[..cut]).is_none_or(|found| expected.starts_with(&found)));
+            }
+        }
     }
 
     #[test]
@@ -470,7 +522,10 @@ mod tests {
         for bit in 0..SLOT_BYTES * 8 {
             let mut flipped = slot;
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert!(!matches!(LogHeader::decode(&flipped), LogSlot::Header(_)), "bit {bit}");
+            assert!(
+                !matches!(LogHeader::decode(&flipped), LogSlot::Header(_)),
+                "bit {bit}"
+            );
         }
         assert_eq!(LogHeader::decode(&[0; SLOT_BYTES]), LogSlot::Blank);
 
@@ -516,7 +571,12 @@ mod tests {
 
     #[test]
     fn records_of_other_generations_are_never_given() {
-        let bytes = [record(6, 11, 10, 30), record(6, 12, 10, 30), record(6, 13, 10, 30)].concat();
+        let bytes = [
+            record(6, 11, 10, 30),
+            record(6, 12, 10, 30),
+            record(6, 13, 10, 30),
+        ]
+        .concat();
         assert_eq!(count(&mark(7, 13), &bytes), (0, Ok(())));
         assert_eq!(count(&mark(5, 2), &bytes), (0, Err(Broken::Later)));
         // None was synced: the second may be torn though the third is whole.
@@ -526,9 +586,11 @@ mod tests {
         // A record of this generation behind an older one is not reached.
         let stale = [record(6, 11, 10, 30), record(5, 12, 11, 30)].concat();
         assert_eq!(count(&mark(6, 10), &stale), (1, Ok(())));
+        // Cut anywhere: those that are whole are there.
+        let padding = 4;
         for length in 0..bytes.len() {
-            let (found, end) = count(&mark(6, 10), &bytes[..length]);
-            assert_eq!((found, end), ((length / (bytes.len() / 3)) as u64, Ok(())));
+            let whole = (length + padding) / (bytes.len() / 3);
+            assert_eq!(count(&mark(6, 10), &bytes[..length]), (whole as u64, Ok(())));
         }
     }
 }
