@@ -347,7 +347,8 @@ impl Shared {
             }
             Ok(match self.durability {
                 Some(Durability::Immediate) => Finish::Durable,
-                _ => Finish::Relaxed,
+                Some(Durability::Interval(_)) => Finish::Logged,
+                Some(Durability::None) | None => Finish::Relaxed,
             })
         };
         let outcome = catch_unwind(AssertUnwindSafe(|| self.store.write(&mut body)));

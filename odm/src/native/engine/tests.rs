@@ -9,6 +9,7 @@ mod full;
 mod golden;
 #[cfg(target_os = "linux")]
 mod kill;
+mod log;
 mod workload;
 
 use std::collections::BTreeMap;
@@ -612,11 +613,13 @@ fn files_are_for_their_owner() {
     use std::os::unix::fs::PermissionsExt;
     let directory = Directory::new();
     let _engine = open(&directory);
-    let file = directory.path().join(crate::native::storage::file::FILE_NAME);
-    assert_eq!(
-        std::fs::metadata(file).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
+    for name in [
+        crate::native::storage::file::FILE_NAME,
+        crate::native::storage::file::LOG_FILE_NAME,
+    ] {
+        let file = std::fs::metadata(directory.path().join(name)).unwrap();
+        assert_eq!(file.permissions().mode() & 0o777, 0o600);
+    }
     assert_eq!(
         std::fs::metadata(directory.path()).unwrap().permissions().mode() & 0o777,
         0o700

@@ -1,100 +1,117 @@
-//! The store of `native:` directories: redb.
+//! The store of `native:` directories: redb, and a log in front of it.
 //!
 //! The catalog and all indexes live in one redb table under composite keys (tree, then key): a small commit
 //! then changes one B-tree for all of them. The records of each collection have a table of their own, where
 //! what is appended fills its pages; in the middle of a table they would stay half empty.
 //!
 //! Between redb and the file are [`Shadow`] and [`Paged`]: the one keeps a failed disk from doing harm, the
-//! other keeps damaged pages from redb.
+//! other keeps damaged pages from redb. [`Log`] makes commits durable.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io;
-use std::ops::{Bound, ControlFlow};
+mod commit;
+mod directory;
+mod fault;
+mod snapshot;
+mod transaction;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::rc::Rc;
-use std::sync::{Arc, PoisonError, RwLock};
 
 use redb::backends::FileBackend;
-use redb::{
-    Builder, Database, DatabaseError, Durability, ReadOnlyTable, ReadTransaction, ReadableDatabase,
-    ReadableTable, StorageBackend, Table, TableDefinition, TableError, WriteTransaction,
-};
+use redb::{Builder, Database, ReadableDatabase, StorageBackend, TableDefinition, TableError};
 
-use super::paged::{Paged, Unreadable};
-use super::pending::{composite_range, is_empty_range, split, with_composite};
+use self::directory::{create_directory, open_file, sync_directory};
+use self::fault::{closed, explained, fault, io_fault, opening};
+use self::snapshot::{FileSnapshot, get};
+use self::transaction::FileTransaction;
+use super::format::log::{MARK_KEY, Mark};
+use super::log::{Log, LogLimits, replay};
+use super::paged::Paged;
 use super::shadow::Shadow;
-use super::{Failure, Finish, Pending, Range, Snapshot, Store, Transaction, TreeId, Trees, Visitor, format};
-use crate::native::fault::{Class, Fault, Result, code};
+use super::{Failure, Finish, Snapshot, Store, Transaction, Trees, format};
+use crate::native::fault::Result;
 
 /// The file's name in its directory.
 pub(crate) const FILE_NAME: &str = "odm.db";
 
+/// The name of the log beside it.
+pub(crate) const LOG_FILE_NAME: &str = "odm.log";
+
 const TREES: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("trees");
 
-/// A store in a file.
+/// The table of the mark.
+const LOG: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("log");
+
+/// The bytes of a tree's id before a key of the shared table.
+const TREE_BYTES: usize = 4;
+
+/// A store in two files.
 #[derive(Debug)]
 pub(crate) struct FileStore {
     /// Taken only when the store is dropped.
     database: Option<Database>,
     shadow: Shadow,
     paged: Paged,
-}
-
-type TreesTable<'t> = Table<'t, &'static [u8], &'static [u8]>;
-type ReadTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
-
-/// A snapshot; tables of records are opened when first read.
-struct FileSnapshot {
-    paged: Paged,
-    shared: ReadTable,
-    records: RwLock<BTreeMap<TreeId, Option<Arc<ReadTable>>>>,
-    transaction: ReadTransaction,
-}
-
-/// A write transaction; tables of records are opened when first touched.
-struct FileTransaction<'t> {
-    paged: &'t Paged,
-    shared: TreesTable<'t>,
-    records: RefCell<BTreeMap<TreeId, Rc<TreesTable<'t>>>>,
-    transaction: &'t WriteTransaction,
+    log: Log,
 }
 
 impl FileStore {
-    /// Opens the store in a directory; creates both when they are missing, readable by the owner only.
+    /// Opens the store in a directory; creates it and the files when they are missing, readable by the owner only.
     ///
     /// # Errors
     /// Class `Locked` when another engine has it open, in this process or in another; `Corrupt` when it is
-    /// damaged; `Unsupported` when the file is not an engine's or of a newer format; `Io`.
+    /// damaged, or its files do not belong together; `Unsupported` when a file is not an engine's or of a newer
+    /// format; `Io`.
     pub(crate) fn open(directory: &Path, cache_bytes: usize) -> Result<FileStore> {
+        FileStore::open_with(directory, cache_bytes, LogLimits::default())
+    }
+
+    /// Opens the store in a directory with a log of another size.
+    pub(crate) fn open_with(directory: &Path, cache_bytes: usize, limits: LogLimits) -> Result<FileStore> {
         create_directory(directory).map_err(|error| io_fault("cannot create the directory", &error))?;
-        let path = directory.join(FILE_NAME);
-        let file = open_file(&path).map_err(|error| io_fault("cannot open the database file", &error))?;
-        let backend = FileBackend::new(file).map_err(opening)?;
-        let store = FileStore::with_backend(Box::new(backend), cache_bytes)?;
-        // The file's name must survive a power loss as its content does.
+        let file = |name: &str| {
+            open_file(&directory.join(name))
+                .map_err(|error| io_fault("cannot open the database file", &error))
+        };
+        let database = FileBackend::new(file(FILE_NAME)?).map_err(opening)?;
+        let log = FileBackend::new(file(LOG_FILE_NAME)?).map_err(opening)?;
+        let store = FileStore::with_backends(Box::new(database), Box::new(log), cache_bytes, limits)?;
+        // The files' names must survive a power loss as their content does.
         sync_directory(directory).map_err(|error| io_fault("cannot sync the directory", &error))?;
         Ok(store)
     }
 
-    /// Opens the store that a backend holds.
-    pub(crate) fn with_backend(backend: Box<dyn StorageBackend>, cache_bytes: usize) -> Result<FileStore> {
-        let paged = Paged::new(backend);
-        FileStore::assemble(Shadow::new(Box::new(paged.clone())), paged, cache_bytes)
+    /// Opens the store that two backends hold.
+    pub(crate) fn with_backends(
+        database: Box<dyn StorageBackend>,
+        log: Box<dyn StorageBackend>,
+        cache_bytes: usize,
+        limits: LogLimits,
+    ) -> Result<FileStore> {
+        let paged = Paged::new(database);
+        let shadow = Shadow::new(Box::new(paged.clone()));
+        FileStore::assemble(shadow, paged, Log::new(log, limits), cache_bytes)
     }
 
-    /// A store whose pages have no checksums of ours, to see what those cost.
+    /// A store whose commits are redb's own, with or without our checksums, to see what those and the log cost.
     #[cfg(test)]
-    pub(crate) fn without_page_checksums(directory: &Path, cache_bytes: usize) -> Result<FileStore> {
+    pub(crate) fn bare(directory: &Path, cache_bytes: usize, checked: bool) -> Result<FileStore> {
         create_directory(directory).unwrap();
-        let backend = FileBackend::new(open_file(&directory.join(FILE_NAME)).unwrap()).unwrap();
-        let unused = Paged::new(Box::new(redb::backends::InMemoryBackend::new()));
-        FileStore::assemble(Shadow::new(Box::new(backend)), unused, cache_bytes)
+        let file: Box<dyn StorageBackend> =
+            Box::new(FileBackend::new(open_file(&directory.join(FILE_NAME)).unwrap()).unwrap());
+        let unused = || Box::new(redb::backends::InMemoryBackend::new());
+        let limits = LogLimits {
+            largest: 0,
+            ..LogLimits::default()
+        };
+        let log = Log::new(unused(), limits);
+        if checked {
+            let paged = Paged::new(file);
+            return FileStore::assemble(Shadow::new(Box::new(paged.clone())), paged, log, cache_bytes);
+        }
+        FileStore::assemble(Shadow::new(file), Paged::new(unused()), log, cache_bytes)
     }
 
-    fn assemble(shadow: Shadow, paged: Paged, cache_bytes: usize) -> Result<FileStore> {
+    fn assemble(shadow: Shadow, paged: Paged, log: Log, cache_bytes: usize) -> Result<FileStore> {
         let database = Builder::new()
             .set_cache_size(cache_bytes)
             .create_with_backend(shadow.clone())
@@ -108,8 +125,14 @@ impl FileStore {
             database: Some(database),
             shadow,
             paged,
+            log,
         };
-        store.create_tables()?;
+        let recovered = store.recover().map_err(|fault| explained(fault, &store.paged));
+        if let Err(fault) = recovered {
+            // Closing must not make durable what was not recovered to the end.
+            store.log.state().abandon();
+            return Err(fault);
+        }
         Ok(store)
     }
 
@@ -117,19 +140,74 @@ impl FileStore {
         self.database.as_ref().ok_or_else(closed)
     }
 
+    /// Brings the file up to the end of its log; makes what a new file must have.
+    fn recover(&self) -> Result<()> {
+        let log_fault = |error| io_fault("cannot read the log", &error);
+        let (mark, complete) = self.stored_mark()?;
+        let mark = match mark {
+            Some(mark) => mark,
+            None => self
+                .log
+                .first_mark(bson::Uuid::new().bytes())
+                .map_err(log_fault)?,
+        };
+        if !complete {
+            self.commit_mark(&mut |transaction| {
+                transaction
+                    .open_table(TREES)
+                    .map_err(|error| fault(error.into()))?;
+                Ok(mark)
+            })?;
+        }
+        let records = self.log.adopt(mark).map_err(log_fault)?;
+        if mark.used {
+            let mut recovered = mark;
+            self.commit_mark(&mut |transaction| {
+                let mut unused = Default::default();
+                let mut trees = FileTransaction::new(transaction, &self.paged, &mut unused)?;
+                recovered = Mark {
+                    generation: mark.generation + 1,
+                    sequence: replay(&mark, &records, &mut |pending| trees.apply(pending))?,
+                    used: false,
+                    ..mark
+                };
+                Ok(recovered)
+            })?;
+            self.log
+                .restart(&mut self.log.state(), recovered)
+                .map_err(|error| io_fault("cannot write to the log", &error))?;
+        }
+        Ok(())
+    }
+
+    /// The mark, if there is one, and whether the tables are there too.
+    fn stored_mark(&self) -> Result<(Option<Mark>, bool)> {
+        let read = self
+            .database()?
+            .begin_read()
+            .map_err(|error| fault(error.into()))?;
+        let table = |definition| match read.open_table(definition) {
+            Ok(table) => Ok(Some(table)),
+            Err(TableError::TableDoesNotExist(_)) => Ok(None),
+            Err(error) => Err(fault(error.into())),
+        };
+        let stored = match table(LOG)? {
+            Some(table) => get(&table, MARK_KEY)?,
+            None => None,
+        };
+        let mark = match stored {
+            Some(stored) => Some(
+                Mark::unseal(&stored)
+                    .ok_or_else(|| format::damaged("the mark of the log is damaged".to_owned()))?,
+            ),
+            None => None,
+        };
+        Ok((mark, mark.is_some() && table(TREES)?.is_some()))
+    }
+
     /// Opens a private copy of the file as it is on disk, after all of its pages were checked.
     fn inspect_copy(&self, body: &mut dyn FnMut(&dyn Trees) -> Result<()>) -> Result<()> {
-        // Two phases: recovery of the private copy then trusts the last commit or fails, and does not
-        // quietly go back to the one before.
-        let mut write = self
-            .database()?
-            .begin_write()
-            .map_err(|error| fault(error.into()))?;
-        write.set_two_phase_commit(true);
-        write.commit().map_err(|error| fault(error.into()))?;
-        if let Some(error) = self.shadow.failure() {
-            return Err(io_fault("cannot write to the database file", &error));
-        }
+        self.checkpoint_for_inspection()?;
         let mut copy = Builder::new()
             .set_cache_size(INSPECTION_CACHE_BYTES)
             .create_with_backend(self.shadow.private())
@@ -142,261 +220,20 @@ impl FileStore {
         let read = copy.begin_read().map_err(|error| fault(error.into()))?;
         body(&FileSnapshot::new(read, &self.paged)?)
     }
-
-    /// Makes sure that there is the table that snapshots open.
-    fn create_tables(&self) -> Result<()> {
-        let read = self
-            .database()?
-            .begin_read()
-            .map_err(|error| fault(error.into()))?;
-        match read.open_table(TREES) {
-            Ok(_) => return Ok(()),
-            Err(TableError::TableDoesNotExist(_)) => {}
-            Err(error) => return Err(fault(error.into())),
-        }
-        drop(read);
-        let write = self
-            .database()?
-            .begin_write()
-            .map_err(|error| fault(error.into()))?;
-        write.open_table(TREES).map_err(|error| fault(error.into()))?;
-        write.commit().map_err(|error| fault(error.into()))?;
-        match self.shadow.failure() {
-            None => Ok(()),
-            Some(error) => Err(io_fault("cannot create the database", &error)),
-        }
-    }
 }
 
 impl Drop for FileStore {
     fn drop(&mut self) {
-        let database = self.database.take();
         // Closing a damaged file can panic; there is nothing to save then that is not saved.
+        let released = catch_unwind(AssertUnwindSafe(|| self.release()));
+        if !matches!(released, Ok(true)) {
+            self.shadow
+                .stop(std::io::Error::other("the database was not closed"));
+        }
+        let database = self.database.take();
         let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
     }
 }
-
-fn records_table(tree: TreeId) -> String {
-    format!("records {}", tree.number())
-}
-
-fn get(table: &impl ReadableTable<&'static [u8], &'static [u8]>, key: &[u8]) -> Result<Option<Vec<u8>>> {
-    match table.get(key) {
-        Ok(value) => Ok(value.map(|value| value.value().to_vec())),
-        Err(error) => Err(fault(error.into())),
-    }
-}
-
-/// Visits a range; the first `prefix` bytes of each key are not shown.
-fn scan(
-    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    range: Range<'_>,
-    prefix: usize,
-    reverse: bool,
-    visit: &mut Visitor<'_>,
-) -> Result<()> {
-    let mut entries = table.range::<&[u8]>(range).map_err(|error| fault(error.into()))?;
-    while let Some(entry) = if reverse {
-        entries.next_back()
-    } else {
-        entries.next()
-    } {
-        let (key, value) = entry.map_err(|error| fault(error.into()))?;
-        let Some(key) = key.value().get(prefix..) else {
-            return Err(format::damaged("a stored key is too short".to_owned()));
-        };
-        if let ControlFlow::Break(()) = visit(key, value.value())? {
-            break;
-        }
-    }
-    Ok(())
-}
-
-fn scan_shared(
-    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    tree: TreeId,
-    range: Range<'_>,
-    reverse: bool,
-    visit: &mut Visitor<'_>,
-) -> Result<()> {
-    let (from, to) = composite_range(tree, range);
-    scan(
-        table,
-        (as_slice(&from), as_slice(&to)),
-        TREE_BYTES,
-        reverse,
-        visit,
-    )
-}
-
-fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
-    bound.as_ref().map(Vec::as_slice)
-}
-
-impl FileSnapshot {
-    fn new(transaction: ReadTransaction, paged: &Paged) -> Result<FileSnapshot> {
-        Ok(FileSnapshot {
-            paged: paged.clone(),
-            shared: transaction
-                .open_table(TREES)
-                .map_err(|error| fault(error.into()))?,
-            records: RwLock::default(),
-            transaction,
-        })
-    }
-
-    /// The table of a tree of records; none when nothing was ever stored in it.
-    fn records(&self, tree: TreeId) -> Result<Option<Arc<ReadTable>>> {
-        if let Some(table) = self
-            .records
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&tree)
-        {
-            return Ok(table.clone());
-        }
-        let table = match self
-            .transaction
-            .open_table(TableDefinition::new(&records_table(tree)))
-        {
-            Ok(table) => Some(Arc::new(table)),
-            Err(TableError::TableDoesNotExist(_)) => None,
-            Err(error) => return Err(fault(error.into())),
-        };
-        let mut records = self.records.write().unwrap_or_else(PoisonError::into_inner);
-        Ok(records.entry(tree).or_insert(table).clone())
-    }
-}
-
-impl Trees for FileSnapshot {
-    fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let found = if tree.is_records() {
-            self.records(tree).and_then(|table| match table {
-                Some(table) => get(&*table, key),
-                None => Ok(None),
-            })
-        } else {
-            with_composite(tree, key, |composite| get(&self.shared, composite))
-        };
-        found.map_err(|fault| explained(fault, &self.paged))
-    }
-
-    fn scan(&self, tree: TreeId, range: Range<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Result<()> {
-        if is_empty_range(range) {
-            return Ok(());
-        }
-        let scanned = if tree.is_records() {
-            self.records(tree).and_then(|table| match table {
-                Some(table) => scan(&*table, range, 0, reverse, visit),
-                None => Ok(()),
-            })
-        } else {
-            scan_shared(&self.shared, tree, range, reverse, visit)
-        };
-        scanned.map_err(|fault| explained(fault, &self.paged))
-    }
-}
-
-impl<'t> FileTransaction<'t> {
-    fn new(transaction: &'t WriteTransaction, paged: &'t Paged) -> Result<FileTransaction<'t>> {
-        Ok(FileTransaction {
-            paged,
-            shared: transaction
-                .open_table(TREES)
-                .map_err(|error| fault(error.into()))?,
-            records: RefCell::default(),
-            transaction,
-        })
-    }
-
-    /// The table of a tree of records; made when there is none.
-    fn records(&self, tree: TreeId) -> Result<Rc<TreesTable<'t>>> {
-        if let Some(table) = self.records.borrow().get(&tree) {
-            return Ok(table.clone());
-        }
-        let table = self
-            .transaction
-            .open_table(TableDefinition::new(&records_table(tree)));
-        let table = Rc::new(table.map_err(|error| fault(error.into()))?);
-        self.records.borrow_mut().insert(tree, table.clone());
-        Ok(table)
-    }
-
-    fn clear(&mut self, tree: TreeId) -> Result<()> {
-        if tree.is_records() {
-            // A table can be deleted only while it is not open.
-            self.records.get_mut().remove(&tree);
-            let name = records_table(tree);
-            let table = TableDefinition::<&[u8], &[u8]>::new(&name);
-            return match self.transaction.delete_table(table) {
-                Ok(_) => Ok(()),
-                Err(error) => Err(fault(error.into())),
-            };
-        }
-        let (from, to) = composite_range(tree, super::ALL);
-        self.shared
-            .retain_in::<&[u8], _>((as_slice(&from), as_slice(&to)), |_, _| false)
-            .map_err(|error| fault(error.into()))
-    }
-}
-
-impl Trees for FileTransaction<'_> {
-    fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let found = if tree.is_records() {
-            self.records(tree).and_then(|table| get(&*table, key))
-        } else {
-            with_composite(tree, key, |composite| get(&self.shared, composite))
-        };
-        found.map_err(|fault| explained(fault, self.paged))
-    }
-
-    fn scan(&self, tree: TreeId, range: Range<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Result<()> {
-        if is_empty_range(range) {
-            return Ok(());
-        }
-        let scanned = if tree.is_records() {
-            self.records(tree)
-                .and_then(|table| scan(&*table, range, 0, reverse, visit))
-        } else {
-            scan_shared(&self.shared, tree, range, reverse, visit)
-        };
-        scanned.map_err(|fault| explained(fault, self.paged))
-    }
-}
-
-impl Transaction for FileTransaction<'_> {
-    fn apply(&mut self, pending: &mut Pending) -> Result<()> {
-        for tree in pending.cleared() {
-            self.clear(tree)?;
-        }
-        let mut writes = pending.writes().peekable();
-        while let Some((composite, _)) = writes.peek() {
-            let (tree, _) = split(composite);
-            if tree.is_records() {
-                // Opened here, so that it can be borrowed for writing below.
-                self.records(tree)?;
-            }
-            let own = self.records.get_mut().get_mut(&tree).and_then(Rc::get_mut);
-            let (table, prefix) = match own {
-                Some(table) => (table, TREE_BYTES),
-                None => (&mut self.shared, 0),
-            };
-            while let Some((composite, value)) = writes.next_if(|(composite, _)| split(composite).0 == tree) {
-                let key = &composite[prefix..];
-                match value {
-                    Some(value) => drop(table.insert(key, value).map_err(|error| fault(error.into()))?),
-                    None => drop(table.remove(key).map_err(|error| fault(error.into()))?),
-                }
-            }
-        }
-        drop(writes);
-        pending.reset();
-        Ok(())
-    }
-}
-
-/// The bytes of a tree's id before a key of the shared table.
-const TREE_BYTES: usize = 4;
 
 impl Store for FileStore {
     fn snapshot(&self) -> Result<Snapshot> {
@@ -409,35 +246,11 @@ impl Store for FileStore {
     }
 
     fn write(&self, body: &mut dyn FnMut(&mut dyn Transaction) -> Result<Finish>) -> Result<(), Failure> {
-        let before = |error: redb::Error| Failure::Before(explained(fault(error), &self.paged));
-        let database = self.database().map_err(Failure::Before)?;
-        let mut write = database.begin_write().map_err(|error| before(error.into()))?;
-        let finish =
-            FileTransaction::new(&write, &self.paged).and_then(|mut transaction| body(&mut transaction));
-        let finish = match (finish, self.shadow.failure()) {
-            (Ok(_), Some(error)) => Err(io_fault("cannot write to the database file", &error)),
-            (finish, _) => finish,
-        };
-        let durability = match finish {
-            Ok(Finish::Durable) => Durability::Immediate,
-            Ok(Finish::Relaxed) => Durability::None,
-            Ok(Finish::Abort) => return write.abort().map_err(|error| before(error.into())),
-            Err(fault) => {
-                // The fault says more than a failure to forget the changes would.
-                let _ = write.abort();
-                return Err(Failure::Before(fault));
-            }
-        };
-        // Fails only when savepoints are in play, which are not used.
-        if let Err(error) = write.set_durability(durability) {
-            return Err(before(error.into()));
-        }
-        let committed = write.commit();
-        match (committed, self.shadow.failure()) {
-            (Ok(()), None) => Ok(()),
-            (Ok(()), Some(error)) => Err(Failure::InDoubt(in_doubt(&error))),
-            (Err(error), _) => Err(Failure::InDoubt(in_doubt(&error))),
-        }
+        self.write_and_finish(body)
+    }
+
+    fn checkpoint(&self) -> Result<(), Failure> {
+        self.start_over()
     }
 
     fn inspect(&self, body: &mut dyn FnMut(&dyn Trees) -> Result<()>) -> Result<()> {
@@ -447,106 +260,3 @@ impl Store for FileStore {
 }
 
 const INSPECTION_CACHE_BYTES: usize = 64 * 1024 * 1024;
-
-fn create_directory(directory: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)
-}
-
-fn open_file(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
-#[cfg(unix)]
-fn sync_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()?;
-    match directory.canonicalize()?.parent() {
-        Some(parent) => File::open(parent)?.sync_all(),
-        None => Ok(()),
-    }
-}
-
-#[cfg(not(unix))]
-fn sync_directory(_: &Path) -> io::Result<()> {
-    Ok(())
-}
-
-fn foreign() -> Fault {
-    Fault::of(
-        Class::Unsupported,
-        code::INTERNAL,
-        "the database file was not written by odm",
-    )
-}
-
-fn io_fault(what: &str, error: &io::Error) -> Fault {
-    match Unreadable::of(error) {
-        Some(Unreadable::Damaged(what)) => return format::damaged(what.clone()),
-        Some(Unreadable::Foreign) => return foreign(),
-        Some(Unreadable::Newer(version)) => {
-            return Fault::of(
-                Class::Unsupported,
-                code::INTERNAL,
-                format!(
-                    "the database file has format {version}, this version of odm reads format {}",
-                    format::VERSION
-                ),
-            );
-        }
-        None => {}
-    }
-    Fault::of(Class::Io, code::INTERNAL, format!("{what}: {error}"))
-}
-
-/// After a damaged page redb refuses to read on without saying why: the fault for that, with the reason.
-fn explained(fault: Fault, paged: &Paged) -> Fault {
-    match paged.damage() {
-        Some(damage) if fault.class() == Class::Io => format::damaged(format!(
-            "{damage}; nothing is read until the database is opened again"
-        )),
-        _ => fault,
-    }
-}
-
-fn in_doubt(error: &dyn std::fmt::Display) -> Fault {
-    Fault::of(
-        Class::InDoubt,
-        code::INTERNAL,
-        format!("the commit failed, whether it is on disk is not known: {error}"),
-    )
-}
-
-fn closed() -> Fault {
-    Fault::of(Class::Locked, code::INTERNAL, "the database is closed")
-}
-
-fn opening(error: DatabaseError) -> Fault {
-    match error {
-        DatabaseError::DatabaseAlreadyOpen => Fault::of(
-            Class::Locked,
-            code::INTERNAL,
-            "the database is open already, in this process or in another",
-        ),
-        error => fault(error.into()),
-    }
-}
-
-fn fault(error: redb::Error) -> Fault {
-    match error {
-        redb::Error::Io(error) => io_fault("the database file failed", &error),
-        redb::Error::PreviousIo => Fault::of(
-            Class::Io,
-            code::INTERNAL,
-            "the database file failed before; close and open it again",
-        ),
-        redb::Error::DatabaseClosed => closed(),
-        error => format::damaged(format!("the store is damaged: {error}")),
-    }
-}

@@ -2,17 +2,18 @@
 
 use super::workload::{self, State, stored};
 use super::*;
+use crate::native::storage::log::LogLimits;
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
 
-/// A disk in memory whose calls fail from a chosen one on.
+/// A disk in memory with two files, the database and its log, whose calls fail from a chosen one on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Disk(Arc<std::sync::Mutex<DiskState>>);
 
 #[derive(Debug, Default)]
 pub(super) struct DiskState {
-    content: Vec<u8>,
+    files: [Vec<u8>; 2],
     changes: usize,
     fail_at: Option<usize>,
     /// Only this call fails.
@@ -21,48 +22,60 @@ pub(super) struct DiskState {
     error: i32,
     /// Reads count as well.
     reads: bool,
-    /// The content at the last sync, when it is kept.
-    synced: Option<Vec<u8>>,
+    /// Each file at its last sync, when that is kept.
+    synced: Option<[Vec<u8>; 2]>,
 }
+
+/// One file of a disk.
+#[derive(Clone, Debug)]
+struct DiskFile {
+    disk: Disk,
+    file: usize,
+}
+
+/// So small that a workload fills the log, makes it grow, starts it over and passes it by.
+const LIMITS: LogLimits = LogLimits {
+    first: 16 * 1024,
+    step: 16 * 1024,
+    most: 48 * 1024,
+    largest: 24 * 1024,
+};
 
 impl Disk {
     fn state(&self) -> std::sync::MutexGuard<'_, DiskState> {
         self.0.lock().unwrap()
     }
 
-    /// The bytes on the disk.
-    pub(super) fn content(&self) -> impl std::ops::DerefMut<Target = Vec<u8>> + '_ {
-        Content(self.state())
+    /// The bytes of both files.
+    pub(super) fn files(&self) -> [Vec<u8>; 2] {
+        self.state().files.clone()
     }
 
-    /// A disk with the same content that does not fail.
-    pub(super) fn healthy(&self) -> Disk {
-        let content = self.state().content.clone();
+    /// A disk with these files.
+    pub(super) fn with(files: [Vec<u8>; 2]) -> Disk {
         Disk(Arc::new(std::sync::Mutex::new(DiskState {
-            content,
+            files,
             ..DiskState::default()
         })))
     }
 
+    /// A disk with the same content that does not fail.
+    pub(super) fn healthy(&self) -> Disk {
+        Disk::with(self.files())
+    }
+
+    pub(super) fn store(&self, limits: LogLimits) -> Result<FileStore> {
+        let file = |file| {
+            Box::new(DiskFile {
+                disk: self.clone(),
+                file,
+            })
+        };
+        FileStore::with_backends(file(0), file(1), 1 << 20, limits)
+    }
+
     pub(super) fn engine(&self, durability: Durability) -> Result<Engine> {
-        let store = FileStore::with_backend(Box::new(self.clone()), 1 << 20)?;
-        Engine::with_store(Arc::new(store), Some(durability))
-    }
-}
-
-struct Content<'a>(std::sync::MutexGuard<'a, DiskState>);
-
-impl std::ops::Deref for Content<'_> {
-    type Target = Vec<u8>;
-
-    fn deref(&self) -> &Vec<u8> {
-        &self.0.content
-    }
-}
-
-impl std::ops::DerefMut for Content<'_> {
-    fn deref_mut(&mut self) -> &mut Vec<u8> {
-        &mut self.0.content
+        Engine::with_store(Arc::new(self.store(LIMITS)?), Some(durability))
     }
 }
 
@@ -78,41 +91,42 @@ impl DiskState {
     }
 }
 
-impl redb::StorageBackend for Disk {
+impl redb::StorageBackend for DiskFile {
     fn len(&self) -> std::io::Result<u64> {
-        Ok(self.state().content.len() as u64)
+        Ok(self.disk.state().files[self.file].len() as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.disk.state();
         if state.reads {
             state.change()?;
         }
-        let bytes = state.content.get(offset as usize..offset as usize + out.len());
+        let bytes = state.files[self.file].get(offset as usize..offset as usize + out.len());
         out.copy_from_slice(bytes.ok_or(std::io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }
 
     fn set_len(&self, len: u64) -> std::io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.disk.state();
         state.change()?;
-        state.content.resize(len as usize, 0);
+        state.files[self.file].resize(len as usize, 0);
         Ok(())
     }
 
     fn sync_data(&self) -> std::io::Result<()> {
-        let mut state = self.state();
+        let mut guard = self.disk.state();
+        let state = &mut *guard;
         state.change()?;
-        if state.synced.is_some() {
-            state.synced = Some(state.content.clone());
+        if let Some(synced) = &mut state.synced {
+            synced[self.file].clone_from(&state.files[self.file]);
         }
         Ok(())
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.disk.state();
         state.change()?;
-        state.content[offset as usize..offset as usize + data.len()].copy_from_slice(data);
+        state.files[self.file][offset as usize..offset as usize + data.len()].copy_from_slice(data);
         Ok(())
     }
 }
@@ -198,28 +212,43 @@ fn relaxed_commits_become_durable_in_time() {
         (Durability::None, true),
     ] {
         let disk = Disk::default();
+        disk.state().synced = Some(Default::default());
         let engine = disk.engine(durability).unwrap();
         let tree = collection(&engine, "c").indexes[0].tree;
-        disk.state().synced = Some(Vec::new());
         put(&engine, tree, b"a", b"1").unwrap();
+        let is_synced = || {
+            let found = Disk::with(disk.state().synced.clone().unwrap());
+            let engine = found.engine(durability).unwrap();
+            value(&*engine.view().unwrap(), tree, b"a").is_some()
+        };
         if closes {
-            assert!(disk.state().synced.as_ref().unwrap().is_empty());
+            assert!(!is_synced());
             drop(engine);
         }
         let start = std::time::Instant::now();
-        let synced = loop {
-            let synced = disk.state().synced.clone().unwrap();
-            if !synced.is_empty() {
-                break synced;
-            }
+        while !is_synced() {
             assert!(start.elapsed() < Duration::from_secs(20), "never synced");
             std::thread::sleep(Duration::from_millis(5));
-        };
-        let found = Disk::default();
-        found.state().content = synced;
-        let engine = found.engine(durability).unwrap();
-        assert_eq!(value(&*engine.view().unwrap(), tree, b"a").unwrap(), b"1");
+        }
     }
+}
+
+#[test]
+fn a_durable_commit_is_one_write_and_one_sync() {
+    let disk = Disk::default();
+    let engine = Engine::with_store(
+        Arc::new(disk.store(LogLimits::default()).unwrap()),
+        Some(Durability::Immediate),
+    )
+    .unwrap();
+    let id = collection(&engine, "c").id;
+    let collection = engine.view().unwrap().catalog().by_id(id).unwrap().clone();
+    let before = disk.state().changes;
+    for n in 0..100 {
+        insert(&engine, &collection, n).unwrap();
+    }
+    // The first one also writes the second copy of the log's header.
+    assert!((200..=201).contains(&(disk.state().changes - before)));
 }
 
 #[test]

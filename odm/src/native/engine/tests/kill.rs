@@ -4,12 +4,21 @@ use std::process::{Command, Stdio};
 
 use super::workload::{self, State, Step, stored};
 use super::*;
+use crate::native::storage::log::LogLimits;
 
 /// The child's directory.
 const CHILD: &str = "ODM_KILL_CHILD";
 
 /// What changes a file or makes a change durable.
 const CALLS: &str = "pwrite64,pwritev,fdatasync,fsync,ftruncate,fallocate";
+
+/// So small that the log grows, starts over and is passed by.
+const LIMITS: LogLimits = LogLimits {
+    first: 16 * 1024,
+    step: 16 * 1024,
+    most: 64 * 1024,
+    largest: 40 * 1024,
+};
 
 fn steps() -> Vec<Step> {
     // The first calls of the engine's thread are not reached: strace counts per thread, and the thread that
@@ -27,8 +36,8 @@ fn child() {
     let Some(directory) = std::env::var_os(CHILD) else {
         return;
     };
-    let location = Location::Directory(directory.into());
-    let engine = Engine::open(location, EngineOptions::default()).unwrap();
+    let store = FileStore::open_with(Path::new(&directory), 64 << 20, LIMITS).unwrap();
+    let engine = Engine::with_store(Arc::new(store), Some(Durability::Immediate)).unwrap();
     for (at, step) in steps().into_iter().enumerate() {
         step.run(&engine).unwrap();
         // A whole file per acknowledgement: standard output is the test harness's.
