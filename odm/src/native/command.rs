@@ -16,12 +16,14 @@ mod query;
 mod reply;
 mod server;
 mod shape;
+mod transaction;
 mod write;
 
 use std::time::Duration;
 
 pub(crate) use self::cursor::{Cursors, Opened};
 pub(crate) use self::reply::{Verb, written, written_out};
+pub(crate) use self::transaction::{reads, refuse_in_transaction};
 use super::document::{Doc, Kind, Value};
 use super::exec::aggregate::AggregateRequest;
 use super::exec::output::Target;
@@ -120,10 +122,7 @@ pub(crate) fn parse(database: &str, doc: Doc<'_>, now: Now) -> Result<Job> {
         )));
     }
     let Some(command) = command(call.name) else {
-        return Err(Fault::new(
-            code::COMMAND_NOT_FOUND,
-            format!("no such command: '{}'", call.name),
-        ));
+        return Err(unknown(call.name));
     };
     let job = command(&call)?;
     generic::check(call.name, doc)?;
@@ -158,6 +157,10 @@ const NOT_HERE: &[&str] = &[
     "top",
     "validateDBMetadata",
 ];
+
+fn unknown(name: &str) -> Fault {
+    Fault::new(code::COMMAND_NOT_FOUND, format!("no such command: '{name}'"))
+}
 
 type Parse = for<'a> fn(&Call<'a>) -> Result<Job>;
 

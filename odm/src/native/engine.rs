@@ -28,6 +28,7 @@ use self::queue::Shared;
 
 pub(crate) use self::changes::ChangeWindow;
 pub(crate) use self::check::CheckReport;
+pub(crate) use self::job::CommitOptions;
 pub(crate) use self::transaction::Overlay;
 pub(crate) use self::view::View;
 
@@ -176,13 +177,17 @@ impl Engine {
     /// # Errors
     /// A conflict when a collection that it wrote to was changed or dropped since its snapshot; class
     /// `InDoubt` and `Io` as for [`Engine::write`].
-    pub(crate) fn commit(&self, transaction: Overlay) -> impl Future<Output = Result<()>> + Send + use<> {
+    pub(crate) fn commit(
+        &self,
+        transaction: Overlay,
+        options: CommitOptions,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
         let engine = self.clone();
         async move {
             if transaction.is_unchanged() {
                 return Ok(());
             }
-            let (job, receiver) = job::Commit::new(transaction);
+            let (job, receiver) = job::Commit::new(transaction, options);
             engine.0.shared.check_writable()?;
             engine.0.shared.enqueue([Box::new(job) as Box<dyn job::Job>]);
             receiver.await.unwrap_or_else(|_| Err(closed()))

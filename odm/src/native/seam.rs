@@ -2,6 +2,7 @@
 
 mod cursor;
 mod expiry;
+mod lifetime;
 mod request;
 mod response;
 mod transaction;
@@ -9,15 +10,15 @@ mod watch;
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 
 use self::cursor::{FollowingCursor, GatheredCursor, PipelineCursor, ViewCursor};
+use self::lifetime::Lifetimes;
 use self::request::Request;
 use self::response::{check_report, located, translate, written};
-use self::transaction::{NativeTransaction, State};
 use self::watch::ChangeCursor;
 use super::command::{self, Cursors, Job};
 use super::engine::{ChangeWindow, Durability, Engine, EngineOptions, Location};
@@ -41,7 +42,18 @@ struct NativeBackend {
     engine: Arc<Engine>,
     cursors: Arc<Cursors>,
     name: &'static str,
+    lifetimes: Arc<Lifetimes>,
     _expiry: expiry::Running,
+}
+
+/// How an engine is opened, as far as both places have it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening {
+    /// How often expired documents are looked for.
+    pub(crate) expiry: Duration,
+    /// How long a transaction may run.
+    pub(crate) transaction_lifetime: Duration,
+    pub(crate) changes: db::ChangeLog,
 }
 
 impl fmt::Debug for NativeBackend {
@@ -51,8 +63,8 @@ impl fmt::Debug for NativeBackend {
 }
 
 /// Opens an empty database in memory.
-pub(crate) fn open_memory(expiry: Duration, changes: db::ChangeLog) -> Result<Arc<dyn Backend>> {
-    open(Location::Memory, "memory", Durability::None, expiry, changes)
+pub(crate) fn open_memory(opening: Opening) -> Result<Arc<dyn Backend>> {
+    open(Location::Memory, "memory", Durability::None, opening)
 }
 
 /// Opens, or creates, the database in a directory.
@@ -60,8 +72,7 @@ pub(crate) fn open_directory(
     path: &Path,
     durability: db::Durability,
     create: bool,
-    expiry: Duration,
-    changes: db::ChangeLog,
+    opening: Opening,
 ) -> Result<Arc<dyn Backend>> {
     if !create && !path.join(FILE_NAME).exists() {
         let text = format!("there is no database in {}", path.display());
@@ -76,8 +87,7 @@ pub(crate) fn open_directory(
         Location::Directory(path.to_owned()),
         "native",
         durability,
-        expiry,
-        changes,
+        opening,
     )
 }
 
@@ -85,13 +95,12 @@ fn open(
     location: Location,
     name: &'static str,
     durability: Durability,
-    expiry: Duration,
-    changes: db::ChangeLog,
+    opening: Opening,
 ) -> Result<Arc<dyn Backend>> {
     let changes = ChangeWindow {
-        enabled: !changes.is_off(),
-        bytes: changes.kept_bytes(),
-        age: changes.kept_age(),
+        enabled: !opening.changes.is_off(),
+        bytes: opening.changes.kept_bytes(),
+        age: opening.changes.kept_age(),
     };
     let engine = Engine::open(
         location,
@@ -103,11 +112,12 @@ fn open(
     )
     .map_err(|fault| translate(fault, name))?;
     let engine = Arc::new(engine);
-    let _expiry = expiry::start(&engine, expiry);
+    let _expiry = expiry::start(&engine, opening.expiry);
     Ok(Arc::new(NativeBackend {
         engine,
         cursors: Arc::default(),
         name,
+        lifetimes: Lifetimes::new(opening.transaction_lifetime),
         _expiry,
     }))
 }
@@ -130,17 +140,11 @@ impl Backend for NativeBackend {
         })
     }
 
-    fn begin(&self, _options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
+    fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
         Box::pin(async move {
-            let overlay = self.engine.begin().map_err(|fault| translate(fault, self.name))?;
-            let state = Mutex::new(State::Running(Box::new(overlay)));
-            let transaction = NativeTransaction {
-                engine: self.engine.clone(),
-                cursors: self.cursors.clone(),
-                name: self.name,
-                state,
-            };
-            Ok(Arc::new(transaction) as Arc<dyn Transaction>)
+            transaction::begin(self, &options)
+                .map(|transaction| Arc::new(transaction) as Arc<dyn Transaction>)
+                .map_err(|fault| translate(fault, self.name).with_operation("startTransaction"))
         })
     }
 }

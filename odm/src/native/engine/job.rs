@@ -1,6 +1,7 @@
 //! What the writer runs: single operations and commits of transactions.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
 
 use futures_channel::oneshot;
 
@@ -32,6 +33,11 @@ pub(super) trait Job: Send {
 
     /// Whether nobody waits any more.
     fn is_abandoned(&self) -> bool;
+
+    /// Whether the commit that it is part of must be on the disk, whatever the engine's durability.
+    fn must_be_durable(&self) -> bool {
+        false
+    }
 }
 
 /// A single operation's job.
@@ -101,18 +107,32 @@ where
     }
 }
 
+/// How a transaction is committed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CommitOptions {
+    /// On the disk, whatever the engine's durability.
+    pub(crate) durable: bool,
+    /// Not when the writer takes it up later than this.
+    pub(crate) until: Option<Instant>,
+}
+
 /// The commit of a transaction.
 pub(super) struct Commit {
     transaction: Overlay,
+    options: CommitOptions,
     result: Result<()>,
     sender: oneshot::Sender<Result<()>>,
 }
 
 impl Commit {
-    pub(super) fn new(transaction: Overlay) -> (Commit, oneshot::Receiver<Result<()>>) {
+    pub(super) fn new(
+        transaction: Overlay,
+        options: CommitOptions,
+    ) -> (Commit, oneshot::Receiver<Result<()>>) {
         let (sender, receiver) = oneshot::channel();
         let commit = Commit {
             transaction,
+            options,
             result: Err(not_run()),
             sender,
         };
@@ -122,7 +142,16 @@ impl Commit {
 
 impl Job for Commit {
     fn run(&mut self, writer: &mut Writer<'_>) -> Ran {
-        self.result = caught(|| self.transaction.move_into(writer));
+        let late = self.options.until.is_some_and(|until| Instant::now() >= until);
+        self.result = if late {
+            Err(Fault::of(
+                Class::Timeout,
+                code::MAX_TIME_EXPIRED,
+                "operation exceeded time limit",
+            ))
+        } else {
+            caught(|| self.transaction.move_into(writer))
+        };
         if self.result.is_ok() {
             Ran::Done
         } else {
@@ -135,6 +164,7 @@ impl Job for Commit {
             transaction,
             result,
             sender,
+            ..
         } = *self;
         // Releases the claims, so that whoever is told of the commit finds them free.
         drop(transaction);
@@ -143,6 +173,10 @@ impl Job for Commit {
 
     fn is_abandoned(&self) -> bool {
         self.sender.is_canceled()
+    }
+
+    fn must_be_durable(&self) -> bool {
+        self.options.durable
     }
 }
 
