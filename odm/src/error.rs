@@ -350,7 +350,8 @@ impl Error {
     /// need not look for the cause.
     pub(crate) fn behind(self, message: &'static str) -> Error {
         let cause = self.clone();
-        self.with(|inner| inner.message = message.into()).with_source(cause)
+        self.with(|inner| inner.message = message.into())
+            .with_source(cause)
     }
 
     /// Adds the cause.

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use ::mongodb::options::{
-    Acknowledgment, ReadConcern as DriverReadConcern, ReadPreference as DriverReadPreference, SelectionCriteria,
-    WriteConcern as DriverWriteConcern,
+    Acknowledgment, ReadConcern as DriverReadConcern, ReadPreference as DriverReadPreference,
+    SelectionCriteria, WriteConcern as DriverWriteConcern,
 };
 use ::mongodb::{Client, ClientSession};
 use futures_core::future::BoxFuture;

@@ -4,6 +4,8 @@
 //! its whole document was found to be well-formed. Each family of commands has a file.
 
 mod aggregate;
+mod api;
+mod capped;
 mod collections;
 mod count;
 mod cursor;
@@ -132,11 +134,9 @@ pub(crate) fn parse(database: &str, doc: Doc<'_>, now: Now) -> Result<Job> {
 /// Commands of the server that the engine does not have.
 const NOT_HERE: &[&str] = &[
     "abortTransaction",
-    "cloneCollectionAsCapped",
     "commitTransaction",
     "compact",
     "connectionStatus",
-    "convertToCapped",
     "currentOp",
     "dataSize",
     "endSessions",
@@ -155,7 +155,6 @@ const NOT_HERE: &[&str] = &[
     "shutdown",
     "startSession",
     "top",
-    "validateDBMetadata",
 ];
 
 fn unknown(name: &str) -> Fault {
@@ -182,6 +181,8 @@ fn command(name: &str) -> Option<Parse> {
         "listCollections" => collections::list,
         "renameCollection" => collections::rename,
         "collMod" => collections::modify,
+        "convertToCapped" => capped::convert,
+        "cloneCollectionAsCapped" => capped::clone,
         "createIndexes" => indexes::create,
         "dropIndexes" | "deleteIndexes" => indexes::drop,
         "listIndexes" => indexes::list,
@@ -190,6 +191,7 @@ fn command(name: &str) -> Option<Parse> {
         "dbStats" | "dbstats" => server::database_statistics,
         "validate" => server::validate,
         "listDatabases" => server::list_databases,
+        "validateDBMetadata" => api::validate,
         "serverStatus" => server::status,
         "ping" => server::ping,
         "hello" | "isMaster" | "ismaster" => server::hello,

@@ -11,7 +11,7 @@ mod watch;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_core::future::BoxFuture;
 
@@ -34,6 +34,7 @@ use super::storage::Write;
 use super::storage::file::FILE_NAME;
 use super::update::Now;
 use crate::backend::{Backend, Capabilities, Operation, Response, Transaction, TransactionOptions};
+use crate::clock::Sleep;
 use crate::db;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -151,6 +152,7 @@ impl Backend for NativeBackend {
 
 impl NativeBackend {
     async fn run(&self, operation: Operation) -> Outcomes<Response> {
+        let limit = request::max_time(&operation).and_then(|time| Instant::now().checked_add(time));
         match request::prepare(operation, self.name)? {
             Request::Find(find) if find.tail.is_some() => {
                 let cursor = TailCursor::open(&*self.engine.view()?, find)?;
@@ -184,10 +186,10 @@ impl NativeBackend {
             }
             Request::Read(read) => read(&*self.engine.view()?),
             Request::Batch(batch) => {
-                let outcome = self.run_batch(Arc::new(batch)).await?;
+                let outcome = self.run_batch(Arc::new(batch), limit).await?;
                 Ok(Response::Write(written(outcome, self.name)))
             }
-            Request::Write(mut job) => self.engine.write(move |write| job(write)).await,
+            Request::Write(mut job) => self.write(move |write| job(write), limit).await,
             Request::Watch(watch, patience) => {
                 self.engine.begin_log().await?;
                 let cursor = WatchCursor::open(&*self.engine.view()?, *watch)?;
@@ -199,12 +201,24 @@ impl NativeBackend {
                 ))))
             }
             Request::Check(database) => self.check(database).await,
-            Request::Command(job) => self.command(job).await.and_then(replied),
+            Request::Command(job) => self.command(job, limit).await.and_then(replied),
+        }
+    }
+
+    /// Runs a job, unless it has to wait for longer than it may.
+    async fn write<T, F>(&self, job: F, limit: Option<Instant>) -> Outcomes<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut dyn Write) -> Outcomes<T> + Send + 'static,
+    {
+        match limit {
+            None => self.engine.write(job).await,
+            Some(until) => self.engine.write_until(job, Sleep::until(until)).await,
         }
     }
 
     /// Runs a command; its reply.
-    async fn command(&self, job: Job) -> Outcomes<Vec<u8>> {
+    async fn command(&self, job: Job, limit: Option<Instant>) -> Outcomes<Vec<u8>> {
         match job {
             Job::Reply(reply) => Ok(reply),
             Job::Read(read) => read(&*self.engine.view()?),
@@ -216,10 +230,10 @@ impl NativeBackend {
             Job::More { id, ns, batch_size } => self.cursors.more(id, &ns, batch_size),
             Job::Kill { ids, ns } => Ok(self.cursors.kill(&ids, &ns)),
             Job::Batch(batch, verb) => {
-                let outcome = self.run_batch(Arc::new(batch)).await?;
+                let outcome = self.run_batch(Arc::new(batch), limit).await?;
                 Ok(command::written(verb, &outcome))
             }
-            Job::Write(mut job) => self.engine.write(move |write| job(write)).await,
+            Job::Write(mut job) => self.write(move |write| job(write), limit).await,
             Job::Output(aggregate, target, now) => {
                 self.output(&aggregate, target, now).await?;
                 Ok(command::written_out(&aggregate.namespace.to_string()))
@@ -240,16 +254,17 @@ impl NativeBackend {
 
     /// Runs statements; where a running transaction is in the way of one, those before it are committed and it is
     /// run again when the transaction has ended.
-    async fn run_batch(&self, batch: Arc<WriteBatch>) -> Outcomes<Outcome> {
+    async fn run_batch(&self, batch: Arc<WriteBatch>, limit: Option<Instant>) -> Outcomes<Outcome> {
         let mut total = Outcome::default();
         let mut start = 0;
         loop {
             let own = batch.clone();
-            let job = self.engine.write(move |write| {
+            let job = move |write: &mut dyn Write| {
                 let mut outcome = Outcome::default();
                 let next = batch::run(write, &own, start, &mut outcome)?;
                 Ok((outcome, next))
-            });
+            };
+            let job = self.write(job, limit);
             let (outcome, next) = job.await?;
             total.absorb(outcome);
             start = next;

@@ -52,7 +52,9 @@ impl Guard {
 
     /// Whether an operation failed in a way that running the transaction again can cure.
     pub(crate) fn is_transient(&self) -> bool {
-        self.cause().as_ref().is_some_and(|cause| cause.has_label(TRANSIENT))
+        self.cause()
+            .as_ref()
+            .is_some_and(|cause| cause.has_label(TRANSIENT))
     }
 
     /// Remembers what an operation's error says about the transaction.
@@ -98,7 +100,13 @@ impl Guard {
             && self.check_running().is_ok()
         {
             self.abort().await;
-            return Err(cause.clone().behind(SWALLOWED));
+            // What the server says of it, with the reason.
+            return Err(Error::new(ErrorKind::Conflict, SWALLOWED)
+                .with_code(NO_SUCH_TRANSACTION)
+                .with_label(TRANSIENT)
+                .with_backend(self.transaction.name())
+                .with_operation("commitTransaction")
+                .with_source(cause.clone()));
         }
         match self
             .state

@@ -159,7 +159,12 @@ fn a_swallowed_failure_comes_out_of_the_commit_and_is_not_run_again() {
     }))
     .unwrap_err();
     assert!(error.is_duplicate_key() && !error.has_label(TRANSIENT), "{error}");
-    assert!(std::error::Error::source(&error).unwrap().to_string().contains("E11000"));
+    assert!(
+        std::error::Error::source(&error)
+            .unwrap()
+            .to_string()
+            .contains("E11000")
+    );
     assert_eq!((runs.get(), fake.transactions().0), (1, 1));
 }
 

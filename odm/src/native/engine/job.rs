@@ -1,6 +1,8 @@
 //! What the writer runs: single operations and commits of transactions.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
 use futures_channel::oneshot;
@@ -43,8 +45,41 @@ pub(super) trait Job: Send {
 /// A single operation's job.
 pub(super) struct Typed<T, F> {
     job: F,
+    patience: Option<Arc<Patience>>,
     result: Option<Result<T>>,
     sender: Option<oneshot::Sender<Result<T>>>,
+}
+
+/// Whether a job may still be given up: between whoever waits for it and the writer.
+#[derive(Debug, Default)]
+pub(super) struct Patience(AtomicU8);
+
+const WAITING: u8 = 0;
+const RUNNING: u8 = 1;
+const GIVEN_UP: u8 = 2;
+
+impl Patience {
+    /// The writer takes the job up; `false` when it was given up.
+    fn begin(&self) -> bool {
+        self.change(WAITING, RUNNING)
+    }
+
+    /// The job has to wait again.
+    fn wait(&self) {
+        self.change(RUNNING, WAITING);
+    }
+
+    /// Gives the job up; `false` when it runs, or ran.
+    pub(super) fn give_up(&self) -> bool {
+        self.change(WAITING, GIVEN_UP)
+    }
+
+    fn change(&self, from: u8, to: u8) -> bool {
+        let changed = self
+            .0
+            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
+        changed.is_ok()
+    }
 }
 
 /// How far a job came when it was started.
@@ -57,9 +92,15 @@ impl<T, F> Typed<T, F> {
     pub(super) fn new(job: F) -> Typed<T, F> {
         Typed {
             job,
+            patience: None,
             result: None,
             sender: None,
         }
+    }
+
+    /// Lets whoever waits give the job up while it does not run.
+    pub(super) fn with_patience(self, patience: Option<Arc<Patience>>) -> Typed<T, F> {
+        Typed { patience, ..self }
     }
 
     /// Where the result will come out.
@@ -82,11 +123,17 @@ where
     F: FnMut(&mut dyn Write) -> Result<T> + Send,
 {
     fn run(&mut self, writer: &mut Writer<'_>) -> Ran {
+        if self.patience.as_ref().is_some_and(|patience| !patience.begin()) {
+            return Ran::Failed;
+        }
         let result = caught(|| (self.job)(writer));
         if let Err(fault) = &result
             && fault.class() == Class::Blocked
             && let Some(claim) = writer.blocked_on()
         {
+            if let Some(patience) = &self.patience {
+                patience.wait();
+            }
             return Ran::Blocked(claim);
         }
         let ran = if result.is_ok() { Ran::Done } else { Ran::Failed };

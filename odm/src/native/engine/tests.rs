@@ -533,7 +533,12 @@ fn catalogs_of_transactions_are_merged() {
         create(&mut third, "new").unwrap();
         wait(engine.commit(first, CommitOptions::default())).unwrap();
         wait(engine.commit(second, CommitOptions::default())).unwrap();
-        assert_eq!(wait(engine.commit(third, CommitOptions::default())).unwrap_err().class(), Class::Conflict);
+        assert_eq!(
+            wait(engine.commit(third, CommitOptions::default()))
+                .unwrap_err()
+                .class(),
+            Class::Conflict
+        );
         let view = engine.view().unwrap();
         let names: Vec<&str> = view.catalog().collections("db").map(|c| &*c.name).collect();
         assert_eq!(names, ["new", "old", "other"]);
@@ -558,7 +563,12 @@ fn catalogs_of_transactions_are_merged() {
             b"1",
             "the snapshot has it"
         );
-        assert_eq!(wait(engine.commit(late, CommitOptions::default())).unwrap_err().class(), Class::Conflict);
+        assert_eq!(
+            wait(engine.commit(late, CommitOptions::default()))
+                .unwrap_err()
+                .class(),
+            Class::Conflict
+        );
         assert!(
             entries(&*engine.view().unwrap(), created.records).is_empty(),
             "cleared with the drop"
