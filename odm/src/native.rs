@@ -20,4 +20,4 @@ mod sort;
 mod storage;
 mod update;
 
-pub(crate) use self::seam::{open_directory, open_memory};
+pub(crate) use self::seam::{Opening, open_directory, open_memory};

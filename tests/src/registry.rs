@@ -99,7 +99,13 @@ macro_rules! for_every_case {
                 a_finished_transaction_takes_no_more_operations,
                 two_transactions_cannot_take_one_unique_key,
                 a_single_write_waits_for_the_transaction_in_its_way,
-                a_collection_can_be_created_inside;
+                a_collection_can_be_created_inside,
+                a_swallowed_failure_is_the_failure_of_the_transaction,
+                what_follows_a_swallowed_failure_is_not_retried,
+                a_swallowed_conflict_is_retried,
+                a_command_that_cannot_run_inside_leaves_the_transaction_alone,
+                a_transaction_takes_options,
+                a_single_write_waits_no_longer_than_it_may;
             traps:
                 every_recorded_trap;
             updates:

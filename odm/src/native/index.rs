@@ -21,6 +21,8 @@ pub(crate) struct IndexDefinition {
     pub(crate) name: String,
     pub(crate) keys: Vec<IndexField>,
     pub(crate) unique: bool,
+    /// Keys that are taken are refused, as a unique index does; what was there before may have them twice.
+    pub(crate) prepare_unique: bool,
     pub(crate) sparse: bool,
     /// The documents that are indexed, if not all.
     pub(crate) partial: Option<Matcher>,
@@ -86,12 +88,18 @@ impl IndexDefinition {
             paths: paths_of(&keys),
             keys,
             unique: true,
+            prepare_unique: false,
             sparse: false,
             partial: None,
             expire_after_seconds: None,
             hidden: false,
             spec: Doc::Fields(&spec).to_bytes(),
         }
+    }
+
+    /// Whether a key that another document has is refused.
+    pub(crate) fn guards(&self) -> bool {
+        self.unique || self.prepare_unique
     }
 
     /// Whether this is the index on `_id`.

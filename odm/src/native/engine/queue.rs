@@ -315,6 +315,7 @@ impl Shared {
         };
         let mut catalog = before.clone();
         let mut written = 0;
+        let mut durable = self.durability == Some(Durability::Immediate);
         let WriterState {
             pending,
             unsynced_bytes,
@@ -327,6 +328,7 @@ impl Shared {
                     Ran::Done => {
                         writer.write_log()?;
                         catalog = writer.keep();
+                        durable |= job.must_be_durable();
                         if !pending.is_empty() {
                             written += pending.bytes();
                             transaction.apply(pending)?;
@@ -345,10 +347,10 @@ impl Shared {
             if !Arc::ptr_eq(&catalog, &before) {
                 self.view()?;
             }
-            Ok(match self.durability {
-                Some(Durability::Immediate) => Finish::Durable,
+Ok(match self.durability {
+                _ if durable => Finish::Durable,
                 Some(Durability::Interval(_)) => Finish::Logged,
-                Some(Durability::None) | None => Finish::Relaxed,
+                _ => Finish::Relaxed,
             })
         };
         let outcome = catch_unwind(AssertUnwindSafe(|| self.store.write(&mut body)));
@@ -384,7 +386,9 @@ impl Shared {
             let _ = waiting.send(());
         }
         self.claims().prune(sequence);
-        if matches!(self.durability, Some(Durability::Interval(_) | Durability::None)) {
+        if durable {
+            *unsynced_bytes = 0;
+        } else if self.durability.is_some() {
             self.note_unsynced(unsynced_bytes, written);
         }
         Ok(())

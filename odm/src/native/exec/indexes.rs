@@ -158,6 +158,24 @@ fn build(write: &mut dyn Write, ns: &Namespace, definition: IndexDefinition) -> 
     Ok(())
 }
 
+/// Whether two documents have one key.
+pub(super) fn has_duplicates(read: &dyn Read, entry: &IndexEntry) -> Result<bool> {
+    let (mut last, mut found): (Option<Vec<u8>>, bool) = (None, false);
+    let all = (Bound::Unbounded, Bound::Unbounded);
+    read.scan(entry.tree, all, false, &mut |stored, _| {
+        let key = split(stored).0;
+        // A document has no key twice in an index, so that the same key is another document's.
+        found = last.as_deref() == Some(key);
+        last = Some(key.to_vec());
+        Ok(if found {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
+    })?;
+    Ok(found)
+}
+
 /// A stored key's order key and record id.
 fn split(stored: &[u8]) -> (&[u8], &[u8]) {
     stored.split_at(stored.len().saturating_sub(super::walk::RECORD_BYTES))

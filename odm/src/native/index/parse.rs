@@ -72,6 +72,7 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
         name,
         background: found.background,
         unique: found.unique,
+        prepare_unique: found.prepare_unique,
         hidden: found.hidden,
         partial: found.partial,
         sparse: found.sparse,
@@ -82,6 +83,7 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
         paths: paths_of(&keys),
         keys,
         unique: found.unique || on_id,
+        prepare_unique: found.prepare_unique,
         sparse: found.sparse == Some(true),
         partial,
         expire_after_seconds,
@@ -103,6 +105,7 @@ struct Options<'a> {
     key: Doc<'a>,
     name: &'a str,
     unique: bool,
+    prepare_unique: bool,
     sparse: Option<bool>,
     background: Option<bool>,
     hidden: bool,
@@ -117,6 +120,7 @@ impl<'a> Options<'a> {
             key: Doc::empty(),
             name: "",
             unique: false,
+            prepare_unique: false,
             sparse: None,
             background: None,
             hidden: false,
@@ -135,7 +139,8 @@ impl<'a> Options<'a> {
                 "unique" => options.unique = truth(field, &value)?,
                 "sparse" => options.sparse = Some(truth(field, &value)?),
                 "background" => options.background = Some(truth(field, &value)?),
-                "prepareUnique" | "dropDups" => {
+                "prepareUnique" => options.prepare_unique = truth(field, &value)?,
+                "dropDups" => {
                     truth(field, &value)?;
                 }
                 "hidden" => match value {

@@ -9,6 +9,7 @@ pub(super) struct Canonical<'a> {
     pub(super) name: &'a str,
     pub(super) background: Option<bool>,
     pub(super) unique: bool,
+    pub(super) prepare_unique: bool,
     pub(super) hidden: bool,
     pub(super) partial: Option<Doc<'a>>,
     pub(super) sparse: Option<bool>,
@@ -28,6 +29,9 @@ impl Canonical<'_> {
             }
             if self.unique {
                 write("unique", Value::Bool(true));
+            }
+            if self.prepare_unique {
+                write("prepareUnique", Value::Bool(true));
             }
             if self.hidden {
                 write("hidden", Value::Bool(true));
