@@ -1,4 +1,4 @@
-//! Dates: their parts, arithmetic and text, in UTC or at a fixed offset from it.
+//! Dates: their parts, arithmetic and text, in UTC or in another time zone.
 
 mod arithmetic;
 mod calendar;
@@ -114,7 +114,7 @@ pub(super) static OPERATORS: &[Operator] = &[
 
 /// A date as text; years that do not have four digits are refused.
 pub(super) fn to_text(ms: i64) -> Result<String> {
-    text::formatted(ms, "%Y-%m-%dT%H:%M:%S.%LZ", zone::Zone::UTC)
+    text::formatted(ms, "%Y-%m-%dT%H:%M:%S.%LZ", &zone::Zone::UTC)
 }
 
 /// The date that a text says, in UTC unless it names an offset; code 241 if it says none.

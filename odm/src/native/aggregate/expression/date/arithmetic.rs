@@ -146,24 +146,40 @@ pub(super) fn add(operator: &'static Operator, arguments: &[Answer<'_>]) -> Resu
     };
     let overflow = || Fault::new(5166406, "dateAdd overflowed");
     let result = match unit {
+        Unit::Fixed(DAY) => add_days(start, Some(amount), &zone).ok_or_else(invalid)?,
+        Unit::Week => add_days(start, amount.checked_mul(7), &zone).ok_or_else(invalid)?,
         Unit::Fixed(ms) => start.checked_add(amount.checked_mul(ms).ok_or_else(invalid)?),
-        Unit::Week => start.checked_add(amount.checked_mul(7 * DAY).ok_or_else(invalid)?),
         Unit::Months(months) => {
-            let local = Local::of(start.saturating_add(zone.0));
             let months = amount
                 .checked_mul(months)
                 .filter(|months| months.abs() < 1 << 40)
                 .ok_or_else(invalid)?;
-            let month = local.month + months;
-            let year = local.year + (month - 1).div_euclid(12);
-            let month = (month - 1).rem_euclid(12) + 1;
-            let day = local.day.min(days_in(year, month));
-            days_of(year, month, day)
-                .checked_mul(DAY)
-                .and_then(|ms| ms.checked_add(local.ms - zone.0))
+            add_months(start, months, &zone)
         }
     };
     Ok(Some(Owned::DateTime(result.ok_or_else(overflow)?)))
+}
+
+/// The moment when clocks show the same time so many days later; the outer `None` is an amount too large for
+/// milliseconds, the inner one a date too large.
+fn add_days(start: i64, days: Option<i64>, zone: &Zone) -> Option<Option<i64>> {
+    let ms = days?.checked_mul(DAY)?;
+    let from = zone.at(start);
+    let local = start.saturating_add(from.offset).checked_add(ms);
+    Some(local.and_then(|local| zone.moment_of(local, from.is_summer)))
+}
+
+/// The moment when clocks show the same time so many months later, on the last day of the month if it is too
+/// short.
+fn add_months(start: i64, months: i64, zone: &Zone) -> Option<i64> {
+    let from = zone.at(start);
+    let local = Local::of(start.saturating_add(from.offset));
+    let month = local.month + months;
+    let year = local.year + (month - 1).div_euclid(12);
+    let month = (month - 1).rem_euclid(12) + 1;
+    let day = local.day.min(days_in(year, month));
+    let ms = days_of(year, month, day).checked_mul(DAY)?.checked_add(local.ms)?;
+    zone.moment_of(ms, from.is_summer)
 }
 
 /// Reads `unit`: `None` for null.
@@ -287,9 +303,12 @@ pub(super) fn diff(operator: &'static Operator, arguments: &[Answer<'_>]) -> Res
             None => Err(Fault::new(5166308, "dateDiff overflowed")),
         };
     }
-    let (from, to) = (start.saturating_add(zone.0), end.saturating_add(zone.0));
+    let (from_shift, to_shift) = (zone.at(start).offset, zone.at(end).offset);
+    let (from, to) = (start.saturating_add(from_shift), end.saturating_add(to_shift));
     let count = match unit {
-        Unit::Fixed(ms) => to.div_euclid(ms) - from.div_euclid(ms),
+        Unit::Fixed(DAY) => to.div_euclid(DAY) - from.div_euclid(DAY),
+        // Clocks that were changed in between do not make the time longer.
+        Unit::Fixed(ms) => to.div_euclid(ms) - from.div_euclid(ms) + (from_shift - to_shift) / ms,
         Unit::Week => {
             // 1970-01-01 was a Thursday, four days after a Sunday.
             let number = |ms: i64| (ms.div_euclid(DAY) + 4 - week).div_euclid(7);
@@ -368,29 +387,23 @@ pub(super) fn trunc(operator: &'static Operator, arguments: &[Answer<'_>]) -> Re
         return null();
     };
     let overflow = || Fault::new(5439002, "dateTrunc overflowed");
-    let local = date.checked_add(zone.0).ok_or_else(overflow)?;
-    // Bins are counted from the start of 2000.
+    let local = date.checked_add(zone.at(date).offset).ok_or_else(overflow)?;
+    // Bins are counted from the start of 2000 as the zone's clocks show it.
     let reference = days_of(2000, 1, 1);
+    let was_summer = zone.at(reference * DAY).is_summer;
     let start = match unit {
-        Unit::Fixed(ms) => {
-            let bin = ms.checked_mul(size).ok_or_else(overflow)?;
-            let origin = reference * DAY;
-            let since = local.checked_sub(origin).ok_or_else(overflow)?;
-            since
-                .div_euclid(bin)
-                .checked_mul(bin)
-                .and_then(|bins| bins.checked_add(origin))
-        }
+        Unit::Fixed(DAY) => bin_start(local, reference * DAY, DAY, size),
         Unit::Week => {
-            let bin = (7 * DAY).checked_mul(size).ok_or_else(overflow)?;
             // The first such day of 2000.
             let first = reference + (week - (reference + 4)).rem_euclid(7);
-            let origin = first * DAY;
-            let since = local.checked_sub(origin).ok_or_else(overflow)?;
-            since
-                .div_euclid(bin)
-                .checked_mul(bin)
-                .and_then(|bins| bins.checked_add(origin))
+            bin_start(local, first * DAY, 7 * DAY, size)
+        }
+        Unit::Fixed(ms) => {
+            let origin = zone.moment_of(reference * DAY, was_summer);
+            return origin
+                .and_then(|origin| bin_start(date, origin, ms, size))
+                .map(|start| Some(Owned::DateTime(start)))
+                .ok_or_else(overflow);
         }
         Unit::Months(months) => {
             let bin = months.checked_mul(size).ok_or_else(overflow)?;
@@ -405,9 +418,16 @@ pub(super) fn trunc(operator: &'static Operator, arguments: &[Answer<'_>]) -> Re
         }
     };
     start
-        .and_then(|start| start.checked_sub(zone.0))
+        .and_then(|start| zone.moment_of(start, was_summer))
         .map(|start| Some(Owned::DateTime(start)))
         .ok_or_else(overflow)
+}
+
+/// The start of the bin of `size` units that holds `at`, counted from `origin`.
+fn bin_start(at: i64, origin: i64, unit: i64, size: i64) -> Option<i64> {
+    let bin = unit.checked_mul(size)?;
+    let since = at.checked_sub(origin)?;
+    since.div_euclid(bin).checked_mul(bin)?.checked_add(origin)
 }
 
 fn bin_size(argument: &Answer<'_>) -> Result<i64> {
