@@ -1,7 +1,10 @@
 //! The stages of a pipeline.
 
 mod bucket;
+mod declared;
+mod densify;
 mod facet;
+mod fill;
 mod filter;
 mod graph_lookup;
 mod group;
@@ -12,6 +15,7 @@ mod sample;
 mod sort;
 mod union;
 mod unwind;
+mod window;
 
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
@@ -29,7 +33,9 @@ use self::lookup::Lookup;
 use self::redact::Redact;
 use self::sort::Sort;
 use self::union::UnionWith;
+use self::densify::Densify;
 use self::unwind::Unwind;
+use self::window::Windows;
 
 /// One stage.
 #[derive(Clone, Debug)]
@@ -52,6 +58,10 @@ pub(crate) enum Stage {
     Lookup(Box<Lookup>),
     GraphLookup(Box<GraphLookup>),
     UnionWith(Box<UnionWith>),
+    Densify(Box<Densify>),
+    Windows(Box<Windows>),
+    /// Windows, and then values in place of null.
+    Fill(Box<fill::Fill>),
     /// An expression that gives an array of documents.
     Documents(Expression),
 }
@@ -79,6 +89,9 @@ impl Stage {
             "$lookup" => Stage::Lookup(Box::new(Lookup::parse(value, variables)?)),
             "$graphLookup" => Stage::GraphLookup(Box::new(GraphLookup::parse(value, variables)?)),
             "$unionWith" => Stage::UnionWith(Box::new(UnionWith::parse(value, variables)?)),
+            "$densify" => Stage::Densify(Box::new(Densify::parse(value)?)),
+            "$setWindowFields" => Stage::Windows(Box::new(Windows::parse(value, variables)?)),
+            "$fill" => Stage::Fill(Box::new(fill::Fill::parse(value, variables)?)),
             "$documents" => Stage::Documents(Expression::parse_unfolded(value, variables)?),
             _ if is_known(name) => {
                 return Err(Fault::unsupported(format!(
@@ -101,12 +114,15 @@ impl Stage {
             Stage::GraphLookup(stage) => stage.fold(),
             Stage::UnionWith(stage) => stage.fold(),
             Stage::Documents(expression) => expression.fold(),
+            Stage::Windows(stage) => stage.fold(),
+            Stage::Fill(stage) => stage.fold(),
             Stage::Match(_)
             | Stage::Sort(_)
             | Stage::Skip(_)
             | Stage::Limit(_)
             | Stage::Unwind(_)
             | Stage::Count(_)
+            | Stage::Densify(_)
             | Stage::Sample(_) => Ok(()),
         }
     }
@@ -135,6 +151,9 @@ impl Stage {
             Stage::Lookup(stage) => Ok(stage.run(input, context)),
             Stage::GraphLookup(stage) => Ok(stage.run(input, context)),
             Stage::UnionWith(stage) => stage.run(input, context),
+            Stage::Densify(stage) => stage.run(input, context),
+            Stage::Windows(stage) => stage.run(input, context),
+            Stage::Fill(stage) => stage.run(input, context),
             Stage::Documents(expression) => documents(expression, context),
         }
     }

@@ -5,6 +5,7 @@ mod calendar;
 mod from_text;
 mod parts;
 mod text;
+mod unit;
 mod zone;
 
 use super::super::super::document::Value;
@@ -13,6 +14,7 @@ use super::operator::{Arguments, Operator, lazy, strict};
 use super::{Answer, type_name};
 
 pub(crate) use self::text::{date_text, timestamp_text};
+pub(crate) use self::unit::Unit;
 
 pub(super) static OPERATORS: &[Operator] = &[
     strict("$year", Arguments::Custom(parts::parse), |operator, arguments| {

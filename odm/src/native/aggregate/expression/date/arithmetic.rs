@@ -8,36 +8,9 @@ use super::super::operator::Operator;
 use super::super::parse::Parser;
 use super::super::{Answer, Node};
 use super::as_date;
-use super::calendar::{Local, days_in, days_of};
+use super::calendar::{Local, days_of};
+use super::unit::{DAY, Unit};
 use super::zone::Zone;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
-    /// Of so many months.
-    Months(i64),
-    /// Of so many milliseconds.
-    Fixed(i64),
-    Week,
-}
-
-const DAY: i64 = 86_400_000;
-
-impl Unit {
-    fn parse(name: &str) -> Option<Unit> {
-        Some(match name {
-            "year" => Unit::Months(12),
-            "quarter" => Unit::Months(3),
-            "month" => Unit::Months(1),
-            "week" => Unit::Week,
-            "day" => Unit::Fixed(DAY),
-            "hour" => Unit::Fixed(3_600_000),
-            "minute" => Unit::Fixed(60_000),
-            "second" => Unit::Fixed(1000),
-            "millisecond" => Unit::Fixed(1),
-            _ => return None,
-        })
-    }
-}
 
 /// The day of the week by its name or the first three letters: 0 is Sunday.
 pub(super) fn weekday(name: &str) -> Option<i64> {
@@ -138,48 +111,15 @@ pub(super) fn add(operator: &'static Operator, arguments: &[Answer<'_>]) -> Resu
     } else {
         given
     };
-    let invalid = || {
-        Fault::new(
-            5976500,
-            format!("invalid dateAdd 'amount' parameter value: {amount} {unit_name}"),
-        )
-    };
-    let overflow = || Fault::new(5166406, "dateAdd overflowed");
-    let result = match unit {
-        Unit::Fixed(DAY) => add_days(start, Some(amount), &zone).ok_or_else(invalid)?,
-        Unit::Week => add_days(start, amount.checked_mul(7), &zone).ok_or_else(invalid)?,
-        Unit::Fixed(ms) => start.checked_add(amount.checked_mul(ms).ok_or_else(invalid)?),
-        Unit::Months(months) => {
-            let months = amount
-                .checked_mul(months)
-                .filter(|months| months.abs() < 1 << 40)
-                .ok_or_else(invalid)?;
-            add_months(start, months, &zone)
-        }
-    };
-    Ok(Some(Owned::DateTime(result.ok_or_else(overflow)?)))
-}
-
-/// The moment when clocks show the same time so many days later; the outer `None` is an amount too large for
-/// milliseconds, the inner one a date too large.
-fn add_days(start: i64, days: Option<i64>, zone: &Zone) -> Option<Option<i64>> {
-    let ms = days?.checked_mul(DAY)?;
-    let from = zone.at(start);
-    let local = start.saturating_add(from.offset).checked_add(ms);
-    Some(local.and_then(|local| zone.moment_of(local, from.is_summer)))
-}
-
-/// The moment when clocks show the same time so many months later, on the last day of the month if it is too
-/// short.
-fn add_months(start: i64, months: i64, zone: &Zone) -> Option<i64> {
-    let from = zone.at(start);
-    let local = Local::of(start.saturating_add(from.offset));
-    let month = local.month + months;
-    let year = local.year + (month - 1).div_euclid(12);
-    let month = (month - 1).rem_euclid(12) + 1;
-    let day = local.day.min(days_in(year, month));
-    let ms = days_of(year, month, day).checked_mul(DAY)?.checked_add(local.ms)?;
-    zone.moment_of(ms, from.is_summer)
+    unit.after(start, amount, &zone)
+        .ok_or_else(|| {
+            Fault::new(
+                5976500,
+                format!("invalid dateAdd 'amount' parameter value: {amount} {unit_name}"),
+            )
+        })?
+        .map(|date| Some(Owned::DateTime(date)))
+        .ok_or_else(|| Fault::new(5166406, "dateAdd overflowed"))
 }
 
 /// Reads `unit`: `None` for null.
