@@ -13,6 +13,7 @@ mod number;
 mod redact;
 mod sample;
 mod sort;
+mod statistics;
 mod union;
 mod unwind;
 mod window;
@@ -32,6 +33,7 @@ use self::group::Group;
 use self::lookup::Lookup;
 use self::redact::Redact;
 use self::sort::Sort;
+pub(crate) use self::statistics::Statistics;
 use self::union::UnionWith;
 use self::densify::Densify;
 use self::unwind::Unwind;
@@ -62,6 +64,8 @@ pub(crate) enum Stage {
     Windows(Box<Windows>),
     /// Windows, and then values in place of null.
     Fill(Box<fill::Fill>),
+    /// The executor describes the collection in place of reading it.
+    Statistics(Statistics),
     /// An expression that gives an array of documents.
     Documents(Expression),
 }
@@ -71,6 +75,9 @@ impl Stage {
     pub(crate) fn parse(name: &str, value: &Value<'_>, variables: &[String]) -> Result<Stage> {
         if let Some(stage) = TransformStage::parse(name, value, variables)? {
             return Ok(Stage::Transform(stage));
+        }
+        if let Some(stage) = Statistics::parse(name, value)? {
+            return Ok(Stage::Statistics(stage));
         }
         Ok(match name {
             "$match" => Stage::Match(Box::new(Match::parse(value, variables)?)),
@@ -123,6 +130,7 @@ impl Stage {
             | Stage::Unwind(_)
             | Stage::Count(_)
             | Stage::Densify(_)
+            | Stage::Statistics(_)
             | Stage::Sample(_) => Ok(()),
         }
     }
@@ -155,6 +163,10 @@ impl Stage {
             Stage::Windows(stage) => stage.run(input, context),
             Stage::Fill(stage) => stage.run(input, context),
             Stage::Documents(expression) => documents(expression, context),
+            Stage::Statistics(stage) => Err(Fault::unsupported(format!(
+                "the native engine does not have {} in a nested pipeline",
+                stage.name()
+            ))),
         }
     }
 }
@@ -240,10 +252,17 @@ pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> 
             31441,
             format!("{name} is not allowed within a $unionWith's sub-pipeline"),
         )),
-        _ if name == "$documents" && index > 0 => Err(Fault::new(
-            40602,
-            "$documents is only valid as the first stage in a pipeline",
-        )),
+        _ if index > 0
+            && matches!(
+                name,
+                "$documents" | "$collStats" | "$indexStats" | "$planCacheStats"
+            ) =>
+        {
+            Err(Fault::new(
+                40602,
+                format!("{name} is only valid as the first stage in a pipeline"),
+            ))
+        }
         _ => Ok(()),
     }
 }
