@@ -9,3 +9,5 @@ mod print;
 mod stage;
 mod sum;
 pub(crate) mod transform;
+
+pub(crate) use self::stage::Statistics;

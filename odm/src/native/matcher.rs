@@ -13,7 +13,6 @@ mod tests;
 pub(crate) mod ast;
 pub(crate) mod pattern;
 pub(crate) mod schema;
-pub(crate) mod shown;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -24,10 +24,10 @@ use super::super::fault::{Fault, Result};
 use super::path;
 
 pub(crate) use self::answer::{Answer, truth, type_name};
-pub(crate) use self::arithmetic::to_long;
+pub(crate) use self::arithmetic::{difference, product, quotient, sum, to_long};
 pub(crate) use self::array::count_argument;
 pub(crate) use self::comparison::compare_answers;
-pub(crate) use self::date::date_text;
+pub(crate) use self::date::{Unit, date_text};
 pub(crate) use self::object::merge_into;
 use self::operator::{Body, Operator};
 pub(crate) use self::parse::check_variable_name;

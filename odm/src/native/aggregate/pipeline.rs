@@ -7,7 +7,7 @@ use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::Matcher;
 use super::super::sort::SortSpec;
-use super::stage::{self, Stage};
+use super::stage::{self, Stage, Statistics};
 use super::transform::stage_parts;
 
 /// A stream of documents.
@@ -34,6 +34,9 @@ pub(crate) struct Context<'a> {
 
 /// The bytes a stage may hold without `allowDiskUse`.
 pub(crate) const MEMORY_LIMIT: usize = 100 * 1024 * 1024;
+
+/// What precedes the message of a fault of the run.
+pub(crate) const IN_RUN: &str = "PlanExecutor error during aggregation :: caused by :: ";
 
 /// A parsed pipeline.
 #[derive(Clone, Debug)]
@@ -181,6 +184,14 @@ impl Pipeline {
         matches!(self.stages.first(), Some(Stage::Documents(_)))
     }
 
+    /// What the first stage asks of the collection, if it does not read it: the run starts after it.
+    pub(crate) fn statistics(&self) -> Option<&Statistics> {
+        match self.stages.first() {
+            Some(Stage::Statistics(statistics)) => Some(statistics),
+            _ => None,
+        }
+    }
+
     /// Whether the pipeline is the `$count` of its input from this position on, under this name.
     pub(crate) fn count_at(&self, position: usize) -> Option<&str> {
         match (self.stages.get(position), self.stages.get(position + 1)) {
@@ -237,7 +248,7 @@ impl Pipeline {
 /// A fault of the data, as the server reports it while running.
 fn in_run(fault: Fault) -> Fault {
     if fault.class() == Class::Request {
-        fault.prefixed("PlanExecutor error during aggregation :: caused by :: ")
+        fault.prefixed(IN_RUN)
     } else {
         fault
     }

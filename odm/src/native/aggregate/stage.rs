@@ -1,7 +1,10 @@
 //! The stages of a pipeline.
 
 mod bucket;
+mod declared;
+mod densify;
 mod facet;
+mod fill;
 mod filter;
 mod graph_lookup;
 mod group;
@@ -10,8 +13,10 @@ mod number;
 mod redact;
 mod sample;
 mod sort;
+mod statistics;
 mod union;
 mod unwind;
+mod window;
 
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
@@ -28,8 +33,11 @@ use self::group::Group;
 use self::lookup::Lookup;
 use self::redact::Redact;
 use self::sort::Sort;
+pub(crate) use self::statistics::Statistics;
 use self::union::UnionWith;
+use self::densify::Densify;
 use self::unwind::Unwind;
+use self::window::Windows;
 
 /// One stage.
 #[derive(Clone, Debug)]
@@ -52,6 +60,12 @@ pub(crate) enum Stage {
     Lookup(Box<Lookup>),
     GraphLookup(Box<GraphLookup>),
     UnionWith(Box<UnionWith>),
+    Densify(Box<Densify>),
+    Windows(Box<Windows>),
+    /// Windows, and then values in place of null.
+    Fill(Box<fill::Fill>),
+    /// The executor describes the collection in place of reading it.
+    Statistics(Statistics),
     /// An expression that gives an array of documents.
     Documents(Expression),
 }
@@ -61,6 +75,9 @@ impl Stage {
     pub(crate) fn parse(name: &str, value: &Value<'_>, variables: &[String]) -> Result<Stage> {
         if let Some(stage) = TransformStage::parse(name, value, variables)? {
             return Ok(Stage::Transform(stage));
+        }
+        if let Some(stage) = Statistics::parse(name, value)? {
+            return Ok(Stage::Statistics(stage));
         }
         Ok(match name {
             "$match" => Stage::Match(Box::new(Match::parse(value, variables)?)),
@@ -79,6 +96,9 @@ impl Stage {
             "$lookup" => Stage::Lookup(Box::new(Lookup::parse(value, variables)?)),
             "$graphLookup" => Stage::GraphLookup(Box::new(GraphLookup::parse(value, variables)?)),
             "$unionWith" => Stage::UnionWith(Box::new(UnionWith::parse(value, variables)?)),
+            "$densify" => Stage::Densify(Box::new(Densify::parse(value)?)),
+            "$setWindowFields" => Stage::Windows(Box::new(Windows::parse(value, variables)?)),
+            "$fill" => Stage::Fill(Box::new(fill::Fill::parse(value, variables)?)),
             "$documents" => Stage::Documents(Expression::parse_unfolded(value, variables)?),
             _ if is_known(name) => {
                 return Err(Fault::unsupported(format!(
@@ -101,12 +121,16 @@ impl Stage {
             Stage::GraphLookup(stage) => stage.fold(),
             Stage::UnionWith(stage) => stage.fold(),
             Stage::Documents(expression) => expression.fold(),
+            Stage::Windows(stage) => stage.fold(),
+            Stage::Fill(stage) => stage.fold(),
             Stage::Match(_)
             | Stage::Sort(_)
             | Stage::Skip(_)
             | Stage::Limit(_)
             | Stage::Unwind(_)
             | Stage::Count(_)
+            | Stage::Densify(_)
+            | Stage::Statistics(_)
             | Stage::Sample(_) => Ok(()),
         }
     }
@@ -135,7 +159,14 @@ impl Stage {
             Stage::Lookup(stage) => Ok(stage.run(input, context)),
             Stage::GraphLookup(stage) => Ok(stage.run(input, context)),
             Stage::UnionWith(stage) => stage.run(input, context),
+            Stage::Densify(stage) => stage.run(input, context),
+            Stage::Windows(stage) => stage.run(input, context),
+            Stage::Fill(stage) => stage.run(input, context),
             Stage::Documents(expression) => documents(expression, context),
+            Stage::Statistics(stage) => Err(Fault::unsupported(format!(
+                "the native engine does not have {} in a nested pipeline",
+                stage.name()
+            ))),
         }
     }
 }
@@ -221,10 +252,17 @@ pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> 
             31441,
             format!("{name} is not allowed within a $unionWith's sub-pipeline"),
         )),
-        _ if name == "$documents" && index > 0 => Err(Fault::new(
-            40602,
-            "$documents is only valid as the first stage in a pipeline",
-        )),
+        _ if index > 0
+            && matches!(
+                name,
+                "$documents" | "$collStats" | "$indexStats" | "$planCacheStats"
+            ) =>
+        {
+            Err(Fault::new(
+                40602,
+                format!("{name} is only valid as the first stage in a pipeline"),
+            ))
+        }
         _ => Ok(()),
     }
 }

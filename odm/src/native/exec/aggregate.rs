@@ -3,14 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::super::aggregate::pipeline::{Context, MEMORY_LIMIT, Pipeline, Rows, Source};
+use super::super::aggregate::pipeline::{self as aggregate, Context, MEMORY_LIMIT, Pipeline, Rows, Source};
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher::Matcher;
 use super::super::storage::Read;
 use super::cursor::{FindCursor, FindRequest, Packed};
 use super::query::Query;
-use super::view;
+use super::{statistics, view};
 use super::{Deadline, Namespace, count};
 
 /// The name that stands for a database instead of a collection.
@@ -97,6 +97,15 @@ impl AggregateRequest {
                 "{aggregate: 'collection'} is not valid for '$documents'; use {aggregate: 1}",
             ));
         }
+        if let (true, Some(statistics)) = (whole_database, pipeline.statistics()) {
+            return Err(Fault::new(
+                code::INVALID_NAMESPACE,
+                format!(
+                    "{{aggregate: 1}} is not valid for '{}'; a collection is required.",
+                    statistics.name()
+                ),
+            ));
+        }
         if whole_database && !pipeline.starts_with_documents() {
             return Err(Fault::new(
                 code::INVALID_NAMESPACE,
@@ -106,9 +115,21 @@ impl AggregateRequest {
         Ok(pipeline)
     }
 
+    /// Whether the pipeline describes its collection, which a view must not hide.
+    fn asks_for_statistics(&self) -> bool {
+        self.stages
+            .first()
+            .and_then(|stage| Doc::Raw(stage).elements().next())
+            .is_some_and(|stage| stage.name_str() == "$collStats")
+    }
+
     /// Follows views and gives the planner what it can do: the leading `$match`, a `$sort` that an index has,
     /// `$skip` and `$limit`.
     pub(crate) fn prepare(&self, read: &dyn Read) -> Result<Prepared> {
+        if self.asks_for_statistics() {
+            view::refuse(read.catalog(), &self.namespace)
+                .map_err(|fault| fault.prefixed(aggregate::IN_RUN))?;
+        }
         let resolved = view::resolve(read.catalog(), &self.namespace)?;
         let stages: Vec<Doc<'_>> = resolved
             .stages
@@ -117,11 +138,12 @@ impl AggregateRequest {
             .map(|stage| Doc::Raw(stage))
             .collect();
         let pipeline = Pipeline::parse(&stages, &self.names())?;
-        if pipeline.starts_with_documents() {
+        if pipeline.starts_with_documents() || pipeline.statistics().is_some() {
+            let first = usize::from(pipeline.statistics().is_some());
             return Ok(Prepared {
                 pipeline: Arc::new(pipeline),
                 find: None,
-                first: 0,
+                first,
                 filter: Doc::empty().to_bytes(),
                 left: names_of(&stages),
             });
@@ -197,7 +219,14 @@ impl AggregateCursor {
             batches: 0,
         };
         match find {
-            None => cursor.run(read, Box::new(std::iter::empty()))?,
+            None => {
+                let rows = match pipeline.statistics() {
+                    Some(asked) => statistics::described(read, &request.namespace, asked, request.now)
+                        .map_err(|fault| fault.prefixed(aggregate::IN_RUN))?,
+                    None => Vec::new(),
+                };
+                cursor.run(read, Box::new(rows.into_iter().map(Ok)))?;
+            }
             Some(find) => match pipeline.count_at(first) {
                 Some(name) if find.skip == 0 && find.limit == 0 => {
                     let total = count::count(read, &find.namespace, &find.query, 0, 0, find.deadline)?;
@@ -293,7 +322,8 @@ fn check_size(row: &[u8]) -> Result<()> {
         return Err(Fault::new(
             code::BSON_TOO_LARGE,
             format!(
-                "PlanExecutor error during aggregation :: caused by :: BSONObj size: {} is invalid. Size must be between 0 and 16793600(16MB)",
+                "{}BSONObj size: {} is invalid. Size must be between 0 and 16793600(16MB)",
+                aggregate::IN_RUN,
                 row.len()
             ),
         ));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::aggregate::expression::{Expression, Scope};
-use super::super::aggregate::pipeline::Output;
+use super::super::aggregate::pipeline::{IN_RUN, Output};
 use super::super::aggregate::transform::Transform;
 use super::super::catalog::Collection;
 use super::super::document::owned::fields_of;
@@ -15,9 +15,6 @@ use super::super::update::{Now, Updater, prepare_insert};
 use super::query::Query;
 use super::search::{self, Found, Limits};
 use super::{Deadline, Namespace, batch, collections, record, update, view};
-
-/// What precedes the message of a fault of the writing itself.
-const EXECUTOR: &str = "PlanExecutor error during aggregation :: caused by :: ";
 
 /// Where results go, parsed.
 #[derive(Clone, Debug)]
@@ -340,14 +337,14 @@ impl Target {
     pub(crate) fn run(&self, write: &mut dyn Write, rows: &[Vec<u8>], now: Now) -> Result<Result<()>> {
         match self {
             Target::Out(ns) => out(write, ns, rows, now)
-                .map_err(|fault| fault.prefixed(EXECUTOR))
+                .map_err(|fault| fault.prefixed(IN_RUN))
                 .map(Ok),
             Target::Merge(merge) => {
-                view::refuse(write.catalog(), &merge.into).map_err(|fault| fault.prefixed(EXECUTOR))?;
-                merge.into.check().map_err(|fault| fault.prefixed(EXECUTOR))?;
+                view::refuse(write.catalog(), &merge.into).map_err(|fault| fault.prefixed(IN_RUN))?;
+                merge.into.check().map_err(|fault| fault.prefixed(IN_RUN))?;
                 for row in rows {
                     if let Err(fault) = merge.one(write, row, now) {
-                        return Ok(Err(fault.prefixed(EXECUTOR)));
+                        return Ok(Err(fault.prefixed(IN_RUN)));
                     }
                 }
                 Ok(Ok(()))

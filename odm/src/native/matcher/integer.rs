@@ -4,7 +4,6 @@ use super::super::document::Value;
 use super::super::document::decimal::{Decimal, Rounding};
 use super::super::document::number::as_i64_exact;
 use super::super::fault::{Fault, Result, code};
-use super::shown::ShownElement;
 
 /// 2^63: the first double above the integers.
 const ABOVE: f64 = 9_223_372_036_854_775_808.0;
@@ -39,7 +38,7 @@ pub(super) fn parse(name: &str, value: &Value<'_>) -> Result<i64> {
     let complain = |what: &str| {
         Fault::new(
             code::FAILED_TO_PARSE,
-            format!("{what}: {}", ShownElement(name, *value)),
+            format!("{what}: {name}: {value}"),
         )
     };
     match value {
@@ -61,10 +60,7 @@ pub(super) fn parse_non_negative(name: &str, value: &Value<'_>) -> Result<i64> {
     if number < 0 {
         return Err(Fault::new(
             code::FAILED_TO_PARSE,
-            format!(
-                "Expected a non-negative number in: {}",
-                ShownElement(name, *value)
-            ),
+            format!("Expected a non-negative number in: {name}: {value}"),
         ));
     }
     Ok(number)
@@ -75,7 +71,7 @@ pub(super) fn parse_non_negative_int(name: &str, value: &Value<'_>) -> Result<i3
     let number = i32::try_from(parse(name, value)?).map_err(|_| {
         Fault::new(
             code::FAILED_TO_PARSE,
-            format!("Cannot represent {} in an int", ShownElement(name, *value)),
+            format!("Cannot represent {name}: {value} in an int"),
         )
     })?;
     parse_non_negative(name, value)?;

@@ -10,7 +10,7 @@ use super::evaluate::{inner_length, truthy};
 use super::integer;
 use super::parse::{Level, Parser, bad, is_expression, is_pathless, operand};
 use super::pattern::Pattern;
-use super::shown::{ShownElement, general};
+use super::super::document::display::significant;
 
 /// The field whose operators are parsed.
 #[derive(Clone, Copy)]
@@ -162,9 +162,8 @@ impl Field<'_> {
             }
             value => {
                 return Err(bad(format!(
-                    "{} takes an Array, a number, or a BinData but received: {}",
-                    self.name,
-                    ShownElement(operator, *value)
+                    "{} takes an Array, a number, or a BinData but received: {operator}: {value}",
+                    self.name
                 )));
             }
         }
@@ -260,7 +259,7 @@ fn type_set(types: TypeSet, value: &Value<'_>) -> Result<TypeSet> {
 fn invalid_type_code(value: &Value<'_>) -> Fault {
     let number = as_f64(value).unwrap_or(f64::NAN);
     let shown = if number.is_finite() {
-        general(number, 6)
+        significant(number, 6)
     } else {
         number.to_string().to_lowercase()
     };

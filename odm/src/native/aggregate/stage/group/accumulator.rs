@@ -54,7 +54,7 @@ enum Which {
 
 /// What an accumulator has gathered of one group.
 #[derive(Clone, Debug)]
-pub(super) enum State {
+pub(in super::super) enum State {
     Sum(Sum),
     Deviation(Deviation),
     One(Option<Owned>),
@@ -120,16 +120,22 @@ impl Accumulator {
                 format!("The field '{field}' must specify one accumulator"),
             ));
         }
-        Accumulator::parse_operator(first.name_str(), &first.value(), variables)
-    }
-
-    fn parse_operator(name: &str, value: &Value<'_>, variables: &[String]) -> Result<Accumulator> {
+        let (name, value) = (first.name_str(), first.value());
         if matches!(value, Value::Array(_)) {
             return Err(Fault::new(
                 40237,
                 format!("The {name} accumulator is a unary operator"),
             ));
         }
+        Accumulator::parse_operator(name, &value, variables)
+    }
+
+    /// Parses the argument of the accumulator of this name.
+    pub(in super::super) fn parse_operator(
+        name: &str,
+        value: &Value<'_>,
+        variables: &[String],
+    ) -> Result<Accumulator> {
         let operator = match name {
             "$sum" => Operator::Sum,
             "$avg" => Operator::Average,
@@ -257,7 +263,7 @@ impl Accumulator {
         })
     }
 
-    pub(super) fn fold(&mut self) -> Result<()> {
+    pub(in super::super) fn fold(&mut self) -> Result<()> {
         match &mut self.operator {
             Operator::Several(_, count)
             | Operator::Ranked {
@@ -269,7 +275,7 @@ impl Accumulator {
     }
 
     /// The state of a new group; a count may depend on the group's `_id`.
-    pub(super) fn start(&self, id: &Owned, context: &Context<'_>) -> Result<State> {
+    pub(in super::super) fn start(&self, id: &Owned, context: &Context<'_>) -> Result<State> {
         let most = |count: &Expression| {
             let root = match id.as_value() {
                 Value::Document(doc) => doc,
@@ -309,7 +315,7 @@ impl Accumulator {
     }
 
     /// Takes one document in; gives how many bytes more it holds.
-    pub(super) fn add(&self, state: &mut State, scope: &Scope<'_>) -> Result<usize> {
+    pub(in super::super) fn add(&self, state: &mut State, scope: &Scope<'_>) -> Result<usize> {
         let answer = self.input.answer(scope)?;
         let value = answer.value();
         match (&self.operator, state) {
@@ -415,7 +421,7 @@ impl Accumulator {
     }
 
     /// The group's result.
-    pub(super) fn finish(&self, state: State) -> Owned {
+    pub(in super::super) fn finish(&self, state: State) -> Owned {
         match (&self.operator, state) {
             (Operator::Average, State::Sum(sum)) => sum.mean().unwrap_or(Owned::Null),
             (_, State::Sum(sum)) => sum.total(),
