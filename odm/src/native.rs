@@ -10,6 +10,7 @@ mod document;
 mod engine;
 mod exec;
 mod fault;
+mod geo;
 mod index;
 mod key;
 mod matcher;

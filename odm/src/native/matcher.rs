@@ -4,6 +4,7 @@
 
 mod evaluate;
 mod integer;
+pub(crate) mod near;
 mod operator;
 mod parse;
 mod scan;
@@ -16,7 +17,7 @@ pub(crate) mod schema;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use self::ast::{Node, Predicate};
+use self::ast::{NearField, Node, Predicate};
 use self::evaluate::Subject;
 pub(crate) use self::evaluate::truthy;
 use self::parse::{Level, Parser};
@@ -46,10 +47,26 @@ impl Matcher {
 
     /// Parses a filter whose `$expr` may use variables (an operation's `let`).
     pub(crate) fn parse_with(filter: Doc<'_>, variables: Vec<(String, Option<Owned>)>) -> Result<Matcher> {
+        Matcher::parse_where(filter, variables, false)
+    }
+
+    /// Parses the filter of a query, which may be `$near` a place: its documents come in that order.
+    pub(crate) fn parse_query(filter: Doc<'_>, variables: Vec<(String, Option<Owned>)>) -> Result<Matcher> {
+        let matcher = Matcher::parse_where(filter, variables, true)?;
+        near::check(&matcher.root)?;
+        Ok(matcher)
+    }
+
+    fn parse_where(
+        filter: Doc<'_>,
+        variables: Vec<(String, Option<Owned>)>,
+        ordered: bool,
+    ) -> Result<Matcher> {
         let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
         let root = Parser {
             variables: &names,
             restricted: false,
+            ordered,
         }
         .document(filter, Level::Document)?;
         Ok(Matcher {
@@ -81,6 +98,28 @@ impl Matcher {
                 variables: variables.cloned().collect(),
                 now: other.context.now,
             },
+        }
+    }
+
+    /// The filter that this and nearness are.
+    pub(crate) fn near_too(&self, near: NearField) -> Matcher {
+        let near = Matcher {
+            root: Node::Near(near),
+            context: self.context.clone(),
+        };
+        self.and(&near)
+    }
+
+    /// What the documents are to be near, if anything.
+    pub(crate) fn near(&self) -> Option<&NearField> {
+        near::of(&self.root)
+    }
+
+    /// The same filter, with documents within this distance.
+    pub(crate) fn within(&self, distance: f64) -> Matcher {
+        Matcher {
+            root: near::within(&self.root, distance),
+            context: self.context.clone(),
         }
     }
 
@@ -136,6 +175,7 @@ impl ElementMatcher {
         let parser = Parser {
             variables: &[],
             restricted: true,
+            ordered: false,
         };
         let predicate = operator::element(parser, condition)?;
         Ok(ElementMatcher { predicate })

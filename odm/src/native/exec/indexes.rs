@@ -102,7 +102,9 @@ fn same_identity(own: &IndexDefinition, other: &IndexDefinition) -> bool {
 
 /// The options that are no part of the identity.
 fn same_options(own: &IndexDefinition, other: &IndexDefinition) -> bool {
-    same_identity(own, other) && own.expire_after_seconds == other.expire_after_seconds
+    same_identity(own, other)
+        && own.expire_after_seconds == other.expire_after_seconds
+        && own.keys == other.keys
 }
 
 /// Builds one index from the documents there are: all checks first, then the entries.

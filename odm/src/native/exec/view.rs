@@ -119,6 +119,9 @@ pub(crate) fn through(
     if view_of(read.catalog(), ns).is_none() {
         return Ok(None);
     }
+    if query.near().is_some() {
+        return Err(matcher::near::not_allowed());
+    }
     let request = AggregateRequest {
         namespace: ns.clone(),
         stages: Vec::new(),

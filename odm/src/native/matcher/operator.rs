@@ -1,10 +1,12 @@
 //! The operators of one field: `{ $gt: 1, $lt: 5 }` into predicates.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use super::super::document::number::{as_f64, as_i64_exact};
 use super::super::document::{Doc, Kind, Owned, Value, compare};
 use super::super::fault::{Fault, Result, code};
+use super::super::geo::{GeoQuery, is_near};
 use super::ast::{BitRule, BitTest, Predicate, TypeSet};
 use super::evaluate::{inner_length, truthy};
 use super::integer;
@@ -55,8 +57,20 @@ impl Field<'_> {
                 "$bitsAnySet" => self.bits(name, BitRule::AnySet, &value)?,
                 "$bitsAnyClear" => self.bits(name, BitRule::AnyClear, &value)?,
                 "$where" => return Err(bad("$where cannot be applied to a field")),
-                "$near" | "$nearSphere" | "$geoNear" | "$geoWithin" | "$within" | "$geoIntersects" => {
-                    return Err(Fault::unsupported(format!("{name} is not supported")));
+                "$geoWithin" | "$within" | "$geoIntersects" => {
+                    // What follows is an extra field of the query.
+                    let rest: Vec<(String, Owned)> = operators
+                        .elements()
+                        .skip_while(|other| other.name() != element.name())
+                        .map(|other| (other.name_str().to_owned(), other.value().into()))
+                        .collect();
+                    Predicate::Geo(Arc::new(GeoQuery::parse(Doc::Fields(&rest))?))
+                }
+                name if is_near(name) && !self.parser.ordered => return Err(super::near::not_allowed()),
+                // The first of its field is no predicate but a part of the query.
+                name if is_near(name) && predicates.is_empty() => return Err(super::near::not_on_top()),
+                name if is_near(name) => {
+                    return Err(bad(format!("near must be first in: {operators}")));
                 }
                 _ => return Err(bad(format!("unknown operator: {name}"))),
             };

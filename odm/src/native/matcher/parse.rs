@@ -1,10 +1,13 @@
 //! Filter documents into nodes: fields, logical operators and the operators of whole documents.
 
+use std::sync::Arc;
+
 use super::super::aggregate::expression::Expression;
 use super::super::document::number::as_f64;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
-use super::ast::{FieldPath, Node, Predicate};
+use super::super::geo::{Near, is_near};
+use super::ast::{FieldPath, NearField, Node, Predicate};
 use super::integer;
 use super::operator;
 use super::pattern::Pattern;
@@ -29,6 +32,8 @@ pub(super) struct Parser<'v> {
     pub(super) variables: &'v [String],
     /// Whether this is a projection, which refuses some operators.
     pub(super) restricted: bool,
+    /// Whether documents come in order of nearness, if that is asked for.
+    pub(super) ordered: bool,
 }
 
 /// A refusal with code 2.
@@ -62,7 +67,14 @@ impl Parser<'_> {
                 }
                 return Ok(());
             }
-            "or" => Node::Or(self.branches("$or", value, level)?),
+            "or" => {
+                let mut branches = self.branches("$or", value, level)?;
+                // One branch is no choice.
+                match branches.as_slice() {
+                    [Node::Near(_)] => branches.swap_remove(0),
+                    _ => Node::Or(branches),
+                }
+            }
             "nor" => Node::Nor(self.branches("$nor", value, level)?),
             "comment" => return Ok(()),
             "alwaysTrue" => constant("$alwaysTrue", value, Node::Always)?,
@@ -141,6 +153,13 @@ impl Parser<'_> {
     fn field(self, name: &str, value: &Value<'_>, nodes: &mut Vec<Node>) -> Result<()> {
         let path = FieldPath::parse(name);
         match value {
+            Value::Document(operators) if near_first(*operators) => {
+                if !self.ordered {
+                    return Err(super::near::not_allowed());
+                }
+                let near = Arc::new(Near::parse(*operators)?);
+                nodes.push(Node::Near(NearField { path, near }));
+            }
             Value::Document(operators) if is_expression(*operators, false) => {
                 let predicates = operator::Field { parser: self, name }.predicates(*operators)?;
                 nodes.extend(predicates.into_iter().map(|predicate| Node::Field {
@@ -159,6 +178,12 @@ impl Parser<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether operators ask for nearness: then they are all its own.
+fn near_first(operators: Doc<'_>) -> bool {
+    let first = operators.elements().next();
+    first.is_some_and(|first| is_near(first.name_str()))
 }
 
 /// One node for all of them.
