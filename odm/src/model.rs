@@ -18,7 +18,7 @@ pub use self::field::{Codec, Field};
 pub use self::field_type::{FieldType, Handle};
 pub use self::id::Id;
 pub use self::key::IdType;
-pub use self::kind::{ArrayType, Date, MapType, Newtype, Numeric, Ordered, Text};
+pub use self::kind::{ArrayType, Date, MapKey, MapType, Newtype, Numeric, Ordered, Text};
 pub use self::lazy::Lazy;
 pub use self::path::{ArrayCondition, Base, Path, Segment};
 pub use self::variant::{Variant, VariantTest};

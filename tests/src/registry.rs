@@ -89,6 +89,29 @@ macro_rules! for_every_case {
                 a_missing_collection_is_empty,
                 a_document_of_another_shape_names_itself,
                 an_empty_array_at_a_position_sorts_below_null;
+            relations:
+                a_reference_is_stored_as_the_key,
+                filters_take_references_ids_and_documents,
+                a_load_gives_each_document_its_target,
+                lists_sets_and_maps_keep_their_shape,
+                loads_nest,
+                both_sides_can_be_projected,
+                one_document_is_loaded_too,
+                a_stream_loads_batch_by_batch,
+                documents_in_memory_are_loaded,
+                the_number_of_queries_does_not_grow,
+                loads_run_inside_transactions,
+                a_target_of_another_shape_names_itself,
+                a_join_gives_the_same_in_one_round_trip;
+            relations_inverse:
+                a_declared_inverse_loads_what_refers,
+                an_inverse_of_a_list_is_many_to_many,
+                an_inverse_is_filtered_sorted_and_limited_for_each,
+                has_one_gives_an_option,
+                embedded_references_are_loaded_through_their_paths,
+                a_dbref_has_its_fields_in_order_and_is_read_in_any,
+                numbers_of_other_types_are_the_same_key,
+                other_collections_of_a_model_can_be_reached;
             transactions:
                 a_committed_transaction_is_there_whole,
                 a_failed_transaction_leaves_nothing,

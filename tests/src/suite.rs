@@ -1,5 +1,6 @@
 //! The cases: plain async functions over `&Db`. Each theme is a module; `registry` lists the cases.
 
+mod library;
 mod models;
 
 pub mod aggregation;
@@ -9,6 +10,8 @@ pub mod collections_kinds;
 pub mod filters;
 pub mod indexes;
 pub mod reads;
+pub mod relations;
+pub mod relations_inverse;
 pub mod transactions;
 pub mod traps;
 pub mod updates;

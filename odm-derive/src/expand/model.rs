@@ -7,8 +7,9 @@ use syn::spanned::Spanned;
 
 use super::Expansion;
 use super::codec::Codecs;
+use super::relations;
 use crate::attr::Order;
-use crate::input::{Field, Model, ModelIndex, Storage};
+use crate::input::{Field, Model, ModelIndex, ModelInverse, Storage};
 
 pub(super) fn implementation(
     expansion: &Expansion<'_>,
@@ -24,10 +25,12 @@ pub(super) fn implementation(
             Storage::Flattened => "",
             _ => &field.stored,
         };
-        match field.read {
+        let descriptor = match field.read {
             true => quote!(__odm::FieldDescriptor::new(#rust, #stored)),
             false => quote!(__odm::FieldDescriptor::write_only(#rust, #stored)),
-        }
+        };
+        let relation = relation(expansion, model, field);
+        quote!(#descriptor #relation)
     });
     let indexes = match model.indexes.is_empty() {
         true => quote!(__odm::Vec::new),
@@ -67,8 +70,11 @@ pub(super) fn implementation(
     }
     let (declared, stored) = (expansion.declared(TokenStream::new()), expansion.stored(bounds));
     let declarations = codecs.declarations;
+    let relations = relations::implementation(expansion, model);
     quote! {
+        use __odm::NoRelation as _;
         #declarations
+        #relations
         impl #declared __odm::Model for #this #stored {
             type Key = #ty;
             const DESCRIPTOR: &'static __odm::ModelDescriptor =
@@ -77,6 +83,24 @@ pub(super) fn implementation(
             fn key(&self) -> &#ty {
                 #key
             }
+        }
+    }
+}
+
+/// What the field refers to, which its type knows.
+fn relation(expansion: &Expansion<'_>, model: &Model<'_>, field: &Field<'_>) -> TokenStream {
+    let ty = field.ty;
+    if !matches!(field.storage, Storage::Typed)
+        || crate::generics::Params::mentions(expansion.container.generics, ty)
+    {
+        return TokenStream::new();
+    }
+    let declared = model.inverses.iter().find(|inverse| *inverse.field == field.ident);
+    match declared {
+        None => quote!(.refers(__odm::Probe::<#ty>::RELATION)),
+        Some(ModelInverse { inverse, .. }) => {
+            let (name, one) = (inverse.name.unraw().to_string(), inverse.one);
+            quote!(.refers(__odm::Option::Some(__odm::RelationDescriptor::of::<#ty>().inverse(#name, #one))))
         }
     }
 }

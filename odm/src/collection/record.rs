@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use crate::codec;
 use crate::error::Result;
 use crate::model::Model;
-use crate::schema;
+use crate::schema::{self, ModelDescriptor};
 
 /// What a collection holds: the documents of a model, or untyped ones ([`Document`]).
 ///
@@ -19,6 +19,10 @@ pub trait Record: Sized + Send + Sync + 'static {
     /// The model's Rust name.
     #[doc(hidden)]
     const MODEL: Option<&'static str>;
+
+    /// What the model declares.
+    #[doc(hidden)]
+    fn descriptor() -> Option<&'static ModelDescriptor>;
 
     #[doc(hidden)]
     fn verify() -> Result<()>;
@@ -42,6 +46,10 @@ impl<M: Model> Record for M {
     type Key = M::Key;
 
     const MODEL: Option<&'static str> = Some(M::DESCRIPTOR.name);
+
+    fn descriptor() -> Option<&'static ModelDescriptor> {
+        Some(M::DESCRIPTOR)
+    }
 
     fn verify() -> Result<()> {
         schema::verify::<M>()
@@ -72,6 +80,10 @@ impl Record for Document {
     type Key = Bson;
 
     const MODEL: Option<&'static str> = None;
+
+    fn descriptor() -> Option<&'static ModelDescriptor> {
+        None
+    }
 
     fn verify() -> Result<()> {
         Ok(())
