@@ -197,14 +197,14 @@ impl Db {
     /// # Errors
     /// The command's failure, with MongoDB's code.
     pub async fn run_command(&self, command: Document) -> Result<Document> {
-        let command = codec::encode_document(&command)?;
+        let command = codec::encode_untyped(&command)?;
         let operation = Operation::RunCommand(backend::RunCommand {
             database: self.name.to_string(),
             command,
         });
         let reply = self.execute(operation).await?.document()?;
         match reply {
-            Some(reply) => codec::decode_document(&reply),
+            Some(reply) => codec::decode_untyped(&reply),
             None => Ok(Document::new()),
         }
     }

@@ -6,6 +6,7 @@ pub mod crash;
 pub mod data;
 pub mod differential;
 pub mod harness;
+pub mod hostile;
 pub mod isolation;
 pub mod measure;
 pub mod random;

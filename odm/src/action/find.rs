@@ -110,7 +110,7 @@ impl<D, P> Find<D, P> {
 
     /// Gives the documents untyped.
     pub fn untyped(self) -> Find<D, Document> {
-        self.decoded(codec::decode_document::<Document>)
+        self.decoded(codec::decode_untyped)
     }
 
     fn decoded<Q>(self, decode: Decode<Q>) -> Find<D, Q> {

@@ -90,11 +90,11 @@ impl Record for Document {
     }
 
     fn encode(&self) -> Result<RawDocumentBuf> {
-        codec::encode_document(self)
+        codec::encode_untyped(self)
     }
 
     fn decode(document: &RawDocument) -> Result<Document> {
-        codec::decode_document(document)
+        codec::decode_untyped(document)
     }
 
     fn encode_key(_key: &Bson) -> Option<Result<RawBson>> {

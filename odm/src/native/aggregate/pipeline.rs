@@ -69,6 +69,7 @@ pub(crate) enum Place {
 impl Pipeline {
     /// Parses the stages of an `aggregate` command; `variables` are the names that `let` gives.
     pub(crate) fn parse(stages: &[Doc<'_>], variables: &[String]) -> Result<Pipeline> {
+        check_nesting(stages)?;
         let mut pipeline = Pipeline::parse_within(stages, variables, Place::Top)?;
         pipeline
             .fold()
@@ -252,6 +253,43 @@ fn in_run(fault: Fault) -> Fault {
     } else {
         fault
     }
+}
+
+/// How deep pipelines may stand in one another.
+const MAX_PIPELINES: usize = 20;
+
+/// Refuses pipelines in pipelines in pipelines. Iterative.
+fn check_nesting(stages: &[Doc<'_>]) -> Result<()> {
+    let mut open: Vec<(Doc<'_>, usize)> = stages.iter().map(|stage| (*stage, 0)).collect();
+    while let Some((stage, depth)) = open.pop() {
+        let Some(element) = stage.elements().next() else {
+            continue;
+        };
+        let Value::Document(spec) = element.value() else {
+            continue;
+        };
+        let (inner, depth) = match element.name_str() {
+            "$lookup" | "$unionWith" => (spec.get("pipeline").into_iter().collect(), depth + 1),
+            "$facet" => (spec.values().collect::<Vec<_>>(), depth),
+            _ => continue,
+        };
+        for pipeline in inner {
+            let Value::Array(stages) = pipeline else {
+                continue;
+            };
+            if depth > MAX_PIPELINES {
+                return Err(Fault::new(
+                    232,
+                    "Maximum number of nested sub-pipelines exceeded. Limit is 20",
+                ));
+            }
+            open.extend(stages.values().filter_map(|stage| match stage {
+                Value::Document(stage) => Some((stage, depth)),
+                _ => None,
+            }));
+        }
+    }
+    Ok(())
 }
 
 /// Reads the stages of a nested pipeline.

@@ -27,56 +27,70 @@ impl Field<'_> {
         let mut predicates = Vec::new();
         for element in operators.elements() {
             let (name, value) = (element.name_str(), element.value());
-            let predicate = match name {
-                "$eq" => Predicate::Equal(operand(&value)?),
-                "$ne" if matches!(value, Value::Regex { .. }) => {
-                    return Err(bad("Can't have regex as arg to $ne."));
-                }
-                "$ne" => not(Predicate::Equal(operand(&value)?)),
-                "$lt" => Predicate::Less(self.bound(&value)?),
-                "$lte" => Predicate::LessOrEqual(self.bound(&value)?),
-                "$gt" => Predicate::Greater(self.bound(&value)?),
-                "$gte" => Predicate::GreaterOrEqual(self.bound(&value)?),
-                "$in" => membership("$in", &value)?,
-                "$nin" => not(membership("$nin", &value)?),
-                "$exists" if truthy(&value) => Predicate::Exists,
-                "$exists" => not(Predicate::Exists),
-                "$type" => self.types(&value)?,
-                "$regex" => regex(operators)?,
-                "$options" => match operators.get("$regex") {
-                    Some(_) => continue,
-                    None => return Err(bad("$options needs a $regex")),
-                },
-                "$mod" => modulo(&value)?,
-                "$size" => size(&value)?,
-                "$all" => self.all(&value)?,
-                "$elemMatch" => self.element(&value)?,
-                "$not" => self.complement(&value)?,
-                "$bitsAllSet" => self.bits(name, BitRule::AllSet, &value)?,
-                "$bitsAllClear" => self.bits(name, BitRule::AllClear, &value)?,
-                "$bitsAnySet" => self.bits(name, BitRule::AnySet, &value)?,
-                "$bitsAnyClear" => self.bits(name, BitRule::AnyClear, &value)?,
-                "$where" => return Err(bad("$where cannot be applied to a field")),
-                "$geoWithin" | "$within" | "$geoIntersects" => {
-                    // What follows is an extra field of the query.
-                    let rest: Vec<(String, Owned)> = operators
-                        .elements()
-                        .skip_while(|other| other.name() != element.name())
-                        .map(|other| (other.name_str().to_owned(), other.value().into()))
-                        .collect();
-                    Predicate::Geo(Arc::new(GeoQuery::parse(Doc::Fields(&rest))?))
-                }
-                name if is_near(name) && !self.parser.ordered => return Err(super::near::not_allowed()),
+            // These hold conditions in turn: kept apart, so that a level of nesting takes little of the stack.
+            match name {
+                "$all" => predicates.push(self.all(&value)?),
+                "$elemMatch" => predicates.push(self.element(&value)?),
+                "$not" => predicates.push(self.complement(&value)?),
                 // The first of its field is no predicate but a part of the query.
-                name if is_near(name) && predicates.is_empty() => return Err(super::near::not_on_top()),
-                name if is_near(name) => {
-                    return Err(bad(format!("near must be first in: {operators}")));
-                }
-                _ => return Err(bad(format!("unknown operator: {name}"))),
-            };
-            predicates.push(predicate);
+                _ if is_near(name) => return Err(self.near_not_here(predicates.is_empty(), operators)),
+                _ => predicates.extend(self.leaf(name, &value, operators)?),
+            }
         }
         Ok(predicates)
+    }
+
+    /// An operator that compares; `None` for what another operator has taken into account.
+    fn leaf(self, name: &str, value: &Value<'_>, operators: Doc<'_>) -> Result<Option<Predicate>> {
+        Ok(Some(match name {
+            "$eq" => Predicate::Equal(operand(value)?),
+            "$ne" if matches!(value, Value::Regex { .. }) => {
+                return Err(bad("Can't have regex as arg to $ne."));
+            }
+            "$ne" => not(Predicate::Equal(operand(value)?)),
+            "$lt" => Predicate::Less(self.bound(value)?),
+            "$lte" => Predicate::LessOrEqual(self.bound(value)?),
+            "$gt" => Predicate::Greater(self.bound(value)?),
+            "$gte" => Predicate::GreaterOrEqual(self.bound(value)?),
+            "$in" => membership("$in", value)?,
+            "$nin" => not(membership("$nin", value)?),
+            "$exists" if truthy(value) => Predicate::Exists,
+            "$exists" => not(Predicate::Exists),
+            "$type" => self.types(value)?,
+            "$regex" => regex(operators)?,
+            "$options" => match operators.get("$regex") {
+                Some(_) => return Ok(None),
+                None => return Err(bad("$options needs a $regex")),
+            },
+            "$mod" => modulo(value)?,
+            "$size" => size(value)?,
+            "$bitsAllSet" => self.bits(name, BitRule::AllSet, value)?,
+            "$bitsAllClear" => self.bits(name, BitRule::AllClear, value)?,
+            "$bitsAnySet" => self.bits(name, BitRule::AnySet, value)?,
+            "$bitsAnyClear" => self.bits(name, BitRule::AnyClear, value)?,
+            "$where" => return Err(bad("$where cannot be applied to a field")),
+            "$geoWithin" | "$within" | "$geoIntersects" => {
+                // What follows is an extra field of the query.
+                let rest: Vec<(String, Owned)> = operators
+                    .elements()
+                    .skip_while(|other| other.name_str() != name)
+                    .map(|other| (other.name_str().to_owned(), other.value().into()))
+                    .collect();
+                Predicate::Geo(Arc::new(GeoQuery::parse(Doc::Fields(&rest))?))
+            }
+            _ => return Err(bad(format!("unknown operator: {name}"))),
+        }))
+    }
+
+    /// What is wrong with asking for nearness here.
+    fn near_not_here(self, first: bool, operators: Doc<'_>) -> Fault {
+        if !self.parser.ordered {
+            return super::near::not_allowed();
+        }
+        if first {
+            return super::near::not_on_top();
+        }
+        bad(format!("near must be first in: {operators}"))
     }
 
     fn bound(self, value: &Value<'_>) -> Result<Owned> {
@@ -146,9 +160,11 @@ impl Field<'_> {
 
     fn complement(self, value: &Value<'_>) -> Result<Predicate> {
         match value {
-            Value::Regex { pattern, options } => Ok(not(Predicate::Regex(Pattern::parse(pattern, options)?))),
             Value::Document(operators) if operators.is_empty() => Err(bad("$not cannot be empty")),
-            Value::Document(operators) => Ok(not(together(self.predicates(*operators)?))),
+            Value::Document(operators) => self.predicates(*operators).map(complement_of),
+            Value::Regex { pattern, options } => {
+                Pattern::parse(pattern, options).map(Predicate::Regex).map(not)
+            }
             _ => Err(bad("$not needs a regex or a document")),
         }
     }
@@ -212,6 +228,10 @@ pub(super) fn element(parser: Parser<'_>, condition: Doc<'_>) -> Result<Predicat
 
 fn not(predicate: Predicate) -> Predicate {
     Predicate::Not(Box::new(predicate))
+}
+
+fn complement_of(predicates: Vec<Predicate>) -> Predicate {
+    not(together(predicates))
 }
 
 /// One predicate for all of them.

@@ -56,27 +56,21 @@ impl Parser<'_> {
     }
 
     fn pathless(self, operator: &str, value: &Value<'_>, level: Level, nodes: &mut Vec<Node>) -> Result<()> {
+        // These hold filters in turn: kept apart, so that a level of nesting takes little of the stack.
+        match operator {
+            // Flattened, so that a planner sees all conditions in one list.
+            "and" => flatten_into(self.branches("$and", value, level)?, nodes),
+            "or" => nodes.push(any_of(self.branches("$or", value, level)?)),
+            "nor" => nodes.push(Node::Nor(self.branches("$nor", value, level)?)),
+            _ => nodes.extend(self.leaf(operator, value, level)?),
+        }
+        Ok(())
+    }
+
+    /// An operator on whole documents that holds no other filters; `None` for one that says nothing.
+    fn leaf(self, operator: &str, value: &Value<'_>, level: Level) -> Result<Option<Node>> {
         let node = match operator {
-            "and" => {
-                // Flattened, so that a planner sees all conditions in one list.
-                for branch in self.branches("$and", value, level)? {
-                    match branch {
-                        Node::And(inner) => nodes.extend(inner),
-                        other => nodes.push(other),
-                    }
-                }
-                return Ok(());
-            }
-            "or" => {
-                let mut branches = self.branches("$or", value, level)?;
-                // One branch is no choice.
-                match branches.as_slice() {
-                    [Node::Near(_)] => branches.swap_remove(0),
-                    _ => Node::Or(branches),
-                }
-            }
-            "nor" => Node::Nor(self.branches("$nor", value, level)?),
-            "comment" => return Ok(()),
+            "comment" => return Ok(None),
             "alwaysTrue" => constant("$alwaysTrue", value, Node::Always)?,
             "alwaysFalse" => constant("$alwaysFalse", value, Node::Never)?,
             // The parts of a database reference are fields in spite of their names.
@@ -130,8 +124,7 @@ impl Parser<'_> {
                 )));
             }
         };
-        nodes.push(node);
-        Ok(())
+        Ok(Some(node))
     }
 
     fn branches(self, name: &str, value: &Value<'_>, level: Level) -> Result<Vec<Node>> {
@@ -141,13 +134,14 @@ impl Parser<'_> {
         if items.is_empty() {
             return Err(bad("$and/$or/$nor must be a nonempty array"));
         }
-        items
-            .values()
-            .map(|item| match item {
-                Value::Document(doc) => self.document(doc, level),
-                _ => Err(bad("$or/$and/$nor entries need to be full objects")),
-            })
-            .collect()
+        let mut nodes = Vec::new();
+        for item in items.values() {
+            match item {
+                Value::Document(doc) => nodes.push(self.document(doc, level)?),
+                _ => return Err(bad("$or/$and/$nor entries need to be full objects")),
+            }
+        }
+        Ok(nodes)
     }
 
     fn field(self, name: &str, value: &Value<'_>, nodes: &mut Vec<Node>) -> Result<()> {
@@ -184,6 +178,24 @@ impl Parser<'_> {
 fn near_first(operators: Doc<'_>) -> bool {
     let first = operators.elements().next();
     first.is_some_and(|first| is_near(first.name_str()))
+}
+
+/// One branch is no choice.
+fn any_of(mut branches: Vec<Node>) -> Node {
+    match branches.as_slice() {
+        [Node::Near(_)] => branches.swap_remove(0),
+        _ => Node::Or(branches),
+    }
+}
+
+/// Adds the branches of an `$and`, those of an `$and` among them one by one.
+fn flatten_into(branches: Vec<Node>, nodes: &mut Vec<Node>) {
+    for branch in branches {
+        match branch {
+            Node::And(inner) => nodes.extend(inner),
+            other => nodes.push(other),
+        }
+    }
 }
 
 /// One node for all of them.
