@@ -223,9 +223,13 @@ fn model<'a>(
     );
     let (mut inverses, mut reference_keys) = (Vec::new(), Vec::new());
     for declared in fields {
-        let Some(resolved) = &declared.resolved else { continue };
+        let Some(resolved) = &declared.resolved else {
+            continue;
+        };
         check::relation(&declared.odm, &resolved.storage, problems);
-        let Some(field) = &declared.field.ident else { continue };
+        let Some(field) = &declared.field.ident else {
+            continue;
+        };
         let ty = &declared.field.ty;
         inverses.extend(
             declared

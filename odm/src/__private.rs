@@ -14,8 +14,8 @@ pub use crate::model::{
     Variant, VariantTest, encode_with,
 };
 pub use crate::relation::{
-    HasMany, HasOne, HasVariant, Link, LinksTo, Ref, Reference, ReferenceEnum, ReferenceKey, ReferenceVariant, Searchable, read_key,
-    read_variant, write_variant,
+    HasMany, HasOne, HasVariant, Link, LinksTo, Ref, Reference, ReferenceEnum, ReferenceKey,
+    ReferenceVariant, Searchable, read_key, read_variant, write_variant,
 };
 pub use crate::schema::{
     FieldDescriptor, IndexDeclaration, ModelDescriptor, NoRelation, Probe, RelationDescriptor,

@@ -95,7 +95,10 @@ fn relation(expansion: &Expansion<'_>, model: &Model<'_>, field: &Field<'_>) -> 
     {
         return TokenStream::new();
     }
-    let declared = model.inverses.iter().find(|inverse| *inverse.field == field.ident);
+    let declared = model
+        .inverses
+        .iter()
+        .find(|inverse| *inverse.field == field.ident);
     match declared {
         None => quote!(.refers(__odm::Probe::<#ty>::RELATION)),
         Some(ModelInverse { inverse, .. }) => {

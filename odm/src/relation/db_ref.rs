@@ -108,10 +108,7 @@ impl<D: Record> Link for DbRef<D> {
                 collection: collection.to_owned(),
                 open: Target::sibling::<D>,
             }),
-            None => Err(Error::new(
-                ErrorKind::Decode,
-                "the reference names no collection",
-            )),
+            None => Err(Error::new(ErrorKind::Decode, "the reference names no collection")),
         }
     }
 

@@ -293,7 +293,8 @@ impl Inverse {
                 for index in 0..batch.len() {
                     let Some(document) = batch.get(index) else { break };
                     let (key, count) = (document.get("_id"), document.get("n"));
-                    let (Some(key), Some(count)) = (key.map_err(malformed)?, count.map_err(malformed)?) else {
+                    let (Some(key), Some(count)) = (key.map_err(malformed)?, count.map_err(malformed)?)
+                    else {
                         continue;
                     };
                     let count = count.as_i64().or(count.as_i32().map(i64::from)).unwrap_or(0);
@@ -342,7 +343,9 @@ impl Inverse {
         self.field.each(document, &mut |value| {
             self.links.each(Some(value), &mut |pointer| {
                 let identity = Identity::of(pointer.key);
-                if pointer.collection.is_none_or(|collection| collection == parents) && !seen.contains(&identity) {
+                if pointer.collection.is_none_or(|collection| collection == parents)
+                    && !seen.contains(&identity)
+                {
                     seen.push(identity);
                     give(pointer.key);
                 }
@@ -353,7 +356,9 @@ impl Inverse {
 }
 
 fn wanted(keys: &RawArrayBuf) -> Result<std::collections::HashSet<Identity>> {
-    let keys = keys.into_iter().map(|key| key.map(Identity::of).map_err(malformed));
+    let keys = keys
+        .into_iter()
+        .map(|key| key.map(Identity::of).map_err(malformed));
     keys.collect()
 }
 

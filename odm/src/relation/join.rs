@@ -39,7 +39,12 @@ fn add(plan: &Plan, at: &str, parents: &Target, stages: &mut Vec<RawDocumentBuf>
                 "as": into.as_str(),
             };
             if let Some(projection) = forward.projection()? {
-                lookup.append(bson::cstr!("pipeline"), [rawdoc! { "$project": projection }].into_iter().collect::<bson::RawArrayBuf>());
+                lookup.append(
+                    bson::cstr!("pipeline"),
+                    [rawdoc! { "$project": projection }]
+                        .into_iter()
+                        .collect::<bson::RawArrayBuf>(),
+                );
             }
             stages.push(rawdoc! { "$lookup": lookup });
             add(&forward.nested, &into, &target, stages)
@@ -103,7 +108,12 @@ fn documents(row: &RawDocument, next: &mut usize) -> Result<Vec<RawDocumentBuf>>
     *next += 1;
     let mut all = Vec::new();
     for element in row.get_array(name).map_err(malformed)? {
-        all.extend(element.map_err(malformed)?.as_document().map(RawDocument::to_owned));
+        all.extend(
+            element
+                .map_err(malformed)?
+                .as_document()
+                .map(RawDocument::to_owned),
+        );
     }
     Ok(all)
 }
@@ -124,4 +134,3 @@ impl Forward {
         (aim.open)(parents, None, collection)
     }
 }
-

@@ -83,14 +83,19 @@ impl Shelf {
 
     /// The document that a reference points to, and where it comes from.
     pub(super) fn referred(&self, pointer: &Pointer<'_>) -> Option<(&Target, &RawDocument)> {
-        let Kept::Forward { groups, .. } = &self.0 else { return None };
+        let Kept::Forward { groups, .. } = &self.0 else {
+            return None;
+        };
         let group = groups.get(&place(pointer))?;
         let position = group.found.get(&Identity::of(pointer.key))?.first()?;
         Some((&group.target, group.get(*position)?))
     }
 
     /// The documents that refer to this key.
-    pub(super) fn referring(&self, key: Option<RawBsonRef<'_>>) -> impl Iterator<Item = (&Target, &RawDocument)> {
+    pub(super) fn referring(
+        &self,
+        key: Option<RawBsonRef<'_>>,
+    ) -> impl Iterator<Item = (&Target, &RawDocument)> {
         let group = match &self.0 {
             Kept::Inverse { group, .. } => Some(group),
             _ => None,
@@ -146,7 +151,10 @@ impl Group {
     }
 
     pub(super) fn get(&self, position: Position) -> Option<&RawDocument> {
-        let document = self.batches.get(position.batch as usize)?.get(position.index as usize)?;
+        let document = self
+            .batches
+            .get(position.batch as usize)?
+            .get(position.index as usize)?;
         match position.inside {
             true => document.get_document(INSIDE).ok(),
             false => Some(document),

@@ -5,10 +5,10 @@ use std::marker::PhantomData;
 
 use bson::{RawDocument, RawDocumentBuf};
 
+use super::key::ReferenceKey;
 use super::link::Link;
 use super::plan::{Forward, Links, Node, Plan};
 use super::reference::Ref;
-use super::key::ReferenceKey;
 use super::relation_trait::{Joinable, Relation};
 use super::shape::Reference;
 use super::shelf::Shelf;

@@ -347,7 +347,7 @@ impl Shared {
             if !Arc::ptr_eq(&catalog, &before) {
                 self.view()?;
             }
-Ok(match self.durability {
+            Ok(match self.durability {
                 _ if durable => Finish::Durable,
                 Some(Durability::Interval(_)) => Finish::Logged,
                 _ => Finish::Relaxed,

@@ -10,8 +10,8 @@ use super::super::matcher::Matcher;
 use super::super::storage::Read;
 use super::cursor::{FindCursor, FindRequest, Packed};
 use super::query::Query;
-use super::{statistics, view};
 use super::{Deadline, Namespace, count};
+use super::{statistics, view};
 
 /// The name that stands for a database instead of a collection.
 pub(crate) const NO_COLLECTION: &str = "$cmd.aggregate";

@@ -91,7 +91,7 @@ impl Query {
         {
             return Ok(plan);
         }
-let views = views(collection);
+        let views = views(collection);
         let plan = plan::choose(self.request(&views, limit))?;
         check_center(self.near(), &plan, &views)?;
         Ok(plan)

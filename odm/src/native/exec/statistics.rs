@@ -72,10 +72,9 @@ pub(crate) fn described(
 ) -> Result<Vec<Vec<u8>>> {
     let collection = read.catalog().collection(&ns.database, &ns.collection);
     match asked {
-        aggregate::Statistics::Plans if collection.is_none() => Err(Fault::new(
-            50933,
-            format!("collection '{ns}' does not exist"),
-        )),
+        aggregate::Statistics::Plans if collection.is_none() => {
+            Err(Fault::new(50933, format!("collection '{ns}' does not exist")))
+        }
         aggregate::Statistics::Plans => Ok(Vec::new()),
         aggregate::Statistics::Indexes => Ok(collection
             .into_iter()
@@ -100,7 +99,11 @@ pub(crate) fn described(
                 ("localTime".to_owned(), Owned::DateTime(now)),
             ];
             if (storage.is_some() || *count) && collection.is_none() {
-                let which = if storage.is_some() { "storageStats" } else { "count" };
+                let which = if storage.is_some() {
+                    "storageStats"
+                } else {
+                    "count"
+                };
                 return Err(Fault::new(
                     code::NAMESPACE_NOT_FOUND,
                     format!(
@@ -139,11 +142,11 @@ impl Statistics {
     fn stored(&self, scale: u64) -> Fields {
         let scale = scale.max(1);
         let indexes: u64 = self.indexes.iter().map(|(_, bytes)| bytes).sum();
-        let sizes = self.indexes.iter().map(|(name, bytes)| number(name, bytes / scale));
-        let mut fields = vec![
-            number("size", self.size / scale),
-            number("count", self.documents),
-        ];
+        let sizes = self
+            .indexes
+            .iter()
+            .map(|(name, bytes)| number(name, bytes / scale));
+        let mut fields = vec![number("size", self.size / scale), number("count", self.documents)];
         if let Some(average) = self.size.checked_div(self.documents) {
             fields.push(number("avgObjSize", average));
         }

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use super::super::document::display::significant;
 use super::super::document::number::{as_f64, as_i64_exact};
 use super::super::document::{Doc, Kind, Owned, Value, compare};
 use super::super::fault::{Fault, Result, code};
@@ -12,7 +13,6 @@ use super::evaluate::{inner_length, truthy};
 use super::integer;
 use super::parse::{Level, Parser, bad, is_expression, is_pathless, operand};
 use super::pattern::Pattern;
-use super::super::document::display::significant;
 
 /// The field whose operators are parsed.
 #[derive(Clone, Copy)]

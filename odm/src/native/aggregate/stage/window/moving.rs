@@ -189,7 +189,11 @@ impl Moving for Pairs {
         if self.not_finite > 0 {
             return Ok(double(f64::NAN));
         }
-        let divisor = if self.of_sample { self.count - 1 } else { self.count };
+        let divisor = if self.of_sample {
+            self.count - 1
+        } else {
+            self.count
+        };
         match &self.comoment {
             Some(comoment) if divisor > 0 => quotient(&comoment.as_value(), &Value::Int64(divisor)),
             _ => Ok(Owned::Null),
@@ -251,7 +255,11 @@ impl Moving for Squares {
         if self.not_finite > 0 {
             return Ok(Owned::Null);
         }
-        let divisor = if self.of_sample { self.count - 1 } else { self.count };
+        let divisor = if self.of_sample {
+            self.count - 1
+        } else {
+            self.count
+        };
         if divisor == 0 {
             return Ok(Owned::Null);
         }
@@ -263,4 +271,3 @@ impl Moving for Squares {
         Ok(double((squares / divisor as f64).sqrt()))
     }
 }
-
