@@ -339,16 +339,15 @@ impl Log {
         if !state.mark.used {
             return Ok(true);
         }
-        let ahead = self.limits.most / 4;
-        while let Some(header) = state.header
-            && header.length < state.at + ahead
-        {
-            let longer = header.length + self.limits.step;
-            if longer > self.limits.most || !self.lengthen(state, longer)? {
-                return Ok(false);
+        let wanted = state.at + self.limits.most / 8;
+        match state.header {
+            _ if wanted > self.limits.most => Ok(false),
+            Some(header) if header.length < wanted => {
+                let longer = wanted.next_multiple_of(self.limits.step);
+                self.lengthen(state, longer.min(self.limits.most))
             }
+            _ => Ok(true),
         }
-        Ok(true)
     }
 
     /// Writes a header of the next generation, so that redb's next durable commit can refer to it. Makes the log

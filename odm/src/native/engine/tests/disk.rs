@@ -133,7 +133,11 @@ impl redb::StorageBackend for DiskFile {
 
 #[test]
 fn after_any_failed_call_nothing_acknowledged_is_lost() {
-    for durability in [Durability::Immediate, Durability::None] {
+    for durability in [
+        Durability::Immediate,
+        Durability::Interval(Duration::from_millis(1)),
+        Durability::None,
+    ] {
         for (once, error) in [(true, EIO), (false, ENOSPC)] {
             let mut fail_at = 1;
             loop {

@@ -91,7 +91,7 @@ fn a_kill_at_any_call_loses_nothing() {
     }
     let every: usize = match std::env::var("ODM_KILL_EVERY") {
         Ok(every) => every.parse().unwrap(),
-        Err(_) => 37,
+        Err(_) => 17,
     };
     let mut states = vec![State::new()];
     for step in steps() {

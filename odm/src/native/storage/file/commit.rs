@@ -22,6 +22,9 @@ impl FileStore {
     ) -> Result<(), Failure> {
         let write = self.begin().map_err(Failure::Before)?;
         let mut log = self.log.state();
+        if log.is_torn() && self.shadow.failure().is_none() {
+            self.stop(io::Error::other("an earlier commit did not come to its end"));
+        }
         let finish = FileTransaction::new(&write, &self.paged, self.log.begin(&mut log))
             .and_then(|mut transaction| body(&mut transaction));
         let finish = match (finish, self.shadow.failure()) {
@@ -200,7 +203,9 @@ impl FileStore {
     ) -> Result<(), Failure> {
         // Fails only when savepoints are in play, which are not used.
         if let Err(error) = write.set_durability(Durability::None) {
-            return Err(self.before(error.into()));
+            let fault = in_doubt(&error);
+            self.stop(io::Error::other(error));
+            return Err(Failure::InDoubt(fault));
         }
         self.commit(write)?;
         log.committed(logged);
