@@ -58,6 +58,11 @@ macro_rules! for_every_case {
                 a_collection_is_renamed,
                 a_collection_is_modified,
                 figures_count_documents_and_bytes;
+            conversions:
+                a_collection_is_made_capped,
+                a_collection_is_copied_into_a_capped_one,
+                an_index_is_made_unique_in_two_steps,
+                a_pipeline_knows_the_cluster_time;
             filters:
                 comparisons,
                 combinations,

@@ -2,7 +2,7 @@
 
 use odm::{ChangeLog, Db, Durability};
 use odm_tests::harness::{fresh_name, mongodb_uri, with_database};
-use odm_tests::isolation::{Found, History, Load, Replayed, Step, Work, replay, run};
+use odm_tests::isolation::{Answer, Found, History, Load, Replayed, Step, Work, replay, run};
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name)
@@ -134,10 +134,9 @@ async fn the_replay_notices_what_cannot_be() {
         })
     });
     spoil("a dirty read", &|history| {
+        let wrote = |step: &Step| matches!(step, Step::Write(_, Answer::Done | Answer::After(_)));
         history.units.iter_mut().any(|unit| match &mut unit.work {
-            Work::Transaction(steps, done)
-                if *done && steps.iter().any(|step| matches!(step, Step::Write(..))) =>
-            {
+            Work::Transaction(steps, done) if *done && steps.iter().any(wrote) => {
                 *done = false;
                 true
             }

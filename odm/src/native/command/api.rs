@@ -35,7 +35,7 @@ pub(super) fn validate(call: &Call<'_>) -> Result<Job> {
     let parameters = PARAMETERS.part(given.unwrap_or(Doc::empty()))?;
     let database = fields.string("db");
     if let Some(name) = database
-        && name.contains(['/', '\\', '.', ' ', '"', '$', '\0'])
+        && name.contains(['/', '\\', '.', ' ', '"', '\0'])
     {
         return Err(Fault::new(13280, format!("invalid db name: {name}")));
     }

@@ -209,6 +209,11 @@ fn modify_index(
             "no expireAfterSeconds, hidden, unique, or prepareUnique field".to_owned(),
         ));
     }
+    if prepare.is_some() && (expire.is_some() || hidden.is_some() || unique.is_some()) {
+        return Err(invalid(
+            "prepareUnique cannot be combined with any other modification.".to_owned(),
+        ));
+    }
     let own = &entry.definition;
     let mut fields = fields_of(Doc::Raw(own.spec()));
     if let Some(seconds) = expire {

@@ -165,7 +165,8 @@ fn refuse(operation: &Operation, first: bool, unreadable: bool) -> Outcomes<()> 
                 _ => return Ok(()),
             }
         }
-        // A count is made of a pipeline, a bulk write of the writes that it holds.
+        // A count is made of a pipeline, unless an estimate will do; a bulk write of the writes that it holds.
+        Operation::Count(own) if own.estimated => "count",
         Operation::Count(_) => "aggregate",
         Operation::BulkWrite(_) => "update",
         // These have their own words.
