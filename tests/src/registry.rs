@@ -18,6 +18,14 @@ macro_rules! for_every_case {
                 merge_follows_its_options,
                 a_transaction_sees_its_writes_in_pipelines,
                 the_first_of_a_group_is_the_first_of_the_sort;
+            aggregation_series:
+                windows_are_the_servers,
+                windows_that_cannot_be_are_the_servers_errors,
+                gaps_are_filled,
+                buckets_keep_to_preferred_numbers,
+                clocks_are_those_of_the_place,
+                collections_are_described,
+                early_groups_have_codes_of_their_own;
             change_streams:
                 every_kind_of_change_has_its_event,
                 updates_are_described_by_what_they_touched,

@@ -4,6 +4,7 @@ mod library;
 mod models;
 
 pub mod aggregation;
+pub mod aggregation_series;
 pub mod change_streams;
 pub mod collections;
 pub mod collections_kinds;

@@ -3,7 +3,7 @@
 //! Pure: a stage that reads another collection is given a [`pipeline::Source`].
 
 pub(crate) mod expression;
-mod path;
+pub(crate) mod path;
 pub(crate) mod pipeline;
 mod print;
 mod stage;

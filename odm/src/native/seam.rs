@@ -248,7 +248,8 @@ impl NativeBackend {
             target.check(&*view)?;
             aggregate::rows(&*view, aggregate)?
         };
-        let job = move |write: &mut dyn Write| target.run(write, &rows, now);
+        let unvalidated = aggregate.unvalidated;
+        let job = move |write: &mut dyn Write| target.run(write, &rows, now, unvalidated);
         self.engine.write(job).await?
     }
 

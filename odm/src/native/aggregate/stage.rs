@@ -109,6 +109,15 @@ impl Stage {
         })
     }
 
+    /// The pipelines inside that read other collections.
+    pub(super) fn nested(&self) -> Option<(&'static str, &Pipeline)> {
+        match self {
+            Stage::Lookup(stage) => stage.pipeline().map(|pipeline| ("$lookup", pipeline)),
+            Stage::UnionWith(stage) => Some(("$unionWith", stage.pipeline())),
+            _ => None,
+        }
+    }
+
     /// Computes the constant parts.
     pub(crate) fn fold(&mut self) -> Result<()> {
         match self {
@@ -236,7 +245,7 @@ pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> 
             if writes
                 || matches!(
                     name,
-                    "$documents" | "$collStats" | "$geoNear" | "$indexStats" | "$planCacheStats"
+                    "$documents" | "$collStats" | "$geoNear" | "$indexStats" | "$listCatalog" | "$planCacheStats"
                 ) =>
         {
             Err(Fault::new(
@@ -315,6 +324,17 @@ pub(crate) fn parse_output(name: &str, value: &Value<'_>) -> Result<Output> {
     }
 }
 
+/// The name of another collection.
+fn collection_name(name: &str) -> Result<String> {
+    if name.contains('\0') {
+        return Err(Fault::new(
+            code::INVALID_NAMESPACE,
+            "namespaces cannot have embedded null characters",
+        ));
+    }
+    Ok(name.to_owned())
+}
+
 /// Reads the stages of a pipeline inside a stage, from an array.
 fn parse_nested(value: &Value<'_>, variables: &[String], place: Place) -> Result<Pipeline> {
     let Value::Array(items) = *value else {
@@ -349,6 +369,7 @@ const KNOWN: &[&str] = &[
     "$group",
     "$indexStats",
     "$limit",
+    "$listCatalog",
     "$listLocalSessions",
     "$listSessions",
     "$lookup",

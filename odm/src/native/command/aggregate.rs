@@ -111,6 +111,7 @@ pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
         hint: query::hint(fields.get("hint"))?.map(Into::into),
         batch_size: None,
         allow_disk_use: fields.flag("allowDiskUse"),
+        unvalidated: fields.flag("bypassDocumentValidation"),
         now: call.now.millis,
         deadline: call.deadline()?,
     };

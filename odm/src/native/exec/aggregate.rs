@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::super::aggregate::pipeline::{self as aggregate, Context, MEMORY_LIMIT, Pipeline, Rows, Source};
+use super::super::aggregate::pipeline::{self as aggregate, Context, Memory, Pipeline, Rows, Source};
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher::Matcher;
@@ -27,6 +27,8 @@ pub(crate) struct AggregateRequest {
     pub(crate) hint: Option<Owned>,
     pub(crate) batch_size: Option<u32>,
     pub(crate) allow_disk_use: bool,
+    /// Whether documents that a last stage writes pass by the collection's validator.
+    pub(crate) unvalidated: bool,
     /// Milliseconds since the epoch.
     pub(crate) now: i64,
     pub(crate) deadline: Deadline,
@@ -50,7 +52,7 @@ pub(crate) struct Prepared {
 struct Setting {
     database: String,
     variables: Vec<(String, Option<Owned>)>,
-    memory_limit: Option<usize>,
+    memory: Memory,
     now: i64,
     deadline: Deadline,
 }
@@ -76,7 +78,7 @@ impl AggregateRequest {
         Setting {
             database: self.namespace.database.clone(),
             variables: self.variables.clone(),
-            memory_limit: (!self.allow_disk_use).then_some(MEMORY_LIMIT),
+            memory: Memory::of(self.allow_disk_use),
             now: self.now,
             deadline: self.deadline,
         }
@@ -261,7 +263,7 @@ impl AggregateCursor {
             source: &source,
             variables: self.setting.variables.clone(),
             now: self.setting.now,
-            memory_limit: self.setting.memory_limit,
+            memory: self.setting.memory,
         };
         let mut deadline = self.setting.deadline;
         for row in self.pipeline.run_from(self.first, input, &context)? {
@@ -351,7 +353,8 @@ impl Source for Collections<'_> {
                 variables: Vec::new(),
                 hint: None,
                 batch_size: None,
-                allow_disk_use: self.setting.memory_limit.is_none(),
+                allow_disk_use: self.setting.memory == Memory::WithDisk,
+                unvalidated: false,
                 now: self.setting.now,
                 deadline: self.setting.deadline,
             };

@@ -129,6 +129,7 @@ pub(crate) fn through(
         hint: query.hint().cloned(),
         batch_size: None,
         allow_disk_use: true,
+        unvalidated: false,
         now: matcher::now(),
         deadline,
     };

@@ -371,6 +371,7 @@ fn aggregate_request(own: backend::Aggregate) -> Result<AggregateRequest> {
         hint: own.options.hint.as_ref().map(value).transpose()?,
         batch_size: own.batch_size,
         allow_disk_use: own.allow_disk_use,
+        unvalidated: false,
         now: now.millis,
         deadline: Deadline::after(own.options.max_time),
     })

@@ -8,7 +8,7 @@ use super::super::super::fault::{Fault, Result, code};
 use super::super::super::key;
 use super::super::super::sort::SortSpec;
 use super::super::expression::{Unit, sum};
-use super::super::pipeline::over_memory;
+use super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
 use super::declared::Declared;
 use super::{Context, Rows, path, write};
 
@@ -128,11 +128,7 @@ impl Densify {
             let row = row?;
             let key = self.order.key(Doc::Raw(&row))?;
             held += row.len() + key.len();
-            if context.memory_limit.is_some_and(|most| held > most) {
-                return Err(over_memory(
-                    "Sort exceeded memory limit of 104857600 bytes, but did not opt in to external sorting.",
-                ));
-            }
+            context.memory.hold(held, OVER_MEMORY, SORT_OVER_MEMORY)?;
             rows.push((key, row));
         }
         rows.sort_by(|a, b| a.0.cmp(&b.0));

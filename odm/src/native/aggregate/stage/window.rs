@@ -11,7 +11,7 @@ use super::super::super::fault::{Fault, Result, code};
 use super::super::super::key;
 use super::super::super::sort::SortSpec;
 use super::super::expression::{Expression, Scope};
-use super::super::pipeline::over_memory;
+use super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
 use super::super::transform::Projection;
 use super::declared::Declared;
 use super::sort::Sort;
@@ -179,11 +179,7 @@ impl Windows {
                 }
             }
             held += key.len() + order.len() + bytes.len();
-            if context.memory_limit.is_some_and(|most| held > most) {
-                return Err(over_memory(
-                    "Sort exceeded memory limit of 104857600 bytes, but did not opt in to external sorting.",
-                ));
-            }
+            context.memory.hold(held, OVER_MEMORY, SORT_OVER_MEMORY)?;
             rows.push((key, order, Row { bytes, position }));
         }
         rows.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));

@@ -4,7 +4,7 @@ use super::super::super::super::document::number::as_i64_exact;
 use super::super::super::super::document::{Doc, Owned, Value, compare};
 use super::super::super::super::fault::{Fault, Result};
 use super::super::super::expression::Expression;
-use super::super::super::pipeline::over_memory;
+use super::super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
 use super::super::group::{Accumulator, By, Group, Order};
 use super::super::{Context, Rows, print, scope, write};
 use super::granularity::Granularity;
@@ -90,11 +90,7 @@ impl BucketAuto {
                 granularity.check(value.as_ref())?;
             }
             held += row.len() + size_of::<Owned>();
-            if context.memory_limit.is_some_and(|most| held > most) {
-                return Err(over_memory(
-                    "$bucketAuto exceeded its memory limit and did not opt in to disk use",
-                ));
-            }
+            context.memory.hold(held, OVER_MEMORY, SORT_OVER_MEMORY)?;
             rows.push((value.unwrap_or(Owned::Null), row));
         }
         rows.sort_by(|a, b| compare(&a.0.as_value(), &b.0.as_value()));
