@@ -58,6 +58,10 @@ macro_rules! for_every_case {
                 a_collection_is_renamed,
                 a_collection_is_modified,
                 figures_count_documents_and_bytes;
+            embedded:
+                nested_documents_are_reached_by_name,
+                variants_are_asked_for_under_every_tagging,
+                variants_in_arrays_are_asked_for_and_changed;
             filters:
                 comparisons,
                 combinations,
@@ -111,7 +115,9 @@ macro_rules! for_every_case {
                 embedded_references_are_loaded_through_their_paths,
                 a_dbref_has_its_fields_in_order_and_is_read_in_any,
                 numbers_of_other_types_are_the_same_key,
-                other_collections_of_a_model_can_be_reached;
+                other_collections_of_a_model_can_be_reached,
+                lookups_enter_arrays_inside_arrays,
+                the_fields_of_a_dbref_stand_in_expressions;
             transactions:
                 a_committed_transaction_is_there_whole,
                 a_failed_transaction_leaves_nothing,

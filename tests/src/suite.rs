@@ -7,6 +7,7 @@ pub mod aggregation;
 pub mod change_streams;
 pub mod collections;
 pub mod collections_kinds;
+pub mod embedded;
 pub mod filters;
 pub mod indexes;
 pub mod reads;
