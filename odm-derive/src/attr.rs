@@ -105,7 +105,9 @@ impl OnField {
                 (Derive::Embedded, "inverse" | "key") => {
                     return Err(problem(
                         meta.path.span(),
-                        format_args!("`{key}` is declared on the field of a model, and this is an embedded document"),
+                        format_args!(
+                            "`{key}` is declared on the field of a model, and this is an embedded document"
+                        ),
                         "the inverse of an embedded reference is made from its path: `Order::fields().items.any().product.inverse()`",
                     ));
                 }
@@ -140,7 +142,12 @@ impl OnReference {
         each_key(attrs, problems, |key, meta| match key {
             "crate" => once(&mut on_type.crate_path, meta, key, |meta| meta.value()?.parse()),
             "document" => once(&mut on_type.document, meta, key, |meta| meta.value()?.parse()),
-            _ => Err(unknown(meta.path.span(), "attribute", key, &["crate", "document"])),
+            _ => Err(unknown(
+                meta.path.span(),
+                "attribute",
+                key,
+                &["crate", "document"],
+            )),
         });
         on_type
     }

@@ -73,8 +73,7 @@ pub(crate) fn attributes_agree(
     skipped: bool,
     problems: &mut Problems,
 ) {
-    if skipped
-        && (odm.index.is_some() || odm.opaque.is_some() || odm.inverse.is_some() || odm.key.is_some())
+    if skipped && (odm.index.is_some() || odm.opaque.is_some() || odm.inverse.is_some() || odm.key.is_some())
     {
         let span = serde
             .skip

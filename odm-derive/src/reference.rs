@@ -56,7 +56,11 @@ fn variants<'a>(input: &'a DeriveInput, problems: &mut Problems) -> Vec<Variant<
                     ty: &field.ty,
                 }));
             }
-            _ => problems.at(&variant.ident, "a variant holds one reference and nothing else", form),
+            _ => problems.at(
+                &variant.ident,
+                "a variant holds one reference and nothing else",
+                form,
+            ),
         }
     }
     all
@@ -91,9 +95,9 @@ fn expand(input: &DeriveInput, odm: &OnReference, variants: &[Variant<'_>]) -> T
             )
         }
     });
-    let links = variants.iter().map(|Variant { ty, .. }| {
-        quote!(impl __odm::HasVariant<#ty> for #this {})
-    });
+    let links = variants
+        .iter()
+        .map(|Variant { ty, .. }| quote!(impl __odm::HasVariant<#ty> for #this {}));
     let written = variants.iter().map(|Variant { ident, ty }| {
         let call = quote_spanned!(ty.span()=> __odm::write_variant(reference, serializer));
         quote!(Self::#ident(reference) => #call,)

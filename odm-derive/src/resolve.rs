@@ -194,6 +194,7 @@ fn model<'a>(
                 ty: &field.field.ty,
                 checked: matches!(field.resolved.as_ref()?.storage, Storage::Typed),
                 codec: field.serde.codec.clone(),
+                reader: field.serde.reader.clone(),
             })
         });
     if key.is_none() && !fields.is_empty() {
@@ -223,9 +224,13 @@ fn model<'a>(
     );
     let (mut inverses, mut reference_keys) = (Vec::new(), Vec::new());
     for declared in fields {
-        let Some(resolved) = &declared.resolved else { continue };
+        let Some(resolved) = &declared.resolved else {
+            continue;
+        };
         check::relation(&declared.odm, &resolved.storage, problems);
-        let Some(field) = &declared.field.ident else { continue };
+        let Some(field) = &declared.field.ident else {
+            continue;
+        };
         let ty = &declared.field.ty;
         inverses.extend(
             declared

@@ -86,15 +86,15 @@ pub use self::cursor::Cursor;
 pub use self::db::{ChangeLog, CollectionInfo, Db, Durability, OpenOptions};
 pub use self::error::{Error, ErrorKind, PartialWrite, Result, WriteError};
 pub use self::model::{
-    ArrayCondition, ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapKey, MapType,
-    Model, Newtype, Numeric, Ordered, Path, Segment, Stored, Text, Variant,
+    ArrayCondition, ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapKey,
+    MapType, Model, Newtype, Numeric, Ordered, Path, Segment, Stored, Text, Variant,
 };
 pub use self::query::{
     Bits, BsonType, BuiltUpdate, Filter, Increment, Integer, Nullable, Operand, PushOptions, Sort, Update,
 };
 pub use self::relation::{
-    Alone, ById, CountOf, DbRef, Every, Extra, HasMany, HasOne, Joinable, Link, LinksTo, Loads, Nested, Ref, Reference,
-    ReferenceEnum, ReferenceKey, Relation, Searchable, To, Values, With,
+    Alone, ById, CountOf, DbRef, Every, Extra, HasMany, HasOne, Joinable, Link, LinksTo, Loads, Nested, Ref,
+    Reference, ReferenceEnum, ReferenceKey, Relation, Searchable, To, Values, With,
 };
 pub use self::schema::{
     DeclaredRelation, FieldDescriptor, IndexDeclaration, IndexOrder, InverseDescriptor, ModelDescriptor,

@@ -32,7 +32,9 @@ pub use self::link::Link;
 pub use self::loads::{Loads, With};
 pub(crate) use self::plan::Plan;
 pub(crate) use self::plan::with_needed;
-pub use self::polymorphic::{HasVariant, ReferenceEnum, ReferenceVariant, read_key, read_variant, write_variant};
+pub use self::polymorphic::{
+    HasVariant, ReferenceEnum, ReferenceVariant, read_key, read_variant, write_variant,
+};
 pub use self::reference::Ref;
 pub use self::relation_trait::{Joinable, Relation};
 pub use self::shape::{Reference, Searchable};

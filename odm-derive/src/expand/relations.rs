@@ -12,15 +12,18 @@ use crate::input::{Model, ModelInverse, ReferenceKey};
 /// The types of the keys, which stand beside the model.
 pub(super) fn declarations(expansion: &Expansion<'_>, model: &Model<'_>) -> TokenStream {
     let vis = visibility(expansion.container.vis);
-    let keys = model.reference_keys.iter().map(|ReferenceKey { name, field, .. }| {
-        let model = expansion.container.ident.unraw();
-        let doc = format!("References to [`{model}`] by its `{field}`.");
-        quote! {
-            #[doc = #doc]
-            #[derive(::core::fmt::Debug)]
-            #vis enum #name {}
-        }
-    });
+    let keys = model
+        .reference_keys
+        .iter()
+        .map(|ReferenceKey { name, field, .. }| {
+            let model = expansion.container.ident.unraw();
+            let doc = format!("References to [`{model}`] by its `{field}`.");
+            quote! {
+                #[doc = #doc]
+                #[derive(::core::fmt::Debug)]
+                #vis enum #name {}
+            }
+        });
     quote!(#(#keys)*)
 }
 

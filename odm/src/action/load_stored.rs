@@ -40,7 +40,9 @@ impl<M: Model, L: Relation<M>> LoadStored<M, L> {
         let documents: Vec<&RawDocument> = documents.iter().map(AsRef::as_ref).collect();
         let plan = self.relation.plan().map_err(explain)?;
         let shelf = plan.fetch(target, &documents).await.map_err(explain)?;
-        let loaded = documents.iter().map(|document| self.relation.take(&shelf, document));
+        let loaded = documents
+            .iter()
+            .map(|document| self.relation.take(&shelf, document));
         loaded.collect::<Result<_>>().map_err(explain)
     }
 }

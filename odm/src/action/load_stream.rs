@@ -37,7 +37,9 @@ struct Given<T> {
 }
 
 impl<T: Send + 'static> LoadStream<T> {
-    pub(super) fn new<M: Model, P: Send + 'static, L: Loads<M, Row<P> = T>>(load: Load<M, P, L>) -> LoadStream<T> {
+    pub(super) fn new<M: Model, P: Send + 'static, L: Loads<M, Row<P> = T>>(
+        load: Load<M, P, L>,
+    ) -> LoadStream<T> {
         let first = async move {
             let (source, cursor) = load.open().await?;
             step::<M, P, L>(source, cursor).await

@@ -62,16 +62,14 @@ mod tests {
     fn whole_numbers_of_all_types_are_one_key() {
         let five: bson::Decimal128 = "5".parse().unwrap();
         let keys = rawdoc! { "a": 5, "b": 5_i64, "c": 5.0, "d": five };
-        let identities: Vec<Identity> = keys
-            .iter()
-            .map(|key| Identity::of(key.unwrap().1))
-            .collect();
+        let identities: Vec<Identity> = keys.iter().map(|key| Identity::of(key.unwrap().1)).collect();
         assert!(identities.iter().all(|key| *key == identities[0]));
     }
 
     #[test]
     fn other_values_are_themselves() {
-        let keys = rawdoc! { "a": "5", "b": 5.5, "c": true, "d": { "x": 1 }, "e": { "x": 2 }, "f": f64::INFINITY };
+        let keys =
+            rawdoc! { "a": "5", "b": 5.5, "c": true, "d": { "x": 1 }, "e": { "x": 2 }, "f": f64::INFINITY };
         let mut identities: Vec<Identity> = Vec::new();
         for key in &keys {
             let identity = Identity::of(key.unwrap().1);

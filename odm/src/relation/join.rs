@@ -39,7 +39,12 @@ fn add(plan: &Plan, at: &str, parents: &Target, stages: &mut Vec<RawDocumentBuf>
                 "as": into.as_str(),
             };
             if let Some(projection) = forward.projection()? {
-                lookup.append(bson::cstr!("pipeline"), [rawdoc! { "$project": projection }].into_iter().collect::<bson::RawArrayBuf>());
+                lookup.append(
+                    bson::cstr!("pipeline"),
+                    [rawdoc! { "$project": projection }]
+                        .into_iter()
+                        .collect::<bson::RawArrayBuf>(),
+                );
             }
             stages.push(rawdoc! { "$lookup": lookup });
             add(&forward.nested, &into, &target, stages)
@@ -77,10 +82,8 @@ fn shelf(plan: &Plan, parents: &Target, row: &RawDocument, next: &mut usize) -> 
                 }
                 Ok(())
             })?;
-            Kept::Forward {
-                groups: HashMap::from([((None, None), group)]),
-                nested: Box::new(shelf(&forward.nested, &target, row, next)?),
-            }
+            *group.nested = shelf(&forward.nested, &target, row, next)?;
+            Kept::Forward(HashMap::from([((None, None), group)]))
         }
         Node::Inverse(inverse) => {
             let target = (inverse.open)(parents, None, &inverse.collection)?;
@@ -89,10 +92,8 @@ fn shelf(plan: &Plan, parents: &Target, row: &RawDocument, next: &mut usize) -> 
             group.keep(Box::new(documents(row, next)?), |document, found| {
                 inverse.referred(document, &here, &mut |key| found(key, false))
             })?;
-            Kept::Inverse {
-                group,
-                nested: Box::new(shelf(&inverse.nested, &target, row, next)?),
-            }
+            *group.nested = shelf(&inverse.nested, &target, row, next)?;
+            Kept::Inverse(Box::new(group))
         }
     }))
 }
@@ -103,7 +104,12 @@ fn documents(row: &RawDocument, next: &mut usize) -> Result<Vec<RawDocumentBuf>>
     *next += 1;
     let mut all = Vec::new();
     for element in row.get_array(name).map_err(malformed)? {
-        all.extend(element.map_err(malformed)?.as_document().map(RawDocument::to_owned));
+        all.extend(
+            element
+                .map_err(malformed)?
+                .as_document()
+                .map(RawDocument::to_owned),
+        );
     }
     Ok(all)
 }
@@ -124,4 +130,3 @@ impl Forward {
         (aim.open)(parents, None, collection)
     }
 }
-

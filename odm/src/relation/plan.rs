@@ -141,7 +141,9 @@ pub(crate) fn with_needed(
     projection: Option<RawDocumentBuf>,
     needed: &[String],
 ) -> Result<Option<RawDocumentBuf>> {
-    let Some(projection) = projection else { return Ok(None) };
+    let Some(projection) = projection else {
+        return Ok(None);
+    };
     let mut all = RawDocumentBuf::new();
     let mut missing: Vec<&String> = needed.iter().collect();
     for field in &projection {

@@ -61,7 +61,8 @@ impl Steps {
                 RawBsonRef::Array(array) => match name.parse::<usize>() {
                     Ok(index) => array.get(index).map_err(malformed)?,
                     Err(_) => {
-                        let message = "the relation's path leads through an array; load each element's by `every`";
+                        let message =
+                            "the relation's path leads through an array; load each element's by `every`";
                         return Err(Error::new(ErrorKind::InvalidArgument, message).with_path(self.text()));
                     }
                 },

@@ -78,16 +78,37 @@ fn people() -> Vec<Person> {
         work: Some(place("w", None)),
         places: vec![place("p", Some(10)), place("q", Some(20))],
         named: BTreeMap::from([("sea".to_owned(), place("s", Some(7)))]),
-        external: External::Email { address: email("x"), verified: true },
-        internal: Internal::Email { address: email("x"), verified: true },
-        adjacent: Adjacent::Email { address: email("x"), verified: true },
+        external: External::Email {
+            address: email("x"),
+            verified: true,
+        },
+        internal: Internal::Email {
+            address: email("x"),
+            verified: true,
+        },
+        adjacent: Adjacent::Email {
+            address: email("x"),
+            verified: true,
+        },
         untagged: Untagged::Email { mail: email("x") },
         contacts: vec![
             Internal::Visit { address: email("x") },
-            Internal::Email { address: email("y"), verified: false },
-            Internal::Email { address: email("z"), verified: true },
+            Internal::Email {
+                address: email("y"),
+                verified: false,
+            },
+            Internal::Email {
+                address: email("z"),
+                verified: true,
+            },
         ],
-        others: vec![External::Nothing, External::Email { address: email("y"), verified: false }],
+        others: vec![
+            External::Nothing,
+            External::Email {
+                address: email("y"),
+                verified: false,
+            },
+        ],
     };
     let mut second = Person {
         id: 2,
@@ -117,7 +138,12 @@ fn people() -> Vec<Person> {
 }
 
 async fn ids(db: &Db, filter: impl FnOnce(PersonFields) -> Filter<Person>) -> Vec<i32> {
-    let found = db.collection::<Person>().find(filter).sort(|p| p.id.asc()).await.unwrap();
+    let found = db
+        .collection::<Person>()
+        .find(filter)
+        .sort(|p| p.id.asc())
+        .await
+        .unwrap();
     found.iter().map(|person| person.id).collect()
 }
 
@@ -132,7 +158,13 @@ pub async fn nested_documents_are_reached_by_name(db: &Db) {
     assert_eq!(ids(db, |p| p.home.city.is_none()).await, [2, 3, 4]);
     assert_eq!(ids(db, |p| p.named.key("sea").city.zip.gt(6)).await, [1]);
     assert_eq!(ids(db, |p| p.places.any().city.zip.eq(20)).await, [1, 2, 4]);
-    assert_eq!(ids(db, |p| p.places.elem_match(|e| e.street.eq("p") & e.city.zip.eq(20))).await, [2, 4]);
+    assert_eq!(
+        ids(db, |p| p
+            .places
+            .elem_match(|e| e.street.eq("p") & e.city.zip.eq(20)))
+        .await,
+        [2, 4]
+    );
     assert_eq!(ids(db, |p| p.home.eq(place("b", None))).await, [2, 3, 4]);
     let update = |id: i32| move |p: PersonFields| p.id.eq(id);
     collection
@@ -147,7 +179,13 @@ pub async fn nested_documents_are_reached_by_name(db: &Db) {
     let changed = collection.get(1).required().await.unwrap();
     assert_eq!(changed.home, place("a", Some(1)).clone_with_zip(2));
     assert_eq!(changed.named.keys().collect::<Vec<_>>(), ["hill", "sea"]);
-    assert_eq!((changed.places[0].street.as_str(), changed.places[1].street.as_str()), ("p", "r"));
+    assert_eq!(
+        (
+            changed.places[0].street.as_str(),
+            changed.places[1].street.as_str()
+        ),
+        ("p", "r")
+    );
     assert_eq!(changed.work, None);
 }
 
@@ -175,9 +213,18 @@ pub async fn variants_are_asked_for_under_every_tagging(db: &Db) {
     assert_eq!(ids(db, |p| p.untagged.email.mail.eq("x")).await, [1]);
     // Variants with a field of the same name: told apart by `matches`.
     assert_eq!(ids(db, |p| p.internal.email.address.eq("x")).await, [1, 3]);
-    assert_eq!(ids(db, |p| p.internal.email.matches(|e| e.address.eq("x"))).await, [1]);
-    assert_eq!(ids(db, |p| p.adjacent.visit.matches(|v| v.address.eq("x"))).await, [3]);
-    assert_eq!(ids(db, |p| p.external.visit.matches(|v| v.address.eq("x"))).await, [3]);
+    assert_eq!(
+        ids(db, |p| p.internal.email.matches(|e| e.address.eq("x"))).await,
+        [1]
+    );
+    assert_eq!(
+        ids(db, |p| p.adjacent.visit.matches(|v| v.address.eq("x"))).await,
+        [3]
+    );
+    assert_eq!(
+        ids(db, |p| p.external.visit.matches(|v| v.address.eq("x"))).await,
+        [3]
+    );
     assert_eq!(ids(db, |p| p.internal.eq(Internal::Nothing)).await, [4]);
     assert_eq!(ids(db, |p| !p.external.email.is()).await, [2, 3, 4]);
 }
@@ -192,7 +239,8 @@ pub async fn variants_in_arrays_are_asked_for_and_changed(db: &Db) {
     assert_eq!(ids(db, |p| p.others.any().post.street.eq("b")).await, [2, 3, 4]);
     let verified = |address: &'static str| {
         ids(db, move |p| {
-            p.contacts.elem_match(|c| c.email.matches(|e| e.address.eq(address) & e.verified.eq(true)))
+            p.contacts
+                .elem_match(|c| c.email.matches(|e| e.address.eq(address) & e.verified.eq(true)))
         })
     };
     assert_eq!(verified("z").await, [1]);
@@ -206,18 +254,43 @@ pub async fn variants_in_arrays_are_asked_for_and_changed(db: &Db) {
                     & p.external.email.verified.set(false)
                     & p.adjacent.set(Adjacent::Nothing)
                     & p.contacts.filtered(|c| c.email.is()).email.verified.set(true)
-                    & p.others.push(External::Visit { address: "here".to_owned() })
+                    & p.others.push(External::Visit {
+                        address: "here".to_owned(),
+                    })
             },
         )
         .await
         .unwrap();
     let changed = collection.get(1).required().await.unwrap();
-    assert_eq!(changed.internal, Internal::Email { address: "new".to_owned(), verified: true });
-    assert_eq!(changed.external, External::Email { address: "x".to_owned(), verified: false });
+    assert_eq!(
+        changed.internal,
+        Internal::Email {
+            address: "new".to_owned(),
+            verified: true
+        }
+    );
+    assert_eq!(
+        changed.external,
+        External::Email {
+            address: "x".to_owned(),
+            verified: false
+        }
+    );
     assert_eq!(changed.adjacent, Adjacent::Nothing);
     assert_eq!(changed.contacts[0], people[0].contacts[0]);
-    assert_eq!(changed.contacts[1], Internal::Email { address: "y".to_owned(), verified: true });
+    assert_eq!(
+        changed.contacts[1],
+        Internal::Email {
+            address: "y".to_owned(),
+            verified: true
+        }
+    );
     assert_eq!(changed.others.len(), 3);
-    let raw = db.raw_collection("people").find_one(doc! { "_id": 1 }).await.unwrap().unwrap();
+    let raw = db
+        .raw_collection("people")
+        .find_one(doc! { "_id": 1 })
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(raw.get_document("adjacent").unwrap(), &doc! { "kind": "nothing" });
 }

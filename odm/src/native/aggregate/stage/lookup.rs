@@ -186,7 +186,9 @@ impl Join {
     /// The filter of the foreign documents: equal to the local value, or to an element of it.
     fn filter(&self, doc: Doc<'_>) -> Vec<u8> {
         let mut wanted = Vec::new();
-        path::each(Value::Document(doc), &self.local, &mut |value| wanted.push(Owned::from(value)));
+        path::each(Value::Document(doc), &self.local, &mut |value| {
+            wanted.push(Owned::from(value))
+        });
         if wanted.is_empty() {
             wanted.push(Owned::Null);
         }
