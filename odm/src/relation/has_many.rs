@@ -55,9 +55,9 @@ use crate::query::{Filter, Sort};
 /// # async fn main() -> odm::Result<()> {
 /// # let db = Db::open("memory:").await?;
 /// # let host = Host { id: Id::new(), name: "alpha".into() };
-/// # db.collection().insert(&host).await?;
+/// # db.collection::<Host>().insert(&host).await?;
 /// # let messages = (0..9).map(|at| Message { id: Id::new(), host: Ref::to(&host), at });
-/// # db.collection().insert_many(messages).await?;
+/// # db.collection::<Message>().insert_many(messages).await?;
 /// let last = Message::by_host().sort(|m| m.at.desc()).limit(5);
 /// let found = db.collection::<Host>().find_all().with(last).with(Message::by_host().count()).await?;
 /// let (host, messages, count) = &found[0];

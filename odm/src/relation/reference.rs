@@ -43,7 +43,7 @@ use crate::query::Operand;
 /// # async fn main() -> odm::Result<()> {
 /// # let db = Db::open("memory:").await?;
 /// let penguin = Publisher { id: Id::new(), name: "Penguin".into() };
-/// db.collection().insert(&penguin).await?;
+/// db.collection::<Publisher>().insert(&penguin).await?;
 /// let books = db.collection::<Book>();
 /// books.insert(Book { id: Id::new(), title: "Emma".into(), publisher: Ref::to(&penguin) }).await?;
 ///
