@@ -71,6 +71,7 @@ pub(crate) struct Key<'a> {
     /// Whether its type is to be held to the rules of `_id`.
     pub(crate) checked: bool,
     pub(crate) codec: Option<ExprPath>,
+    pub(crate) reader: Option<ExprPath>,
 }
 
 /// An index whose keys all have paths.

@@ -194,6 +194,7 @@ fn model<'a>(
                 ty: &field.field.ty,
                 checked: matches!(field.resolved.as_ref()?.storage, Storage::Typed),
                 codec: field.serde.codec.clone(),
+                reader: field.serde.reader.clone(),
             })
         });
     if key.is_none() && !fields.is_empty() {

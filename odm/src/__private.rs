@@ -10,8 +10,8 @@ pub use std::vec::Vec;
 pub use serde::Serializer;
 
 pub use crate::model::{
-    Base, Codec, Embedded, Field, FieldType, Handle, IdType, Model, Newtype, Path, SerializeWith, Stored,
-    Variant, VariantTest, encode_with,
+    Base, Codec, Embedded, Field, FieldType, Handle, IdType, KeyReader, Model, Newtype, Path, SerializeWith,
+    Stored, Variant, VariantTest, encode_with,
 };
 pub use crate::relation::{
     HasMany, HasOne, HasVariant, Link, LinksTo, Ref, Reference, ReferenceEnum, ReferenceKey,
@@ -36,6 +36,14 @@ pub fn at<H: Handle>(base: &Base, name: &'static str) -> H {
 /// As decoding any document.
 pub fn decode<T: Model>(stored: &bson::RawDocument) -> crate::Result<T> {
     crate::codec::decode_document(stored)
+}
+
+/// Decodes one value.
+///
+/// # Errors
+/// As decoding any value.
+pub fn read<T: serde::de::DeserializeOwned>(value: bson::RawBsonRef<'_>) -> crate::Result<T> {
+    crate::codec::decode_value(value)
 }
 
 /// The value of `_id`, whose type must be able to be one.

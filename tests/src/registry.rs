@@ -71,6 +71,10 @@ macro_rules! for_every_case {
                 a_collection_is_copied_into_a_capped_one,
                 an_index_is_made_unique_in_two_steps,
                 a_pipeline_knows_the_cluster_time;
+            embedded:
+                nested_documents_are_reached_by_name,
+                variants_are_asked_for_under_every_tagging,
+                variants_in_arrays_are_asked_for_and_changed;
             filters:
                 comparisons,
                 combinations,
@@ -124,7 +128,9 @@ macro_rules! for_every_case {
                 embedded_references_are_loaded_through_their_paths,
                 a_dbref_has_its_fields_in_order_and_is_read_in_any,
                 numbers_of_other_types_are_the_same_key,
-                other_collections_of_a_model_can_be_reached;
+                other_collections_of_a_model_can_be_reached,
+                lookups_enter_arrays_inside_arrays,
+                the_fields_of_a_dbref_stand_in_expressions;
             transactions:
                 a_committed_transaction_is_there_whole,
                 a_failed_transaction_leaves_nothing,

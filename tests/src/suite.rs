@@ -9,6 +9,7 @@ pub mod change_streams;
 pub mod collections;
 pub mod collections_kinds;
 pub mod conversions;
+pub mod embedded;
 pub mod filters;
 pub mod indexes;
 pub mod reads;

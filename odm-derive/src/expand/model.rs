@@ -37,7 +37,7 @@ pub(super) fn implementation(
         false => indexes(expansion, &model.indexes),
     };
     let mut codecs = Codecs::new(expansion, "Key");
-    let mut key_codec = None;
+    let mut key_codec = TokenStream::new();
     let mut bounds = quote!(#this: __odm::ModelBounds,);
     let (ty, key) = match &model.key {
         None => (quote!(()), quote!(&())),
@@ -45,8 +45,14 @@ pub(super) fn implementation(
             let (ident, ty) = (key.ident, key.ty);
             if let Some(function) = &key.codec {
                 let codec = codecs.encode(function, ty);
-                key_codec = Some(quote!(
+                key_codec.extend(quote!(
                     const KEY_CODEC: __odm::Option<__odm::Codec<#ty>> = __odm::Option::Some(#codec);
+                ));
+            }
+            if let Some(function) = &key.reader {
+                let reader = codecs.decode(function, ty);
+                key_codec.extend(quote!(
+                    const KEY_READER: __odm::Option<__odm::KeyReader<#ty>> = __odm::Option::Some(#reader);
                 ));
             }
             if crate::generics::Params::mentions(expansion.container.generics, ty) {

@@ -37,6 +37,10 @@ pub trait Record: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     fn encode_key(key: &Self::Key) -> Option<Result<RawBson>>;
 
+    /// The `_id` from its stored value.
+    #[doc(hidden)]
+    fn decode_key(key: &Bson) -> Result<Self::Key>;
+
     /// The `_id`, given the encoded document that has it.
     #[doc(hidden)]
     fn key_in(&self, encoded: &RawDocument, generated: bool) -> Result<Self::Key>;
@@ -65,6 +69,14 @@ impl<M: Model> Record for M {
 
     fn encode_key(key: &M::Key) -> Option<Result<RawBson>> {
         M::KEY_CODEC.map(|codec| codec(key))
+    }
+
+    fn decode_key(key: &Bson) -> Result<M::Key> {
+        let key = codec::encode_value(key)?;
+        match M::KEY_READER {
+            Some(read) => read(key.as_raw_bson_ref()),
+            None => codec::decode_value(key.as_raw_bson_ref()),
+        }
     }
 
     fn key_in(&self, encoded: &RawDocument, generated: bool) -> Result<M::Key> {
@@ -99,6 +111,10 @@ impl Record for Document {
 
     fn encode_key(_key: &Bson) -> Option<Result<RawBson>> {
         None
+    }
+
+    fn decode_key(key: &Bson) -> Result<Bson> {
+        Ok(key.clone())
     }
 
     fn key_in(&self, encoded: &RawDocument, _generated: bool) -> Result<Bson> {

@@ -186,7 +186,10 @@ impl<'de, D: Record> Visitor<'de> for Read<D> {
         while let Some(name) = map.next_key::<String>()? {
             match name.as_str() {
                 "$ref" => collection = Some(map.next_value()?),
-                "$id" => id = Some(map.next_value()?),
+                "$id" => {
+                    let key = D::decode_key(&map.next_value()?);
+                    id = Some(key.map_err(serde::de::Error::custom)?);
+                }
                 "$db" => database = Some(map.next_value()?),
                 _ => {
                     extra.insert(name, map.next_value::<Bson>()?);

@@ -53,6 +53,17 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Fetches what belongs to the documents of a group.
+    async fn fetch_into(&self, group: &mut Group) -> Result<()> {
+        if !matches!(self.0, Node::Nothing) {
+            let nested = self.fetch(&group.target, &group.documents()).await?;
+            *group.nested = nested;
+        }
+        Ok(())
+    }
+}
+
 /// Gives what is in an array, or a map's values.
 pub(super) fn inside<'a>(
     value: Option<RawBsonRef<'a>>,
@@ -130,22 +141,7 @@ impl Forward {
             let keys = places.remove(&at).unwrap_or_default();
             groups.insert(at.clone(), self.group(parents, &at, keys).await?);
         }
-        let nested = self.nested(&groups).await?;
-        Ok(Kept::Forward {
-            groups,
-            nested: Box::new(nested),
-        })
-    }
-
-    /// What is nested in the documents, all of one model, perhaps from several collections.
-    async fn nested(&self, groups: &HashMap<Place, Group>) -> Result<Shelf> {
-        let documents: Vec<&RawDocument> = groups.values().flat_map(Group::documents).collect();
-        match groups.values().next() {
-            Some(group) if !matches!(self.nested.0, Node::Nothing) => {
-                self.nested.fetch(&group.target, &documents).await
-            }
-            _ => Ok(Shelf::nothing()),
-        }
+        Ok(Kept::Forward(groups))
     }
 
     async fn group(&self, parents: &Target, at: &Place, keys: Keys) -> Result<Group> {
@@ -160,13 +156,14 @@ impl Forward {
             let count = (&chunk).into_iter().count();
             let mut filter = RawDocumentBuf::new();
             filter.append(&key, rawdoc! { "$in": chunk });
-            let find = find(&group.target, filter, None, projection.clone(), Some(count + 1));
+            let find = find(&group.target, filter, projection.clone(), Some(count + 1));
             read(find, &mut group, |document, found| {
                 found_at(self.key.one(document)?, found);
                 Ok(())
             })
             .await?;
         }
+        self.nested.fetch_into(&mut group).await?;
         Ok(group)
     }
 
@@ -182,25 +179,24 @@ impl Inverse {
         let keys = self.keys(documents)?;
         let mut group = Group::new((self.open)(parents, None, &self.collection)?);
         for chunk in keys.chunks() {
-            match self.skip == 0 && self.limit == 0 {
+            // For a single parent, skip and limit are those of the query.
+            let one = (&chunk).into_iter().nth(1).is_none();
+            match one || (self.skip == 0 && self.limit == 0) {
                 true => self.fetch_all(parents, chunk, &mut group).await?,
                 false => self.fetch_some(parents, chunk, &mut group).await?,
             }
         }
-        let nested = match &self.nested.0 {
-            Node::Nothing => Shelf::nothing(),
-            _ => self.nested.fetch(&group.target, &group.documents()).await?,
-        };
-        Ok(Kept::Inverse {
-            group,
-            nested: Box::new(nested),
-        })
+        self.nested.fetch_into(&mut group).await?;
+        Ok(Kept::Inverse(Box::new(group)))
     }
 
-    /// All that refer: a find by the field that refers.
+    /// All that refer, or those of a single parent: a find by the field that refers.
     async fn fetch_all(&self, parents: &Target, keys: RawArrayBuf, group: &mut Group) -> Result<()> {
         let filter = self.filter(parents, &keys)?;
-        let find = find(&group.target, filter, self.sort.clone(), self.projection()?, None);
+        let mut find = find(&group.target, filter, self.projection()?, None);
+        find.sort = self.sort.clone();
+        find.skip = self.skip;
+        find.limit = self.limit;
         let wanted = wanted(&keys)?;
         let here = parents.namespace().collection.as_str();
         read(find, group, |document, found| {
@@ -371,21 +367,20 @@ fn found_at(key: Option<RawBsonRef<'_>>, found: &mut dyn FnMut(RawBsonRef<'_>, b
 fn find(
     target: &Target,
     filter: RawDocumentBuf,
-    sort: Option<RawDocumentBuf>,
     projection: Option<RawDocumentBuf>,
     at_most: Option<usize>,
-) -> Operation {
-    Operation::Find(backend::Find {
+) -> backend::Find {
+    backend::Find {
         namespace: target.namespace().clone(),
         filter,
-        sort,
+        sort: None,
         projection,
         skip: 0,
         limit: 0,
         batch_size: at_most.and_then(|count| u32::try_from(count).ok()),
         tail: None,
         options: ReadOptions::default(),
-    })
+    }
 }
 
 fn aggregate(target: &Target, pipeline: Vec<RawDocumentBuf>) -> Operation {
@@ -399,12 +394,12 @@ fn aggregate(target: &Target, pipeline: Vec<RawDocumentBuf>) -> Operation {
 }
 
 async fn read(
-    operation: Operation,
+    find: backend::Find,
     group: &mut Group,
     mut keys: impl FnMut(&RawDocument, &mut dyn FnMut(RawBsonRef<'_>, bool)) -> Result<()>,
 ) -> Result<()> {
     let target = group.target.clone();
-    let mut cursor = target.execute(operation).await?.cursor()?;
+    let mut cursor = target.execute(Operation::Find(find)).await?.cursor()?;
     while let Some(batch) = crate::cursor::next_batch(&target, "find", &mut *cursor).await? {
         group.keep(batch, &mut keys)?;
     }

@@ -25,9 +25,11 @@ use crate::query::{Filter, Sort};
 /// Loaded by `with`: `publishers.find_all().with(Book::by_publisher())` gives `(Publisher, Vec<Book>)`.
 ///
 /// Cost: one query for each batch of parents. It asks by the field that refers: declare an index that begins with it.
-/// With [`skip`](HasMany::skip) or [`limit`](HasMany::limit), which hold for each parent, it is an aggregation on the
-/// parents' collection that reads for each parent only what is given, if an index over the field that refers and the
-/// fields of the sort is there (on the embedded engine it reads all of a parent's, and keeps what is given).
+/// With [`skip`](HasMany::skip) or [`limit`](HasMany::limit), which hold for each parent, it is for several parents an
+/// aggregation on the parents' collection: a `$lookup` of each, which reads only what is given if an index over the
+/// field that refers and the fields of the sort is there (on the embedded engine it reads all of a parent's, and keeps
+/// what is given). That costs MongoDB a fraction of a millisecond for each parent; where parents have few documents
+/// each, taking all and cutting in memory is faster.
 ///
 /// ```
 /// # use odm::{Db, Id, Model, Ref};
@@ -53,9 +55,9 @@ use crate::query::{Filter, Sort};
 /// # async fn main() -> odm::Result<()> {
 /// # let db = Db::open("memory:").await?;
 /// # let host = Host { id: Id::new(), name: "alpha".into() };
-/// # db.collection().insert(&host).await?;
+/// # db.collection::<Host>().insert(&host).await?;
 /// # let messages = (0..9).map(|at| Message { id: Id::new(), host: Ref::to(&host), at });
-/// # db.collection().insert_many(messages).await?;
+/// # db.collection::<Message>().insert_many(messages).await?;
 /// let last = Message::by_host().sort(|m| m.at.desc()).limit(5);
 /// let found = db.collection::<Host>().find_all().with(last).with(Message::by_host().count()).await?;
 /// let (host, messages, count) = &found[0];
@@ -234,9 +236,9 @@ impl<P: Model, C: Model, Q: Send + 'static, N: Extra<Q>> HasMany<P, C, Q, N> {
             Ok(key) => (None, key),
             Err(error) => (Some(Err(error)), None),
         };
-        let found = shelf.referring(key).map(|(target, stored)| {
-            let decoded = (self.decode)(stored).map_err(|error| target.explain(error, "find"))?;
-            self.nested.extend(decoded, shelf.nested(), stored)
+        let found = shelf.referring(key).map(|(group, stored)| {
+            let decoded = (self.decode)(stored).map_err(|error| group.target.explain(error, "find"))?;
+            self.nested.extend(decoded, &group.nested, stored)
         });
         failure.into_iter().chain(found)
     }

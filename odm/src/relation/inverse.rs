@@ -47,8 +47,8 @@ impl<C: Model, X: Searchable> Field<C, X> {
     /// # #[tokio::main]
     /// # async fn main() -> odm::Result<()> {
     /// # let db = Db::open("memory:").await?;
-    /// # db.collection().insert(Publisher { id: 1 }).await?;
-    /// # db.collection().insert(Book { id: 1, publisher: Ref::new(1) }).await?;
+    /// # db.collection::<Publisher>().insert(Publisher { id: 1 }).await?;
+    /// # db.collection::<Book>().insert(Book { id: 1, publisher: Ref::new(1) }).await?;
     /// let publishers = db.collection::<Publisher>();
     /// let found = publishers.find_all().with(Book::fields().publisher.inverse()).await?;
     /// let (publisher, books) = &found[0];

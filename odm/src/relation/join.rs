@@ -82,10 +82,8 @@ fn shelf(plan: &Plan, parents: &Target, row: &RawDocument, next: &mut usize) -> 
                 }
                 Ok(())
             })?;
-            Kept::Forward {
-                groups: HashMap::from([((None, None), group)]),
-                nested: Box::new(shelf(&forward.nested, &target, row, next)?),
-            }
+            *group.nested = shelf(&forward.nested, &target, row, next)?;
+            Kept::Forward(HashMap::from([((None, None), group)]))
         }
         Node::Inverse(inverse) => {
             let target = (inverse.open)(parents, None, &inverse.collection)?;
@@ -94,10 +92,8 @@ fn shelf(plan: &Plan, parents: &Target, row: &RawDocument, next: &mut usize) -> 
             group.keep(Box::new(documents(row, next)?), |document, found| {
                 inverse.referred(document, &here, &mut |key| found(key, false))
             })?;
-            Kept::Inverse {
-                group,
-                nested: Box::new(shelf(&inverse.nested, &target, row, next)?),
-            }
+            *group.nested = shelf(&inverse.nested, &target, row, next)?;
+            Kept::Inverse(Box::new(group))
         }
     }))
 }

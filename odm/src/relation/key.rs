@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::model::{Codec, Model, Path};
+use crate::model::{Codec, KeyReader, Model, Path};
 
 /// The field of `T` whose value a [`Ref<T, K>`](crate::Ref) holds: [`ById`], or what `#[odm(unique, key = Name)]` on
 /// a field of `T` declares.
@@ -18,6 +18,9 @@ pub trait ReferenceKey<T: Model>: Send + Sync + 'static {
 
     /// How its values are encoded, if not by their own `Serialize`.
     const CODEC: Option<Codec<Self::Value>> = None;
+
+    #[doc(hidden)]
+    const READER: Option<KeyReader<Self::Value>> = None;
 
     /// Where the field is.
     fn path() -> Path;
@@ -34,6 +37,7 @@ impl<T: Model> ReferenceKey<T> for ById {
     type Value = T::Key;
 
     const CODEC: Option<Codec<T::Key>> = T::KEY_CODEC;
+    const READER: Option<KeyReader<T::Key>> = T::KEY_READER;
 
     fn path() -> Path {
         Path::root().child("_id")

@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::key::{ById, ReferenceKey};
+use crate::codec;
 use crate::model::{Field, FieldType, Id, Model, Newtype};
 use crate::query::Operand;
 
@@ -42,7 +43,7 @@ use crate::query::Operand;
 /// # async fn main() -> odm::Result<()> {
 /// # let db = Db::open("memory:").await?;
 /// let penguin = Publisher { id: Id::new(), name: "Penguin".into() };
-/// db.collection().insert(&penguin).await?;
+/// db.collection::<Publisher>().insert(&penguin).await?;
 /// let books = db.collection::<Book>();
 /// books.insert(Book { id: Id::new(), title: "Emma".into(), publisher: Ref::to(&penguin) }).await?;
 ///
@@ -263,6 +264,11 @@ impl<T: Model, K: ReferenceKey<T>> Serialize for Ref<T, K> {
 
 impl<'de, T: Model, K: ReferenceKey<T>> Deserialize<'de> for Ref<T, K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Ref<T, K>, D::Error> {
-        K::Value::deserialize(deserializer).map(Ref::keyed)
+        let Some(read) = K::READER else {
+            return K::Value::deserialize(deserializer).map(Ref::keyed);
+        };
+        let key = codec::encode_value(&bson::Bson::deserialize(deserializer)?);
+        let key = key.and_then(|key| read(key.as_raw_bson_ref()));
+        key.map(Ref::keyed).map_err(serde::de::Error::custom)
     }
 }

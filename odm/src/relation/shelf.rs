@@ -21,14 +21,8 @@ pub(super) enum Kept {
     Nothing,
     All(Vec<Shelf>),
     Inside(Box<Shelf>),
-    Forward {
-        groups: HashMap<Place, Group>,
-        nested: Box<Shelf>,
-    },
-    Inverse {
-        group: Group,
-        nested: Box<Shelf>,
-    },
+    Forward(HashMap<Place, Group>),
+    Inverse(Box<Group>),
     Counts(HashMap<Identity, u64>),
 }
 
@@ -40,6 +34,8 @@ pub(super) struct Group {
     pub(super) target: Target,
     pub(super) batches: Vec<Box<dyn Batch>>,
     pub(super) found: HashMap<Identity, Vec<Position>>,
+    /// What belongs to the documents.
+    pub(super) nested: Box<Shelf>,
 }
 
 /// A batch, and where in it; whether the document is inside the one there.
@@ -54,10 +50,6 @@ pub(super) struct Position {
 pub(super) const INSIDE: &str = "c";
 
 impl Shelf {
-    pub(crate) fn nothing() -> Shelf {
-        Shelf(Kept::Nothing)
-    }
-
     /// What belongs to one of several relations.
     pub(super) fn part(&self, index: usize) -> &Shelf {
         match &self.0 {
@@ -74,30 +66,23 @@ impl Shelf {
         }
     }
 
-    pub(super) fn nested(&self) -> &Shelf {
-        match &self.0 {
-            Kept::Forward { nested, .. } | Kept::Inverse { nested, .. } => nested,
-            _ => self,
-        }
-    }
-
-    /// The document that a reference points to, and where it comes from.
-    pub(super) fn referred(&self, pointer: &Pointer<'_>) -> Option<(&Target, &RawDocument)> {
-        let Kept::Forward { groups, .. } = &self.0 else {
+    /// The document that a reference points to, and the group that it is in.
+    pub(super) fn referred(&self, pointer: &Pointer<'_>) -> Option<(&Group, &RawDocument)> {
+        let Kept::Forward(groups) = &self.0 else {
             return None;
         };
         let group = groups.get(&place(pointer))?;
         let position = group.found.get(&Identity::of(pointer.key))?.first()?;
-        Some((&group.target, group.get(*position)?))
+        Some((group, group.get(*position)?))
     }
 
     /// The documents that refer to this key.
     pub(super) fn referring(
         &self,
         key: Option<RawBsonRef<'_>>,
-    ) -> impl Iterator<Item = (&Target, &RawDocument)> {
+    ) -> impl Iterator<Item = (&Group, &RawDocument)> {
         let group = match &self.0 {
-            Kept::Inverse { group, .. } => Some(group),
+            Kept::Inverse(group) => Some(&**group),
             _ => None,
         };
         let positions = group.zip(key).and_then(|(group, key)| {
@@ -106,7 +91,7 @@ impl Shelf {
         });
         positions.into_iter().flat_map(|(group, positions)| {
             let documents = positions.iter().filter_map(|position| group.get(*position));
-            documents.map(|document| (&group.target, document))
+            documents.map(move |document| (group, document))
         })
     }
 
@@ -125,6 +110,7 @@ impl Group {
             target,
             batches: Vec::new(),
             found: HashMap::new(),
+            nested: Box::new(Shelf(Kept::Nothing)),
         }
     }
 

@@ -212,12 +212,13 @@ where
             let Some(pointer) = <X::Link as Link>::pointer(value)? else {
                 return Ok(None);
             };
-            let Some((target, stored)) = shelf.referred(&pointer) else {
+            let Some((group, stored)) = shelf.referred(&pointer) else {
                 return Ok(None);
             };
             let collection = pointer.collection.unwrap_or_default();
-            let decoded = (self.decode)(collection, stored).map_err(|error| target.explain(error, "find"))?;
-            self.nested.extend(decoded, shelf.nested(), stored).map(Some)
+            let decoded = (self.decode)(collection, stored);
+            let decoded = decoded.map_err(|error| group.target.explain(error, "find"))?;
+            self.nested.extend(decoded, &group.nested, stored).map(Some)
         })
     }
 }

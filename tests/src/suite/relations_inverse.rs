@@ -441,3 +441,61 @@ pub async fn other_collections_of_a_model_can_be_reached(db: &Db) {
         .unwrap();
     assert_eq!(books.len(), 1);
 }
+
+pub async fn lookups_enter_arrays_inside_arrays(db: &Db) {
+    let raw = db.raw_collection("parents");
+    raw.insert_many([
+        doc! { "_id": 1, "j": [{ "r": [1, 2] }, { "r": [2, 3] }, { "r": 4 }, { "x": 1 }] },
+        doc! { "_id": 2, "j": [{ "r": [] }] },
+        doc! { "_id": 3, "n": [[1, 2], [3]] },
+    ])
+    .await
+    .unwrap();
+    let children = db.raw_collection("children");
+    children
+        .insert_many((0..6).map(|id| doc! { "_id": id }))
+        .await
+        .unwrap();
+    children
+        .insert_many([doc! { "_id": "n", "f": [[1, 2]] }, doc! { "_id": Bson::Null }])
+        .await
+        .unwrap();
+    let lookup = |local: &str, foreign: &str| {
+        raw.aggregate_raw([
+            doc! { "$lookup": { "from": "children", "localField": local, "foreignField": foreign, "as": "z" } },
+            doc! { "$unwind": "$z" },
+            doc! { "$sort": { "_id": 1, "z._id": 1 } },
+            doc! { "$group": { "_id": "$_id", "z": { "$push": "$z._id" } } },
+            doc! { "$sort": { "_id": 1 } },
+        ])
+    };
+    let nested = lookup("j.r", "_id").await.unwrap();
+    let expected = [
+        doc! { "_id": 1, "z": [1, 2, 3, 4] },
+        doc! { "_id": 2, "z": [Bson::Null] },
+        doc! { "_id": 3, "z": [Bson::Null] },
+    ];
+    assert_eq!(nested, expected);
+    let arrays = lookup("n", "f").await.unwrap();
+    assert_eq!(arrays.last(), Some(&doc! { "_id": 3, "z": ["n"] }));
+}
+
+pub async fn the_fields_of_a_dbref_stand_in_expressions(db: &Db) {
+    let raw = db.raw_collection("holders");
+    raw.insert(doc! { "_id": 1, "o": { "$ref": "b", "$id": 5, "$db": "d" } })
+        .await
+        .unwrap();
+    let found = raw
+        .aggregate_raw([
+            doc! { "$match": { "o.$id": { "$in": [5] }, "o.$ref": "b" } },
+            doc! { "$project": { "id": "$o.$id", "in": ["$o.$ref", "$o.$db"] } },
+        ])
+        .await
+        .unwrap();
+    assert_eq!(found, [doc! { "_id": 1, "id": 5, "in": ["b", "d"] }]);
+    let error = raw
+        .aggregate_raw([doc! { "$project": { "id": "$o.$x" } }])
+        .await
+        .unwrap_err();
+    assert_eq!(error.code(), Some(16410));
+}

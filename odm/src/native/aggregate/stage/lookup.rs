@@ -210,13 +210,13 @@ impl Lookup {
 impl Join {
     /// The filter of the foreign documents: equal to the local value, or to an element of it.
     fn filter(&self, doc: Doc<'_>) -> Vec<u8> {
-        let local = path::walk(Value::Document(doc), &self.local);
-        let wanted = match local.value() {
-            None => vec![Owned::Null],
-            Some(Value::Array(items)) if items.is_empty() => vec![Owned::Null],
-            Some(Value::Array(items)) => items.values().map(Owned::from).collect(),
-            Some(value) => vec![value.into()],
-        };
+        let mut wanted = Vec::new();
+        path::each(Value::Document(doc), &self.local, &mut |value| {
+            wanted.push(Owned::from(value))
+        });
+        if wanted.is_empty() {
+            wanted.push(Owned::Null);
+        }
         equal_to_any(&self.foreign, wanted)
     }
 }
