@@ -3,6 +3,7 @@
 mod bucket;
 mod facet;
 mod filter;
+mod geo_near;
 mod graph_lookup;
 mod group;
 mod lookup;
@@ -15,6 +16,7 @@ mod unwind;
 
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
+use super::super::matcher::truthy;
 use super::expression::{Expression, Scope};
 use super::pipeline::{Context, Output, Pipeline, Place, Rows};
 use super::transform::{MAX_RESULT_DEPTH, TransformStage, check_depth, unknown_stage};
@@ -23,6 +25,7 @@ use super::{path, print};
 use self::bucket::BucketAuto;
 use self::facet::Facet;
 use self::filter::Match;
+pub(crate) use self::geo_near::GeoNear;
 use self::graph_lookup::GraphLookup;
 use self::group::Group;
 use self::lookup::Lookup;
@@ -51,6 +54,7 @@ pub(crate) enum Stage {
     Redact(Box<Redact>),
     Lookup(Box<Lookup>),
     GraphLookup(Box<GraphLookup>),
+    GeoNear(Box<GeoNear>),
     UnionWith(Box<UnionWith>),
     /// An expression that gives an array of documents.
     Documents(Expression),
@@ -78,6 +82,7 @@ impl Stage {
             "$redact" => Stage::Redact(Box::new(Redact::parse(value, variables)?)),
             "$lookup" => Stage::Lookup(Box::new(Lookup::parse(value, variables)?)),
             "$graphLookup" => Stage::GraphLookup(Box::new(GraphLookup::parse(value, variables)?)),
+            "$geoNear" => Stage::GeoNear(Box::new(GeoNear::parse(value, variables)?)),
             "$unionWith" => Stage::UnionWith(Box::new(UnionWith::parse(value, variables)?)),
             "$documents" => Stage::Documents(Expression::parse_unfolded(value, variables)?),
             _ if is_known(name) => {
@@ -107,6 +112,7 @@ impl Stage {
             | Stage::Limit(_)
             | Stage::Unwind(_)
             | Stage::Count(_)
+            | Stage::GeoNear(_)
             | Stage::Sample(_) => Ok(()),
         }
     }
@@ -135,6 +141,7 @@ impl Stage {
             Stage::Lookup(stage) => Ok(stage.run(input, context)),
             Stage::GraphLookup(stage) => Ok(stage.run(input, context)),
             Stage::UnionWith(stage) => stage.run(input, context),
+            Stage::GeoNear(stage) => stage.run(input, context),
             Stage::Documents(expression) => documents(expression, context),
         }
     }
@@ -221,9 +228,12 @@ pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> 
             31441,
             format!("{name} is not allowed within a $unionWith's sub-pipeline"),
         )),
-        _ if name == "$documents" && index > 0 => Err(Fault::new(
+        _ if matches!(name, "$documents" | "$geoNear") && index > 0 => Err(Fault::new(
             40602,
-            "$documents is only valid as the first stage in a pipeline",
+            format!("{name} is only valid as the first stage in a pipeline"),
+        )),
+        Place::Lookup | Place::Union if name == "$geoNear" => Err(Fault::unsupported(
+            "the native engine does not have $geoNear inside another stage",
         )),
         _ => Ok(()),
     }
