@@ -35,6 +35,7 @@
 //! |---|---|
 //! | declare what is stored | [`derive@Model`], [`derive@Embedded`], [`Id`], [`Field`] |
 //! | open a database | [`Db::open`], [`OpenOptions`], [`Durability`] |
+//! | places and shapes | [`geo`] |
 //! | read and write | [`Collection`] and its [actions](action), [`Cursor`] |
 //! | say which, how and in which order | [`Filter`], [`Update`], [`Sort`] |
 //! | refer to other documents | [`Ref`], [`derive@Reference`], [`HasMany`], [`Find::load`](action::Find::load) |
@@ -66,6 +67,7 @@ mod db;
 #[cfg(doctest)]
 mod doctests;
 mod error;
+pub mod geo;
 mod model;
 #[cfg(feature = "mongodb")]
 pub mod mongodb;

@@ -126,6 +126,8 @@ fn indexes(expansion: &Expansion<'_>, indexes: &[ModelIndex]) -> TokenStream {
                 Order::Descending => quote!(desc),
                 Order::Hashed => quote!(hashed),
                 Order::Text => quote!(text),
+                Order::Geo2dSphere => quote!(geo_2dsphere),
+                Order::Geo2d => quote!(geo_2d),
             };
             let field = reach(&fields, &key.path);
             declaration.extend(quote!(.#method(#field)));

@@ -102,12 +102,14 @@ impl Matcher {
     }
 
     /// The filter that this and nearness are.
-    pub(crate) fn near_too(&self, near: NearField) -> Matcher {
+    pub(crate) fn near_too(&self, near: NearField) -> Result<Matcher> {
         let near = Matcher {
             root: Node::Near(near),
             context: self.context.clone(),
         };
-        self.and(&near)
+        let both = self.and(&near);
+        near::check(&both.root)?;
+        Ok(both)
     }
 
     /// What the documents are to be near, if anything.

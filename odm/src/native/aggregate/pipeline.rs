@@ -7,7 +7,7 @@ use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::Matcher;
 use super::super::sort::SortSpec;
-use super::stage::{self, Stage, Statistics};
+use super::stage::{self, GeoNear, Stage, Statistics};
 use super::transform::stage_parts;
 
 /// A stream of documents.
@@ -221,6 +221,14 @@ impl Pipeline {
         }
     }
 
+    /// The first stage, if it is `$geoNear`: the run starts with it, over the documents in its order.
+    pub(crate) fn geo_near(&mut self) -> Option<&mut GeoNear> {
+        match self.stages.first_mut() {
+            Some(Stage::GeoNear(stage)) => Some(stage),
+            _ => None,
+        }
+    }
+
     /// Whether every stage from this position on makes its output of one input document at a time and
     /// remembers none, so that the input may be given in parts.
     pub(crate) fn is_streaming_from(&self, position: usize) -> bool {
@@ -233,6 +241,7 @@ impl Pipeline {
                     | Stage::Redact(_)
                     | Stage::Lookup(_)
                     | Stage::GraphLookup(_)
+                    | Stage::GeoNear(_)
             )
         })
     }

@@ -6,6 +6,7 @@ mod densify;
 mod facet;
 mod fill;
 mod filter;
+mod geo_near;
 mod graph_lookup;
 mod group;
 mod lookup;
@@ -20,6 +21,7 @@ mod window;
 
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
+use super::super::matcher::truthy;
 use super::expression::{Expression, Scope};
 use super::pipeline::{Context, Output, Pipeline, Place, Rows};
 use super::transform::{MAX_RESULT_DEPTH, TransformStage, check_depth, unknown_stage};
@@ -29,6 +31,7 @@ use self::bucket::BucketAuto;
 use self::densify::Densify;
 use self::facet::Facet;
 use self::filter::Match;
+pub(crate) use self::geo_near::GeoNear;
 use self::graph_lookup::GraphLookup;
 use self::group::Group;
 use self::lookup::Lookup;
@@ -59,6 +62,7 @@ pub(crate) enum Stage {
     Redact(Box<Redact>),
     Lookup(Box<Lookup>),
     GraphLookup(Box<GraphLookup>),
+    GeoNear(Box<GeoNear>),
     UnionWith(Box<UnionWith>),
     Densify(Box<Densify>),
     Windows(Box<Windows>),
@@ -95,6 +99,7 @@ impl Stage {
             "$redact" => Stage::Redact(Box::new(Redact::parse(value, variables)?)),
             "$lookup" => Stage::Lookup(Box::new(Lookup::parse(value, variables)?)),
             "$graphLookup" => Stage::GraphLookup(Box::new(GraphLookup::parse(value, variables)?)),
+            "$geoNear" => Stage::GeoNear(Box::new(GeoNear::parse(value, variables)?)),
             "$unionWith" => Stage::UnionWith(Box::new(UnionWith::parse(value, variables)?)),
             "$densify" => Stage::Densify(Box::new(Densify::parse(value)?)),
             "$setWindowFields" => Stage::Windows(Box::new(Windows::parse(value, variables)?)),
@@ -140,6 +145,7 @@ impl Stage {
             | Stage::Count(_)
             | Stage::Densify(_)
             | Stage::Statistics(_)
+            | Stage::GeoNear(_)
             | Stage::Sample(_) => Ok(()),
         }
     }
@@ -171,6 +177,7 @@ impl Stage {
             Stage::Densify(stage) => stage.run(input, context),
             Stage::Windows(stage) => stage.run(input, context),
             Stage::Fill(stage) => stage.run(input, context),
+            Stage::GeoNear(stage) => stage.run(input, context),
             Stage::Documents(expression) => documents(expression, context),
             Stage::Statistics(stage) => Err(Fault::unsupported(format!(
                 "the native engine does not have {} in a nested pipeline",
@@ -264,7 +271,7 @@ pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> 
         _ if index > 0
             && matches!(
                 name,
-                "$documents" | "$collStats" | "$indexStats" | "$planCacheStats"
+                "$documents" | "$geoNear" | "$collStats" | "$indexStats" | "$planCacheStats"
             ) =>
         {
             Err(Fault::new(
@@ -272,6 +279,9 @@ pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> 
                 format!("{name} is only valid as the first stage in a pipeline"),
             ))
         }
+        Place::Lookup | Place::Union if name == "$geoNear" => Err(Fault::unsupported(
+            "the native engine does not have $geoNear inside another stage",
+        )),
         _ => Ok(()),
     }
 }

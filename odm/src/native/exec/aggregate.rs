@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::super::aggregate::pipeline::{self as aggregate, Context, Memory, Pipeline, Rows, Source};
+use super::super::catalog::Collection;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
+use super::super::index::Order;
 use super::super::matcher::Matcher;
 use super::super::storage::Read;
 use super::cursor::{FindCursor, FindRequest, Packed};
@@ -139,7 +141,8 @@ impl AggregateRequest {
             .chain(&self.stages)
             .map(|stage| Doc::Raw(stage))
             .collect();
-        let pipeline = Pipeline::parse(&stages, &self.names())?;
+        let mut pipeline = Pipeline::parse(&stages, &self.names())?;
+        let near = self.nearest(read, &resolved.base, &mut pipeline)?;
         if pipeline.starts_with_documents() || pipeline.statistics().is_some() {
             let first = usize::from(pipeline.statistics().is_some());
             return Ok(Prepared {
@@ -151,12 +154,11 @@ impl AggregateRequest {
             });
         }
         let mut first = 0;
-        let matcher = match pipeline.leading_filter(&self.variables)? {
-            Some(matcher) => {
-                first += 1;
-                matcher
-            }
-            None => Matcher::parse(Doc::empty())?,
+        // `$geoNear` runs over the documents found: a limit behind it is theirs too.
+        let mut limit = near.as_ref().and_then(|_| pipeline.limit_at(1)).unwrap_or(0);
+        let matcher = match near {
+            Some(matcher) => matcher,
+            None => self.leading(&pipeline, &mut first)?,
         };
         let mut query = Query::of(matcher, None, self.hint.clone());
         let base = &resolved.base;
@@ -168,7 +170,7 @@ impl AggregateRequest {
                 first += 1;
             }
         }
-        let (mut skip, mut limit) = (0, 0);
+        let mut skip = 0;
         if let Some(count) = pipeline.skip_at(first) {
             skip = count;
             first += 1;
@@ -199,6 +201,66 @@ impl AggregateRequest {
             left: names_of(stages.get(first..).unwrap_or_default()),
         })
     }
+}
+
+impl AggregateRequest {
+    /// The filter of a leading `$match`, which the run starts behind.
+    fn leading(&self, pipeline: &Pipeline, first: &mut usize) -> Result<Matcher> {
+        match pipeline.leading_filter(&self.variables)? {
+            Some(matcher) => {
+                *first += 1;
+                Ok(matcher)
+            }
+            None => Matcher::parse(Doc::empty()),
+        }
+    }
+
+    /// The filter of a leading `$geoNear`, which gets its field from the collection's index.
+    fn nearest(&self, read: &dyn Read, base: &Namespace, pipeline: &mut Pipeline) -> Result<Option<Matcher>> {
+        let Some(stage) = pipeline.geo_near() else {
+            return Ok(None);
+        };
+        let Some(collection) = read.catalog().collection(&base.database, &base.collection) else {
+            return Err(Fault::new(
+                code::NAMESPACE_NOT_FOUND,
+                format!("$geoNear requires a geo index to run, but {base} does not exist"),
+            ));
+        };
+        if stage.key().is_none() {
+            stage.set_key(geo_field(collection, base)?);
+        }
+        stage.matcher(&self.variables, self.now).map(Some)
+    }
+}
+
+/// The field of the collection's only geo index; a `2d` index comes before others.
+fn geo_field(collection: &Collection, ns: &Namespace) -> Result<String> {
+    for (kind, is_kind) in [
+        (
+            "2d",
+            (|order| matches!(order, Order::Flat(_))) as fn(Order) -> bool,
+        ),
+        ("2dsphere", |order| order == Order::Sphere),
+    ] {
+        let mut fields = collection
+            .indexes
+            .iter()
+            .filter_map(|entry| entry.definition.keys.iter().find(|key| is_kind(key.order)));
+        match (fields.next(), fields.next()) {
+            (None, _) => {}
+            (Some(field), None) => return Ok(field.path.clone()),
+            (Some(_), Some(_)) => {
+                return Err(Fault::new(
+                    code::INDEX_NOT_FOUND,
+                    format!("There is more than one {kind} index on {ns}; unsure which to use for $geoNear"),
+                ));
+            }
+        }
+    }
+    Err(Fault::new(
+        code::INDEX_NOT_FOUND,
+        "$geoNear requires a 2d or 2dsphere index, but none were found",
+    ))
 }
 
 impl AggregateCursor {
