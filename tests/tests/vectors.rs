@@ -11,7 +11,7 @@ const GROUPS: &[(&str, usize)] = &[
     ("query", 2060),
     ("projection", 186),
     ("commands", 469),
-    ("collections", 1594),
+    ("collections", 1597),
     ("indexes", 501),
     ("aggregation", 624),
     ("accumulators", 646),
