@@ -26,6 +26,7 @@ use super::transform::{MAX_RESULT_DEPTH, TransformStage, check_depth, unknown_st
 use super::{path, print};
 
 use self::bucket::BucketAuto;
+use self::densify::Densify;
 use self::facet::Facet;
 use self::filter::Match;
 use self::graph_lookup::GraphLookup;
@@ -35,7 +36,6 @@ use self::redact::Redact;
 use self::sort::Sort;
 pub(crate) use self::statistics::Statistics;
 use self::union::UnionWith;
-use self::densify::Densify;
 use self::unwind::Unwind;
 use self::window::Windows;
 
@@ -245,7 +245,12 @@ pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> 
             if writes
                 || matches!(
                     name,
-                    "$documents" | "$collStats" | "$geoNear" | "$indexStats" | "$listCatalog" | "$planCacheStats"
+                    "$documents"
+                        | "$collStats"
+                        | "$geoNear"
+                        | "$indexStats"
+                        | "$listCatalog"
+                        | "$planCacheStats"
                 ) =>
         {
             Err(Fault::new(

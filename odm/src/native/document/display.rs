@@ -149,7 +149,11 @@ pub(crate) fn significant(x: f64, digits: i32) -> String {
 
 /// Hexadecimal digits, two for each byte.
 pub(crate) fn hex(bytes: &[u8], upper: bool) -> String {
-    let digits: &[u8; 16] = if upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
+    let digits: &[u8; 16] = if upper {
+        b"0123456789ABCDEF"
+    } else {
+        b"0123456789abcdef"
+    };
     bytes
         .iter()
         .flat_map(|byte| [digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]])

@@ -10,8 +10,8 @@ use super::super::matcher::Matcher;
 use super::super::storage::Read;
 use super::cursor::{FindCursor, FindRequest, Packed};
 use super::query::Query;
-use super::{statistics, view};
 use super::{Deadline, Namespace, count};
+use super::{statistics, view};
 
 /// The name that stands for a database instead of a collection.
 pub(crate) const NO_COLLECTION: &str = "$cmd.aggregate";
@@ -117,7 +117,7 @@ impl AggregateRequest {
         Ok(pipeline)
     }
 
-    /// Whether the pipeline describes its collection, which a view must not hide.
+    /// Whether the pipeline describes what has its name, be it a view.
     fn asks_for_statistics(&self) -> bool {
         self.stages
             .first()
@@ -128,11 +128,10 @@ impl AggregateRequest {
     /// Follows views and gives the planner what it can do: the leading `$match`, a `$sort` that an index has,
     /// `$skip` and `$limit`.
     pub(crate) fn prepare(&self, read: &dyn Read) -> Result<Prepared> {
-        if self.asks_for_statistics() {
-            view::refuse(read.catalog(), &self.namespace)
-                .map_err(|fault| fault.prefixed(aggregate::IN_RUN))?;
-        }
-        let resolved = view::resolve(read.catalog(), &self.namespace)?;
+        let resolved = match self.asks_for_statistics() {
+            true => view::Resolved::itself(&self.namespace),
+            false => view::resolve(read.catalog(), &self.namespace)?,
+        };
         let stages: Vec<Doc<'_>> = resolved
             .stages
             .iter()

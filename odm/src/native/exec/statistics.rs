@@ -72,10 +72,9 @@ pub(crate) fn described(
 ) -> Result<Vec<Vec<u8>>> {
     let collection = read.catalog().collection(&ns.database, &ns.collection);
     match asked {
-        aggregate::Statistics::Plans if collection.is_none() => Err(Fault::new(
-            50933,
-            format!("collection '{ns}' does not exist"),
-        )),
+        aggregate::Statistics::Plans if collection.is_none() => {
+            Err(Fault::new(50933, format!("collection '{ns}' does not exist")))
+        }
         aggregate::Statistics::Plans => Ok(Vec::new()),
         aggregate::Statistics::Indexes => Ok(collection
             .into_iter()
@@ -87,20 +86,35 @@ pub(crate) fn described(
                     text("name", &index.definition.name),
                     ("key".to_owned(), Owned::RawDocument(key)),
                     text("host", HOST),
+                    // Uses are not counted: none are known since now.
+                    (
+                        "accesses".to_owned(),
+                        Owned::Document(vec![
+                            ("ops".to_owned(), Owned::Int64(0)),
+                            ("since".to_owned(), Owned::DateTime(now)),
+                        ]),
+                    ),
                     ("spec".to_owned(), Owned::RawDocument(spec.to_bytes())),
                 ])
                 .to_bytes()
             })
             .collect()),
         aggregate::Statistics::Collection { storage, count } => {
-            let found = of_collection(read, ns)?;
+            let found = match storage.is_some() || *count {
+                true => of_collection(read, ns)?,
+                false => Statistics::default(),
+            };
             let mut fields: Fields = vec![
                 text("ns", &ns.to_string()),
                 text("host", HOST),
                 ("localTime".to_owned(), Owned::DateTime(now)),
             ];
             if (storage.is_some() || *count) && collection.is_none() {
-                let which = if storage.is_some() { "storageStats" } else { "count" };
+                let which = if storage.is_some() {
+                    "storageStats"
+                } else {
+                    "count"
+                };
                 return Err(Fault::new(
                     code::NAMESPACE_NOT_FOUND,
                     format!(
@@ -139,11 +153,11 @@ impl Statistics {
     fn stored(&self, scale: u64) -> Fields {
         let scale = scale.max(1);
         let indexes: u64 = self.indexes.iter().map(|(_, bytes)| bytes).sum();
-        let sizes = self.indexes.iter().map(|(name, bytes)| number(name, bytes / scale));
-        let mut fields = vec![
-            number("size", self.size / scale),
-            number("count", self.documents),
-        ];
+        let sizes = self
+            .indexes
+            .iter()
+            .map(|(name, bytes)| number(name, bytes / scale));
+        let mut fields = vec![number("size", self.size / scale), number("count", self.documents)];
         if let Some(average) = self.size.checked_div(self.documents) {
             fields.push(number("avgObjSize", average));
         }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::super::document::display::significant;
 use super::super::document::number::{as_f64, as_i64_exact};
 use super::super::document::{Doc, Kind, Owned, Value, compare};
 use super::super::fault::{Fault, Result, code};
@@ -10,7 +11,6 @@ use super::evaluate::{inner_length, truthy};
 use super::integer;
 use super::parse::{Level, Parser, bad, is_expression, is_pathless, operand};
 use super::pattern::Pattern;
-use super::super::document::display::significant;
 
 /// The field whose operators are parsed.
 #[derive(Clone, Copy)]

@@ -55,7 +55,10 @@ impl<'a> Declared<'a> {
         self.get(name).ok_or_else(|| {
             Fault::new(
                 40414,
-                format!("BSON field '{}.{name}' is missing but a required field", self.path),
+                format!(
+                    "BSON field '{}.{name}' is missing but a required field",
+                    self.path
+                ),
             )
         })
     }

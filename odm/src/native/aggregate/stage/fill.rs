@@ -75,7 +75,8 @@ impl Fill {
             let filling = filling.only(&["method", "value"])?;
             let method = filling.text("method")?;
             let own = Owned::String(format!("${name}"));
-            let one = |operator: &str, argument: Owned| Owned::Document(vec![(operator.to_owned(), argument)]);
+            let one =
+                |operator: &str, argument: Owned| Owned::Document(vec![(operator.to_owned(), argument)]);
             match (method, filling.spec.get("value")) {
                 (Some(_), Some(_)) => {
                     return Err(Fault::new(

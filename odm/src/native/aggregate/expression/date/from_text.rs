@@ -144,11 +144,9 @@ impl Reading {
         };
         let local = days * 86_400_000 + self.time.unwrap_or(0);
         match (&self.offset, zone) {
-            (Some((_, given)), Some(_)) => {
-                Err(failure(format!(
-                    "you cannot pass in a date/time string with time zone information ('{given}') together with a timezone argument"
-                )))
-            }
+            (Some((_, given)), Some(_)) => Err(failure(format!(
+                "you cannot pass in a date/time string with time zone information ('{given}') together with a timezone argument"
+            ))),
             (Some((minutes, _)), None) => Ok(local - minutes * 60_000),
             (None, zone) => zone
                 .unwrap_or(Zone::UTC)

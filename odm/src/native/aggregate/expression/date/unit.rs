@@ -81,6 +81,8 @@ fn add_months(start: i64, months: i64, zone: &Zone) -> Option<i64> {
     let year = local.year + (month - 1).div_euclid(12);
     let month = (month - 1).rem_euclid(12) + 1;
     let day = local.day.min(days_in(year, month));
-    let ms = days_of(year, month, day).checked_mul(DAY)?.checked_add(local.ms)?;
+    let ms = days_of(year, month, day)
+        .checked_mul(DAY)?
+        .checked_add(local.ms)?;
     zone.moment_of(ms, from.is_summer)
 }

@@ -166,9 +166,9 @@ struct Scale(Owned);
 impl Scale {
     fn of(value: &Owned) -> Scale {
         Scale(match value {
-            Owned::Decimal128(_) => Owned::Decimal128(
-                as_decimal(&Value::Double(1.0)).map_or([0; 16], |one| one.to_bytes()),
-            ),
+            Owned::Decimal128(_) => {
+                Owned::Decimal128(as_decimal(&Value::Double(1.0)).map_or([0; 16], |one| one.to_bytes()))
+            }
             _ => Owned::Double(1.0),
         })
     }

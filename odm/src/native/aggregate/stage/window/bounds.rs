@@ -4,7 +4,7 @@ use super::super::super::super::document::number::as_i64_exact;
 use super::super::super::super::document::{Doc, Owned, Value, compare};
 use super::super::super::super::fault::{Fault, Result, code};
 use super::super::super::expression::{Expression, Unit, sum};
-use super::super::super::{print};
+use super::super::super::print;
 use super::{Order, Partition};
 
 /// Which documents around one belong to its window.
@@ -122,7 +122,10 @@ impl Bounds {
             ));
         }
         let Some(order) = order.filter(|order| order.is_single()) else {
-            return Err(Fault::new(5339902, "Range-based bounds require sortBy a single field"));
+            return Err(Fault::new(
+                5339902,
+                "Range-based bounds require sortBy a single field",
+            ));
         };
         Ok(Bounds::Range {
             lower,
@@ -176,10 +179,7 @@ impl Bounds {
                 is_ascending,
             } => {
                 if !is_ascending {
-                    return Err(Fault::new(
-                        5429404,
-                        "Missing _sortExpr with range-based bounds",
-                    ));
+                    return Err(Fault::new(5429404, "Missing _sortExpr with range-based bounds"));
                 }
                 let mut windows = Vec::with_capacity(count);
                 let (mut low, mut high) = (0, 0);
@@ -273,7 +273,10 @@ fn moved(position: &Owned, by: &Owned, unit: Option<Unit>) -> Result<Owned> {
 }
 
 fn refuse_others(spec: Doc<'_>, names: &[&str], which: &str) -> Result<()> {
-    match spec.elements().any(|element| !names.contains(&element.name_str())) {
+    match spec
+        .elements()
+        .any(|element| !names.contains(&element.name_str()))
+    {
         true => Err(wrong(format!(
             "'window' field that specifies {which} cannot have other fields"
         ))),

@@ -187,7 +187,9 @@ impl Function {
                 .map(|at| {
                     let other = i64::try_from(at).ok().and_then(|at| at.checked_add(*by));
                     match other.and_then(|other| usize::try_from(other).ok()) {
-                        Some(other) if other < partition.rows.len() => output.evaluate(&partition.scope(other)),
+                        Some(other) if other < partition.rows.len() => {
+                            output.evaluate(&partition.scope(other))
+                        }
                         _ => Ok(Some(default.clone())),
                     }
                 })

@@ -99,7 +99,10 @@ impl Rate {
         }
         let value = |at: usize| match values.get(at) {
             Some(Some(value)) if !matches!(value, Owned::Null | Owned::Undefined) => Ok(value.as_value()),
-            _ => Err(Fault::new(5624903, "$derivative input must not be null or missing")),
+            _ => Err(Fault::new(
+                5624903,
+                "$derivative input must not be null or missing",
+            )),
         };
         let rise = difference(&value(high)?, &value(low)?)?;
         let run = difference(&to, &from)?;

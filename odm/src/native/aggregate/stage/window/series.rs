@@ -70,10 +70,7 @@ impl MovingAverage {
         let mut average: Option<Decimal> = None;
         let mut is_decimal = false;
         let column = values(&self.input, partition)?.into_iter().map(|value| {
-            let number = value
-                .as_ref()
-                .map(Owned::as_value)
-                .filter(Value::is_number);
+            let number = value.as_ref().map(Owned::as_value).filter(Value::is_number);
             if let Some(number) = number
                 && let Some(decimal) = as_decimal(&number)
             {
