@@ -49,10 +49,8 @@ fn number(random: &mut Random) -> Bson {
 }
 
 fn window(random: &mut Random) -> Document {
-    let mut output = Document::new();
-    for index in 0..1 + random.below(2) {
-        output.insert(format!("w{index}"), function(random));
-    }
+    // Several fields come in an order that the server does not define.
+    let output = doc! { "w": function(random) };
     let mut stage = doc! {};
     match random.below(4) {
         0 => {}
@@ -100,7 +98,9 @@ fn function(random: &mut Random) -> Document {
         7 => doc! { *random.pick(&["$topN", "$bottomN"]): {
             "output": "$v", "sortBy": { "v": -1, "_id": 1 }, "n": n,
         } },
-        8 => doc! { *random.pick(&["$top", "$bottom"]): { "output": "$_id", "sortBy": { "v": 1, "_id": 1 } } },
+        8 => {
+            doc! { *random.pick(&["$top", "$bottom"]): { "output": "$_id", "sortBy": { "v": 1, "_id": 1 } } }
+        }
         9 => doc! { "$count": {} },
         10..=11 => doc! { *random.pick(&["$first", "$last"]): "$v" },
         _ => doc! { *random.pick(&["$sum", "$avg", "$min", "$max", "$push"]): "$v" },
@@ -176,7 +176,19 @@ fn buckets(random: &mut Random) -> Document {
     };
     if random.one_in(2) {
         let names = [
-            "R5", "R10", "R20", "R40", "R80", "1-2-5", "E6", "E12", "E24", "E48", "E96", "E192", "POWERSOF2",
+            "R5",
+            "R10",
+            "R20",
+            "R40",
+            "R80",
+            "1-2-5",
+            "E6",
+            "E12",
+            "E24",
+            "E48",
+            "E96",
+            "E192",
+            "POWERSOF2",
         ];
         stage.insert("granularity", *random.pick(&names));
     }
@@ -185,7 +197,13 @@ fn buckets(random: &mut Random) -> Document {
 
 /// An expression over dates in a place.
 pub(super) fn date(random: &mut Random) -> Document {
-    let zone = *random.pick(&["UTC", "America/New_York", "Asia/Kolkata", "+03:00", "Europe/London"]);
+    let zone = *random.pick(&[
+        "UTC",
+        "America/New_York",
+        "Asia/Kolkata",
+        "+03:00",
+        "Europe/London",
+    ]);
     let unit = *random.pick(&["month", "week", "day", "hour", "second"]);
     let date = doc! { "$dateAdd": {
         "startDate": DateTime::from_millis(1_585_440_000_000), "unit": "hour", "amount": "$_id",

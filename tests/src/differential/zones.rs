@@ -151,7 +151,10 @@ async fn asked(db: &Db, document: &Document) -> String {
         "cursor": {},
     };
     match db.run_command(command).await {
-        Ok(reply) => match reply.get_document("cursor").and_then(|own| own.get_array("firstBatch")) {
+        Ok(reply) => match reply
+            .get_document("cursor")
+            .and_then(|own| own.get_array("firstBatch"))
+        {
             Ok(rows) => rows.iter().map(Bson::to_string).collect(),
             Err(_) => format!("no rows: {reply}"),
         },

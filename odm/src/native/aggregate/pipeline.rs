@@ -73,7 +73,9 @@ impl Memory {
         Err(match self {
             Memory::WithDisk => Fault::new(
                 code,
-                format!("the stage holds more than {most} bytes, and the native engine has no temporary files"),
+                format!(
+                    "the stage holds more than {most} bytes, and the native engine has no temporary files"
+                ),
             ),
             _ => Fault::new(code, message),
         })

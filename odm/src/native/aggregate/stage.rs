@@ -252,7 +252,12 @@ pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> 
             if writes
                 || matches!(
                     name,
-                    "$documents" | "$collStats" | "$geoNear" | "$indexStats" | "$listCatalog" | "$planCacheStats"
+                    "$documents"
+                        | "$collStats"
+                        | "$geoNear"
+                        | "$indexStats"
+                        | "$listCatalog"
+                        | "$planCacheStats"
                 ) =>
         {
             Err(Fault::new(

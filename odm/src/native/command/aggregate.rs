@@ -67,6 +67,12 @@ pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
         ));
     }
     let fields = AGGREGATE.command(call.doc)?;
+    if fields.flag("explain") && call.doc.get("writeConcern").is_some() {
+        return Err(Fault::new(
+            code::FAILED_TO_PARSE,
+            "Aggregation explain does not support the'writeConcern' option",
+        ));
+    }
     let whole_database = call.target.is_number();
     let namespace = if whole_database {
         Namespace {

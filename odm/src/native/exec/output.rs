@@ -112,13 +112,7 @@ impl Target {
 }
 
 /// Puts a new collection with the options and indexes of the old one in its place.
-fn out(
-    write: &mut dyn Write,
-    ns: &Namespace,
-    rows: &[Vec<u8>],
-    now: Now,
-    unvalidated: bool,
-) -> Result<()> {
+fn out(write: &mut dyn Write, ns: &Namespace, rows: &[Vec<u8>], now: Now, unvalidated: bool) -> Result<()> {
     ns.check().map_err(|_| {
         Fault::new(
             code::ILLEGAL_OPERATION,

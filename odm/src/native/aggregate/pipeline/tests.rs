@@ -206,7 +206,10 @@ fn joining() {
 
 #[test]
 fn memory_is_limited_without_disk_use() {
-    assert_eq!(run(&bson!([{ "$sort": { "v": 1 } }]), Memory::Bytes(100)), Err(292));
+    assert_eq!(
+        run(&bson!([{ "$sort": { "v": 1 } }]), Memory::Bytes(100)),
+        Err(292)
+    );
     assert_eq!(
         run(
             &bson!([{ "$group": { "_id": "$_id", "all": { "$push": "$$ROOT" } } }]),

@@ -76,7 +76,9 @@ impl Facet {
         for row in input {
             let row = row?;
             held += row.len();
-            context.memory.hold(held, OVER_MEMORY, "Exceeded memory limit for $facet")?;
+            context
+                .memory
+                .hold(held, OVER_MEMORY, "Exceeded memory limit for $facet")?;
             rows.push(row);
         }
         let mut fields = Vec::with_capacity(self.facets.len());

@@ -84,11 +84,7 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
                 Value::Document(doc) => bound = Some(doc),
                 Value::Null | Value::Undefined => {}
                 other => {
-                    return Err(rules::wrong_type(
-                        "$merge.let",
-                        other,
-                        "type 'object'",
-                    ));
+                    return Err(rules::wrong_type("$merge.let", other, "type 'object'"));
                 }
             },
             "whenMatched" => {

@@ -237,10 +237,7 @@ impl Accumulator {
 
     /// Whether it is one of those that take the values of one expression.
     pub(super) fn is_plain(&self) -> bool {
-        !matches!(
-            self.operator,
-            Operator::Several(..) | Operator::Ranked { .. }
-        )
+        !matches!(self.operator, Operator::Several(..) | Operator::Ranked { .. })
     }
 
     pub(in super::super) fn fold(&mut self) -> Result<()> {
