@@ -4,7 +4,9 @@ mod generate;
 mod machine;
 mod pipelines;
 mod refusals;
+mod shapes;
 
 pub use self::machine::{Report, compare};
 pub use self::pipelines::compare_pipelines;
 pub use self::refusals::compare_refusals;
+pub use self::shapes::{ShapeReport, compare_shapes};

@@ -7,6 +7,7 @@ pub mod change_streams;
 pub mod collections;
 pub mod collections_kinds;
 pub mod filters;
+pub mod geo;
 pub mod indexes;
 pub mod reads;
 pub mod transactions;
