@@ -84,6 +84,16 @@ macro_rules! for_every_case {
                 numbers_and_bits,
                 a_users_text_is_never_an_operator,
                 a_scope_is_a_function;
+            geo:
+                the_nearest_come_first,
+                shapes_hold_and_meet_each_other,
+                flat_areas_hold_places,
+                shapes_come_back_as_they_were,
+                geo_indexes_refuse_what_is_no_geometry,
+                geo_index_options_are_the_servers,
+                nearness_needs_an_index_and_its_place,
+                geo_near_writes_the_distance,
+                updates_and_deletes_take_the_nearest;
             indexes:
                 declared_indexes_are_created_and_listed,
                 a_unique_index_refuses_the_second,

@@ -11,6 +11,7 @@ pub mod collections_kinds;
 pub mod conversions;
 pub mod embedded;
 pub mod filters;
+pub mod geo;
 pub mod indexes;
 pub mod reads;
 pub mod relations;

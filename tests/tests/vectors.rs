@@ -8,11 +8,11 @@ use odm_tests::{data, vectors};
 /// The groups, and how many tests of each go as on mongod: never fewer.
 const GROUPS: &[(&str, usize)] = &[
     ("update", 1030),
-    ("query", 2060),
+    ("query", 2748),
     ("projection", 186),
     ("commands", 469),
     ("collections", 1597),
-    ("indexes", 501),
+    ("indexes", 577),
     ("aggregation", 624),
     ("accumulators", 646),
     ("stages", 1815),
