@@ -5,6 +5,7 @@
 
 mod codec;
 mod fields;
+mod lifecycle;
 mod model;
 mod variants;
 
@@ -130,10 +131,12 @@ impl<'a> Expansion<'a> {
             .model
             .is_none()
             .then(|| quote!(impl #declared __odm::IdType for #this #predicates {}));
+        let life = lifecycle::declared(self.container, this);
         quote! {
             impl #declared __odm::FieldType for #this #predicates {
                 type Handle<__R> = #name<#args __R>;
                 type Optional<__R> = #name<#args __R, __odm::Option<#this>>;
+                #life
             }
             impl #declared __odm::Embedded for #this #stored {
                 type Fields<__R> = #name<#args __R>;
@@ -159,6 +162,7 @@ impl<'a> Expansion<'a> {
 
     fn value(&self) -> TokenStream {
         let this = &self.this;
+        let life = lifecycle::declared(self.container, this);
         let (declared, predicates) = (
             self.declared(TokenStream::new()),
             self.predicates(TokenStream::new()),
@@ -167,6 +171,7 @@ impl<'a> Expansion<'a> {
             impl #declared __odm::FieldType for #this #predicates {
                 type Handle<__R> = __odm::Field<__R, #this>;
                 type Optional<__R> = __odm::Field<__R, __odm::Option<#this>>;
+                #life
             }
         }
     }

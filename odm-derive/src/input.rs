@@ -4,6 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use syn::{ExprPath, Generics, Ident, Type, Visibility};
 
 use crate::attr::Index;
+use crate::attr::lifecycle::Life;
 
 /// Which derive runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub(crate) struct Container<'a> {
     pub(crate) crate_path: TokenStream,
     pub(crate) shape: Shape<'a>,
     pub(crate) model: Option<Model<'a>>,
+    /// The function that checks the whole value.
+    pub(crate) validate: Option<TokenStream>,
 }
 
 /// How values of the type are stored.
@@ -45,6 +48,8 @@ pub(crate) struct Model<'a> {
     pub(crate) key: Option<Key<'a>>,
     /// Each with the paths of its keys.
     pub(crate) indexes: Vec<ModelIndex>,
+    /// Where hooks were declared.
+    pub(crate) hooks: Option<Span>,
 }
 
 /// The field stored as `_id`.
@@ -72,6 +77,7 @@ pub(crate) struct Field<'a> {
     pub(crate) storage: Storage,
     /// Whether serde reads the field back.
     pub(crate) read: bool,
+    pub(crate) life: Life,
     pub(crate) span: Span,
 }
 

@@ -37,6 +37,7 @@
 //! | open a database | [`Db::open`], [`OpenOptions`], [`Durability`] |
 //! | read and write | [`Collection`] and its [actions](action), [`Cursor`] |
 //! | say which, how and in which order | [`Filter`], [`Update`], [`Sort`] |
+//! | what becomes of every write | [`Hooks`], [`Timestamp`], [`Violation`], [`Tracked`] |
 //! | several documents at once | [`Db::transaction`], [`Tx`] |
 //! | what went wrong | [`Error`], [`ErrorKind`], [`PartialWrite`] |
 //! | tests | [`Db::logged`], [`Db::faulty`] |
@@ -65,6 +66,7 @@ mod db;
 #[cfg(doctest)]
 mod doctests;
 mod error;
+mod lifecycle;
 mod model;
 #[cfg(feature = "mongodb")]
 pub mod mongodb;
@@ -83,6 +85,9 @@ pub use self::collection::{Collection, IndexChange, IndexDrift, IndexInfo, RawUp
 pub use self::cursor::Cursor;
 pub use self::db::{ChangeLog, CollectionInfo, Db, Durability, OpenOptions};
 pub use self::error::{Error, ErrorKind, PartialWrite, Result, WriteError};
+pub use self::lifecycle::{
+    DeleteWrite, Deletion, HookContext, Hooks, Measured, Timestamp, Tracked, UpdateWrite, Version, Violation,
+};
 pub use self::model::{
     ArrayCondition, ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapType,
     Model, Newtype, Numeric, Ordered, Path, Segment, Stored, Text, Variant,

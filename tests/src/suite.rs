@@ -1,5 +1,6 @@
 //! The cases: plain async functions over `&Db`. Each theme is a module; `registry` lists the cases.
 
+mod lifecycle_models;
 mod models;
 
 pub mod aggregation;
@@ -8,6 +9,13 @@ pub mod collections;
 pub mod collections_kinds;
 pub mod filters;
 pub mod indexes;
+pub mod lifecycle_bounds;
+pub mod lifecycle_deletion;
+pub mod lifecycle_hooks;
+pub mod lifecycle_rules;
+pub mod lifecycle_times;
+pub mod lifecycle_tracked;
+pub mod lifecycle_versions;
 pub mod reads;
 pub mod transactions;
 pub mod traps;

@@ -7,6 +7,7 @@ use syn::spanned::Spanned;
 
 use super::Expansion;
 use super::codec::Codecs;
+use super::lifecycle;
 use crate::attr::Order;
 use crate::input::{Field, Model, ModelIndex, Storage};
 
@@ -62,6 +63,7 @@ pub(super) fn implementation(
             }
         }
     };
+    let lifecycle = lifecycle::constants(expansion, fields, model.hooks, &mut codecs);
     if !expansion.params.any {
         bounds = TokenStream::new();
     }
@@ -74,6 +76,7 @@ pub(super) fn implementation(
             const DESCRIPTOR: &'static __odm::ModelDescriptor =
                 &__odm::ModelDescriptor::new(#name, #collection, &[#(#descriptors),*], #indexes);
             #key_codec
+            #lifecycle
             fn key(&self) -> &#ty {
                 #key
             }

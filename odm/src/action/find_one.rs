@@ -8,6 +8,7 @@ use super::setters::runs;
 use super::{Explain, Find, Hint};
 use crate::codec::Raw;
 use crate::error::{Error, ErrorKind, Result};
+use crate::lifecycle::Tracked;
 use crate::model::{Embedded, Model};
 use crate::query::Sort;
 
@@ -71,6 +72,20 @@ impl<D, P> FindOne<D, P> {
         }
     }
 
+    /// Softly deleted documents too. Says nothing where the model has no `#[odm(soft_delete)]`.
+    pub fn with_deleted(self) -> Self {
+        FindOne {
+            find: self.find.with_deleted(),
+        }
+    }
+
+    /// Only softly deleted documents. Says nothing where the model has no `#[odm(soft_delete)]`.
+    pub fn only_deleted(self) -> Self {
+        FindOne {
+            find: self.find.only_deleted(),
+        }
+    }
+
     /// Gives the document untyped.
     pub fn untyped(self) -> FindOne<D, Document> {
         FindOne {
@@ -102,6 +117,16 @@ impl<M: Model, P> FindOne<M, P> {
     pub fn sort(self, sort: impl FnOnce(M::Fields<M>) -> Sort<M>) -> Self {
         FindOne {
             find: self.find.sort(sort),
+        }
+    }
+}
+
+impl<M: Model> FindOne<M> {
+    /// Gives the document with what it was when it was loaded, so that it can be changed and
+    /// [saved](Tracked::save) by what is different.
+    pub fn tracked(self) -> FindOne<M, Tracked<M>> {
+        FindOne {
+            find: self.find.tracked(),
         }
     }
 }
