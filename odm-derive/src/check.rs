@@ -111,6 +111,14 @@ pub(crate) fn life(serde: &serde_attr::OnField, odm: &attr::OnField, problems: &
     }
 }
 
+/// Values without a name are held to rules where they are used.
+pub(crate) fn unnamed(odm: &attr::OnField, problems: &mut Problems) {
+    if let Some(span) = odm.life.span() {
+        let help = "say it on the fields of this type, or give the field a name";
+        problems.at_span(span, "a field without a name has no rules of its own", help);
+    }
+}
+
 /// Each role once.
 pub(crate) fn roles<'a, 'b: 'a>(fields: impl Iterator<Item = &'a Field<'b>>, problems: &mut Problems) {
     let mut seen = Vec::new();

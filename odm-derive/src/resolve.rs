@@ -279,6 +279,7 @@ fn embedded_struct<'a>(
             for field in fields {
                 let serde = serde_attr::OnField::read(&field.attrs, problems);
                 let odm = attr::OnField::read(Derive::Embedded, &field.attrs, problems);
+                check::unnamed(&odm, problems);
                 if serde.skip.is_none() && inner.is_none() {
                     inner = Some((field, serde, odm));
                 }
@@ -385,6 +386,7 @@ fn content<'a>(
             for field in &fields.unnamed {
                 let serde = serde_attr::OnField::read(&field.attrs, problems);
                 let odm = attr::OnField::read(Derive::Embedded, &field.attrs, problems);
+                check::unnamed(&odm, problems);
                 stored.push((
                     field.ty.to_token_stream(),
                     serde.codec.or_else(|| codec.clone()),

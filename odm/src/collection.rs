@@ -327,14 +327,14 @@ impl<M: Model> Collection<M> {
     }
 
     /// Lets the documents that match live again, where the model says `#[odm(soft_delete)]`: the date of their
-    /// deletion goes.
+    /// deletion becomes null.
     ///
     /// # Errors
     /// `InvalidArgument` when the model is not deleted softly; `DuplicateKey` when a partial unique index that leaves
     /// out the deleted holds the key of another document by now.
     pub fn restore(&self, filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>) -> Update<M> {
         let update = match M::LIFECYCLE.soft_delete_field() {
-            Some(name) => query::Update::<M>::raw(bson::doc! { "$unset": { name: "" } }).build(),
+            Some(name) => query::Update::<M>::raw(bson::doc! { "$set": { name: null } }).build(),
             None => Err(Error::new(
                 ErrorKind::InvalidArgument,
                 "the model has no field that says `#[odm(soft_delete)]`",

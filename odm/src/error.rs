@@ -350,7 +350,8 @@ impl Error {
 
     pub(crate) fn with_violations(self, violations: Vec<Violation>) -> Error {
         self.with(|inner| {
-            inner.path = violations.first().map(|violation| violation.path.clone());
+            let first = violations.first().map(|violation| violation.path.clone());
+            inner.path = first.filter(|path| !path.is_empty());
             inner.violations = violations;
         })
     }

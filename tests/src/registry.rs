@@ -84,12 +84,14 @@ macro_rules! for_every_case {
                 an_update_of_many_passes_over_the_full,
                 an_upsert_never_inserts_beside_a_full_document,
                 find_and_modify_and_pipelines_hold_the_bound,
-                a_number_is_added_to_only_within_its_bounds;
+                a_number_is_added_to_only_within_its_bounds,
+                a_failure_between_the_steps_of_an_upsert_inserts_nothing;
             lifecycle_deletion:
                 deletions_leave_the_document,
                 reads_and_updates_see_the_living,
                 deleted_documents_come_back_or_go_for_ever,
-                a_partial_unique_index_lets_a_name_be_used_again;
+                a_partial_unique_index_lets_a_name_be_used_again,
+                a_failure_between_the_runs_of_a_batch_leaves_what_went_before;
             lifecycle_hooks:
                 every_way_to_write_calls_its_hooks,
                 a_hook_refuses_before_anything_is_written,

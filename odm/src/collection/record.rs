@@ -67,6 +67,7 @@ impl<M: Model> Record for M {
         Ok(value)
     }
 
+    #[expect(private_interfaces, reason = "only this crate implements the trait")]
     fn plan() -> Option<&'static Plan> {
         Plan::of::<M>()
     }

@@ -15,7 +15,9 @@ pub enum Declared {
     Nothing,
     /// A document with these fields.
     Document {
+        /// The fields; those that say nothing may be left out.
         fields: &'static [Declare],
+        /// The function that checks the whole.
         check: Option<Check>,
     },
     /// An array of such elements.
@@ -25,24 +27,29 @@ pub enum Declared {
     /// A document that names its variant in `tag`; the variant's fields stand in `content`, or beside the tag where
     /// that is empty.
     Variants {
+        /// The field that names the variant.
         tag: &'static str,
+        /// The field that holds it; empty when it stands beside the tag.
         content: &'static str,
+        /// The variants by their stored names.
         variants: &'static [Declare],
     },
 }
 
 /// Gives what is declared of a type.
-pub type Nested = fn() -> &'static Declared;
+pub(crate) type Nested = fn() -> &'static Declared;
 
 /// A user's function on a stored value: what is wrong with it, if something is.
-pub type Check = fn(RawBsonRef<'_>) -> Result<Option<String>>;
+pub(crate) type Check = fn(RawBsonRef<'_>) -> Result<Option<String>>;
 
 /// One field, or one variant.
 pub struct Declare {
     /// The stored name; empty for a flattened field.
     pub name: &'static str,
     nested: Inside,
+    /// The field's own rules.
     pub rules: &'static [Rule],
+    /// How a tracked document saves it.
     pub save: Save,
 }
 
@@ -67,18 +74,22 @@ pub enum Save {
 }
 
 impl Save {
+    /// [`Save::Replace`].
     pub const fn replace<T>() -> Save {
         Save::Replace
     }
 
+    /// [`Save::Push`].
     pub const fn push<T: ArrayType>() -> Save {
         Save::Push
     }
 
+    /// [`Save::AddToSet`].
     pub const fn add_to_set<T: ArrayType>() -> Save {
         Save::AddToSet
     }
 
+    /// [`Save::Increment`].
     pub const fn increment<T: Numeric>() -> Save {
         Save::Increment
     }
@@ -90,10 +101,12 @@ impl Declared {
         &Declared::Nothing
     }
 
+    /// A document of these fields.
     pub const fn document(fields: &'static [Declare]) -> Declared {
         Declared::Document { fields, check: None }
     }
 
+    /// A document of these fields that is checked as a whole.
     pub const fn checked(fields: &'static [Declare], check: Check) -> Declared {
         Declared::Document {
             fields,
@@ -101,6 +114,7 @@ impl Declared {
         }
     }
 
+    /// A document of one of these variants.
     pub const fn variants(
         tag: &'static str,
         content: &'static str,
@@ -139,6 +153,7 @@ impl Declared {
 }
 
 impl Declare {
+    /// A field of a type that declares something.
     pub const fn new(name: &'static str, nested: Nested) -> Declare {
         Declare {
             name,
@@ -171,11 +186,13 @@ impl Declare {
         Declare::variant(name, Declared::nothing())
     }
 
+    /// With these rules.
     pub const fn rules(mut self, rules: &'static [Rule]) -> Declare {
         self.rules = rules;
         self
     }
 
+    /// Saved so.
     pub const fn save(mut self, save: Save) -> Declare {
         self.save = save;
         self

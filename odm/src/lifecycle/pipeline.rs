@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use bson::{RawDocument, RawDocumentBuf};
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
 use super::condition::GUARD;
@@ -47,7 +47,7 @@ async fn run(
             (hooks.before)(write, &context).await?;
         }
     }
-    let asked: Option<Vec<Write>> = plan.lifecycle.hooks.map(|_| batch.writes.clone());
+    let mut asked: Option<Vec<Write>> = plan.lifecycle.hooks.map(|_| batch.writes.clone());
     let mut validator = Validator::default();
     let mut stages = Stages {
         plan,
@@ -61,6 +61,11 @@ async fn run(
         let was_delete = matches!(write.kind, Kind::Delete);
         stages.validator.statement(index);
         terms.push(stages.apply(write)?);
+        if let (Some(asked), Kind::Insert(document)) = (&mut asked, &write.kind)
+            && let Some(asked) = asked.get_mut(index)
+        {
+            asked.kind = Kind::Insert(document.clone());
+        }
         softly.push(was_delete && !matches!(write.kind, Kind::Delete));
     }
     validator.finish()?;
@@ -329,8 +334,17 @@ fn with_id(error: Error, stored: &RawDocument) -> Error {
     }
 }
 
+/// Whether only one document can match, because the filter has its `_id`.
 fn names_id(filter: &RawDocumentBuf) -> bool {
-    matches!(filter.get("_id"), Ok(Some(_)))
+    match filter.get("_id") {
+        Ok(Some(RawBsonRef::Document(id))) => match id.iter().next() {
+            Some(Ok((name, _))) => name.as_str() == "$eq" || !name.as_str().starts_with('$'),
+            _ => true,
+        },
+        Ok(Some(RawBsonRef::RegularExpression(_))) => false,
+        Ok(Some(_)) => true,
+        Ok(None) | Err(_) => false,
+    }
 }
 
 fn found_nothing(answer: &Answer) -> bool {

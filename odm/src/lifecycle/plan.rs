@@ -24,7 +24,7 @@ pub struct Lifecycle {
 
 /// A field that gets the time.
 #[derive(Clone, Copy, Debug)]
-pub struct Stamp {
+pub(crate) struct Stamp {
     /// The stored name.
     pub(crate) name: &'static str,
     /// The instant as the field's type is stored.
@@ -32,7 +32,7 @@ pub struct Stamp {
 }
 
 /// Encodes an instant as a field's type is stored.
-pub type Encode = fn(DateTime) -> Result<RawBson>;
+pub(crate) type Encode = fn(DateTime) -> Result<RawBson>;
 
 impl Lifecycle {
     /// Nothing.
@@ -44,26 +44,31 @@ impl Lifecycle {
         hooks: None,
     };
 
+    /// This field gets the time of the insert.
     pub const fn created(mut self, name: &'static str, encode: Encode) -> Lifecycle {
         self.created = Some(Stamp { name, encode });
         self
     }
 
+    /// This field gets the time of each change.
     pub const fn updated(mut self, name: &'static str, encode: Encode) -> Lifecycle {
         self.updated = Some(Stamp { name, encode });
         self
     }
 
+    /// This field gets the time of the deletion.
     pub const fn soft_delete(mut self, name: &'static str, encode: Encode) -> Lifecycle {
         self.soft_delete = Some(Stamp { name, encode });
         self
     }
 
+    /// This field counts the changes.
     pub const fn version<T: Version>(mut self, name: &'static str) -> Lifecycle {
         self.version = Some(name);
         self
     }
 
+    /// These hooks run.
     pub const fn hooks(mut self, hooks: HookTable) -> Lifecycle {
         self.hooks = Some(hooks);
         self

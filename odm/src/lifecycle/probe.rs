@@ -11,12 +11,15 @@ use crate::model::{ArrayType, FieldType, MapType};
 pub struct Probe<T>(PhantomData<fn() -> T>);
 
 impl<T> Probe<T> {
+    /// The probe.
     pub const NEW: Probe<T> = Probe(PhantomData);
 }
 
 macro_rules! probes {
     ($($trait:ident: $level:ty, [$($bound:tt)+] => $declared:expr;)+) => {$(
+        /// One of the traits that [`Probe`] is asked by.
         pub trait $trait {
+            /// What the type declares.
             fn declared(&self) -> &'static Declared;
         }
 
@@ -45,6 +48,7 @@ probes! {
 
 /// A type that is no field: nothing is known of it.
 pub trait OfAny {
+    /// Nothing.
     fn declared(self) -> &'static Declared;
 }
 

@@ -14,19 +14,30 @@ use crate::model::{ArrayType, MapType, Newtype, Numeric, Text};
 /// One rule of a field. Nulls break none.
 #[derive(Clone, Copy, Debug)]
 pub enum Rule {
+    /// A number is at least this.
     Min(fn() -> Literal),
+    /// A number is at most this.
     Max(fn() -> Literal),
+    /// A text has at least so many characters.
     MinLength(u32),
+    /// A text has at most so many characters.
     MaxLength(u32),
+    /// An array has at least so many elements.
     MinItems(u32),
     /// The bound of `#[odm(max = N)]`.
     MaxItems(u32),
+    /// A text matches.
     Pattern {
+        /// What it is called.
         rule: &'static str,
+        /// The regular expression.
         pattern: &'static str,
     },
+    /// The value is one of these.
     OneOf(fn() -> Vec<Literal>),
+    /// A number is neither infinite nor none.
     Finite,
+    /// A user's function.
     Custom(Check),
     /// For each element.
     Each(&'static [Rule]),
@@ -77,14 +88,17 @@ const EMAIL: &str = r"^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9]([A-Za-z0-9-]
 const URL: &str = r"^[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s]+([/?#][^\s]*)?$";
 
 impl Rule {
+    /// [`Rule::Min`].
     pub const fn min<T: Numeric>(bound: fn() -> Literal) -> Rule {
         Rule::Min(bound)
     }
 
+    /// [`Rule::Max`].
     pub const fn max<T: Numeric>(bound: fn() -> Literal) -> Rule {
         Rule::Max(bound)
     }
 
+    /// The least length.
     pub const fn min_length<T: Measured>(length: u32) -> Rule {
         match T::ARRAY {
             true => Rule::MinItems(length),
@@ -92,6 +106,7 @@ impl Rule {
         }
     }
 
+    /// The greatest length.
     pub const fn max_length<T: Measured>(length: u32) -> Rule {
         match T::ARRAY {
             true => Rule::MaxItems(length),
@@ -99,10 +114,12 @@ impl Rule {
         }
     }
 
+    /// [`Rule::MaxItems`].
     pub const fn max_items<T: ArrayType>(items: u32) -> Rule {
         Rule::MaxItems(items)
     }
 
+    /// [`Rule::Pattern`].
     pub const fn pattern<T: Text>(pattern: &'static str) -> Rule {
         Rule::Pattern {
             rule: "pattern",
@@ -110,6 +127,7 @@ impl Rule {
         }
     }
 
+    /// An e-mail address, as HTML's forms have it.
     pub const fn email<T: Text>() -> Rule {
         Rule::Pattern {
             rule: "email",
@@ -117,6 +135,7 @@ impl Rule {
         }
     }
 
+    /// A URL with a scheme and a host.
     pub const fn url<T: Text>() -> Rule {
         Rule::Pattern {
             rule: "url",
@@ -124,14 +143,17 @@ impl Rule {
         }
     }
 
+    /// [`Rule::Finite`].
     pub const fn finite<T: Numeric>() -> Rule {
         Rule::Finite
     }
 
+    /// [`Rule::Each`].
     pub const fn each<T: ArrayType>(rules: &'static [Rule]) -> Rule {
         Rule::Each(rules)
     }
 
+    /// [`Rule::Values`].
     pub const fn values<T: MapType>(rules: &'static [Rule]) -> Rule {
         Rule::Values(rules)
     }

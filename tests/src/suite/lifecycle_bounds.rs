@@ -1,5 +1,6 @@
 //! Bounded arrays and numbers: one conditional write, and an error that says which bound.
 
+use odm::backend::wrap::Fault;
 use odm::{Db, Error, ErrorKind, Update};
 
 use super::lifecycle_models::Bin;
@@ -14,7 +15,7 @@ pub async fn a_push_stops_at_the_bound_in_one_round_trip(db: &Db) {
     let (db, log) = db.logged();
     let bins = db.collection::<Bin>();
     bins.insert(Bin::new(1, &[1])).await.unwrap();
-    log.clear();
+    log.take();
     bins.update_one(|b| b.id.eq(1), |b| b.items.push(2))
         .await
         .unwrap();
@@ -37,7 +38,7 @@ pub async fn a_push_stops_at_the_bound_in_one_round_trip(db: &Db) {
     assert_eq!(result.matched, 0);
     assert_eq!(bins.get(1).required().await.unwrap().items, [1, 2, 3]);
     // Several at once, and nested.
-    bins.update_one(|b| b.id.eq(1), |b| b.inner.labels.push_all(["a", "b"]))
+    bins.update_one(|b| b.id.eq(1), |b| b.inner.labels.push_each(["a", "b"]))
         .await
         .unwrap();
     let error = bins
@@ -45,9 +46,9 @@ pub async fn a_push_stops_at_the_bound_in_one_round_trip(db: &Db) {
         .await
         .unwrap_err();
     assert_full(&error, "inner.labels");
-    log.clear();
+    log.take();
     let error = bins
-        .update_one(|b| b.id.eq(1), |b| b.items.push_all([1, 2, 3, 4]))
+        .update_one(|b| b.id.eq(1), |b| b.items.push_each([1, 2, 3, 4]))
         .await
         .unwrap_err();
     assert_full(&error, "items");
@@ -87,7 +88,7 @@ pub async fn a_set_takes_what_it_holds_even_when_full(db: &Db) {
     let one = |item| bins.update_one(|b| b.id.eq(1), move |b| b.items.add_to_set(item));
     assert_eq!(one(2).await.unwrap().modified, 0);
     assert_full(&one(4).await.unwrap_err(), "items");
-    let several = |items: Vec<i32>| bins.update_one(|b| b.id.eq(1), move |b| b.items.add_all_to_set(items));
+    let several = |items: Vec<i32>| bins.update_one(|b| b.id.eq(1), move |b| b.items.add_each_to_set(items));
     assert_eq!(several(vec![3, 1, 1]).await.unwrap().modified, 0);
     assert_full(&several(vec![3, 4]).await.unwrap_err(), "items");
     bins.update_one(|b| b.id.eq(1), |b| b.items.pull(1))
@@ -103,7 +104,7 @@ pub async fn a_slice_within_the_bound_needs_no_room(db: &Db) {
     let last = |count| {
         bins.update_one(
             |b| b.id.eq(1),
-            move |b| b.items.push_with([7, 8], |p| p.slice(count)),
+            move |b| b.items.push_each_with([7, 8], |p| p.slice(count)),
         )
     };
     last(-3).await.unwrap();
@@ -200,4 +201,31 @@ pub async fn a_number_is_added_to_only_within_its_bounds(db: &Db) {
         .await
         .unwrap();
     assert_eq!(lower.modified, 1);
+}
+
+pub async fn a_failure_between_the_steps_of_an_upsert_inserts_nothing(db: &Db) {
+    let (faulty, faults) = db.faulty();
+    let bins = faulty.collection::<Bin>();
+    bins.insert(Bin::new(1, &[1, 2, 3])).await.unwrap();
+    let push = || bins.upsert(|b| b.name.eq("bin 1"), |b| b.items.push(4));
+    let other = || {
+        bins.upsert(
+            |b| b.name.eq("other"),
+            |b| b.id.set_on_insert(7) & b.items.push(4),
+        )
+    };
+    for nth in 1..=2 {
+        faults.add(Fault::nth_operation(nth).crash());
+        assert!(!push().await.unwrap_err().is_bound_reached());
+        assert_eq!(db.collection::<Bin>().estimated_count().await.unwrap(), 1);
+        faults.clear();
+    }
+    for nth in 1..=3 {
+        faults.add(Fault::nth_operation(nth).crash());
+        assert!(other().await.is_err());
+        assert_eq!(db.collection::<Bin>().estimated_count().await.unwrap(), 1);
+        faults.clear();
+    }
+    assert_eq!(other().await.unwrap().upserted_id, Some(7));
+    assert_full(&push().await.unwrap_err(), "items");
 }

@@ -1,6 +1,7 @@
 //! Soft deletion: documents that stay, unseen.
 
 use bson::{DateTime, doc};
+use odm::backend::wrap::Fault;
 use odm::{Db, ErrorKind};
 
 use super::lifecycle_models::{File, Note};
@@ -114,4 +115,43 @@ pub async fn a_partial_unique_index_lets_a_name_be_used_again(db: &Db) {
             .unwrap_err()
             .is_duplicate_key()
     );
+}
+
+pub async fn a_failure_between_the_runs_of_a_batch_leaves_what_went_before(db: &Db) {
+    let (faulty, faults) = db.faulty();
+    let files = db.collection::<File>();
+    files
+        .insert_many([File::new(1, "a"), File::new(2, "b")])
+        .await
+        .unwrap();
+    let batch = || {
+        let files = faulty.collection::<File>();
+        files
+            .bulk_write()
+            .update_one(|f| f.id.eq(2), |f| f.name.set("c"))
+            .delete_one(|f| f.id.eq(1))
+            .save(File::new(3, "d"))
+    };
+    let seen = async || {
+        let all = files.find_all().sort(|f| f.id.asc()).await.unwrap();
+        all.into_iter()
+            .map(|file| (file.id, file.name))
+            .collect::<Vec<_>>()
+    };
+    let name = |id: i32, name: &str| (id, name.to_owned());
+    let states = [
+        vec![name(1, "a"), name(2, "b")],
+        vec![name(1, "a"), name(2, "c")],
+        vec![name(2, "c")],
+    ];
+    for (before, state) in states.into_iter().enumerate() {
+        faults.add(Fault::nth_write(before as u64 + 1).crash());
+        assert!(batch().await.is_err());
+        assert_eq!(seen().await, state);
+        faults.clear();
+    }
+    // All of it can be run again.
+    let result = batch().await.unwrap();
+    assert_eq!((result.deleted, result.upserted_ids), (0, vec![(2, 3)]));
+    assert_eq!(seen().await, [name(2, "c"), name(3, "d")]);
 }

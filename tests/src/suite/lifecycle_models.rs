@@ -191,7 +191,7 @@ impl Page {
 pub struct File {
     #[serde(rename = "_id")]
     pub id: i32,
-    #[odm(index(unique, partial = |f| f.deleted.eq(None)))]
+    #[odm(index(unique, partial = |f| f.deleted.is_none()))]
     pub name: String,
     #[odm(soft_delete)]
     pub deleted: Option<DateTime>,

@@ -57,7 +57,7 @@ pub async fn a_stale_document_is_a_conflict_with_the_current_one(db: &Db) {
         .await
         .unwrap();
     mine.text = "mine".to_owned();
-    log.clear();
+    log.take();
     for error in [
         pages.replace(&mine).await.unwrap_err(),
         pages.save(&mine).await.unwrap_err(),
@@ -77,7 +77,7 @@ pub async fn a_stale_document_is_a_conflict_with_the_current_one(db: &Db) {
     assert_eq!(bulk.write_errors()[0].error.kind(), ErrorKind::Conflict);
     // Seen, it can be written.
     mine.version = 1;
-    log.clear();
+    log.take();
     pages.save(&mine).await.unwrap();
     assert_eq!(log.entries().len(), 1);
     assert_eq!(version(&db, 1).await, 2);

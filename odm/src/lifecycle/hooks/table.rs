@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use bson::{RawDocument, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
 use super::update_write::{DeleteWrite, UpdateWrite};
 use super::{HookContext, Hooks};
 use crate::codec;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::lifecycle::write::{Kind, Write};
 
 /// A model's hooks.
@@ -32,12 +33,12 @@ async fn before<M: Hooks>(write: &mut Write, context: &HookContext) -> Result<()
         Kind::Insert(document) => {
             let mut value: M = codec::decode_document(document)?;
             M::before_insert(&mut value, context).await?;
-            *document = codec::encode_document(&value)?;
+            *document = encoded(&value, document)?;
         }
         Kind::Replace(document) => {
             let mut value: M = codec::decode_document(document)?;
             M::before_replace(&mut value, context).await?;
-            *document = codec::encode_document(&value)?;
+            *document = encoded(&value, document)?;
         }
         Kind::Update(_) => {
             let mut update = UpdateWrite::<M>::new(write);
@@ -51,6 +52,19 @@ async fn before<M: Hooks>(write: &mut Write, context: &HookContext) -> Result<()
         }
     }
     Ok(())
+}
+
+/// The document as the hook left it. Its `_id` is what the action gives, so that it must be the same.
+fn encoded<M: Hooks>(value: &M, before: &RawDocument) -> Result<RawDocumentBuf> {
+    let document = codec::encode_document(value)?;
+    match before.get("_id").ok() == document.get("_id").ok() {
+        true => Ok(document),
+        false => Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "a hook cannot change the `_id` of a document",
+        )
+        .with_path("_id")),
+    }
 }
 
 async fn after<M: Hooks>(write: &Write, context: &HookContext) -> Result<()> {
