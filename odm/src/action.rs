@@ -40,6 +40,7 @@ pub use self::aggregate::Aggregate;
 pub use self::bulk_write::{BulkResult, BulkWrite};
 pub use self::count::Count;
 pub use self::create_collection::CreateCollection;
+pub(crate) use self::create_collection::schema_validator;
 pub use self::create_indexes::CreateIndexes;
 pub use self::delete::{Delete, DeleteResult};
 pub use self::distinct::Distinct;

@@ -2,9 +2,7 @@
 //! many and which.
 
 use odm::Db;
-use odm_tests::differential::{
-    compare, compare_pipelines, compare_refusals, compare_shapes, compare_zones,
-};
+use odm_tests::differential::{compare, compare_pipelines, compare_refusals, compare_shapes, compare_zones};
 use odm_tests::harness::{fresh_name, mongodb_uri, with_database};
 
 fn number(name: &str, default: u64) -> u64 {

@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 
 use super::Expansion;
 use super::codec::Codecs;
-use super::relations;
+use super::{lifecycle, relations};
 use crate::attr::Order;
 use crate::input::{Field, Model, ModelIndex, ModelInverse, Storage};
 
@@ -71,6 +71,7 @@ pub(super) fn implementation(
             }
         }
     };
+    let lifecycle = lifecycle::constants(expansion, fields, model.hooks, &mut codecs);
     if !expansion.params.any {
         bounds = TokenStream::new();
     }
@@ -78,7 +79,11 @@ pub(super) fn implementation(
     let declarations = codecs.declarations;
     let relations = relations::implementation(expansion, model);
     let probes = fields.iter().any(|field| relation(expansion, model, field).1);
-    let probing = probes.then(|| quote!(use __odm::NoRelation as _;));
+    let probing = probes.then(|| {
+        quote!(
+            use __odm::NoRelation as _;
+        )
+    });
     quote! {
         #probing
         #declarations
@@ -88,6 +93,7 @@ pub(super) fn implementation(
             const DESCRIPTOR: &'static __odm::ModelDescriptor =
                 &__odm::ModelDescriptor::new(#name, #collection, &[#(#descriptors),*], #indexes);
             #key_codec
+            #lifecycle
             fn key(&self) -> &#ty {
                 #key
             }
@@ -108,7 +114,7 @@ fn relation(expansion: &Expansion<'_>, model: &Model<'_>, field: &Field<'_>) -> 
         .iter()
         .find(|inverse| *inverse.field == field.ident);
     match declared {
-        None => (quote!(.refers(__odm::Probe::<#ty>::RELATION)), true),
+        None => (quote!(.refers(__odm::RelationProbe::<#ty>::RELATION)), true),
         Some(ModelInverse { inverse, .. }) => {
             let (name, one) = (inverse.name.unraw().to_string(), inverse.one);
             let declared = quote!(__odm::RelationDescriptor::of::<#ty>().inverse(#name, #one));

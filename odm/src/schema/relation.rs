@@ -111,9 +111,9 @@ pub fn model_graph<M: Model>() -> Vec<DeclaredRelation> {
 /// [`NoRelation`] otherwise.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Probe<T>(std::marker::PhantomData<T>);
+pub struct RelationProbe<T>(std::marker::PhantomData<T>);
 
-impl<X: Reference> Probe<X> {
+impl<X: Reference> RelationProbe<X> {
     /// It refers.
     pub const RELATION: Option<RelationDescriptor> = Some(RelationDescriptor::of::<X>());
 }
@@ -125,4 +125,4 @@ pub trait NoRelation {
     const RELATION: Option<RelationDescriptor> = None;
 }
 
-impl<T> NoRelation for Probe<T> {}
+impl<T> NoRelation for RelationProbe<T> {}
