@@ -13,10 +13,10 @@ const GROUPS: &[(&str, usize)] = &[
     ("commands", 469),
     ("collections", 1597),
     ("indexes", 577),
-    ("aggregation", 624),
-    ("accumulators", 646),
-    ("stages", 1815),
-    ("expressions", 9467),
+    ("aggregation", 650),
+    ("accumulators", 873),
+    ("stages", 2069),
+    ("expressions", 9662),
 ];
 
 #[test]
