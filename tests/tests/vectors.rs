@@ -11,11 +11,11 @@ const GROUPS: &[(&str, usize)] = &[
     ("query", 2748),
     ("projection", 186),
     ("commands", 469),
-    ("collections", 1181),
-    ("indexes", 577),
-    ("aggregation", 624),
+    ("collections", 1182),
+    ("indexes", 578),
+    ("aggregation", 630),
     ("accumulators", 646),
-    ("stages", 1815),
+    ("stages", 1957),
     ("expressions", 9467),
 ];
 
