@@ -12,10 +12,10 @@ const GROUPS: &[(&str, usize)] = &[
     ("projection", 186),
     ("commands", 469),
     ("collections", 1597),
-    ("indexes", 577),
-    ("aggregation", 650),
+    ("indexes", 578),
+    ("aggregation", 655),
     ("accumulators", 873),
-    ("stages", 2069),
+    ("stages", 2205),
     ("expressions", 9662),
 ];
 

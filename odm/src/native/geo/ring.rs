@@ -139,7 +139,7 @@ impl Ring {
             return false;
         }
         // Two rings that fill the sphere together contain each other's vertices.
-        !(other.contains_point(self.at(0)) && !other.has_vertex(self.at(0)))
+        !other.contains_point(self.at(0)) || other.has_vertex(self.at(0))
     }
 
     /// Whether the insides have a part in common; a boundary in common is not enough.
