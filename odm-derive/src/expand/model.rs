@@ -78,7 +78,11 @@ pub(super) fn implementation(
     let declarations = codecs.declarations;
     let relations = relations::implementation(expansion, model);
     let probes = fields.iter().any(|field| relation(expansion, model, field).1);
-    let probing = probes.then(|| quote!(use __odm::NoRelation as _;));
+    let probing = probes.then(|| {
+        quote!(
+            use __odm::NoRelation as _;
+        )
+    });
     quote! {
         #probing
         #declarations
