@@ -97,7 +97,11 @@ pub fn model_graph<M: Model>() -> Vec<DeclaredRelation> {
         next += 1;
         for relation in model.relations() {
             for target in (relation.relation.targets)() {
-                if !models.iter().any(|known| std::ptr::eq(*known, target)) {
+                // A constant has no address of its own to compare by.
+                let same = |known: &&ModelDescriptor| {
+                    (known.name, known.collection) == (target.name, target.collection)
+                };
+                if !models.iter().any(same) {
                     models.push(target);
                 }
             }
