@@ -46,7 +46,7 @@ impl Tx {
     /// when it is not known whether it was committed.
     pub async fn commit(&self) -> Result<()> {
         let result = self.guard.commit().await;
-        if result.is_err() && self.guard.is_aborted() && !self.guard.is_transient() {
+        if result.is_err() && self.guard.is_aborted() {
             self.guard.rolled_back().await;
         }
         result

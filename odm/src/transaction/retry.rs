@@ -91,7 +91,7 @@ fn doomed(guard: &Guard) -> Error {
 
 async fn commit(tx: &Tx, backoff: &mut Backoff) -> Result<()> {
     loop {
-        match tx.commit().await {
+        match tx.guard().commit().await {
             Err(error)
                 if error.has_label(UNKNOWN_COMMIT)
                     && error.code() != Some(MAX_TIME_EXPIRED)
