@@ -18,6 +18,7 @@ mod projection;
 mod seam;
 mod sort;
 mod storage;
+mod text;
 mod update;
 
 pub(crate) use self::seam::{open_directory, open_memory};

@@ -9,6 +9,7 @@ mod parse;
 mod scan;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub(crate) mod ast;
 pub(crate) mod pattern;
@@ -53,6 +54,7 @@ impl Matcher {
             restricted: false,
         }
         .document(filter, Level::Document)?;
+        text::check(&root)?;
         Ok(Matcher {
             root,
             context: Context {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::catalog::Collection;
 use super::super::document::{Doc, Owned, Value};
-use super::super::fault::Result;
+use super::super::fault::{Fault, Result};
 use super::super::matcher::Matcher;
 use super::super::matcher::ast::{Node, Predicate};
 use super::super::plan::{self, IndexView, Plan, PlanRequest};
@@ -36,6 +36,9 @@ impl Query {
             .map(SortSpec::parse)
             .transpose()?
             .filter(|sort| !sort.is_empty());
+        if sort.as_ref().is_some_and(SortSpec::needs_score) && matcher.text().is_none() {
+            return Err(no_score());
+        }
         Ok(Query {
             matcher,
             sort,
@@ -115,6 +118,14 @@ impl Query {
         };
         all && self.hint.is_none()
     }
+}
+
+/// The fault of a score where nothing is searched.
+pub(crate) fn no_score() -> Fault {
+    Fault::new(
+        40218,
+        "query requires text score metadata, but it is not available",
+    )
 }
 
 /// The indexes of a collection as the planner sees them.

@@ -24,14 +24,15 @@ pub(crate) struct Found {
 #[inline]
 pub(crate) fn test(
     query: &Query,
-    exact: bool,
+    plan: &Plan,
     positions: bool,
     document: &[u8],
 ) -> Result<Option<Option<usize>>> {
+    let matcher = plan.text.as_ref().map_or(&*query.matcher, |text| &text.matcher);
     if positions {
-        return query.matcher.matches_at(Doc::Raw(document));
+        return matcher.matches_at(Doc::Raw(document));
     }
-    let matches = exact || query.matcher.matches(Doc::Raw(document))?;
+    let matches = plan.exact || matcher.matches(Doc::Raw(document))?;
     Ok(matches.then_some(None))
 }
 
@@ -63,7 +64,7 @@ pub(crate) fn all(
             let mut skipped = 0;
             if limits.limit != Some(0) {
                 walk.documents(read, collection, &mut |record, document| {
-                    if let Some(matched) = test(query, plan.exact, limits.positions, document)? {
+                    if let Some(matched) = test(query, plan, limits.positions, document)? {
                         if skipped < limits.skip {
                             skipped += 1;
                             return Ok(Flow::Continue);
@@ -85,8 +86,12 @@ pub(crate) fn all(
         Some(sort) => {
             let mut top = Top::new(keep);
             walk.documents(read, collection, &mut |record, document| {
-                if let Some(matched) = test(query, plan.exact, limits.positions, document)? {
-                    let key = sort.key(Doc::Raw(document))?;
+                if let Some(matched) = test(query, plan, limits.positions, document)? {
+                    let score = match sort.needs_score() {
+                        true => plan.score(Doc::Raw(document))?,
+                        false => None,
+                    };
+                    let key = sort.key_with(Doc::Raw(document), score)?;
                     top.offer(key, || Found {
                         record,
                         document: document.to_vec(),

@@ -337,6 +337,7 @@ impl WatchCursor {
             variables: Vec::new(),
             now,
             memory_limit: Some(pipeline::MEMORY_LIMIT),
+            score: Default::default(),
         };
         let input: Rows<'_> = Box::new(std::iter::once(Ok(event)));
         for row in self.request.pipeline.run(input, &context)? {

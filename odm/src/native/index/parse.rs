@@ -4,7 +4,9 @@ use super::super::document::{Doc, Kind, Value, number};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher::Matcher;
 use super::super::matcher::ast::{Node, Predicate};
+use super::super::text::WILDCARD;
 use super::spec::Canonical;
+use super::text::{self, TextOptions};
 use super::{ID_INDEX, IndexDefinition, IndexField, Order, paths_of};
 
 /// How many fields an index may have.
@@ -48,7 +50,15 @@ const ID_OPTIONS: &[&str] = &["key", "name", "v", "ns", "collation"];
 
 pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
     let found = Options::read(spec).map_err(|fault| fault.prefixed(&context(spec)))?;
-    let keys = parse_key(found.key).map_err(|fault| fault.prefixed(&context(spec)))?;
+    let mut keys = parse_key(found.key).map_err(|fault| fault.prefixed(&context(spec)))?;
+    let text = text::is_text(found.key)
+        .then(|| text::parse(found.key, &keys, found.text))
+        .transpose()
+        .map_err(|fault| fault.prefixed(&context(spec)))?;
+    let pattern = text.as_ref().map(|text| Doc::Fields(&text.key));
+    if let Some(text) = &text {
+        keys.clone_from(&text.fields);
+    }
     let on_id = check_id(spec, &found)?;
     let expire_after_seconds = found
         .expire_after_seconds
@@ -68,7 +78,8 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
     check_count(&keys, found.unique)?;
     let name = if on_id { ID_INDEX } else { found.name };
     let canonical = Canonical {
-        key: found.key,
+        key: pattern.unwrap_or(found.key),
+        text: text.as_ref().map_or(&[], |text| &text.options),
         name,
         background: found.background,
         unique: found.unique,
@@ -87,6 +98,7 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
         expire_after_seconds,
         hidden: found.hidden,
         spec: canonical.to_bytes(),
+        text: text.as_ref().map(|text| text.spec.clone()),
     })
 }
 
@@ -108,6 +120,7 @@ struct Options<'a> {
     hidden: bool,
     expire_after_seconds: Option<Value<'a>>,
     partial: Option<Doc<'a>>,
+    text: TextOptions<'a>,
 }
 
 impl<'a> Options<'a> {
@@ -122,6 +135,7 @@ impl<'a> Options<'a> {
             hidden: false,
             expire_after_seconds: None,
             partial: None,
+            text: TextOptions::default(),
         };
         for element in spec.elements() {
             let (field, value) = (element.name_str(), element.value());
@@ -151,6 +165,21 @@ impl<'a> Options<'a> {
                         return Err(Fault::unsupported("index collations are not supported"));
                     }
                 }
+                "weights" if spec_is_text(spec) => match value {
+                    Value::Document(_) | Value::String(_) => options.text.weights = Some(value),
+                    other => return Err(wrong_type(field, "an object", other.kind())),
+                },
+                "default_language" | "language_override" => {
+                    let Value::String(text) = value else {
+                        return Err(wrong_type(field, "a string", value.kind()));
+                    };
+                    match field {
+                        "default_language" => options.text.default_language = Some(text),
+                        _ => options.text.language_override = Some(text),
+                    }
+                }
+                "textIndexVersion" if value.is_number() => options.text.version = Some(value),
+                "textIndexVersion" => return Err(wrong_type(field, "a number", value.kind())),
                 "weights" => {
                     return Err(cannot(format!(
                         "Invalid index specification {spec}; the field 'weights' can only be specified with \
@@ -252,7 +281,9 @@ fn parse_key(pattern: Doc<'_>) -> Result<Vec<IndexField>> {
             ));
         }
         let order = parse_order(&element.value())?;
-        check_path(path)?;
+        if order != Order::Text || path != WILDCARD {
+            check_path(path)?;
+        }
         keys.push(IndexField {
             path: path.to_owned(),
             order,
@@ -260,6 +291,21 @@ fn parse_key(pattern: Doc<'_>) -> Result<Vec<IndexField>> {
     }
     if keys.is_empty() {
         return Err(cannot("Index keys cannot be empty."));
+    }
+    let plugin = |order: Order| matches!(order, Order::Text | Order::Hashed);
+    let text = keys.iter().any(|key| key.order == Order::Text);
+    if text
+        && keys
+            .iter()
+            .any(|key| plugin(key.order) && key.order != Order::Text)
+    {
+        return Err(cannot("Can't use more than one index plugin for a single index."));
+    }
+    if !text && let Some(reserved) = keys.iter().find(|key| key.path == text::TERM) {
+        return Err(cannot(format!(
+            "Index key contains an illegal field name: '{}'",
+            reserved.path
+        )));
     }
     Ok(keys)
 }
@@ -277,11 +323,12 @@ fn parse_order(value: &Value<'_>) -> Result<Order> {
             }
         }
         Value::String("hashed") => Ok(Order::Hashed),
+        Value::String("text") => Ok(Order::Text),
         Value::String("") => Err(cannot("Values in the index key pattern cannot be empty strings")),
         Value::String("geoHaystack") => Err(cannot(
             "GeoHaystack indexes cannot be created in version 5.0 and above",
         )),
-        Value::String(kind @ ("text" | "2d" | "2dsphere")) => {
+        Value::String(kind @ ("2d" | "2dsphere")) => {
             Err(Fault::unsupported(format!("{kind} indexes are not supported")))
         }
         Value::String(unknown) => Err(cannot(format!("Unknown index plugin '{unknown}'"))),
@@ -291,6 +338,10 @@ fn parse_order(value: &Value<'_>) -> Result<Order> {
             other.kind().alias()
         ))),
     }
+}
+
+fn spec_is_text(spec: Doc<'_>) -> bool {
+    matches!(spec.get("key"), Some(Value::Document(pattern)) if text::is_text(pattern))
 }
 
 /// Whether a key pattern is that of a wildcard index.
@@ -434,6 +485,7 @@ fn check_partial(node: &Node) -> Result<()> {
         Node::Schema(_) => Err(not_in_partial("$jsonSchema")),
         Node::Never => Err(not_in_partial("$alwaysFalse")),
         Node::Sample(_) => Err(not_in_partial("$sampleRate")),
+        Node::Text(_) => Err(not_in_partial("$text")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The specification as `listIndexes` gives it and the catalog stores it.
 
 use super::super::document::doc::framed;
-use super::super::document::{Doc, Value};
+use super::super::document::{Doc, Owned, Value};
 
 /// The parts of a specification, in the order in which they are written.
 pub(super) struct Canonical<'a> {
@@ -13,6 +13,8 @@ pub(super) struct Canonical<'a> {
     pub(super) partial: Option<Doc<'a>>,
     pub(super) sparse: Option<bool>,
     pub(super) expire_after_seconds: Option<i64>,
+    /// The options of a text index.
+    pub(super) text: &'a [(String, Owned)],
 }
 
 impl Canonical<'_> {
@@ -41,6 +43,9 @@ impl Canonical<'_> {
             if let Some(seconds) = self.expire_after_seconds {
                 // Within an i32: the largest allowed is its maximum.
                 write("expireAfterSeconds", Value::Int32(seconds as i32));
+            }
+            for (name, value) in self.text {
+                write(name, value.as_value());
             }
         });
         out

@@ -4,7 +4,8 @@ use super::super::aggregate::expression::Expression;
 use super::super::document::number::as_f64;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
-use super::ast::{FieldPath, Node, Predicate};
+use super::super::text::TextQuery;
+use super::ast::{FieldPath, Node, Predicate, Text};
 use super::integer;
 use super::operator;
 use super::pattern::Pattern;
@@ -83,7 +84,10 @@ impl Parser<'_> {
             }
             "text" => {
                 top_level("$text", level)?;
-                return Err(Fault::unsupported("$text is not supported"));
+                Node::Text(Box::new(Text {
+                    query: TextQuery::parse(value)?,
+                    search: None,
+                }))
             }
             "where" if self.restricted => {
                 return Err(bad("$where is not allowed in this context"));

@@ -54,6 +54,7 @@ impl Bounds {
 pub(super) fn bounds(predicate: &Predicate, order: Order, place: Place) -> Bounds {
     let mut found = match order {
         Order::Hashed => hashed(predicate),
+        Order::Text => Bounds::all(),
         Order::Ascending | Order::Descending => ordered(predicate, place),
     };
     // A position counts as an element too; what else the path reaches is left to the recheck.

@@ -81,22 +81,30 @@ impl Facet {
                     "$facet output exceeded its memory limit and did not opt in to disk use",
                 ));
             }
-            rows.push(row);
+            rows.push((row, context.score.get()));
         }
         let mut fields = Vec::with_capacity(self.facets.len());
         for (name, pipeline) in &self.facets {
-            let input: Rows<'_> = Box::new(rows.iter().map(|row| Ok(row.clone())));
-            let results = collect(pipeline, input, context)?;
+            let input: Rows<'_> = Box::new(rows.iter().map(|(row, score)| {
+                context.score.set(*score);
+                Ok(row.clone())
+            }));
+            let results = collect(pipeline, 0, input, context)?;
             fields.push((name.clone(), Owned::Array(results)));
         }
         Ok(Box::new(std::iter::once(write(Owned::Document(fields)))))
     }
 }
 
-/// Runs a nested pipeline to its end.
-pub(super) fn collect(pipeline: &Pipeline, input: Rows<'_>, context: &Context<'_>) -> Result<Vec<Owned>> {
+/// Runs a nested pipeline from a stage on to its end.
+pub(super) fn collect(
+    pipeline: &Pipeline,
+    first: usize,
+    input: Rows<'_>,
+    context: &Context<'_>,
+) -> Result<Vec<Owned>> {
     pipeline
-        .flow(0, input, context)?
+        .flow(first, input, context)?
         .map(|row| row.map(Owned::RawDocument))
         .collect()
 }
