@@ -89,6 +89,12 @@ macro_rules! for_every_case {
                 a_missing_collection_is_empty,
                 a_document_of_another_shape_names_itself,
                 an_empty_array_at_a_position_sorts_below_null;
+            text:
+                words_phrases_and_refusals,
+                the_best_answers_come_first,
+                every_write_keeps_the_index,
+                indexes_have_weights_languages_and_prefixes,
+                what_cannot_be_searched_is_refused;
             transactions:
                 a_committed_transaction_is_there_whole,
                 a_failed_transaction_leaves_nothing,

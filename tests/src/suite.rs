@@ -9,6 +9,7 @@ pub mod collections_kinds;
 pub mod filters;
 pub mod indexes;
 pub mod reads;
+pub mod text;
 pub mod transactions;
 pub mod traps;
 pub mod updates;

@@ -248,8 +248,8 @@ impl IndexDefinition {
         })?;
         if extraction.multikey().contains(&true) {
             return Err(Fault::new(
-                16675,
-                "cannot have a multi-key as a prefix to a text index",
+                201,
+                "a field beside the texts of a text index holds an array",
             ));
         }
         // A document with several terms comes several times.
