@@ -19,6 +19,7 @@ mod projection;
 mod seam;
 mod sort;
 mod storage;
+mod text;
 mod update;
 
 pub(crate) use self::seam::{Opening, open_directory, open_memory};

@@ -20,6 +20,7 @@ mod pattern;
 mod presence;
 mod push;
 mod sort;
+mod text;
 mod traits;
 pub(crate) mod update;
 mod variant;
@@ -30,6 +31,7 @@ pub use self::filter::Filter;
 pub use self::operand::Operand;
 pub use self::push::PushOptions;
 pub use self::sort::Sort;
+pub use self::text::TextSearch;
 pub use self::traits::{Increment, Integer, Nullable};
 pub use self::update::{BuiltUpdate, Update};
 

@@ -184,6 +184,12 @@ macro_rules! for_every_case {
                 other_collections_of_a_model_can_be_reached,
                 lookups_enter_arrays_inside_arrays,
                 the_fields_of_a_dbref_stand_in_expressions;
+            text:
+                words_phrases_and_refusals,
+                the_best_answers_come_first,
+                every_write_keeps_the_index,
+                indexes_have_weights_languages_and_prefixes,
+                what_cannot_be_searched_is_refused;
             transactions:
                 a_committed_transaction_is_there_whole,
                 a_failed_transaction_leaves_nothing,

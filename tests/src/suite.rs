@@ -24,6 +24,7 @@ pub mod lifecycle_versions;
 pub mod reads;
 pub mod relations;
 pub mod relations_inverse;
+pub mod text;
 pub mod transactions;
 pub mod traps;
 pub mod updates;

@@ -2,7 +2,7 @@
 
 use bson::{Bson, doc};
 use odm::Db;
-use odm_tests::hostile::depth;
+use odm_tests::hostile::{Budget, commands, depth, files, values};
 
 /// What a thread has unless asked otherwise.
 const STACK: usize = 2 << 20;
@@ -115,4 +115,26 @@ fn untyped_documents_go_in_and_come_out_at_the_greatest_depth() {
             assert_eq!(refused.code(), Some(15));
         }
     });
+}
+
+/// Runs a target on a small stack and says how many inputs it had.
+macro_rules! targets {
+    ($($test:ident: $target:path, $inputs:literal;)*) => {$(
+        #[test]
+        fn $test() {
+            on_a_small_stack(async || {
+                println!("{}: {} inputs", stringify!($test), $target(Budget::of($inputs)).await);
+            });
+        }
+    )*};
+}
+
+targets! {
+    mutated_bytes_of_commands: commands::bytes, 4000;
+    mutated_commands: commands::documents, 2500;
+    hostile_filters_updates_and_stages: commands::parts, 2500;
+    hostile_values_keep_their_order: values::keys, 800;
+    dear_patterns_are_cheap: values::patterns, 150;
+    resume_tokens_of_nonsense: values::tokens, 2000;
+    damaged_files: files::opened, 40;
 }

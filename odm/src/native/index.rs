@@ -1,12 +1,16 @@
 //! Index definitions, the keys a document has in an index, and what a refused key is reported as.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use self::extract::Extraction;
 use super::document::{Doc, Owned, Value};
 use super::fault::{DuplicateKey, Fault, Result};
 use super::geo::Grid;
 use super::matcher::Matcher;
+use super::text::TextSpec;
+
+pub(crate) use self::text::kept_term;
 
 pub(crate) mod extract;
 pub(crate) mod geo;
@@ -14,6 +18,7 @@ mod hashed;
 mod options;
 mod parse;
 mod spec;
+mod text;
 
 /// The name of the index that every collection has on `_id`.
 pub(crate) const ID_INDEX: &str = "_id_";
@@ -32,6 +37,8 @@ pub(crate) struct IndexDefinition {
     pub(crate) expire_after_seconds: Option<i64>,
     /// Maintained, but not used for queries.
     pub(crate) hidden: bool,
+    /// What a text index is about.
+    pub(crate) text: Option<Arc<TextSpec>>,
     paths: Vec<extract::Path>,
     spec: Vec<u8>,
 }
@@ -54,6 +61,8 @@ pub(crate) enum Order {
     Sphere,
     /// By the squares of the plane that a place lies in.
     Flat(Grid),
+    /// A term of the document's texts, or its score.
+    Text,
 }
 
 /// The keys of one document in one index.
@@ -70,8 +79,7 @@ impl IndexDefinition {
     ///
     /// # Errors
     /// MongoDB's: 67 for a key or option that cannot be, 197 for an unknown option, 2 for misuse of `_id`'s
-    /// index, 9 and 14 for a malformed specification. Text and wildcard indexes and collations are
-    /// unsupported.
+    /// index, 9 and 14 for a malformed specification. Wildcard indexes and collations are unsupported.
     pub(crate) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
         parse::parse(spec)
     }
@@ -98,6 +106,7 @@ impl IndexDefinition {
             partial: None,
             expire_after_seconds: None,
             hidden: false,
+            text: None,
             spec: Doc::Fields(&spec).to_bytes(),
         }
     }
@@ -151,6 +160,10 @@ impl IndexDefinition {
             }
             return Ok(found);
         }
+        if let Some(text) = &self.text {
+            self.text_keys(text, Doc::Raw(&bytes), &mut found, &mut |_, _, _| {})?;
+            return Ok(found);
+        }
         let mut extraction = Extraction::new(&self.paths);
         let keys = &mut found.keys;
         extraction.run(Doc::Raw(&bytes), &mut |values| {
@@ -194,6 +207,9 @@ impl IndexDefinition {
     /// The document `{ path: value, .. }` of one of the document's keys, with the values' own types.
     pub(crate) fn key_value(&self, doc: Doc<'_>, key: &[u8]) -> Vec<u8> {
         let bytes = raw(doc);
+        if let Some(text) = &self.text {
+            return self.text_key_value(text, Doc::Raw(&bytes), key);
+        }
         let mut found = None;
         if self.is_geo() {
             if let Ok(Some(values)) = geo::values(&self.keys, Doc::Raw(&bytes)) {
@@ -270,12 +286,14 @@ impl Order {
             Order::Ascending | Order::Sphere | Order::Flat(_) => super::key::encode(value, false, out),
             Order::Descending => super::key::encode(value, true, out),
             Order::Hashed => hashed::encode(value, out),
+            Order::Text => super::key::encode(value, false, out),
         }
     }
 }
 
 fn paths_of(keys: &[IndexField]) -> Vec<extract::Path> {
     keys.iter()
+        .filter(|field| field.order != Order::Text)
         .map(|field| extract::Path::parse(&field.path))
         .collect()
 }

@@ -10,6 +10,7 @@ mod parse;
 mod scan;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub(crate) mod ast;
 pub(crate) mod pattern;
@@ -69,6 +70,7 @@ impl Matcher {
             ordered,
         }
         .document(filter, Level::Document)?;
+        text::check(&root)?;
         Ok(Matcher {
             root,
             context: Context {

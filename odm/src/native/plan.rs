@@ -4,6 +4,7 @@
 //! again on every document.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use self::candidate::{Candidate, Conjunct};
 use self::interval::Intervals;
@@ -13,6 +14,7 @@ use super::index::IndexDefinition;
 use super::matcher::Matcher;
 use super::matcher::ast::Node;
 use super::sort::SortSpec;
+use super::text::TextSearch;
 
 mod bounds;
 mod by_id;
@@ -21,6 +23,7 @@ mod explain;
 mod imply;
 pub(crate) mod interval;
 mod near;
+mod text;
 
 /// What is asked, and what there is.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +59,18 @@ pub(crate) struct Plan {
     pub(crate) covered_count: bool,
     /// One document is asked for by its `_id`.
     pub(crate) by_id: bool,
+    /// What the filter's text search became.
+    pub(crate) text: Option<Arc<TextPlan>>,
+}
+
+/// A text search with the index that answers it.
+#[derive(Clone, Debug)]
+pub(crate) struct TextPlan {
+    /// The filter, whose text search knows the index.
+    pub(crate) matcher: Matcher,
+    pub(crate) search: Arc<TextSearch>,
+    /// The index's position in the request.
+    index: usize,
 }
 
 /// Where documents come from.
@@ -94,6 +109,12 @@ pub(crate) struct KeyRange {
 /// a document.
 pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Plan> {
     let natural = request.sort.and_then(|sort| sort.natural);
+    if natural.is_some() && request.matcher.text().is_some() {
+        return Err(Fault::new(
+            code::BAD_VALUE,
+            "text expression not allowed with $natural sort order",
+        ));
+    }
     let hint = request.hint.map(Hint::parse).transpose()?.unwrap_or(Hint::Free);
     if natural.is_some() && !matches!(hint, Hint::Free) {
         return Err(Fault::new(
@@ -107,6 +128,9 @@ pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Plan> {
     }
     if let Some(reverse) = natural {
         return Ok(Plan::collection(reverse, true));
+    }
+    if request.matcher.text().is_some() {
+        return text::choose(&request, !matches!(hint, Hint::Free));
     }
     let root = request.matcher.root();
     let only = match hint {
@@ -147,6 +171,7 @@ fn best<'a>(request: &PlanRequest<'a>, root: &Node, conjuncts: &[Conjunct<'_>]) 
         .indexes
         .iter()
         .enumerate()
+        .filter(|(_, view)| view.definition.text.is_none())
         .filter(|(_, view)| !view.definition.hidden && holds_matches(view.definition, root))
         .map(|(index, _)| Candidate::new(request, index, root, conjuncts))
         .filter(Candidate::is_useful)
@@ -235,6 +260,7 @@ fn union(request: &PlanRequest<'_>, root: &Node) -> Option<Plan> {
         repeats: true,
         covered_count: exact,
         by_id: false,
+        text: None,
     })
 }
 
@@ -316,7 +342,13 @@ impl Plan {
             repeats: false,
             covered_count: true,
             by_id: false,
+            text: None,
         }
+    }
+
+    /// All documents in insertion order.
+    pub(crate) fn scan() -> Plan {
+        Plan::collection(false, true)
     }
 
     fn collection(reverse: bool, sorted: bool) -> Plan {
@@ -327,6 +359,7 @@ impl Plan {
             repeats: false,
             covered_count: false,
             by_id: false,
+            text: None,
         }
     }
 }

@@ -14,6 +14,8 @@ pub(crate) struct Projection {
     mode: Mode,
     tree: Tree,
     positional: bool,
+    /// Whether `{$meta: "textScore"}` is asked for.
+    scored: bool,
     /// `$$NOW` for expressions, milliseconds since the epoch.
     now: i64,
 }
@@ -64,6 +66,11 @@ impl Projection {
     /// Whether [`Projection::apply`] needs the position at which the filter matched.
     pub(crate) fn needs_position(&self) -> bool {
         self.positional
+    }
+
+    /// Whether [`Projection::apply_scored`] needs the document's score.
+    pub(crate) fn needs_score(&self) -> bool {
+        self.scored
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct SortSpec {
 pub(crate) struct SortField {
     pub(crate) path: String,
     pub(crate) descending: bool,
+    /// `{$meta: "textScore"}`: by how well the text search is answered, the best first.
+    pub(crate) by_score: bool,
 }
 
 impl SortSpec {
@@ -53,12 +55,16 @@ impl SortSpec {
                 parsed.natural = Some(number::as_f64(&value).is_some_and(|direction| direction < 0.0));
                 return Ok(parsed);
             }
-            let descending = parse_direction(path, &value)?;
+            let by_score = is_text_score(&value);
+            let descending = by_score || parse_direction(path, &value)?;
             check_path(path)?;
-            parsed.paths.push(Path::parse(path));
+            if !by_score {
+                parsed.paths.push(Path::parse(path));
+            }
             parsed.fields.push(SortField {
                 path: path.to_owned(),
                 descending,
+                by_score,
             });
         }
         if parsed.fields.len() > MAX_FIELDS {
@@ -82,16 +88,27 @@ impl SortSpec {
     /// # Errors
     /// 2 when two fields meet different arrays.
     pub(crate) fn key(&self, doc: Doc<'_>) -> Result<Vec<u8>> {
-        let mut out = Vec::with_capacity(12 * self.fields.len() + 1);
-        self.write_key(doc, &mut out)?;
-        Ok(out)
+        self.key_with(doc, None)
     }
 
-    /// Appends the document's sort key: of all the keys that its arrays give, the first in the order.
+    /// The sort key of a document with its score.
     ///
     /// # Errors
     /// Those of [`SortSpec::key`].
-    pub(crate) fn write_key(&self, doc: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn key_with(&self, doc: Doc<'_>, score: Option<f64>) -> Result<Vec<u8>> {
+        let mut out = Vec::with_capacity(12 * self.fields.len() + 1);
+        self.write_key(doc, score, &mut out)?;
+        Ok(out)
+    }
+
+    /// Whether the order goes by how well a text search is answered.
+    pub(crate) fn needs_score(&self) -> bool {
+        self.fields.iter().any(|field| field.by_score)
+    }
+
+    /// Appends the document's sort key: of all the keys that its arrays give, the first in the order.
+    fn write_key(&self, doc: Doc<'_>, score: Option<f64>, out: &mut Vec<u8>) -> Result<()> {
+        let score = score.map_or(Value::Null, Value::Double);
         let bytes = match doc {
             Doc::Raw(bytes) => Cow::Borrowed(bytes),
             _ => Cow::Owned(doc.to_bytes()),
@@ -100,8 +117,14 @@ impl SortSpec {
         let mut extraction = Extraction::new(&self.paths);
         let walk = extraction.run(Doc::Raw(&bytes), &mut |values| {
             let end = out.len();
-            for (field, value) in self.fields.iter().zip(values) {
-                key::encode(&value.unwrap_or(Value::Null), field.descending, out);
+            let mut values = values.iter();
+            for field in &self.fields {
+                let value = if field.by_score {
+                    score
+                } else {
+                    values.next().copied().flatten().unwrap_or(Value::Null)
+                };
+                key::encode(&value, field.descending, out);
             }
             out.push(key::END);
             if end > start {
@@ -119,6 +142,15 @@ impl SortSpec {
             )),
             other => other,
         }
+    }
+}
+
+fn is_text_score(value: &Value<'_>) -> bool {
+    match value {
+        Value::Document(doc) if doc.count() == 1 => doc
+            .get("$meta")
+            .is_some_and(|meta| meta.as_str() == Some("textScore")),
+        _ => false,
     }
 }
 
@@ -154,10 +186,6 @@ fn check_expression(expression: Doc<'_>) -> Fault {
         );
     }
     match meta {
-        Value::String("textScore") => Fault::new(
-            40218,
-            "query requires text score metadata, but it is not available",
-        ),
         Value::String("randVal") => Fault::unsupported("sorting by $meta: \"randVal\" is not supported"),
         other => Fault::new(31138, format!("Illegal $meta sort: $meta: {other}")),
     }

@@ -38,9 +38,26 @@ pub struct Sort<R> {
 enum Direction {
     Ascending = 1,
     Descending = -1,
+    /// The best answers of a text search first.
+    Score = 0,
+}
+
+impl Direction {
+    fn value(self) -> RawBson {
+        match self {
+            Direction::Score => RawBson::Document(bson::rawdoc! { "$meta": "textScore" }),
+            direction => RawBson::Int32(direction as i32),
+        }
+    }
 }
 
 impl<R> Sort<R> {
+    /// The documents that answer the filter's [text search](crate::Filter::text) best first. A query without one fails
+    /// with code 40218.
+    pub fn by_text_score() -> Sort<R> {
+        Sort::from_result(Ok(vec![(bson::cstr!("score").to_owned(), Direction::Score)]))
+    }
+
     /// Documents equal in this order are ordered by the other.
     pub fn then(self, other: Sort<R>) -> Sort<R> {
         Sort::from_result(self.keys.and_then(|mut keys| {
@@ -69,7 +86,7 @@ impl<R> Sort<R> {
             )),
             Ok(keys) => Ok(keys
                 .iter()
-                .map(|(path, direction)| (path, *direction as i32))
+                .map(|(path, direction)| (path, direction.value()))
                 .collect()),
             Err(error) => Err(error.clone()),
         }
@@ -78,7 +95,7 @@ impl<R> Sort<R> {
     /// The order of an array's elements: by their fields, or by themselves.
     pub(super) fn element_order(&self) -> Result<RawBson> {
         match self.keys.as_deref() {
-            Ok([(path, direction)]) if path.is_empty() => Ok(RawBson::Int32(*direction as i32)),
+            Ok([(path, direction)]) if path.is_empty() => Ok(direction.value()),
             _ => self.to_document().map(RawBson::Document),
         }
     }

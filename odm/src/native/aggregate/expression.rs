@@ -28,6 +28,7 @@ pub(crate) use self::arithmetic::{difference, product, quotient, sum, to_long};
 pub(crate) use self::array::count_argument;
 pub(crate) use self::comparison::compare_answers;
 pub(crate) use self::date::{Unit, date_text};
+pub(crate) use self::meta::score_variable;
 pub(crate) use self::object::merge_into;
 use self::operator::{Body, Operator};
 pub(crate) use self::parse::check_variable_name;
@@ -148,6 +149,11 @@ impl Expression {
         }
     }
 
+    /// Whether it asks for how well a document answers a text search.
+    pub(crate) fn needs_score(&self) -> bool {
+        self.node.needs_score()
+    }
+
     /// Evaluates it; `None` is a missing value.
     pub(crate) fn evaluate(&self, scope: &Scope<'_>) -> Result<Option<Owned>> {
         Ok(self.answer(scope)?.into_owned())
@@ -167,6 +173,18 @@ pub(crate) fn is_operator(name: &str) -> bool {
 impl Node {
     fn is_constant(&self) -> bool {
         matches!(self, Node::Constant(_) | Node::Remove | Node::Absent)
+    }
+
+    fn needs_score(&self) -> bool {
+        match self {
+            Node::Object(fields) => fields.iter().any(|(_, node)| node.needs_score()),
+            Node::Array(items) => items.iter().any(Node::needs_score),
+            Node::Call { operator, arguments } if operator.name == "$meta" => {
+                matches!(arguments.as_slice(), [Node::Constant(Owned::String(name))] if name == "textScore")
+            }
+            Node::Call { arguments, .. } => arguments.iter().any(Node::needs_score),
+            _ => false,
+        }
     }
 
     fn fold(&mut self) -> Result<()> {

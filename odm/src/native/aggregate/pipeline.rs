@@ -3,6 +3,8 @@
 //! Documents pass between stages as BSON bytes. A stage that must see all its input before it gives any
 //! output (`$sort`, `$group`, ...) takes it while [`Pipeline::run`] runs; the others are lazy.
 
+use std::cell::Cell;
+
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::Matcher;
@@ -30,6 +32,9 @@ pub(crate) struct Context<'a> {
     pub(crate) now: i64,
     /// How many bytes a stage may hold.
     pub(crate) memory: Memory,
+    /// How well the document that is on its way answers the text search that found it. Stages are lazy, so that a
+    /// document passes them all before the next one sets out; a stage that holds documents back sets it again.
+    pub(crate) score: Cell<Option<f64>>,
 }
 
 /// The bytes a stage may hold without `allowDiskUse`, and one array at all.
@@ -100,6 +105,7 @@ const MAX_NESTED: usize = 20;
 pub(crate) struct Pipeline {
     stages: Vec<Stage>,
     output: Option<Output>,
+    scored: bool,
 }
 
 /// A last stage that writes: its document as given, for the executor.
@@ -127,6 +133,7 @@ impl Pipeline {
     /// Parses the stages of an `aggregate` command; `variables` are the names that `let` gives.
     pub(crate) fn parse(stages: &[Doc<'_>], variables: &[String]) -> Result<Pipeline> {
         check_nesting(stages)?;
+        let scored = asks_for_scores(stages)?;
         let mut pipeline = Pipeline::parse_within(stages, variables, Place::Top)?;
         if pipeline.depth() > MAX_NESTED {
             return Err(Fault::new(
@@ -138,6 +145,7 @@ impl Pipeline {
         pipeline
             .fold()
             .map_err(|fault| fault.prefixed("Failed to optimize pipeline :: caused by :: "))?;
+        pipeline.scored = scored;
         Ok(pipeline)
     }
 
@@ -146,6 +154,7 @@ impl Pipeline {
         let mut pipeline = Pipeline {
             stages: Vec::with_capacity(stages.len()),
             output: None,
+            scored: false,
         };
         for (index, doc) in stages.iter().enumerate() {
             let (name, value) = stage_parts(*doc)?;
@@ -160,7 +169,17 @@ impl Pipeline {
                 }
                 continue;
             }
-            pipeline.stages.push(Stage::parse(name, &value, variables)?);
+            let stage = Stage::parse(name, &value, variables)?;
+            if let Stage::Match(own) = &stage
+                && own.matcher().text().is_some()
+                && (index > 0 || place == Place::Facet)
+            {
+                return Err(Fault::new(
+                    17313,
+                    "$match with $text is only allowed as the first pipeline stage",
+                ));
+            }
+            pipeline.stages.push(stage);
         }
         pipeline.bound_sorts();
         Ok(pipeline)
@@ -229,6 +248,19 @@ impl Pipeline {
             Some(Stage::GeoNear(stage)) => Some(stage),
             _ => None,
         }
+    }
+
+    /// The filter of a first stage that searches texts: the collection answers it, and the run starts after it.
+    pub(super) fn text_filter(&self) -> Option<&[u8]> {
+        match self.stages.first() {
+            Some(Stage::Match(stage)) => stage.text_filter(),
+            _ => None,
+        }
+    }
+
+    /// Whether a stage asks for how well a document answers a text search.
+    pub(crate) fn needs_score(&self) -> bool {
+        self.scored
     }
 
     /// Whether every stage from this position on makes its output of one input document at a time and
@@ -354,6 +386,50 @@ fn in_run(fault: Fault) -> Fault {
     } else {
         fault
     }
+}
+
+/// Whether stages ask for scores; refused where nothing is searched.
+pub(super) fn asks_for_scores(stages: &[Doc<'_>]) -> Result<bool> {
+    let searches = |stage: &Doc<'_>| match stage.get("$match") {
+        Some(Value::Document(filter)) => mentions(filter, "$text", None),
+        _ => false,
+    };
+    if !stages
+        .iter()
+        .any(|stage| mentions(*stage, "$meta", Some("textScore")))
+    {
+        return Ok(false);
+    }
+    if stages.first().is_some_and(searches) {
+        return Ok(true);
+    }
+    Err(Fault::new(
+        40218,
+        "query requires text score metadata, but it is not available",
+    ))
+}
+
+/// Whether a document has a field of this name (and value) somewhere, pipelines of other collections and literals
+/// left aside. Iterative.
+fn mentions(doc: Doc<'_>, name: &str, text: Option<&str>) -> bool {
+    let mut open = vec![doc];
+    while let Some(doc) = open.pop() {
+        for element in doc.elements() {
+            let value = element.value();
+            if element.name_str() == name && text.is_none_or(|text| value.as_str() == Some(text)) {
+                return true;
+            }
+            if let Value::Document(inner) | Value::Array(inner) = value
+                && !matches!(
+                    element.name_str(),
+                    "$literal" | "$const" | "$lookup" | "$unionWith"
+                )
+            {
+                open.push(inner);
+            }
+        }
+    }
+    false
 }
 
 /// How deep pipelines may stand in one another.

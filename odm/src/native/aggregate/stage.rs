@@ -22,7 +22,7 @@ mod window;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher::truthy;
-use super::expression::{Expression, Scope};
+use super::expression::{Expression, Scope, score_variable};
 use super::pipeline::{Context, Output, Pipeline, Place, Rows};
 use super::transform::{MAX_RESULT_DEPTH, TransformStage, check_depth, unknown_stage};
 use super::{path, print};
@@ -189,9 +189,11 @@ impl Stage {
 
 /// The scope of a stage's expressions for one document.
 fn scope<'a>(root: Doc<'a>, context: &Context<'_>) -> Scope<'a> {
+    let mut variables = context.variables.clone();
+    variables.extend(score_variable(context.score.get()));
     Scope {
         root,
-        variables: context.variables.clone(),
+        variables,
         now: context.now,
     }
 }
@@ -359,6 +361,11 @@ fn parse_nested(value: &Value<'_>, variables: &[String], place: Place) -> Result
         ));
     };
     let stages = super::pipeline::nested_stages(items)?;
+    if place != Place::Facet && super::pipeline::asks_for_scores(&stages)? {
+        return Err(Fault::unsupported(
+            "the native engine has no textScore in the pipelines of $lookup and $unionWith",
+        ));
+    }
     Pipeline::parse_within(&stages, variables, place)
 }
 

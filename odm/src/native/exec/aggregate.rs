@@ -10,6 +10,7 @@ use super::super::fault::{Fault, Result, code};
 use super::super::index::Order;
 use super::super::matcher::Matcher;
 use super::super::storage::Read;
+use super::super::text::TextSearch;
 use super::cursor::{FindCursor, FindRequest, Packed};
 use super::query::Query;
 use super::{Deadline, Namespace, count};
@@ -68,6 +69,8 @@ pub(crate) struct AggregateCursor {
     /// The input that is not read yet; `None` when the results are all there.
     input: Option<FindCursor>,
     results: VecDeque<Vec<u8>>,
+    /// The text search whose scores the stages ask for.
+    text: Option<Arc<TextSearch>>,
     batch_size: Option<u32>,
     batches: u64,
 }
@@ -278,6 +281,7 @@ impl AggregateCursor {
             setting: request.setting(),
             input: None,
             results: VecDeque::new(),
+            text: None,
             batch_size: request.batch_size,
             batches: 0,
         };
@@ -303,6 +307,7 @@ impl AggregateCursor {
                 }
                 _ => {
                     let input = FindCursor::open(read, find)?;
+                    cursor.text = input.text().filter(|_| pipeline.needs_score());
                     if pipeline.is_streaming_from(first) {
                         cursor.input = Some(input);
                     } else {
@@ -325,6 +330,23 @@ impl AggregateCursor {
             variables: self.setting.variables.clone(),
             now: self.setting.now,
             memory: self.setting.memory,
+            score: Default::default(),
+        };
+        let input: Rows<'_> = match &self.text {
+            None => input,
+            Some(text) => {
+                let score = &context.score;
+                let scored = input.map(|row| {
+                    let row = row?;
+                    score.set(Some(text.score(Doc::Raw(&row))?));
+                    Ok(row)
+                });
+                // What a stage makes of all of them has no score.
+                Box::new(scored.chain(std::iter::from_fn(|| {
+                    score.set(None);
+                    None
+                })))
+            }
         };
         let mut deadline = self.setting.deadline;
         for row in self.pipeline.run_from(self.first, input, &context)? {

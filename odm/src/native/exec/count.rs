@@ -38,7 +38,7 @@ pub(crate) fn count(
         count = walk.count(read, collection, most)?;
     } else {
         walk.documents(read, collection, &mut |_, document| {
-            if search::test(query, plan.exact, false, document)?.is_some() {
+            if search::test(query, &plan, false, document)?.is_some() {
                 count += 1;
             }
             Ok(if count >= most { Flow::Stop } else { Flow::Continue })

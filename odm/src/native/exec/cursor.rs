@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::super::catalog::Collection;
 use super::super::document::Doc;
-use super::super::fault::Result;
-use super::super::plan::Plan;
+use super::super::fault::{Fault, Result};
+use super::super::plan::{Plan, TextPlan};
 use super::super::projection::Projection;
 use super::super::storage::Read;
+use super::super::text::TextSearch;
 use super::query::Query;
 use super::search::{self, Found, Limits};
 use super::tail::Tail;
@@ -75,6 +76,8 @@ pub(crate) struct FindCursor {
     collection: Option<Arc<Collection>>,
     state: State,
     batches: u64,
+    /// What the filter's text search became.
+    text: Option<Arc<TextPlan>>,
 }
 
 #[derive(Debug)]
@@ -85,7 +88,7 @@ enum State {
         skip: u64,
         left: u64,
     },
-    Sorted(std::vec::IntoIter<Found>),
+    Sorted(std::vec::IntoIter<Found>, Option<Plan>),
     Done,
 }
 
@@ -107,6 +110,7 @@ impl FindCursor {
                 collection: None,
                 state: State::Done,
                 batches: 0,
+                text: None,
             });
         };
         let wanted = (request.limit > 0).then(|| request.limit.saturating_add(request.skip));
@@ -116,6 +120,7 @@ impl FindCursor {
             .as_ref()
             .is_some_and(|projection| projection.needs_position());
         let limit = (request.limit > 0).then_some(request.limit);
+        let text = plan.text.clone();
         let state = if request.query.order_after(&plan).is_some() {
             let limits = Limits {
                 skip: request.skip,
@@ -123,7 +128,7 @@ impl FindCursor {
                 positions,
             };
             let (found, _) = search::all(read, &collection, &request.query, &plan, limits, request.deadline)?;
-            State::Sorted(found.into_iter())
+            State::Sorted(found.into_iter(), Some(plan))
         } else {
             let walk = Walk::new(&plan, &collection, request.deadline);
             State::Walking {
@@ -138,6 +143,7 @@ impl FindCursor {
             collection: Some(collection),
             state,
             batches: 0,
+            text,
         })
     }
 
@@ -171,8 +177,9 @@ impl FindCursor {
         Ok(FindCursor {
             request,
             collection: None,
-            state: State::Sorted(found.into_iter()),
+            state: State::Sorted(found.into_iter(), None),
             batches: 0,
+            text: None,
         })
     }
 
@@ -183,6 +190,11 @@ impl FindCursor {
             Some(size) => usize::try_from(size).ok(),
         };
         self.next_batch_of(read, most)
+    }
+
+    /// The text search that the documents answer.
+    pub(crate) fn text(&self) -> Option<Arc<TextSearch>> {
+        self.text.as_ref().map(|text| text.search.clone())
     }
 
     /// Whether there is nothing left; `false` when that is not known yet.
@@ -198,18 +210,28 @@ impl FindCursor {
             .is_some_and(|projection| projection.needs_position());
         self.batches += 1;
         let mut packed = Packed::default();
-        let add = |packed: &mut Packed, document: &[u8], matched: Option<usize>| -> Result<()> {
+        let scored = projection
+            .as_ref()
+            .is_some_and(|projection| projection.needs_score());
+        let add = |packed: &mut Packed, document: &[u8], matched: Option<usize>, plan: Option<&Plan>| {
             match &projection {
                 None => packed.push(document),
-                Some(projection) => packed.push(&projection.apply(Doc::Raw(document), matched)?),
+                Some(projection) => {
+                    let document = Doc::Raw(document);
+                    let score = match plan {
+                        Some(plan) if scored => plan.score(document)?,
+                        _ => None,
+                    };
+                    packed.push(&projection.apply_scored(document, matched, score)?);
+                }
             }
-            Ok(())
+            Ok::<(), Fault>(())
         };
         match &mut self.state {
             State::Done => return Ok(None),
-            State::Sorted(found) => {
+            State::Sorted(found, plan) => {
                 for one in found.by_ref() {
-                    add(&mut packed, &one.document, one.matched)?;
+                    add(&mut packed, &one.document, one.matched, plan.as_ref())?;
                     if packed.is_full(most) {
                         break;
                     }
@@ -229,14 +251,14 @@ impl FindCursor {
                 };
                 let query = &self.request.query;
                 let ended = walk.documents(read, &collection, &mut |_, document| {
-                    let Some(matched) = search::test(query, plan.exact, positions, document)? else {
+                    let Some(matched) = search::test(query, plan, positions, document)? else {
                         return Ok(Flow::Continue);
                     };
                     if *skip > 0 {
                         *skip -= 1;
                         return Ok(Flow::Continue);
                     }
-                    add(&mut packed, document, matched)?;
+                    add(&mut packed, document, matched, Some(plan))?;
                     *left -= 1;
                     Ok(if *left == 0 || packed.is_full(most) {
                         Flow::Stop

@@ -38,7 +38,7 @@ pub(crate) fn distinct(
     let plan = query.plan(collection, None)?;
     let mut walk = Walk::new(&plan, collection, deadline);
     walk.documents(read, collection, &mut |_, document| {
-        if search::test(query, plan.exact, false, document)?.is_some() {
+        if search::test(query, &plan, false, document)?.is_some() {
             found.add(document, &segments);
         }
         Ok(Flow::Continue)

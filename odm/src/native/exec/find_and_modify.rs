@@ -69,7 +69,14 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
     let project = |document: &[u8], matched: Option<usize>| -> Result<Vec<u8>> {
         match &request.projection {
             None => Ok(document.to_vec()),
-            Some(projection) => projection.apply(Doc::Raw(document), matched),
+            Some(projection) => {
+                let document = Doc::Raw(document);
+                let score = match projection.needs_score() {
+                    true => plan.score(document)?,
+                    false => None,
+                };
+                projection.apply_scored(document, matched, score)
+            }
         }
     };
     let Some(one) = found.first() else {

@@ -71,6 +71,15 @@ fn exists<'a>(known: impl Iterator<Item = &'a IndexDefinition>, wanted: &IndexDe
             };
             return Err(Fault::new(code::INDEX_OPTIONS_CONFLICT, message));
         }
+        if own.text.is_some() && wanted.text.is_some() {
+            return Err(Fault::new(
+                code::CANNOT_CREATE_INDEX,
+                format!(
+                    "only one text index per collection allowed, found existing text index \"{}\"",
+                    own.name
+                ),
+            ));
+        }
         if same_name {
             return Err(Fault::new(
                 code::INDEX_KEY_SPECS_CONFLICT,
@@ -105,6 +114,7 @@ fn same_options(own: &IndexDefinition, other: &IndexDefinition) -> bool {
     same_identity(own, other)
         && own.expire_after_seconds == other.expire_after_seconds
         && own.keys == other.keys
+        && own.text == other.text
 }
 
 /// Builds one index from the documents there are: all checks first, then the entries.

@@ -37,6 +37,9 @@ impl Query {
             .map(SortSpec::parse)
             .transpose()?
             .filter(|sort| !sort.is_empty());
+        if sort.as_ref().is_some_and(SortSpec::needs_score) && matcher.text().is_none() {
+            return Err(no_score());
+        }
         Ok(Query {
             matcher,
             sort,
@@ -155,10 +158,10 @@ pub(crate) struct Order<'a> {
 
 impl Order<'_> {
     /// A document's place: documents come in the order of these bytes.
-    pub(crate) fn key(&self, doc: Doc<'_>) -> Result<Vec<u8>> {
+    pub(crate) fn key(&self, doc: Doc<'_>, score: Option<f64>) -> Result<Vec<u8>> {
         let mut key = self
             .sort
-            .map(|sort| sort.key(doc))
+            .map(|sort| sort.key_with(doc, score))
             .transpose()?
             .unwrap_or_default();
         if let Some(hit) = self.near.and_then(|near| near.hit(doc)) {
@@ -166,6 +169,11 @@ impl Order<'_> {
             key.extend_from_slice(&hit.distance.to_bits().to_be_bytes());
         }
         Ok(key)
+    }
+
+    /// Whether it asks for how well a document answers a text search.
+    pub(crate) fn needs_score(&self) -> bool {
+        self.sort.is_some_and(SortSpec::needs_score)
     }
 
     /// Whether distance alone counts.
@@ -199,6 +207,14 @@ fn check_center(near: Option<&NearField>, plan: &Plan, views: &[IndexView<'_>]) 
         )),
         _ => Ok(()),
     }
+}
+
+/// The fault of a score where nothing is searched.
+pub(crate) fn no_score() -> Fault {
+    Fault::new(
+        40218,
+        "query requires text score metadata, but it is not available",
+    )
 }
 
 /// The indexes of a collection as the planner sees them.

@@ -24,14 +24,15 @@ pub(crate) struct Found {
 #[inline]
 pub(crate) fn test(
     query: &Query,
-    exact: bool,
+    plan: &Plan,
     positions: bool,
     document: &[u8],
 ) -> Result<Option<Option<usize>>> {
+    let matcher = plan.text.as_ref().map_or(&*query.matcher, |text| &text.matcher);
     if positions {
-        return query.matcher.matches_at(Doc::Raw(document));
+        return matcher.matches_at(Doc::Raw(document));
     }
-    let matches = exact || query.matcher.matches(Doc::Raw(document))?;
+    let matches = plan.exact || matcher.matches(Doc::Raw(document))?;
     Ok(matches.then_some(None))
 }
 
@@ -66,7 +67,7 @@ pub(crate) fn all(
             let mut skipped = 0;
             if limits.limit != Some(0) {
                 walk.documents(read, collection, &mut |record, document| {
-                    if let Some(matched) = test(query, plan.exact, limits.positions, document)? {
+                    if let Some(matched) = test(query, plan, limits.positions, document)? {
                         if skipped < limits.skip {
                             skipped += 1;
                             return Ok(Flow::Continue);
@@ -88,8 +89,12 @@ pub(crate) fn all(
         Some(order) => {
             let mut top = Top::new(keep);
             walk.documents(read, collection, &mut |record, document| {
-                if let Some(matched) = test(query, plan.exact, limits.positions, document)? {
-                    let key = order.key(Doc::Raw(document))?;
+                if let Some(matched) = test(query, plan, limits.positions, document)? {
+                    let score = match order.needs_score() {
+                        true => plan.score(Doc::Raw(document))?,
+                        false => None,
+                    };
+                    let key = order.key(Doc::Raw(document), score)?;
                     top.offer(key, || Found {
                         record,
                         document: document.to_vec(),
@@ -128,13 +133,16 @@ fn nearest(
     let mut examined = Examined::default();
     for radius in field.near.radii(FIRST_DISTANCE) {
         let within = query.within(radius);
-        let plan = within.plan(collection, Some(limit))?;
+        let plan = Plan {
+            exact: false,
+            ..within.plan(collection, Some(limit))?
+        };
         let mut walk = Walk::new(&plan, collection, deadline);
         let mut top = Top::new(Some(wanted));
         walk.documents(read, collection, &mut |record, document| {
-            if let Some(matched) = test(&within, false, limits.positions, document)? {
+            if let Some(matched) = test(&within, &plan, limits.positions, document)? {
                 let key = match within.order_after(&plan) {
-                    Some(order) => order.key(Doc::Raw(document))?,
+                    Some(order) => order.key(Doc::Raw(document), None)?,
                     None => Vec::new(),
                 };
                 top.offer(key, || Found {

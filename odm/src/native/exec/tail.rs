@@ -5,6 +5,7 @@ use std::ops::{Bound, ControlFlow};
 use super::super::catalog::{Collection, CollectionId};
 use super::super::document::Doc;
 use super::super::fault::{Fault, Result, code};
+use super::super::plan::Plan;
 use super::super::storage::{Read, format};
 use super::cursor::{FindRequest, Packed};
 use super::search;
@@ -101,6 +102,7 @@ impl TailCursor {
             .projection
             .as_ref()
             .is_some_and(|projection| projection.needs_position());
+        let scan = Plan::scan();
         let after = self.after.map(u64::to_be_bytes);
         let from = match &after {
             Some(key) => Bound::Excluded(key.as_slice()),
@@ -113,7 +115,7 @@ impl TailCursor {
             deadline.tick()?;
             last = key.try_into().ok().map(u64::from_be_bytes).or(last);
             let document = format::unseal(records, key, stored)?;
-            if let Some(matched) = search::test(&request.query, false, positions, document)? {
+            if let Some(matched) = search::test(&request.query, &scan, positions, document)? {
                 if *skip > 0 {
                     *skip -= 1;
                     return Ok(ControlFlow::Continue(()));

@@ -337,6 +337,7 @@ impl WatchCursor {
             variables: Vec::new(),
             now,
             memory: pipeline::Memory::Usual,
+            score: Default::default(),
         };
         let input: Rows<'_> = Box::new(std::iter::once(Ok(event)));
         for row in self.request.pipeline.run(input, &context)? {

@@ -5,8 +5,10 @@ use super::super::fault::{Fault, Result, code};
 use super::super::geo::Grid;
 use super::super::matcher::Matcher;
 use super::super::matcher::ast::{Node, Predicate};
+use super::super::text::WILDCARD;
 use super::options::GeoOptions;
 use super::spec::Canonical;
+use super::text::{self, TextOptions};
 use super::{ID_INDEX, IndexDefinition, IndexField, Order, paths_of};
 
 /// How many fields an index may have.
@@ -44,6 +46,14 @@ const ID_OPTIONS: &[&str] = &["key", "name", "v", "ns", "collation"];
 pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
     let found = Options::read(spec).map_err(|fault| fault.prefixed(&context(spec)))?;
     let mut keys = parse_key(found.key).map_err(|fault| fault.prefixed(&context(spec)))?;
+    let text = text::is_text(found.key)
+        .then(|| text::parse(found.key, &keys, found.text))
+        .transpose()
+        .map_err(|fault| fault.prefixed(&context(spec)))?;
+    let pattern = text.as_ref().map(|text| Doc::Fields(&text.key));
+    if let Some(text) = &text {
+        keys.clone_from(&text.fields);
+    }
     let on_id = check_id(spec, &found)?;
     let expire_after_seconds = found
         .expire_after_seconds
@@ -65,7 +75,8 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
     geo.apply(&mut keys, &spec)?;
     let name = if on_id { ID_INDEX } else { found.name };
     let canonical = Canonical {
-        key: found.key,
+        key: pattern.unwrap_or(found.key),
+        text: text.as_ref().map_or(&[], |text| &text.options),
         name,
         background: found.background,
         unique: found.unique,
@@ -87,6 +98,7 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
         expire_after_seconds,
         hidden: found.hidden,
         spec: canonical.to_bytes(),
+        text: text.as_ref().map(|text| text.spec.clone()),
     })
 }
 
@@ -110,6 +122,7 @@ struct Options<'a> {
     expire_after_seconds: Option<Value<'a>>,
     partial: Option<Doc<'a>>,
     geo: GeoOptions,
+    text: TextOptions<'a>,
 }
 
 impl<'a> Options<'a> {
@@ -126,6 +139,7 @@ impl<'a> Options<'a> {
             expire_after_seconds: None,
             partial: None,
             geo: GeoOptions::default(),
+            text: TextOptions::default(),
         };
         for element in spec.elements() {
             let (field, value) = (element.name_str(), element.value());
@@ -159,6 +173,21 @@ impl<'a> Options<'a> {
                         return Err(Fault::unsupported("index collations are not supported"));
                     }
                 }
+                "weights" if spec_is_text(spec) => match value {
+                    Value::Document(_) | Value::String(_) => options.text.weights = Some(value),
+                    other => return Err(wrong_type(field, "an object", other.kind())),
+                },
+                "default_language" | "language_override" => {
+                    let Value::String(text) = value else {
+                        return Err(wrong_type(field, "a string", value.kind()));
+                    };
+                    match field {
+                        "default_language" => options.text.default_language = Some(text),
+                        _ => options.text.language_override = Some(text),
+                    }
+                }
+                "textIndexVersion" if value.is_number() => options.text.version = Some(value),
+                "textIndexVersion" => return Err(wrong_type(field, "a number", value.kind())),
                 "weights" => {
                     return Err(cannot(format!(
                         "Invalid index specification {spec}; the field 'weights' can only be specified with \
@@ -260,7 +289,9 @@ fn parse_key(pattern: Doc<'_>) -> Result<Vec<IndexField>> {
             ));
         }
         let order = parse_order(&element.value())?;
-        check_path(path)?;
+        if order != Order::Text || path != WILDCARD {
+            check_path(path)?;
+        }
         keys.push(IndexField {
             path: path.to_owned(),
             order,
@@ -270,6 +301,13 @@ fn parse_key(pattern: Doc<'_>) -> Result<Vec<IndexField>> {
         return Err(cannot("Index keys cannot be empty."));
     }
     check_plugins(pattern)?;
+    let text = keys.iter().any(|key| key.order == Order::Text);
+    if !text && let Some(reserved) = keys.iter().find(|key| key.path == text::TERM) {
+        return Err(cannot(format!(
+            "Index key contains an illegal field name: '{}'",
+            reserved.path
+        )));
+    }
     Ok(keys)
 }
 
@@ -299,13 +337,13 @@ fn parse_order(value: &Value<'_>) -> Result<Order> {
             }
         }
         Value::String("hashed") => Ok(Order::Hashed),
+        Value::String("text") => Ok(Order::Text),
         Value::String("") => Err(cannot("Values in the index key pattern cannot be empty strings")),
         Value::String("geoHaystack") => Err(cannot(
             "GeoHaystack indexes cannot be created in version 5.0 and above",
         )),
         Value::String("2d") => Ok(Order::Flat(Grid::default())),
         Value::String("2dsphere") => Ok(Order::Sphere),
-        Value::String("text") => Err(Fault::unsupported("text indexes are not supported")),
         Value::String(unknown) => Err(cannot(format!("Unknown index plugin '{unknown}'"))),
         ref other => Err(cannot(format!(
             "Values in v:2 index key pattern cannot be of type {}. Only numbers > 0, numbers < 0, and strings \
@@ -313,6 +351,10 @@ fn parse_order(value: &Value<'_>) -> Result<Order> {
             other.kind().alias()
         ))),
     }
+}
+
+fn spec_is_text(spec: Doc<'_>) -> bool {
+    matches!(spec.get("key"), Some(Value::Document(pattern)) if text::is_text(pattern))
 }
 
 /// Whether a key pattern is that of a wildcard index.
@@ -457,6 +499,7 @@ fn check_partial(node: &Node) -> Result<()> {
         Node::Never => Err(not_in_partial("$alwaysFalse")),
         Node::Sample(_) => Err(not_in_partial("$sampleRate")),
         Node::Near(_) => Err(super::super::matcher::near::not_allowed()),
+        Node::Text(_) => Err(not_in_partial("$text")),
     }
 }
 

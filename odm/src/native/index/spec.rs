@@ -1,7 +1,7 @@
 //! The specification as `listIndexes` gives it and the catalog stores it.
 
 use super::super::document::doc::framed;
-use super::super::document::{Doc, Value};
+use super::super::document::{Doc, Owned, Value};
 use super::options::GeoOptions;
 
 /// The parts of a specification, in the order in which they are written.
@@ -16,6 +16,8 @@ pub(super) struct Canonical<'a> {
     pub(super) sparse: Option<bool>,
     pub(super) expire_after_seconds: Option<i64>,
     pub(super) geo: GeoOptions,
+    /// The options of a text index.
+    pub(super) text: &'a [(String, Owned)],
 }
 
 impl Canonical<'_> {
@@ -66,6 +68,9 @@ impl Canonical<'_> {
             }
             if let Some(level) = geo.finest {
                 write("finestIndexedLevel", Value::Int32(level));
+            }
+            for (name, value) in self.text {
+                write(name, value.as_value());
             }
         });
         out

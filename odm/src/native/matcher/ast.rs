@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::super::aggregate::expression::Expression;
 use super::super::document::{Kind, Owned};
 use super::super::geo::{GeoQuery, Near};
+use super::super::text::{TextQuery, TextSearch};
 use super::pattern::Pattern;
 use super::schema::Schema;
 
@@ -32,6 +33,15 @@ pub(crate) enum Node {
     Schema(Box<Schema>),
     /// `$sampleRate`: true with this probability, 0 to 1.
     Sample(f64),
+    /// `$text`.
+    Text(Box<Text>),
+}
+
+/// A text search. A plan gives it the index that answers it.
+#[derive(Clone, Debug)]
+pub(crate) struct Text {
+    pub(crate) query: TextQuery,
+    pub(crate) search: Option<Arc<TextSearch>>,
 }
 
 /// A condition on what one path reaches.

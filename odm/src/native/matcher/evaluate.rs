@@ -6,9 +6,9 @@ use super::super::aggregate::expression::Scope;
 use super::super::document::decimal::Decimal;
 use super::super::document::number::is_nan;
 use super::super::document::{Doc, Kind, Owned, Value, compare};
-use super::super::fault::Result;
+use super::super::fault::{Fault, Result, code};
 use super::Context;
-use super::ast::{BitRule, BitTest, Node, Predicate, Segment};
+use super::ast::{BitRule, BitTest, Node, Predicate, Segment, Text};
 use super::integer;
 use super::scan;
 
@@ -82,7 +82,18 @@ pub(super) fn node(node: &Node, subject: Subject<'_>, context: &Context) -> Resu
             schema.accepts(&value).then_some(None)
         }
         Node::Sample(rate) => (sample() < *rate).then_some(None),
+        Node::Text(text) => return text_node(text, subject),
     })
+}
+
+fn text_node(text: &Text, subject: Subject<'_>) -> Result<Hit> {
+    match (&text.search, subject) {
+        (Some(search), Subject::Document(doc)) => Ok(search.matches(doc)?.then_some(None)),
+        _ => Err(Fault::new(
+            code::INDEX_NOT_FOUND,
+            "text index required for $text query",
+        )),
+    }
 }
 
 /// A number from 0 up to 1, another each time.

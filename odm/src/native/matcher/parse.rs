@@ -7,7 +7,8 @@ use super::super::document::number::as_f64;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::geo::{Near, is_near};
-use super::ast::{FieldPath, NearField, Node, Predicate};
+use super::super::text::TextQuery;
+use super::ast::{FieldPath, NearField, Node, Predicate, Text};
 use super::integer;
 use super::operator;
 use super::pattern::Pattern;
@@ -88,7 +89,10 @@ impl Parser<'_> {
             }
             "text" => {
                 top_level("$text", level)?;
-                return Err(Fault::unsupported("$text is not supported"));
+                Node::Text(Box::new(Text {
+                    query: TextQuery::parse(value)?,
+                    search: None,
+                }))
             }
             "where" if self.restricted => {
                 return Err(bad("$where is not allowed in this context"));

@@ -57,6 +57,7 @@ pub(super) fn bounds(predicate: &Predicate, order: Order, place: Place) -> Bound
     let mut found = match order {
         Order::Hashed => hashed(predicate),
         Order::Sphere | Order::Flat(_) => located(predicate, order),
+        Order::Text => Bounds::all(),
         Order::Ascending | Order::Descending => ordered(predicate, place),
     };
     // A position counts as an element too; what else the path reaches is left to the recheck.

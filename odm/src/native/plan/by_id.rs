@@ -40,6 +40,7 @@ impl Plan {
             repeats: false,
             covered_count: true,
             by_id: true,
+            text: None,
         })
     }
 }

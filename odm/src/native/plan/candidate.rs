@@ -16,10 +16,10 @@ const DOCUMENTS: f64 = 10_000.0;
 /// One of the conditions that every match satisfies.
 #[derive(Clone, Debug)]
 pub(super) struct Conjunct<'n> {
-    path: String,
-    predicate: &'n Predicate,
+    pub(super) path: String,
+    pub(super) predicate: &'n Predicate,
     /// The `$elemMatch` that it is in, and where its own path starts in `path`; 0 is none.
-    group: usize,
+    pub(super) group: usize,
     relative: usize,
 }
 
@@ -218,6 +218,7 @@ impl<'a> Candidate<'a> {
             repeats: multikey,
             covered_count: self.exact,
             by_id,
+            text: None,
             access: Access::Index {
                 index: self.index,
                 ranges: self.ranges,
@@ -238,7 +239,9 @@ impl<'a> Candidate<'a> {
 
     /// Whether the index gives the order that is asked for: `Some(true)` backwards.
     fn order_for(&self, request: &PlanRequest<'_>) -> Option<bool> {
-        let sort = request.sort.filter(|sort| !sort.fields.is_empty())?;
+        let sort = request
+            .sort
+            .filter(|sort| !sort.fields.is_empty() && !sort.needs_score())?;
         let keys = &self.view.definition.keys;
         let mut reverse = None;
         let mut field = 0;
@@ -256,7 +259,7 @@ impl<'a> Candidate<'a> {
                     let descending = match key.order {
                         Order::Ascending => false,
                         Order::Descending => true,
-                        Order::Hashed | Order::Sphere | Order::Flat(_) => return None,
+                        Order::Hashed | Order::Text | Order::Sphere | Order::Flat(_) => return None,
                     };
                     // A document's place is its least key of all, not its least key in the bounds.
                     if self.is_multikey(field)
@@ -354,7 +357,7 @@ fn field_bounds(view: &IndexView<'_>, conjuncts: &[Conjunct<'_>], used: &mut [bo
         };
         let mut by = None;
         for (position, conjunct) in conjuncts.iter().enumerate() {
-            if conjunct.path != key.path {
+            if conjunct.path != key.path || key.order == Order::Text {
                 continue;
             }
             let mut bounds = bounds(conjunct.predicate, key.order, place);

@@ -4,7 +4,7 @@ use super::super::document::{Doc, Owned, Value};
 use super::super::index::Order;
 use super::super::key;
 use super::interval::{Interval, Intervals};
-use super::{Access, IndexView, Plan, PlanRequest};
+use super::{Access, IndexView, Plan, PlanRequest, TextPlan};
 
 /// The memory limit that MongoDB gives for a sort, in bytes.
 const SORT_MEMORY: i32 = 104_857_600;
@@ -78,6 +78,9 @@ impl Plan {
         if self.by_id {
             return document(vec![("stage", text("IDHACK"))]);
         }
+        if let Some(plan) = &self.text {
+            return text_match(plan, request, filter, &self.access);
+        }
         match &self.access {
             Access::Nothing => document(vec![("stage", text("EOF"))]),
             Access::Collection { reverse } => {
@@ -117,6 +120,23 @@ fn near(view: &IndexView<'_>, input: Owned) -> Owned {
         ("indexName", text(&definition.name)),
         ("indexVersion", Owned::Int32(2)),
         ("inputStages", Owned::Array(vec![input])),
+    ])
+}
+
+/// The stage of a text search.
+fn text_match(plan: &TextPlan, request: &PlanRequest<'_>, filter: &Owned, access: &Access) -> Owned {
+    let parsed = plan.search.described().map(|(name, items)| {
+        let items = items.into_iter().map(text).collect();
+        (name, Owned::Array(items))
+    });
+    let definition = request.indexes[plan.index()].definition;
+    document(vec![
+        ("stage", text("TEXT_MATCH")),
+        ("filter", filter.clone()),
+        ("indexName", text(&definition.name)),
+        ("parsedTextQuery", document(parsed.to_vec())),
+        ("textIndexVersion", Owned::Int32(3)),
+        ("inputStage", stage(access, request)),
     ])
 }
 

@@ -1,6 +1,6 @@
 //! Writing the projected document.
 
-use super::super::aggregate::expression::{Expression, Scope};
+use super::super::aggregate::expression::{Expression, Scope, score_variable};
 use super::super::document::doc::{decimal, framed};
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result};
@@ -10,10 +10,21 @@ impl Projection {
     /// The projected document's BSON bytes. `matched` is the position that the filter recorded, for the
     /// positional `$`.
     pub(crate) fn apply(&self, doc: Doc<'_>, matched: Option<usize>) -> Result<Vec<u8>> {
+        self.apply_scored(doc, matched, None)
+    }
+
+    /// The same of a document that a text search found.
+    pub(crate) fn apply_scored(
+        &self,
+        doc: Doc<'_>,
+        matched: Option<usize>,
+        score: Option<f64>,
+    ) -> Result<Vec<u8>> {
         let writer = Writer {
             mode: self.mode,
             root: doc,
             matched,
+            score,
             now: self.now,
         };
         let mut out = Vec::new();
@@ -35,6 +46,7 @@ struct Writer<'a> {
     mode: Mode,
     root: Doc<'a>,
     matched: Option<usize>,
+    score: Option<f64>,
     now: i64,
 }
 
@@ -56,7 +68,7 @@ impl Writer<'_> {
                     }
                 }
             }
-            if self.mode == Mode::Inclusion {
+            if self.mode == Mode::Inclusion || tree.computes {
                 self.additions(tree, doc, place, &written, out)?;
             }
             Ok(())
@@ -79,7 +91,7 @@ impl Writer<'_> {
                         value.as_value().write_element(name.as_bytes(), out);
                     }
                 }
-                Rule::Element(matcher) if place == Place::Outside => {
+                Rule::Element(matcher) if place == Place::Outside && self.mode == Mode::Inclusion => {
                     if let Some(Value::Array(items)) = doc.get(name)
                         && let Some(item) = matcher.first(items).and_then(|position| items.at(position))
                     {
@@ -99,7 +111,7 @@ impl Writer<'_> {
     fn evaluate(&self, expression: &Expression) -> Result<Option<Owned>> {
         expression.evaluate(&Scope {
             root: self.root,
-            variables: Vec::new(),
+            variables: score_variable(self.score).into_iter().collect(),
             now: self.now,
         })
     }

@@ -18,6 +18,8 @@ impl Projection {
             positional: false,
             matches_elements: false,
             slices: false,
+            scored: false,
+            has_text: filter.is_some_and(|filter| filter.text().is_some()),
         };
         for element in spec.elements() {
             parser.element(element.name_str(), &element.value(), &[])?;
@@ -36,6 +38,8 @@ struct Parser {
     positional: bool,
     matches_elements: bool,
     slices: bool,
+    scored: bool,
+    has_text: bool,
 }
 
 /// One field of the specification.
@@ -93,6 +97,7 @@ impl Parser {
             return match first.name_str() {
                 "$slice" => self.slice(&target, &operand, inner),
                 "$elemMatch" => self.match_element(&target, &operand),
+                "$meta" if operand.as_str() == Some("textScore") => self.score(&target, inner),
                 "$meta" => Err(meta(&operand)),
                 _ => self.expression(&target, inner),
             };
@@ -200,9 +205,32 @@ impl Parser {
             ));
         }
         self.refuse_in_exclusion()?;
-        self.tree.add(target, Rule::Computed(Box::new(expression?)))?;
+        let expression = expression?;
+        if expression.needs_score() {
+            if !self.has_text {
+                return Err(Fault::new(
+                    40218,
+                    "query requires text score metadata, but it is not available",
+                ));
+            }
+            self.scored = true;
+        }
+        self.tree.add(target, Rule::Computed(Box::new(expression)))?;
         self.mode = Some(Mode::Inclusion);
         Ok(())
+    }
+
+    /// How well the document answers the filter's text search. It decides nothing about other fields.
+    fn score(&mut self, target: &Target<'_>, inner: Doc<'_>) -> Result<()> {
+        if !self.has_text {
+            return Err(Fault::new(
+                40218,
+                "query requires text score metadata, but it is not available",
+            ));
+        }
+        self.scored = true;
+        let expression = Expression::parse_unfolded(&Value::Document(inner), &[])?;
+        self.tree.add(target, Rule::Computed(Box::new(expression)))
     }
 
     fn refuse_in_exclusion(&self) -> Result<()> {
@@ -292,6 +320,7 @@ impl Parser {
             mode,
             tree: self.tree,
             positional: self.positional,
+            scored: self.scored,
             now: now(),
         })
     }
@@ -479,10 +508,6 @@ fn clamped(value: &Value<'_>) -> Option<i64> {
 
 fn meta(operand: &Value<'_>) -> Fault {
     match operand {
-        Value::String("textScore") => Fault::new(
-            40218,
-            "query requires text score metadata, but it is not available",
-        ),
         Value::String(
             name @ ("indexKey" | "recordId" | "sortKey" | "geoNearDistance" | "geoNearPoint" | "randVal"
             | "searchScore" | "searchHighlights"),

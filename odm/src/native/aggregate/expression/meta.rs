@@ -2,10 +2,10 @@
 
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
-use super::operator::{Arguments, Operator, strict};
+use super::operator::{Arguments, Operator, lazy, strict};
 use super::parse::Parser;
 use super::variable::random;
-use super::{Answer, Node};
+use super::{Answer, Env, Node};
 
 pub(super) static OPERATORS: &[Operator] = &[
     strict("$bsonSize", Arguments::Exactly(1), bson_size),
@@ -18,7 +18,7 @@ pub(super) static OPERATORS: &[Operator] = &[
     }),
     Operator {
         is_pure: false,
-        ..strict("$meta", Arguments::Custom(parse_meta), meta)
+        ..lazy("$meta", Arguments::Custom(parse_meta), meta)
     },
 ];
 
@@ -82,13 +82,8 @@ fn parse_meta(_: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -> Re
         return Err(Fault::new(17307, "$meta only supports string arguments"));
     };
     match name {
-        "randVal" | "searchScore" | "searchHighlights" | "indexKey" | "sortKey" | "recordId" => {
-            Ok(vec![Node::Constant(Owned::String(name.to_owned()))])
-        }
-        "textScore" => Err(Fault::new(
-            40218,
-            "query requires text score metadata, but it is not available",
-        )),
+        "randVal" | "textScore" | "searchScore" | "searchHighlights" | "indexKey" | "sortKey"
+        | "recordId" => Ok(vec![Node::Constant(Owned::String(name.to_owned()))]),
         "geoNearDistance" | "geoNearPoint" => Err(Fault::new(
             40218,
             "query requires $geoNear distance metadata, but it is not available",
@@ -100,10 +95,23 @@ fn parse_meta(_: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -> Re
     }
 }
 
-/// Pipelines carry no metadata: only the random value is there.
-fn meta(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
-    Ok(match arguments.first().and_then(Answer::value) {
-        Some(Value::String("randVal")) => Some(Owned::Double(random())),
-        _ => None,
+/// The variable that carries a document's score; no variable of a user has such a name.
+pub(super) const TEXT_SCORE: &str = "$textScore";
+
+/// The variable of a document's score.
+pub(crate) fn score_variable(score: Option<f64>) -> Option<(String, Option<Owned>)> {
+    score.map(|score| (TEXT_SCORE.to_owned(), Some(Owned::Double(score))))
+}
+
+/// Of metadata there are a random value and the score of a text search.
+fn meta<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
+    Ok(match arguments {
+        [Node::Constant(Owned::String(name))] if name == "randVal" => Answer::Owned(Owned::Double(random())),
+        [Node::Constant(Owned::String(name))] if name == "textScore" => {
+            let mut variables = env.scope.variables.iter().rev();
+            let score = variables.find(|(name, _)| name == TEXT_SCORE);
+            Answer::from(score.and_then(|(_, score)| score.as_ref()).map(Owned::as_value))
+        }
+        _ => Answer::Missing,
     })
 }

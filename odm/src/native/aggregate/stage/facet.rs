@@ -79,12 +79,15 @@ impl Facet {
             context
                 .memory
                 .hold(held, OVER_MEMORY, "Exceeded memory limit for $facet")?;
-            rows.push(row);
+            rows.push((row, context.score.get()));
         }
         let mut fields = Vec::with_capacity(self.facets.len());
         let mut size = 0usize;
         for (name, pipeline) in &self.facets {
-            let input: Rows<'_> = Box::new(rows.iter().map(|row| Ok(row.clone())));
+            let input: Rows<'_> = Box::new(rows.iter().map(|(row, score)| {
+                context.score.set(*score);
+                Ok(row.clone())
+            }));
             let mut results = Vec::new();
             for row in pipeline.flow(0, input, context)? {
                 let row = row?;

@@ -9,7 +9,7 @@ use super::{Context, Rows};
 #[derive(Clone, Debug)]
 pub(crate) struct Match {
     matcher: Matcher,
-    /// The filter as given, if it may use variables.
+    /// The filter as given, if it may use variables or searches texts.
     correlated: Option<Vec<u8>>,
 }
 
@@ -22,15 +22,22 @@ impl Match {
             ));
         };
         let unknown = variables.iter().map(|name| (name.clone(), None)).collect();
+        let matcher = Matcher::parse_with(filter, unknown)?;
+        let keep = !variables.is_empty() || matcher.text().is_some();
         Ok(Match {
-            matcher: Matcher::parse_with(filter, unknown)?,
-            correlated: (!variables.is_empty()).then(|| filter.to_bytes()),
+            matcher,
+            correlated: keep.then(|| filter.to_bytes()),
         })
     }
 
     /// The filter, variables without values.
     pub(crate) fn matcher(&self) -> &Matcher {
         &self.matcher
+    }
+
+    /// The filter as given, if it searches texts: only a collection can answer it.
+    pub(crate) fn text_filter(&self) -> Option<&[u8]> {
+        self.matcher.text().and(self.correlated.as_deref())
     }
 
     /// The filter with the values of the run's variables.

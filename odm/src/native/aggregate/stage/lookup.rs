@@ -170,6 +170,11 @@ impl Lookup {
             Some(join) => join.filter(doc),
             None => Doc::empty().to_bytes(),
         };
+        let text = self.pipeline.as_ref().and_then(Pipeline::text_filter);
+        let (first, filter) = match text {
+            None => (0, filter),
+            Some(text) => (1, all_of(&[&filter, text])),
+        };
         let rows: Rows<'_> = match &self.from {
             Some(from) => context.source.find(from, Doc::Raw(&filter))?,
             None => Box::new(std::iter::empty()),
@@ -182,7 +187,7 @@ impl Lookup {
         for (name, value) in &self.variables {
             inner.variables.push((name.clone(), value.evaluate(&scope)?));
         }
-        self.bounded(pipeline.flow(0, rows, &inner)?)
+        self.bounded(pipeline.flow(first, rows, &inner)?)
     }
 
     /// The results of one document, as many as there may be.
@@ -219,6 +224,12 @@ impl Join {
         }
         equal_to_any(&self.foreign, wanted)
     }
+}
+
+/// The filter that all of these are.
+fn all_of(filters: &[&[u8]]) -> Vec<u8> {
+    let filters = filters.iter().map(|filter| Owned::RawDocument(filter.to_vec()));
+    Doc::Fields(&[("$and".to_owned(), Owned::Array(filters.collect()))]).to_bytes()
 }
 
 /// The filter `path` equal to one of the values.

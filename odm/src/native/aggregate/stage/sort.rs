@@ -77,27 +77,31 @@ impl Sort {
         let limit = self
             .limit
             .map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-        let mut rows: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        let mut rows: Vec<(Vec<u8>, Vec<u8>, Option<f64>)> = Vec::new();
         let mut held = 0usize;
         for row in input {
             let row = row?;
             let key = match &self.order {
-                Order::Keys(spec) => spec.key(Doc::Raw(&row))?,
+                Order::Keys(spec) => spec.key_with(Doc::Raw(&row), context.score.get())?,
                 Order::Random => random().to_be_bytes().to_vec(),
             };
             held += row.len() + key.len();
-            rows.push((key, row));
+            rows.push((key, row, context.score.get()));
             // Twice the limit is sorted and cut at once, so that a row costs the logarithm of the limit.
             if rows.len() >= limit.saturating_mul(2).max(64) {
                 rows.sort_by(|a, b| a.0.cmp(&b.0));
                 rows.truncate(limit);
-                held = rows.iter().map(|(key, row)| key.len() + row.len()).sum();
+                held = rows.iter().map(|(key, row, _)| key.len() + row.len()).sum();
             }
             context.memory.hold(held, OVER_MEMORY, SORT_OVER_MEMORY)?;
         }
         rows.sort_by(|a, b| a.0.cmp(&b.0));
         rows.truncate(limit);
-        Ok(Box::new(rows.into_iter().map(|(_, row)| Ok(row))))
+        let rows = rows.into_iter().map(|(_, row, score)| {
+            context.score.set(score);
+            Ok(row)
+        });
+        Ok(Box::new(rows))
     }
 }
 
@@ -107,10 +111,7 @@ fn check_meta(meta: Doc<'_>) -> Result<bool> {
     match (elements.next(), elements.next()) {
         (Some(only), None) if only.name_str() == "$meta" => match only.value() {
             Value::String("randVal") => Ok(true),
-            Value::String("textScore") => Err(Fault::new(
-                40218,
-                "query requires text score metadata, but it is not available",
-            )),
+            Value::String("textScore") => Ok(false),
             Value::String("geoNearDistance") => Err(Fault::new(
                 40218,
                 "query requires $geoNear distance metadata, but it is not available",

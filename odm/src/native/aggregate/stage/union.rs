@@ -112,10 +112,13 @@ impl UnionWith {
     }
 
     fn others<'a>(&'a self, context: &'a Context<'a>) -> Result<Rows<'a>> {
+        let text = self.pipeline.text_filter();
         let rows = match &self.collection {
-            Some(collection) => context.source.find(collection, Doc::empty())?,
+            Some(collection) => context
+                .source
+                .find(collection, text.map_or(Doc::empty(), Doc::Raw))?,
             None => Box::new(std::iter::empty()),
         };
-        self.pipeline.flow(0, rows, context)
+        self.pipeline.flow(usize::from(text.is_some()), rows, context)
     }
 }

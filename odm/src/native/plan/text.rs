@@ -1,0 +1,168 @@
+//! Plans of filters with a text search: its terms are looked up in the collection's text index.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use super::super::document::{Doc, Value};
+use super::super::fault::{Fault, Result, code};
+use super::super::index::{IndexDefinition, kept_term};
+use super::super::key;
+use super::super::matcher::ast::{Node, Predicate};
+use super::candidate::Conjunct;
+use super::interval::Intervals;
+use super::{Access, KeyRange, Plan, PlanRequest, TextPlan, best, flatten};
+
+/// The code of a filter that no plan answers.
+const NO_PLAN: i32 = 291;
+
+/// Chooses the plan of a filter with a text search.
+///
+/// # Errors
+/// 27 without a text index, 2 for a hint, 291 where the index cannot answer.
+pub(super) fn choose(request: &PlanRequest<'_>, hinted: bool) -> Result<Plan> {
+    if hinted {
+        return Err(Fault::new(
+            code::BAD_VALUE,
+            "text and hint not allowed in same query",
+        ));
+    }
+    let index = request
+        .indexes
+        .iter()
+        .position(|view| view.definition.text.is_some() && !view.definition.hidden)
+        .ok_or_else(required)?;
+    let definition = request.indexes[index].definition;
+    let spec = definition.text.as_ref().ok_or_else(required)?;
+    let (matcher, search) = request.matcher.over_text(spec).ok_or_else(required)?;
+    let text = TextPlan {
+        matcher,
+        search,
+        index,
+    };
+    let root = text.matcher.root();
+    let mut accesses = Vec::new();
+    access(request, &text, root, &mut accesses)?;
+    let exact = matches!(root, Node::Text(_)) && text.search.is_plain() && definition.partial.is_none();
+    Ok(Plan {
+        access: Access::Union(accesses),
+        sorted: request.sort.is_none_or(|sort| sort.fields.is_empty()),
+        exact,
+        repeats: true,
+        covered_count: exact,
+        by_id: false,
+        text: Some(Arc::new(text)),
+    })
+}
+
+fn required() -> Fault {
+    Fault::new(code::INDEX_NOT_FOUND, "text index required for $text query")
+}
+
+fn has_text(node: &Node) -> bool {
+    match node {
+        Node::Text(_) => true,
+        Node::And(nodes) | Node::Or(nodes) => nodes.iter().any(has_text),
+        _ => false,
+    }
+}
+
+/// Adds where the documents of a filter come from.
+fn access(request: &PlanRequest<'_>, text: &TextPlan, root: &Node, into: &mut Vec<Access>) -> Result<()> {
+    let parts = match root {
+        Node::And(parts) => parts.as_slice(),
+        only => std::slice::from_ref(only),
+    };
+    if parts.iter().any(|part| matches!(part, Node::Text(_))) {
+        return terms(request, text, root, into);
+    }
+    let Some((at, Node::Or(branches))) = parts.iter().enumerate().find(|(_, part)| has_text(part)) else {
+        return Err(unanswered());
+    };
+    for branch in branches {
+        let rest = parts.iter().enumerate().filter(|(other, _)| *other != at);
+        let mut whole = vec![branch.clone()];
+        whole.extend(rest.map(|(_, part)| part.clone()));
+        let whole = flatten(whole);
+        if has_text(branch) {
+            access(request, text, &whole, into)?;
+            continue;
+        }
+        let unsorted = PlanRequest {
+            sort: None,
+            ..*request
+        };
+        match best(&unsorted, &whole, &Conjunct::of(&whole)) {
+            Some(best) if best.is_impossible() => {}
+            Some(best) if best.is_bounded() => into.push(best.into_plan(true, &whole).access),
+            _ => {
+                return Err(Fault::new(
+                    NO_PLAN,
+                    "error processing query: planner returned error :: caused by :: Failed to produce a \
+                     solution for TEXT under OR - other non-TEXT clauses under OR have to be indexed as well.",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Adds a range of the text index for each term.
+fn terms(request: &PlanRequest<'_>, text: &TextPlan, root: &Node, into: &mut Vec<Access>) -> Result<()> {
+    let definition = request.indexes[text.index].definition;
+    let prefix = prefix(definition, &Conjunct::of(root))?;
+    for term in text.search.terms() {
+        let mut component = prefix.clone();
+        key::encode(&Value::String(&kept_term(term)), false, &mut component);
+        let edge = |side: u8| [component.as_slice(), &[side]].concat();
+        let range = KeyRange {
+            from: Bound::Included(edge(key::BEFORE)),
+            to: Bound::Excluded(edge(key::AFTER)),
+        };
+        into.push(Access::Index {
+            index: text.index,
+            ranges: vec![range],
+            // The greatest score first.
+            reverse: true,
+            bounds: vec![Intervals::all(); definition.keys.len()],
+        });
+    }
+    Ok(())
+}
+
+/// The components before the term: each has to be one value.
+fn prefix(definition: &IndexDefinition, conjuncts: &[Conjunct<'_>]) -> Result<Vec<u8>> {
+    let mut components = Vec::new();
+    let before = definition.term_position().unwrap_or(0);
+    for field in &definition.keys[..before] {
+        let value = conjuncts.iter().find_map(|conjunct| match conjunct.predicate {
+            Predicate::Equal(value) if conjunct.path == field.path && conjunct.group == 0 => Some(value),
+            _ => None,
+        });
+        field
+            .order
+            .encode(&value.ok_or_else(unanswered)?.as_value(), &mut components);
+    }
+    Ok(components)
+}
+
+fn unanswered() -> Fault {
+    Fault::new(
+        NO_PLAN,
+        "error processing query: planner returned error :: caused by :: failed to use text index to satisfy \
+         $text query (if text index is compound, are equality predicates given for all prefix fields?)",
+    )
+}
+
+impl Plan {
+    /// How well a document answers the filter's text search, if there is one.
+    pub(crate) fn score(&self, doc: Doc<'_>) -> Result<Option<f64>> {
+        self.text.as_ref().map(|text| text.search.score(doc)).transpose()
+    }
+}
+
+impl TextPlan {
+    /// The position of the index in the request.
+    pub(super) fn index(&self) -> usize {
+        self.index
+    }
+}
