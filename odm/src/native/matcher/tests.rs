@@ -295,7 +295,6 @@ fn refusals() {
     for (filter, named) in [
         (r#"{"a":{"$near":[1,2]}}"#, "$near"),
         (r#"{"$where":"1"}"#, "$where"),
-        (r#"{"$text":{"$search":"x"}}"#, "$text"),
         (r#"{"a":{"$regex":"a(?=b)"}}"#, "a(?=b)"),
         (r#"{"a":{"$regex":"(a)\\1"}}"#, "(a)\\1"),
     ] {
