@@ -264,7 +264,7 @@ mod tests {
             (vec![("a.$id", int(1))], Ok(())),
             (vec![("a", Owned::Document(vec![]))], Err(17312)),
             (vec![("a", meta(Owned::String("x".into())))], Err(31138)),
-            (vec![("a", meta(Owned::String("textScore".into())))], Err(40218)),
+            (vec![("a", meta(Owned::String("textScore".into())))], Ok(())),
             (vec![("$natural", int(1)), ("a", int(1))], Err(2)),
             (vec![("a", int(1)), ("$natural", int(1))], Err(2)),
             (vec![("$natural", int(-1))], Ok(())),

@@ -318,7 +318,12 @@ fn definitions_are_refused_with_mongods_codes() {
         (key(doc(&[("a", int(1)), ("a", int(1))])), 2),
         (key(doc(&[("_id", int(-1))])), 2),
         (key(int(5)), 14),
-        (key(doc(&[("a", text("text"))])), 115),
+        (
+            key(doc(&[("a", text("text")), ("b", int(1)), ("c", text("text"))])),
+            67,
+        ),
+        (key(doc(&[("a", text("text")), ("b", text("hashed"))])), 67),
+        (key(doc(&[("_fts", int(1))])), 67),
         (key(doc(&[("a", text("hashed")), ("b", text("hashed"))])), 31303),
         (vec![("key", doc(&[("a", int(1))]))], 9),
         (vec![("name", text("x"))], 9),

@@ -51,6 +51,7 @@ fn run(stages: &Bson, memory: Memory) -> Result<Bson, i32> {
             variables: Vec::new(),
             now: 0,
             memory,
+            score: Default::default(),
         };
         let rows = pipeline.run(Box::new(input.into_iter().map(Ok)), &context)?;
         rows.map(|row| row.map(|row| Bson::Document(bson::deserialize_from_slice(&row).unwrap())))
