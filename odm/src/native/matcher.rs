@@ -55,6 +55,9 @@ impl Matcher {
     pub(crate) fn parse_query(filter: Doc<'_>, variables: Vec<(String, Option<Owned>)>) -> Result<Matcher> {
         let matcher = Matcher::parse_where(filter, variables, true)?;
         near::check(&matcher.root)?;
+        if matcher.near().is_some() && matcher.text().is_some() {
+            return Err(parse::bad("text and geoNear not allowed in same query"));
+        }
         Ok(matcher)
     }
 
