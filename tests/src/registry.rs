@@ -76,6 +76,13 @@ macro_rules! for_every_case {
                 sparse_and_partial_indexes_enforce_only_their_documents,
                 parallel_arrays_are_refused,
                 a_taken_id_is_found_before_what_is_wrong_with_a_later_index;
+            maintenance:
+                a_sound_database_needs_no_repair,
+                the_store_is_not_maintained_in_a_transaction,
+                backups_are_commit_points_while_writers_go_on,
+                a_backup_is_restored_by_opening_it,
+                compaction_gives_space_back,
+                figures_of_the_store;
             reads:
                 sort_skip_and_limit,
                 projection_into_another_struct,

@@ -8,6 +8,7 @@ pub mod collections;
 pub mod collections_kinds;
 pub mod filters;
 pub mod indexes;
+pub mod maintenance;
 pub mod reads;
 pub mod transactions;
 pub mod traps;

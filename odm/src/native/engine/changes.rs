@@ -104,9 +104,8 @@ impl ChangeLog {
             seconds: seconds_of(now()),
             ..ChangeKey::default()
         };
-        let random = RandomState::new().hash_one(now());
         let head = LogHead {
-            id: random.to_be_bytes(),
+            id: new_id(),
             floor: start,
             last: start,
         };
@@ -207,6 +206,13 @@ impl ChangeLog {
         Ok(())
     }
 
+    /// What is kept of the log, if it has begun: its head and its bytes.
+    pub(super) fn window(&self) -> Option<(LogHead, u64)> {
+        self.state()
+            .as_ref()
+            .map(|state| (state.head, state.end - state.start))
+    }
+
     fn state(&self) -> MutexGuard<'_, Option<State>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -237,6 +243,11 @@ fn load(trees: &dyn Trees) -> Result<Option<State>> {
         Ok(ControlFlow::Break(()))
     })?;
     Ok(Some(state))
+}
+
+/// What tells the tokens of a new log from those of others.
+pub(super) fn new_id() -> [u8; 8] {
+    RandomState::new().hash_one(now()).to_be_bytes()
 }
 
 /// The key of the next commit: times grow, whatever the clock does.

@@ -7,8 +7,10 @@ mod disk;
 #[cfg(target_os = "linux")]
 mod full;
 mod golden;
+mod keep;
 #[cfg(target_os = "linux")]
 mod kill;
+mod repair;
 mod workload;
 
 use std::collections::BTreeMap;

@@ -147,6 +147,11 @@ fn run_in(
             ));
         }
         Request::Check(_) => return Err(Fault::unsupported("check does not run inside a transaction")),
+        Request::Maintenance(_) => {
+            return Err(Fault::unsupported(
+                "the store is not maintained inside a transaction",
+            ));
+        }
     };
     Ok((response, true))
 }

@@ -7,13 +7,17 @@
 //! Between redb and the file are [`Shadow`] and [`Paged`]: the one keeps a failed disk from doing harm, the
 //! other keeps damaged pages from redb.
 
+pub(crate) mod aside;
+mod compact;
+mod figures;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
 use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -23,10 +27,15 @@ use redb::{
     ReadableTable, StorageBackend, Table, TableDefinition, TableError, WriteTransaction,
 };
 
+use self::compact::COMPACTED_NAME;
+use super::counted::{Counted, Counts};
 use super::paged::{Paged, Unreadable};
 use super::pending::{composite_range, is_empty_range, split, with_composite};
 use super::shadow::Shadow;
-use super::{Failure, Finish, Pending, Range, Snapshot, Store, Transaction, TreeId, Trees, Visitor, format};
+use super::{
+    Failure, Figures, Finish, Pending, Range, Snapshot, Space, Store, Transaction, TreeId, Trees, Visitor,
+    format,
+};
 use crate::native::fault::{Class, Fault, Result, code};
 
 /// The file's name in its directory.
@@ -41,6 +50,12 @@ pub(crate) struct FileStore {
     database: Option<Database>,
     shadow: Shadow,
     paged: Paged,
+    counts: Arc<Counts>,
+    cache_bytes: usize,
+    /// Where the file is; none when it is no file of the system's.
+    directory: Option<PathBuf>,
+    /// Device and number of the file.
+    identity: Option<(u64, u64)>,
 }
 
 type TreesTable<'t> = Table<'t, &'static [u8], &'static [u8]>;
@@ -71,9 +86,23 @@ impl FileStore {
     pub(crate) fn open(directory: &Path, cache_bytes: usize) -> Result<FileStore> {
         create_directory(directory).map_err(|error| io_fault("cannot create the directory", &error))?;
         let path = directory.join(FILE_NAME);
-        let file = open_file(&path).map_err(|error| io_fault("cannot open the database file", &error))?;
-        let backend = FileBackend::new(file).map_err(opening)?;
-        let store = FileStore::with_backend(Box::new(backend), cache_bytes)?;
+        let mut store = loop {
+            let store = FileStore::at(&path, cache_bytes).map_err(|fault| match fault.class() {
+                Class::Locked => locked(directory),
+                _ => fault,
+            })?;
+            // A compaction may have put another file in its place before this one was locked.
+            if store.is_at(&path) {
+                break store;
+            }
+        };
+        store.directory = Some(directory.to_owned());
+        match std::fs::remove_file(directory.join(COMPACTED_NAME)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(io_fault("cannot remove what a compaction left", &error));
+            }
+            _ => {}
+        }
         // The file's name must survive a power loss as its content does.
         sync_directory(directory).map_err(|error| io_fault("cannot sync the directory", &error))?;
         Ok(store)
@@ -81,8 +110,10 @@ impl FileStore {
 
     /// Opens the store that a backend holds.
     pub(crate) fn with_backend(backend: Box<dyn StorageBackend>, cache_bytes: usize) -> Result<FileStore> {
-        let paged = Paged::new(backend);
-        FileStore::assemble(Shadow::new(Box::new(paged.clone())), paged, cache_bytes)
+        let counts = Arc::new(Counts::default());
+        let paged = Paged::new(Box::new(Counted::new(backend, counts.clone())));
+        let shadow = Shadow::new(Box::new(paged.clone()));
+        FileStore::assemble(shadow, paged, counts, cache_bytes)
     }
 
     /// A store whose pages have no checksums of ours, to see what those cost.
@@ -91,10 +122,15 @@ impl FileStore {
         create_directory(directory).unwrap();
         let backend = FileBackend::new(open_file(&directory.join(FILE_NAME)).unwrap()).unwrap();
         let unused = Paged::new(Box::new(redb::backends::InMemoryBackend::new()));
-        FileStore::assemble(Shadow::new(Box::new(backend)), unused, cache_bytes)
+        FileStore::assemble(
+            Shadow::new(Box::new(backend)),
+            unused,
+            Arc::default(),
+            cache_bytes,
+        )
     }
 
-    fn assemble(shadow: Shadow, paged: Paged, cache_bytes: usize) -> Result<FileStore> {
+    fn assemble(shadow: Shadow, paged: Paged, counts: Arc<Counts>, cache_bytes: usize) -> Result<FileStore> {
         let database = Builder::new()
             .set_cache_size(cache_bytes)
             .create_with_backend(shadow.clone())
@@ -108,6 +144,10 @@ impl FileStore {
             database: Some(database),
             shadow,
             paged,
+            counts,
+            cache_bytes,
+            directory: None,
+            identity: None,
         };
         store.create_tables()?;
         Ok(store)
@@ -168,11 +208,35 @@ impl FileStore {
     }
 }
 
-impl Drop for FileStore {
-    fn drop(&mut self) {
+impl FileStore {
+    /// Closes the store.
+    ///
+    /// # Errors
+    /// Class `Io` when not all that was written is in the file.
+    pub(crate) fn close(mut self) -> Result<()> {
+        self.end();
+        self.check_written()
+    }
+
+    fn end(&mut self) {
         let database = self.database.take();
         // Closing a damaged file can panic; there is nothing to save then that is not saved.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
+    }
+
+    /// Whether this store's file is the one of this path.
+    fn is_at(&self, path: &Path) -> bool {
+        match (self.identity, identity(std::fs::metadata(path))) {
+            (Some(own), Some(found)) => own == found,
+            // Where files have no identity, they are not replaced while they are open.
+            _ => true,
+        }
+    }
+}
+
+impl Drop for FileStore {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
@@ -444,6 +508,27 @@ impl Store for FileStore {
         self.inspect_copy(body)
             .map_err(|fault| explained(fault, &self.paged))
     }
+
+    fn compacted(&self) -> Result<Option<Arc<dyn Store>>, Failure> {
+        match &self.directory {
+            None => Ok(None),
+            Some(directory) => match self.rewrite(directory) {
+                Ok(store) => Ok(Some(Arc::new(store))),
+                Err(Failure::Before(fault)) => Err(Failure::Before(explained(fault, &self.paged))),
+                Err(failure) => Err(failure),
+            },
+        }
+    }
+
+    fn figures(&self) -> Result<Figures> {
+        self.file_figures().map_err(|fault| explained(fault, &self.paged))
+    }
+
+    fn space(&self) -> Result<Option<Space>> {
+        self.file_space()
+            .map(Some)
+            .map_err(|fault| explained(fault, &self.paged))
+    }
 }
 
 const INSPECTION_CACHE_BYTES: usize = 64 * 1024 * 1024;
@@ -462,6 +547,18 @@ fn open_file(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
+}
+
+/// Device and number of a file, where the system has such.
+#[cfg(unix)]
+fn identity(found: io::Result<Metadata>) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    found.ok().map(|found| (found.dev(), found.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(_: io::Result<Metadata>) -> Option<(u64, u64)> {
+    None
 }
 
 #[cfg(unix)]
@@ -520,6 +617,17 @@ fn in_doubt(error: &dyn std::fmt::Display) -> Fault {
         Class::InDoubt,
         code::INTERNAL,
         format!("the commit failed, whether it is on disk is not known: {error}"),
+    )
+}
+
+fn locked(directory: &Path) -> Fault {
+    Fault::of(
+        Class::Locked,
+        code::INTERNAL,
+        format!(
+            "the database in {} is open already, in this process or in another",
+            directory.display()
+        ),
     )
 }
 

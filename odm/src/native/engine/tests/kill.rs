@@ -21,6 +21,35 @@ fn steps() -> Vec<Step> {
         .collect()
 }
 
+/// What a compaction and a backup do besides.
+const MORE_CALLS: &str = "mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,rmdir";
+
+/// Where the child that is maintained copies itself to.
+fn copy_of(directory: &Path) -> PathBuf {
+    directory.with_extension("copy")
+}
+
+/// Not a test: what the killed process runs in the second case.
+#[test]
+fn maintained_child() {
+    let Some(directory) = std::env::var_os(CHILD) else {
+        return;
+    };
+    let path = PathBuf::from(&directory);
+    let engine = Engine::open(Location::Directory(directory.into()), EngineOptions::default()).unwrap();
+    for (at, step) in steps().into_iter().enumerate() {
+        step.run(&engine).unwrap();
+        std::fs::File::create(path.with_extension(format!("ack{}", at + 1))).unwrap();
+        if at % 4 == 3 {
+            engine.compact().unwrap();
+        }
+        if at == 9 {
+            let copied = engine.backup(&copy_of(&path), false, &mut |_| ControlFlow::Continue(()));
+            copied.unwrap();
+        }
+    }
+}
+
 /// Not a test: what the killed process runs.
 #[test]
 fn child() {
@@ -40,18 +69,14 @@ fn child() {
 
 /// Runs the child until its call number `at`; gives whether it came to its end, and how many steps it
 /// acknowledged.
-fn run(directory: &Directory, at: usize) -> Option<(bool, usize)> {
+fn run(directory: &Directory, child: &str, calls: &str, at: usize) -> Option<(bool, usize)> {
     let status = Command::new("strace")
         .args(["-f", "-qq", "-o", "/dev/null", "-e"])
-        .arg(format!("trace={CALLS}"))
+        .arg(format!("trace={calls}"))
         .arg("-e")
-        .arg(format!("inject={CALLS}:signal=KILL:when={at}"))
+        .arg(format!("inject={calls}:signal=KILL:when={at}"))
         .arg(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "native::engine::tests::kill::child",
-            "--test-threads=1",
-        ])
+        .args(["--exact", child, "--test-threads=1"])
         .env(CHILD, directory.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -71,6 +96,16 @@ fn run(directory: &Directory, at: usize) -> Option<(bool, usize)> {
 
 #[test]
 fn a_kill_at_any_call_loses_nothing() {
+    kill_at_every_call("native::engine::tests::kill::child", CALLS);
+}
+
+#[test]
+fn a_kill_at_any_call_of_a_compaction_or_a_backup_loses_nothing() {
+    let calls = format!("{CALLS},{MORE_CALLS}");
+    kill_at_every_call("native::engine::tests::kill::maintained_child", &calls);
+}
+
+fn kill_at_every_call(child: &str, calls: &str) {
     let works = Command::new("strace")
         .args(["-qq", "-o", "/dev/null", "-e", "trace=none", "true"])
         .stderr(Stdio::null())
@@ -92,7 +127,12 @@ fn a_kill_at_any_call_loses_nothing() {
     let mut at = 1;
     loop {
         let directory = Directory::new();
-        let (ended, acknowledged) = run(&directory, at).unwrap();
+        let (ended, acknowledged) = run(&directory, child, calls, at).unwrap();
+        let copy = Directory(copy_of(directory.path()));
+        let partial = Directory(
+            copy.path()
+                .with_file_name(format!(".{}.partial", copy.path().file_name().unwrap().display())),
+        );
         if ended {
             assert_eq!(acknowledged, states.len() - 1);
             break;
@@ -114,6 +154,18 @@ fn a_kill_at_any_call_loses_nothing() {
             println!("call {at}: {problems:?}");
             torn += 1;
         }
+        // A backup is whole or not there; what is left of one that is not is no hindrance.
+        if copy.path().exists() {
+            let engine = open(&copy);
+            torn += usize::from(!states.contains(&stored(&engine).unwrap()));
+            torn += engine.check().unwrap().problems.len();
+        } else if partial.path().exists() {
+            let copied = engine.backup(copy.path(), false, &mut |_| ControlFlow::Continue(()));
+            copied.unwrap();
+            torn += usize::from(partial.path().exists());
+            torn += usize::from(stored(&open(&copy)).unwrap() != state);
+        }
+        torn += usize::from(directory.path().join("odm.db.compact").exists());
         at += every;
     }
     println!("kills={kills} of the calls 1 to {at} lost={lost} torn={torn}");
