@@ -119,7 +119,7 @@ impl RepairReport {
 
     /// Whether all that was wrong was repaired.
     pub fn is_repaired(&self) -> bool {
-        self.left == 0 && !(self.dry_run && !self.is_clean())
+        self.left == 0 && (self.is_clean() || !self.dry_run)
     }
 
     /// The listed findings that could not be repaired.
