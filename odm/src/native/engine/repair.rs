@@ -230,10 +230,7 @@ fn records(view: &View, collection: &Collection) -> RepairReport {
         let why = if place.len() != RECORD_ID_BYTES {
             Some("its key is no record id".to_owned())
         } else {
-            match readable(collection, place, stored) {
-                Ok(_) => None,
-                Err(why) => Some(why),
-            }
+            readable(collection, place, stored).err()
         };
         if let Some(why) = why {
             report.add(finding(record_id(place), Wrong::DamagedRecord(why)));
