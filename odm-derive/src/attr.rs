@@ -1,14 +1,16 @@
 //! `#[odm(..)]` as written. The only place that knows its grammar.
 
 mod index;
+mod inverse;
 mod tokens;
 
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
-use syn::{Attribute, LitStr, Path, Token};
+use syn::{Attribute, Ident, LitStr, Path, Token};
 
 pub(crate) use self::index::{Index, IndexKey, Order};
+pub(crate) use self::inverse::Inverse;
 use crate::input::Derive;
 use crate::problem::{Problems, problem, unknown};
 
@@ -26,6 +28,16 @@ pub(crate) struct OnType {
 pub(crate) struct OnField {
     pub(crate) index: Option<Index>,
     pub(crate) opaque: Option<Span>,
+    pub(crate) inverse: Option<Inverse>,
+    /// The name of the key by which references to the model hold this field.
+    pub(crate) key: Option<Ident>,
+}
+
+/// What stands on an enum of references.
+#[derive(Default)]
+pub(crate) struct OnReference {
+    pub(crate) crate_path: Option<Path>,
+    pub(crate) document: Option<Ident>,
 }
 
 impl OnType {
@@ -88,6 +100,17 @@ impl OnField {
                     }
                     on_field.index = Some(index);
                 }
+                (Derive::Model, "inverse") => once(&mut on_field.inverse, meta, key, Inverse::read)?,
+                (Derive::Model, "key") => once(&mut on_field.key, meta, key, |meta| meta.value()?.parse())?,
+                (Derive::Embedded, "inverse" | "key") => {
+                    return Err(problem(
+                        meta.path.span(),
+                        format_args!(
+                            "`{key}` is declared on the field of a model, and this is an embedded document"
+                        ),
+                        "the inverse of an embedded reference is made from its path: `Order::fields().items.any().product.inverse()`",
+                    ));
+                }
                 (Derive::Embedded, "index" | "unique") => {
                     return Err(problem(
                         meta.path.span(),
@@ -100,7 +123,7 @@ impl OnField {
                         meta.path.span(),
                         "attribute",
                         key,
-                        &["index", "opaque", "unique"],
+                        &["index", "inverse", "key", "opaque", "unique"],
                     ));
                 }
                 (Derive::Embedded, _) => {
@@ -110,6 +133,23 @@ impl OnField {
             Ok(())
         });
         on_field
+    }
+}
+
+impl OnReference {
+    pub(crate) fn read(attrs: &[Attribute], problems: &mut Problems) -> OnReference {
+        let mut on_type = OnReference::default();
+        each_key(attrs, problems, |key, meta| match key {
+            "crate" => once(&mut on_type.crate_path, meta, key, |meta| meta.value()?.parse()),
+            "document" => once(&mut on_type.document, meta, key, |meta| meta.value()?.parse()),
+            _ => Err(unknown(
+                meta.path.span(),
+                "attribute",
+                key,
+                &["crate", "document"],
+            )),
+        });
+        on_type
     }
 }
 

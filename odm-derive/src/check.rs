@@ -73,7 +73,8 @@ pub(crate) fn attributes_agree(
     skipped: bool,
     problems: &mut Problems,
 ) {
-    if skipped && (odm.index.is_some() || odm.opaque.is_some()) {
+    if skipped && (odm.index.is_some() || odm.opaque.is_some() || odm.inverse.is_some() || odm.key.is_some())
+    {
         let span = serde
             .skip
             .or(serde.skip_serializing)
@@ -92,6 +93,33 @@ pub(crate) fn attributes_agree(
     if let (Some(_), Some(opaque)) = (serde.flatten, odm.opaque) {
         let help = "remove `opaque`, or do not flatten it";
         problems.at_span(opaque, "a flattened field is not one value", help);
+    }
+}
+
+/// Where a relation can stand.
+pub(crate) fn relation(odm: &attr::OnField, storage: &Storage, problems: &mut Problems) {
+    let typed = matches!(storage, Storage::Typed);
+    if let Some(inverse) = odm.inverse.as_ref().filter(|_| !typed) {
+        let help = "remove what stores the field in another way than its type does";
+        problems.at(
+            &inverse.name,
+            "only a reference that is stored as it is has an inverse",
+            help,
+        );
+    }
+    if let Some(name) = &odm.key {
+        if !typed {
+            let help = "remove what stores the field in another way than its type does";
+            problems.at(name, "references hold a field as it is stored", help);
+        }
+        if !odm.index.as_ref().is_some_and(|index| index.unique) {
+            let help = format!("`#[odm(unique, key = {name})]`");
+            problems.at(
+                name,
+                "what references hold must be unique, and this field is not",
+                help,
+            );
+        }
     }
 }
 

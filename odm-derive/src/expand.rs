@@ -6,6 +6,7 @@
 mod codec;
 mod fields;
 mod model;
+mod relations;
 mod variants;
 
 use proc_macro2::{Ident, Span, TokenStream};
@@ -26,6 +27,12 @@ pub(crate) fn expand(container: &Container<'_>) -> TokenStream {
             outside.extend(fields::declaration(&expansion, &name, fields));
             let implementation = fields::implementation(&expansion, &name, fields);
             let embedded = expansion.embedded(&name);
+            outside.extend(
+                container
+                    .model
+                    .as_ref()
+                    .map(|model| relations::declarations(&expansion, model)),
+            );
             let model = container
                 .model
                 .as_ref()

@@ -3,7 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use syn::{ExprPath, Generics, Ident, Type, Visibility};
 
-use crate::attr::Index;
+use crate::attr::{Index, Inverse};
 
 /// Which derive runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,23 @@ pub(crate) struct Model<'a> {
     pub(crate) key: Option<Key<'a>>,
     /// Each with the paths of its keys.
     pub(crate) indexes: Vec<ModelIndex>,
+    pub(crate) inverses: Vec<ModelInverse<'a>>,
+    pub(crate) reference_keys: Vec<ReferenceKey<'a>>,
+}
+
+/// The inverse of one of the model's references.
+pub(crate) struct ModelInverse<'a> {
+    pub(crate) field: &'a Ident,
+    pub(crate) ty: &'a Type,
+    pub(crate) inverse: Inverse,
+}
+
+/// A field that references to the model can hold.
+pub(crate) struct ReferenceKey<'a> {
+    pub(crate) name: Ident,
+    pub(crate) field: &'a Ident,
+    pub(crate) ty: &'a Type,
+    pub(crate) stored: String,
 }
 
 /// The field stored as `_id`.
@@ -54,6 +71,7 @@ pub(crate) struct Key<'a> {
     /// Whether its type is to be held to the rules of `_id`.
     pub(crate) checked: bool,
     pub(crate) codec: Option<ExprPath>,
+    pub(crate) reader: Option<ExprPath>,
 }
 
 /// An index whose keys all have paths.

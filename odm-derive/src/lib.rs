@@ -12,6 +12,7 @@ mod generics;
 mod input;
 mod plural;
 mod problem;
+mod reference;
 mod resolve;
 mod serde_attr;
 
@@ -35,6 +36,8 @@ use self::input::Derive;
 /// | `index` or `index(..)` | an index over this field: `desc`, `hashed`, `text`, and the options above |
 /// | `unique` | a unique index over this field |
 /// | `opaque` | a plain value, whatever its type |
+/// | `inverse = by_publisher` | on a reference: a function `Book::by_publisher()`, the books that refer to a document; `inverse(one = of_patron)` where at most one does |
+/// | `key = BookIsbn` | on a unique field: a type `BookIsbn`, so that `Ref<Book, BookIsbn>` holds this field |
 ///
 /// One field must be stored as `_id`: name it `_id`, or `id` with `#[serde(rename = "_id")]`. Serde's attributes
 /// decide how fields are stored, and so under which names and in which encoding they are asked for.
@@ -53,6 +56,17 @@ pub fn derive_model(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(Embedded, attributes(odm, serde))]
 pub fn derive_embedded(input: TokenStream) -> TokenStream {
     derive(Derive::Embedded, &parse_macro_input!(input as DeriveInput)).into()
+}
+
+/// Derives `odm::Reference` for an enum of references to different models, stored as a DBRef.
+///
+/// Each variant holds one `Ref<T>`. What is loaded is an enum with the same variants that hold the documents,
+/// `OwnerDocument` for `Owner`. The derive writes the enum's `Serialize` and `Deserialize` too.
+///
+/// On the enum: `#[odm(document = Name)]` names the other enum, `#[odm(crate = path)]` says where `odm` is.
+#[proc_macro_derive(Reference, attributes(odm))]
+pub fn derive_reference(input: TokenStream) -> TokenStream {
+    reference::derive(&parse_macro_input!(input as DeriveInput)).into()
 }
 
 fn derive(derive: Derive, input: &DeriveInput) -> proc_macro2::TokenStream {

@@ -39,8 +39,8 @@ pub(crate) fn resolve<'a>(derive: Derive, input: &'a DeriveInput, problems: &mut
             );
         }
         Derive::Model => {
-            let fields = model_fields(input, &serde, problems);
-            container.model = Some(model(input, odm, &serde, &fields, problems));
+            let mut fields = model_fields(input, &serde, problems);
+            container.model = Some(model(input, odm, &serde, &mut fields, problems));
             container.shape = Shape::Fields(fields.into_iter().filter_map(|field| field.resolved).collect());
         }
         Derive::Embedded if odm.opaque.is_some() => {}
@@ -170,7 +170,7 @@ fn model<'a>(
     input: &'a DeriveInput,
     odm: attr::OnType,
     serde: &serde_attr::OnType,
-    fields: &[Declared<'a>],
+    fields: &mut [Declared<'a>],
     problems: &mut Problems,
 ) -> Model<'a> {
     let collection = match &odm.collection {
@@ -194,6 +194,7 @@ fn model<'a>(
                 ty: &field.field.ty,
                 checked: matches!(field.resolved.as_ref()?.storage, Storage::Typed),
                 codec: field.serde.codec.clone(),
+                reader: field.serde.reader.clone(),
             })
         });
     if key.is_none() && !fields.is_empty() {
@@ -203,7 +204,7 @@ fn model<'a>(
         check::missing_id(&input.ident, serde, all, problems);
     }
     let (mut own, mut indexes) = (Vec::new(), Vec::new());
-    for Declared { odm, resolved, .. } in fields {
+    for Declared { odm, resolved, .. } in &*fields {
         if let (Some(index), Some(field)) = (&odm.index, resolved) {
             let ident = &field.ident;
             own.push(ModelIndex {
@@ -221,10 +222,36 @@ fn model<'a>(
             .into_iter()
             .map(|index| ModelIndex { index, checked: true }),
     );
+    let (mut inverses, mut reference_keys) = (Vec::new(), Vec::new());
+    for declared in fields {
+        let Some(resolved) = &declared.resolved else {
+            continue;
+        };
+        check::relation(&declared.odm, &resolved.storage, problems);
+        let Some(field) = &declared.field.ident else {
+            continue;
+        };
+        let ty = &declared.field.ty;
+        inverses.extend(
+            declared
+                .odm
+                .inverse
+                .take()
+                .map(|inverse| ModelInverse { field, ty, inverse }),
+        );
+        reference_keys.extend(declared.odm.key.take().map(|name| ReferenceKey {
+            name,
+            field,
+            ty,
+            stored: resolved.stored.clone(),
+        }));
+    }
     Model {
         collection,
         key,
         indexes,
+        inverses,
+        reference_keys,
     }
 }
 

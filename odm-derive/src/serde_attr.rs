@@ -51,6 +51,8 @@ pub(crate) struct OnField {
     pub(crate) skip_deserializing: Option<Span>,
     /// The function that serializes the field.
     pub(crate) codec: Option<ExprPath>,
+    /// The function that deserializes it.
+    pub(crate) reader: Option<ExprPath>,
 }
 
 impl OnType {
@@ -88,7 +90,7 @@ impl OnVariant {
                 "skip" => on_variant.skip = true,
                 "other" => on_variant.other = true,
                 "untagged" => on_variant.untagged = true,
-                "with" => on_variant.codec = Some(within(text(meta)?.parse()?, meta)),
+                "with" => on_variant.codec = Some(within(text(meta)?.parse()?, "serialize", meta)),
                 "serialize_with" => on_variant.codec = Some(text(meta)?.parse()?),
                 _ => skip_value(meta)?,
             }
@@ -109,8 +111,13 @@ impl OnField {
                 "skip" => on_field.skip = span,
                 "skip_serializing" => on_field.skip_serializing = span,
                 "skip_deserializing" => on_field.skip_deserializing = span,
-                "with" => on_field.codec = Some(within(text(meta)?.parse()?, meta)),
+                "with" => {
+                    let module: ExprPath = text(meta)?.parse()?;
+                    on_field.codec = Some(within(module.clone(), "serialize", meta));
+                    on_field.reader = Some(within(module, "deserialize", meta));
+                }
                 "serialize_with" => on_field.codec = Some(text(meta)?.parse()?),
+                "deserialize_with" => on_field.reader = Some(text(meta)?.parse()?),
                 _ => skip_value(meta)?,
             }
             Ok(())
@@ -119,9 +126,9 @@ impl OnField {
     }
 }
 
-/// The function `serialize` of the module or type that `with` names.
-fn within(mut path: ExprPath, meta: &ParseNestedMeta<'_>) -> ExprPath {
-    let name = syn::Ident::new("serialize", meta.path.span());
+/// The function of this name in the module or type that `with` names.
+fn within(mut path: ExprPath, name: &str, meta: &ParseNestedMeta<'_>) -> ExprPath {
+    let name = syn::Ident::new(name, meta.path.span());
     path.path.segments.push(name.into());
     path
 }

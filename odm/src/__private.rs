@@ -10,10 +10,17 @@ pub use std::vec::Vec;
 pub use serde::Serializer;
 
 pub use crate::model::{
-    Base, Codec, Embedded, Field, FieldType, Handle, IdType, Model, Newtype, Path, SerializeWith, Stored,
-    Variant, VariantTest, encode_with,
+    Base, Codec, Embedded, Field, FieldType, Handle, IdType, KeyReader, Model, Newtype, Path, SerializeWith,
+    Stored, Variant, VariantTest, encode_with,
 };
-pub use crate::schema::{FieldDescriptor, IndexDeclaration, ModelDescriptor};
+pub use crate::relation::{
+    HasMany, HasOne, HasVariant, Link, LinksTo, Ref, Reference, ReferenceEnum, ReferenceKey,
+    ReferenceVariant, Searchable, read_key, read_variant, write_variant,
+};
+pub use crate::schema::{
+    FieldDescriptor, IndexDeclaration, ModelDescriptor, NoRelation, Probe, RelationDescriptor,
+};
+pub use serde::{Deserialize, Deserializer, Serialize};
 
 /// The handle of a field of type `T`.
 pub type At<T, R> = <T as FieldType>::Handle<R>;
@@ -21,6 +28,22 @@ pub type At<T, R> = <T as FieldType>::Handle<R>;
 /// The handle of the field with this stored name.
 pub fn at<H: Handle>(base: &Base, name: &'static str) -> H {
     H::at(base.child(name))
+}
+
+/// The document of a model, as a variant of an enum of references loads it.
+///
+/// # Errors
+/// As decoding any document.
+pub fn decode<T: Model>(stored: &bson::RawDocument) -> crate::Result<T> {
+    crate::codec::decode_document(stored)
+}
+
+/// Decodes one value.
+///
+/// # Errors
+/// As decoding any value.
+pub fn read<T: serde::de::DeserializeOwned>(value: bson::RawBsonRef<'_>) -> crate::Result<T> {
+    crate::codec::decode_value(value)
 }
 
 /// The value of `_id`, whose type must be able to be one.

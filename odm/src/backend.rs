@@ -9,6 +9,7 @@ mod backup;
 mod capabilities;
 mod check;
 mod compaction;
+mod concern;
 mod cursor;
 #[cfg(test)]
 pub(crate) mod fake;
@@ -30,6 +31,7 @@ pub use self::backup::{BackupObserver, BackupProgress, BackupReport};
 pub use self::capabilities::Capabilities;
 pub use self::check::{CheckProblem, CheckReport};
 pub use self::compaction::CompactReport;
+pub use self::concern::{ReadConcern, ReadPreference, WriteConcern};
 pub use self::cursor::{Batch, BatchCursor};
 pub use self::operation::{
     Aggregate, Backup, BulkWrite, Check, CollectionOptions, Compact, Count, CreateCollection, CreateIndexes,
@@ -86,7 +88,13 @@ pub trait Transaction: Backend {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TransactionOptions {
-    /// How long a commit may take on the server.
+    /// Which data it reads; the URL's choice when absent.
+    pub read_concern: Option<ReadConcern>,
+    /// How safe its commit must be; the URL's choice when absent.
+    pub write_concern: Option<WriteConcern>,
+    /// Which member it reads from; the URL's choice when absent.
+    pub read_preference: Option<ReadPreference>,
+    /// How long a commit may take.
     pub max_commit_time: Option<Duration>,
     /// How long [`Db::transaction_with`](crate::Db::transaction_with) runs the transaction again and again
     /// after conflicts. 120 seconds unless said otherwise. Backends need not look at it.
@@ -96,6 +104,9 @@ pub struct TransactionOptions {
 impl Default for TransactionOptions {
     fn default() -> TransactionOptions {
         TransactionOptions {
+            read_concern: None,
+            write_concern: None,
+            read_preference: None,
             max_commit_time: None,
             retry_for: Duration::from_secs(120),
         }
@@ -108,7 +119,32 @@ impl TransactionOptions {
         TransactionOptions::default()
     }
 
-    /// How long a commit may take on the server.
+    /// Which data it reads.
+    pub fn read_concern(self, concern: ReadConcern) -> TransactionOptions {
+        TransactionOptions {
+            read_concern: Some(concern),
+            ..self
+        }
+    }
+
+    /// How safe its commit must be.
+    pub fn write_concern(self, concern: WriteConcern) -> TransactionOptions {
+        TransactionOptions {
+            write_concern: Some(concern),
+            ..self
+        }
+    }
+
+    /// Which member it reads from. MongoDB refuses all reads unless it is the primary.
+    pub fn read_preference(self, preference: ReadPreference) -> TransactionOptions {
+        TransactionOptions {
+            read_preference: Some(preference),
+            ..self
+        }
+    }
+
+    /// How long a commit may take: after that it fails with code 50 (kind `Timeout`). The embedded engine counts the
+    /// time until its writer takes the commit up; one that was taken up is finished.
     pub fn max_commit_time(self, time: Duration) -> TransactionOptions {
         TransactionOptions {
             max_commit_time: Some(time),

@@ -400,7 +400,7 @@ fn decode_event<D: Record>(event: &RawDocument) -> Result<ChangeEvent<D>> {
         }
         "dropDatabase" => ChangeEvent::DropDatabase,
         "invalidate" => ChangeEvent::Invalidate,
-        _ => ChangeEvent::Other(codec::decode_document(event)?),
+        _ => ChangeEvent::Other(codec::decode_untyped(event)?),
     })
 }
 

@@ -42,6 +42,11 @@ impl Future for Sleep {
     }
 }
 
+/// Wakes `waker` at an instant; `false` when there can be no thread for it.
+pub(crate) fn wake_at(until: Instant, waker: Waker) -> bool {
+    Clock::shared().wake_at(until, Arc::new(Mutex::new(waker)))
+}
+
 struct Clock {
     sleepers: Mutex<BinaryHeap<Reverse<Sleeper>>>,
     changed: Condvar,

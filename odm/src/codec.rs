@@ -6,9 +6,11 @@
 mod raw;
 mod shape;
 mod trace;
+mod untyped;
 
 pub use self::raw::Raw;
 pub(crate) use self::shape::check_depth;
+pub(crate) use self::untyped::{decode_untyped, encode_untyped};
 
 use bson::{Bson, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 use serde::de::DeserializeOwned;

@@ -18,7 +18,7 @@ pub use self::record::Record;
 pub(crate) use self::target::Target;
 use crate::action::{
     Aggregate, BulkWrite, Count, CreateCollection, CreateIndexes, Delete, Distinct, Exists, Find, FindOne,
-    FindOneAnd, IndexDriftCheck, Insert, InsertMany, InsertOne, ListIndexes, ModifyCollection,
+    FindOneAnd, IndexDriftCheck, Insert, InsertMany, InsertOne, ListIndexes, LoadStored, ModifyCollection,
     RenameCollection, SyncIndexes, Update, Watch,
 };
 use crate::backend::{self, CollectionStatistics, Operation, WatchScope};
@@ -28,6 +28,7 @@ use crate::db::Db;
 use crate::error::Result;
 use crate::model::{Field, Model};
 use crate::query::{self, Operand};
+use crate::relation::Relation;
 
 /// The documents of a model in a database. Cheap to clone.
 ///
@@ -258,6 +259,24 @@ impl<M: Model> Collection<M> {
     /// Finds the documents that match.
     pub fn find(&self, filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>) -> Find<M> {
         Find::new(&self.target, encode::filter(filter))
+    }
+
+    /// Loads what fields of documents in memory refer to, in the order of the documents:
+    /// `books.load(&found, |b| b.publisher)` gives `Vec<Option<Publisher>>`.
+    ///
+    /// The documents are looked at as they would be stored now. Cost: one query for each relation, and each
+    /// document is encoded once.
+    pub fn load<L: Relation<M>>(
+        &self,
+        documents: &[M],
+        relation: impl FnOnce(M::Fields<M>) -> L,
+    ) -> LoadStored<M, L> {
+        self.load_with(documents, relation(M::fields()))
+    }
+
+    /// Loads what refers to documents in memory: `publishers.load_with(&found, Book::by_publisher())`.
+    pub fn load_with<L: Relation<M>>(&self, documents: &[M], relation: L) -> LoadStored<M, L> {
+        LoadStored::new(&self.target, documents, relation)
     }
 
     /// Finds one document that matches, or `None`.

@@ -220,7 +220,7 @@ pub(crate) async fn first<T>(
     Ok(None)
 }
 
-async fn next_batch(
+pub(crate) async fn next_batch(
     target: &Target,
     operation: &'static str,
     cursor: &mut dyn BatchCursor,

@@ -15,7 +15,8 @@ use bson::{Document, RawDocumentBuf};
 pub(crate) use self::executor::{Answer, Executor};
 pub use self::listing::CollectionInfo;
 pub use self::options::{ChangeLog, Durability, OpenOptions};
-use crate::action::{Backup, CreateCollection, Repair, Watch};
+pub(crate) use self::url::check_database_name;
+use crate::action::{Backup, CreateCollection, LoadStored, Repair, Watch};
 use crate::backend::wrap::{Faults, Faulty, Log, Logged};
 use crate::backend::{
     self, Backend, Capabilities, CheckReport, CollectionStatistics, CompactReport, DatabaseStatistics,
@@ -26,6 +27,7 @@ use crate::codec;
 use crate::collection::{Collection, Target};
 use crate::error::{Error, Result};
 use crate::model::Model;
+use crate::relation::Relation;
 use crate::transaction::{self, Guard, Tx};
 
 /// A database: one of the embedded engine's, or one on a MongoDB server. Cheap to clone; clones share all.
@@ -108,7 +110,7 @@ impl Db {
     /// # Errors
     /// `InvalidArgument` when MongoDB does not allow the name.
     pub fn database(&self, name: &str) -> Result<Db> {
-        url::check_database_name(name)?;
+        check_database_name(name)?;
         Ok(Db {
             executor: self.executor.clone(),
             name: name.into(),
@@ -126,6 +128,15 @@ impl Db {
     /// A collection of another name with the documents of a model: `logs_2026_11`. No round trip.
     pub fn collection_named<M: Model>(&self, name: &str) -> Collection<M> {
         Collection::of_model(self, name)
+    }
+
+    /// Loads what fields of documents in memory refer to; as [`Collection::load`] of the model's own collection.
+    pub fn load<M: Model, L: Relation<M>>(
+        &self,
+        documents: &[M],
+        relation: impl FnOnce(M::Fields<M>) -> L,
+    ) -> LoadStored<M, L> {
+        self.collection::<M>().load(documents, relation)
     }
 
     /// A collection of untyped documents. No round trip.
@@ -188,14 +199,14 @@ impl Db {
     /// # Errors
     /// The command's failure, with MongoDB's code.
     pub async fn run_command(&self, command: Document) -> Result<Document> {
-        let command = codec::encode_document(&command)?;
+        let command = codec::encode_untyped(&command)?;
         let operation = Operation::RunCommand(backend::RunCommand {
             database: self.name.to_string(),
             command,
         });
         let reply = self.execute(operation).await?.document()?;
         match reply {
-            Some(reply) => codec::decode_document(&reply),
+            Some(reply) => codec::decode_untyped(&reply),
             None => Ok(Document::new()),
         }
     }

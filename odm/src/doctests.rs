@@ -10,6 +10,7 @@ macro_rules! pages {
 pages! {
     readme: "../../README.md";
     models: "../docs/guide/models.md";
+    relations: "../docs/guide/relations.md";
     queries: "../docs/guide/queries.md";
     updates: "../docs/guide/updates.md";
     reading: "../docs/guide/reading.md";

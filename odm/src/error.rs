@@ -346,6 +346,14 @@ impl Error {
         })
     }
 
+    /// The failure that this error is the cause of. Kind, code, labels and fields stay, so that whoever asks for them
+    /// need not look for the cause.
+    pub(crate) fn behind(self, message: &'static str) -> Error {
+        let cause = self.clone();
+        self.with(|inner| inner.message = message.into())
+            .with_source(cause)
+    }
+
     /// Adds the cause.
     pub fn with_source(self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
         self.with(|inner| inner.source = Some(Arc::new(source)))

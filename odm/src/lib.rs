@@ -35,8 +35,10 @@
 //! |---|---|
 //! | declare what is stored | [`derive@Model`], [`derive@Embedded`], [`Id`], [`Field`] |
 //! | open a database | [`Db::open`], [`OpenOptions`], [`Durability`] |
+//! | places and shapes | [`geo`] |
 //! | read and write | [`Collection`] and its [actions](action), [`Cursor`] |
 //! | say which, how and in which order | [`Filter`], [`Update`], [`Sort`] |
+//! | refer to other documents | [`Ref`], [`derive@Reference`], [`HasMany`], [`Find::load`](action::Find::load) |
 //! | several documents at once | [`Db::transaction`], [`Tx`] |
 //! | what went wrong | [`Error`], [`ErrorKind`], [`PartialWrite`] |
 //! | tests | [`Db::logged`], [`Db::faulty`] |
@@ -65,12 +67,14 @@ mod db;
 #[cfg(doctest)]
 mod doctests;
 mod error;
+pub mod geo;
 mod model;
 #[cfg(feature = "mongodb")]
 pub mod mongodb;
 #[cfg(feature = "native")]
 mod native;
 mod query;
+mod relation;
 mod schema;
 mod transaction;
 
@@ -84,13 +88,20 @@ pub use self::cursor::Cursor;
 pub use self::db::{ChangeLog, CollectionInfo, Db, Durability, OpenOptions};
 pub use self::error::{Error, ErrorKind, PartialWrite, Result, WriteError};
 pub use self::model::{
-    ArrayCondition, ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapType,
-    Model, Newtype, Numeric, Ordered, Path, Segment, Stored, Text, Variant,
+    ArrayCondition, ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapKey,
+    MapType, Model, Newtype, Numeric, Ordered, Path, Segment, Stored, Text, Variant,
 };
 pub use self::query::{
     Bits, BsonType, BuiltUpdate, Filter, Increment, Integer, Nullable, Operand, PushOptions, Sort, Update,
 };
-pub use self::schema::{FieldDescriptor, IndexDeclaration, IndexOrder, ModelDescriptor};
+pub use self::relation::{
+    Alone, ById, CountOf, DbRef, Every, Extra, HasMany, HasOne, Joinable, Link, LinksTo, Loads, Nested, Ref,
+    Reference, ReferenceEnum, ReferenceKey, Relation, Searchable, To, Values, With,
+};
+pub use self::schema::{
+    DeclaredRelation, FieldDescriptor, IndexDeclaration, IndexOrder, InverseDescriptor, ModelDescriptor,
+    RelationDescriptor, RelationKind, model_graph,
+};
 pub use self::transaction::Tx;
 pub use bson;
-pub use odm_derive::{Embedded, Model};
+pub use odm_derive::{Embedded, Model, Reference};

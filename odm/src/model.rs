@@ -18,13 +18,17 @@ pub use self::field::{Codec, Field};
 pub use self::field_type::{FieldType, Handle};
 pub use self::id::Id;
 pub use self::key::IdType;
-pub use self::kind::{ArrayType, Date, MapType, Newtype, Numeric, Ordered, Text};
+pub use self::kind::{ArrayType, Date, MapKey, MapType, Newtype, Numeric, Ordered, Text};
 pub use self::lazy::Lazy;
 pub use self::path::{ArrayCondition, Base, Path, Segment};
 pub use self::variant::{Variant, VariantTest};
 pub use self::with::{SerializeWith, encode_with};
 
 use crate::schema::ModelDescriptor;
+
+/// How a key is decoded when serde is told to do it in its own way.
+#[doc(hidden)]
+pub type KeyReader<K> = fn(bson::RawBsonRef<'_>) -> crate::error::Result<K>;
 
 /// A type whose values are the documents of a collection. Derive it.
 #[diagnostic::on_unimplemented(
@@ -41,6 +45,10 @@ pub trait Model: Embedded + Send + Sync + 'static {
 
     /// How `_id` is encoded, if not by its own `Serialize` (`#[serde(with = ..)]`).
     const KEY_CODEC: Option<Codec<Self::Key>> = None;
+
+    /// How `_id` is decoded, if not by its own `Deserialize`.
+    #[doc(hidden)]
+    const KEY_READER: Option<KeyReader<Self::Key>> = None;
 
     /// The value of `_id`.
     fn key(&self) -> &Self::Key;

@@ -10,6 +10,7 @@ mod document;
 mod engine;
 mod exec;
 mod fault;
+mod geo;
 mod index;
 mod key;
 mod matcher;
@@ -20,4 +21,4 @@ mod sort;
 mod storage;
 mod update;
 
-pub(crate) use self::seam::{open_directory, open_memory};
+pub(crate) use self::seam::{Opening, open_directory, open_memory};

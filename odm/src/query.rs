@@ -14,6 +14,7 @@ mod date;
 mod element;
 mod encode;
 mod filter;
+mod geo;
 mod operand;
 mod pattern;
 mod presence;

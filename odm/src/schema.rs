@@ -1,9 +1,13 @@
 //! What models declare, as data.
 
 mod index;
+mod relation;
 mod verify;
 
 pub use self::index::{IndexDeclaration, IndexOrder};
+pub use self::relation::{
+    DeclaredRelation, InverseDescriptor, NoRelation, Probe, RelationDescriptor, RelationKind, model_graph,
+};
 pub(crate) use self::verify::{names, verify};
 
 /// What a model declares. The derive emits one as a constant.
@@ -30,6 +34,8 @@ pub struct FieldDescriptor {
     pub stored: &'static str,
     /// Whether serde writes the field but does not read it back.
     pub is_write_only: bool,
+    /// What the field refers to, if its type is one of references.
+    pub relation: Option<RelationDescriptor>,
 }
 
 impl ModelDescriptor {
@@ -58,6 +64,7 @@ impl FieldDescriptor {
             name,
             stored,
             is_write_only: false,
+            relation: None,
         }
     }
 
@@ -68,7 +75,15 @@ impl FieldDescriptor {
             name,
             stored,
             is_write_only: true,
+            relation: None,
         }
+    }
+
+    /// The same field with what it refers to.
+    #[doc(hidden)]
+    pub const fn refers(mut self, relation: Option<RelationDescriptor>) -> FieldDescriptor {
+        self.relation = relation;
+        self
     }
 
     /// Whether the field's own fields stand in its place.

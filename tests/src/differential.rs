@@ -4,7 +4,10 @@ mod generate;
 mod machine;
 mod pipelines;
 mod refusals;
+mod stages;
+mod zones;
 
 pub use self::machine::{Report, compare};
 pub use self::pipelines::compare_pipelines;
 pub use self::refusals::compare_refusals;
+pub use self::zones::compare_zones;

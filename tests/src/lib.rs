@@ -6,9 +6,12 @@ pub mod crash;
 pub mod data;
 pub mod differential;
 pub mod harness;
+pub mod hostile;
+pub mod isolation;
 pub mod measure;
 pub mod random;
 pub mod raw;
+pub mod spec;
 pub mod suite;
 pub mod vectors;
 

@@ -18,6 +18,14 @@ macro_rules! for_every_case {
                 merge_follows_its_options,
                 a_transaction_sees_its_writes_in_pipelines,
                 the_first_of_a_group_is_the_first_of_the_sort;
+            aggregation_series:
+                windows_are_the_servers,
+                windows_that_cannot_be_are_the_servers_errors,
+                gaps_are_filled,
+                buckets_keep_to_preferred_numbers,
+                clocks_are_those_of_the_place,
+                collections_are_described,
+                early_groups_have_codes_of_their_own;
             change_streams:
                 every_kind_of_change_has_its_event,
                 updates_are_described_by_what_they_touched,
@@ -58,6 +66,15 @@ macro_rules! for_every_case {
                 a_collection_is_renamed,
                 a_collection_is_modified,
                 figures_count_documents_and_bytes;
+            conversions:
+                a_collection_is_made_capped,
+                a_collection_is_copied_into_a_capped_one,
+                an_index_is_made_unique_in_two_steps,
+                a_pipeline_knows_the_cluster_time;
+            embedded:
+                nested_documents_are_reached_by_name,
+                variants_are_asked_for_under_every_tagging,
+                variants_in_arrays_are_asked_for_and_changed;
             filters:
                 comparisons,
                 combinations,
@@ -96,6 +113,31 @@ macro_rules! for_every_case {
                 a_missing_collection_is_empty,
                 a_document_of_another_shape_names_itself,
                 an_empty_array_at_a_position_sorts_below_null;
+            relations:
+                a_reference_is_stored_as_the_key,
+                filters_take_references_ids_and_documents,
+                a_load_gives_each_document_its_target,
+                lists_sets_and_maps_keep_their_shape,
+                loads_nest,
+                both_sides_can_be_projected,
+                one_document_is_loaded_too,
+                a_stream_loads_batch_by_batch,
+                documents_in_memory_are_loaded,
+                the_number_of_queries_does_not_grow,
+                loads_run_inside_transactions,
+                a_target_of_another_shape_names_itself,
+                a_join_gives_the_same_in_one_round_trip;
+            relations_inverse:
+                a_declared_inverse_loads_what_refers,
+                an_inverse_of_a_list_is_many_to_many,
+                an_inverse_is_filtered_sorted_and_limited_for_each,
+                has_one_gives_an_option,
+                embedded_references_are_loaded_through_their_paths,
+                a_dbref_has_its_fields_in_order_and_is_read_in_any,
+                numbers_of_other_types_are_the_same_key,
+                other_collections_of_a_model_can_be_reached,
+                lookups_enter_arrays_inside_arrays,
+                the_fields_of_a_dbref_stand_in_expressions;
             transactions:
                 a_committed_transaction_is_there_whole,
                 a_failed_transaction_leaves_nothing,
@@ -106,7 +148,13 @@ macro_rules! for_every_case {
                 a_finished_transaction_takes_no_more_operations,
                 two_transactions_cannot_take_one_unique_key,
                 a_single_write_waits_for_the_transaction_in_its_way,
-                a_collection_can_be_created_inside;
+                a_collection_can_be_created_inside,
+                a_swallowed_failure_is_the_failure_of_the_transaction,
+                what_follows_a_swallowed_failure_is_not_retried,
+                a_swallowed_conflict_is_retried,
+                a_command_that_cannot_run_inside_leaves_the_transaction_alone,
+                a_transaction_takes_options,
+                a_single_write_waits_no_longer_than_it_may;
             traps:
                 every_recorded_trap;
             updates:

@@ -1,15 +1,21 @@
 //! The cases: plain async functions over `&Db`. Each theme is a module; `registry` lists the cases.
 
+mod library;
 mod models;
 
 pub mod aggregation;
+pub mod aggregation_series;
 pub mod change_streams;
 pub mod collections;
 pub mod collections_kinds;
+pub mod conversions;
+pub mod embedded;
 pub mod filters;
 pub mod indexes;
 pub mod maintenance;
 pub mod reads;
+pub mod relations;
+pub mod relations_inverse;
 pub mod transactions;
 pub mod traps;
 pub mod updates;

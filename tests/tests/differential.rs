@@ -2,7 +2,7 @@
 //! many and which.
 
 use odm::Db;
-use odm_tests::differential::{compare, compare_pipelines, compare_refusals};
+use odm_tests::differential::{compare, compare_pipelines, compare_refusals, compare_zones};
 use odm_tests::harness::{fresh_name, mongodb_uri, with_database};
 
 fn number(name: &str, default: u64) -> u64 {
@@ -46,6 +46,28 @@ async fn pipelines_give_what_mongodb_gives() {
     theirs.drop().await.expect("the database is dropped");
     println!(
         "differential: {} pipelines, {} differences",
+        report.operations,
+        report.differences.len()
+    );
+    assert!(
+        report.differences.is_empty(),
+        "{}",
+        report.differences.join("\n\n")
+    );
+}
+
+/// The rules come with the program, a server has its own: the places are those whose rules no release has changed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dates_in_time_zones_are_those_of_mongodb() {
+    let Some(uri) = mongodb_uri() else { return };
+    let (dates, seed) = (number("ODM_DIFF_DATES", 1_000), number("ODM_DIFF_SEED", 1));
+    let ours = Db::open("memory:").await.expect("the engine opens");
+    let theirs = Db::open(&with_database(&uri, &fresh_name()))
+        .await
+        .expect("the server answers");
+    let report = compare_zones(&ours, &theirs, seed, dates, 20).await;
+    println!(
+        "differential: {} dates, {} differences",
         report.operations,
         report.differences.len()
     );

@@ -37,7 +37,12 @@ pub(crate) enum Order {
     Descending,
     Hashed,
     Text,
+    Geo2dSphere,
+    Geo2d,
 }
+
+/// The orders by name.
+const ORDERS: [&str; 6] = ["asc", "desc", "geo_2d", "geo_2dsphere", "hashed", "text"];
 
 /// A number of seconds and where it was written.
 #[derive(Clone)]
@@ -53,6 +58,8 @@ impl Order {
             "desc" => Order::Descending,
             "hashed" => Order::Hashed,
             "text" => Order::Text,
+            "geo_2dsphere" => Order::Geo2dSphere,
+            "geo_2d" => Order::Geo2d,
             _ => return None,
         })
     }
@@ -85,7 +92,8 @@ impl Index {
                 let key = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
                 match Order::parse(&key) {
                     Some(_) if order.is_some() => {
-                        let help = "choose one of `asc`, `desc`, `hashed` and `text`";
+                        let help =
+                            "choose one of `asc`, `desc`, `geo_2d`, `geo_2dsphere`, `hashed` and `text`";
                         Err(problem(
                             meta.path.span(),
                             "a field is kept in one order in an index",
@@ -112,6 +120,8 @@ impl Index {
                             "asc",
                             "desc",
                             "expire_after",
+                            "geo_2d",
+                            "geo_2dsphere",
                             "hashed",
                             "name",
                             "partial",
@@ -154,7 +164,7 @@ impl Index {
             let key = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
             match key.as_str() {
                 "keys" => once(&mut keys, &meta, "keys", parse_keys),
-                "asc" | "desc" | "hashed" | "text" => {
+                _ if ORDERS.contains(&key.as_str()) => {
                     let help = format!("`keys({key}(field))`");
                     Err(problem(
                         meta.path.span(),
@@ -206,7 +216,7 @@ impl Index {
     /// The combinations that MongoDB refuses.
     fn check(&self, span: Span) -> syn::Result<()> {
         if let Some(seconds) = &self.expire_after
-            && (self.keys.len() > 1 || matches!(self.keys[0].order, Order::Hashed | Order::Text))
+            && (self.keys.len() > 1 || !matches!(self.keys[0].order, Order::Ascending | Order::Descending))
         {
             let help = "give the date a plain index of its own";
             return Err(problem(
@@ -229,6 +239,36 @@ impl Index {
                 span,
                 "an index has at most one hashed field",
                 "keep one `hashed(..)`",
+            ));
+        }
+        self.check_plugins(span)
+    }
+
+    /// Fields that are kept in a way of their own do not mix.
+    fn check_plugins(&self, span: Span) -> syn::Result<()> {
+        let plain = |order: &Order| matches!(order, Order::Ascending | Order::Descending);
+        let mut plugins = self
+            .keys
+            .iter()
+            .map(|key| key.order)
+            .filter(|order| !plain(order));
+        if let Some(first) = plugins.next()
+            && plugins.any(|other| other != first)
+        {
+            let help = "give each field an index of its own";
+            return Err(problem(
+                span,
+                "an index has fields of one kind only beside plain ones",
+                help,
+            ));
+        }
+        let flat = self.keys.iter().filter(|key| key.order == Order::Geo2d).count();
+        if flat > 1 || (flat == 1 && self.keys[0].order != Order::Geo2d) {
+            let help = "`keys(geo_2d(place), kind)`, or `geo_2dsphere`, which may stand anywhere";
+            return Err(problem(
+                span,
+                "the `geo_2d` field is the first of its index, and the only one",
+                help,
             ));
         }
         Ok(())
@@ -288,8 +328,7 @@ fn parse_key(tokens: TokenStream, span: Span) -> syn::Result<IndexKey> {
         && group.delimiter() == Delimiter::Parenthesis
     {
         let key = name.to_string();
-        order = Order::parse(&key)
-            .ok_or_else(|| unknown(name.span(), "order", &key, &["asc", "desc", "hashed", "text"]))?;
+        order = Order::parse(&key).ok_or_else(|| unknown(name.span(), "order", &key, &ORDERS))?;
         path = group.stream();
     }
     match path.clone().into_iter().next() {

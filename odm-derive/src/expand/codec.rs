@@ -52,4 +52,31 @@ impl<'a> Codecs<'a> {
         });
         quote!(__odm::encode_with::<#ty, #name>)
     }
+
+    /// The function that decodes a value of `ty` as `function` deserializes it.
+    pub(super) fn decode(&mut self, function: &ExprPath, ty: &dyn ToTokens) -> TokenStream {
+        let name = format_ident!("{}Reader{}", self.prefix, self.count);
+        self.count += 1;
+        let mentioned = crate::generics::Params::mentions(self.expansion.container.generics, ty);
+        let (args, params, predicates) = match mentioned {
+            true => (
+                self.expansion.params.args.clone(),
+                self.expansion.params.declared.clone(),
+                self.expansion.predicates(TokenStream::new()),
+            ),
+            false => Default::default(),
+        };
+        let call = quote_spanned!(function.span()=> #function(deserializer));
+        self.declarations.extend(quote! {
+            struct #name<#params>(#ty) #predicates;
+            impl<'de, #params> __odm::Deserialize<'de> for #name<#args> #predicates {
+                fn deserialize<__D: __odm::Deserializer<'de>>(
+                    deserializer: __D,
+                ) -> __odm::StdResult<Self, __D::Error> {
+                    __odm::StdResult::map(#call, #name)
+                }
+            }
+        });
+        quote!(|value| __odm::read::<#name<#args>>(value).map(|key| key.0))
+    }
 }

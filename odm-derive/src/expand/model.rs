@@ -7,8 +7,9 @@ use syn::spanned::Spanned;
 
 use super::Expansion;
 use super::codec::Codecs;
+use super::relations;
 use crate::attr::Order;
-use crate::input::{Field, Model, ModelIndex, Storage};
+use crate::input::{Field, Model, ModelIndex, ModelInverse, Storage};
 
 pub(super) fn implementation(
     expansion: &Expansion<'_>,
@@ -24,17 +25,19 @@ pub(super) fn implementation(
             Storage::Flattened => "",
             _ => &field.stored,
         };
-        match field.read {
+        let descriptor = match field.read {
             true => quote!(__odm::FieldDescriptor::new(#rust, #stored)),
             false => quote!(__odm::FieldDescriptor::write_only(#rust, #stored)),
-        }
+        };
+        let relation = relation(expansion, model, field);
+        quote!(#descriptor #relation)
     });
     let indexes = match model.indexes.is_empty() {
         true => quote!(__odm::Vec::new),
         false => indexes(expansion, &model.indexes),
     };
     let mut codecs = Codecs::new(expansion, "Key");
-    let mut key_codec = None;
+    let mut key_codec = TokenStream::new();
     let mut bounds = quote!(#this: __odm::ModelBounds,);
     let (ty, key) = match &model.key {
         None => (quote!(()), quote!(&())),
@@ -42,8 +45,14 @@ pub(super) fn implementation(
             let (ident, ty) = (key.ident, key.ty);
             if let Some(function) = &key.codec {
                 let codec = codecs.encode(function, ty);
-                key_codec = Some(quote!(
+                key_codec.extend(quote!(
                     const KEY_CODEC: __odm::Option<__odm::Codec<#ty>> = __odm::Option::Some(#codec);
+                ));
+            }
+            if let Some(function) = &key.reader {
+                let reader = codecs.decode(function, ty);
+                key_codec.extend(quote!(
+                    const KEY_READER: __odm::Option<__odm::KeyReader<#ty>> = __odm::Option::Some(#reader);
                 ));
             }
             if crate::generics::Params::mentions(expansion.container.generics, ty) {
@@ -67,8 +76,11 @@ pub(super) fn implementation(
     }
     let (declared, stored) = (expansion.declared(TokenStream::new()), expansion.stored(bounds));
     let declarations = codecs.declarations;
+    let relations = relations::implementation(expansion, model);
     quote! {
+        use __odm::NoRelation as _;
         #declarations
+        #relations
         impl #declared __odm::Model for #this #stored {
             type Key = #ty;
             const DESCRIPTOR: &'static __odm::ModelDescriptor =
@@ -77,6 +89,27 @@ pub(super) fn implementation(
             fn key(&self) -> &#ty {
                 #key
             }
+        }
+    }
+}
+
+/// What the field refers to, which its type knows.
+fn relation(expansion: &Expansion<'_>, model: &Model<'_>, field: &Field<'_>) -> TokenStream {
+    let ty = field.ty;
+    if !matches!(field.storage, Storage::Typed)
+        || crate::generics::Params::mentions(expansion.container.generics, ty)
+    {
+        return TokenStream::new();
+    }
+    let declared = model
+        .inverses
+        .iter()
+        .find(|inverse| *inverse.field == field.ident);
+    match declared {
+        None => quote!(.refers(__odm::Probe::<#ty>::RELATION)),
+        Some(ModelInverse { inverse, .. }) => {
+            let (name, one) = (inverse.name.unraw().to_string(), inverse.one);
+            quote!(.refers(__odm::Option::Some(__odm::RelationDescriptor::of::<#ty>().inverse(#name, #one))))
         }
     }
 }
@@ -93,6 +126,8 @@ fn indexes(expansion: &Expansion<'_>, indexes: &[ModelIndex]) -> TokenStream {
                 Order::Descending => quote!(desc),
                 Order::Hashed => quote!(hashed),
                 Order::Text => quote!(text),
+                Order::Geo2dSphere => quote!(geo_2dsphere),
+                Order::Geo2d => quote!(geo_2d),
             };
             let field = reach(&fields, &key.path);
             declaration.extend(quote!(.#method(#field)));

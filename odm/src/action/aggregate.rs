@@ -45,7 +45,7 @@ impl Aggregate {
         }
         Aggregate {
             draft,
-            decode: codec::decode_document::<Document>,
+            decode: codec::decode_untyped,
         }
     }
 }

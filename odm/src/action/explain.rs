@@ -36,7 +36,7 @@ impl Explain {
         let (target, operation) = self.draft.ready()?;
         let answer = target.execute(operation).await?;
         match answer.document()? {
-            Some(plan) => codec::decode_document(&plan).map_err(|error| target.explain(error, "explain")),
+            Some(plan) => codec::decode_untyped(&plan).map_err(|error| target.explain(error, "explain")),
             None => Ok(Document::new()),
         }
     }

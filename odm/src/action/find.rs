@@ -5,7 +5,7 @@ use std::fmt;
 use bson::{Document, RawDocumentBuf};
 
 use super::setters::{runs, setters};
-use super::{Draft, Explain, FindOne};
+use super::{Draft, Explain, FindOne, Join, Load};
 use crate::backend::{self, Operation, ReadOptions, Tail};
 use crate::codec::{self, Raw};
 use crate::collection::{Record, Target, encode};
@@ -13,6 +13,7 @@ use crate::cursor::{self, Cursor, Decode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Embedded, Model};
 use crate::query::Sort;
+use crate::relation::{Joinable, Relation};
 use crate::schema::names;
 
 /// Finds documents: `.await` gives all of them, [`stream`](Find::stream) one after another.
@@ -109,7 +110,7 @@ impl<D, P> Find<D, P> {
 
     /// Gives the documents untyped.
     pub fn untyped(self) -> Find<D, Document> {
-        self.decoded(codec::decode_document::<Document>)
+        self.decoded(codec::decode_untyped)
     }
 
     fn decoded<Q>(self, decode: Decode<Q>) -> Find<D, Q> {
@@ -171,6 +172,10 @@ impl<D, P> Find<D, P> {
         cursor::first(&target, "find", cursor, self.decode).await
     }
 
+    pub(super) fn decode(&self) -> Decode<P> {
+        self.decode
+    }
+
     pub(super) fn into_draft(self) -> Draft<backend::Find> {
         self.draft
     }
@@ -187,13 +192,42 @@ impl<M: Model, P> Find<M, P> {
         self.draft.operation.sort = self.draft.keep(sort(M::fields()).to_document());
         self
     }
+
+    /// Loads what a field of each document refers to: `books.find_all().load(|b| b.publisher)` gives
+    /// `(Book, Option<Publisher>)`; loads after it, or a tuple, add more. See [`Relation`].
+    ///
+    /// A reference to a document that is not there gives `None`.
+    ///
+    /// Cost: one query for each relation, however many documents are found, plus one for each 50,000 different
+    /// keys. The whole result is in memory; [`Load::stream`] loads batch by batch.
+    pub fn load<L: Relation<M>>(self, relation: impl FnOnce(M::Fields<M>) -> L) -> Load<M, P, (L,)> {
+        self.with(relation(M::fields()))
+    }
+
+    /// Loads what refers to each document: `publishers.find_all().with(Book::by_publisher())` gives
+    /// `(Publisher, Vec<Book>)`. The same as [`load`](Find::load), with a relation that is no field of the model.
+    pub fn with<L: Relation<M>>(self, relation: L) -> Load<M, P, (L,)> {
+        Load::new(self, (relation,))
+    }
+
+    /// As [`load`](Find::load), in one round trip for all together: by a `$lookup` for each relation.
+    ///
+    /// Worth it for few documents far away. For many, `load` is mostly faster, as it fetches every target once.
+    pub fn join<L: Joinable<M>>(self, relation: impl FnOnce(M::Fields<M>) -> L) -> Join<M, P, (L,)> {
+        self.join_with(relation(M::fields()))
+    }
+
+    /// As [`with`](Find::with), by a `$lookup`.
+    pub fn join_with<L: Joinable<M>>(self, relation: L) -> Join<M, P, (L,)> {
+        Join::new(self, (relation,))
+    }
 }
 
 setters!([D, P] Find<D, P>: hint, comment, max_time, collation, variables);
 runs!([D: 'static, P: Send + 'static] Find<D, P> => Vec<P>);
 
 /// The projection that fetches the stored fields of a type; `None` where serde does not tell them.
-pub(super) fn projection<Q: Embedded>() -> Result<Option<RawDocumentBuf>> {
+pub(crate) fn projection<Q: Embedded>() -> Result<Option<RawDocumentBuf>> {
     names::<Q>().map(project).transpose()
 }
 

@@ -5,11 +5,14 @@ use std::fmt;
 use bson::{Bson, Document};
 
 use super::setters::runs;
-use super::{Explain, Find, Hint};
+use super::{Draft, Explain, Find, Hint, LoadOne};
+use crate::backend;
 use crate::codec::Raw;
+use crate::collection::Target;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Embedded, Model};
 use crate::query::Sort;
+use crate::relation::Relation;
 
 /// Finds one document: `.await` gives it or `None`. One round trip.
 #[must_use = "an action does nothing until it is awaited"]
@@ -104,6 +107,16 @@ impl<M: Model, P> FindOne<M, P> {
             find: self.find.sort(sort),
         }
     }
+
+    /// Loads what a field of the document refers to; as [`Find::load`].
+    pub fn load<L: Relation<M>>(self, relation: impl FnOnce(M::Fields<M>) -> L) -> LoadOne<M, P, (L,)> {
+        self.with(relation(M::fields()))
+    }
+
+    /// Loads what refers to the document; as [`Find::with`].
+    pub fn with<L: Relation<M>>(self, relation: L) -> LoadOne<M, P, (L,)> {
+        LoadOne::new(self.find.with(relation))
+    }
 }
 
 runs!([D: 'static, P: Send + 'static] FindOne<D, P> => Option<P>);
@@ -116,23 +129,30 @@ pub struct Required<D, P = D> {
 
 impl<D, P> Required<D, P> {
     async fn run(self) -> Result<P> {
-        let draft = self.find.draft();
-        let target = draft.target.clone();
-        let id = draft
-            .operation
-            .filter
-            .get("_id")
-            .ok()
-            .flatten()
-            .and_then(|id| Bson::try_from(id).ok());
-        match self.find.run_first().await? {
-            Some(found) => Ok(found),
-            None => {
-                let error = Error::new(ErrorKind::NotFound, "no document matches");
-                let error = id.into_iter().fold(error, Error::with_id);
-                Err(target.explain(error, "find"))
-            }
+        let wanted = Wanted::by(self.find.draft());
+        self.find.run_first().await?.ok_or_else(|| wanted.missing())
+    }
+}
+
+/// What was asked for, for the error when it is not there.
+pub(super) struct Wanted {
+    target: Target,
+    id: Option<Bson>,
+}
+
+impl Wanted {
+    pub(super) fn by(draft: &Draft<backend::Find>) -> Wanted {
+        let id = draft.operation.filter.get("_id").ok().flatten();
+        Wanted {
+            target: draft.target.clone(),
+            id: id.and_then(|id| Bson::try_from(id).ok()),
         }
+    }
+
+    pub(super) fn missing(self) -> Error {
+        let error = Error::new(ErrorKind::NotFound, "no document matches");
+        let error = self.id.into_iter().fold(error, Error::with_id);
+        self.target.explain(error, "find")
     }
 }
 

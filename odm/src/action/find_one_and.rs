@@ -88,7 +88,7 @@ impl<D, P> FindOneAnd<D, P> {
 
     /// Gives the document untyped.
     pub fn untyped(self) -> FindOneAnd<D, Document> {
-        self.decoded(codec::decode_document::<Document>)
+        self.decoded(codec::decode_untyped)
     }
 
     fn decoded<Q>(self, decode: Decode<Q>) -> FindOneAnd<D, Q> {

@@ -130,6 +130,13 @@ impl<T> Watch<T> {
         self
     }
 
+    /// Gives changes of the schema too (`create`, `createIndexes`, `dropIndexes`, `modify`) and tells more of the others.
+    /// Such events are read with [`decode`](Watch::decode). Unsupported by the embedded engine, which does not log them.
+    pub fn expanded_events(mut self) -> Self {
+        self.draft.operation.expanded = true;
+        self
+    }
+
     /// A text for the server's log and profiler.
     pub fn comment(mut self, comment: impl Into<String>) -> Self {
         self.draft.operation.comment = Some(comment.into());

@@ -42,8 +42,7 @@ pub struct StoreStatistics {
     pub change_log: Option<ChangeLogStatistics>,
 }
 
-/// The figures of the store's file. Those that count begin with 0 when the database is opened, and anew after a
-/// compaction.
+/// The figures of the store's file and its log. Those that count begin with 0 when the database is opened.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct FileStatistics {
@@ -55,13 +54,13 @@ pub struct FileStatistics {
     pub pages: u64,
     /// What they are used for; only by [`Db::statistics`](crate::Db::statistics), which reads most of them.
     pub space: Option<SpaceStatistics>,
-    /// Bytes of a log beside the file, where there is one.
+    /// Bytes of the log beside the file, used or not.
     pub log_size: Option<u64>,
-    /// How often the operating system was asked to bring the file to the disk.
+    /// How often the operating system was asked to bring the file, or its log, to the disk.
     pub fsyncs: u64,
-    /// Bytes written to the file.
+    /// Bytes written to both.
     pub bytes_written: u64,
-    /// Bytes read from the file: what was not in the cache.
+    /// Bytes read from both: what was not in the cache.
     pub bytes_read: u64,
     /// The most bytes that cached pages take.
     pub cache_size: u64,

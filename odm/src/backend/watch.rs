@@ -27,6 +27,8 @@ pub struct Watch {
     pub batch_size: Option<u32>,
     /// After which time without an event an empty batch is given; the backend's choice when absent.
     pub max_await_time: Option<Duration>,
+    /// Whether changes of the schema are events too, and more fields are told (MongoDB 6.0).
+    pub expanded: bool,
     /// A text for the server's log and profiler.
     pub comment: Option<String>,
 }
@@ -84,6 +86,7 @@ impl Watch {
             start_at_operation_time: None,
             batch_size: None,
             max_await_time: None,
+            expanded: false,
             comment: None,
         }
     }

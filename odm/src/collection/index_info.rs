@@ -62,7 +62,7 @@ const NEUTRAL: [&str; 10] = [
 
 impl IndexInfo {
     pub(crate) fn read(spec: &RawDocument) -> Result<IndexInfo> {
-        let spec: Document = codec::decode_document(spec)?;
+        let spec = codec::decode_untyped(spec)?;
         let malformed = || Error::new(ErrorKind::Decode, "the description of an index is malformed");
         let name = spec.get_str("name").map_err(|_| malformed())?.to_owned();
         let keys = spec

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use crate::codec;
 use crate::error::Result;
 use crate::model::Model;
-use crate::schema;
+use crate::schema::{self, ModelDescriptor};
 
 /// What a collection holds: the documents of a model, or untyped ones ([`Document`]).
 ///
@@ -19,6 +19,10 @@ pub trait Record: Sized + Send + Sync + 'static {
     /// The model's Rust name.
     #[doc(hidden)]
     const MODEL: Option<&'static str>;
+
+    /// What the model declares.
+    #[doc(hidden)]
+    fn descriptor() -> Option<&'static ModelDescriptor>;
 
     #[doc(hidden)]
     fn verify() -> Result<()>;
@@ -33,6 +37,10 @@ pub trait Record: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     fn encode_key(key: &Self::Key) -> Option<Result<RawBson>>;
 
+    /// The `_id` from its stored value.
+    #[doc(hidden)]
+    fn decode_key(key: &Bson) -> Result<Self::Key>;
+
     /// The `_id`, given the encoded document that has it.
     #[doc(hidden)]
     fn key_in(&self, encoded: &RawDocument, generated: bool) -> Result<Self::Key>;
@@ -42,6 +50,10 @@ impl<M: Model> Record for M {
     type Key = M::Key;
 
     const MODEL: Option<&'static str> = Some(M::DESCRIPTOR.name);
+
+    fn descriptor() -> Option<&'static ModelDescriptor> {
+        Some(M::DESCRIPTOR)
+    }
 
     fn verify() -> Result<()> {
         schema::verify::<M>()
@@ -59,6 +71,14 @@ impl<M: Model> Record for M {
         M::KEY_CODEC.map(|codec| codec(key))
     }
 
+    fn decode_key(key: &Bson) -> Result<M::Key> {
+        let key = codec::encode_value(key)?;
+        match M::KEY_READER {
+            Some(read) => read(key.as_raw_bson_ref()),
+            None => codec::decode_value(key.as_raw_bson_ref()),
+        }
+    }
+
     fn key_in(&self, encoded: &RawDocument, generated: bool) -> Result<M::Key> {
         if generated {
             key_of(encoded)
@@ -73,20 +93,28 @@ impl Record for Document {
 
     const MODEL: Option<&'static str> = None;
 
+    fn descriptor() -> Option<&'static ModelDescriptor> {
+        None
+    }
+
     fn verify() -> Result<()> {
         Ok(())
     }
 
     fn encode(&self) -> Result<RawDocumentBuf> {
-        codec::encode_document(self)
+        codec::encode_untyped(self)
     }
 
     fn decode(document: &RawDocument) -> Result<Document> {
-        codec::decode_document(document)
+        codec::decode_untyped(document)
     }
 
     fn encode_key(_key: &Bson) -> Option<Result<RawBson>> {
         None
+    }
+
+    fn decode_key(key: &Bson) -> Result<Bson> {
+        Ok(key.clone())
     }
 
     fn key_in(&self, encoded: &RawDocument, _generated: bool) -> Result<Bson> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::record::Record;
 use crate::backend::{Namespace, Operation};
-use crate::db::{Answer, Db, Executor};
+use crate::db::{Answer, Db, Executor, check_database_name};
 use crate::error::{Error, Result};
 
 /// A collection without its type: all that an action needs to run. One allocation, shared by clones.
@@ -51,6 +51,27 @@ impl Target {
             model: None,
             failure: None,
         }))
+    }
+
+    /// Another collection of the same server or engine, in the same transaction.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a database's name that cannot be one; a wrong declaration of the model.
+    pub(crate) fn sibling<D: Record>(&self, database: Option<&str>, collection: &str) -> Result<Target> {
+        let inner = &*self.0;
+        D::verify()?;
+        let mut namespace = inner.namespace.clone();
+        if let Some(database) = database {
+            check_database_name(database)?;
+            namespace.database = database.to_owned();
+        }
+        namespace.collection = collection.to_owned();
+        Ok(Target(Arc::new(Inner {
+            executor: inner.executor.clone(),
+            namespace,
+            model: D::MODEL,
+            failure: None,
+        })))
     }
 
     pub(crate) fn namespace(&self) -> &Namespace {

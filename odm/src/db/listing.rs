@@ -33,7 +33,7 @@ impl CollectionInfo {
             })?,
             kind: text("type").unwrap_or_else(|_| "collection".to_owned()),
             options: match document.get("options").map_err(malformed)? {
-                Some(bson::RawBsonRef::Document(options)) => codec::decode_document(options)?,
+                Some(bson::RawBsonRef::Document(options)) => codec::decode_untyped(options)?,
                 _ => Document::new(),
             },
         })

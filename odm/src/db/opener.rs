@@ -38,17 +38,16 @@ pub(super) async fn open(url: &str, options: &OpenOptions) -> Result<Db> {
 
 #[cfg(feature = "native")]
 async fn native(directory: Option<&Path>, options: &OpenOptions) -> Result<Arc<dyn Backend>> {
+    let opening = crate::native::Opening {
+        expiry: options.chosen_expiry_interval(),
+        transaction_lifetime: options.chosen_transaction_lifetime(),
+        changes: options.chosen_change_log(),
+    };
     match directory {
-        None => crate::native::open_memory(options.chosen_expiry_interval(), options.chosen_change_log()),
+        None => crate::native::open_memory(opening),
         Some(directory) => {
             let durability = options.chosen_durability().unwrap_or(Durability::Immediate);
-            crate::native::open_directory(
-                directory,
-                durability,
-                options.creates_if_missing(),
-                options.chosen_expiry_interval(),
-                options.chosen_change_log(),
-            )
+            crate::native::open_directory(directory, durability, options.creates_if_missing(), opening)
         }
     }
 }

@@ -125,6 +125,7 @@ pub struct OpenOptions {
     app_name: Option<String>,
     change_log: ChangeLog,
     expiry_interval: Option<Duration>,
+    transaction_lifetime: Option<Duration>,
 }
 
 impl OpenOptions {
@@ -156,6 +157,30 @@ impl OpenOptions {
     /// 60 seconds unless said otherwise, as on MongoDB.
     pub fn expiry_interval(mut self, interval: Duration) -> OpenOptions {
         self.expiry_interval = Some(interval);
+        self
+    }
+
+    /// How long a transaction may run before it is aborted (embedded engine only): 60 seconds unless said otherwise, as
+    /// on MongoDB, where the server's parameter `transactionLifetimeLimitSeconds` says it.
+    ///
+    /// What it held is free again then. Its next operation, or its commit, has the error that
+    /// [`Db::transaction`] answers by running it again: code 251 with the label `TransientTransactionError`.
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// use odm::{Db, bson::doc};
+    ///
+    /// let no_time = std::time::Duration::ZERO;
+    /// let db = Db::options().transaction_lifetime(no_time).open("memory:").await?;
+    /// let tx = db.begin().await?;
+    /// let error = tx.raw_collection("books").insert(doc! {"_id": 1}).await.unwrap_err();
+    /// assert_eq!(error.code(), Some(251));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn transaction_lifetime(mut self, limit: Duration) -> OpenOptions {
+        self.transaction_lifetime = Some(limit);
         self
     }
 
@@ -193,6 +218,11 @@ impl OpenOptions {
         self.expiry_interval.unwrap_or(Duration::from_secs(60))
     }
 
+    /// How long a transaction may run.
+    pub fn chosen_transaction_lifetime(&self) -> Duration {
+        self.transaction_lifetime.unwrap_or(Duration::from_secs(60))
+    }
+
     /// The client's name, if one was given.
     pub fn chosen_app_name(&self) -> Option<&str> {
         self.app_name.as_deref()
@@ -215,6 +245,7 @@ impl fmt::Debug for OpenOptions {
             .field("app_name", &self.app_name)
             .field("change_log", &self.change_log)
             .field("expiry_interval", &self.expiry_interval)
+            .field("transaction_lifetime", &self.transaction_lifetime)
             .finish()
     }
 }

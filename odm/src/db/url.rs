@@ -79,7 +79,7 @@ pub(super) fn parse(url: &str) -> Result<Address> {
 }
 
 /// Checks a database's name by MongoDB's rules.
-pub(super) fn check_database_name(name: &str) -> Result<()> {
+pub(crate) fn check_database_name(name: &str) -> Result<()> {
     let bad = |c: char| {
         matches!(
             c,

@@ -66,6 +66,16 @@ pub trait MapType {
     type Value;
 }
 
+/// A map whose keys are known by their type.
+#[diagnostic::on_unimplemented(
+    message = "the keys of `{Self}` have no type",
+    label = "not a `BTreeMap` or `HashMap`"
+)]
+pub trait MapKey: MapType {
+    /// The type of the keys.
+    type Key;
+}
+
 /// A type that is stored as another one: a newtype, or an enum without data (stored as a string).
 ///
 /// Whatever can be done with values of `Inner` can be done with those of the newtype.
@@ -114,4 +124,8 @@ impl<T: ArrayType> ArrayType for Option<T> {
 
 impl<T: MapType> MapType for Option<T> {
     type Value = T::Value;
+}
+
+impl<T: MapKey> MapKey for Option<T> {
+    type Key = T::Key;
 }

@@ -9,7 +9,7 @@ use super::field::Field;
 use super::field_type::FieldType;
 use super::id::Id;
 use super::key::IdType;
-use super::kind::{ArrayType, Date, MapType, Numeric, Ordered, Text};
+use super::kind::{ArrayType, Date, MapKey, MapType, Numeric, Ordered, Text};
 use super::lazy::Lazy;
 
 /// A type that is one plain value: its handle is a [`Field`].
@@ -160,8 +160,16 @@ impl<K, V> MapType for BTreeMap<K, V> {
     type Value = V;
 }
 
+impl<K, V> MapKey for BTreeMap<K, V> {
+    type Key = K;
+}
+
 impl<K, V, S> MapType for HashMap<K, V, S> {
     type Value = V;
+}
+
+impl<K, V, S> MapKey for HashMap<K, V, S> {
+    type Key = K;
 }
 
 /// Tuples are stored as arrays of mixed type, so they are compared and set whole.

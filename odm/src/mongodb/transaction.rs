@@ -3,12 +3,19 @@
 use std::fmt;
 use std::sync::Arc;
 
+use ::mongodb::options::{
+    Acknowledgment, ReadConcern as DriverReadConcern, ReadPreference as DriverReadPreference,
+    SelectionCriteria, WriteConcern as DriverWriteConcern,
+};
 use ::mongodb::{Client, ClientSession};
 use futures_core::future::BoxFuture;
 use tokio::sync::Mutex;
 
 use super::{MongoBackend, SharedSession, error};
-use crate::backend::{Backend, Capabilities, Operation, Response, Transaction, TransactionOptions};
+use crate::backend::{
+    Backend, Capabilities, Operation, ReadConcern, ReadPreference, Response, Transaction, TransactionOptions,
+    WriteConcern,
+};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A transaction: one session, used by one operation at a time.
@@ -28,6 +35,19 @@ pub(super) async fn begin(client: Client, options: TransactionOptions) -> Result
     let locate = |e: ::mongodb::error::Error| error::located(e.into(), "startTransaction", false, None);
     let mut session: ClientSession = client.start_session().await.map_err(locate)?;
     let mut start = session.start_transaction();
+    if let Some(concern) = options.read_concern {
+        start = start.read_concern(match concern {
+            ReadConcern::Local => DriverReadConcern::local(),
+            ReadConcern::Majority => DriverReadConcern::majority(),
+            ReadConcern::Snapshot => DriverReadConcern::snapshot(),
+        });
+    }
+    if let Some(concern) = options.write_concern {
+        start = start.write_concern(write_concern(concern));
+    }
+    if let Some(preference) = options.read_preference {
+        start = start.selection_criteria(SelectionCriteria::ReadPreference(read_preference(preference)));
+    }
     if let Some(limit) = options.max_commit_time {
         start = start.max_commit_time(limit);
     }
@@ -36,6 +56,27 @@ pub(super) async fn begin(client: Client, options: TransactionOptions) -> Result
         backend: MongoBackend { client },
         session: Arc::new(Mutex::new(session)),
     })
+}
+
+fn write_concern(concern: WriteConcern) -> DriverWriteConcern {
+    let mut own = match concern.member_count() {
+        None => DriverWriteConcern::majority(),
+        Some(count) => DriverWriteConcern::from(Acknowledgment::Nodes(count)),
+    };
+    own.journal = concern.wants_journal();
+    own.w_timeout = concern.wait();
+    own
+}
+
+fn read_preference(preference: ReadPreference) -> DriverReadPreference {
+    let options = None;
+    match preference {
+        ReadPreference::Primary => DriverReadPreference::Primary,
+        ReadPreference::PrimaryPreferred => DriverReadPreference::PrimaryPreferred { options },
+        ReadPreference::Secondary => DriverReadPreference::Secondary { options },
+        ReadPreference::SecondaryPreferred => DriverReadPreference::SecondaryPreferred { options },
+        ReadPreference::Nearest => DriverReadPreference::Nearest { options },
+    }
 }
 
 impl Backend for MongoTransaction {

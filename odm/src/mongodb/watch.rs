@@ -40,6 +40,7 @@ pub(super) async fn watch(
     options.start_after = watch.start_after.as_ref().map(token).transpose()?;
     options.start_at_operation_time = watch.start_at_operation_time;
     options.batch_size = watch.batch_size;
+    options.show_expanded_events = watch.expanded.then_some(true);
     options.max_await_time = watch.max_await_time;
     options.comment = watch.comment.map(Into::into);
     let pipeline = document::decode_all(&watch.pipeline)?;

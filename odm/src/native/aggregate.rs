@@ -3,9 +3,11 @@
 //! Pure: a stage that reads another collection is given a [`pipeline::Source`].
 
 pub(crate) mod expression;
-mod path;
+pub(crate) mod path;
 pub(crate) mod pipeline;
 mod print;
 mod stage;
 mod sum;
 pub(crate) mod transform;
+
+pub(crate) use self::stage::Statistics;

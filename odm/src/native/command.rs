@@ -4,6 +4,8 @@
 //! its whole document was found to be well-formed. Each family of commands has a file.
 
 mod aggregate;
+mod api;
+mod capped;
 mod collections;
 mod count;
 mod cursor;
@@ -16,12 +18,14 @@ mod query;
 mod reply;
 mod server;
 mod shape;
+mod transaction;
 mod write;
 
 use std::time::Duration;
 
 pub(crate) use self::cursor::{Cursors, Opened};
 pub(crate) use self::reply::{Verb, written, written_out};
+pub(crate) use self::transaction::{reads, refuse_in_transaction};
 use super::document::{Doc, Kind, Value};
 use super::exec::aggregate::AggregateRequest;
 use super::exec::output::Target;
@@ -120,10 +124,7 @@ pub(crate) fn parse(database: &str, doc: Doc<'_>, now: Now) -> Result<Job> {
         )));
     }
     let Some(command) = command(call.name) else {
-        return Err(Fault::new(
-            code::COMMAND_NOT_FOUND,
-            format!("no such command: '{}'", call.name),
-        ));
+        return Err(unknown(call.name));
     };
     let job = command(&call)?;
     generic::check(call.name, doc)?;
@@ -133,11 +134,9 @@ pub(crate) fn parse(database: &str, doc: Doc<'_>, now: Now) -> Result<Job> {
 /// Commands of the server that the engine does not have.
 const NOT_HERE: &[&str] = &[
     "abortTransaction",
-    "cloneCollectionAsCapped",
     "commitTransaction",
     "compact",
     "connectionStatus",
-    "convertToCapped",
     "currentOp",
     "dataSize",
     "endSessions",
@@ -156,8 +155,11 @@ const NOT_HERE: &[&str] = &[
     "shutdown",
     "startSession",
     "top",
-    "validateDBMetadata",
 ];
+
+fn unknown(name: &str) -> Fault {
+    Fault::new(code::COMMAND_NOT_FOUND, format!("no such command: '{name}'"))
+}
 
 type Parse = for<'a> fn(&Call<'a>) -> Result<Job>;
 
@@ -179,6 +181,8 @@ fn command(name: &str) -> Option<Parse> {
         "listCollections" => collections::list,
         "renameCollection" => collections::rename,
         "collMod" => collections::modify,
+        "convertToCapped" => capped::convert,
+        "cloneCollectionAsCapped" => capped::clone,
         "createIndexes" => indexes::create,
         "dropIndexes" | "deleteIndexes" => indexes::drop,
         "listIndexes" => indexes::list,
@@ -187,6 +191,7 @@ fn command(name: &str) -> Option<Parse> {
         "dbStats" | "dbstats" => server::database_statistics,
         "validate" => server::validate,
         "listDatabases" => server::list_databases,
+        "validateDBMetadata" => api::validate,
         "serverStatus" => server::status,
         "ping" => server::ping,
         "hello" | "isMaster" | "ismaster" => server::hello,

@@ -5,7 +5,7 @@
 
 pub(crate) mod compare;
 pub(crate) mod decimal;
-mod display;
+pub(crate) mod display;
 pub(crate) mod doc;
 pub(crate) mod number;
 pub(crate) mod owned;

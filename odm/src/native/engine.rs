@@ -19,9 +19,11 @@ mod view;
 mod wait;
 mod writer;
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::path::{Path, PathBuf};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use super::fault::{Class, Fault, Result, code};
@@ -35,6 +37,7 @@ pub(crate) use self::backup::{Copied, Watcher};
 pub(crate) use self::changes::ChangeWindow;
 pub(crate) use self::check::CheckReport;
 pub(crate) use self::compact::Compacted;
+pub(crate) use self::job::CommitOptions;
 pub(crate) use self::repair::{Done, Finding, RepairReport, RepairScope, Wrong};
 pub(crate) use self::statistics::{Statistics, Window};
 pub(crate) use self::transaction::Overlay;
@@ -146,9 +149,56 @@ impl Engine {
     {
         let engine = self.clone();
         async move {
-            match engine.start(job)? {
+            match engine.start(job, None)? {
                 job::Started::Done(result) => result,
                 job::Started::Waiting(receiver) => receiver.await.unwrap_or_else(|_| Err(closed())),
+            }
+        }
+    }
+
+    /// As [`write`](Engine::write), but gives the job up when `over` ends before the writer, or the transaction that
+    /// is in its way, lets it run.
+    ///
+    /// # Errors
+    /// Those of [`write`](Engine::write); class `Timeout` when the job was given up: then it has no effect.
+    pub(crate) fn write_until<T, F, P>(
+        &self,
+        job: F,
+        over: P,
+    ) -> impl Future<Output = Result<T>> + Send + use<T, F, P>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut dyn Write) -> Result<T> + Send + 'static,
+        P: Future<Output = ()> + Send,
+    {
+        let engine = self.clone();
+        async move {
+            let patience = Arc::new(job::Patience::default());
+            let mut receiver = match engine.start(job, Some(patience.clone()))? {
+                job::Started::Done(result) => return result,
+                job::Started::Waiting(receiver) => receiver,
+            };
+            let mut over = pin!(over);
+            let mut is_over = false;
+            let answered = poll_fn(|ctx| {
+                if let Poll::Ready(answer) = Pin::new(&mut receiver).poll(ctx) {
+                    return Poll::Ready(Some(answer));
+                }
+                if !is_over && over.as_mut().poll(ctx).is_ready() {
+                    is_over = true;
+                    if patience.give_up() {
+                        return Poll::Ready(None);
+                    }
+                }
+                Poll::Pending
+            });
+            match answered.await {
+                Some(answer) => answer.unwrap_or_else(|_| Err(closed())),
+                None => Err(Fault::of(
+                    Class::Timeout,
+                    code::MAX_TIME_EXPIRED,
+                    "operation exceeded time limit",
+                )),
             }
         }
     }
@@ -186,13 +236,17 @@ impl Engine {
     /// # Errors
     /// A conflict when a collection that it wrote to was changed or dropped since its snapshot; class
     /// `InDoubt` and `Io` as for [`Engine::write`].
-    pub(crate) fn commit(&self, transaction: Overlay) -> impl Future<Output = Result<()>> + Send + use<> {
+    pub(crate) fn commit(
+        &self,
+        transaction: Overlay,
+        options: CommitOptions,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
         let engine = self.clone();
         async move {
             if transaction.is_unchanged() {
                 return Ok(());
             }
-            let (job, receiver) = job::Commit::new(transaction);
+            let (job, receiver) = job::Commit::new(transaction, options);
             engine.0.shared.check_writable()?;
             engine.0.shared.enqueue([Box::new(job) as Box<dyn job::Job>]);
             receiver.await.unwrap_or_else(|_| Err(closed()))
@@ -254,12 +308,12 @@ impl Engine {
     }
 
     /// Runs a job here when that is allowed and the writer is free, otherwise queues it.
-    fn start<T, F>(&self, job: F) -> Result<job::Started<T>>
+    fn start<T, F>(&self, job: F, patience: Option<Arc<job::Patience>>) -> Result<job::Started<T>>
     where
         T: Send + 'static,
         F: FnMut(&mut dyn Write) -> Result<T> + Send + 'static,
     {
-        let mut job = job::Typed::new(job);
+        let mut job = job::Typed::new(job).with_patience(patience);
         match self.0.shared.run_here(&mut job)? {
             queue::Here::Done(committed) => {
                 return Ok(job::Started::Done(job.finish(committed.as_ref().copied())));

@@ -9,6 +9,7 @@ pub(crate) mod batch;
 mod capped;
 pub(crate) mod change;
 pub(crate) mod collections;
+pub(crate) mod convert;
 pub(crate) mod count;
 pub(crate) mod cursor;
 pub(crate) mod delete;

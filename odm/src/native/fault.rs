@@ -84,6 +84,7 @@ pub(crate) mod code {
     pub(crate) const COMMAND_NOT_SUPPORTED_ON_VIEW: i32 = 166;
     pub(crate) const OPTION_NOT_SUPPORTED_ON_VIEW: i32 = 167;
     pub(crate) const OPERATION_NOT_SUPPORTED_IN_TRANSACTION: i32 = 263;
+    pub(crate) const CANNOT_CONVERT_INDEX_TO_UNIQUE: i32 = 359;
     pub(crate) const NO_SUCH_TRANSACTION: i32 = 251;
     pub(crate) const DUPLICATE_KEY: i32 = 11000;
     pub(crate) const BSON_TOO_LARGE: i32 = 10334;

@@ -5,10 +5,13 @@ use std::borrow::Cow;
 use self::extract::Extraction;
 use super::document::{Doc, Owned, Value};
 use super::fault::{DuplicateKey, Fault, Result};
+use super::geo::Grid;
 use super::matcher::Matcher;
 
 pub(crate) mod extract;
+pub(crate) mod geo;
 mod hashed;
+mod options;
 mod parse;
 mod spec;
 
@@ -21,6 +24,8 @@ pub(crate) struct IndexDefinition {
     pub(crate) name: String,
     pub(crate) keys: Vec<IndexField>,
     pub(crate) unique: bool,
+    /// Keys that are taken are refused, as a unique index does; what was there before may have them twice.
+    pub(crate) prepare_unique: bool,
     pub(crate) sparse: bool,
     /// The documents that are indexed, if not all.
     pub(crate) partial: Option<Matcher>,
@@ -32,19 +37,23 @@ pub(crate) struct IndexDefinition {
 }
 
 /// One field of an index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct IndexField {
     pub(crate) path: String,
     pub(crate) order: Order,
 }
 
 /// How an index keeps a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Order {
     Ascending,
     Descending,
     /// By a hash of the value: equality only.
     Hashed,
+    /// By the cells of the sphere that a geometry lies in.
+    Sphere,
+    /// By the squares of the plane that a place lies in.
+    Flat(Grid),
 }
 
 /// The keys of one document in one index.
@@ -56,14 +65,12 @@ pub(crate) struct IndexKeys {
     pub(crate) multikey: Vec<bool>,
 }
 
-impl IndexKeys {}
-
 impl IndexDefinition {
     /// Validates one element of `createIndexes`' `indexes`.
     ///
     /// # Errors
     /// MongoDB's: 67 for a key or option that cannot be, 197 for an unknown option, 2 for misuse of `_id`'s
-    /// index, 9 and 14 for a malformed specification. Text, geo and wildcard indexes and collations are
+    /// index, 9 and 14 for a malformed specification. Text and wildcard indexes and collations are
     /// unsupported.
     pub(crate) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
         parse::parse(spec)
@@ -86,12 +93,18 @@ impl IndexDefinition {
             paths: paths_of(&keys),
             keys,
             unique: true,
+            prepare_unique: false,
             sparse: false,
             partial: None,
             expire_after_seconds: None,
             hidden: false,
             spec: Doc::Fields(&spec).to_bytes(),
         }
+    }
+
+    /// Whether a key that another document has is refused.
+    pub(crate) fn guards(&self) -> bool {
+        self.unique || self.prepare_unique
     }
 
     /// Whether this is the index on `_id`.
@@ -115,7 +128,8 @@ impl IndexDefinition {
     /// The keys that the document has in this index.
     ///
     /// # Errors
-    /// 171 when two fields meet different arrays, 16766 for an array under a hashed field, 16746 for a number
+    /// 171 when two fields meet different arrays, 16766 for an array under a hashed field, 16755, 13026, 13027, 13068 and 16804 for
+    /// what is no geometry under a geo field, 16746 for a number
     /// in a path that is both a position and a name.
     pub(crate) fn keys(&self, doc: Doc<'_>) -> Result<IndexKeys> {
         let mut found = IndexKeys {
@@ -128,6 +142,15 @@ impl IndexDefinition {
             return Ok(found);
         }
         let bytes = raw(doc);
+        if self.is_geo() {
+            if let Some(values) = geo::values(&self.keys, Doc::Raw(&bytes))? {
+                values.each(&mut |values| found.keys.push(self.encode_owned(values)));
+                found.multikey.copy_from_slice(&values.several);
+                found.keys.sort_unstable();
+                found.keys.dedup();
+            }
+            return Ok(found);
+        }
         let mut extraction = Extraction::new(&self.paths);
         let keys = &mut found.keys;
         extraction.run(Doc::Raw(&bytes), &mut |values| {
@@ -172,6 +195,20 @@ impl IndexDefinition {
     pub(crate) fn key_value(&self, doc: Doc<'_>, key: &[u8]) -> Vec<u8> {
         let bytes = raw(doc);
         let mut found = None;
+        if self.is_geo() {
+            if let Ok(Some(values)) = geo::values(&self.keys, Doc::Raw(&bytes)) {
+                values.each(&mut |values| {
+                    if found.is_none() && self.encode_owned(values) == key {
+                        let fields = self.keys.iter().zip(values);
+                        let fields: Vec<(String, Owned)> = fields
+                            .map(|(field, value)| (field.path.clone(), (*value).clone()))
+                            .collect();
+                        found = Some(Doc::Fields(&fields).to_bytes());
+                    }
+                });
+            }
+            return found.unwrap_or_else(|| Doc::empty().to_bytes());
+        }
         // A document that was indexed has keys; without any the value is empty.
         let _ = Extraction::new(&self.paths).run(Doc::Raw(&bytes), &mut |values| {
             if found.is_none() && self.encode(values) == key {
@@ -196,6 +233,16 @@ impl IndexDefinition {
         key
     }
 
+    fn encode_owned(&self, values: &[&Owned]) -> Vec<u8> {
+        let values: Vec<Option<Value<'_>>> = values.iter().map(|value| Some(value.as_value())).collect();
+        self.encode(&values)
+    }
+
+    /// Whether a field is kept by where its geometries lie.
+    pub(crate) fn is_geo(&self) -> bool {
+        self.keys.iter().any(|field| field.order.is_geo())
+    }
+
     fn hashed_array(&self, multikey: &[bool]) -> Option<usize> {
         self.keys
             .iter()
@@ -212,10 +259,15 @@ impl IndexField {
 }
 
 impl Order {
+    /// Whether the field is kept by where its geometries lie.
+    pub(crate) fn is_geo(self) -> bool {
+        matches!(self, Order::Sphere | Order::Flat(_))
+    }
+
     /// Appends the field's component of the key.
     pub(crate) fn encode(self, value: &Value<'_>, out: &mut Vec<u8>) {
         match self {
-            Order::Ascending => super::key::encode(value, false, out),
+            Order::Ascending | Order::Sphere | Order::Flat(_) => super::key::encode(value, false, out),
             Order::Descending => super::key::encode(value, true, out),
             Order::Hashed => hashed::encode(value, out),
         }

@@ -4,6 +4,7 @@
 
 mod evaluate;
 mod integer;
+pub(crate) mod near;
 mod operator;
 mod parse;
 mod scan;
@@ -13,11 +14,10 @@ mod tests;
 pub(crate) mod ast;
 pub(crate) mod pattern;
 pub(crate) mod schema;
-pub(crate) mod shown;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use self::ast::{Node, Predicate};
+use self::ast::{NearField, Node, Predicate};
 use self::evaluate::Subject;
 pub(crate) use self::evaluate::truthy;
 use self::parse::{Level, Parser};
@@ -47,10 +47,26 @@ impl Matcher {
 
     /// Parses a filter whose `$expr` may use variables (an operation's `let`).
     pub(crate) fn parse_with(filter: Doc<'_>, variables: Vec<(String, Option<Owned>)>) -> Result<Matcher> {
+        Matcher::parse_where(filter, variables, false)
+    }
+
+    /// Parses the filter of a query, which may be `$near` a place: its documents come in that order.
+    pub(crate) fn parse_query(filter: Doc<'_>, variables: Vec<(String, Option<Owned>)>) -> Result<Matcher> {
+        let matcher = Matcher::parse_where(filter, variables, true)?;
+        near::check(&matcher.root)?;
+        Ok(matcher)
+    }
+
+    fn parse_where(
+        filter: Doc<'_>,
+        variables: Vec<(String, Option<Owned>)>,
+        ordered: bool,
+    ) -> Result<Matcher> {
         let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
         let root = Parser {
             variables: &names,
             restricted: false,
+            ordered,
         }
         .document(filter, Level::Document)?;
         Ok(Matcher {
@@ -85,6 +101,30 @@ impl Matcher {
         }
     }
 
+    /// The filter that this and nearness are.
+    pub(crate) fn near_too(&self, near: NearField) -> Result<Matcher> {
+        let near = Matcher {
+            root: Node::Near(near),
+            context: self.context.clone(),
+        };
+        let both = self.and(&near);
+        near::check(&both.root)?;
+        Ok(both)
+    }
+
+    /// What the documents are to be near, if anything.
+    pub(crate) fn near(&self) -> Option<&NearField> {
+        near::of(&self.root)
+    }
+
+    /// The same filter, with documents within this distance.
+    pub(crate) fn within(&self, distance: f64) -> Matcher {
+        Matcher {
+            root: near::within(&self.root, distance),
+            context: self.context.clone(),
+        }
+    }
+
     /// What the filter says. A filter of several conditions is one `And`, without an `And` inside.
     pub(crate) fn root(&self) -> &Node {
         &self.root
@@ -92,10 +132,14 @@ impl Matcher {
 
     /// Whether the document matches.
     pub(crate) fn matches(&self, doc: Doc<'_>) -> Result<bool> {
-        if let (Node::And(nodes), Doc::Raw(bytes)) = (&self.root, doc)
-            && let Some(answer) = scan::conjunction(nodes, bytes)
-        {
-            return Ok(answer);
+        if let Doc::Raw(bytes) = doc {
+            let nodes = match &self.root {
+                Node::And(nodes) => nodes,
+                single => std::slice::from_ref(single),
+            };
+            if let Some(answer) = scan::conjunction(nodes, bytes) {
+                return Ok(answer);
+            }
         }
         self.matches_at(doc).map(|hit| hit.is_some())
     }
@@ -133,6 +177,7 @@ impl ElementMatcher {
         let parser = Parser {
             variables: &[],
             restricted: true,
+            ordered: false,
         };
         let predicate = operator::element(parser, condition)?;
         Ok(ElementMatcher { predicate })

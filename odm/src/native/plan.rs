@@ -15,10 +15,12 @@ use super::matcher::ast::Node;
 use super::sort::SortSpec;
 
 mod bounds;
+mod by_id;
 mod candidate;
 mod explain;
 mod imply;
 pub(crate) mod interval;
+mod near;
 
 /// What is asked, and what there is.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +102,9 @@ pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Plan> {
         ));
     }
     let no_sort = request.sort.is_none_or(|sort| sort.fields.is_empty());
+    if let Some(field) = request.matcher.near() {
+        return near::choose(&request, field, &hint, natural.is_some());
+    }
     if let Some(reverse) = natural {
         return Ok(Plan::collection(reverse, true));
     }
@@ -151,16 +156,28 @@ fn best<'a>(request: &PlanRequest<'a>, root: &Node, conjuncts: &[Conjunct<'_>]) 
 
 /// Whether every document that matches is in the index.
 fn holds_matches(definition: &IndexDefinition, root: &Node) -> bool {
-    if let Some(partial) = &definition.partial
-        && !imply::implies(root, partial.root())
-    {
+    if !holds_partial(definition, root) {
         return false;
+    }
+    let geo: Vec<_> = definition
+        .keys
+        .iter()
+        .filter(|field| field.order.is_geo())
+        .collect();
+    if !geo.is_empty() {
+        return geo.iter().any(|field| imply::implies_geometry(root, &field.path));
     }
     !definition.sparse
         || definition
             .keys
             .iter()
             .any(|field| imply::implies_exists(root, &field.path))
+}
+
+/// Whether every document that matches is among those that a partial index holds.
+fn holds_partial(definition: &IndexDefinition, root: &Node) -> bool {
+    let partial = definition.partial.as_ref();
+    partial.is_none_or(|partial| imply::implies(root, partial.root()))
 }
 
 /// A plan that answers each branch of an `$or` from an index.

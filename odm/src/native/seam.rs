@@ -2,6 +2,7 @@
 
 mod cursor;
 mod expiry;
+mod lifetime;
 mod maintenance;
 mod request;
 mod response;
@@ -10,15 +11,15 @@ mod watch;
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures_core::future::BoxFuture;
 
 use self::cursor::{FollowingCursor, GatheredCursor, PipelineCursor, ViewCursor};
+use self::lifetime::Lifetimes;
 use self::request::Request;
 use self::response::{located, translate, written};
-use self::transaction::{NativeTransaction, State};
 use self::watch::ChangeCursor;
 use super::command::{self, Cursors, Job};
 use super::engine::{ChangeWindow, Durability, Engine, EngineOptions, Location};
@@ -34,6 +35,7 @@ use super::storage::Write;
 use super::storage::file::FILE_NAME;
 use super::update::Now;
 use crate::backend::{Backend, Capabilities, Operation, Response, Transaction, TransactionOptions};
+use crate::clock::Sleep;
 use crate::db;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -42,7 +44,18 @@ struct NativeBackend {
     engine: Arc<Engine>,
     cursors: Arc<Cursors>,
     name: &'static str,
+    lifetimes: Arc<Lifetimes>,
     _expiry: expiry::Running,
+}
+
+/// How an engine is opened, as far as both places have it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening {
+    /// How often expired documents are looked for.
+    pub(crate) expiry: Duration,
+    /// How long a transaction may run.
+    pub(crate) transaction_lifetime: Duration,
+    pub(crate) changes: db::ChangeLog,
 }
 
 impl fmt::Debug for NativeBackend {
@@ -52,8 +65,8 @@ impl fmt::Debug for NativeBackend {
 }
 
 /// Opens an empty database in memory.
-pub(crate) fn open_memory(expiry: Duration, changes: db::ChangeLog) -> Result<Arc<dyn Backend>> {
-    open(Location::Memory, "memory", Durability::None, expiry, changes)
+pub(crate) fn open_memory(opening: Opening) -> Result<Arc<dyn Backend>> {
+    open(Location::Memory, "memory", Durability::None, opening)
 }
 
 /// Opens, or creates, the database in a directory.
@@ -61,8 +74,7 @@ pub(crate) fn open_directory(
     path: &Path,
     durability: db::Durability,
     create: bool,
-    expiry: Duration,
-    changes: db::ChangeLog,
+    opening: Opening,
 ) -> Result<Arc<dyn Backend>> {
     if !create && !path.join(FILE_NAME).exists() {
         let text = format!("there is no database in {}", path.display());
@@ -77,8 +89,7 @@ pub(crate) fn open_directory(
         Location::Directory(path.to_owned()),
         "native",
         durability,
-        expiry,
-        changes,
+        opening,
     )
 }
 
@@ -86,13 +97,12 @@ fn open(
     location: Location,
     name: &'static str,
     durability: Durability,
-    expiry: Duration,
-    changes: db::ChangeLog,
+    opening: Opening,
 ) -> Result<Arc<dyn Backend>> {
     let changes = ChangeWindow {
-        enabled: !changes.is_off(),
-        bytes: changes.kept_bytes(),
-        age: changes.kept_age(),
+        enabled: !opening.changes.is_off(),
+        bytes: opening.changes.kept_bytes(),
+        age: opening.changes.kept_age(),
     };
     let engine = Engine::open(
         location,
@@ -104,11 +114,12 @@ fn open(
     )
     .map_err(|fault| translate(fault, name))?;
     let engine = Arc::new(engine);
-    let _expiry = expiry::start(&engine, expiry);
+    let _expiry = expiry::start(&engine, opening.expiry);
     Ok(Arc::new(NativeBackend {
         engine,
         cursors: Arc::default(),
         name,
+        lifetimes: Lifetimes::new(opening.transaction_lifetime),
         _expiry,
     }))
 }
@@ -131,23 +142,18 @@ impl Backend for NativeBackend {
         })
     }
 
-    fn begin(&self, _options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
+    fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
         Box::pin(async move {
-            let overlay = self.engine.begin().map_err(|fault| translate(fault, self.name))?;
-            let state = Mutex::new(State::Running(Box::new(overlay)));
-            let transaction = NativeTransaction {
-                engine: self.engine.clone(),
-                cursors: self.cursors.clone(),
-                name: self.name,
-                state,
-            };
-            Ok(Arc::new(transaction) as Arc<dyn Transaction>)
+            transaction::begin(self, &options)
+                .map(|transaction| Arc::new(transaction) as Arc<dyn Transaction>)
+                .map_err(|fault| translate(fault, self.name).with_operation("startTransaction"))
         })
     }
 }
 
 impl NativeBackend {
     async fn run(&self, operation: Operation) -> Outcomes<Response> {
+        let limit = request::max_time(&operation).and_then(|time| Instant::now().checked_add(time));
         match request::prepare(operation, self.name)? {
             Request::Find(find) if find.tail.is_some() => {
                 let cursor = TailCursor::open(&*self.engine.view()?, find)?;
@@ -181,10 +187,10 @@ impl NativeBackend {
             }
             Request::Read(read) => read(&*self.engine.view()?),
             Request::Batch(batch) => {
-                let outcome = self.run_batch(Arc::new(batch)).await?;
+                let outcome = self.run_batch(Arc::new(batch), limit).await?;
                 Ok(Response::Write(written(outcome, self.name)))
             }
-            Request::Write(mut job) => self.engine.write(move |write| job(write)).await,
+            Request::Write(mut job) => self.write(move |write| job(write), limit).await,
             Request::Watch(watch, patience) => {
                 self.engine.begin_log().await?;
                 let cursor = WatchCursor::open(&*self.engine.view()?, *watch)?;
@@ -197,12 +203,24 @@ impl NativeBackend {
             }
             Request::Check(database) => maintenance::check(self.engine.clone(), database).await,
             Request::Maintenance(asked) => asked.run(self.engine.clone(), self.cursors.clone()).await,
-            Request::Command(job) => self.command(job).await.and_then(replied),
+            Request::Command(job) => self.command(job, limit).await.and_then(replied),
+        }
+    }
+
+    /// Runs a job, unless it has to wait for longer than it may.
+    async fn write<T, F>(&self, job: F, limit: Option<Instant>) -> Outcomes<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut dyn Write) -> Outcomes<T> + Send + 'static,
+    {
+        match limit {
+            None => self.engine.write(job).await,
+            Some(until) => self.engine.write_until(job, Sleep::until(until)).await,
         }
     }
 
     /// Runs a command; its reply.
-    async fn command(&self, job: Job) -> Outcomes<Vec<u8>> {
+    async fn command(&self, job: Job, limit: Option<Instant>) -> Outcomes<Vec<u8>> {
         match job {
             Job::Reply(reply) => Ok(reply),
             Job::Read(read) => read(&*self.engine.view()?),
@@ -214,10 +232,10 @@ impl NativeBackend {
             Job::More { id, ns, batch_size } => self.cursors.more(id, &ns, batch_size),
             Job::Kill { ids, ns } => Ok(self.cursors.kill(&ids, &ns)),
             Job::Batch(batch, verb) => {
-                let outcome = self.run_batch(Arc::new(batch)).await?;
+                let outcome = self.run_batch(Arc::new(batch), limit).await?;
                 Ok(command::written(verb, &outcome))
             }
-            Job::Write(mut job) => self.engine.write(move |write| job(write)).await,
+            Job::Write(mut job) => self.write(move |write| job(write), limit).await,
             Job::Output(aggregate, target, now) => {
                 self.output(&aggregate, target, now).await?;
                 Ok(command::written_out(&aggregate.namespace.to_string()))
@@ -232,22 +250,24 @@ impl NativeBackend {
             target.check(&*view)?;
             aggregate::rows(&*view, aggregate)?
         };
-        let job = move |write: &mut dyn Write| target.run(write, &rows, now);
+        let unvalidated = aggregate.unvalidated;
+        let job = move |write: &mut dyn Write| target.run(write, &rows, now, unvalidated);
         self.engine.write(job).await?
     }
 
     /// Runs statements; where a running transaction is in the way of one, those before it are committed and it is
     /// run again when the transaction has ended.
-    async fn run_batch(&self, batch: Arc<WriteBatch>) -> Outcomes<Outcome> {
+    async fn run_batch(&self, batch: Arc<WriteBatch>, limit: Option<Instant>) -> Outcomes<Outcome> {
         let mut total = Outcome::default();
         let mut start = 0;
         loop {
             let own = batch.clone();
-            let job = self.engine.write(move |write| {
+            let job = move |write: &mut dyn Write| {
                 let mut outcome = Outcome::default();
                 let next = batch::run(write, &own, start, &mut outcome)?;
                 Ok((outcome, next))
-            });
+            };
+            let job = self.write(job, limit);
             let (outcome, next) = job.await?;
             total.absorb(outcome);
             start = next;

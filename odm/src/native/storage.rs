@@ -7,6 +7,7 @@
 mod counted;
 pub(crate) mod file;
 pub(crate) mod format;
+pub(crate) mod log;
 pub(crate) mod memory;
 mod paged;
 pub(crate) mod pending;
@@ -139,8 +140,11 @@ pub(crate) trait Transaction: Trees {
 pub(crate) enum Finish {
     /// Forget everything.
     Abort,
-    /// Commit, on disk when the call returns.
+    /// Commit, on disk when the call returns; and all that was committed before.
     Durable,
+    /// Commit, on disk with the next durable commit. If only the process ends before that, it is not lost, unless
+    /// the log is full or not yet begun.
+    Logged,
     /// Commit, on disk with the next durable commit.
     Relaxed,
 }
@@ -161,6 +165,10 @@ pub(crate) trait Store: Send + Sync {
 
     /// Runs `body` in the one write transaction; its result says how to end it. An error aborts.
     fn write(&self, body: &mut dyn FnMut(&mut dyn Transaction) -> Result<Finish>) -> Result<(), Failure>;
+
+    /// Makes all that was committed durable in the store's main file alone. A log, if there is one, starts over.
+    #[cfg_attr(not(test), allow(dead_code, reason = "for whoever works on the file itself"))]
+    fn checkpoint(&self) -> Result<(), Failure>;
 
     /// Calls `body` with the state as it is on disk, after the store's own integrity check. The caller
     /// makes sure that nobody writes meanwhile.
@@ -203,6 +211,7 @@ pub(crate) struct FileFigures {
     pub(crate) bytes: u64,
     pub(crate) page_bytes: u64,
     pub(crate) pages: u64,
+    /// Of the file and its log, as the next two.
     pub(crate) syncs: u64,
     /// Bytes.
     pub(crate) written: u64,

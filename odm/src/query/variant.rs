@@ -2,7 +2,7 @@
 
 use super::filter::{Filter, Node};
 use crate::codec::encode_value;
-use crate::model::{Field, Variant, VariantTest};
+use crate::model::{Field, Handle, Variant, VariantTest};
 
 impl<R, F> Variant<R, F> {
     /// The value is of this variant: `p.contact.email.is()`.
@@ -15,5 +15,17 @@ impl<R, F> Variant<R, F> {
                     .and_then(|path| Ok(Node::equal(path, encode_value(*name)?))),
             ),
         }
+    }
+
+    /// The value is of this variant and its fields meet the condition:
+    /// `p.contact.email.matches(|e| e.address.eq("ann@example.org"))`.
+    ///
+    /// A condition on a field alone also holds for another variant with a field of the same stored name, where serde
+    /// keeps the variants' fields in the same place.
+    pub fn matches(&self, condition: impl FnOnce(&F) -> Filter<R>) -> Filter<R>
+    where
+        F: Handle,
+    {
+        self.is() & condition(self)
     }
 }

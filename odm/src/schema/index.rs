@@ -5,6 +5,7 @@ use std::fmt;
 use bson::{RawDocumentBuf, rawdoc};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::geo::Located;
 use crate::model::{Date, Field, Model, Path, Segment};
 use crate::query::Filter;
 
@@ -17,6 +18,8 @@ pub struct IndexDeclaration {
     sparse: bool,
     partial: Option<Result<RawDocumentBuf>>,
     expire_after_seconds: Option<u32>,
+    bounds: Option<(f64, f64)>,
+    bits: Option<u8>,
 }
 
 /// How one field of an index is kept.
@@ -31,6 +34,10 @@ pub enum IndexOrder {
     Hashed,
     /// By its words: `"text"`.
     Text,
+    /// By where it lies on the globe: `"2dsphere"`.
+    Geo2dSphere,
+    /// By where it lies in the plane: `"2d"`.
+    Geo2d,
 }
 
 impl IndexDeclaration {
@@ -57,6 +64,28 @@ impl IndexDeclaration {
     /// Adds a text field.
     pub fn text<R, T>(self, field: &Field<R, T>) -> IndexDeclaration {
         self.key(field, IndexOrder::Text)
+    }
+
+    /// Adds a field of geometries on the globe.
+    pub fn geo_2dsphere<R, T: Located>(self, field: &Field<R, T>) -> IndexDeclaration {
+        self.key(field, IndexOrder::Geo2dSphere)
+    }
+
+    /// Adds a field of pairs of numbers in the plane: the first field of its index.
+    pub fn geo_2d<R, T: Located>(self, field: &Field<R, T>) -> IndexDeclaration {
+        self.key(field, IndexOrder::Geo2d)
+    }
+
+    /// The least and the greatest coordinate of a [`geo_2d`](IndexDeclaration::geo_2d) field, -180 and 180 if not said.
+    pub fn geo_2d_bounds(mut self, least: f64, greatest: f64) -> IndexDeclaration {
+        self.bounds = Some((least, greatest));
+        self
+    }
+
+    /// How often each side is halved in a [`geo_2d`](IndexDeclaration::geo_2d) index: 1 to 32, 26 if not said.
+    pub fn geo_2d_bits(mut self, bits: u8) -> IndexDeclaration {
+        self.bits = Some(bits);
+        self
     }
 
     fn key<R, T>(mut self, field: &Field<R, T>, order: IndexOrder) -> IndexDeclaration {
@@ -152,6 +181,8 @@ impl IndexDeclaration {
                 IndexOrder::Descending => key.append(cstr, -1),
                 IndexOrder::Hashed => key.append(cstr, "hashed"),
                 IndexOrder::Text => key.append(cstr, "text"),
+                IndexOrder::Geo2dSphere => key.append(cstr, "2dsphere"),
+                IndexOrder::Geo2d => key.append(cstr, "2d"),
             }
         }
         let mut spec = rawdoc! { "key": key, "name": name };
@@ -167,6 +198,13 @@ impl IndexDeclaration {
         if let Some(seconds) = self.expire_after_seconds {
             spec.append(bson::cstr!("expireAfterSeconds"), i64::from(seconds));
         }
+        if let Some((least, greatest)) = self.bounds {
+            spec.append(bson::cstr!("min"), least);
+            spec.append(bson::cstr!("max"), greatest);
+        }
+        if let Some(bits) = self.bits {
+            spec.append(bson::cstr!("bits"), i32::from(bits));
+        }
         Ok(spec)
     }
 }
@@ -179,6 +217,8 @@ impl fmt::Display for IndexOrder {
             IndexOrder::Descending => "-1",
             IndexOrder::Hashed => "hashed",
             IndexOrder::Text => "text",
+            IndexOrder::Geo2dSphere => "2dsphere",
+            IndexOrder::Geo2d => "2d",
         })
     }
 }

@@ -1,14 +1,19 @@
 //! The state of a transaction, shared by all that runs inside it.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::backend::Transaction;
 use crate::error::{Error, ErrorKind, Result};
 
 pub(crate) const TRANSIENT: &str = "TransientTransactionError";
 pub(crate) const UNKNOWN_COMMIT: &str = "UnknownTransactionCommitResult";
+
+/// What every operation, and the commit, is told after the server aborted the transaction.
+const NO_SUCH_TRANSACTION: i32 = 251;
+
+const SWALLOWED: &str = "an operation failed and so aborted the transaction; the failure was not passed on";
 
 const RUNNING: u8 = 0;
 const COMMITTING: u8 = 1;
@@ -19,7 +24,9 @@ const ABORTED: u8 = 3;
 pub(crate) struct Guard {
     transaction: Arc<dyn Transaction>,
     state: AtomicU8,
-    transient: AtomicBool,
+    /// The error of an operation that aborted the transaction, as far as that can be known here: some errors leave
+    /// the transaction alone, which only the commit shows.
+    cause: Mutex<Option<Error>>,
     doomed: Mutex<Option<Error>>,
 }
 
@@ -28,7 +35,7 @@ impl Guard {
         Guard {
             transaction,
             state: AtomicU8::new(RUNNING),
-            transient: AtomicBool::new(false),
+            cause: Mutex::new(None),
             doomed: Mutex::new(None),
         }
     }
@@ -45,14 +52,32 @@ impl Guard {
 
     /// Whether an operation failed in a way that running the transaction again can cure.
     pub(crate) fn is_transient(&self) -> bool {
-        self.transient.load(Ordering::Acquire)
+        self.cause()
+            .as_ref()
+            .is_some_and(|cause| cause.has_label(TRANSIENT))
     }
 
     /// Remembers what an operation's error says about the transaction.
+    ///
+    /// An operation on a transaction that was aborted before is told that there is no such transaction, and that
+    /// running it again may help. Whether it does depends on what aborted it: that error stays.
     pub(crate) fn notice(&self, error: &Error) {
-        if error.has_label(TRANSIENT) {
-            self.transient.store(true, Ordering::Release);
+        let mut cause = self.cause();
+        let news = match &*cause {
+            None => true,
+            Some(known) => {
+                error.has_label(TRANSIENT)
+                    && error.code() != Some(NO_SUCH_TRANSACTION)
+                    && !known.has_label(TRANSIENT)
+            }
+        };
+        if news {
+            *cause = Some(error.clone());
         }
+    }
+
+    pub(super) fn cause(&self) -> MutexGuard<'_, Option<Error>> {
+        self.cause.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets the transaction end only by abort: a part of it failed, and its writes must not be kept.
@@ -68,6 +93,20 @@ impl Guard {
         if let Some(error) = doomed {
             self.abort().await;
             return Err(error);
+        }
+        let cause = self.cause().clone();
+        if let Some(cause) = &cause
+            && cause.has_label(TRANSIENT)
+            && self.check_running().is_ok()
+        {
+            self.abort().await;
+            // What the server says of it, with the reason.
+            return Err(Error::new(ErrorKind::Conflict, SWALLOWED)
+                .with_code(NO_SUCH_TRANSACTION)
+                .with_label(TRANSIENT)
+                .with_backend(self.transaction.name())
+                .with_operation("commitTransaction")
+                .with_source(cause.clone()));
         }
         match self
             .state
@@ -86,6 +125,11 @@ impl Guard {
                 self.notice(error);
                 self.state.store(ABORTED, Ordering::Release);
             }
+        }
+        if let (Err(error), Some(cause)) = (&result, cause)
+            && error.code() == Some(NO_SUCH_TRANSACTION)
+        {
+            return Err(cause.behind(SWALLOWED));
         }
         let backend = self.transaction.name();
         result.map_err(|error| error.within(backend, "commitTransaction", None, || None))

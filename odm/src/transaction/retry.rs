@@ -12,6 +12,9 @@ use crate::error::{Error, ErrorKind, Result};
 
 const MAX_TIME_EXPIRED: i32 = 50;
 
+const DOOMED: &str =
+    "a part of the transaction failed, so that it can only be aborted; the failure was not passed on";
+
 /// Runs `body` in a transaction and commits it; both again where the backend says that it can help.
 ///
 /// The loop is that of MongoDB's convenient transaction API.
@@ -70,20 +73,15 @@ where
     let tx = Tx::new(db.clone(), guard.clone());
     let result = body(tx).await;
     if result.is_err() {
-        guard.doom(doomed(guard.is_transient()));
+        guard.doom(doomed(&guard));
     }
     result
 }
 
-fn doomed(transient: bool) -> Error {
-    let error = Error::new(
-        ErrorKind::InvalidArgument,
-        "a part of the transaction failed, so that it can only be aborted; the failure was not passed on",
-    );
-    if transient {
-        error.with_label(TRANSIENT)
-    } else {
-        error
+fn doomed(guard: &Guard) -> Error {
+    match guard.cause().clone() {
+        Some(cause) => cause.behind(DOOMED),
+        None => Error::new(ErrorKind::InvalidArgument, DOOMED),
     }
 }
 

@@ -134,6 +134,78 @@ fn a_commit_that_conflicts_runs_the_body_again() {
     assert_eq!((runs.get(), fake.transactions()), (2, (2, 1, 0)));
 }
 
+fn no_such_transaction() -> Error {
+    Error::new(ErrorKind::Conflict, "the transaction has been aborted")
+        .with_code(251)
+        .with_label(TRANSIENT)
+}
+
+fn duplicate() -> Error {
+    Error::new(ErrorKind::DuplicateKey, "E11000").with_code(11000)
+}
+
+#[test]
+fn a_swallowed_failure_comes_out_of_the_commit_and_is_not_run_again() {
+    let fake = Fake::default();
+    fake.fail(duplicate())
+        .fail(no_such_transaction())
+        .commit_answers(Err(no_such_transaction()));
+    let runs = Cell::new(0);
+    let error = block_on(fake.db().transaction(async |tx| {
+        runs.set(runs.get() + 1);
+        assert!(insert(&tx, 1).await.is_err());
+        assert!(insert(&tx, 2).await.is_err());
+        Ok(())
+    }))
+    .unwrap_err();
+    assert!(error.is_duplicate_key() && !error.has_label(TRANSIENT), "{error}");
+    assert!(
+        std::error::Error::source(&error)
+            .unwrap()
+            .to_string()
+            .contains("E11000")
+    );
+    assert_eq!((runs.get(), fake.transactions().0), (1, 1));
+}
+
+#[test]
+fn what_follows_a_swallowed_failure_is_not_run_again_either() {
+    let fake = Fake::default();
+    fake.fail(duplicate()).fail(no_such_transaction());
+    let error = block_on(fake.db().transaction(async |tx| {
+        assert!(insert(&tx, 1).await.is_err());
+        insert(&tx, 2).await
+    }))
+    .unwrap_err();
+    assert_eq!((error.code(), fake.transactions()), (Some(251), (1, 0, 1)));
+}
+
+#[test]
+fn a_swallowed_conflict_runs_the_body_again() {
+    let fake = Fake::default();
+    inserted(fake.fail(conflict()));
+    let runs = Cell::new(0);
+    block_on(fake.db().transaction(async |tx| {
+        runs.set(runs.get() + 1);
+        let _ = insert(&tx, 1).await;
+        Ok(())
+    }))
+    .unwrap();
+    assert_eq!((runs.get(), fake.transactions()), (2, (2, 1, 1)));
+}
+
+#[test]
+fn a_failure_that_left_the_transaction_alone_may_be_swallowed() {
+    let fake = Fake::default();
+    fake.fail(Error::new(ErrorKind::InvalidArgument, "no such command").with_code(59));
+    block_on(fake.db().transaction(async |tx| {
+        assert!(insert(&tx, 1).await.is_err());
+        Ok(())
+    }))
+    .unwrap();
+    assert_eq!(fake.transactions(), (1, 1, 0));
+}
+
 #[test]
 fn an_error_in_doubt_is_never_retried() {
     let fake = Fake::default();

@@ -1,4 +1,4 @@
-//! P1 to P7: the embedded engine by our typed API, beside the bare driver on a MongoDB (`ODM_TEST_MONGODB_URI`) and
+//! P1 to P8 and P13: the embedded engine by our typed API, beside the bare driver on a MongoDB (`ODM_TEST_MONGODB_URI`) and
 //! the bare store, in turns in one process.
 //!
 //! Arguments: `--quick` for fewer rounds, names of rows (`P4`) when not all are wanted. Files lie in cargo's
@@ -7,8 +7,10 @@
 mod bulk;
 mod child;
 mod durable;
+mod growth;
 mod point;
 mod relaxed;
+mod shapes;
 
 use std::time::Duration;
 
@@ -57,6 +59,12 @@ async fn rows() {
     }
     if settings.wants("P7") {
         bulk::collection_scan(&settings, server).await;
+    }
+    if settings.wants("P8") {
+        shapes::group_sort_range(&settings, server).await;
+    }
+    if settings.wants("P13") {
+        growth::with_documents(&settings).await;
     }
     if let Some(server) = server {
         server.drop().await;

@@ -6,6 +6,7 @@ use odm::backend::{Aggregate, Operation, ReadOptions, Response};
 
 use super::Report;
 use super::generate;
+use super::stages;
 use crate::random::Random;
 use crate::raw::{RawCollection, raw};
 
@@ -121,38 +122,44 @@ async fn run(db: &Db, name: &str, pipeline: &[Document]) -> Rows {
 
 /// A pipeline, and whether its results' order is defined.
 fn pipeline(random: &mut Random, other: &str) -> (Vec<Document>, bool) {
-    let mut stages = Vec::new();
+    let mut made = Vec::new();
     // Whether `_id` still tells one row from another; whether the rows are in a defined order.
     let (mut unique, mut ordered) = (true, false);
+    if random.one_in(4) {
+        return (stages::series(random), true);
+    }
     // A field that a projection left out keeps its place on the server when it is set again.
     let mut projected = false;
     for _ in 0..1 + random.below(5) {
         match random.below(16) {
-            0..=2 => stages.push(doc! { "$match": generate::filter(random, 2) }),
+            0..=2 => made.push(doc! { "$match": generate::filter(random, 2) }),
             3..=4 if unique => {
                 let mut sort = generate::sort(random);
                 sort.insert("_id", 1);
-                stages.push(doc! { "$sort": sort });
+                made.push(doc! { "$sort": sort });
                 ordered = true;
             }
-            5 if ordered => stages.push(doc! { "$skip": random.below(3) as i32 }),
-            6 if ordered => stages.push(doc! { "$limit": 1 + random.below(4) as i32 }),
+            5 if ordered => made.push(doc! { "$skip": random.below(3) as i32 }),
+            6 if ordered => made.push(doc! { "$limit": 1 + random.below(4) as i32 }),
+            7 if unique && random.one_in(3) => {
+                made.push(doc! { "$set": { "e": stages::date(random) } });
+            }
             7 if !projected => {
-                stages.push(doc! { "$set": { *random.pick(&["a", "d", "b.x"]): expression(random, 2) } })
+                made.push(doc! { "$set": { *random.pick(&["a", "d", "b.x"]): expression(random, 2) } })
             }
             8 => {
-                stages.push(
+                made.push(
                     doc! { "$project": { *random.pick(&["a", "b.x", "c"]): 1, "e": expression(random, 2) } },
                 );
                 projected = true;
             }
             9 => {
-                stages.push(doc! { "$unset": *random.pick(&["a", "b.x", "c"]) });
+                made.push(doc! { "$unset": *random.pick(&["a", "b.x", "c"]) });
                 projected = true;
             }
             10 => {
                 let path = format!("${}", random.pick(&["a", "b", "c", "a.x"]));
-                stages.push(match random.below(2) {
+                made.push(match random.below(2) {
                     0 => doc! { "$unwind": path },
                     _ => doc! { "$unwind": { "path": path, "preserveNullAndEmptyArrays": true } },
                 });
@@ -161,10 +168,10 @@ fn pipeline(random: &mut Random, other: &str) -> (Vec<Document>, bool) {
             11 if unique => {
                 // Accumulators that look at the order get a defined one.
                 if !ordered {
-                    stages.push(doc! { "$sort": { "_id": 1 } });
+                    made.push(doc! { "$sort": { "_id": 1 } });
                 }
                 let accumulator = *random.pick(&["$sum", "$min", "$max", "$avg", "$push", "$first", "$last"]);
-                stages.push(doc! { "$group": {
+                made.push(doc! { "$group": {
                     "_id": operand(random),
                     "n": { "$sum": 1 },
                     "v": { accumulator: operand(random) },
@@ -172,7 +179,7 @@ fn pipeline(random: &mut Random, other: &str) -> (Vec<Document>, bool) {
                 (unique, ordered) = (false, false);
             }
             12 => {
-                stages.push(doc! { "$lookup": {
+                made.push(doc! { "$lookup": {
                     "from": other,
                     "localField": *random.pick(&["a", "b", "a.x", "_id"]),
                     "foreignField": *random.pick(&["a", "b", "a.x", "_id"]),
@@ -181,24 +188,24 @@ fn pipeline(random: &mut Random, other: &str) -> (Vec<Document>, bool) {
                 } });
             }
             13 => {
-                stages.push(doc! { "$unionWith": { "coll": other, "pipeline": [{ "$match": generate::filter(random, 1) }] } });
+                made.push(doc! { "$unionWith": { "coll": other, "pipeline": [{ "$match": generate::filter(random, 1) }] } });
                 (unique, ordered) = (false, false);
             }
             14 if random.one_in(3) => {
-                stages.push(doc! { "$count": "n" });
+                made.push(doc! { "$count": "n" });
                 (unique, ordered) = (false, true);
             }
             15 if unique => {
-                stages.push(doc! { "$facet": {
+                made.push(doc! { "$facet": {
                     "one": [{ "$sort": { "_id": 1 } }, { "$match": generate::filter(random, 1) }, { "$limit": 3 }],
                     "two": [{ "$match": generate::filter(random, 1) }, { "$count": "n" }],
                 } });
                 (unique, ordered) = (false, true);
             }
-            _ => stages.push(doc! { "$match": generate::filter(random, 1) }),
+            _ => made.push(doc! { "$match": generate::filter(random, 1) }),
         }
     }
-    (stages, ordered)
+    (made, ordered)
 }
 
 fn operand(random: &mut Random) -> Bson {

@@ -234,3 +234,194 @@ pub async fn a_collection_can_be_created_inside(db: &Db) {
         1
     );
 }
+
+pub async fn a_swallowed_failure_is_the_failure_of_the_transaction(db: &Db) {
+    let (a, _) = two(db).await;
+    let runs = AtomicU32::new(0);
+    let error = db
+        .transaction(async |tx| {
+            runs.fetch_add(1, Ordering::Relaxed);
+            let accounts = tx.collection::<Account>();
+            accounts
+                .update_one(|x| x.id.eq(a.id), |x| x.balance.inc(-30))
+                .await?;
+            assert!(accounts.insert(Account::new("a@example.org", 1)).await.is_err());
+            Ok(())
+        })
+        .await
+        .unwrap_err();
+    assert!(error.is_duplicate_key(), "{error:?}");
+    assert!(!error.has_label("TransientTransactionError"));
+    let cause = std::error::Error::source(&error).expect("the first failure is the cause");
+    assert!(cause.to_string().contains("E11000"), "{cause}");
+    assert_eq!(runs.load(Ordering::Relaxed), 1);
+    assert_eq!(balance(db, &a).await, 100);
+}
+
+pub async fn what_follows_a_swallowed_failure_is_not_retried(db: &Db) {
+    let (a, _) = two(db).await;
+    let runs = AtomicU32::new(0);
+    let error = db
+        .transaction(async |tx| {
+            runs.fetch_add(1, Ordering::Relaxed);
+            let accounts = tx.collection::<Account>();
+            assert!(accounts.insert(Account::new("a@example.org", 1)).await.is_err());
+            accounts.get(a.id).await
+        })
+        .await
+        .unwrap_err();
+    assert_eq!((error.code(), runs.load(Ordering::Relaxed)), (Some(251), 1));
+}
+
+pub async fn a_swallowed_conflict_is_retried(db: &Db) {
+    let (a, _) = two(db).await;
+    let runs = AtomicU32::new(0);
+    let other = db.begin().await.unwrap();
+    let accounts = other.collection::<Account>();
+    accounts
+        .update_one(|x| x.id.eq(a.id), |x| x.balance.inc(1))
+        .await
+        .unwrap();
+    db.transaction(async |tx| {
+        let accounts = tx.collection::<Account>();
+        let done = accounts
+            .update_one(|x| x.id.eq(a.id), |x| x.balance.inc(10))
+            .await;
+        if runs.fetch_add(1, Ordering::Relaxed) == 0 {
+            assert!(done.unwrap_err().is_conflict());
+            other.commit().await.unwrap();
+        }
+        Ok(())
+    })
+    .await
+    .unwrap();
+    assert_eq!(runs.load(Ordering::Relaxed), 2);
+    assert_eq!(balance(db, &a).await, 111);
+}
+
+/// What the server refuses before it looks at the transaction leaves the transaction as it is.
+pub async fn a_command_that_cannot_run_inside_leaves_the_transaction_alone(db: &Db) {
+    let (a, _) = two(db).await;
+    db.transaction(async |tx| {
+        let accounts = tx.collection::<Account>();
+        accounts
+            .update_one(|x| x.id.eq(a.id), |x| x.balance.inc(1))
+            .await?;
+        let none = bson::doc! { "_id": 1 };
+        let concern = bson::doc! { "insert": "other", "documents": [none], "writeConcern": { "w": 1 } };
+        for (command, code) in [
+            (bson::doc! { "nosuch": 1 }, 59),
+            (bson::doc! { "ping": 1 }, 263),
+            (bson::doc! { "count": "accounts" }, 263),
+            (bson::doc! { "drop": "accounts" }, 263),
+            (bson::doc! { "collMod": "accounts" }, 263),
+            (bson::doc! { "listCollections": 1 }, 263),
+            (bson::doc! { "explain": { "find": "accounts" } }, 263),
+            (
+                bson::doc! { "find": "accounts", "readConcern": { "level": "local" } },
+                72,
+            ),
+            (concern, 72),
+        ] {
+            let error = tx.run_command(command.clone()).await.unwrap_err();
+            // The driver refuses a second read concern itself, without a code.
+            assert_eq!(error.code().unwrap_or(72), code, "{command}: {error:?}");
+        }
+        assert_eq!(tx.list_collections().await.unwrap_err().code(), Some(263));
+        assert_eq!(tx.drop_collection("other").await.unwrap_err().code(), Some(263));
+        Ok(())
+    })
+    .await
+    .unwrap();
+    assert_eq!(balance(db, &a).await, 101);
+}
+
+pub async fn a_transaction_takes_options(db: &Db) {
+    use odm::backend::{ReadConcern, ReadPreference, TransactionOptions, WriteConcern};
+
+    let (a, _) = two(db).await;
+    for concern in [ReadConcern::Local, ReadConcern::Majority, ReadConcern::Snapshot] {
+        let options = TransactionOptions::new()
+            .read_concern(concern)
+            .write_concern(WriteConcern::members(1).timeout(std::time::Duration::from_secs(5)))
+            .read_preference(ReadPreference::Primary)
+            .max_commit_time(std::time::Duration::from_secs(30));
+        let done = db.transaction_with(options, async |tx| {
+            let accounts = tx.collection::<Account>();
+            accounts.update_one(|x| x.id.eq(a.id), |x| x.balance.inc(1)).await
+        });
+        assert_eq!(done.await.unwrap().modified, 1);
+    }
+    assert_eq!(balance(db, &a).await, 103);
+
+    let nobody = TransactionOptions::new().write_concern(WriteConcern::members(0));
+    let error = db.begin_with(nobody).await.unwrap_err();
+    assert!(
+        error.to_string().contains("unacknowledged write concern"),
+        "{error}"
+    );
+
+    let elsewhere = TransactionOptions::new().read_preference(ReadPreference::Secondary);
+    let tx = db.begin_with(elsewhere).await.unwrap();
+    let accounts = tx.collection::<Account>();
+    accounts
+        .update_one(|x| x.id.eq(a.id), |x| x.balance.inc(1))
+        .await
+        .unwrap();
+    let error = accounts.get(a.id).await.unwrap_err();
+    assert!(error.to_string().contains("must be primary"), "{error}");
+    tx.commit().await.unwrap();
+    assert_eq!(balance(db, &a).await, 104);
+
+    let journaled = TransactionOptions::new().write_concern(WriteConcern::majority().journal(true));
+    let done = db.transaction_with(journaled, async |tx| {
+        let accounts = tx.collection::<Account>();
+        accounts.update_one(|x| x.id.eq(a.id), |x| x.balance.inc(1)).await
+    });
+    match done.await {
+        Ok(result) => assert_eq!(result.modified, 1),
+        Err(error) => assert!(
+            error.is_unsupported() && db.backend_name() == "memory",
+            "{error:?}"
+        ),
+    }
+}
+
+pub async fn a_single_write_waits_no_longer_than_it_may(db: &Db) {
+    let (a, _) = two(db).await;
+    let tx = db.begin().await.unwrap();
+    let inside = tx.collection::<Account>();
+    inside
+        .update_one(|x| x.id.eq(a.id), |x| x.balance.inc(10))
+        .await
+        .unwrap();
+    let accounts = db.collection::<Account>();
+    let limit = std::time::Duration::from_millis(30);
+    let update = accounts
+        .update_one(|x| x.id.eq(a.id), |x| x.balance.inc(1))
+        .max_time(limit);
+    let error = update.await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Timeout, Some(50)),
+        "{error:?}"
+    );
+    let command = bson::doc! {
+        "findAndModify": accounts.name(),
+        "query": { "email": "a@example.org" },
+        "remove": true,
+        "maxTimeMS": 30,
+    };
+    assert_eq!(db.run_command(command).await.unwrap_err().code(), Some(50));
+    tx.commit().await.unwrap();
+    assert_eq!(balance(db, &a).await, 110);
+    let update = accounts.update_one(|x| x.id.eq(a.id), |x| x.balance.inc(1));
+    assert_eq!(
+        update
+            .max_time(std::time::Duration::from_secs(60))
+            .await
+            .unwrap()
+            .modified,
+        1
+    );
+}

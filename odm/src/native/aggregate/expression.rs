@@ -24,10 +24,10 @@ use super::super::fault::{Fault, Result};
 use super::path;
 
 pub(crate) use self::answer::{Answer, truth, type_name};
-pub(crate) use self::arithmetic::to_long;
+pub(crate) use self::arithmetic::{difference, product, quotient, sum, to_long};
 pub(crate) use self::array::count_argument;
 pub(crate) use self::comparison::compare_answers;
-pub(crate) use self::date::date_text;
+pub(crate) use self::date::{Unit, date_text};
 pub(crate) use self::object::merge_into;
 use self::operator::{Body, Operator};
 pub(crate) use self::parse::check_variable_name;
@@ -86,6 +86,7 @@ enum Node {
 enum Base {
     Root,
     Now,
+    ClusterTime,
     /// A variable bound inside the expression: how many frames out, and which of the frame.
     Local {
         frame: usize,
@@ -253,10 +254,21 @@ fn evaluate_call<'a>(operator: &'static Operator, arguments: &'a [Node], env: En
     }
 }
 
+/// The logical time of an operation, in milliseconds since the epoch: the engine is the whole cluster, and its times
+/// follow the clock.
+fn cluster_time(now: i64) -> Value<'static> {
+    let seconds = now.div_euclid(1000).clamp(0, i64::from(u32::MAX));
+    Value::Timestamp {
+        time: u32::try_from(seconds).unwrap_or(u32::MAX),
+        increment: u32::try_from(now.rem_euclid(1000) + 1).unwrap_or(1),
+    }
+}
+
 fn evaluate_path<'a>(base: &'a Base, segments: &'a [String], env: Env<'a>) -> Result<Answer<'a>> {
     let value = match base {
         Base::Root => Some(Value::Document(env.scope.root)),
         Base::Now => Some(Value::DateTime(env.scope.now)),
+        Base::ClusterTime => Some(cluster_time(env.scope.now)),
         Base::Local { frame, index } => {
             let mut at = env.locals;
             for _ in 0..*frame {

@@ -20,7 +20,11 @@ pub(crate) fn parse(path: &str) -> Result<Vec<String>> {
     }
     let segments = path
         .split('.')
-        .map(|segment| check_name(segment).map(|()| segment.to_owned()))
+        .map(|segment| match segment {
+            // The fields of a DBRef.
+            "$ref" | "$id" | "$db" => Ok(segment.to_owned()),
+            _ => check_name(segment).map(|()| segment.to_owned()),
+        })
         .collect::<Result<Vec<_>>>()?;
     if segments.len() > MAX_SEGMENTS {
         return Err(Fault::new(code::OVERFLOW, "FieldPath is too long"));
@@ -77,6 +81,29 @@ fn walk_items(items: Doc<'_>, path: &[String]) -> Vec<Owned> {
         .filter(|item| matches!(item, Value::Document(_)))
         .filter_map(|item| walk(item, path).into_owned())
         .collect()
+}
+
+/// Gives each value at `path`, arrays on the way and at its end entered once each.
+pub(crate) fn each<'a>(value: Value<'a>, path: &[String], give: &mut dyn FnMut(Value<'a>)) {
+    let Some((name, rest)) = path.split_first() else {
+        match value {
+            Value::Array(items) => items.values().for_each(give),
+            value => give(value),
+        }
+        return;
+    };
+    match value {
+        Value::Document(doc) => {
+            if let Some(inner) = doc.get(name) {
+                each(inner, rest, give);
+            }
+        }
+        Value::Array(items) => items
+            .values()
+            .filter(|item| matches!(item, Value::Document(_)))
+            .for_each(|item| each(item, path, give)),
+        _ => {}
+    }
 }
 
 /// Splits a path of a projection, where the positional `$` has its own error.

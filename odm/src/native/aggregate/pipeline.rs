@@ -7,7 +7,7 @@ use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::Matcher;
 use super::super::sort::SortSpec;
-use super::stage::{self, Stage};
+use super::stage::{self, GeoNear, Stage, Statistics};
 use super::transform::stage_parts;
 
 /// A stream of documents.
@@ -28,12 +28,72 @@ pub(crate) struct Context<'a> {
     pub(crate) variables: Vec<(String, Option<Owned>)>,
     /// `$$NOW`, milliseconds since the epoch.
     pub(crate) now: i64,
-    /// How many bytes a stage may hold; `None` with `allowDiskUse`, when a server would spill to disk.
-    pub(crate) memory_limit: Option<usize>,
+    /// How many bytes a stage may hold.
+    pub(crate) memory: Memory,
 }
 
-/// The bytes a stage may hold without `allowDiskUse`.
+/// The bytes a stage may hold without `allowDiskUse`, and one array at all.
 pub(crate) const MEMORY_LIMIT: usize = 100 * 1024 * 1024;
+
+/// The bytes a stage may hold with `allowDiskUse`, where a server would go on in temporary files: this engine has
+/// none.
+const MEMORY_WITH_DISK: usize = 4 << 30;
+
+/// How many bytes a stage may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Memory {
+    Usual,
+    /// With `allowDiskUse`.
+    WithDisk,
+    /// For tests.
+    #[cfg(test)]
+    Bytes(usize),
+}
+
+impl Memory {
+    /// The memory of a run that may use a disk, or may not.
+    pub(crate) fn of(allow_disk_use: bool) -> Memory {
+        match allow_disk_use {
+            true => Memory::WithDisk,
+            false => Memory::Usual,
+        }
+    }
+
+    /// Refuses to hold more than is allowed.
+    pub(super) fn hold(self, bytes: usize, code: i32, message: &'static str) -> Result<()> {
+        let most = match self {
+            Memory::Usual => MEMORY_LIMIT,
+            Memory::WithDisk => MEMORY_WITH_DISK,
+            #[cfg(test)]
+            Memory::Bytes(most) => most,
+        };
+        if bytes <= most {
+            return Ok(());
+        }
+        Err(match self {
+            Memory::WithDisk => Fault::new(
+                code,
+                format!(
+                    "the stage holds more than {most} bytes, and the native engine has no temporary files"
+                ),
+            ),
+            _ => Fault::new(code, message),
+        })
+    }
+}
+
+/// The code of a stage that holds more than it may.
+pub(super) const OVER_MEMORY: i32 = 292;
+
+/// What a sort says of that.
+pub(super) const SORT_OVER_MEMORY: &str =
+    "Sort exceeded memory limit of 104857600 bytes, but did not opt in to external sorting.";
+
+/// What precedes the message of a fault of the run.
+pub(crate) const IN_RUN: &str = "PlanExecutor error during aggregation :: caused by :: ";
+
+/// How deep pipelines nest in stages that read other collections.
+const MAX_NESTED: usize = 20;
 
 /// A parsed pipeline.
 #[derive(Clone, Debug)]
@@ -66,7 +126,15 @@ pub(crate) enum Place {
 impl Pipeline {
     /// Parses the stages of an `aggregate` command; `variables` are the names that `let` gives.
     pub(crate) fn parse(stages: &[Doc<'_>], variables: &[String]) -> Result<Pipeline> {
+        check_nesting(stages)?;
         let mut pipeline = Pipeline::parse_within(stages, variables, Place::Top)?;
+        if pipeline.depth() > MAX_NESTED {
+            return Err(Fault::new(
+                232,
+                format!("Maximum number of nested sub-pipelines exceeded. Limit is {MAX_NESTED}"),
+            ));
+        }
+        pipeline.mark_early_groups();
         pipeline
             .fold()
             .map_err(|fault| fault.prefixed("Failed to optimize pipeline :: caused by :: "))?;
@@ -101,6 +169,17 @@ impl Pipeline {
     /// Computes the constant parts.
     pub(super) fn fold(&mut self) -> Result<()> {
         self.stages.iter_mut().try_for_each(Stage::fold)
+    }
+
+    /// Tells groups that have nothing but filters and orders before them.
+    fn mark_early_groups(&mut self) {
+        for stage in &mut self.stages {
+            match stage {
+                Stage::Group(group) => group.set_early(),
+                Stage::Match(_) | Stage::Sort(_) | Stage::Skip(_) | Stage::Limit(_) | Stage::Lookup(_) => {}
+                _ => return,
+            }
+        }
     }
 
     /// A `$sort` before a `$limit` keeps only what the limit lets through.
@@ -144,6 +223,14 @@ impl Pipeline {
         }
     }
 
+    /// The first stage, if it is `$geoNear`: the run starts with it, over the documents in its order.
+    pub(crate) fn geo_near(&mut self) -> Option<&mut GeoNear> {
+        match self.stages.first_mut() {
+            Some(Stage::GeoNear(stage)) => Some(stage),
+            _ => None,
+        }
+    }
+
     /// Whether every stage from this position on makes its output of one input document at a time and
     /// remembers none, so that the input may be given in parts.
     pub(crate) fn is_streaming_from(&self, position: usize) -> bool {
@@ -156,6 +243,7 @@ impl Pipeline {
                     | Stage::Redact(_)
                     | Stage::Lookup(_)
                     | Stage::GraphLookup(_)
+                    | Stage::GeoNear(_)
             )
         })
     }
@@ -181,6 +269,14 @@ impl Pipeline {
         matches!(self.stages.first(), Some(Stage::Documents(_)))
     }
 
+    /// What the first stage asks of the collection, if it does not read it: the run starts after it.
+    pub(crate) fn statistics(&self) -> Option<&Statistics> {
+        match self.stages.first() {
+            Some(Stage::Statistics(statistics)) => Some(statistics),
+            _ => None,
+        }
+    }
+
     /// Whether the pipeline is the `$count` of its input from this position on, under this name.
     pub(crate) fn count_at(&self, position: usize) -> Option<&str> {
         match (self.stages.get(position), self.stages.get(position + 1)) {
@@ -194,9 +290,26 @@ impl Pipeline {
         self.output.as_ref()
     }
 
-    /// Whether a stage is `$facet`, which does not nest.
-    pub(super) fn has_facet(&self) -> bool {
-        self.stages.iter().any(|stage| matches!(stage, Stage::Facet(_)))
+    /// The stage that may not stand in a `$facet`, or holds one that may not.
+    pub(super) fn refused_in_facet(&self) -> Option<&'static str> {
+        self.stages.iter().find_map(|stage| match stage {
+            Stage::Facet(_) => Some("$facet"),
+            Stage::Statistics(statistics) => Some(statistics.name()),
+            stage => stage
+                .nested()
+                .and_then(|(name, inner)| inner.refused_in_facet().map(|_| name)),
+        })
+    }
+
+    /// How deep pipelines that read other collections nest.
+    fn depth(&self) -> usize {
+        let deepest = self
+            .stages
+            .iter()
+            .filter_map(Stage::nested)
+            .map(|(_, inner)| 1 + inner.depth())
+            .max();
+        deepest.unwrap_or(0)
     }
 
     /// How many stages there are, the writing one not counted.
@@ -237,10 +350,47 @@ impl Pipeline {
 /// A fault of the data, as the server reports it while running.
 fn in_run(fault: Fault) -> Fault {
     if fault.class() == Class::Request {
-        fault.prefixed("PlanExecutor error during aggregation :: caused by :: ")
+        fault.prefixed(IN_RUN)
     } else {
         fault
     }
+}
+
+/// How deep pipelines may stand in one another.
+const MAX_PIPELINES: usize = 20;
+
+/// Refuses pipelines in pipelines in pipelines. Iterative.
+fn check_nesting(stages: &[Doc<'_>]) -> Result<()> {
+    let mut open: Vec<(Doc<'_>, usize)> = stages.iter().map(|stage| (*stage, 0)).collect();
+    while let Some((stage, depth)) = open.pop() {
+        let Some(element) = stage.elements().next() else {
+            continue;
+        };
+        let Value::Document(spec) = element.value() else {
+            continue;
+        };
+        let (inner, depth) = match element.name_str() {
+            "$lookup" | "$unionWith" => (spec.get("pipeline").into_iter().collect(), depth + 1),
+            "$facet" => (spec.values().collect::<Vec<_>>(), depth),
+            _ => continue,
+        };
+        for pipeline in inner {
+            let Value::Array(stages) = pipeline else {
+                continue;
+            };
+            if depth > MAX_PIPELINES {
+                return Err(Fault::new(
+                    232,
+                    "Maximum number of nested sub-pipelines exceeded. Limit is 20",
+                ));
+            }
+            open.extend(stages.values().filter_map(|stage| match stage {
+                Value::Document(stage) => Some((stage, depth)),
+                _ => None,
+            }));
+        }
+    }
+    Ok(())
 }
 
 /// Reads the stages of a nested pipeline.
@@ -255,11 +405,6 @@ pub(super) fn nested_stages<'a>(items: Doc<'a>) -> Result<Vec<Doc<'a>>> {
             )),
         })
         .collect()
-}
-
-/// The fault of a stage that would hold more than it may.
-pub(super) fn over_memory(message: &'static str) -> Fault {
-    Fault::new(292, message)
 }
 
 impl std::fmt::Debug for Context<'_> {

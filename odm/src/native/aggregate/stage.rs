@@ -1,8 +1,12 @@
 //! The stages of a pipeline.
 
 mod bucket;
+mod declared;
+mod densify;
 mod facet;
+mod fill;
 mod filter;
+mod geo_near;
 mod graph_lookup;
 mod group;
 mod lookup;
@@ -10,26 +14,33 @@ mod number;
 mod redact;
 mod sample;
 mod sort;
+mod statistics;
 mod union;
 mod unwind;
+mod window;
 
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
+use super::super::matcher::truthy;
 use super::expression::{Expression, Scope};
 use super::pipeline::{Context, Output, Pipeline, Place, Rows};
 use super::transform::{MAX_RESULT_DEPTH, TransformStage, check_depth, unknown_stage};
 use super::{path, print};
 
 use self::bucket::BucketAuto;
+use self::densify::Densify;
 use self::facet::Facet;
 use self::filter::Match;
+pub(crate) use self::geo_near::GeoNear;
 use self::graph_lookup::GraphLookup;
 use self::group::Group;
 use self::lookup::Lookup;
 use self::redact::Redact;
 use self::sort::Sort;
+pub(crate) use self::statistics::Statistics;
 use self::union::UnionWith;
 use self::unwind::Unwind;
+use self::window::Windows;
 
 /// One stage.
 #[derive(Clone, Debug)]
@@ -51,7 +62,14 @@ pub(crate) enum Stage {
     Redact(Box<Redact>),
     Lookup(Box<Lookup>),
     GraphLookup(Box<GraphLookup>),
+    GeoNear(Box<GeoNear>),
     UnionWith(Box<UnionWith>),
+    Densify(Box<Densify>),
+    Windows(Box<Windows>),
+    /// Windows, and then values in place of null.
+    Fill(Box<fill::Fill>),
+    /// The executor describes the collection in place of reading it.
+    Statistics(Statistics),
     /// An expression that gives an array of documents.
     Documents(Expression),
 }
@@ -61,6 +79,9 @@ impl Stage {
     pub(crate) fn parse(name: &str, value: &Value<'_>, variables: &[String]) -> Result<Stage> {
         if let Some(stage) = TransformStage::parse(name, value, variables)? {
             return Ok(Stage::Transform(stage));
+        }
+        if let Some(stage) = Statistics::parse(name, value)? {
+            return Ok(Stage::Statistics(stage));
         }
         Ok(match name {
             "$match" => Stage::Match(Box::new(Match::parse(value, variables)?)),
@@ -78,7 +99,11 @@ impl Stage {
             "$redact" => Stage::Redact(Box::new(Redact::parse(value, variables)?)),
             "$lookup" => Stage::Lookup(Box::new(Lookup::parse(value, variables)?)),
             "$graphLookup" => Stage::GraphLookup(Box::new(GraphLookup::parse(value, variables)?)),
+            "$geoNear" => Stage::GeoNear(Box::new(GeoNear::parse(value, variables)?)),
             "$unionWith" => Stage::UnionWith(Box::new(UnionWith::parse(value, variables)?)),
+            "$densify" => Stage::Densify(Box::new(Densify::parse(value)?)),
+            "$setWindowFields" => Stage::Windows(Box::new(Windows::parse(value, variables)?)),
+            "$fill" => Stage::Fill(Box::new(fill::Fill::parse(value, variables)?)),
             "$documents" => Stage::Documents(Expression::parse_unfolded(value, variables)?),
             _ if is_known(name) => {
                 return Err(Fault::unsupported(format!(
@@ -87,6 +112,15 @@ impl Stage {
             }
             _ => return Err(unknown_stage(name)),
         })
+    }
+
+    /// The pipelines inside that read other collections.
+    pub(super) fn nested(&self) -> Option<(&'static str, &Pipeline)> {
+        match self {
+            Stage::Lookup(stage) => stage.pipeline().map(|pipeline| ("$lookup", pipeline)),
+            Stage::UnionWith(stage) => Some(("$unionWith", stage.pipeline())),
+            _ => None,
+        }
     }
 
     /// Computes the constant parts.
@@ -101,12 +135,17 @@ impl Stage {
             Stage::GraphLookup(stage) => stage.fold(),
             Stage::UnionWith(stage) => stage.fold(),
             Stage::Documents(expression) => expression.fold(),
+            Stage::Windows(stage) => stage.fold(),
+            Stage::Fill(stage) => stage.fold(),
             Stage::Match(_)
             | Stage::Sort(_)
             | Stage::Skip(_)
             | Stage::Limit(_)
             | Stage::Unwind(_)
             | Stage::Count(_)
+            | Stage::Densify(_)
+            | Stage::Statistics(_)
+            | Stage::GeoNear(_)
             | Stage::Sample(_) => Ok(()),
         }
     }
@@ -135,7 +174,15 @@ impl Stage {
             Stage::Lookup(stage) => Ok(stage.run(input, context)),
             Stage::GraphLookup(stage) => Ok(stage.run(input, context)),
             Stage::UnionWith(stage) => stage.run(input, context),
+            Stage::Densify(stage) => stage.run(input, context),
+            Stage::Windows(stage) => stage.run(input, context),
+            Stage::Fill(stage) => stage.run(input, context),
+            Stage::GeoNear(stage) => stage.run(input, context),
             Stage::Documents(expression) => documents(expression, context),
+            Stage::Statistics(stage) => Err(Fault::unsupported(format!(
+                "the native engine does not have {} in a nested pipeline",
+                stage.name()
+            ))),
         }
     }
 }
@@ -205,7 +252,12 @@ pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> 
             if writes
                 || matches!(
                     name,
-                    "$documents" | "$collStats" | "$geoNear" | "$indexStats" | "$planCacheStats"
+                    "$documents"
+                        | "$collStats"
+                        | "$geoNear"
+                        | "$indexStats"
+                        | "$listCatalog"
+                        | "$planCacheStats"
                 ) =>
         {
             Err(Fault::new(
@@ -221,9 +273,19 @@ pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> 
             31441,
             format!("{name} is not allowed within a $unionWith's sub-pipeline"),
         )),
-        _ if name == "$documents" && index > 0 => Err(Fault::new(
-            40602,
-            "$documents is only valid as the first stage in a pipeline",
+        _ if index > 0
+            && matches!(
+                name,
+                "$documents" | "$geoNear" | "$collStats" | "$indexStats" | "$planCacheStats"
+            ) =>
+        {
+            Err(Fault::new(
+                40602,
+                format!("{name} is only valid as the first stage in a pipeline"),
+            ))
+        }
+        Place::Lookup | Place::Union if name == "$geoNear" => Err(Fault::unsupported(
+            "the native engine does not have $geoNear inside another stage",
         )),
         _ => Ok(()),
     }
@@ -277,6 +339,17 @@ pub(crate) fn parse_output(name: &str, value: &Value<'_>) -> Result<Output> {
     }
 }
 
+/// The name of another collection.
+fn collection_name(name: &str) -> Result<String> {
+    if name.contains('\0') {
+        return Err(Fault::new(
+            code::INVALID_NAMESPACE,
+            "namespaces cannot have embedded null characters",
+        ));
+    }
+    Ok(name.to_owned())
+}
+
 /// Reads the stages of a pipeline inside a stage, from an array.
 fn parse_nested(value: &Value<'_>, variables: &[String], place: Place) -> Result<Pipeline> {
     let Value::Array(items) = *value else {
@@ -311,6 +384,7 @@ const KNOWN: &[&str] = &[
     "$group",
     "$indexStats",
     "$limit",
+    "$listCatalog",
     "$listLocalSessions",
     "$listSessions",
     "$lookup",

@@ -82,11 +82,7 @@ pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
             Some(size) if size < 0 => return Err(out_of_range("batchSize", size)),
             size => batch_size = size.and_then(|size| usize::try_from(size).ok()),
         },
-        None if fields.flag("explain") => {
-            return Err(Fault::unsupported(
-                "the embedded engine does not explain an aggregate",
-            ));
-        }
+        None if fields.flag("explain") => batch_size = None,
         None => {
             return Err(Fault::new(
                 code::FAILED_TO_PARSE,
@@ -115,6 +111,7 @@ pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
         hint: query::hint(fields.get("hint"))?.map(Into::into),
         batch_size: None,
         allow_disk_use: fields.flag("allowDiskUse"),
+        unvalidated: fields.flag("bypassDocumentValidation"),
         now: call.now.millis,
         deadline: call.deadline()?,
     };

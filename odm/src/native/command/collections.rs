@@ -54,7 +54,7 @@ static LIST: Shape = Shape {
     fields: &[
         ("cursor", Type::Object),
         ("filter", Type::Object),
-        ("nameOnly", Type::Boolish),
+        ("nameOnly", Type::Bool),
         ("authorizedCollections", Type::Bool),
         ("includePendingDrops", Type::Boolish),
     ],
@@ -107,13 +107,13 @@ static MODIFY: Shape = Shape {
 
 static CREATE_IMAGES: Shape = Shape {
     name: "create.changeStreamPreAndPostImages",
-    fields: &[("enabled", Type::Boolish)],
+    fields: &[("enabled", Type::Bool)],
     required: &["enabled"],
 };
 
 static MODIFY_IMAGES: Shape = Shape {
     name: "collMod.changeStreamPreAndPostImages",
-    fields: &[("enabled", Type::Boolish)],
+    fields: &[("enabled", Type::Bool)],
     required: &["enabled"],
 };
 
@@ -260,6 +260,17 @@ fn name_and_type(document: &[u8]) -> Vec<u8> {
 
 pub(super) fn rename(call: &Call<'_>) -> Result<Job> {
     let fields = RENAME.command(call.doc)?;
+    if let Some(other) = call.doc.get("dropTarget")
+        && !matches!(other, Value::Bool(_) | Value::Binary { .. })
+    {
+        return Err(Fault::new(
+            code::TYPE_MISMATCH,
+            format!(
+                "BSON field 'renameCollection.dropTarget' is the wrong type '{}', expected types '[bool, binData]'",
+                other.kind().alias()
+            ),
+        ));
+    }
     let drop_target = fields.flag("dropTarget");
     let Value::String(from) = call.target else {
         return Err(Fault::new(

@@ -43,6 +43,7 @@ const READS: &[&str] = &[
     "listCollections",
     "listIndexes",
     "listDatabases",
+    "validateDBMetadata",
 ];
 
 /// Who may have given a concern.

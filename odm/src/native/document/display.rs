@@ -88,11 +88,9 @@ impl fmt::Display for Value<'_> {
             Value::Binary { subtype, bytes } => {
                 write!(f, "BinData({subtype}, ")?;
                 if bytes.len() > LONGEST_BINARY {
-                    write_hex(&bytes[..SHORTENED_BINARY], f)?;
-                    f.write_str("...)")
+                    write!(f, "{}...)", hex(&bytes[..SHORTENED_BINARY], true))
                 } else {
-                    write_hex(bytes, f)?;
-                    f.write_str(")")
+                    write!(f, "{})", hex(bytes, true))
                 }
             }
             Value::ObjectId(id) => {
@@ -116,32 +114,51 @@ impl fmt::Display for Value<'_> {
 }
 
 fn write_hex(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    f.write_str(&hex(bytes, false))
 }
 
 /// C's `%.16g`, and `.0` when there is no point.
 fn double(x: f64) -> String {
-    const DIGITS: usize = 16;
-    let mut text = if x.is_nan() {
-        "nan".to_owned()
-    } else if x.is_infinite() {
-        if x > 0.0 { "inf" } else { "-inf" }.to_owned()
-    } else {
-        let scientific = format!("{x:.*e}", DIGITS - 1);
-        let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-        let exponent: i32 = exponent.parse().unwrap_or(0);
-        if (-4..DIGITS as i32).contains(&exponent) {
-            let decimals = (DIGITS as i32 - 1 - exponent).unsigned_abs() as usize;
-            trim_zeros(&format!("{x:.decimals$}")).to_owned()
-        } else {
-            let sign = if exponent < 0 { '-' } else { '+' };
-            format!("{}e{sign}{:02}", trim_zeros(mantissa), exponent.abs())
-        }
-    };
+    let mut text = significant(x, 16);
     if !text.contains('.') {
         text.push_str(".0");
     }
     text
+}
+
+/// A double as C's `%.{digits}g` prints it.
+pub(crate) fn significant(x: f64, digits: i32) -> String {
+    if x.is_nan() {
+        return "nan".to_owned();
+    }
+    if x.is_infinite() {
+        return if x > 0.0 { "inf" } else { "-inf" }.to_owned();
+    }
+    let places = (digits - 1).unsigned_abs() as usize;
+    let scientific = format!("{x:.places$e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if (-4..digits).contains(&exponent) {
+        let places = (digits - 1 - exponent).unsigned_abs() as usize;
+        trim_zeros(&format!("{x:.places$}")).to_owned()
+    } else {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        format!("{}e{sign}{:02}", trim_zeros(mantissa), exponent.abs())
+    }
+}
+
+/// Hexadecimal digits, two for each byte.
+pub(crate) fn hex(bytes: &[u8], upper: bool) -> String {
+    let digits: &[u8; 16] = if upper {
+        b"0123456789ABCDEF"
+    } else {
+        b"0123456789abcdef"
+    };
+    bytes
+        .iter()
+        .flat_map(|byte| [digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]])
+        .map(char::from)
+        .collect()
 }
 
 fn trim_zeros(text: &str) -> &str {
@@ -185,9 +202,9 @@ mod tests {
             (
                 Owned::Binary {
                     subtype: 0,
-                    bytes: b"abc".to_vec(),
+                    bytes: b"\xdebc".to_vec(),
                 },
-                "BinData(0, 616263)",
+                "BinData(0, DE6263)",
             ),
             (
                 Owned::Binary {

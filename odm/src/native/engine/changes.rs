@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::native::fault::{Fault, Result};
 use crate::native::storage::format::{self, ChangeKey, LogHead, StoredChange};
-use crate::native::storage::{Pending, TreeId, Trees};
+use crate::native::storage::{ALL, Pending, TreeId, Trees};
 
 /// How much of the log is kept.
 #[derive(Clone, Copy, Debug)]
@@ -70,11 +70,11 @@ const REMOVALS: usize = 2;
 const REMOVALS_OF_JOB: usize = 8;
 
 impl ChangeLog {
-    /// Finds the log of a store. Where none is wanted but there is one, it must be cleared: `true`.
+    /// Finds the log of a store. Where none is wanted but there is one, it must be cleared: `true`. What is in that
+    /// one is not looked at: it may be damaged.
     pub(super) fn open(trees: &dyn Trees, window: ChangeWindow) -> Result<(ChangeLog, bool)> {
-        let state = load(trees)?;
-        let unwanted = state.is_some() && !window.enabled;
-        let state = state.filter(|_| window.enabled);
+        let state = load_wanted(trees, window)?;
+        let unwanted = !window.enabled && is_there(trees)?;
         let log = ChangeLog {
             window,
             on: AtomicBool::new(state.is_some()),
@@ -156,7 +156,7 @@ impl ChangeLog {
 
     /// Takes the state from the store again, after a commit that did not happen.
     pub(super) fn reload(&self, trees: &dyn Trees) -> Result<()> {
-        let state = load(trees)?.filter(|_| self.window.enabled);
+        let state = load_wanted(trees, self.window)?;
         let mut own = self.state();
         self.on.store(state.is_some(), Ordering::Release);
         *own = state;
@@ -216,6 +216,23 @@ impl ChangeLog {
     fn state(&self) -> MutexGuard<'_, Option<State>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn load_wanted(trees: &dyn Trees, window: ChangeWindow) -> Result<Option<State>> {
+    match window.enabled {
+        true => load(trees),
+        false => Ok(None),
+    }
+}
+
+/// Whether there is anything of a log.
+fn is_there(trees: &dyn Trees) -> Result<bool> {
+    let mut found = false;
+    trees.scan(TreeId::CHANGES, ALL, false, &mut |_, _| {
+        found = true;
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(found)
 }
 
 /// The log's state out of a store.

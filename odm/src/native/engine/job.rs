@@ -1,6 +1,9 @@
 //! What the writer runs: single operations and commits of transactions.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Instant;
 
 use futures_channel::oneshot;
 
@@ -32,13 +35,51 @@ pub(super) trait Job: Send {
 
     /// Whether nobody waits any more.
     fn is_abandoned(&self) -> bool;
+
+    /// Whether the commit that it is part of must be on the disk, whatever the engine's durability.
+    fn must_be_durable(&self) -> bool {
+        false
+    }
 }
 
 /// A single operation's job.
 pub(super) struct Typed<T, F> {
     job: F,
+    patience: Option<Arc<Patience>>,
     result: Option<Result<T>>,
     sender: Option<oneshot::Sender<Result<T>>>,
+}
+
+/// Whether a job may still be given up: between whoever waits for it and the writer.
+#[derive(Debug, Default)]
+pub(super) struct Patience(AtomicU8);
+
+const WAITING: u8 = 0;
+const RUNNING: u8 = 1;
+const GIVEN_UP: u8 = 2;
+
+impl Patience {
+    /// The writer takes the job up; `false` when it was given up.
+    fn begin(&self) -> bool {
+        self.change(WAITING, RUNNING)
+    }
+
+    /// The job has to wait again.
+    fn wait(&self) {
+        self.change(RUNNING, WAITING);
+    }
+
+    /// Gives the job up; `false` when it runs, or ran.
+    pub(super) fn give_up(&self) -> bool {
+        self.change(WAITING, GIVEN_UP)
+    }
+
+    fn change(&self, from: u8, to: u8) -> bool {
+        let changed = self
+            .0
+            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
+        changed.is_ok()
+    }
 }
 
 /// How far a job came when it was started.
@@ -51,9 +92,15 @@ impl<T, F> Typed<T, F> {
     pub(super) fn new(job: F) -> Typed<T, F> {
         Typed {
             job,
+            patience: None,
             result: None,
             sender: None,
         }
+    }
+
+    /// Lets whoever waits give the job up while it does not run.
+    pub(super) fn with_patience(self, patience: Option<Arc<Patience>>) -> Typed<T, F> {
+        Typed { patience, ..self }
     }
 
     /// Where the result will come out.
@@ -76,11 +123,17 @@ where
     F: FnMut(&mut dyn Write) -> Result<T> + Send,
 {
     fn run(&mut self, writer: &mut Writer<'_>) -> Ran {
+        if self.patience.as_ref().is_some_and(|patience| !patience.begin()) {
+            return Ran::Failed;
+        }
         let result = caught(|| (self.job)(writer));
         if let Err(fault) = &result
             && fault.class() == Class::Blocked
             && let Some(claim) = writer.blocked_on()
         {
+            if let Some(patience) = &self.patience {
+                patience.wait();
+            }
             return Ran::Blocked(claim);
         }
         let ran = if result.is_ok() { Ran::Done } else { Ran::Failed };
@@ -101,18 +154,32 @@ where
     }
 }
 
+/// How a transaction is committed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CommitOptions {
+    /// On the disk, whatever the engine's durability.
+    pub(crate) durable: bool,
+    /// Not when the writer takes it up later than this.
+    pub(crate) until: Option<Instant>,
+}
+
 /// The commit of a transaction.
 pub(super) struct Commit {
     transaction: Overlay,
+    options: CommitOptions,
     result: Result<()>,
     sender: oneshot::Sender<Result<()>>,
 }
 
 impl Commit {
-    pub(super) fn new(transaction: Overlay) -> (Commit, oneshot::Receiver<Result<()>>) {
+    pub(super) fn new(
+        transaction: Overlay,
+        options: CommitOptions,
+    ) -> (Commit, oneshot::Receiver<Result<()>>) {
         let (sender, receiver) = oneshot::channel();
         let commit = Commit {
             transaction,
+            options,
             result: Err(not_run()),
             sender,
         };
@@ -122,7 +189,16 @@ impl Commit {
 
 impl Job for Commit {
     fn run(&mut self, writer: &mut Writer<'_>) -> Ran {
-        self.result = caught(|| self.transaction.move_into(writer));
+        let late = self.options.until.is_some_and(|until| Instant::now() >= until);
+        self.result = if late {
+            Err(Fault::of(
+                Class::Timeout,
+                code::MAX_TIME_EXPIRED,
+                "operation exceeded time limit",
+            ))
+        } else {
+            caught(|| self.transaction.move_into(writer))
+        };
         if self.result.is_ok() {
             Ran::Done
         } else {
@@ -135,6 +211,7 @@ impl Job for Commit {
             transaction,
             result,
             sender,
+            ..
         } = *self;
         // Releases the claims, so that whoever is told of the commit finds them free.
         drop(transaction);
@@ -143,6 +220,10 @@ impl Job for Commit {
 
     fn is_abandoned(&self) -> bool {
         self.sender.is_canceled()
+    }
+
+    fn must_be_durable(&self) -> bool {
+        self.options.durable
     }
 }
 

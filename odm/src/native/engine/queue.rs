@@ -344,6 +344,7 @@ impl Shared {
         };
         let mut catalog = before.clone();
         let (mut written, mut kept) = (0, 0);
+        let mut durable = self.durability == Some(Durability::Immediate);
         let WriterState {
             pending,
             unsynced_bytes,
@@ -356,6 +357,7 @@ impl Shared {
                     Ran::Done => {
                         writer.write_log()?;
                         catalog = writer.keep();
+                        durable |= job.must_be_durable();
                         if !pending.is_empty() {
                             written += pending.bytes();
                             kept += 1;
@@ -376,7 +378,8 @@ impl Shared {
                 self.view()?;
             }
             Ok(match self.durability {
-                Some(Durability::Immediate) => Finish::Durable,
+                _ if durable => Finish::Durable,
+                Some(Durability::Interval(_)) => Finish::Logged,
                 _ => Finish::Relaxed,
             })
         };
@@ -415,7 +418,9 @@ impl Shared {
             let _ = waiting.send(());
         }
         self.claims().prune(sequence);
-        if matches!(self.durability, Some(Durability::Interval(_) | Durability::None)) {
+        if durable {
+            *unsynced_bytes = 0;
+        } else if self.durability.is_some() {
             self.note_unsynced(unsynced_bytes, written);
         }
         Ok(())

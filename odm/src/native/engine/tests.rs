@@ -7,9 +7,11 @@ mod disk;
 #[cfg(target_os = "linux")]
 mod full;
 mod golden;
+mod interrupted;
 mod keep;
 #[cfg(target_os = "linux")]
 mod kill;
+mod log;
 mod repair;
 mod workload;
 
@@ -331,7 +333,7 @@ fn against_model(mut engine: Engine, reopen: impl Fn() -> Option<Engine>, seed: 
         let result = if random.below(4) == 0 {
             let mut transaction = engine.begin().unwrap();
             match apply(&mut transaction) {
-                Ok(()) => wait(engine.commit(transaction)),
+                Ok(()) => wait(engine.commit(transaction, CommitOptions::default())),
                 refused => refused,
             }
         } else {
@@ -433,7 +435,7 @@ fn transactions_see_their_snapshot_and_their_own_writes() {
             [(b"a".to_vec(), b"1".to_vec()), (b"b".to_vec(), b"own".to_vec())]
         );
         assert_eq!(value(&*engine.view().unwrap(), tree, b"b"), None);
-        wait(engine.commit(transaction)).unwrap();
+        wait(engine.commit(transaction, CommitOptions::default())).unwrap();
         let view = engine.view().unwrap();
         assert_eq!(value(&*view, tree, b"b").unwrap(), b"own");
         assert_eq!(value(&*view, tree, b"a").unwrap(), b"2");
@@ -452,7 +454,7 @@ fn the_first_writer_of_a_key_wins() {
         let conflict = second.claim(tree, b"a").unwrap_err();
         assert_eq!(conflict.class(), Class::Conflict);
         assert_eq!(conflict.labels(), ["TransientTransactionError"]);
-        wait(engine.commit(first)).unwrap();
+        wait(engine.commit(first, CommitOptions::default())).unwrap();
         assert!(second.claim(tree, b"a").is_err(), "written since the snapshot");
         second.claim(tree, b"b").unwrap();
         drop(second);
@@ -486,7 +488,7 @@ fn single_operations_wait_for_the_transaction_that_holds_their_key() {
             put(&engine, tree, b"b", b"other").unwrap();
             assert!(poll(&mut blocked).is_pending());
             if commits {
-                wait(engine.commit(transaction)).unwrap();
+                wait(engine.commit(transaction, CommitOptions::default())).unwrap();
             } else {
                 drop(transaction);
             }
@@ -533,9 +535,14 @@ fn catalogs_of_transactions_are_merged() {
             .set_multikey(old.id, flagged, &[false, true])
             .unwrap();
         create(&mut third, "new").unwrap();
-        wait(engine.commit(first)).unwrap();
-        wait(engine.commit(second)).unwrap();
-        assert_eq!(wait(engine.commit(third)).unwrap_err().class(), Class::Conflict);
+        wait(engine.commit(first, CommitOptions::default())).unwrap();
+        wait(engine.commit(second, CommitOptions::default())).unwrap();
+        assert_eq!(
+            wait(engine.commit(third, CommitOptions::default()))
+                .unwrap_err()
+                .class(),
+            Class::Conflict
+        );
         let view = engine.view().unwrap();
         let names: Vec<&str> = view.catalog().collections("db").map(|c| &*c.name).collect();
         assert_eq!(names, ["new", "old", "other"]);
@@ -560,7 +567,12 @@ fn catalogs_of_transactions_are_merged() {
             b"1",
             "the snapshot has it"
         );
-        assert_eq!(wait(engine.commit(late)).unwrap_err().class(), Class::Conflict);
+        assert_eq!(
+            wait(engine.commit(late, CommitOptions::default()))
+                .unwrap_err()
+                .class(),
+            Class::Conflict
+        );
         assert!(
             entries(&*engine.view().unwrap(), created.records).is_empty(),
             "cleared with the drop"
@@ -614,11 +626,13 @@ fn files_are_for_their_owner() {
     use std::os::unix::fs::PermissionsExt;
     let directory = Directory::new();
     let _engine = open(&directory);
-    let file = directory.path().join(crate::native::storage::file::FILE_NAME);
-    assert_eq!(
-        std::fs::metadata(file).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
+    for name in [
+        crate::native::storage::file::FILE_NAME,
+        crate::native::storage::file::LOG_FILE_NAME,
+    ] {
+        let file = std::fs::metadata(directory.path().join(name)).unwrap();
+        assert_eq!(file.permissions().mode() & 0o777, 0o600);
+    }
     assert_eq!(
         std::fs::metadata(directory.path()).unwrap().permissions().mode() & 0o777,
         0o700
@@ -661,7 +675,7 @@ fn other_files_are_refused() {
     std::fs::write(&path, bytes).unwrap();
     let fault = refused(&directory);
     assert!(
-        fault.message().contains("format 9") && fault.message().contains("format 1"),
+        fault.message().contains("format 9") && fault.message().contains("format 2"),
         "{fault:?}"
     );
 }
@@ -717,7 +731,7 @@ fn transaction_increment(engine: &Engine, tree: TreeId, own: &[u8]) -> bool {
         return false;
     }
     increment(&mut transaction, tree).unwrap();
-    wait(engine.commit(transaction)).is_ok()
+    wait(engine.commit(transaction, CommitOptions::default())).is_ok()
 }
 
 #[test]
@@ -730,7 +744,7 @@ fn handles_and_futures_cross_threads() {
     check_send(&engine.write(|_| Ok(())));
     let transaction = engine.begin().unwrap();
     check_send(&transaction);
-    check_send(&engine.commit(transaction));
+    check_send(&engine.commit(transaction, CommitOptions::default()));
 }
 
 #[test]

@@ -3,15 +3,17 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::super::aggregate::pipeline::{Context, MEMORY_LIMIT, Pipeline, Rows, Source};
+use super::super::aggregate::pipeline::{self as aggregate, Context, Memory, Pipeline, Rows, Source};
+use super::super::catalog::Collection;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
+use super::super::index::Order;
 use super::super::matcher::Matcher;
 use super::super::storage::Read;
 use super::cursor::{FindCursor, FindRequest, Packed};
 use super::query::Query;
-use super::view;
 use super::{Deadline, Namespace, count};
+use super::{statistics, view};
 
 /// The name that stands for a database instead of a collection.
 pub(crate) const NO_COLLECTION: &str = "$cmd.aggregate";
@@ -27,6 +29,8 @@ pub(crate) struct AggregateRequest {
     pub(crate) hint: Option<Owned>,
     pub(crate) batch_size: Option<u32>,
     pub(crate) allow_disk_use: bool,
+    /// Whether documents that a last stage writes pass by the collection's validator.
+    pub(crate) unvalidated: bool,
     /// Milliseconds since the epoch.
     pub(crate) now: i64,
     pub(crate) deadline: Deadline,
@@ -50,7 +54,7 @@ pub(crate) struct Prepared {
 struct Setting {
     database: String,
     variables: Vec<(String, Option<Owned>)>,
-    memory_limit: Option<usize>,
+    memory: Memory,
     now: i64,
     deadline: Deadline,
 }
@@ -76,7 +80,7 @@ impl AggregateRequest {
         Setting {
             database: self.namespace.database.clone(),
             variables: self.variables.clone(),
-            memory_limit: (!self.allow_disk_use).then_some(MEMORY_LIMIT),
+            memory: Memory::of(self.allow_disk_use),
             now: self.now,
             deadline: self.deadline,
         }
@@ -97,6 +101,15 @@ impl AggregateRequest {
                 "{aggregate: 'collection'} is not valid for '$documents'; use {aggregate: 1}",
             ));
         }
+        if let (true, Some(statistics)) = (whole_database, pipeline.statistics()) {
+            return Err(Fault::new(
+                code::INVALID_NAMESPACE,
+                format!(
+                    "{{aggregate: 1}} is not valid for '{}'; a collection is required.",
+                    statistics.name()
+                ),
+            ));
+        }
         if whole_database && !pipeline.starts_with_documents() {
             return Err(Fault::new(
                 code::INVALID_NAMESPACE,
@@ -106,9 +119,21 @@ impl AggregateRequest {
         Ok(pipeline)
     }
 
+    /// Whether the pipeline describes its collection, which a view must not hide.
+    fn asks_for_statistics(&self) -> bool {
+        self.stages
+            .first()
+            .and_then(|stage| Doc::Raw(stage).elements().next())
+            .is_some_and(|stage| stage.name_str() == "$collStats")
+    }
+
     /// Follows views and gives the planner what it can do: the leading `$match`, a `$sort` that an index has,
     /// `$skip` and `$limit`.
     pub(crate) fn prepare(&self, read: &dyn Read) -> Result<Prepared> {
+        if self.asks_for_statistics() {
+            view::refuse(read.catalog(), &self.namespace)
+                .map_err(|fault| fault.prefixed(aggregate::IN_RUN))?;
+        }
         let resolved = view::resolve(read.catalog(), &self.namespace)?;
         let stages: Vec<Doc<'_>> = resolved
             .stages
@@ -116,23 +141,24 @@ impl AggregateRequest {
             .chain(&self.stages)
             .map(|stage| Doc::Raw(stage))
             .collect();
-        let pipeline = Pipeline::parse(&stages, &self.names())?;
-        if pipeline.starts_with_documents() {
+        let mut pipeline = Pipeline::parse(&stages, &self.names())?;
+        let near = self.nearest(read, &resolved.base, &mut pipeline)?;
+        if pipeline.starts_with_documents() || pipeline.statistics().is_some() {
+            let first = usize::from(pipeline.statistics().is_some());
             return Ok(Prepared {
                 pipeline: Arc::new(pipeline),
                 find: None,
-                first: 0,
+                first,
                 filter: Doc::empty().to_bytes(),
                 left: names_of(&stages),
             });
         }
         let mut first = 0;
-        let matcher = match pipeline.leading_filter(&self.variables)? {
-            Some(matcher) => {
-                first += 1;
-                matcher
-            }
-            None => Matcher::parse(Doc::empty())?,
+        // `$geoNear` runs over the documents found: a limit behind it is theirs too.
+        let mut limit = near.as_ref().and_then(|_| pipeline.limit_at(1)).unwrap_or(0);
+        let matcher = match near {
+            Some(matcher) => matcher,
+            None => self.leading(&pipeline, &mut first)?,
         };
         let mut query = Query::of(matcher, None, self.hint.clone());
         let base = &resolved.base;
@@ -144,7 +170,7 @@ impl AggregateRequest {
                 first += 1;
             }
         }
-        let (mut skip, mut limit) = (0, 0);
+        let mut skip = 0;
         if let Some(count) = pipeline.skip_at(first) {
             skip = count;
             first += 1;
@@ -177,6 +203,66 @@ impl AggregateRequest {
     }
 }
 
+impl AggregateRequest {
+    /// The filter of a leading `$match`, which the run starts behind.
+    fn leading(&self, pipeline: &Pipeline, first: &mut usize) -> Result<Matcher> {
+        match pipeline.leading_filter(&self.variables)? {
+            Some(matcher) => {
+                *first += 1;
+                Ok(matcher)
+            }
+            None => Matcher::parse(Doc::empty()),
+        }
+    }
+
+    /// The filter of a leading `$geoNear`, which gets its field from the collection's index.
+    fn nearest(&self, read: &dyn Read, base: &Namespace, pipeline: &mut Pipeline) -> Result<Option<Matcher>> {
+        let Some(stage) = pipeline.geo_near() else {
+            return Ok(None);
+        };
+        let Some(collection) = read.catalog().collection(&base.database, &base.collection) else {
+            return Err(Fault::new(
+                code::NAMESPACE_NOT_FOUND,
+                format!("$geoNear requires a geo index to run, but {base} does not exist"),
+            ));
+        };
+        if stage.key().is_none() {
+            stage.set_key(geo_field(collection, base)?);
+        }
+        stage.matcher(&self.variables, self.now).map(Some)
+    }
+}
+
+/// The field of the collection's only geo index; a `2d` index comes before others.
+fn geo_field(collection: &Collection, ns: &Namespace) -> Result<String> {
+    for (kind, is_kind) in [
+        (
+            "2d",
+            (|order| matches!(order, Order::Flat(_))) as fn(Order) -> bool,
+        ),
+        ("2dsphere", |order| order == Order::Sphere),
+    ] {
+        let mut fields = collection
+            .indexes
+            .iter()
+            .filter_map(|entry| entry.definition.keys.iter().find(|key| is_kind(key.order)));
+        match (fields.next(), fields.next()) {
+            (None, _) => {}
+            (Some(field), None) => return Ok(field.path.clone()),
+            (Some(_), Some(_)) => {
+                return Err(Fault::new(
+                    code::INDEX_NOT_FOUND,
+                    format!("There is more than one {kind} index on {ns}; unsure which to use for $geoNear"),
+                ));
+            }
+        }
+    }
+    Err(Fault::new(
+        code::INDEX_NOT_FOUND,
+        "$geoNear requires a 2d or 2dsphere index, but none were found",
+    ))
+}
+
 impl AggregateCursor {
     /// Plans the run on this state of the database. Stages that must see all their input have seen it when this
     /// returns; otherwise documents are read as batches are asked for.
@@ -197,7 +283,14 @@ impl AggregateCursor {
             batches: 0,
         };
         match find {
-            None => cursor.run(read, Box::new(std::iter::empty()))?,
+            None => {
+                let rows = match pipeline.statistics() {
+                    Some(asked) => statistics::described(read, &request.namespace, asked, request.now)
+                        .map_err(|fault| fault.prefixed(aggregate::IN_RUN))?,
+                    None => Vec::new(),
+                };
+                cursor.run(read, Box::new(rows.into_iter().map(Ok)))?;
+            }
             Some(find) => match pipeline.count_at(first) {
                 Some(name) if find.skip == 0 && find.limit == 0 => {
                     let total = count::count(read, &find.namespace, &find.query, 0, 0, find.deadline)?;
@@ -232,7 +325,7 @@ impl AggregateCursor {
             source: &source,
             variables: self.setting.variables.clone(),
             now: self.setting.now,
-            memory_limit: self.setting.memory_limit,
+            memory: self.setting.memory,
         };
         let mut deadline = self.setting.deadline;
         for row in self.pipeline.run_from(self.first, input, &context)? {
@@ -293,7 +386,8 @@ fn check_size(row: &[u8]) -> Result<()> {
         return Err(Fault::new(
             code::BSON_TOO_LARGE,
             format!(
-                "PlanExecutor error during aggregation :: caused by :: BSONObj size: {} is invalid. Size must be between 0 and 16793600(16MB)",
+                "{}BSONObj size: {} is invalid. Size must be between 0 and 16793600(16MB)",
+                aggregate::IN_RUN,
                 row.len()
             ),
         ));
@@ -321,7 +415,8 @@ impl Source for Collections<'_> {
                 variables: Vec::new(),
                 hint: None,
                 batch_size: None,
-                allow_disk_use: self.setting.memory_limit.is_none(),
+                allow_disk_use: self.setting.memory == Memory::WithDisk,
+                unvalidated: false,
                 now: self.setting.now,
                 deadline: self.setting.deadline,
             };

@@ -8,7 +8,7 @@ use super::super::document::{Doc, Fields, Owned, Value, equal};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::super::storage::{TreeId, Write};
-use super::{Namespace, change, collections, view};
+use super::{Namespace, change, collections, indexes, view};
 
 /// Runs `collMod`; what it says of an index that it changed.
 ///
@@ -25,6 +25,20 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
     let is_view = collection.rules.view.is_some();
     let mut options = fields_of(Doc::Raw(&collection.options));
     let mut reply: Fields = Vec::new();
+    let dry_run = changes
+        .get("dryRun")
+        .is_some_and(|value| rules::flag("collMod.dryRun", value).unwrap_or(false));
+    if dry_run {
+        let unique = match changes.get("index") {
+            Some(Value::Document(index)) => index.get("unique").is_some(),
+            _ => false,
+        };
+        if !unique {
+            return Err(invalid(
+                "dry run mode requires an index modification with unique: true.".to_owned(),
+            ));
+        }
+    }
     for element in changes.elements() {
         let (name, value) = (element.name_str(), element.value());
         match name {
@@ -66,7 +80,18 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
             "cappedSize" => set(&mut options, "size", number(rules::capped_size(value)?)),
             "cappedMax" => set(&mut options, "max", number(rules::capped_max(value)?)),
             "changeStreamPreAndPostImages" => set(&mut options, name, value.into()),
-            "index" => modify_index(write, ns, &collection, value, &mut reply)?,
+            "expireAfterSeconds" => {
+                return Err(invalid(
+                    "'expireAfterSeconds' option is only supported on collections clustered by _id"
+                        .to_owned(),
+                ));
+            }
+            "timeseries" | "isTimeseriesNamespace" => {
+                return Err(invalid(format!(
+                    "option only supported on a time-series collection: {name}"
+                )));
+            }
+            "index" => modify_index(write, ns, &collection, value, dry_run, &mut reply)?,
             _ => return Err(unknown("collMod", name)),
         }
     }
@@ -95,6 +120,9 @@ fn check_names(changes: Doc<'_>) -> Result<()> {
         "cappedSize",
         "cappedMax",
         "changeStreamPreAndPostImages",
+        "expireAfterSeconds",
+        "timeseries",
+        "isTimeseriesNamespace",
     ];
     for element in changes.elements() {
         let name = element.name_str();
@@ -117,14 +145,19 @@ fn modify_index(
     ns: &Namespace,
     collection: &Collection,
     value: Value<'_>,
+    dry_run: bool,
     reply: &mut Fields,
 ) -> Result<()> {
     let Value::Document(spec) = value else {
         return Err(wrong_type("collMod.index", value, "type 'object'"));
     };
     let (mut name, mut pattern, mut expire, mut hidden) = (None, None, None, None);
+    let (mut unique, mut prepare) = (None, None);
     for element in spec.elements() {
         let value = element.value();
+        if matches!(value, Value::Null | Value::Undefined) {
+            continue;
+        }
         match (element.name_str(), value) {
             ("name", Value::String(text)) => name = Some(text),
             ("keyPattern", Value::Document(keys)) => pattern = Some(keys),
@@ -137,11 +170,8 @@ fn modify_index(
                 ));
             }
             ("hidden", value) => hidden = Some(rules::flag("collMod.index.hidden", value)?),
-            ("unique" | "prepareUnique", _) => {
-                return Err(Fault::unsupported(
-                    "the embedded engine does not make an index unique by collMod; build it anew",
-                ));
-            }
+            ("unique", value) => unique = Some(rules::flag("collMod.index.unique", value)?),
+            ("prepareUnique", value) => prepare = Some(rules::flag("collMod.index.prepareUnique", value)?),
             ("name", other) => return Err(wrong_type("collMod.index.name", other, "type 'string'")),
             ("keyPattern", other) => {
                 return Err(wrong_type("collMod.index.keyPattern", other, "type 'object'"));
@@ -174,9 +204,14 @@ fn modify_index(
             format!("cannot find index {shown} for ns {ns}"),
         )
     })?;
-    if expire.is_none() && hidden.is_none() {
+    if expire.is_none() && hidden.is_none() && unique.is_none() && prepare.is_none() {
         return Err(invalid(
             "no expireAfterSeconds, hidden, unique, or prepareUnique field".to_owned(),
+        ));
+    }
+    if prepare.is_some() && (expire.is_some() || hidden.is_some() || unique.is_some()) {
+        return Err(invalid(
+            "prepareUnique cannot be combined with any other modification.".to_owned(),
         ));
     }
     let own = &entry.definition;
@@ -184,6 +219,11 @@ fn modify_index(
     if let Some(seconds) = expire {
         if own.is_id() {
             return Err(invalid("the _id field does not support TTL indexes".to_owned()));
+        }
+        if own.keys.len() > 1 {
+            return Err(invalid(
+                "TTL indexes are single-field indexes, compound indexes do not support TTL".to_owned(),
+            ));
         }
         let seconds = as_i64_exact(&seconds).unwrap_or_else(|| as_f64(&seconds).unwrap_or(0.0) as i64);
         if seconds < 0 {
@@ -206,6 +246,42 @@ fn modify_index(
             reply.push(("hidden_new".to_owned(), Owned::Bool(hidden)));
             set(&mut fields, "hidden", Owned::Bool(hidden));
         }
+    }
+    if let Some(prepare) = prepare
+        && !own.unique
+        && prepare != own.prepare_unique
+    {
+        reply.push(("prepareUnique_old".to_owned(), Owned::Bool(own.prepare_unique)));
+        reply.push(("prepareUnique_new".to_owned(), Owned::Bool(prepare)));
+        set(&mut fields, "prepareUnique", Owned::Bool(prepare));
+    }
+    match unique {
+        Some(false) => return Err(Fault::new(code::BAD_VALUE, "Cannot make index non-unique")),
+        Some(true) if !own.unique => {
+            if !own.prepare_unique {
+                return Err(invalid(
+                    "Cannot make index unique with 'prepareUnique=false'. Run collMod to set it first."
+                        .to_owned(),
+                ));
+            }
+            if indexes::has_duplicates(write, entry)? {
+                return Err(Fault::new(
+                    code::CANNOT_CONVERT_INDEX_TO_UNIQUE,
+                    "Cannot convert the index to unique. Please resolve conflicting documents before running collMod again.",
+                ));
+            }
+            if dry_run {
+                return Ok(());
+            }
+            reply.push(("unique_new".to_owned(), Owned::Bool(true)));
+            fields.retain(|(name, _)| name != "prepareUnique");
+            set(&mut fields, "unique", Owned::Bool(true));
+        }
+        _ => {}
+    }
+    if dry_run {
+        reply.clear();
+        return Ok(());
     }
     let definition = IndexDefinition::parse(Doc::Fields(&fields))?;
     write

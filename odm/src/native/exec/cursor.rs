@@ -116,7 +116,7 @@ impl FindCursor {
             .as_ref()
             .is_some_and(|projection| projection.needs_position());
         let limit = (request.limit > 0).then_some(request.limit);
-        let state = if request.query.sort_after(&plan).is_some() {
+        let state = if request.query.order_after(&plan).is_some() {
             let limits = Limits {
                 skip: request.skip,
                 limit,

@@ -38,6 +38,7 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
             hint: request.query.hint().cloned(),
             batch_size: None,
             allow_disk_use: true,
+            unvalidated: false,
             now: super::super::matcher::now(),
             deadline: request.deadline,
         };

@@ -102,7 +102,9 @@ fn same_identity(own: &IndexDefinition, other: &IndexDefinition) -> bool {
 
 /// The options that are no part of the identity.
 fn same_options(own: &IndexDefinition, other: &IndexDefinition) -> bool {
-    same_identity(own, other) && own.expire_after_seconds == other.expire_after_seconds
+    same_identity(own, other)
+        && own.expire_after_seconds == other.expire_after_seconds
+        && own.keys == other.keys
 }
 
 /// Builds one index from the documents there are: all checks first, then the entries.
@@ -156,6 +158,24 @@ fn build(write: &mut dyn Write, ns: &Namespace, definition: IndexDefinition) -> 
         write.catalog_mut().set_multikey(collection.id, tree, &multikey)?;
     }
     Ok(())
+}
+
+/// Whether two documents have one key.
+pub(super) fn has_duplicates(read: &dyn Read, entry: &IndexEntry) -> Result<bool> {
+    let (mut last, mut found): (Option<Vec<u8>>, bool) = (None, false);
+    let all = (Bound::Unbounded, Bound::Unbounded);
+    read.scan(entry.tree, all, false, &mut |stored, _| {
+        let key = split(stored).0;
+        // A document has no key twice in an index, so that the same key is another document's.
+        found = last.as_deref() == Some(key);
+        last = Some(key.to_vec());
+        Ok(if found {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
+    })?;
+    Ok(found)
 }
 
 /// A stored key's order key and record id.

@@ -1,9 +1,11 @@
 //! `$out` and `$merge`: what a pipeline gives is written.
 
+mod parse;
+
 use std::sync::Arc;
 
 use super::super::aggregate::expression::{Expression, Scope};
-use super::super::aggregate::pipeline::Output;
+use super::super::aggregate::pipeline::IN_RUN;
 use super::super::aggregate::transform::Transform;
 use super::super::catalog::Collection;
 use super::super::document::owned::fields_of;
@@ -16,8 +18,7 @@ use super::query::Query;
 use super::search::{self, Found, Limits};
 use super::{Deadline, Namespace, batch, collections, record, update, view};
 
-/// What precedes the message of a fault of the writing itself.
-const EXECUTOR: &str = "PlanExecutor error during aggregation :: caused by :: ";
+pub(crate) use self::parse::parse;
 
 /// Where results go, parsed.
 #[derive(Clone, Debug)]
@@ -53,258 +54,6 @@ enum NotMatched {
     Fail,
 }
 
-/// Reads the stage that writes.
-///
-/// # Errors
-/// MongoDB's for each option.
-pub(crate) fn parse(output: &Output, database: &str) -> Result<Target> {
-    match output {
-        Output::Out {
-            database: other,
-            collection,
-        } => {
-            let ns = Namespace {
-                database: other.clone().unwrap_or_else(|| database.to_owned()),
-                collection: collection.clone(),
-            };
-            if collection.is_empty() {
-                return Err(Fault::new(
-                    code::INVALID_NAMESPACE,
-                    format!("Invalid $out target namespace, {ns}"),
-                ));
-            }
-            if collection.starts_with("system.") {
-                return Err(Fault::new(
-                    17385,
-                    format!("Can't $out to special collection: {collection}"),
-                ));
-            }
-            Ok(Target::Out(ns))
-        }
-        Output::Merge(stage) => match Doc::Raw(stage).get("$merge") {
-            Some(value) => parse_merge(&value, database).map(|merge| Target::Merge(Box::new(merge))),
-            None => Err(Fault::new(code::INTERNAL, "$merge has no value")),
-        },
-    }
-}
-
-fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
-    let mut merge = Merge {
-        into: Namespace {
-            database: database.to_owned(),
-            collection: String::new(),
-        },
-        on: vec!["_id".to_owned()],
-        variables: Vec::new(),
-        matched: Matched::Merge,
-        not_matched: NotMatched::Insert,
-    };
-    let spec = match *value {
-        Value::Document(spec) => spec,
-        _ => {
-            parse_into(value, &mut merge.into)?;
-            return Ok(merge);
-        }
-    };
-    let mut bound = None;
-    let mut has_into = false;
-    let mut mode = "merge";
-    for element in spec.elements() {
-        let value = element.value();
-        match element.name_str() {
-            "into" => {
-                has_into = true;
-                parse_into(&value, &mut merge.into)?;
-            }
-            "on" => merge.on = parse_on(&value)?,
-            "let" => match value {
-                Value::Document(doc) => bound = Some(doc),
-                other => {
-                    return Err(super::super::catalog::rules::wrong_type(
-                        "$merge.let",
-                        other,
-                        "type 'object'",
-                    ));
-                }
-            },
-            "whenMatched" => {
-                (merge.matched, mode) = parse_matched(&value)?;
-            }
-            "whenNotMatched" => {
-                merge.not_matched = match value.as_str() {
-                    Some("insert") => NotMatched::Insert,
-                    Some("discard") => NotMatched::Discard,
-                    Some("fail") => NotMatched::Fail,
-                    other => {
-                        return Err(Fault::new(
-                            code::BAD_VALUE,
-                            format!(
-                                "Enumeration value '{}' for field '$merge.whenNotMatched' is not a valid value.",
-                                other.unwrap_or_default()
-                            ),
-                        ));
-                    }
-                }
-            }
-            "targetCollectionVersion" | "allowMergeOnNullishValues" => {}
-            other => return Err(super::super::catalog::rules::unknown("$merge", other)),
-        }
-    }
-    if !has_into {
-        return Err(Fault::new(
-            40414,
-            "BSON field '$merge.into' is missing but a required field",
-        ));
-    }
-    if bound.is_some() && !matches!(merge.matched, Matched::Pipeline(_)) {
-        return Err(Fault::new(
-            51199,
-            format!("Cannot use 'let' variables with 'whenMatched: {mode}' mode"),
-        ));
-    }
-    if let (mode @ ("keepExisting" | "fail"), NotMatched::Discard | NotMatched::Fail) =
-        (mode, merge.not_matched)
-    {
-        let other = match merge.not_matched {
-            NotMatched::Discard => "discard",
-            _ => "fail",
-        };
-        return Err(Fault::new(
-            51181,
-            format!(
-                "Combination of $merge modes 'whenMatched: {mode}' and 'whenNotMatched: {other}' is not supported"
-            ),
-        ));
-    }
-    merge.variables.push((
-        "new".to_owned(),
-        Expression::parse(&Value::String("$$ROOT"), &[])?,
-    ));
-    for element in bound.into_iter().flat_map(Doc::elements) {
-        merge.variables.retain(|(name, _)| name != element.name_str());
-        merge.variables.push((
-            element.name_str().to_owned(),
-            Expression::parse(&element.value(), &[])?,
-        ));
-    }
-    Ok(merge)
-}
-
-fn parse_into(value: &Value<'_>, into: &mut Namespace) -> Result<()> {
-    match *value {
-        Value::String("") => {
-            return Err(Fault::new(
-                5_786_800,
-                "$merge 'into' field cannot be an empty string",
-            ));
-        }
-        Value::String(collection) => into.collection = collection.to_owned(),
-        Value::Document(doc) => {
-            match doc.get("coll") {
-                Some(Value::String(collection)) if !collection.is_empty() => {
-                    into.collection = collection.to_owned();
-                }
-                _ => {
-                    return Err(Fault::new(
-                        5_786_801,
-                        "$merge 'into' field must specify a 'coll' that is not empty, null or undefined",
-                    ));
-                }
-            }
-            if let Some(Value::String(database)) = doc.get("db") {
-                into.database = database.to_owned();
-            }
-        }
-        other => {
-            return Err(Fault::new(
-                51178,
-                format!(
-                    "$merge 'into' field  must be either a string or an object, but found {}",
-                    other.kind().alias()
-                ),
-            ));
-        }
-    }
-    if into.collection.starts_with("system.") {
-        return Err(Fault::new(
-            31319,
-            format!("Cannot $merge to special collection: {}", into.collection),
-        ));
-    }
-    Ok(())
-}
-
-fn parse_on(value: &Value<'_>) -> Result<Vec<String>> {
-    let fields: Vec<String> = match *value {
-        Value::String(field) => vec![field.to_owned()],
-        Value::Array(items) => items
-            .values()
-            .map(|item| match item {
-                Value::String(field) => Ok(field.to_owned()),
-                other => Err(Fault::new(
-                    51134,
-                    format!(
-                        "$merge 'on' array elements must be strings, but found {}",
-                        other.kind().alias()
-                    ),
-                )),
-            })
-            .collect::<Result<_>>()?,
-        other => {
-            return Err(Fault::new(
-                51186,
-                format!(
-                    "$merge 'on' field  must be either a string or an array of strings, but found {}",
-                    other.kind().alias()
-                ),
-            ));
-        }
-    };
-    if fields.is_empty() {
-        return Err(Fault::new(
-            51187,
-            "If explicitly specifying $merge 'on', must include at least one field",
-        ));
-    }
-    for (at, field) in fields.iter().enumerate() {
-        if fields[..at].contains(field) {
-            return Err(Fault::new(31465, format!("Found a duplicate field '{field}'")));
-        }
-    }
-    Ok(fields)
-}
-
-fn parse_matched<'a>(value: &Value<'a>) -> Result<(Matched, &'a str)> {
-    Ok(match *value {
-        Value::String("replace") => (Matched::Replace, "replace"),
-        Value::String("keepExisting") => (Matched::KeepExisting, "keepExisting"),
-        Value::String("merge") => (Matched::Merge, "merge"),
-        Value::String("fail") => (Matched::Fail, "fail"),
-        Value::Array(stages) => {
-            let stages = stages
-                .values()
-                .filter_map(|stage| stage.as_document().map(Doc::to_bytes))
-                .collect();
-            (Matched::Pipeline(stages), "pipeline")
-        }
-        Value::String(other) => {
-            return Err(Fault::new(
-                code::BAD_VALUE,
-                format!("Enumeration value '{other}' for field 'whenMatched' is not a valid value."),
-            ));
-        }
-        other => {
-            return Err(Fault::new(
-                51191,
-                format!(
-                    "$merge 'whenMatched' field  must be either a string or an array, but found {}",
-                    other.kind().alias()
-                ),
-            ));
-        }
-    })
-}
-
 impl Target {
     /// Checks what must be right before the pipeline runs.
     ///
@@ -336,18 +85,24 @@ impl Target {
     }
 
     /// Writes the documents. What `$merge` wrote before a fault stays, as on the server: the fault is then the
-    /// inner result.
-    pub(crate) fn run(&self, write: &mut dyn Write, rows: &[Vec<u8>], now: Now) -> Result<Result<()>> {
+    /// inner result. `unvalidated` passes by the collection's validator.
+    pub(crate) fn run(
+        &self,
+        write: &mut dyn Write,
+        rows: &[Vec<u8>],
+        now: Now,
+        unvalidated: bool,
+    ) -> Result<Result<()>> {
         match self {
-            Target::Out(ns) => out(write, ns, rows, now)
-                .map_err(|fault| fault.prefixed(EXECUTOR))
+            Target::Out(ns) => out(write, ns, rows, now, unvalidated)
+                .map_err(|fault| fault.prefixed(IN_RUN))
                 .map(Ok),
             Target::Merge(merge) => {
-                view::refuse(write.catalog(), &merge.into).map_err(|fault| fault.prefixed(EXECUTOR))?;
-                merge.into.check().map_err(|fault| fault.prefixed(EXECUTOR))?;
+                view::refuse(write.catalog(), &merge.into).map_err(|fault| fault.prefixed(IN_RUN))?;
+                merge.into.check().map_err(|fault| fault.prefixed(IN_RUN))?;
                 for row in rows {
-                    if let Err(fault) = merge.one(write, row, now) {
-                        return Ok(Err(fault.prefixed(EXECUTOR)));
+                    if let Err(fault) = merge.one(write, row, now, unvalidated) {
+                        return Ok(Err(fault.prefixed(IN_RUN)));
                     }
                 }
                 Ok(Ok(()))
@@ -357,7 +112,7 @@ impl Target {
 }
 
 /// Puts a new collection with the options and indexes of the old one in its place.
-fn out(write: &mut dyn Write, ns: &Namespace, rows: &[Vec<u8>], now: Now) -> Result<()> {
+fn out(write: &mut dyn Write, ns: &Namespace, rows: &[Vec<u8>], now: Now, unvalidated: bool) -> Result<()> {
     ns.check().map_err(|_| {
         Fault::new(
             code::ILLEGAL_OPERATION,
@@ -386,7 +141,7 @@ fn out(write: &mut dyn Write, ns: &Namespace, rows: &[Vec<u8>], now: Now) -> Res
         }
     }
     for row in rows {
-        collection = open(write, ns)?;
+        collection = batch::unvalidated(open(write, ns)?, unvalidated);
         let document = prepare_insert(Doc::Raw(&with_id(row)), now)?;
         record::insert(write, ns, &collection, &document)?;
     }
@@ -412,7 +167,7 @@ fn with_id(row: &[u8]) -> Vec<u8> {
 }
 
 impl Merge {
-    fn one(&self, write: &mut dyn Write, row: &[u8], now: Now) -> Result<()> {
+    fn one(&self, write: &mut dyn Write, row: &[u8], now: Now, unvalidated: bool) -> Result<()> {
         let new = with_id(row);
         let filter = self.filter(row, &new)?;
         let found = match write
@@ -431,12 +186,13 @@ impl Merge {
                     "$merge could not find a matching document in the target collection for at least one document in the source collection",
                 )),
                 NotMatched::Insert => {
-                    let collection = open(write, &self.into)?;
+                    let collection = batch::unvalidated(open(write, &self.into)?, unvalidated);
                     let document = prepare_insert(Doc::Raw(&new), now)?;
                     record::insert(write, &self.into, &collection, &document)
                 }
             };
         };
+        let collection = batch::unvalidated(collection, unvalidated);
         let old = Doc::Raw(&found.document);
         let changed = match &self.matched {
             Matched::KeepExisting => None,

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::super::catalog::Collection;
 use super::super::document::{Doc, Owned, Value};
-use super::super::fault::Result;
+use super::super::fault::{Fault, Result};
+use super::super::index;
 use super::super::matcher::Matcher;
-use super::super::matcher::ast::{Node, Predicate};
-use super::super::plan::{self, IndexView, Plan, PlanRequest};
+use super::super::matcher::ast::{NearField, Node, Predicate};
+use super::super::plan::{self, Access, IndexView, Plan, PlanRequest};
 use super::super::sort::SortSpec;
 
 /// A parsed filter with sort and hint; made once, planned against each collection state it meets.
@@ -31,7 +32,7 @@ impl Query {
         hint: Option<Value<'_>>,
         variables: Vec<(String, Option<Owned>)>,
     ) -> Result<Query> {
-        let matcher = Arc::new(Matcher::parse_with(filter, variables)?);
+        let matcher = Arc::new(Matcher::parse_query(filter, variables)?);
         let sort = sort
             .map(SortSpec::parse)
             .transpose()?
@@ -60,6 +61,19 @@ impl Query {
         }
     }
 
+    /// The same query with documents within this distance.
+    pub(crate) fn within(&self, distance: f64) -> Query {
+        Query {
+            matcher: Arc::new(self.matcher.within(distance)),
+            ..self.clone()
+        }
+    }
+
+    /// What the documents are to be near, if anything.
+    pub(crate) fn near(&self) -> Option<&NearField> {
+        self.matcher.near()
+    }
+
     /// The hint as given.
     pub(crate) fn hint(&self) -> Option<&Owned> {
         self.hint.as_ref()
@@ -68,24 +82,30 @@ impl Query {
     /// Chooses how to answer the query on this collection. `limit` is how many documents are wanted, those that are
     /// skipped included.
     pub(crate) fn plan(&self, collection: &Collection, limit: Option<u64>) -> Result<Plan> {
-        let mut views = views(collection);
-        if self.is_by_id() && views.first().is_some_and(|view| view.definition.is_id()) {
-            // No other index finds one document faster: they need not be weighed.
-            views.truncate(1);
+        if let Some(id) = self.id()
+            && collection
+                .indexes
+                .first()
+                .is_some_and(|entry| entry.definition.is_id())
+            && let Some(plan) = Plan::of_id(id)
+        {
+            return Ok(plan);
         }
-        plan::choose(self.request(&views, limit))
+        let views = views(collection);
+        let plan = plan::choose(self.request(&views, limit))?;
+        check_center(self.near(), &plan, &views)?;
+        Ok(plan)
     }
 
-    /// Whether one document is asked for by its `_id`, and no index is asked for.
-    fn is_by_id(&self) -> bool {
-        let by_id = match self.matcher.root() {
+    /// The `_id` when one document is asked for by it, in no order and by no index that is asked for.
+    fn id(&self) -> Option<&Owned> {
+        match self.matcher.root() {
             Node::Field {
                 path,
-                predicate: Predicate::Equal(_),
-            } => path.as_str() == "_id",
-            _ => false,
-        };
-        by_id && self.hint.is_none()
+                predicate: Predicate::Equal(id),
+            } if path.as_str() == "_id" && self.sort.is_none() && self.hint.is_none() => Some(id),
+            _ => None,
+        }
     }
 
     /// What the planner is asked.
@@ -99,8 +119,17 @@ impl Query {
         }
     }
 
+    /// What is left to do to bring documents in order.
+    pub(crate) fn order_after<'a>(&'a self, plan: &Plan) -> Option<Order<'a>> {
+        let sort = self.sort_after(plan);
+        (sort.is_some() || self.near().is_some()).then(|| Order {
+            sort,
+            near: self.near(),
+        })
+    }
+
     /// The sort that is left to do when the access does not give the order.
-    pub(crate) fn sort_after(&self, plan: &Plan) -> Option<&SortSpec> {
+    fn sort_after(&self, plan: &Plan) -> Option<&SortSpec> {
         self.sort
             .as_ref()
             .filter(|sort| !plan.sorted && !sort.fields.is_empty())
@@ -114,6 +143,61 @@ impl Query {
             _ => false,
         };
         all && self.hint.is_none()
+    }
+}
+
+/// An order of documents: by fields, then by distance.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order<'a> {
+    sort: Option<&'a SortSpec>,
+    near: Option<&'a NearField>,
+}
+
+impl Order<'_> {
+    /// A document's place: documents come in the order of these bytes.
+    pub(crate) fn key(&self, doc: Doc<'_>) -> Result<Vec<u8>> {
+        let mut key = self
+            .sort
+            .map(|sort| sort.key(doc))
+            .transpose()?
+            .unwrap_or_default();
+        if let Some(hit) = self.near.and_then(|near| near.hit(doc)) {
+            // Distances are not negative, so that their bits have their order.
+            key.extend_from_slice(&hit.distance.to_bits().to_be_bytes());
+        }
+        Ok(key)
+    }
+
+    /// Whether distance alone counts.
+    pub(crate) fn is_by_distance(&self) -> bool {
+        self.sort.is_none() && self.near.is_some()
+    }
+}
+
+/// Refuses a center outside the grid of a `2d` index.
+fn check_center(near: Option<&NearField>, plan: &Plan, views: &[IndexView<'_>]) -> Result<()> {
+    let (Some(field), Access::Index { index, .. }) = (near, &plan.access) else {
+        return Ok(());
+    };
+    let keys = views
+        .get(*index)
+        .into_iter()
+        .flat_map(|view| &view.definition.keys);
+    let grid = keys.clone().find_map(|key| match key.order {
+        index::Order::Flat(grid) => Some(grid),
+        _ => None,
+    });
+    match (grid, field.near.flat_center()) {
+        (Some(grid), Some(place)) if !grid.has(place) => Err(Fault::new(
+            16433,
+            format!(
+                "{} :: caused by :: {{ 0: {:.1}, 1: {:.1} }}",
+                grid.outside(),
+                place.x,
+                place.y
+            ),
+        )),
+        _ => Ok(()),
     }
 }
 

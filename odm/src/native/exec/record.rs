@@ -24,7 +24,7 @@ pub(crate) fn insert(
     let mut keys = Vec::with_capacity(collection.indexes.len());
     for entry in &collection.indexes {
         let own = entry.definition.keys(Doc::Raw(document))?;
-        if entry.definition.unique {
+        if entry.definition.guards() {
             check_unique(write, ns, entry, document, &own.keys, &[], None)?;
         }
         keys.push(own);
@@ -89,7 +89,7 @@ fn put(
     let before = keys_of(collection, old)?;
     let after = keys_of(collection, new)?;
     for ((entry, old), own) in collection.indexes.iter().zip(&before).zip(&after) {
-        if entry.definition.unique {
+        if entry.definition.guards() {
             check_unique(write, ns, entry, new, &own.keys, &old.keys, Some(record))?;
         }
     }
@@ -117,7 +117,7 @@ pub(crate) fn remove(write: &mut dyn Write, collection: &Collection, record: u64
     write.claim(collection.records, &place)?;
     let keys = keys_of(collection, old)?;
     for (entry, own) in collection.indexes.iter().zip(&keys) {
-        if entry.definition.unique {
+        if entry.definition.guards() {
             for key in &own.keys {
                 write.claim(entry.tree, key)?;
             }

@@ -7,7 +7,7 @@ use super::super::document::Doc;
 use super::super::fault::Result;
 use super::super::plan::Plan;
 use super::super::storage::Read;
-use super::query::Query;
+use super::query::{Order, Query};
 use super::walk::{Flow, Walk};
 use super::{Deadline, Examined};
 
@@ -53,11 +53,14 @@ pub(crate) fn all(
     limits: Limits,
     deadline: Deadline,
 ) -> Result<(Vec<Found>, Examined)> {
+    if let Some(found) = nearest(read, collection, query, plan, limits, deadline)? {
+        return Ok(found);
+    }
     let mut walk = Walk::new(plan, collection, deadline);
     let keep = limits
         .limit
         .map(|limit| usize::try_from(limit.saturating_add(limits.skip)).unwrap_or(usize::MAX));
-    let mut found = match query.sort_after(plan) {
+    let mut found = match query.order_after(plan) {
         None => {
             let mut found = Vec::new();
             let mut skipped = 0;
@@ -82,11 +85,11 @@ pub(crate) fn all(
             }
             return Ok((found, walk.examined));
         }
-        Some(sort) => {
+        Some(order) => {
             let mut top = Top::new(keep);
             walk.documents(read, collection, &mut |record, document| {
                 if let Some(matched) = test(query, plan.exact, limits.positions, document)? {
-                    let key = sort.key(Doc::Raw(document))?;
+                    let key = order.key(Doc::Raw(document))?;
                     top.offer(key, || Found {
                         record,
                         document: document.to_vec(),
@@ -103,6 +106,57 @@ pub(crate) fn all(
         .min(found.len());
     found.drain(..skip);
     Ok((found, walk.examined))
+}
+
+/// The first distance within which the nearest documents are looked for: a kilometer of an Earth of radius one.
+const FIRST_DISTANCE: f64 = 1.0 / 6378.1;
+
+/// The nearest documents, looked for in growing circles; `None` when the documents are not just the nearest.
+fn nearest(
+    read: &dyn Read,
+    collection: &Collection,
+    query: &Query,
+    plan: &Plan,
+    limits: Limits,
+    deadline: Deadline,
+) -> Result<Option<(Vec<Found>, Examined)>> {
+    let order = query.order_after(plan).filter(Order::is_by_distance);
+    let (Some(_), Some(field), Some(limit)) = (order, query.near(), limits.limit) else {
+        return Ok(None);
+    };
+    let wanted = usize::try_from(limit.saturating_add(limits.skip)).unwrap_or(usize::MAX);
+    let mut examined = Examined::default();
+    for radius in field.near.radii(FIRST_DISTANCE) {
+        let within = query.within(radius);
+        let plan = within.plan(collection, Some(limit))?;
+        let mut walk = Walk::new(&plan, collection, deadline);
+        let mut top = Top::new(Some(wanted));
+        walk.documents(read, collection, &mut |record, document| {
+            if let Some(matched) = test(&within, false, limits.positions, document)? {
+                let key = match within.order_after(&plan) {
+                    Some(order) => order.key(Doc::Raw(document))?,
+                    None => Vec::new(),
+                };
+                top.offer(key, || Found {
+                    record,
+                    document: document.to_vec(),
+                    matched,
+                });
+            }
+            Ok(Flow::Continue)
+        })?;
+        examined.keys += walk.examined.keys;
+        examined.documents += walk.examined.documents;
+        let mut found = top.into_sorted();
+        if found.len() >= wanted || radius >= field.near.max() {
+            let skip = usize::try_from(limits.skip)
+                .unwrap_or(usize::MAX)
+                .min(found.len());
+            found.drain(..skip);
+            return Ok(Some((found, examined)));
+        }
+    }
+    Ok(Some((Vec::new(), examined)))
 }
 
 /// The first `keep` of the offered values by key; equal keys keep the order they came in.

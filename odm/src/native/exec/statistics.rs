@@ -2,8 +2,10 @@
 
 use std::ops::ControlFlow;
 
+use super::super::aggregate;
 use super::super::catalog::Collection;
-use super::super::fault::Result;
+use super::super::document::{Doc, Fields, Owned};
+use super::super::fault::{Fault, Result, code};
 use super::super::storage::{ALL, Read};
 use super::{Namespace, view};
 
@@ -58,7 +60,117 @@ pub(crate) fn of_database(read: &dyn Read, database: &str) -> Result<Statistics>
     Ok(statistics)
 }
 
+/// The documents of a stage that describes a collection.
+///
+/// # Errors
+/// Code 166 for a view, 26 and 50933 where there is no collection.
+pub(crate) fn described(
+    read: &dyn Read,
+    ns: &Namespace,
+    asked: &aggregate::Statistics,
+    now: i64,
+) -> Result<Vec<Vec<u8>>> {
+    let collection = read.catalog().collection(&ns.database, &ns.collection);
+    match asked {
+        aggregate::Statistics::Plans if collection.is_none() => {
+            Err(Fault::new(50933, format!("collection '{ns}' does not exist")))
+        }
+        aggregate::Statistics::Plans => Ok(Vec::new()),
+        aggregate::Statistics::Indexes => Ok(collection
+            .into_iter()
+            .flat_map(|collection| &collection.indexes)
+            .map(|index| {
+                let spec = Doc::Raw(index.definition.spec());
+                let key = index.definition.key_pattern().to_bytes();
+                Doc::Fields(&[
+                    text("name", &index.definition.name),
+                    ("key".to_owned(), Owned::RawDocument(key)),
+                    text("host", HOST),
+                    ("spec".to_owned(), Owned::RawDocument(spec.to_bytes())),
+                ])
+                .to_bytes()
+            })
+            .collect()),
+        aggregate::Statistics::Collection { storage, count } => {
+            let found = of_collection(read, ns)?;
+            let mut fields: Fields = vec![
+                text("ns", &ns.to_string()),
+                text("host", HOST),
+                ("localTime".to_owned(), Owned::DateTime(now)),
+            ];
+            if (storage.is_some() || *count) && collection.is_none() {
+                let which = if storage.is_some() {
+                    "storageStats"
+                } else {
+                    "count"
+                };
+                return Err(Fault::new(
+                    code::NAMESPACE_NOT_FOUND,
+                    format!(
+                        "Unable to retrieve {which} in $collStats stage :: caused by :: Collection [{ns}] not found."
+                    ),
+                ));
+            }
+            if let Some(scale) = storage {
+                fields.push(("storageStats".to_owned(), Owned::Document(found.stored(*scale))));
+            }
+            if *count {
+                fields.push(number("count", found.documents));
+            }
+            Ok(vec![Doc::Fields(&fields).to_bytes()])
+        }
+    }
+}
+
+/// What stands for the machine.
+const HOST: &str = "embedded";
+
+fn text(name: &str, text: &str) -> (String, Owned) {
+    (name.to_owned(), Owned::String(text.to_owned()))
+}
+
+fn number(name: &str, count: u64) -> (String, Owned) {
+    let number = match i32::try_from(count) {
+        Ok(count) => Owned::Int32(count),
+        Err(_) => Owned::Int64(i64::try_from(count).unwrap_or(i64::MAX)),
+    };
+    (name.to_owned(), number)
+}
+
 impl Statistics {
+    /// The sizes as `storageStats` gives them.
+    fn stored(&self, scale: u64) -> Fields {
+        let scale = scale.max(1);
+        let indexes: u64 = self.indexes.iter().map(|(_, bytes)| bytes).sum();
+        let sizes = self
+            .indexes
+            .iter()
+            .map(|(name, bytes)| number(name, bytes / scale));
+        let mut fields = vec![number("size", self.size / scale), number("count", self.documents)];
+        if let Some(average) = self.size.checked_div(self.documents) {
+            fields.push(number("avgObjSize", average));
+        }
+        fields.extend([
+            number("numOrphanDocs", 0),
+            number("storageSize", self.storage / scale),
+            number("freeStorageSize", 0),
+            ("capped".to_owned(), Owned::Bool(self.capped.is_some())),
+        ]);
+        if let Some((bytes, documents)) = self.capped {
+            fields.push(number("max", documents.unwrap_or(i32::MAX as u64)));
+            fields.push(number("maxSize", bytes / scale));
+        }
+        fields.extend([
+            number("nindexes", self.indexes.len() as u64),
+            ("indexBuilds".to_owned(), Owned::Array(Vec::new())),
+            number("totalIndexSize", indexes / scale),
+            number("totalSize", (self.storage + indexes) / scale),
+            ("indexSizes".to_owned(), Owned::Document(sizes.collect())),
+            number("scaleFactor", scale),
+        ]);
+        fields
+    }
+
     fn add(&mut self, read: &dyn Read, collection: &Collection) -> Result<()> {
         self.collections += 1;
         let overhead = super::super::storage::format::CHECKSUM_BYTES;

@@ -119,6 +119,9 @@ pub(crate) fn through(
     if view_of(read.catalog(), ns).is_none() {
         return Ok(None);
     }
+    if query.near().is_some() {
+        return Err(matcher::near::not_allowed());
+    }
     let request = AggregateRequest {
         namespace: ns.clone(),
         stages: Vec::new(),
@@ -126,6 +129,7 @@ pub(crate) fn through(
         hint: query.hint().cloned(),
         batch_size: None,
         allow_disk_use: true,
+        unvalidated: false,
         now: matcher::now(),
         deadline,
     };

@@ -336,7 +336,7 @@ impl WatchCursor {
             source: &NoSource,
             variables: Vec::new(),
             now,
-            memory_limit: Some(pipeline::MEMORY_LIMIT),
+            memory: pipeline::Memory::Usual,
         };
         let input: Rows<'_> = Box::new(std::iter::once(Ok(event)));
         for row in self.request.pipeline.run(input, &context)? {

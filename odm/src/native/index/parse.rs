@@ -2,8 +2,10 @@
 
 use super::super::document::{Doc, Kind, Value, number};
 use super::super::fault::{Fault, Result, code};
+use super::super::geo::Grid;
 use super::super::matcher::Matcher;
 use super::super::matcher::ast::{Node, Predicate};
+use super::options::GeoOptions;
 use super::spec::Canonical;
 use super::{ID_INDEX, IndexDefinition, IndexField, Order, paths_of};
 
@@ -32,13 +34,6 @@ const OPTIONS: &[&str] = &[
     "default_language",
     "language_override",
     "textIndexVersion",
-    "2dsphereIndexVersion",
-    "bits",
-    "min",
-    "max",
-    "bucketSize",
-    "coarsestIndexedLevel",
-    "finestIndexedLevel",
     "wildcardProjection",
     "clustered",
 ];
@@ -48,7 +43,7 @@ const ID_OPTIONS: &[&str] = &["key", "name", "v", "ns", "collation"];
 
 pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
     let found = Options::read(spec).map_err(|fault| fault.prefixed(&context(spec)))?;
-    let keys = parse_key(found.key).map_err(|fault| fault.prefixed(&context(spec)))?;
+    let mut keys = parse_key(found.key).map_err(|fault| fault.prefixed(&context(spec)))?;
     let on_id = check_id(spec, &found)?;
     let expire_after_seconds = found
         .expire_after_seconds
@@ -66,22 +61,27 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
         .transpose()
         .map_err(|fault| fault.prefixed(&context(spec)))?;
     check_count(&keys, found.unique)?;
+    let mut geo = found.geo;
+    geo.apply(&mut keys, &spec)?;
     let name = if on_id { ID_INDEX } else { found.name };
     let canonical = Canonical {
         key: found.key,
         name,
         background: found.background,
         unique: found.unique,
+        prepare_unique: found.prepare_unique,
         hidden: found.hidden,
         partial: found.partial,
         sparse: found.sparse,
         expire_after_seconds,
+        geo,
     };
     Ok(IndexDefinition {
         name: name.to_owned(),
         paths: paths_of(&keys),
         keys,
         unique: found.unique || on_id,
+        prepare_unique: found.prepare_unique,
         sparse: found.sparse == Some(true),
         partial,
         expire_after_seconds,
@@ -103,11 +103,13 @@ struct Options<'a> {
     key: Doc<'a>,
     name: &'a str,
     unique: bool,
+    prepare_unique: bool,
     sparse: Option<bool>,
     background: Option<bool>,
     hidden: bool,
     expire_after_seconds: Option<Value<'a>>,
     partial: Option<Doc<'a>>,
+    geo: GeoOptions,
 }
 
 impl<'a> Options<'a> {
@@ -117,14 +119,19 @@ impl<'a> Options<'a> {
             key: Doc::empty(),
             name: "",
             unique: false,
+            prepare_unique: false,
             sparse: None,
             background: None,
             hidden: false,
             expire_after_seconds: None,
             partial: None,
+            geo: GeoOptions::default(),
         };
         for element in spec.elements() {
             let (field, value) = (element.name_str(), element.value());
+            if options.geo.take(field, &value)? {
+                continue;
+            }
             match field {
                 "key" => key = Some(object(field, &value)?),
                 "name" => match value {
@@ -135,7 +142,8 @@ impl<'a> Options<'a> {
                 "unique" => options.unique = truth(field, &value)?,
                 "sparse" => options.sparse = Some(truth(field, &value)?),
                 "background" => options.background = Some(truth(field, &value)?),
-                "prepareUnique" | "dropDups" => {
+                "prepareUnique" => options.prepare_unique = truth(field, &value)?,
+                "dropDups" => {
                     truth(field, &value)?;
                 }
                 "hidden" => match value {
@@ -261,7 +269,21 @@ fn parse_key(pattern: Doc<'_>) -> Result<Vec<IndexField>> {
     if keys.is_empty() {
         return Err(cannot("Index keys cannot be empty."));
     }
+    check_plugins(pattern)?;
     Ok(keys)
+}
+
+/// All fields that are kept in a way of their own are kept in the same way.
+fn check_plugins(pattern: Doc<'_>) -> Result<()> {
+    let mut plugins = pattern.values().filter_map(|value| match value {
+        Value::String(plugin) => Some(plugin),
+        _ => None,
+    });
+    let first = plugins.next();
+    if plugins.any(|other| Some(other) != first) {
+        return Err(cannot("Can't use more than one index plugin for a single index."));
+    }
+    Ok(())
 }
 
 fn parse_order(value: &Value<'_>) -> Result<Order> {
@@ -281,9 +303,9 @@ fn parse_order(value: &Value<'_>) -> Result<Order> {
         Value::String("geoHaystack") => Err(cannot(
             "GeoHaystack indexes cannot be created in version 5.0 and above",
         )),
-        Value::String(kind @ ("text" | "2d" | "2dsphere")) => {
-            Err(Fault::unsupported(format!("{kind} indexes are not supported")))
-        }
+        Value::String("2d") => Ok(Order::Flat(Grid::default())),
+        Value::String("2dsphere") => Ok(Order::Sphere),
+        Value::String("text") => Err(Fault::unsupported("text indexes are not supported")),
         Value::String(unknown) => Err(cannot(format!("Unknown index plugin '{unknown}'"))),
         ref other => Err(cannot(format!(
             "Values in v:2 index key pattern cannot be of type {}. Only numbers > 0, numbers < 0, and strings \
@@ -434,6 +456,7 @@ fn check_partial(node: &Node) -> Result<()> {
         Node::Schema(_) => Err(not_in_partial("$jsonSchema")),
         Node::Never => Err(not_in_partial("$alwaysFalse")),
         Node::Sample(_) => Err(not_in_partial("$sampleRate")),
+        Node::Near(_) => Err(super::super::matcher::near::not_allowed()),
     }
 }
 
@@ -445,6 +468,7 @@ fn check_partial_predicate(predicate: &Predicate) -> Result<()> {
         | Predicate::Greater(_)
         | Predicate::GreaterOrEqual(_)
         | Predicate::Exists
+        | Predicate::Geo(_)
         | Predicate::Type(_) => Ok(()),
         Predicate::In { patterns, .. } if patterns.is_empty() => Ok(()),
         Predicate::And(predicates) => predicates.iter().try_for_each(check_partial_predicate),

@@ -2,6 +2,7 @@
 
 use super::super::document::doc::framed;
 use super::super::document::{Doc, Value};
+use super::options::GeoOptions;
 
 /// The parts of a specification, in the order in which they are written.
 pub(super) struct Canonical<'a> {
@@ -9,10 +10,12 @@ pub(super) struct Canonical<'a> {
     pub(super) name: &'a str,
     pub(super) background: Option<bool>,
     pub(super) unique: bool,
+    pub(super) prepare_unique: bool,
     pub(super) hidden: bool,
     pub(super) partial: Option<Doc<'a>>,
     pub(super) sparse: Option<bool>,
     pub(super) expire_after_seconds: Option<i64>,
+    pub(super) geo: GeoOptions,
 }
 
 impl Canonical<'_> {
@@ -29,6 +32,9 @@ impl Canonical<'_> {
             if self.unique {
                 write("unique", Value::Bool(true));
             }
+            if self.prepare_unique {
+                write("prepareUnique", Value::Bool(true));
+            }
             if self.hidden {
                 write("hidden", Value::Bool(true));
             }
@@ -41,6 +47,25 @@ impl Canonical<'_> {
             if let Some(seconds) = self.expire_after_seconds {
                 // Within an i32: the largest allowed is its maximum.
                 write("expireAfterSeconds", Value::Int32(seconds as i32));
+            }
+            let geo = &self.geo;
+            if let Some(version) = geo.version {
+                write("2dsphereIndexVersion", Value::Int32(version));
+            }
+            if let Some(bits) = geo.bits {
+                write("bits", Value::Int32(bits));
+            }
+            if let Some(min) = geo.min {
+                write("min", Value::Double(min));
+            }
+            if let Some(max) = geo.max {
+                write("max", Value::Double(max));
+            }
+            if let Some(level) = geo.coarsest {
+                write("coarsestIndexedLevel", Value::Int32(level));
+            }
+            if let Some(level) = geo.finest {
+                write("finestIndexedLevel", Value::Int32(level));
             }
         });
         out

@@ -1,7 +1,10 @@
 //! What a filter says, after parsing: nothing here needs another check.
 
+use std::sync::Arc;
+
 use super::super::aggregate::expression::Expression;
 use super::super::document::{Kind, Owned};
+use super::super::geo::{GeoQuery, Near};
 use super::pattern::Pattern;
 use super::schema::Schema;
 
@@ -21,6 +24,8 @@ pub(crate) enum Node {
         path: FieldPath,
         predicate: Predicate,
     },
+    /// `$near`: how near the nearest geometry that the path reaches is. At most one, and at the top.
+    Near(NearField),
     /// `$expr`: the aggregation expression is truthy.
     Expr(Box<Expression>),
     /// `$jsonSchema`.
@@ -64,9 +69,18 @@ pub(crate) enum Predicate {
     /// An array with one element that satisfies all the predicates, nested arrays not entered.
     ElementValue(Vec<Predicate>),
     Bits(BitTest),
+    /// A geometry that lies as the query asks.
+    Geo(Arc<GeoQuery>),
     Not(Box<Predicate>),
     /// All of them, each by any value that the path reaches; true when empty.
     And(Vec<Predicate>),
+}
+
+/// A path whose geometries are to be near.
+#[derive(Clone, Debug)]
+pub(crate) struct NearField {
+    pub(crate) path: FieldPath,
+    pub(crate) near: Arc<Near>,
 }
 
 /// A dotted path, split once.

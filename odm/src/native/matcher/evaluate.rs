@@ -57,6 +57,10 @@ pub(super) fn node(node: &Node, subject: Subject<'_>, context: &Context) -> Resu
         Node::Always => Some(None),
         Node::Never => None,
         Node::Field { path, predicate } => field(subject, path.segments(), predicate),
+        Node::Near(near) => match subject {
+            Subject::Document(doc) => near.hit(doc).map(|_| None),
+            Subject::Value(_) => None,
+        },
         Node::Expr(expression) => {
             let Subject::Document(root) = subject else {
                 return Ok(None);
@@ -268,6 +272,7 @@ pub(super) fn test(value: Option<&Value<'_>>, predicate: &Predicate) -> bool {
             _ => false,
         },
         Predicate::Bits(bits) => value.is_some_and(|value| has_bits(value, bits)),
+        Predicate::Geo(query) => value.is_some_and(|value| query.accepts(value)),
         Predicate::Not(inner) => !test(value, inner),
         Predicate::And(predicates) => predicates.iter().all(|inner| test(value, inner)),
     }

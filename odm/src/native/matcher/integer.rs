@@ -4,7 +4,6 @@ use super::super::document::Value;
 use super::super::document::decimal::{Decimal, Rounding};
 use super::super::document::number::as_i64_exact;
 use super::super::fault::{Fault, Result, code};
-use super::shown::ShownElement;
 
 /// 2^63: the first double above the integers.
 const ABOVE: f64 = 9_223_372_036_854_775_808.0;
@@ -36,12 +35,7 @@ pub(super) fn bits(value: &Value<'_>) -> Option<i64> {
 
 /// Reads an integer operand with the server's complaints (code 9).
 pub(super) fn parse(name: &str, value: &Value<'_>) -> Result<i64> {
-    let complain = |what: &str| {
-        Fault::new(
-            code::FAILED_TO_PARSE,
-            format!("{what}: {}", ShownElement(name, *value)),
-        )
-    };
+    let complain = |what: &str| Fault::new(code::FAILED_TO_PARSE, format!("{what}: {name}: {value}"));
     match value {
         Value::Double(x) if x.is_nan() => Err(complain("Expected an integer, but found NaN in")),
         Value::Double(x) if !(*x >= -ABOVE && *x < ABOVE) => {
@@ -61,10 +55,7 @@ pub(super) fn parse_non_negative(name: &str, value: &Value<'_>) -> Result<i64> {
     if number < 0 {
         return Err(Fault::new(
             code::FAILED_TO_PARSE,
-            format!(
-                "Expected a non-negative number in: {}",
-                ShownElement(name, *value)
-            ),
+            format!("Expected a non-negative number in: {name}: {value}"),
         ));
     }
     Ok(number)
@@ -75,7 +66,7 @@ pub(super) fn parse_non_negative_int(name: &str, value: &Value<'_>) -> Result<i3
     let number = i32::try_from(parse(name, value)?).map_err(|_| {
         Fault::new(
             code::FAILED_TO_PARSE,
-            format!("Cannot represent {} in an int", ShownElement(name, *value)),
+            format!("Cannot represent {name}: {value} in an int"),
         )
     })?;
     parse_non_negative(name, value)?;

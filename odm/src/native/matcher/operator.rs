@@ -1,16 +1,18 @@
 //! The operators of one field: `{ $gt: 1, $lt: 5 }` into predicates.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
+use super::super::document::display::significant;
 use super::super::document::number::{as_f64, as_i64_exact};
 use super::super::document::{Doc, Kind, Owned, Value, compare};
 use super::super::fault::{Fault, Result, code};
+use super::super::geo::{GeoQuery, is_near};
 use super::ast::{BitRule, BitTest, Predicate, TypeSet};
 use super::evaluate::{inner_length, truthy};
 use super::integer;
 use super::parse::{Level, Parser, bad, is_expression, is_pathless, operand};
 use super::pattern::Pattern;
-use super::shown::{ShownElement, general};
 
 /// The field whose operators are parsed.
 #[derive(Clone, Copy)]
@@ -25,44 +27,70 @@ impl Field<'_> {
         let mut predicates = Vec::new();
         for element in operators.elements() {
             let (name, value) = (element.name_str(), element.value());
-            let predicate = match name {
-                "$eq" => Predicate::Equal(operand(&value)?),
-                "$ne" if matches!(value, Value::Regex { .. }) => {
-                    return Err(bad("Can't have regex as arg to $ne."));
-                }
-                "$ne" => not(Predicate::Equal(operand(&value)?)),
-                "$lt" => Predicate::Less(self.bound(&value)?),
-                "$lte" => Predicate::LessOrEqual(self.bound(&value)?),
-                "$gt" => Predicate::Greater(self.bound(&value)?),
-                "$gte" => Predicate::GreaterOrEqual(self.bound(&value)?),
-                "$in" => membership("$in", &value)?,
-                "$nin" => not(membership("$nin", &value)?),
-                "$exists" if truthy(&value) => Predicate::Exists,
-                "$exists" => not(Predicate::Exists),
-                "$type" => self.types(&value)?,
-                "$regex" => regex(operators)?,
-                "$options" => match operators.get("$regex") {
-                    Some(_) => continue,
-                    None => return Err(bad("$options needs a $regex")),
-                },
-                "$mod" => modulo(&value)?,
-                "$size" => size(&value)?,
-                "$all" => self.all(&value)?,
-                "$elemMatch" => self.element(&value)?,
-                "$not" => self.complement(&value)?,
-                "$bitsAllSet" => self.bits(name, BitRule::AllSet, &value)?,
-                "$bitsAllClear" => self.bits(name, BitRule::AllClear, &value)?,
-                "$bitsAnySet" => self.bits(name, BitRule::AnySet, &value)?,
-                "$bitsAnyClear" => self.bits(name, BitRule::AnyClear, &value)?,
-                "$where" => return Err(bad("$where cannot be applied to a field")),
-                "$near" | "$nearSphere" | "$geoNear" | "$geoWithin" | "$within" | "$geoIntersects" => {
-                    return Err(Fault::unsupported(format!("{name} is not supported")));
-                }
-                _ => return Err(bad(format!("unknown operator: {name}"))),
-            };
-            predicates.push(predicate);
+            // These hold conditions in turn: kept apart, so that a level of nesting takes little of the stack.
+            match name {
+                "$all" => predicates.push(self.all(&value)?),
+                "$elemMatch" => predicates.push(self.element(&value)?),
+                "$not" => predicates.push(self.complement(&value)?),
+                // The first of its field is no predicate but a part of the query.
+                _ if is_near(name) => return Err(self.near_not_here(predicates.is_empty(), operators)),
+                _ => predicates.extend(self.leaf(name, &value, operators)?),
+            }
         }
         Ok(predicates)
+    }
+
+    /// An operator that compares; `None` for what another operator has taken into account.
+    fn leaf(self, name: &str, value: &Value<'_>, operators: Doc<'_>) -> Result<Option<Predicate>> {
+        Ok(Some(match name {
+            "$eq" => Predicate::Equal(operand(value)?),
+            "$ne" if matches!(value, Value::Regex { .. }) => {
+                return Err(bad("Can't have regex as arg to $ne."));
+            }
+            "$ne" => not(Predicate::Equal(operand(value)?)),
+            "$lt" => Predicate::Less(self.bound(value)?),
+            "$lte" => Predicate::LessOrEqual(self.bound(value)?),
+            "$gt" => Predicate::Greater(self.bound(value)?),
+            "$gte" => Predicate::GreaterOrEqual(self.bound(value)?),
+            "$in" => membership("$in", value)?,
+            "$nin" => not(membership("$nin", value)?),
+            "$exists" if truthy(value) => Predicate::Exists,
+            "$exists" => not(Predicate::Exists),
+            "$type" => self.types(value)?,
+            "$regex" => regex(operators)?,
+            "$options" => match operators.get("$regex") {
+                Some(_) => return Ok(None),
+                None => return Err(bad("$options needs a $regex")),
+            },
+            "$mod" => modulo(value)?,
+            "$size" => size(value)?,
+            "$bitsAllSet" => self.bits(name, BitRule::AllSet, value)?,
+            "$bitsAllClear" => self.bits(name, BitRule::AllClear, value)?,
+            "$bitsAnySet" => self.bits(name, BitRule::AnySet, value)?,
+            "$bitsAnyClear" => self.bits(name, BitRule::AnyClear, value)?,
+            "$where" => return Err(bad("$where cannot be applied to a field")),
+            "$geoWithin" | "$within" | "$geoIntersects" => {
+                // What follows is an extra field of the query.
+                let rest: Vec<(String, Owned)> = operators
+                    .elements()
+                    .skip_while(|other| other.name_str() != name)
+                    .map(|other| (other.name_str().to_owned(), other.value().into()))
+                    .collect();
+                Predicate::Geo(Arc::new(GeoQuery::parse(Doc::Fields(&rest))?))
+            }
+            _ => return Err(bad(format!("unknown operator: {name}"))),
+        }))
+    }
+
+    /// What is wrong with asking for nearness here.
+    fn near_not_here(self, first: bool, operators: Doc<'_>) -> Fault {
+        if !self.parser.ordered {
+            return super::near::not_allowed();
+        }
+        if first {
+            return super::near::not_on_top();
+        }
+        bad(format!("near must be first in: {operators}"))
     }
 
     fn bound(self, value: &Value<'_>) -> Result<Owned> {
@@ -132,9 +160,11 @@ impl Field<'_> {
 
     fn complement(self, value: &Value<'_>) -> Result<Predicate> {
         match value {
-            Value::Regex { pattern, options } => Ok(not(Predicate::Regex(Pattern::parse(pattern, options)?))),
             Value::Document(operators) if operators.is_empty() => Err(bad("$not cannot be empty")),
-            Value::Document(operators) => Ok(not(together(self.predicates(*operators)?))),
+            Value::Document(operators) => self.predicates(*operators).map(complement_of),
+            Value::Regex { pattern, options } => {
+                Pattern::parse(pattern, options).map(Predicate::Regex).map(not)
+            }
             _ => Err(bad("$not needs a regex or a document")),
         }
     }
@@ -162,9 +192,8 @@ impl Field<'_> {
             }
             value => {
                 return Err(bad(format!(
-                    "{} takes an Array, a number, or a BinData but received: {}",
-                    self.name,
-                    ShownElement(operator, *value)
+                    "{} takes an Array, a number, or a BinData but received: {operator}: {value}",
+                    self.name
                 )));
             }
         }
@@ -199,6 +228,10 @@ pub(super) fn element(parser: Parser<'_>, condition: Doc<'_>) -> Result<Predicat
 
 fn not(predicate: Predicate) -> Predicate {
     Predicate::Not(Box::new(predicate))
+}
+
+fn complement_of(predicates: Vec<Predicate>) -> Predicate {
+    not(together(predicates))
 }
 
 /// One predicate for all of them.
@@ -260,7 +293,7 @@ fn type_set(types: TypeSet, value: &Value<'_>) -> Result<TypeSet> {
 fn invalid_type_code(value: &Value<'_>) -> Fault {
     let number = as_f64(value).unwrap_or(f64::NAN);
     let shown = if number.is_finite() {
-        general(number, 6)
+        significant(number, 6)
     } else {
         number.to_string().to_lowercase()
     };

@@ -1,10 +1,13 @@
 //! Filter documents into nodes: fields, logical operators and the operators of whole documents.
 
+use std::sync::Arc;
+
 use super::super::aggregate::expression::Expression;
 use super::super::document::number::as_f64;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
-use super::ast::{FieldPath, Node, Predicate};
+use super::super::geo::{Near, is_near};
+use super::ast::{FieldPath, NearField, Node, Predicate};
 use super::integer;
 use super::operator;
 use super::pattern::Pattern;
@@ -29,6 +32,8 @@ pub(super) struct Parser<'v> {
     pub(super) variables: &'v [String],
     /// Whether this is a projection, which refuses some operators.
     pub(super) restricted: bool,
+    /// Whether documents come in order of nearness, if that is asked for.
+    pub(super) ordered: bool,
 }
 
 /// A refusal with code 2.
@@ -51,20 +56,21 @@ impl Parser<'_> {
     }
 
     fn pathless(self, operator: &str, value: &Value<'_>, level: Level, nodes: &mut Vec<Node>) -> Result<()> {
+        // These hold filters in turn: kept apart, so that a level of nesting takes little of the stack.
+        match operator {
+            // Flattened, so that a planner sees all conditions in one list.
+            "and" => flatten_into(self.branches("$and", value, level)?, nodes),
+            "or" => nodes.push(any_of(self.branches("$or", value, level)?)),
+            "nor" => nodes.push(Node::Nor(self.branches("$nor", value, level)?)),
+            _ => nodes.extend(self.leaf(operator, value, level)?),
+        }
+        Ok(())
+    }
+
+    /// An operator on whole documents that holds no other filters; `None` for one that says nothing.
+    fn leaf(self, operator: &str, value: &Value<'_>, level: Level) -> Result<Option<Node>> {
         let node = match operator {
-            "and" => {
-                // Flattened, so that a planner sees all conditions in one list.
-                for branch in self.branches("$and", value, level)? {
-                    match branch {
-                        Node::And(inner) => nodes.extend(inner),
-                        other => nodes.push(other),
-                    }
-                }
-                return Ok(());
-            }
-            "or" => Node::Or(self.branches("$or", value, level)?),
-            "nor" => Node::Nor(self.branches("$nor", value, level)?),
-            "comment" => return Ok(()),
+            "comment" => return Ok(None),
             "alwaysTrue" => constant("$alwaysTrue", value, Node::Always)?,
             "alwaysFalse" => constant("$alwaysFalse", value, Node::Never)?,
             // The parts of a database reference are fields in spite of their names.
@@ -118,8 +124,7 @@ impl Parser<'_> {
                 )));
             }
         };
-        nodes.push(node);
-        Ok(())
+        Ok(Some(node))
     }
 
     fn branches(self, name: &str, value: &Value<'_>, level: Level) -> Result<Vec<Node>> {
@@ -129,18 +134,26 @@ impl Parser<'_> {
         if items.is_empty() {
             return Err(bad("$and/$or/$nor must be a nonempty array"));
         }
-        items
-            .values()
-            .map(|item| match item {
-                Value::Document(doc) => self.document(doc, level),
-                _ => Err(bad("$or/$and/$nor entries need to be full objects")),
-            })
-            .collect()
+        let mut nodes = Vec::new();
+        for item in items.values() {
+            match item {
+                Value::Document(doc) => nodes.push(self.document(doc, level)?),
+                _ => return Err(bad("$or/$and/$nor entries need to be full objects")),
+            }
+        }
+        Ok(nodes)
     }
 
     fn field(self, name: &str, value: &Value<'_>, nodes: &mut Vec<Node>) -> Result<()> {
         let path = FieldPath::parse(name);
         match value {
+            Value::Document(operators) if near_first(*operators) => {
+                if !self.ordered {
+                    return Err(super::near::not_allowed());
+                }
+                let near = Arc::new(Near::parse(*operators)?);
+                nodes.push(Node::Near(NearField { path, near }));
+            }
             Value::Document(operators) if is_expression(*operators, false) => {
                 let predicates = operator::Field { parser: self, name }.predicates(*operators)?;
                 nodes.extend(predicates.into_iter().map(|predicate| Node::Field {
@@ -158,6 +171,30 @@ impl Parser<'_> {
             }),
         }
         Ok(())
+    }
+}
+
+/// Whether operators ask for nearness: then they are all its own.
+fn near_first(operators: Doc<'_>) -> bool {
+    let first = operators.elements().next();
+    first.is_some_and(|first| is_near(first.name_str()))
+}
+
+/// One branch is no choice.
+fn any_of(mut branches: Vec<Node>) -> Node {
+    match branches.as_slice() {
+        [Node::Near(_)] => branches.swap_remove(0),
+        _ => Node::Or(branches),
+    }
+}
+
+/// Adds the branches of an `$and`, those of an `$and` among them one by one.
+fn flatten_into(branches: Vec<Node>, nodes: &mut Vec<Node>) {
+    for branch in branches {
+        match branch {
+            Node::And(inner) => nodes.extend(inner),
+            other => nodes.push(other),
+        }
     }
 }
 

@@ -5,7 +5,9 @@
 
 use super::super::document::compare::rank;
 use super::super::document::{Owned, Value, number, type_rank};
+use super::super::geo::Near;
 use super::super::index::Order;
+use super::super::index::geo::square_value;
 use super::super::key::encode_text_start;
 use super::super::matcher::ast::{Predicate, TypeSet};
 use super::super::matcher::pattern::Pattern;
@@ -54,6 +56,7 @@ impl Bounds {
 pub(super) fn bounds(predicate: &Predicate, order: Order, place: Place) -> Bounds {
     let mut found = match order {
         Order::Hashed => hashed(predicate),
+        Order::Sphere | Order::Flat(_) => located(predicate, order),
         Order::Ascending | Order::Descending => ordered(predicate, place),
     };
     // A position counts as an element too; what else the path reaches is left to the recheck.
@@ -75,6 +78,50 @@ fn hashed(predicate: &Predicate) -> Bounds {
         }
         _ => Bounds::all(),
     }
+}
+
+/// Where geometries lie: only what asks that is visible.
+fn located(predicate: &Predicate, order: Order) -> Bounds {
+    match predicate {
+        Predicate::Geo(query) => {
+            let intervals = match order {
+                Order::Flat(grid) => query.hashes(grid).map(|ranges| squares(&ranges)),
+                _ => query.cells().map(|ranges| cells(&ranges)),
+            };
+            intervals.map_or_else(Bounds::all, Bounds::loose)
+        }
+        Predicate::And(predicates) => {
+            let common = predicates.iter().fold(Intervals::all(), |common, predicate| {
+                common.intersect(&located(predicate, order).intervals)
+            });
+            Bounds::loose(common)
+        }
+        _ => Bounds::all(),
+    }
+}
+
+/// What the nearness leaves of a geo field.
+pub(super) fn near(near: &Near, order: Order) -> Intervals {
+    let intervals = match order {
+        Order::Flat(grid) => near.hashes(grid).map(|ranges| squares(&ranges)),
+        _ => near.cells().map(|ranges| cells(&ranges)),
+    };
+    intervals.unwrap_or_else(Intervals::all)
+}
+
+fn cells(ranges: &[(i64, i64)]) -> Intervals {
+    Intervals::union_all(
+        ranges.iter().map(|(first, last)| {
+            Intervals::range(before(&Value::Int64(*first)), after(&Value::Int64(*last)))
+        }),
+    )
+}
+
+fn squares(ranges: &[([u8; 8], [u8; 8])]) -> Intervals {
+    Intervals::union_all(ranges.iter().map(|(first, last)| {
+        let (first, last) = (square_value(first), square_value(last));
+        Intervals::range(before(&first.as_value()), after(&last.as_value()))
+    }))
 }
 
 fn hash(value: &Value<'_>) -> Intervals {
@@ -120,7 +167,9 @@ fn ordered(predicate: &Predicate, place: Place) -> Bounds {
             });
             Bounds::loose(common)
         }
-        Predicate::ElementValue(_) | Predicate::Exists | Predicate::Size(_) => Bounds::all(),
+        Predicate::ElementValue(_) | Predicate::Exists | Predicate::Size(_) | Predicate::Geo(_) => {
+            Bounds::all()
+        }
         Predicate::Not(inner) => not(inner, place),
         Predicate::And(predicates) => and(predicates, place),
     }

@@ -121,7 +121,17 @@ impl<'a> Candidate<'a> {
     ) -> Candidate<'a> {
         let view = request.indexes[index];
         let mut used = vec![false; conjuncts.len()];
-        let found = field_bounds(&view, conjuncts, &mut used);
+        let mut found = field_bounds(&view, conjuncts, &mut used);
+        if let Some(near) = request.matcher.near() {
+            for (bounds, key) in found.iter_mut().zip(&view.definition.keys) {
+                if key.order.is_geo() && key.path == near.path.as_str() {
+                    bounds.intervals = bounds
+                        .intervals
+                        .intersect(&super::bounds::near(&near.near, key.order));
+                    bounds.exact = false;
+                }
+            }
+        }
         let (ranges, ranged) = ranges(&view, &found);
         let fixed = found
             .iter()
@@ -163,6 +173,14 @@ impl<'a> Candidate<'a> {
     /// Whether a field is bounded.
     pub(super) fn is_bounded(&self) -> bool {
         self.bounds.first().is_some_and(|first| !first.is_all())
+    }
+
+    /// Whether all fields before the one with this path are bounded.
+    pub(super) fn is_bounded_before(&self, path: &str) -> bool {
+        let fields = self.view.definition.keys.iter().zip(&self.bounds);
+        fields
+            .take_while(|(key, _)| key.path != path)
+            .all(|(_, bounds)| !bounds.is_all())
     }
 
     /// Whether nothing can match.
@@ -238,7 +256,7 @@ impl<'a> Candidate<'a> {
                     let descending = match key.order {
                         Order::Ascending => false,
                         Order::Descending => true,
-                        Order::Hashed => return None,
+                        Order::Hashed | Order::Sphere | Order::Flat(_) => return None,
                     };
                     // A document's place is its least key of all, not its least key in the bounds.
                     if self.is_multikey(field)
@@ -424,7 +442,7 @@ fn ranges(view: &IndexView<'_>, found: &[Bounds]) -> (Vec<KeyRange>, usize) {
 }
 
 /// All keys that start with these components.
-fn under(components: &[u8]) -> KeyRange {
+pub(super) fn under(components: &[u8]) -> KeyRange {
     use super::super::key::{AFTER, BEFORE};
     let edge = |side: u8| [components, &[side]].concat();
     KeyRange {

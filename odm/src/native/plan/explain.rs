@@ -1,6 +1,7 @@
 //! Plans in the words of `explain`.
 
 use super::super::document::{Doc, Owned, Value};
+use super::super::index::Order;
 use super::super::key;
 use super::interval::{Interval, Intervals};
 use super::{Access, IndexView, Plan, PlanRequest};
@@ -25,7 +26,10 @@ impl Plan {
     /// The `winningPlan` document of a find: stages as MongoDB names them.
     pub(crate) fn explain(&self, request: &PlanRequest<'_>, filter: Doc<'_>) -> Owned {
         let filter: Owned = Value::Document(filter).into();
-        let stage = self.source(request, &filter);
+        let mut stage = self.source(request, &filter);
+        if let Some(index) = self.near_index(request) {
+            stage = near(index, stage);
+        }
         match request.sort {
             Some(sort) if !self.sorted => {
                 let mut fields = vec![
@@ -44,6 +48,15 @@ impl Plan {
                 document(fields)
             }
             _ => stage,
+        }
+    }
+
+    /// The index that answers nearness.
+    fn near_index<'a>(&self, request: &PlanRequest<'a>) -> Option<&'a IndexView<'a>> {
+        request.matcher.near()?;
+        match &self.access {
+            Access::Index { index, .. } => request.indexes.get(*index),
+            _ => None,
         }
     }
 
@@ -85,6 +98,26 @@ impl Plan {
             }
         }
     }
+}
+
+/// The stage that gives documents by distance.
+fn near(view: &IndexView<'_>, input: Owned) -> Owned {
+    let definition = view.definition;
+    let spherical = definition.keys.iter().any(|key| key.order == Order::Sphere);
+    document(vec![
+        (
+            "stage",
+            text(if spherical {
+                "GEO_NEAR_2DSPHERE"
+            } else {
+                "GEO_NEAR_2D"
+            }),
+        ),
+        ("keyPattern", Value::Document(definition.key_pattern()).into()),
+        ("indexName", text(&definition.name)),
+        ("indexVersion", Owned::Int32(2)),
+        ("inputStages", Owned::Array(vec![input])),
+    ])
 }
 
 fn is_empty(filter: &Owned) -> bool {
@@ -155,7 +188,7 @@ fn scan(name: &str, view: &IndexView<'_>, reverse: bool, bounds: &[Intervals]) -
         (
             "indexBounds",
             per_field(&|position| {
-                let descending = definition.keys[position].order == super::super::index::Order::Descending;
+                let descending = definition.keys[position].order == Order::Descending;
                 describe(&bounds[position], descending != reverse)
             }),
         ),

@@ -42,6 +42,26 @@ pub(super) fn implies_exists(query: &Node, path: &str) -> bool {
     }
 }
 
+/// Whether every document that matches `query` has a geometry at the path.
+pub(super) fn implies_geometry(query: &Node, path: &str) -> bool {
+    match query {
+        Node::Never => true,
+        Node::And(parts) => parts.iter().any(|part| implies_geometry(part, path)),
+        Node::Or(branches) => branches.iter().all(|branch| implies_geometry(branch, path)),
+        Node::Near(near) => near.path.as_str() == path,
+        Node::Field { path: own, predicate } => own.as_str() == path && asks_geometry(predicate),
+        _ => false,
+    }
+}
+
+fn asks_geometry(predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::Geo(_) => true,
+        Predicate::And(parts) => parts.iter().any(asks_geometry),
+        _ => false,
+    }
+}
+
 /// `{a: {$elemMatch: {b: 1}}}` makes sure of `a.b`.
 fn element_exists(query_path: &str, predicate: &Predicate, path: &str) -> bool {
     match predicate {
@@ -113,7 +133,8 @@ fn needs_a_value(query: &Predicate) -> bool {
         | Predicate::Size(_)
         | Predicate::ElementObject(_)
         | Predicate::ElementValue(_)
-        | Predicate::Bits(_) => true,
+        | Predicate::Bits(_)
+        | Predicate::Geo(_) => true,
     }
 }
 

@@ -4,7 +4,6 @@ use super::super::aggregate::expression::Expression;
 use super::super::document::decimal::{Decimal, Rounding};
 use super::super::document::{Doc, Value};
 use super::super::fault::{Fault, Result};
-use super::super::matcher::shown::{Shown, ShownElement};
 use super::super::matcher::{ElementMatcher, Matcher, now, truthy};
 use super::{Mode, Projection, Rule, Slice, Tree};
 
@@ -180,8 +179,8 @@ impl Parser {
             return Err(Fault::new(
                 31310,
                 format!(
-                    "Cannot use an expression {} in an exclusion projection",
-                    ShownElement(target.name, *value)
+                    "Cannot use an expression {}: {value} in an exclusion projection",
+                    target.name
                 ),
             ));
         }
@@ -238,10 +237,9 @@ impl Parser {
         };
         expression.map_err(|fault| {
             fault.prefixed(&format!(
-                "Invalid $slice syntax. The given syntax {} did not match the find() syntax because :: \
+                "Invalid $slice syntax. The given syntax {inner} did not match the find() syntax because :: \
                  Location{}: {} :: The given syntax did not match the expression $slice syntax. :: caused \
                  by :: ",
-                Shown(Value::Document(inner)),
                 refusal.code(),
                 refusal.message()
             ))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bson::{RawBson, RawDocumentBuf};
+use bson::{RawBson, RawBsonRef, RawDocumentBuf};
 
 use super::super::aggregate::expression::{Expression, Scope, check_variable_name};
 use super::super::command::{self, Job};
@@ -55,6 +55,26 @@ pub(super) enum Request {
     Maintenance(Maintenance),
     /// What a command's document asks for.
     Command(Job),
+}
+
+/// How long an operation may take, waiting for others included.
+pub(super) fn max_time(operation: &Operation) -> Option<Duration> {
+    match operation {
+        Operation::Update(own) => own.options.max_time,
+        Operation::Delete(own) => own.options.max_time,
+        Operation::BulkWrite(own) => own.options.max_time,
+        Operation::FindAndModify(own) => own.options.max_time,
+        Operation::RunCommand(own) => {
+            let millis = match own.command.get("maxTimeMS").ok().flatten()? {
+                RawBsonRef::Int32(millis) => u64::try_from(millis).ok()?,
+                RawBsonRef::Int64(millis) => u64::try_from(millis).ok()?,
+                RawBsonRef::Double(millis) if millis >= 1.0 => millis as u64,
+                _ => return None,
+            };
+            (millis > 0).then(|| Duration::from_millis(millis))
+        }
+        _ => None,
+    }
 }
 
 /// Checks and parses an operation.
@@ -357,6 +377,7 @@ fn aggregate_request(own: backend::Aggregate) -> Result<AggregateRequest> {
         hint: own.options.hint.as_ref().map(value).transpose()?,
         batch_size: own.batch_size,
         allow_disk_use: own.allow_disk_use,
+        unvalidated: false,
         now: now.millis,
         deadline: Deadline::after(own.options.max_time),
     })

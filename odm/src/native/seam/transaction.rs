@@ -1,33 +1,87 @@
 //! Transactions: an overlay that operations borrow one after another.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use futures_core::future::BoxFuture;
 
 use super::super::command::{self, Cursors, Job};
-use super::super::engine::{Engine, Overlay};
+use super::super::engine::{CommitOptions, Engine, Overlay};
 use super::super::exec::aggregate::AggregateCursor;
 use super::super::exec::batch;
 use super::super::exec::cursor::FindCursor;
 use super::super::exec::output::Target;
 use super::super::exec::statement::Outcome;
 use super::super::fault::{Fault, Result as Outcomes, code};
-use super::capabilities;
 use super::cursor::GatheredCursor;
+use super::lifetime::Lifetime;
 use super::request::{self, Request};
 use super::response::{located, translate, written};
-use crate::backend::{Backend, Capabilities, Operation, Response, Transaction, TransactionOptions};
+use super::{NativeBackend, capabilities};
+use crate::backend::{
+    Backend, Capabilities, Operation, ReadPreference, Response, Transaction, TransactionOptions, WriteConcern,
+};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A running transaction: an overlay that its operations borrow one after another.
 pub(super) struct NativeTransaction {
-    pub(super) engine: Arc<Engine>,
-    pub(super) cursors: Arc<Cursors>,
-    pub(super) name: &'static str,
-    pub(super) state: Mutex<State>,
+    engine: Arc<Engine>,
+    cursors: Arc<Cursors>,
+    name: &'static str,
+    state: Arc<Mutex<State>>,
+    lifetime: Lifetime,
+    /// No operation ran yet.
+    first: AtomicBool,
+    /// Every read is an error.
+    unreadable: bool,
+    durable: bool,
+    max_commit_time: Option<Duration>,
 }
 
+/// Begins a transaction.
+pub(super) fn begin(backend: &NativeBackend, options: &TransactionOptions) -> Outcomes<NativeTransaction> {
+    if let Some(concern) = options.write_concern {
+        check_concern(concern, backend.name)?;
+    }
+    let overlay = backend.engine.begin()?;
+    let state = Arc::new(Mutex::new(State::Running(Box::new(overlay))));
+    Ok(NativeTransaction {
+        engine: backend.engine.clone(),
+        cursors: backend.cursors.clone(),
+        name: backend.name,
+        lifetime: backend.lifetimes.begin(&state),
+        state,
+        first: AtomicBool::new(true),
+        unreadable: options
+            .read_preference
+            .is_some_and(|preference| preference != ReadPreference::Primary),
+        durable: options
+            .write_concern
+            .is_some_and(|concern| concern.wants_journal() == Some(true)),
+        max_commit_time: options.max_commit_time,
+    })
+}
+
+/// The engine is one member, and has a journal when it has files.
+fn check_concern(concern: WriteConcern, name: &str) -> Outcomes<()> {
+    match concern.member_count() {
+        Some(0) => Err(Fault::new(
+            code::BAD_VALUE,
+            "transactions do not support unacknowledged write concern",
+        )),
+        Some(count) if count > 1 => Err(Fault::unsupported(format!(
+            "the embedded engine is one member: {count} members cannot acknowledge a commit"
+        ))),
+        _ if concern.wants_journal() == Some(true) && name == "memory" => Err(Fault::unsupported(
+            "a database in memory cannot put a commit on the disk",
+        )),
+        _ => Ok(()),
+    }
+}
+
+#[derive(Debug)]
 pub(super) enum State {
     Running(Box<Overlay>),
     /// An operation failed, or the program gave up.
@@ -73,6 +127,11 @@ impl NativeTransaction {
     /// Runs one operation on the overlay; any failure aborts the transaction, as on the server.
     fn run(&self, operation: Operation) -> Outcomes<Response> {
         let mut state = self.state();
+        if self.lifetime.is_over() && matches!(&*state, State::Running(_)) {
+            *state = State::Aborted;
+        }
+        refuse(&operation, self.first.load(Ordering::Relaxed), self.unreadable)?;
+        self.first.store(false, Ordering::Relaxed);
         let State::Running(overlay) = &mut *state else {
             return Err(over());
         };
@@ -82,6 +141,46 @@ impl NativeTransaction {
         }
         outcome.map(|(response, _)| response)
     }
+}
+
+/// Refuses what does not run in a transaction. As on the server, such a refusal leaves the transaction as it is.
+fn refuse(operation: &Operation, first: bool, unreadable: bool) -> Outcomes<()> {
+    let name = match operation {
+        Operation::RunCommand(own) => {
+            let has = |name: &str| own.command.get(name).is_ok_and(|found| found.is_some());
+            if has("writeConcern") {
+                return Err(Fault::new(
+                    code::INVALID_OPTIONS,
+                    "writeConcern is not allowed within a multi-statement transaction",
+                ));
+            }
+            if has("readConcern") && !first {
+                return Err(Fault::new(
+                    code::INVALID_OPTIONS,
+                    "Only the first command in a transaction may specify a readConcern",
+                ));
+            }
+            match own.command.iter().next() {
+                Some(Ok((name, _))) => name.as_str(),
+                _ => return Ok(()),
+            }
+        }
+        // A count is made of a pipeline, unless an estimate will do; a bulk write of the writes that it holds.
+        Operation::Count(own) if own.estimated => "count",
+        Operation::Count(_) => "aggregate",
+        Operation::BulkWrite(_) => "update",
+        // These have their own words.
+        Operation::Watch(_) | Operation::Check(_) => return Ok(()),
+        other => other.name(),
+    };
+    command::refuse_in_transaction(name)?;
+    if unreadable && command::reads(name) {
+        return Err(Fault::new(
+            code::BAD_VALUE,
+            "read preference in a transaction must be primary",
+        ));
+    }
+    Ok(())
 }
 
 /// The fault of using a transaction that has ended.
@@ -190,6 +289,9 @@ impl Transaction for NativeTransaction {
         Box::pin(async move {
             let overlay = {
                 let mut state = self.state();
+                if self.lifetime.is_over() && matches!(&*state, State::Running(_)) {
+                    *state = State::Aborted;
+                }
                 match &*state {
                     State::Committed => return Ok(()),
                     State::Aborted => return Err(translate(over(), self.name)),
@@ -202,8 +304,14 @@ impl Transaction for NativeTransaction {
             let State::Running(overlay) = overlay else {
                 return Ok(());
             };
+            let options = CommitOptions {
+                durable: self.durable,
+                until: self
+                    .max_commit_time
+                    .and_then(|time| Instant::now().checked_add(time)),
+            };
             self.engine
-                .commit(*overlay)
+                .commit(*overlay, options)
                 .await
                 .map_err(|fault| translate(fault, self.name).with_operation("commitTransaction"))?;
             *self.state() = State::Committed;

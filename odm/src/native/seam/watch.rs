@@ -26,6 +26,11 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Checks and parses a watch.
 pub(super) fn request(watch: Watch) -> Outcomes<WatchRequest> {
+    if watch.expanded {
+        return Err(Fault::unsupported(
+            "the embedded engine has no expanded events: it does not log changes of the schema",
+        ));
+    }
     let pipeline: Vec<Doc<'_>> = watch.pipeline.iter().map(gate).collect::<Outcomes<_>>()?;
     Ok(WatchRequest {
         pipeline: stages(&pipeline)?,

@@ -1,6 +1,6 @@
 //! The bytes of the file, of stored records and of index entries: the only place that knows them.
 //!
-//! Format 1. The file:
+//! Format 2: format 1 and a log beside it, which [`log`] describes. The database file:
 //!
 //! | bytes | what |
 //! |---|---|
@@ -23,6 +23,8 @@
 //!
 //! The checksum covers tree and key, so that a record which turns up in another place is found out too.
 
+pub(crate) mod log;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::TreeId;
@@ -30,7 +32,10 @@ use super::pending::with_composite;
 use crate::native::fault::{Class, Fault, Result, code};
 
 /// The version of everything the engine writes into its store.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
+
+/// The oldest version whose files open; the first write makes them files of this one.
+const OLDEST_VERSION: u32 = 1;
 
 /// The bytes of one of redb's pages.
 pub(super) const PAGE_BYTES: usize = 4096;
@@ -140,9 +145,9 @@ pub(super) fn decode_slot(bytes: &[u8; SLOT_BYTES]) -> Slot {
     let version = u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]);
     let intact = xxh3_64(&bytes[..SLOT_SUM]).to_le_bytes() == bytes[SLOT_SUM..];
     match (bytes.starts_with(MAGIC), version, intact) {
-        (true, VERSION, true) => Slot::Header(header),
         // What is valid in a later format cannot be known here.
-        (true, VERSION.., _) if version != VERSION => Slot::Newer(version),
+        (true, version, _) if version > VERSION => Slot::Newer(version),
+        (true, OLDEST_VERSION..=VERSION, true) => Slot::Header(header),
         (true, ..) => Slot::Damaged,
         (false, ..) => Slot::Foreign,
     }
@@ -431,9 +436,9 @@ mod tests {
         let slot = encode_slot(&header);
         assert_eq!(
             hex(&slot[..28]),
-            "6f646d1a0d0aff64010000000000000002000000000000006d6f7265"
+            "6f646d1a0d0aff64020000000000000002000000000000006d6f7265"
         );
-        assert_eq!(hex(&slot[SLOT_SUM..]), "13e49192b9a9a339");
+        assert_eq!(hex(&slot[SLOT_SUM..]), "e940f526f5b1b068");
         assert_eq!(decode_slot(&slot), Slot::Header(header));
         for bit in 0..SLOT_BYTES * 8 {
             let mut flipped = slot;

@@ -92,7 +92,7 @@ impl Store for MemoryStore {
             .clone();
         match body(&mut state).map_err(Failure::Before)? {
             Finish::Abort => {}
-            Finish::Durable | Finish::Relaxed => {
+            Finish::Durable | Finish::Logged | Finish::Relaxed => {
                 let old = std::mem::replace(
                     &mut *self.committed.write().unwrap_or_else(PoisonError::into_inner),
                     state,
@@ -101,6 +101,10 @@ impl Store for MemoryStore {
                 drop(old);
             }
         }
+        Ok(())
+    }
+
+    fn checkpoint(&self) -> Result<(), Failure> {
         Ok(())
     }
 

@@ -133,6 +133,11 @@ impl Shadow {
         }
     }
 
+    /// From now on nothing more is written, as after a failure.
+    pub(super) fn stop(&self, error: io::Error) {
+        self.fail(error);
+    }
+
     fn failed(&self) -> bool {
         self.0.failed.load(Ordering::Acquire)
     }

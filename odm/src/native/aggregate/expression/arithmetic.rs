@@ -275,6 +275,38 @@ fn divide(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned
     }
 }
 
+/// Evaluates one of the operators on two values.
+fn of_two(
+    function: fn(&'static Operator, &[Answer<'_>]) -> Result<Option<Owned>>,
+    a: &Value<'_>,
+    b: &Value<'_>,
+) -> Result<Owned> {
+    // None of them looks at the operator.
+    let operator = &OPERATORS[0];
+    let answer = function(operator, &[Answer::Borrowed(*a), Answer::Borrowed(*b)])?;
+    Ok(answer.unwrap_or(Owned::Null))
+}
+
+/// `$add` of two values.
+pub(crate) fn sum(a: &Value<'_>, b: &Value<'_>) -> Result<Owned> {
+    of_two(add, a, b)
+}
+
+/// `$subtract`.
+pub(crate) fn difference(a: &Value<'_>, b: &Value<'_>) -> Result<Owned> {
+    of_two(subtract, a, b)
+}
+
+/// `$multiply` of two values.
+pub(crate) fn product(a: &Value<'_>, b: &Value<'_>) -> Result<Owned> {
+    of_two(multiply, a, b)
+}
+
+/// `$divide`.
+pub(crate) fn quotient(a: &Value<'_>, b: &Value<'_>) -> Result<Owned> {
+    of_two(divide, a, b)
+}
+
 fn is_zero(value: &Value<'_>) -> bool {
     match *value {
         Value::Decimal128(bytes) => Decimal::from_bytes(bytes).is_zero(),

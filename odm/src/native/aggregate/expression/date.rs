@@ -1,10 +1,11 @@
-//! Dates: their parts, arithmetic and text, in UTC or at a fixed offset from it.
+//! Dates: their parts, arithmetic and text, in UTC or in another time zone.
 
 mod arithmetic;
 mod calendar;
 mod from_text;
 mod parts;
 mod text;
+mod unit;
 mod zone;
 
 use super::super::super::document::Value;
@@ -13,6 +14,7 @@ use super::operator::{Arguments, Operator, lazy, strict};
 use super::{Answer, type_name};
 
 pub(crate) use self::text::{date_text, timestamp_text};
+pub(crate) use self::unit::Unit;
 
 pub(super) static OPERATORS: &[Operator] = &[
     strict("$year", Arguments::Custom(parts::parse), |operator, arguments| {
@@ -114,7 +116,7 @@ pub(super) static OPERATORS: &[Operator] = &[
 
 /// A date as text; years that do not have four digits are refused.
 pub(super) fn to_text(ms: i64) -> Result<String> {
-    text::formatted(ms, "%Y-%m-%dT%H:%M:%S.%LZ", zone::Zone::UTC)
+    text::formatted(ms, "%Y-%m-%dT%H:%M:%S.%LZ", &zone::Zone::UTC)
 }
 
 /// The date that a text says, in UTC unless it names an offset; code 241 if it says none.

@@ -208,7 +208,7 @@ impl<'v> Parser<'v> {
                 "ROOT" | "CURRENT" => Base::Root,
                 "NOW" => Base::Now,
                 "REMOVE" => return Ok(Node::Remove),
-                "CLUSTER_TIME" => Base::Unavailable("CLUSTER_TIME"),
+                "CLUSTER_TIME" => Base::ClusterTime,
                 "JS_SCOPE" => Base::Unavailable("JS_SCOPE"),
                 _ => {
                     return Err(Fault::new(

@@ -108,7 +108,17 @@ fn evaluate_let<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -
         .iter()
         .map(|node| node.evaluate(env))
         .collect::<Result<Vec<_>>>()?;
+    values.iter().try_for_each(bounded)?;
     bound(body, &values, env)
+}
+
+/// Refuses a new value that nests too deeply. Each expression may wrap what a variable holds as often as it nests
+/// itself: without a bound, chains of them would make values that exhaust the stack.
+fn bounded(answer: &Answer<'_>) -> Result<()> {
+    match answer {
+        Answer::Owned(value) => check_depth(&value.as_value(), MAX_RESULT_DEPTH),
+        _ => Ok(()),
+    }
 }
 
 /// Reads `as`: the name of the variable of an element, "this" by default.
@@ -148,6 +158,7 @@ fn map<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<
         return Ok(Answer::Missing);
     };
     let input = input.evaluate(env)?;
+    bounded(&input)?;
     if input.is_nullish() {
         return Ok(Answer::Owned(Owned::Null));
     }
@@ -195,6 +206,7 @@ fn filter<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Resu
         return Ok(Answer::Missing);
     };
     let input = input.evaluate(env)?;
+    bounded(&input)?;
     if input.is_nullish() {
         return Ok(Answer::Owned(Owned::Null));
     }
@@ -290,6 +302,7 @@ fn reduce<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Resu
         return Ok(Answer::Missing);
     };
     let input = input.evaluate(env)?;
+    bounded(&input)?;
     if input.is_nullish() {
         return Ok(Answer::Owned(Owned::Null));
     }
@@ -305,10 +318,7 @@ fn reduce<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Resu
     let mut value = initial.evaluate(env)?.detach();
     for item in items.values() {
         value = bound(body, &[Answer::Borrowed(item), value], env)?;
-        // Each step may wrap the value once more: without a bound, dropping it would exhaust the stack.
-        if let Some(value) = value.value() {
-            check_depth(&value, MAX_RESULT_DEPTH)?;
-        }
+        bounded(&value)?;
     }
     Ok(value)
 }

@@ -29,7 +29,7 @@ fn rows(docs: &Bson) -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn run(stages: &Bson, memory_limit: Option<usize>) -> Result<Bson, i32> {
+fn run(stages: &Bson, memory: Memory) -> Result<Bson, i32> {
     let input = rows(&bson!([
         { "_id": 1, "k": "a", "v": 1, "tags": ["x", "y"] },
         { "_id": 2, "k": "b", "v": 2.5, "tags": [] },
@@ -50,7 +50,7 @@ fn run(stages: &Bson, memory_limit: Option<usize>) -> Result<Bson, i32> {
             source: &others,
             variables: Vec::new(),
             now: 0,
-            memory_limit,
+            memory,
         };
         let rows = pipeline.run(Box::new(input.into_iter().map(Ok)), &context)?;
         rows.map(|row| row.map(|row| Bson::Document(bson::deserialize_from_slice(&row).unwrap())))
@@ -61,7 +61,7 @@ fn run(stages: &Bson, memory_limit: Option<usize>) -> Result<Bson, i32> {
 
 fn check(table: Vec<(Bson, Result<Bson, i32>)>) {
     for (stages, expected) in table {
-        assert_eq!(run(&stages, None), expected, "{stages}");
+        assert_eq!(run(&stages, Memory::Usual), expected, "{stages}");
     }
 }
 
@@ -206,11 +206,14 @@ fn joining() {
 
 #[test]
 fn memory_is_limited_without_disk_use() {
-    assert_eq!(run(&bson!([{ "$sort": { "v": 1 } }]), Some(100)), Err(292));
+    assert_eq!(
+        run(&bson!([{ "$sort": { "v": 1 } }]), Memory::Bytes(100)),
+        Err(292)
+    );
     assert_eq!(
         run(
             &bson!([{ "$group": { "_id": "$_id", "all": { "$push": "$$ROOT" } } }]),
-            Some(100)
+            Memory::Bytes(100)
         ),
         Err(292)
     );

@@ -1,11 +1,15 @@
-//! `$bucket` and `$bucketAuto`.
+//! `$bucket`.
 
-use super::super::super::document::number::as_i64_exact;
-use super::super::super::document::{Doc, Owned, Value, compare};
+mod auto;
+mod granularity;
+
+use super::super::super::document::{Owned, Value, compare};
 use super::super::super::fault::{Fault, Result};
 use super::super::expression::Expression;
 use super::group::{Accumulator, By, Group, Order};
-use super::{Context, Rows, print, scope, write};
+use super::print;
+
+pub(crate) use self::auto::BucketAuto;
 
 /// Parses `$bucket`: a group by ranges.
 pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Group> {
@@ -187,157 +191,4 @@ fn parse_output(
             Ok((name.to_owned(), accumulator))
         })
         .collect()
-}
-
-/// Groups of about equal size by ranges of a value.
-#[derive(Clone, Debug)]
-pub(crate) struct BucketAuto {
-    value: Expression,
-    buckets: usize,
-    group: Group,
-}
-
-impl BucketAuto {
-    pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<BucketAuto> {
-        let Value::Document(spec) = *value else {
-            return Err(Fault::new(
-                40240,
-                format!(
-                    "The argument to $bucketAuto must be an object, but found type: {}",
-                    value.kind().alias()
-                ),
-            ));
-        };
-        let (mut by, mut buckets, mut accumulators) = (None, None, None);
-        for element in spec.elements() {
-            let value = element.value();
-            match element.name_str() {
-                "groupBy" => by = Some(parse_by("$bucketAuto", 40239, &value, variables)?),
-                "buckets" => buckets = Some(bucket_count(&value)?),
-                "output" => accumulators = Some(parse_output("$bucketAuto", 40244, &value, variables)?),
-                "granularity" => match value {
-                    Value::String(_) => {
-                        return Err(Fault::unsupported(
-                            "the native engine does not have the granularity of $bucketAuto",
-                        ));
-                    }
-                    other => {
-                        return Err(Fault::new(
-                            40261,
-                            format!(
-                                "The $bucketAuto 'granularity' field must be a string, but found type: {}",
-                                other.kind().alias()
-                            ),
-                        ));
-                    }
-                },
-                other => {
-                    return Err(Fault::new(
-                        40245,
-                        format!("Unrecognized option to $bucketAuto: {other}"),
-                    ));
-                }
-            }
-        }
-        let (Some(value), Some(buckets)) = (by, buckets) else {
-            return Err(Fault::new(
-                40246,
-                "$bucketAuto requires 'groupBy' and 'buckets' to be specified",
-            ));
-        };
-        Ok(BucketAuto {
-            value,
-            buckets,
-            group: Group::new(
-                By::Value(Expression::constant(Owned::Null)),
-                accumulators.unwrap_or_else(|| vec![("count".to_owned(), Accumulator::count())]),
-                Order::Seen,
-            ),
-        })
-    }
-
-    pub(super) fn fold(&mut self) -> Result<()> {
-        self.value.fold()?;
-        self.group.fold()
-    }
-
-    pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
-        let mut rows = Vec::new();
-        for row in input {
-            let row = row?;
-            let value = self
-                .value
-                .evaluate(&scope(Doc::Raw(&row), context))?
-                .unwrap_or(Owned::Null);
-            rows.push((value, row));
-        }
-        rows.sort_by(|a, b| compare(&a.0.as_value(), &b.0.as_value()));
-        let total = rows.len();
-        let size = ((total as f64 / self.buckets as f64).round() as usize).max(1);
-        let mut rows = rows.into_iter().peekable();
-        let mut results: Vec<(Owned, Owned, Vec<u8>)> = Vec::new();
-        while let Some((low, first)) = rows.next() {
-            let mut members = vec![Ok(first)];
-            let mut high = low.clone();
-            // The last bucket takes the rest; equal values stay together.
-            let is_last = results.len() + 1 == self.buckets;
-            while let Some((value, _)) = rows.peek() {
-                let equal = compare(&value.as_value(), &high.as_value()).is_eq();
-                if members.len() >= size && !equal && !is_last {
-                    break;
-                }
-                if let Some((value, row)) = rows.next() {
-                    high = value;
-                    members.push(Ok(row));
-                }
-            }
-            let grouped: Rows<'_> = Box::new(members.into_iter());
-            let Some(group) = self.group.run(grouped, context)?.next() else {
-                continue;
-            };
-            let group = group?;
-            // A bucket ends where the next begins.
-            if let Some(previous) = results.last_mut() {
-                previous.1 = low.clone();
-            }
-            results.push((low, high, group));
-        }
-        Ok(Box::new(results.into_iter().map(|(low, high, group)| {
-            let mut fields = super::super::super::document::owned::fields_of(Doc::Raw(&group));
-            if let Some((_, id)) = fields.first_mut() {
-                *id = Owned::Document(vec![("min".to_owned(), low), ("max".to_owned(), high)]);
-            }
-            write(Owned::Document(fields))
-        })))
-    }
-}
-
-fn bucket_count(value: &Value<'_>) -> Result<usize> {
-    if !value.is_number() {
-        return Err(Fault::new(
-            40241,
-            format!(
-                "The $bucketAuto 'buckets' field must be a numeric value, but found type: {}",
-                value.kind().alias()
-            ),
-        ));
-    }
-    let count = as_i64_exact(value)
-        .and_then(|count| i32::try_from(count).ok())
-        .ok_or_else(|| {
-            Fault::new(
-                40242,
-                format!(
-                    "The $bucketAuto 'buckets' field must be representable as a 32-bit integer, but found {}",
-                    print::value(value)
-                ),
-            )
-        })?;
-    if count <= 0 {
-        return Err(Fault::new(
-            40243,
-            format!("The $bucketAuto 'buckets' field must be greater than 0, but found: {count}"),
-        ));
-    }
-    Ok(count as usize)
 }

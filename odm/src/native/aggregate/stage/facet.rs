@@ -2,7 +2,7 @@
 
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
-use super::super::pipeline::over_memory;
+use super::super::pipeline::{MEMORY_LIMIT, OVER_MEMORY};
 use super::{Context, Pipeline, Place, Rows, path, print, write};
 
 /// Several pipelines over the same input; one document with their results.
@@ -51,10 +51,10 @@ impl Facet {
                 })
                 .collect::<Result<Vec<_>>>()?;
             let pipeline = Pipeline::parse_within(&stages, variables, Place::Facet)?;
-            if pipeline.has_facet() {
+            if let Some(name) = pipeline.refused_in_facet() {
                 return Err(Fault::new(
                     40600,
-                    "$facet is not allowed to be used within a $facet stage",
+                    format!("{name} is not allowed to be used within a $facet stage"),
                 ));
             }
             facets.push((name.to_owned(), pipeline));
@@ -76,27 +76,31 @@ impl Facet {
         for row in input {
             let row = row?;
             held += row.len();
-            if context.memory_limit.is_some_and(|most| held > most) {
-                return Err(over_memory(
-                    "$facet output exceeded its memory limit and did not opt in to disk use",
-                ));
-            }
+            context
+                .memory
+                .hold(held, OVER_MEMORY, "Exceeded memory limit for $facet")?;
             rows.push(row);
         }
         let mut fields = Vec::with_capacity(self.facets.len());
+        let mut size = 0usize;
         for (name, pipeline) in &self.facets {
             let input: Rows<'_> = Box::new(rows.iter().map(|row| Ok(row.clone())));
-            let results = collect(pipeline, input, context)?;
+            let mut results = Vec::new();
+            for row in pipeline.flow(0, input, context)? {
+                let row = row?;
+                size += row.len();
+                if size > MEMORY_LIMIT {
+                    return Err(Fault::new(
+                        4031700,
+                        format!(
+                            "document constructed by $facet is {size} bytes, which exceeds the limit of {MEMORY_LIMIT} bytes"
+                        ),
+                    ));
+                }
+                results.push(Owned::RawDocument(row));
+            }
             fields.push((name.clone(), Owned::Array(results)));
         }
         Ok(Box::new(std::iter::once(write(Owned::Document(fields)))))
     }
-}
-
-/// Runs a nested pipeline to its end.
-pub(super) fn collect(pipeline: &Pipeline, input: Rows<'_>, context: &Context<'_>) -> Result<Vec<Owned>> {
-    pipeline
-        .flow(0, input, context)?
-        .map(|row| row.map(Owned::RawDocument))
-        .collect()
 }

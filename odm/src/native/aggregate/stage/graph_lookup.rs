@@ -10,7 +10,7 @@ use super::super::super::key;
 use super::super::super::matcher::Matcher;
 use super::super::expression::Expression;
 use super::lookup::equal_to_any;
-use super::{Context, Rows, path, print, scope, write};
+use super::{Context, Rows, collection_name, path, print, scope, write};
 
 /// Follows references from document to document.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl GraphLookup {
                         ),
                     ));
                 }
-                ("from", Value::String(text)) => from = Some(text.to_owned()),
+                ("from", Value::String(text)) => from = Some(collection_name(text)?),
                 ("from", other) => {
                     return Err(Fault::new(
                         code::FAILED_TO_PARSE,

@@ -1,6 +1,7 @@
 //! `$group`, and `$sortByCount` by way of it.
 
 mod accumulator;
+mod early;
 
 use std::collections::HashMap;
 
@@ -8,7 +9,7 @@ use super::super::super::document::{Doc, Owned, Value, compare};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::key;
 use super::super::expression::Expression;
-use super::super::pipeline::over_memory;
+use super::super::pipeline::OVER_MEMORY;
 use super::{Context, Rows, path, scope, write};
 
 pub(super) use self::accumulator::Accumulator;
@@ -20,6 +21,8 @@ pub(crate) struct Group {
     by: By,
     accumulators: Vec<(String, Accumulator)>,
     order: Order,
+    /// Whether it reads a collection with nothing before it but filters and orders.
+    is_early: bool,
 }
 
 /// What documents are grouped by.
@@ -52,6 +55,22 @@ impl Group {
             by,
             accumulators,
             order,
+            is_early: false,
+        }
+    }
+
+    /// Says that nothing but filters and orders stands between the collection and the stage.
+    pub(in super::super) fn set_early(&mut self) {
+        self.is_early = self
+            .accumulators
+            .iter()
+            .all(|(_, accumulator)| accumulator.is_plain());
+    }
+
+    fn coded<T>(&self, result: Result<T>) -> Result<T> {
+        match self.is_early {
+            true => result.map_err(early::coded),
+            false => result,
         }
     }
 
@@ -137,7 +156,7 @@ impl Group {
         for row in input {
             let row = row?;
             let scope = scope(Doc::Raw(&row), context);
-            let id = self.by.id(&scope)?;
+            let id = self.coded(self.by.id(&scope))?;
             encoded.clear();
             key::encode(&id.as_value(), false, &mut encoded);
             let at = match positions.get(&encoded) {
@@ -155,13 +174,13 @@ impl Group {
                 }
             };
             for ((_, accumulator), state) in self.accumulators.iter().zip(&mut groups[at].1) {
-                held += accumulator.add(state, &scope)?;
+                held += self.coded(accumulator.add(state, &scope))?;
             }
-            if context.memory_limit.is_some_and(|most| held > most) {
-                return Err(over_memory(
-                    "Exceeded memory limit for $group, but didn't allow external sort. Pass allowDiskUse:true to opt in.",
-                ));
-            }
+            context.memory.hold(
+                held,
+                OVER_MEMORY,
+                "Exceeded memory limit for $group, but didn't allow external spilling; pass allowDiskUse:true to opt in",
+            )?;
         }
         let mut rows: Vec<(Owned, Vec<Owned>)> = groups
             .into_iter()

@@ -4,8 +4,8 @@ use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::expression::{Expression, check_variable_name};
-use super::facet::collect;
-use super::{Context, Pipeline, Place, Rows, parse_nested, path, print, scope, write};
+use super::super::pipeline::MEMORY_LIMIT;
+use super::{Context, Pipeline, Place, Rows, collection_name, parse_nested, path, print, scope, write};
 
 /// Joins documents of another collection into an array.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ impl Lookup {
                         other.kind().alias()
                     )));
                 }
-                ("from", Value::String(text)) => from = Some(text.to_owned()),
+                ("from", Value::String(text)) => from = Some(collection_name(text)?),
                 ("from", other) => {
                     return Err(parse_error(format!(
                         "$lookup 'from' field must be a string, but found {}",
@@ -134,6 +134,10 @@ impl Lookup {
         })
     }
 
+    pub(super) fn pipeline(&self) -> Option<&Pipeline> {
+        self.pipeline.as_ref()
+    }
+
     pub(super) fn fold(&mut self) -> Result<()> {
         for (_, value) in &mut self.variables {
             value.fold()?;
@@ -171,27 +175,48 @@ impl Lookup {
             None => Box::new(std::iter::empty()),
         };
         let Some(pipeline) = &self.pipeline else {
-            return rows.map(|row| row.map(Owned::RawDocument)).collect();
+            return self.bounded(rows);
         };
         let mut inner = context.clone();
         let scope = scope(doc, context);
         for (name, value) in &self.variables {
             inner.variables.push((name.clone(), value.evaluate(&scope)?));
         }
-        collect(pipeline, rows, &inner)
+        self.bounded(pipeline.flow(0, rows, &inner)?)
+    }
+
+    /// The results of one document, as many as there may be.
+    fn bounded(&self, rows: Rows<'_>) -> Result<Vec<Owned>> {
+        let mut size = 0usize;
+        let mut results = Vec::new();
+        for row in rows {
+            let row = row?;
+            size += row.len();
+            if size > MEMORY_LIMIT {
+                return Err(Fault::new(
+                    4568,
+                    format!(
+                        "Total size of documents in {} matching pipeline's $lookup stage exceeds {MEMORY_LIMIT} bytes",
+                        self.from.as_deref().unwrap_or_default()
+                    ),
+                ));
+            }
+            results.push(Owned::RawDocument(row));
+        }
+        Ok(results)
     }
 }
 
 impl Join {
     /// The filter of the foreign documents: equal to the local value, or to an element of it.
     fn filter(&self, doc: Doc<'_>) -> Vec<u8> {
-        let local = path::walk(Value::Document(doc), &self.local);
-        let wanted = match local.value() {
-            None => vec![Owned::Null],
-            Some(Value::Array(items)) if items.is_empty() => vec![Owned::Null],
-            Some(Value::Array(items)) => items.values().map(Owned::from).collect(),
-            Some(value) => vec![value.into()],
-        };
+        let mut wanted = Vec::new();
+        path::each(Value::Document(doc), &self.local, &mut |value| {
+            wanted.push(Owned::from(value))
+        });
+        if wanted.is_empty() {
+            wanted.push(Owned::Null);
+        }
         equal_to_any(&self.foreign, wanted)
     }
 }

@@ -4,7 +4,7 @@ use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::sort::SortSpec;
 use super::super::expression::{random, to_long};
-use super::super::pipeline::over_memory;
+use super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
 use super::{Context, Rows, path, print};
 
 /// An order of documents.
@@ -93,11 +93,7 @@ impl Sort {
                 rows.truncate(limit);
                 held = rows.iter().map(|(key, row)| key.len() + row.len()).sum();
             }
-            if context.memory_limit.is_some_and(|most| held > most) {
-                return Err(over_memory(
-                    "Sort exceeded memory limit of 104857600 bytes, but did not opt in to external sorting.",
-                ));
-            }
+            context.memory.hold(held, OVER_MEMORY, SORT_OVER_MEMORY)?;
         }
         rows.sort_by(|a, b| a.0.cmp(&b.0));
         rows.truncate(limit);

@@ -2,7 +2,7 @@
 
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result, code};
-use super::{Context, Pipeline, Place, Rows, parse_nested};
+use super::{Context, Pipeline, Place, Rows, collection_name, parse_nested};
 
 /// The input, then what a pipeline gives over another collection.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ impl UnionWith {
         let spec = match *value {
             Value::String(collection) => {
                 return Ok(UnionWith {
-                    collection: Some(collection.to_owned()),
+                    collection: Some(collection_name(collection)?),
                     pipeline: empty()?,
                 });
             }
@@ -36,7 +36,7 @@ impl UnionWith {
         let (mut collection, mut pipeline) = (None, None);
         for element in spec.elements() {
             match (element.name_str(), element.value()) {
-                ("coll", Value::String(name)) => collection = Some(name.to_owned()),
+                ("coll", Value::String(name)) => collection = Some(collection_name(name)?),
                 ("coll", other) => {
                     return Err(Fault::new(
                         code::TYPE_MISMATCH,
@@ -77,6 +77,10 @@ impl UnionWith {
             collection: collection.filter(|_| !own),
             pipeline: pipeline.map_or_else(empty, Ok)?,
         })
+    }
+
+    pub(super) fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
     }
 
     pub(super) fn fold(&mut self) -> Result<()> {

@@ -92,6 +92,12 @@ impl Unwind {
                 format!("path option to $unwind stage should be prefixed with a '$': {given}"),
             )
         })?;
+        if text.contains('\0') {
+            return Err(Fault::new(
+                16419,
+                "field path must not contain embedded null characters",
+            ));
+        }
         Ok(Unwind {
             path: path::parse(text)?,
             index,

@@ -13,9 +13,12 @@ const CACHE: usize = 64 << 20;
 fn stores() -> Vec<(&'static str, Make)> {
     vec![
         ("redb", |path| {
-            Arc::new(FileStore::without_page_checksums(path, CACHE).unwrap())
+            Arc::new(FileStore::bare(path, CACHE, false).unwrap())
         }),
         ("redb, checked pages", |path| {
+            Arc::new(FileStore::bare(path, CACHE, true).unwrap())
+        }),
+        ("redb, checked pages, log", |path| {
             Arc::new(FileStore::open(path, CACHE).unwrap())
         }),
     ]
@@ -87,6 +90,21 @@ impl Bench {
         }))
         .unwrap();
         self.last += count;
+    }
+
+    /// Documents of 64 callers, each in a write of its own.
+    fn insert_at_once(&mut self) {
+        let writes: Vec<_> = (self.last + 1..=self.last + 64)
+            .map(|record| {
+                let collection = self.collection.clone();
+                self.engine
+                    .write(move |writer| store(writer, &collection, record, &document_250(record as i32)))
+            })
+            .collect();
+        for written in wait(futures_util::future::join_all(writes)) {
+            written.unwrap();
+        }
+        self.last += 64;
     }
 
     fn increment(&mut self, random: &mut Random) {
@@ -173,13 +191,55 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
+/// Prints the longest durable commits of a client that keeps the log full: those are the checkpoints.
+#[test]
+fn print_what_checkpoints_cost() {
+    if std::env::var_os("ODM_STORE_COST").is_none() {
+        return;
+    }
+    for (what, run) in [
+        ("insert", (|bench, _| bench.insert_many(1)) as Run),
+        ("increment", Bench::increment),
+    ] {
+        let mut bench = Bench::new(
+            |path| Arc::new(FileStore::open(path, 512 << 20).unwrap()),
+            Durability::Immediate,
+        );
+        let mut random = Random(77);
+        let mut times: Vec<f64> = (0..60_000)
+            .map(|_| {
+                let start = Instant::now();
+                run(&mut bench, &mut random);
+                start.elapsed().as_secs_f64() * 1e6
+            })
+            .collect();
+        let sum: f64 = times.iter().sum();
+        times.sort_by(f64::total_cmp);
+        let longest: Vec<String> = times
+            .iter()
+            .rev()
+            .take(8)
+            .map(|time| format!("{time:.0}"))
+            .collect();
+        println!(
+            "{what}: mean {:.1}, median {:.1}, 99.9 % {:.0}, longest {} us",
+            sum / times.len() as f64,
+            times[times.len() / 2],
+            times[times.len() / 1000 * 999],
+            longest.join(" ")
+        );
+    }
+}
+
+/// An operation of a bench.
+type Run = fn(&mut Bench, &mut Random);
+
 /// Prints µs per operation. Runs only with `ODM_STORE_COST`, in a release build of the tests.
 #[test]
 fn print_what_stores_cost() {
     if std::env::var_os("ODM_STORE_COST").is_none() {
         return;
     }
-    type Run = fn(&mut Bench, &mut Random);
     let relaxed: [(&str, usize, Run); 6] = [
         ("insert", 2000, |bench, _| bench.insert_many(1)),
         ("bulk insert of 1000", 5, |bench, _| bench.insert_many(1000)),
@@ -188,11 +248,18 @@ fn print_what_stores_cost() {
         ("get", 20_000, |bench, random| bench.get(random)),
         ("scan 100 + fetch", 300, |bench, random| bench.scan(random)),
     ];
-    let durable: [(&str, usize, Run); 1] = [("durable insert", 200, |bench, _| bench.insert_many(1))];
+    let durable: [(&str, usize, Run); 4] = [
+        ("durable insert", 200, |bench, _| bench.insert_many(1)),
+        ("64 durable inserts", 20, |bench, _| bench.insert_at_once()),
+        ("durable increment", 200, Bench::increment),
+        ("durable claim", 200, |bench, _| bench.claim()),
+    ];
     for (durability, runs) in [
         (Durability::None, &relaxed[..]),
+        (Durability::Interval(Duration::from_millis(100)), &relaxed[..4]),
         (Durability::Immediate, &durable[..]),
     ] {
+        println!("{durability:?}");
         let mut benches: Vec<(&str, Bench)> = stores()
             .into_iter()
             .map(|(name, make)| (name, Bench::new(make, durability)))

@@ -4,12 +4,35 @@ use std::sync::Mutex;
 
 use super::workload::{self, State, Step, stored};
 use super::*;
+use crate::native::storage::file::directory::{Identity, Place};
+use crate::native::storage::log::LogLimits;
 
-/// What a disk was told to do.
+/// What is on a disk.
+#[derive(Clone, Debug, Default)]
+struct Files {
+    /// Those that have no name any more are still there for whoever has them open.
+    contents: Vec<Vec<u8>>,
+    names: BTreeMap<String, usize>,
+}
+
+/// The number of what holds the names.
+const DIRECTORY: usize = usize::MAX;
+
+/// What a disk was told to do to one of the files, or to the directory.
 #[derive(Clone, Debug)]
-enum Event {
+struct Event {
+    file: usize,
+    what: What,
+}
+
+#[derive(Clone, Debug)]
+enum What {
     Write(u64, Vec<u8>),
     Length(u64),
+    /// A new file.
+    Create(String, usize),
+    Rename(String, String),
+    Remove(String),
     /// A sync began when this many steps were acknowledged, and this many begun.
     Sync {
         acknowledged: usize,
@@ -17,22 +40,37 @@ enum Event {
     },
 }
 
-/// A disk in memory that keeps a log.
+/// A disk in memory that keeps a log of what happens to it.
 #[derive(Clone, Debug, Default)]
 struct Recorder(Arc<Mutex<Recording>>);
 
 #[derive(Debug, Default)]
 struct Recording {
-    content: Vec<u8>,
+    files: Files,
     log: Vec<Event>,
     acknowledged: usize,
     begun: usize,
 }
 
+/// One file of a recorder.
+#[derive(Clone, Debug)]
+struct Recorded {
+    recorder: Recorder,
+    file: usize,
+}
+
+/// So small that a workload fills the log, makes it grow, starts it over and passes it by.
+const LIMITS: LogLimits = LogLimits {
+    first: 16 * 1024,
+    step: 16 * 1024,
+    most: 64 * 1024,
+    largest: 24 * 1024,
+};
+
 impl Recorder {
-    fn with(content: Vec<u8>) -> Recorder {
+    fn with(files: Files) -> Recorder {
         let recorder = Recorder::default();
-        recorder.lock().content = content;
+        recorder.lock().files = files;
         recorder
     }
 
@@ -40,17 +78,46 @@ impl Recorder {
         self.0.lock().unwrap()
     }
 
+    fn store(&self) -> Result<Arc<FileStore>> {
+        let place = Arc::new(self.clone());
+        view::shielded(|| FileStore::open_at(place, 1 << 20, LIMITS)).map(Arc::new)
+    }
+
     fn engine(&self, durability: Durability) -> Result<Engine> {
-        let store = view::shielded(|| FileStore::with_backend(Box::new(self.clone()), 1 << 20))?;
-        Engine::with_store(Arc::new(store), Some(durability))
+        Engine::with_store(self.store()?, Some(durability))
     }
 }
 
 impl Event {
+    fn is_sync(&self) -> bool {
+        matches!(self.what, What::Sync { .. })
+    }
+
     /// Applies the event to a disk; of a write only the sectors that `keep` wants.
-    fn apply(&self, content: &mut Vec<u8>, mut keep: impl FnMut(u64) -> bool) {
-        match self {
-            Event::Write(offset, data) => {
+    fn apply(&self, files: &mut Files, mut keep: impl FnMut(u64) -> bool) {
+        match &self.what {
+            What::Create(name, file) => {
+                let count = files.contents.len().max(file + 1);
+                files.contents.resize(count, Vec::new());
+                files.names.insert(name.clone(), *file);
+            }
+            What::Rename(from, to) => {
+                if let Some(file) = files.names.remove(from) {
+                    files.names.insert(to.clone(), file);
+                }
+            }
+            What::Remove(name) => drop(files.names.remove(name)),
+            What::Sync { .. } => {}
+            What::Write(..) | What::Length(_) => self.apply_to_content(files, &mut keep),
+        }
+    }
+
+    fn apply_to_content(&self, files: &mut Files, keep: &mut dyn FnMut(u64) -> bool) {
+        let count = files.contents.len().max(self.file + 1);
+        files.contents.resize(count, Vec::new());
+        let content = &mut files.contents[self.file];
+        match &self.what {
+            What::Write(offset, data) => {
                 for (at, byte) in data.chunk_by_sector(*offset) {
                     if keep(at / SECTOR) {
                         let end = at as usize + byte.len();
@@ -61,8 +128,8 @@ impl Event {
                     }
                 }
             }
-            Event::Length(length) => content.resize(*length as usize, 0),
-            Event::Sync { .. } => {}
+            What::Length(length) => content.resize(*length as usize, 0),
+            _ => {}
         }
     }
 }
@@ -87,50 +154,103 @@ impl BySector for Vec<u8> {
     }
 }
 
-impl redb::StorageBackend for Recorder {
+impl Recorder {
+    /// Remembers a change, and makes it.
+    fn change(&self, file: usize, what: What) {
+        let mut recording = self.lock();
+        let event = Event { file, what };
+        event.apply(&mut recording.files, |_| true);
+        recording.log.push(event);
+    }
+
+    fn sync(&self, file: usize) {
+        let (acknowledged, begun) = {
+            let recording = self.lock();
+            (recording.acknowledged, recording.begun)
+        };
+        self.change(file, What::Sync { acknowledged, begun });
+    }
+
+    fn number(&self, name: &str) -> Option<usize> {
+        self.lock().files.names.get(name).copied()
+    }
+}
+
+impl Place for Recorder {
+    fn open(&self, name: &str) -> std::io::Result<(Box<dyn redb::StorageBackend>, Identity)> {
+        let file = match self.number(name) {
+            Some(file) => file,
+            None => {
+                let file = {
+                    let contents = &mut self.lock().files.contents;
+                    contents.push(Vec::new());
+                    contents.len() - 1
+                };
+                self.change(DIRECTORY, What::Create(name.to_owned(), file));
+                file
+            }
+        };
+        let recorder = self.clone();
+        Ok((Box::new(Recorded { recorder, file }), Some((0, file as u64))))
+    }
+
+    fn identity(&self, name: &str) -> Identity {
+        self.number(name).map(|file| (0, file as u64))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> std::io::Result<()> {
+        self.change(DIRECTORY, What::Rename(from.to_owned(), to.to_owned()));
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> std::io::Result<()> {
+        if self.number(name).is_some() {
+            self.change(DIRECTORY, What::Remove(name.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> std::io::Result<()> {
+        self.sync(DIRECTORY);
+        Ok(())
+    }
+}
+
+impl redb::StorageBackend for Recorded {
     fn len(&self) -> std::io::Result<u64> {
-        Ok(self.lock().content.len() as u64)
+        Ok(self.recorder.lock().files.contents[self.file].len() as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
-        let recording = self.lock();
-        let bytes = recording
-            .content
-            .get(offset as usize..offset as usize + out.len());
+        let recording = self.recorder.lock();
+        let bytes = recording.files.contents[self.file].get(offset as usize..offset as usize + out.len());
         out.copy_from_slice(bytes.ok_or(std::io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }
 
     fn set_len(&self, length: u64) -> std::io::Result<()> {
-        let mut recording = self.lock();
-        recording.content.resize(length as usize, 0);
-        recording.log.push(Event::Length(length));
+        self.recorder.change(self.file, What::Length(length));
         Ok(())
     }
 
     fn sync_data(&self) -> std::io::Result<()> {
-        let mut recording = self.lock();
-        let event = Event::Sync {
-            acknowledged: recording.acknowledged,
-            begun: recording.begun,
-        };
-        recording.log.push(event);
+        self.recorder.sync(self.file);
         Ok(())
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
-        let mut recording = self.lock();
-        let event = Event::Write(offset, data.to_vec());
-        event.apply(&mut recording.content, |_| true);
-        recording.log.push(event);
+        self.recorder
+            .change(self.file, What::Write(offset, data.to_vec()));
         Ok(())
     }
 }
 
-/// Which of the changes since the last sync reached the disk.
+/// Which of the changes since the last sync of their file reached the disk.
 #[derive(Clone, Debug)]
 enum Survivors {
     First(usize),
+    /// All of one file, or of the names, and nothing else.
+    Of(usize),
     AllBut(usize),
     /// Each with a chance of one half.
     Random(u64),
@@ -141,7 +261,13 @@ enum Survivors {
 impl Survivors {
     /// All kinds for this many changes.
     fn kinds(changes: usize, random: &mut Random) -> Vec<Survivors> {
-        let mut kinds = vec![Survivors::First(0), Survivors::First(changes)];
+        let mut kinds = vec![
+            Survivors::First(0),
+            Survivors::First(changes),
+            Survivors::Of(0),
+            Survivors::Of(1),
+            Survivors::Of(DIRECTORY),
+        ];
         kinds.extend((1..changes).map(Survivors::First));
         kinds.extend((0..changes).map(Survivors::AllBut));
         for _ in 0..changes.min(8) {
@@ -155,8 +281,8 @@ impl Survivors {
         kinds
     }
 
-    fn apply(&self, durable: &[u8], changes: &[Event]) -> Vec<u8> {
-        let mut content = durable.to_vec();
+    fn apply(&self, durable: &Files, changes: &[Event]) -> Files {
+        let mut content = durable.clone();
         let mut coin = match self {
             Survivors::Random(seed) | Survivors::Torn(_, seed, _) => Random(seed * 2 + 1),
             _ => Random(1),
@@ -164,6 +290,7 @@ impl Survivors {
         for (at, change) in changes.iter().enumerate() {
             let whole = match self {
                 Survivors::First(count) => at < *count,
+                Survivors::Of(file) => change.file == *file,
                 Survivors::AllBut(one) => at != *one,
                 Survivors::Random(_) => coin.below(2) == 0,
                 Survivors::Torn(one, _, _) if at == *one => {
@@ -193,7 +320,7 @@ impl Tally {
     /// Opens an image and compares it with the states that it may have; gives what opening it changed.
     fn look(
         &mut self,
-        image: Vec<u8>,
+        image: Files,
         states: &[State],
         allowed: std::ops::RangeInclusive<usize>,
         what: &dyn std::fmt::Debug,
@@ -254,26 +381,29 @@ fn images(steps: &[Step], durability: Durability, budget: usize, seed: u64, tall
     let mut states = vec![State::new()];
     {
         let engine = recorder.engine(durability).unwrap();
-        for step in steps {
+        for (at, step) in steps.iter().enumerate() {
             recorder.lock().begun = states.len();
             states.push(step.after(states.last().unwrap()));
             step.run(&engine).unwrap();
             recorder.lock().acknowledged = states.len() - 1;
+            if at % 13 == 7 {
+                engine.0.shared.store().checkpoint().unwrap();
+            }
+            if at % 9 == 5 {
+                engine.compact().unwrap();
+            }
         }
         assert!(stored(&engine).unwrap() == *states.last().unwrap());
     }
     let log = std::mem::take(&mut recorder.lock().log);
     let mut random = Random(seed);
-    let points = log
-        .iter()
-        .filter(|event| matches!(event, Event::Sync { .. }))
-        .count();
+    let points = log.iter().filter(|event| event.is_sync()).count();
     // Half for what comes after, in recovery.
     let each = (budget / 2).div_ceil(points);
-    let mut durable = Vec::new();
+    let mut durable = Files::default();
     let mut changes: Vec<Event> = Vec::new();
     for event in log {
-        let Event::Sync { acknowledged, begun } = event else {
+        let What::Sync { acknowledged, begun } = event.what else {
             changes.push(event);
             continue;
         };
@@ -292,15 +422,23 @@ fn images(steps: &[Step], durability: Durability, budget: usize, seed: u64, tall
             let recovery = tally.look(image.clone(), &states, first..=begun, &kind);
             again(image, recovery, &states, first..=begun, &kind, &mut random, tally);
         }
-        for change in changes.drain(..) {
-            change.apply(&mut durable, |_| true);
-        }
+        sync(event.file, &mut changes, &mut durable);
     }
+}
+
+/// Makes the changes of a file durable; those of the other stay as they are.
+fn sync(file: usize, changes: &mut Vec<Event>, durable: &mut Files) {
+    changes.retain(|change| {
+        if change.file == file {
+            change.apply(durable, |_| true);
+        }
+        change.file != file
+    });
 }
 
 /// Looks at a disk whose recovery was interrupted.
 fn again(
-    mut durable: Vec<u8>,
+    mut durable: Files,
     recovery: Vec<Event>,
     states: &[State],
     allowed: std::ops::RangeInclusive<usize>,
@@ -308,25 +446,22 @@ fn again(
     random: &mut Random,
     tally: &mut Tally,
 ) {
-    let points: Vec<usize> = (0..recovery.len())
-        .filter(|at| matches!(recovery[*at], Event::Sync { .. }))
-        .collect();
+    let points: Vec<usize> = (0..recovery.len()).filter(|at| recovery[*at].is_sync()).collect();
     let Some(chosen) = points.get(random.below(points.len().max(1) as u64) as usize) else {
         return;
     };
-    let from = recovery[..*chosen]
-        .iter()
-        .rposition(|event| matches!(event, Event::Sync { .. }))
-        .map_or(0, |at| at + 1);
-    for event in &recovery[..from] {
-        event.apply(&mut durable, |_| true);
+    let mut changes = Vec::new();
+    for event in &recovery[..*chosen] {
+        match event.is_sync() {
+            true => sync(event.file, &mut changes, &mut durable),
+            false => changes.push(event.clone()),
+        }
     }
-    let changes = &recovery[from..*chosen];
     let kinds = Survivors::kinds(changes.len(), random);
     let kind = &kinds[random.below(kinds.len() as u64) as usize];
     tally.in_recovery += 1;
     tally.look(
-        kind.apply(&durable, changes),
+        kind.apply(&durable, &changes),
         states,
         allowed,
         &(first, *chosen, kind),

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use super::disk::Disk;
 use super::workload::{self, State, Step, stored};
 use super::*;
+use crate::native::storage::log::LogLimits;
 
 /// The size of what is damaged: redb's page with its checksum.
 const STRIDE: usize = 4104;
@@ -93,8 +94,10 @@ struct Tally {
     refused: usize,
     faulty: usize,
     harmless: usize,
-    /// The last commit is not there; only in a file that was not closed.
+    /// The last commit is not there; only in the log of a database that was not closed.
     rolled_back: usize,
+    /// More than the last commit is not there: the damage began before the last record, and went to its end.
+    cut_short: usize,
     silent: usize,
     missed: usize,
 }
@@ -123,36 +126,48 @@ impl Panics {
     }
 }
 
-/// A disk after some work, and the states before and after its last commit.
-fn worked(closed: bool) -> (Disk, State, State) {
+/// So large that the last commits are in the log, after it has grown and started over.
+const LIMITS: LogLimits = LogLimits {
+    first: 64 * 1024,
+    step: 64 * 1024,
+    most: 256 * 1024,
+    largest: 128 * 1024,
+};
+
+/// A disk after some work, and the states after each commit.
+fn worked(closed: bool) -> (Disk, Vec<State>) {
     let disk = Disk::default();
-    let engine = disk.engine(Durability::Immediate).unwrap();
+    let engine =
+        Engine::with_store(Arc::new(disk.store(LIMITS).unwrap()), Some(Durability::Immediate)).unwrap();
     let steps: Vec<Step> = workload::fixed()
         .into_iter()
         .take(10)
         .chain(workload::bulk(1500))
         .collect();
-    let (mut before, mut after) = (State::new(), State::new());
+    let mut states = vec![State::new()];
     for step in steps {
         step.run(&engine).unwrap();
-        before = std::mem::take(&mut after);
-        after = step.after(&before);
+        states.push(step.after(states.last().unwrap()));
     }
     let running = disk.healthy();
     drop(engine);
-    (if closed { disk } else { running }, before, after)
+    (if closed { disk } else { running }, states)
 }
 
-fn hurt(closed: bool, each: usize, random: &mut Random) -> BTreeMap<Damage, Tally> {
-    let (disk, before, after) = worked(closed);
+fn hurt(closed: bool, file: usize, each: usize, random: &mut Random) -> BTreeMap<Damage, Tally> {
+    let (disk, states) = worked(closed);
+    let (after, older) = states.split_last().unwrap();
+    let (before, older) = older.split_last().unwrap();
+    let in_log = !closed && file == 1;
     let mut tallies = BTreeMap::new();
     for kind in KINDS {
         let tally: &mut Tally = tallies.entry(kind).or_default();
         let tries = if kind == Damage::Flip { each * 4 } else { each };
         for _ in 0..tries {
             tally.tried += 1;
-            let damaged = disk.healthy();
-            kind.on(&mut damaged.content(), random);
+            let mut files = disk.files();
+            kind.on(&mut files[file], random);
+            let damaged = Disk::with(files);
             let typed = |fault: &Fault| {
                 let class = fault.class();
                 assert!(
@@ -183,11 +198,14 @@ fn hurt(closed: bool, each: usize, random: &mut Random) -> BTreeMap<Damage, Tall
                     tally.faulty += 1;
                     tally.missed += usize::from(problems == 0);
                 }
-                Ok(state) if state == after => {
+                Ok(state) if state == *after => {
                     tally.harmless += usize::from(problems == 0);
                     tally.faulty += usize::from(problems > 0);
                 }
-                Ok(state) if !closed && state == before && problems == 0 => tally.rolled_back += 1,
+                Ok(state) if in_log && state == *before && problems == 0 => tally.rolled_back += 1,
+                Ok(state) if in_log && kind != Damage::Flip && older.contains(&state) && problems == 0 => {
+                    tally.cut_short += 1;
+                }
                 Ok(_) => {
                     tally.silent += 1;
                     tally.missed += usize::from(problems == 0);
@@ -207,10 +225,12 @@ fn damage_is_never_silent() {
     let panics = Panics::count();
     let mut random = Random(4711);
     let (mut silent, mut missed) = (0, 0);
-    for (closed, share) in [(true, 15), (false, 30)] {
-        let tallies = hurt(closed, tries / share, &mut random);
+    for (closed, file, share) in [(true, 0, 15), (false, 0, 30), (true, 1, 120), (false, 1, 30)] {
+        let tallies = hurt(closed, file, (tries / share).max(1), &mut random);
         for (kind, tally) in &tallies {
-            println!("{} {kind:?}: {tally:?}", if closed { "closed" } else { "in use" });
+            let name = ["database", "log"][file];
+            let state = if closed { "closed" } else { "in use" };
+            println!("{name} {state} {kind:?}: {tally:?}");
             silent += tally.silent;
             missed += tally.missed;
         }

@@ -2,9 +2,12 @@
 
 use super::workload::{self, State, stored};
 use super::*;
+use crate::native::storage::file::directory::{Identity, Place};
+use crate::native::storage::file::{FILE_NAME, LOG_FILE_NAME};
+use crate::native::storage::log::LogLimits;
 
-const EIO: i32 = 5;
-const ENOSPC: i32 = 28;
+pub(super) const EIO: i32 = 5;
+pub(super) const ENOSPC: i32 = 28;
 
 /// A disk in memory whose calls fail from a chosen one on.
 #[derive(Clone, Debug, Default)]
@@ -12,7 +15,9 @@ pub(super) struct Disk(Arc<std::sync::Mutex<DiskState>>);
 
 #[derive(Debug, Default)]
 pub(super) struct DiskState {
-    content: Vec<u8>,
+    /// Those that have no name any more are still there for whoever has them open.
+    files: Vec<Vec<u8>>,
+    names: BTreeMap<String, usize>,
     changes: usize,
     fail_at: Option<usize>,
     /// Only this call fails.
@@ -21,48 +26,132 @@ pub(super) struct DiskState {
     error: i32,
     /// Reads count as well.
     reads: bool,
-    /// The content at the last sync, when it is kept.
-    synced: Option<Vec<u8>>,
+    /// Each file at its last sync, when that is kept.
+    synced: Option<BTreeMap<usize, Vec<u8>>>,
 }
+
+/// One file of a disk.
+#[derive(Clone, Debug)]
+struct DiskFile {
+    disk: Disk,
+    file: usize,
+}
+
+/// So small that a workload fills the log, makes it grow, starts it over and passes it by.
+const LIMITS: LogLimits = LogLimits {
+    first: 16 * 1024,
+    step: 16 * 1024,
+    most: 48 * 1024,
+    largest: 24 * 1024,
+};
 
 impl Disk {
     fn state(&self) -> std::sync::MutexGuard<'_, DiskState> {
         self.0.lock().unwrap()
     }
 
-    /// The bytes on the disk.
-    pub(super) fn content(&self) -> impl std::ops::DerefMut<Target = Vec<u8>> + '_ {
-        Content(self.state())
+    /// The bytes of the database file and its log.
+    pub(super) fn files(&self) -> [Vec<u8>; 2] {
+        let state = self.state();
+        [FILE_NAME, LOG_FILE_NAME].map(|name| match state.names.get(name) {
+            Some(file) => state.files[*file].clone(),
+            None => Vec::new(),
+        })
     }
 
-    /// A disk with the same content that does not fail.
-    pub(super) fn healthy(&self) -> Disk {
-        let content = self.state().content.clone();
+    /// A disk with these files.
+    pub(super) fn with(files: [Vec<u8>; 2]) -> Disk {
         Disk(Arc::new(std::sync::Mutex::new(DiskState {
-            content,
+            files: files.into(),
+            names: [(FILE_NAME.to_owned(), 0), (LOG_FILE_NAME.to_owned(), 1)].into(),
             ..DiskState::default()
         })))
     }
 
+    /// A disk with the same content that does not fail.
+    pub(super) fn healthy(&self) -> Disk {
+        let state = self.state();
+        Disk(Arc::new(std::sync::Mutex::new(DiskState {
+            files: state.files.clone(),
+            names: state.names.clone(),
+            ..DiskState::default()
+        })))
+    }
+
+    /// Makes the calls fail, from this one on or only this one; the first is 1.
+    pub(super) fn fail(&self, at: usize, once: bool, error: i32) {
+        let mut state = self.state();
+        (state.fail_at, state.once, state.error) = (Some(at), once, error);
+    }
+
+    /// From now on no call fails.
+    pub(super) fn heal(&self) {
+        self.state().fail_at = None;
+    }
+
+    /// Whether reads count among the calls that may fail.
+    pub(super) fn count_reads(&self, reads: bool) {
+        self.state().reads = reads;
+    }
+
+    /// How many calls there were that may fail.
+    pub(super) fn changes(&self) -> usize {
+        self.state().changes
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.state().names.contains_key(name)
+    }
+
+    pub(super) fn store(&self, limits: LogLimits) -> Result<FileStore> {
+        FileStore::open_at(Arc::new(self.clone()), 1 << 20, limits)
+    }
+
     pub(super) fn engine(&self, durability: Durability) -> Result<Engine> {
-        let store = FileStore::with_backend(Box::new(self.clone()), 1 << 20)?;
-        Engine::with_store(Arc::new(store), Some(durability))
+        Engine::with_store(Arc::new(self.store(LIMITS)?), Some(durability))
     }
 }
 
-struct Content<'a>(std::sync::MutexGuard<'a, DiskState>);
-
-impl std::ops::Deref for Content<'_> {
-    type Target = Vec<u8>;
-
-    fn deref(&self) -> &Vec<u8> {
-        &self.0.content
+impl Place for Disk {
+    fn open(&self, name: &str) -> std::io::Result<(Box<dyn redb::StorageBackend>, Identity)> {
+        let mut state = self.state();
+        let file = match state.names.get(name) {
+            Some(file) => *file,
+            None => {
+                state.change()?;
+                let file = state.files.len();
+                state.files.push(Vec::new());
+                state.names.insert(name.to_owned(), file);
+                file
+            }
+        };
+        let disk = self.clone();
+        Ok((Box::new(DiskFile { disk, file }), Some((0, file as u64))))
     }
-}
 
-impl std::ops::DerefMut for Content<'_> {
-    fn deref_mut(&mut self) -> &mut Vec<u8> {
-        &mut self.0.content
+    fn identity(&self, name: &str) -> Identity {
+        self.state().names.get(name).map(|file| (0, *file as u64))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> std::io::Result<()> {
+        let mut state = self.state();
+        state.change()?;
+        let file = state.names.remove(from).ok_or(std::io::ErrorKind::NotFound)?;
+        state.names.insert(to.to_owned(), file);
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> std::io::Result<()> {
+        let mut state = self.state();
+        if state.names.contains_key(name) {
+            state.change()?;
+            state.names.remove(name);
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> std::io::Result<()> {
+        self.state().change()
     }
 }
 
@@ -78,48 +167,53 @@ impl DiskState {
     }
 }
 
-impl redb::StorageBackend for Disk {
+impl redb::StorageBackend for DiskFile {
     fn len(&self) -> std::io::Result<u64> {
-        Ok(self.state().content.len() as u64)
+        Ok(self.disk.state().files[self.file].len() as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.disk.state();
         if state.reads {
             state.change()?;
         }
-        let bytes = state.content.get(offset as usize..offset as usize + out.len());
+        let bytes = state.files[self.file].get(offset as usize..offset as usize + out.len());
         out.copy_from_slice(bytes.ok_or(std::io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }
 
     fn set_len(&self, len: u64) -> std::io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.disk.state();
         state.change()?;
-        state.content.resize(len as usize, 0);
+        state.files[self.file].resize(len as usize, 0);
         Ok(())
     }
 
     fn sync_data(&self) -> std::io::Result<()> {
-        let mut state = self.state();
+        let mut guard = self.disk.state();
+        let state = &mut *guard;
         state.change()?;
-        if state.synced.is_some() {
-            state.synced = Some(state.content.clone());
+        if let Some(synced) = &mut state.synced {
+            synced.insert(self.file, state.files[self.file].clone());
         }
         Ok(())
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.disk.state();
         state.change()?;
-        state.content[offset as usize..offset as usize + data.len()].copy_from_slice(data);
+        state.files[self.file][offset as usize..offset as usize + data.len()].copy_from_slice(data);
         Ok(())
     }
 }
 
 #[test]
 fn after_any_failed_call_nothing_acknowledged_is_lost() {
-    for durability in [Durability::Immediate, Durability::None] {
+    for durability in [
+        Durability::Immediate,
+        Durability::Interval(Duration::from_millis(1)),
+        Durability::None,
+    ] {
         for (once, error) in [(true, EIO), (false, ENOSPC)] {
             let mut fail_at = 1;
             loop {
@@ -127,12 +221,7 @@ fn after_any_failed_call_nothing_acknowledged_is_lost() {
                 let engine = disk.engine(durability).unwrap();
                 let tree = collection(&engine, "c").indexes[0].tree;
                 let begun = disk.state().changes;
-                {
-                    let mut state = disk.state();
-                    state.fail_at = Some(begun + fail_at);
-                    state.once = once;
-                    state.error = error;
-                }
+                disk.fail(begun + fail_at, once, error);
                 let mut acknowledged = 0u32;
                 let mut failure = None;
                 for n in 0..40u32 {
@@ -198,28 +287,44 @@ fn relaxed_commits_become_durable_in_time() {
         (Durability::None, true),
     ] {
         let disk = Disk::default();
+        disk.state().synced = Some(Default::default());
         let engine = disk.engine(durability).unwrap();
         let tree = collection(&engine, "c").indexes[0].tree;
-        disk.state().synced = Some(Vec::new());
         put(&engine, tree, b"a", b"1").unwrap();
+        let is_synced = || {
+            let synced = disk.state().synced.clone().unwrap();
+            let found = Disk::with([0, 1].map(|file| synced.get(&file).cloned().unwrap_or_default()));
+            let engine = found.engine(durability).unwrap();
+            value(&*engine.view().unwrap(), tree, b"a").is_some()
+        };
         if closes {
-            assert!(disk.state().synced.as_ref().unwrap().is_empty());
+            assert!(!is_synced());
             drop(engine);
         }
         let start = std::time::Instant::now();
-        let synced = loop {
-            let synced = disk.state().synced.clone().unwrap();
-            if !synced.is_empty() {
-                break synced;
-            }
+        while !is_synced() {
             assert!(start.elapsed() < Duration::from_secs(20), "never synced");
             std::thread::sleep(Duration::from_millis(5));
-        };
-        let found = Disk::default();
-        found.state().content = synced;
-        let engine = found.engine(durability).unwrap();
-        assert_eq!(value(&*engine.view().unwrap(), tree, b"a").unwrap(), b"1");
+        }
     }
+}
+
+#[test]
+fn a_durable_commit_is_one_write_and_one_sync() {
+    let disk = Disk::default();
+    let engine = Engine::with_store(
+        Arc::new(disk.store(LogLimits::default()).unwrap()),
+        Some(Durability::Immediate),
+    )
+    .unwrap();
+    let id = collection(&engine, "c").id;
+    let collection = engine.view().unwrap().catalog().by_id(id).unwrap().clone();
+    let before = disk.state().changes;
+    for n in 0..100 {
+        insert(&engine, &collection, n).unwrap();
+    }
+    // The first one also writes the second copy of the log's header.
+    assert!((200..=201).contains(&(disk.state().changes - before)));
 }
 
 #[test]
@@ -232,12 +337,7 @@ fn a_failed_sync_is_in_doubt() {
     let before = disk.state().changes;
     put(&engine, tree, b"12345678", b"2").unwrap();
     let each = disk.state().changes - before;
-    {
-        let mut state = disk.state();
-        state.fail_at = Some(state.changes + each);
-        state.once = true;
-        state.error = EIO;
-    }
+    disk.fail(disk.changes() + each, true, EIO);
     let fault = put(&engine, tree, b"12345678", b"3").unwrap_err();
     assert_eq!(fault.class(), Class::InDoubt, "{fault:?}");
     let fault = put(&engine, tree, b"12345678", b"4").unwrap_err();

@@ -5,7 +5,7 @@ use super::*;
 
 /// Each format that was ever released. With `ODM_GOLDEN_WRITE` the current one's files are written anew; those of a
 /// released format are never changed.
-const FORMATS: [u32; 1] = [1];
+const FORMATS: [u32; 2] = [1, 2];
 
 const SECTOR: usize = 512;
 
@@ -74,9 +74,13 @@ fn files_of_every_format_open() {
         // As closing leaves it, and as a killed process leaves it.
         for kind in ["closed", "killed"] {
             let packed = std::fs::read(path(format, kind)).unwrap();
-            let disk = Disk::default();
-            *disk.content() = unpack(&packed);
-            assert!(pack(&disk.content()) == packed);
+            let content = unpack(&packed);
+            assert!(pack(&content) == packed);
+            let log = match format {
+                1 => Vec::new(),
+                _ => unpack(&std::fs::read(path(format, &format!("{kind}-log"))).unwrap()),
+            };
+            let disk = Disk::with([content, log]);
             let engine = disk.engine(Durability::Immediate).unwrap();
             let view = engine.view().unwrap();
             let collection = view.catalog().collection("db", "c").unwrap();
@@ -111,9 +115,14 @@ fn the_current_format_has_its_files() {
         let disk = Disk::default();
         let engine = work(&disk);
         std::fs::create_dir_all(path(current, "closed").parent().unwrap()).unwrap();
-        std::fs::write(path(current, "killed"), pack(&disk.content())).unwrap();
+        let write = |kind: &str| {
+            let [content, log] = disk.files();
+            std::fs::write(path(current, kind), pack(&content)).unwrap();
+            std::fs::write(path(current, &format!("{kind}-log")), pack(&log)).unwrap();
+        };
+        write("killed");
         drop(engine);
-        std::fs::write(path(current, "closed"), pack(&disk.content())).unwrap();
+        write("closed");
     }
     assert!(FORMATS.contains(&current), "a format without golden files");
 }

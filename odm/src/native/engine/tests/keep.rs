@@ -35,6 +35,10 @@ fn a_backup_is_what_was_committed() {
             (copied.records, copied.collections),
             (last, copied.of_collections)
         );
+        let names = std::fs::read_dir(copy.path()).unwrap();
+        assert_eq!(names.count(), 1);
+        let own = std::fs::metadata(copy.path().join("odm.db")).unwrap().len();
+        assert_eq!(own, copied.file_bytes);
         let before = stored(&engine).unwrap();
         // Whoever goes on writing does not change the copy.
         collection(&engine, "later");
@@ -42,11 +46,7 @@ fn a_backup_is_what_was_committed() {
         assert_eq!(stored(&restored).unwrap(), before);
         let report = restored.check().unwrap();
         assert_eq!((report.problems, report.records), (vec![], copied.records));
-        let own = std::fs::metadata(copy.path().join("odm.db")).unwrap().len();
-        assert!(own >= copied.file_bytes);
         assert!(!partial(copy.path()).exists());
-        let names = std::fs::read_dir(copy.path()).unwrap();
-        assert_eq!(names.count(), 1);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -207,7 +207,7 @@ fn compaction_gives_space_back() {
         assert!(compacted.before >= before && compacted.after >= after);
         assert!(after * 10 < before, "{before} -> {after}");
         assert_eq!(entries(&*view, records).len(), 40);
-        wait(engine.commit(transaction)).unwrap();
+        wait(engine.commit(transaction, CommitOptions::default())).unwrap();
         put(&engine, TreeId(91), b"k", b"after").unwrap();
         assert_eq!(
             entries(&*engine.view().unwrap(), records),
@@ -289,6 +289,10 @@ fn figures_say_what_happened_and_what_is_open() {
         std::fs::metadata(directory.path().join("odm.db")).unwrap().len()
     );
     assert!(file.pages * file.page_bytes < file.bytes && file.written > old.written);
+    assert_eq!(
+        after.store.log_bytes,
+        Some(std::fs::metadata(directory.path().join("odm.log")).unwrap().len())
+    );
     let space = after.space.unwrap();
     assert!(space.content > 0 && space.content < file.bytes);
     assert_eq!((after.readers, after.views, after.transactions), (0, 0, 0));

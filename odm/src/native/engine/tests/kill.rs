@@ -4,12 +4,21 @@ use std::process::{Command, Stdio};
 
 use super::workload::{self, State, Step, stored};
 use super::*;
+use crate::native::storage::log::LogLimits;
 
 /// The child's directory.
 const CHILD: &str = "ODM_KILL_CHILD";
 
 /// What changes a file or makes a change durable.
 const CALLS: &str = "pwrite64,pwritev,fdatasync,fsync,ftruncate,fallocate";
+
+/// So small that the log grows, starts over and is passed by.
+const LIMITS: LogLimits = LogLimits {
+    first: 16 * 1024,
+    step: 16 * 1024,
+    most: 64 * 1024,
+    largest: 40 * 1024,
+};
 
 fn steps() -> Vec<Step> {
     // The first calls of the engine's thread are not reached: strace counts per thread, and the thread that
@@ -56,8 +65,8 @@ fn child() {
     let Some(directory) = std::env::var_os(CHILD) else {
         return;
     };
-    let location = Location::Directory(directory.into());
-    let engine = Engine::open(location, EngineOptions::default()).unwrap();
+    let store = FileStore::open_with(Path::new(&directory), 64 << 20, LIMITS).unwrap();
+    let engine = Engine::with_store(Arc::new(store), Some(Durability::Immediate)).unwrap();
     for (at, step) in steps().into_iter().enumerate() {
         step.run(&engine).unwrap();
         // A whole file per acknowledgement: standard output is the test harness's.
@@ -67,14 +76,14 @@ fn child() {
     }
 }
 
-/// Runs the child until its call number `at`; gives whether it came to its end, and how many steps it
-/// acknowledged.
-fn run(directory: &Directory, child: &str, calls: &str, at: usize) -> Option<(bool, usize)> {
+/// Runs the child with something done to one of its calls; gives whether it came to its end, and how many steps
+/// it acknowledged.
+fn run(directory: &Directory, child: &str, calls: &str, inject: &str) -> Option<(bool, usize)> {
     let status = Command::new("strace")
         .args(["-f", "-qq", "-o", "/dev/null", "-e"])
         .arg(format!("trace={calls}"))
         .arg("-e")
-        .arg(format!("inject={calls}:signal=KILL:when={at}"))
+        .arg(format!("inject={calls}:{inject}"))
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", child, "--test-threads=1"])
         .env(CHILD, directory.path())
@@ -105,7 +114,97 @@ fn a_kill_at_any_call_of_a_compaction_or_a_backup_loses_nothing() {
     kill_at_every_call("native::engine::tests::kill::maintained_child", &calls);
 }
 
-fn kill_at_every_call(child: &str, calls: &str) {
+/// Not a test: what the process runs whose calls fail.
+#[test]
+fn failing_child() {
+    let Some(directory) = std::env::var_os(CHILD) else {
+        return;
+    };
+    let path = PathBuf::from(&directory);
+    let typed = |fault: Fault| {
+        assert!(matches!(fault.class(), Class::Io | Class::InDoubt), "{fault:?}");
+    };
+    let location = Location::Directory(directory.into());
+    let engine = match Engine::open(location, EngineOptions::default()) {
+        Ok(engine) => engine,
+        Err(fault) => return typed(fault),
+    };
+    for (at, step) in steps().into_iter().enumerate() {
+        if let Err(fault) = step.run(&engine) {
+            return typed(fault);
+        }
+        std::fs::File::create(path.with_extension(format!("ack{}", at + 1))).unwrap();
+        if at % 4 == 3 {
+            let _ = engine.compact().map_err(typed);
+        }
+        if at == 9 {
+            let copied = engine.backup(&copy_of(&path), false, &mut |_| ControlFlow::Continue(()));
+            let _ = copied.map_err(typed);
+        }
+    }
+}
+
+#[test]
+fn a_failed_call_of_a_compaction_or_a_backup_loses_nothing() {
+    if !can_trace() {
+        return;
+    }
+    let mut states = vec![State::new()];
+    for step in steps() {
+        states.push(step.after(states.last().unwrap()));
+    }
+    let calls = format!("{CALLS},{MORE_CALLS}");
+    let (mut runs, mut lost, mut torn) = (0, 0, 0);
+    // Some calls come after the last one that is reached: they change nothing.
+    for (at, error) in (1..200)
+        .step_by(every())
+        .flat_map(|at| [(at, "EIO"), (at, "ENOSPC"), (at, "ENOSPC+")])
+    {
+        let directory = Directory::new();
+        let (error, when) = match error.strip_suffix('+') {
+            Some(error) => (error, format!("{at}+")),
+            None => (error, at.to_string()),
+        };
+        let inject = format!("error={error}:when={when}");
+        let child = "native::engine::tests::kill::failing_child";
+        let (ended, acknowledged) = run(&directory, child, &calls, &inject).unwrap();
+        assert!(ended, "call {at}, {error}: not a typed error");
+        let copy = Directory(copy_of(directory.path()));
+        let _partial = partial_of(&copy);
+        let engine = open(&directory);
+        let state = stored(&engine).unwrap();
+        if !states[acknowledged..].contains(&state) {
+            println!("call {at}, {error}: {acknowledged} acknowledged, another state");
+            lost += 1;
+        }
+        torn += engine.check().unwrap().problems.len();
+        torn += usize::from(directory.path().join("odm.db.compact").exists());
+        if copy.path().exists() {
+            let engine = open(&copy);
+            torn += usize::from(stored(&engine).unwrap() != states[10]);
+            torn += engine.check().unwrap().problems.len();
+        }
+        runs += 1;
+    }
+    println!("runs={runs} lost={lost} torn={torn}");
+    assert_eq!((lost, torn), (0, 0));
+}
+
+/// Each of so many calls is chosen.
+fn every() -> usize {
+    match std::env::var("ODM_KILL_EVERY") {
+        Ok(every) => every.parse().unwrap(),
+        Err(_) => 17,
+    }
+}
+
+/// What a copy that is not whole is called.
+fn partial_of(copy: &Directory) -> Directory {
+    let name = copy.path().file_name().unwrap().display();
+    Directory(copy.path().with_file_name(format!(".{name}.partial")))
+}
+
+fn can_trace() -> bool {
     let works = Command::new("strace")
         .args(["-qq", "-o", "/dev/null", "-e", "trace=none", "true"])
         .stderr(Stdio::null())
@@ -113,12 +212,14 @@ fn kill_at_every_call(child: &str, calls: &str) {
         .is_ok_and(|status| status.success());
     if !works {
         println!("skipped: there is no strace, or it may not trace");
+    }
+    works
+}
+
+fn kill_at_every_call(child: &str, calls: &str) {
+    if !can_trace() {
         return;
     }
-    let every: usize = match std::env::var("ODM_KILL_EVERY") {
-        Ok(every) => every.parse().unwrap(),
-        Err(_) => 37,
-    };
     let mut states = vec![State::new()];
     for step in steps() {
         states.push(step.after(states.last().unwrap()));
@@ -127,12 +228,10 @@ fn kill_at_every_call(child: &str, calls: &str) {
     let mut at = 1;
     loop {
         let directory = Directory::new();
-        let (ended, acknowledged) = run(&directory, child, calls, at).unwrap();
+        let inject = format!("signal=KILL:when={at}");
+        let (ended, acknowledged) = run(&directory, child, calls, &inject).unwrap();
         let copy = Directory(copy_of(directory.path()));
-        let partial = Directory(
-            copy.path()
-                .with_file_name(format!(".{}.partial", copy.path().file_name().unwrap().display())),
-        );
+        let partial = partial_of(&copy);
         if ended {
             assert_eq!(acknowledged, states.len() - 1);
             break;
@@ -166,7 +265,7 @@ fn kill_at_every_call(child: &str, calls: &str) {
             torn += usize::from(stored(&open(&copy)).unwrap() != state);
         }
         torn += usize::from(directory.path().join("odm.db.compact").exists());
-        at += every;
+        at += every();
     }
     println!("kills={kills} of the calls 1 to {at} lost={lost} torn={torn}");
     assert!(kills > 3);

@@ -211,7 +211,7 @@ impl Step {
             for edit in &self.edits {
                 edit.on_writer(&mut transaction)?;
             }
-            return wait(engine.commit(transaction));
+            return wait(engine.commit(transaction, CommitOptions::default()));
         }
         let edits = self.edits.clone();
         wait(engine.write(move |writer| edits.iter().try_for_each(|edit| edit.on_writer(writer))))

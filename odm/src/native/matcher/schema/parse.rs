@@ -50,6 +50,20 @@ const KEYWORDS: [&str; 31] = [
     "additionalItems",
 ];
 
+/// The keywords that hold schemas.
+const NESTING: [&str; 10] = [
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "properties",
+    "additionalProperties",
+    "patternProperties",
+    "dependencies",
+    "items",
+    "additionalItems",
+];
+
 fn mismatch(message: impl Into<std::borrow::Cow<'static, str>>) -> Fault {
     Fault::new(code::TYPE_MISMATCH, message)
 }
@@ -61,34 +75,23 @@ fn failed(message: impl Into<std::borrow::Cow<'static, str>>) -> Fault {
 impl Schema {
     /// Parses a schema document.
     pub(crate) fn parse(schema: Doc<'_>) -> Result<Schema> {
-        let mut seen: Vec<&str> = Vec::new();
-        for element in schema.elements() {
-            let name = element.name_str();
-            if REFUSED.contains(&name) {
-                return Err(failed(format!(
-                    "$jsonSchema keyword '{name}' is not currently supported"
-                )));
-            }
-            if !KEYWORDS.contains(&name) {
-                return Err(failed(format!("Unknown $jsonSchema keyword: {name}")));
-            }
-            if seen.contains(&name) {
-                return Err(failed(format!("Duplicate $jsonSchema keyword: {name}")));
-            }
-            seen.push(name);
-        }
-        if seen.contains(&"type") && seen.contains(&"bsonType") {
-            return Err(failed(
-                "Cannot specify both $jsonSchema keywords 'type' and 'bsonType'",
-            ));
-        }
         let mut parsed = Schema::default();
+        parsed.read(schema)?;
+        Ok(parsed)
+    }
+
+    /// Reads a schema in place: schemas nest as deep as documents, so what a level keeps on the stack is small.
+    fn read(&mut self, schema: Doc<'_>) -> Result<()> {
+        check_keywords(schema)?;
         for keyword in KEYWORDS {
             if let Some(value) = schema.get(keyword) {
-                parsed.keyword(keyword, &value, schema)?;
+                match NESTING.contains(&keyword) {
+                    true => self.nested(keyword, &value, schema)?,
+                    false => self.keyword(keyword, &value, schema)?,
+                }
             }
         }
-        Ok(parsed)
+        Ok(())
     }
 
     fn keyword(&mut self, name: &'static str, value: &Value<'_>, schema: Doc<'_>) -> Result<()> {
@@ -127,70 +130,58 @@ impl Schema {
                 self.texts().pattern = Some(Pattern::parse(text, "")?);
             }
             "enum" => self.variants = Some(variants(value)?),
-            "allOf" => self.all_of = schemas(name, value)?,
-            "anyOf" => self.any_of = schemas(name, value)?,
-            "oneOf" => self.one_of = schemas(name, value)?,
-            "not" => match value {
-                Value::Document(inner) => self.not = Some(Box::new(Schema::parse(*inner)?)),
-                other => {
-                    return Err(mismatch(format!(
-                        "$jsonSchema keyword 'not' must be an object, but found an element of type {}",
-                        other.kind().alias()
-                    )));
-                }
-            },
             "required" => self.objects().required = required(value)?,
-            "properties" => self.objects().properties = properties(value)?,
-            "additionalProperties" => self.objects().additional = additional_properties(value)?,
-            "patternProperties" => self.objects().patterns = pattern_properties(value)?,
             "minProperties" => self.objects().least = Some(integer::parse_non_negative(name, value)?),
             "maxProperties" => self.objects().most = Some(integer::parse_non_negative(name, value)?),
-            "dependencies" => self.objects().dependencies = dependencies(value)?,
             "minItems" => self.arrays().least = Some(integer::parse_non_negative(name, value)?),
             "maxItems" => self.arrays().most = Some(integer::parse_non_negative(name, value)?),
             "uniqueItems" => match value {
                 Value::Bool(unique) => self.arrays().unique = *unique,
                 _ => return Err(mismatch("$jsonSchema keyword 'uniqueItems' must be a boolean")),
             },
-            "items" => self.items(value)?,
-            "additionalItems" => {
-                let extra = additional_items(value)?;
-                // Without a list of schemas in `items`, there are no additional items.
-                if matches!(schema.get("items"), Some(Value::Array(_))) {
-                    self.arrays().rest = extra;
-                }
-            }
             _ => {}
         }
         Ok(())
     }
 
+    /// A keyword that holds schemas.
+    fn nested(&mut self, name: &'static str, value: &Value<'_>, schema: Doc<'_>) -> Result<()> {
+        match name {
+            "allOf" => schemas(&mut self.all_of, name, value),
+            "anyOf" => schemas(&mut self.any_of, name, value),
+            "oneOf" => schemas(&mut self.one_of, name, value),
+            "not" => match value {
+                Value::Document(inner) => self.not.insert(Box::default()).read(*inner),
+                other => Err(not_a_schema(other)),
+            },
+            "properties" => properties(&mut self.objects().properties, value),
+            "additionalProperties" => {
+                let rules = self.objects();
+                extra(&mut rules.additional, value).unwrap_or_else(|| Err(bad_properties()))
+            }
+            "patternProperties" => pattern_properties(&mut self.objects().patterns, value),
+            "dependencies" => dependencies(&mut self.objects().dependencies, value),
+            "items" => self.items(value),
+            // Without a list of schemas in `items`, there are no additional items.
+            "additionalItems" if matches!(schema.get("items"), Some(Value::Array(_))) => {
+                let rules = self.arrays();
+                extra(&mut rules.rest, value).unwrap_or_else(|| Err(bad_items(value)))
+            }
+            _ => extra(&mut None, value).unwrap_or_else(|| Err(bad_items(value))),
+        }
+    }
+
     fn items(&mut self, value: &Value<'_>) -> Result<()> {
         match value {
-            Value::Document(schema) => {
-                self.arrays().rest = Some(Extra::Schema(Box::new(Schema::parse(*schema)?)));
-            }
-            Value::Array(items) => {
-                self.arrays().tuple = items
-                    .values()
-                    .map(|item| match item {
-                        Value::Document(schema) => Schema::parse(schema),
-                        other => Err(mismatch(format!(
-                            "$jsonSchema keyword 'items' requires that each element of the array is an \
-                             object, but found a {}",
-                            other.kind().alias()
-                        ))),
-                    })
-                    .collect::<Result<_>>()?;
-            }
-            other => {
-                return Err(mismatch(format!(
-                    "$jsonSchema keyword 'items' must be an array or an object, not {}",
-                    other.kind().alias()
-                )));
-            }
+            Value::Document(schema) => read_boxed(*schema, |inner| {
+                self.arrays().rest = Some(Extra::Schema(inner));
+            }),
+            Value::Array(items) => tuple(&mut self.arrays().tuple, *items),
+            other => Err(mismatch(format!(
+                "$jsonSchema keyword 'items' must be an array or an object, not {}",
+                other.kind().alias()
+            ))),
         }
-        Ok(())
     }
 
     fn numbers(&mut self) -> &mut NumberRules {
@@ -208,6 +199,32 @@ impl Schema {
     fn objects(&mut self) -> &mut ObjectRules {
         self.object.get_or_insert_default()
     }
+}
+
+/// Refuses keywords that are unknown, not supported or repeated.
+fn check_keywords(schema: Doc<'_>) -> Result<()> {
+    let mut seen: Vec<&str> = Vec::new();
+    for element in schema.elements() {
+        let name = element.name_str();
+        if REFUSED.contains(&name) {
+            return Err(failed(format!(
+                "$jsonSchema keyword '{name}' is not currently supported"
+            )));
+        }
+        if !KEYWORDS.contains(&name) {
+            return Err(failed(format!("Unknown $jsonSchema keyword: {name}")));
+        }
+        if seen.contains(&name) {
+            return Err(failed(format!("Duplicate $jsonSchema keyword: {name}")));
+        }
+        seen.push(name);
+    }
+    if seen.contains(&"type") && seen.contains(&"bsonType") {
+        return Err(failed(
+            "Cannot specify both $jsonSchema keywords 'type' and 'bsonType'",
+        ));
+    }
+    Ok(())
 }
 
 fn types(keyword: &str, value: &Value<'_>) -> Result<TypeSet> {
@@ -304,7 +321,44 @@ fn variants(value: &Value<'_>) -> Result<Vec<Owned>> {
     Ok(variants)
 }
 
-fn schemas(name: &str, value: &Value<'_>) -> Result<Vec<Schema>> {
+fn not_a_schema(value: &Value<'_>) -> Fault {
+    mismatch(format!(
+        "$jsonSchema keyword 'not' must be an object, but found an element of type {}",
+        value.kind().alias()
+    ))
+}
+
+/// Reads a schema into a box of its own and hands it over.
+fn read_boxed(schema: Doc<'_>, keep: impl FnOnce(Box<Schema>)) -> Result<()> {
+    let mut inner = Box::<Schema>::default();
+    inner.read(schema)?;
+    keep(inner);
+    Ok(())
+}
+
+/// Reads a schema behind those that are there.
+fn read_next(list: &mut Vec<Schema>, schema: Doc<'_>) -> Result<()> {
+    list.push(Schema::default());
+    list.last_mut().map_or(Ok(()), |last| last.read(schema))
+}
+
+fn tuple(list: &mut Vec<Schema>, items: Doc<'_>) -> Result<()> {
+    for item in items.values() {
+        match item {
+            Value::Document(schema) => read_next(list, schema)?,
+            other => {
+                return Err(mismatch(format!(
+                    "$jsonSchema keyword 'items' requires that each element of the array is an object, but \
+                     found a {}",
+                    other.kind().alias()
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn schemas(list: &mut Vec<Schema>, name: &str, value: &Value<'_>) -> Result<()> {
     let Value::Array(items) = value else {
         return Err(mismatch(format!("$jsonSchema keyword '{name}' must be an array")));
     };
@@ -313,16 +367,20 @@ fn schemas(name: &str, value: &Value<'_>) -> Result<Vec<Schema>> {
             "$jsonSchema keyword '{name}' must be a non-empty array"
         )));
     }
-    items
-        .values()
-        .map(|item| match item {
-            Value::Document(schema) => Schema::parse(schema),
-            other => Err(mismatch(format!(
-                "$jsonSchema keyword '{name}' must be an array of objects, but found an element of type {}",
-                other.kind().alias()
-            ))),
-        })
-        .collect()
+    for item in items.values() {
+        match item {
+            Value::Document(schema) => read_next(list, schema)?,
+            other => return Err(not_an_object(name, &other)),
+        }
+    }
+    Ok(())
+}
+
+fn not_an_object(name: &str, value: &Value<'_>) -> Fault {
+    mismatch(format!(
+        "$jsonSchema keyword '{name}' must be an array of objects, but found an element of type {}",
+        value.kind().alias()
+    ))
 }
 
 fn required(value: &Value<'_>) -> Result<Vec<String>> {
@@ -353,94 +411,107 @@ fn required(value: &Value<'_>) -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn properties(value: &Value<'_>) -> Result<Vec<(String, Schema)>> {
+fn properties(list: &mut Vec<(String, Schema)>, value: &Value<'_>) -> Result<()> {
     let Value::Document(doc) = value else {
         return Err(mismatch("$jsonSchema keyword 'properties' must be an object"));
     };
-    doc.elements()
-        .map(|element| match element.value() {
-            Value::Document(schema) => Ok((element.name_str().to_owned(), Schema::parse(schema)?)),
-            _ => Err(mismatch(format!(
+    for element in doc.elements() {
+        let Value::Document(schema) = element.value() else {
+            return Err(mismatch(format!(
                 "Nested schema for $jsonSchema property '{}' must be an object",
                 element.name_str()
-            ))),
-        })
-        .collect()
-}
-
-fn additional_properties(value: &Value<'_>) -> Result<Option<Extra>> {
-    extra(value).ok_or_else(|| {
-        mismatch("$jsonSchema keyword 'additionalProperties' must be an object or a boolean")
-    })?
-}
-
-fn additional_items(value: &Value<'_>) -> Result<Option<Extra>> {
-    extra(value).ok_or_else(|| {
-        mismatch(format!(
-            "$jsonSchema keyword 'additionalItems' must be either an object or a boolean, but got a {}",
-            value.kind().alias()
-        ))
-    })?
-}
-
-/// A schema or a boolean; `None` when it is neither.
-fn extra(value: &Value<'_>) -> Option<Result<Option<Extra>>> {
-    match value {
-        Value::Bool(true) => Some(Ok(None)),
-        Value::Bool(false) => Some(Ok(Some(Extra::Refused))),
-        Value::Document(schema) => {
-            Some(Schema::parse(*schema).map(|schema| Some(Extra::Schema(Box::new(schema)))))
+            )));
+        };
+        list.push((element.name_str().to_owned(), Schema::default()));
+        if let Some((_, last)) = list.last_mut() {
+            last.read(schema)?;
         }
+    }
+    Ok(())
+}
+
+fn bad_properties() -> Fault {
+    mismatch("$jsonSchema keyword 'additionalProperties' must be an object or a boolean")
+}
+
+fn bad_items(value: &Value<'_>) -> Fault {
+    mismatch(format!(
+        "$jsonSchema keyword 'additionalItems' must be either an object or a boolean, but got a {}",
+        value.kind().alias()
+    ))
+}
+
+/// Reads a schema or a boolean; `None` when it is neither.
+fn extra(place: &mut Option<Extra>, value: &Value<'_>) -> Option<Result<()>> {
+    match value {
+        Value::Bool(true) => Some(Ok(())),
+        Value::Bool(false) => {
+            *place = Some(Extra::Refused);
+            Some(Ok(()))
+        }
+        Value::Document(schema) => Some(read_boxed(*schema, |inner| {
+            *place = Some(Extra::Schema(inner));
+        })),
         _ => None,
     }
 }
 
-fn pattern_properties(value: &Value<'_>) -> Result<Vec<(Pattern, Schema)>> {
+fn pattern_properties(list: &mut Vec<(Pattern, Schema)>, value: &Value<'_>) -> Result<()> {
     let Value::Document(doc) = value else {
         return Err(mismatch(
             "$jsonSchema keyword 'patternProperties' must be an object",
         ));
     };
-    doc.elements()
-        .map(|element| {
-            let name = element.name_str();
-            let Value::Document(schema) = element.value() else {
-                return Err(mismatch(format!(
-                    "$jsonSchema keyword 'patternProperties' has property '{name}' which is not an object"
-                )));
-            };
-            let schema = Schema::parse(schema)?;
-            let pattern = Pattern::parse(name, "").map_err(|fault| {
-                match fault.message().strip_prefix("Regular expression is invalid: ") {
-                    Some(reason) => bad(format!("Invalid regular expression: {reason}")),
-                    None => fault,
-                }
-            })?;
-            Ok((pattern, schema))
-        })
-        .collect()
+    for element in doc.elements() {
+        let name = element.name_str();
+        let Value::Document(schema) = element.value() else {
+            return Err(mismatch(format!(
+                "$jsonSchema keyword 'patternProperties' has property '{name}' which is not an object"
+            )));
+        };
+        let mut inner = Box::<Schema>::default();
+        inner.read(schema)?;
+        push_pattern(list, name, inner)?;
+    }
+    Ok(())
 }
 
-fn dependencies(value: &Value<'_>) -> Result<Vec<(String, Dependency)>> {
+fn push_pattern(list: &mut Vec<(Pattern, Schema)>, name: &str, schema: Box<Schema>) -> Result<()> {
+    let pattern = Pattern::parse(name, "").map_err(|fault| {
+        match fault.message().strip_prefix("Regular expression is invalid: ") {
+            Some(reason) => bad(format!("Invalid regular expression: {reason}")),
+            None => fault,
+        }
+    })?;
+    list.push((pattern, *schema));
+    Ok(())
+}
+
+fn dependencies(list: &mut Vec<(String, Dependency)>, value: &Value<'_>) -> Result<()> {
     let Value::Document(doc) = value else {
         return Err(mismatch("$jsonSchema keyword 'dependencies' must be an object"));
     };
-    doc.elements()
-        .map(|element| {
-            let name = element.name_str();
-            let dependency = match element.value() {
-                Value::Document(schema) => Dependency::Schema(Box::new(Schema::parse(schema)?)),
-                Value::Array(items) => Dependency::Fields(dependent_fields(name, items)?),
-                _ => {
-                    return Err(mismatch(format!(
-                        "property '{name}' in $jsonSchema keyword 'dependencies' must be either an object \
-                         or an array"
-                    )));
-                }
-            };
-            Ok((name.to_owned(), dependency))
-        })
-        .collect()
+    for element in doc.elements() {
+        let name = element.name_str();
+        match element.value() {
+            Value::Document(schema) => read_boxed(schema, |inner| {
+                list.push((name.to_owned(), Dependency::Schema(inner)));
+            })?,
+            Value::Array(items) => {
+                list.push((
+                    name.to_owned(),
+                    Dependency::Fields(dependent_fields(name, items)?),
+                ));
+            }
+            _ => {
+                return Err(mismatch(format!(
+                    "property '{name}' in $jsonSchema keyword 'dependencies' must be either an object or an \
+                     array"
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn dependent_fields(name: &str, items: Doc<'_>) -> Result<Vec<String>> {

@@ -2,13 +2,18 @@
 //!
 //! It is written in a directory beside the one it is meant for, in a file of another name, synced, closed, and
 //! then moved to its place by one rename: whatever ends the process, what is found there is nothing or all.
+//! It has an id of its own and no log: one that is put beside it is another database's, and refused.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{FILE_NAME, FileStore, create_directory, io_fault, sync_directory};
+use redb::backends::FileBackend;
+
+use super::directory::{create_directory, open_file, sync_directory};
+use super::fault::{closed, io_fault, opening};
+use super::{FILE_NAME, FileStore};
 use crate::native::fault::{Class, Fault, Result, code};
 
 /// The name of the file while it is written.
@@ -64,7 +69,10 @@ impl Aside {
         aside
             .clear()
             .map_err(|error| io_fault("cannot remove what an earlier attempt left", &error))?;
-        aside.store = Some(FileStore::at(&aside.directory.join(PARTIAL_NAME), CACHE_BYTES)?);
+        let file = open_file(&aside.directory.join(PARTIAL_NAME))
+            .map_err(|error| io_fault("cannot make the new database", &error))?;
+        let file = FileBackend::new(file).map_err(opening)?;
+        aside.store = Some(FileStore::alone(Box::new(file), CACHE_BYTES)?);
         Ok(aside)
     }
 
@@ -73,7 +81,7 @@ impl Aside {
     /// # Errors
     /// None while the database is not finished.
     pub(crate) fn store(&self) -> Result<&FileStore> {
-        self.store.as_ref().ok_or_else(super::closed)
+        self.store.as_ref().ok_or_else(closed)
     }
 
     /// Closes the database and moves it to its place; gives the size of its file.
@@ -145,7 +153,7 @@ fn resolved(target: &Path) -> Result<PathBuf> {
 
 fn lock(directory: &Path) -> Result<File> {
     let failed = |error: io::Error| io_fault("cannot lock the directory", &error);
-    let file = super::open_file(&directory.join(LOCK_NAME)).map_err(failed)?;
+    let file = open_file(&directory.join(LOCK_NAME)).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(Fault::of(

@@ -2,17 +2,16 @@
 
 use redb::{ReadableDatabase, ReadableTableMetadata};
 
-use super::{FileStore, fault};
+use super::FileStore;
+use super::fault::{fault, io_fault};
 use crate::native::fault::Result;
 use crate::native::storage::format::{PAGE_BYTES, PAGE_SUM_BYTES, PREAMBLE_BYTES};
 use crate::native::storage::{Figures, FileFigures, Space};
 
 impl FileStore {
     pub(super) fn file_figures(&self) -> Result<Figures> {
-        let bytes = self
-            .paged
-            .file_bytes()
-            .map_err(|error| super::io_fault("the database file failed", &error))?;
+        let failed = |error| io_fault("the database file failed", &error);
+        let bytes = self.paged.file_bytes().map_err(failed)?;
         let page_bytes = (PAGE_BYTES + PAGE_SUM_BYTES) as u64;
         Ok(Figures {
             file: Some(FileFigures {
@@ -24,7 +23,10 @@ impl FileStore {
                 read: self.counts.read(),
                 cache_bytes: self.cache_bytes as u64,
             }),
-            log_bytes: None,
+            log_bytes: match self.place {
+                Some(_) => Some(self.log.file_bytes().map_err(failed)?),
+                None => None,
+            },
         })
     }
 

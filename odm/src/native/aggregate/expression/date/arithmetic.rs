@@ -8,36 +8,9 @@ use super::super::operator::Operator;
 use super::super::parse::Parser;
 use super::super::{Answer, Node};
 use super::as_date;
-use super::calendar::{Local, days_in, days_of};
+use super::calendar::{Local, days_of};
+use super::unit::{DAY, Unit};
 use super::zone::Zone;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
-    /// Of so many months.
-    Months(i64),
-    /// Of so many milliseconds.
-    Fixed(i64),
-    Week,
-}
-
-const DAY: i64 = 86_400_000;
-
-impl Unit {
-    fn parse(name: &str) -> Option<Unit> {
-        Some(match name {
-            "year" => Unit::Months(12),
-            "quarter" => Unit::Months(3),
-            "month" => Unit::Months(1),
-            "week" => Unit::Week,
-            "day" => Unit::Fixed(DAY),
-            "hour" => Unit::Fixed(3_600_000),
-            "minute" => Unit::Fixed(60_000),
-            "second" => Unit::Fixed(1000),
-            "millisecond" => Unit::Fixed(1),
-            _ => return None,
-        })
-    }
-}
 
 /// The day of the week by its name or the first three letters: 0 is Sunday.
 pub(super) fn weekday(name: &str) -> Option<i64> {
@@ -138,32 +111,15 @@ pub(super) fn add(operator: &'static Operator, arguments: &[Answer<'_>]) -> Resu
     } else {
         given
     };
-    let invalid = || {
-        Fault::new(
-            5976500,
-            format!("invalid dateAdd 'amount' parameter value: {amount} {unit_name}"),
-        )
-    };
-    let overflow = || Fault::new(5166406, "dateAdd overflowed");
-    let result = match unit {
-        Unit::Fixed(ms) => start.checked_add(amount.checked_mul(ms).ok_or_else(invalid)?),
-        Unit::Week => start.checked_add(amount.checked_mul(7 * DAY).ok_or_else(invalid)?),
-        Unit::Months(months) => {
-            let local = Local::of(start.saturating_add(zone.0));
-            let months = amount
-                .checked_mul(months)
-                .filter(|months| months.abs() < 1 << 40)
-                .ok_or_else(invalid)?;
-            let month = local.month + months;
-            let year = local.year + (month - 1).div_euclid(12);
-            let month = (month - 1).rem_euclid(12) + 1;
-            let day = local.day.min(days_in(year, month));
-            days_of(year, month, day)
-                .checked_mul(DAY)
-                .and_then(|ms| ms.checked_add(local.ms - zone.0))
-        }
-    };
-    Ok(Some(Owned::DateTime(result.ok_or_else(overflow)?)))
+    unit.after(start, amount, &zone)
+        .ok_or_else(|| {
+            Fault::new(
+                5976500,
+                format!("invalid dateAdd 'amount' parameter value: {amount} {unit_name}"),
+            )
+        })?
+        .map(|date| Some(Owned::DateTime(date)))
+        .ok_or_else(|| Fault::new(5166406, "dateAdd overflowed"))
 }
 
 /// Reads `unit`: `None` for null.
@@ -287,9 +243,12 @@ pub(super) fn diff(operator: &'static Operator, arguments: &[Answer<'_>]) -> Res
             None => Err(Fault::new(5166308, "dateDiff overflowed")),
         };
     }
-    let (from, to) = (start.saturating_add(zone.0), end.saturating_add(zone.0));
+    let (from_shift, to_shift) = (zone.at(start).offset, zone.at(end).offset);
+    let (from, to) = (start.saturating_add(from_shift), end.saturating_add(to_shift));
     let count = match unit {
-        Unit::Fixed(ms) => to.div_euclid(ms) - from.div_euclid(ms),
+        Unit::Fixed(DAY) => to.div_euclid(DAY) - from.div_euclid(DAY),
+        // Clocks that were changed in between do not make the time longer.
+        Unit::Fixed(ms) => to.div_euclid(ms) - from.div_euclid(ms) + (from_shift - to_shift) / ms,
         Unit::Week => {
             // 1970-01-01 was a Thursday, four days after a Sunday.
             let number = |ms: i64| (ms.div_euclid(DAY) + 4 - week).div_euclid(7);
@@ -368,29 +327,23 @@ pub(super) fn trunc(operator: &'static Operator, arguments: &[Answer<'_>]) -> Re
         return null();
     };
     let overflow = || Fault::new(5439002, "dateTrunc overflowed");
-    let local = date.checked_add(zone.0).ok_or_else(overflow)?;
-    // Bins are counted from the start of 2000.
+    let local = date.checked_add(zone.at(date).offset).ok_or_else(overflow)?;
+    // Bins are counted from the start of 2000 as the zone's clocks show it.
     let reference = days_of(2000, 1, 1);
+    let was_summer = zone.at(reference * DAY).is_summer;
     let start = match unit {
-        Unit::Fixed(ms) => {
-            let bin = ms.checked_mul(size).ok_or_else(overflow)?;
-            let origin = reference * DAY;
-            let since = local.checked_sub(origin).ok_or_else(overflow)?;
-            since
-                .div_euclid(bin)
-                .checked_mul(bin)
-                .and_then(|bins| bins.checked_add(origin))
-        }
+        Unit::Fixed(DAY) => bin_start(local, reference * DAY, DAY, size),
         Unit::Week => {
-            let bin = (7 * DAY).checked_mul(size).ok_or_else(overflow)?;
             // The first such day of 2000.
             let first = reference + (week - (reference + 4)).rem_euclid(7);
-            let origin = first * DAY;
-            let since = local.checked_sub(origin).ok_or_else(overflow)?;
-            since
-                .div_euclid(bin)
-                .checked_mul(bin)
-                .and_then(|bins| bins.checked_add(origin))
+            bin_start(local, first * DAY, 7 * DAY, size)
+        }
+        Unit::Fixed(ms) => {
+            let origin = zone.moment_of(reference * DAY, was_summer);
+            return origin
+                .and_then(|origin| bin_start(date, origin, ms, size))
+                .map(|start| Some(Owned::DateTime(start)))
+                .ok_or_else(overflow);
         }
         Unit::Months(months) => {
             let bin = months.checked_mul(size).ok_or_else(overflow)?;
@@ -405,9 +358,16 @@ pub(super) fn trunc(operator: &'static Operator, arguments: &[Answer<'_>]) -> Re
         }
     };
     start
-        .and_then(|start| start.checked_sub(zone.0))
+        .and_then(|start| zone.moment_of(start, was_summer))
         .map(|start| Some(Owned::DateTime(start)))
         .ok_or_else(overflow)
+}
+
+/// The start of the bin of `size` units that holds `at`, counted from `origin`.
+fn bin_start(at: i64, origin: i64, unit: i64, size: i64) -> Option<i64> {
+    let bin = unit.checked_mul(size)?;
+    let since = at.checked_sub(origin)?;
+    since.div_euclid(bin).checked_mul(bin)?.checked_add(origin)
 }
 
 fn bin_size(argument: &Answer<'_>) -> Result<i64> {

@@ -142,16 +142,17 @@ impl Reading {
                 )));
             }
         };
-        let offset = match (&self.offset, zone) {
-            (Some((_, given)), Some(_)) => {
-                return Err(failure(format!(
-                    "you cannot pass in a date/time string with time zone information ('{given}') together with a timezone argument"
-                )));
-            }
-            (Some((minutes, _)), None) => minutes * 60_000,
-            (None, zone) => zone.unwrap_or(Zone::UTC).0,
-        };
-        Ok(days * 86_400_000 + self.time.unwrap_or(0) - offset)
+        let local = days * 86_400_000 + self.time.unwrap_or(0);
+        match (&self.offset, zone) {
+            (Some((_, given)), Some(_)) => Err(failure(format!(
+                "you cannot pass in a date/time string with time zone information ('{given}') together with a timezone argument"
+            ))),
+            (Some((minutes, _)), None) => Ok(local - minutes * 60_000),
+            (None, zone) => zone
+                .unwrap_or(Zone::UTC)
+                .moment_of_parts(local)
+                .ok_or_else(|| failure("the date is out of range".to_owned())),
+        }
     }
 }
 

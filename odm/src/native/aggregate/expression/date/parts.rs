@@ -63,12 +63,12 @@ fn local(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option
         return Ok(None);
     }
     let ms = to_date(date)?;
-    let offset = if zone.is_absent() {
-        0
+    let zone = if zone.is_absent() {
+        Zone::UTC
     } else {
         match zone.value() {
             None | Some(Value::Null | Value::Undefined) => return Ok(None),
-            Some(Value::String(name)) => Zone::parse(name)?.0,
+            Some(Value::String(name)) => Zone::parse(name)?,
             Some(other) => {
                 return Err(Fault::new(
                     40533,
@@ -82,7 +82,7 @@ fn local(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option
             }
         }
     };
-    Ok(Some(Local::of(ms.saturating_add(offset))))
+    Ok(Some(zone.local(ms)))
 }
 
 pub(super) fn part(
@@ -145,7 +145,7 @@ pub(super) fn to_parts(_: &'static Operator, arguments: &[Answer<'_>]) -> Result
     if date.is_nullish() {
         return Ok(Some(Owned::Null));
     }
-    let local = Local::of(to_date(date)?.saturating_add(zone.0));
+    let local = zone.local(to_date(date)?);
     let (week_year, week) = local.iso_week();
     let head = if iso {
         [
@@ -280,11 +280,12 @@ pub(super) fn from_parts(_: &'static Operator, arguments: &[Answer<'_>]) -> Resu
         + i128::from(numbers[6]) * 3_600_000
         + i128::from(numbers[7]) * 60_000
         + i128::from(numbers[8]) * 1000
-        + i128::from(numbers[9])
-        - i128::from(zone.0);
+        + i128::from(numbers[9]);
     i64::try_from(ms)
+        .ok()
+        .and_then(|ms| zone.moment_of_parts(ms))
         .map(|ms| Some(Owned::DateTime(ms)))
-        .map_err(|_| Fault::new(code::OVERFLOW, "date overflow"))
+        .ok_or_else(|| Fault::new(code::OVERFLOW, "date overflow"))
 }
 
 fn number(name: &str, argument: &Answer<'_>, default: i64, bounded: bool) -> Result<Option<i64>> {

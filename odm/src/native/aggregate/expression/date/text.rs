@@ -94,7 +94,7 @@ pub(super) fn to_text(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<
         (_, Some(Value::String(format))) => format,
         _ => return Ok(Some(Owned::Null)),
     };
-    formatted(to_date(date)?, format, zone).map(|text| Some(Owned::String(text)))
+    formatted(to_date(date)?, format, &zone).map(|text| Some(Owned::String(text)))
 }
 
 /// Refuses a format with a letter that it may not have.
@@ -118,8 +118,10 @@ pub(super) fn check_format(format: &str, letters: &str) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn formatted(ms: i64, format: &str, zone: Zone) -> Result<String> {
-    let local = Local::of(ms.saturating_add(zone.0));
+pub(super) fn formatted(ms: i64, format: &str, zone: &Zone) -> Result<String> {
+    let offset = zone.at(ms).offset;
+    let local = Local::of(ms.saturating_add(offset));
+    let minutes = offset / 60_000;
     let year = |year: i64| {
         if (0..=9999).contains(&year) {
             Ok(format!("{year:04}"))
@@ -139,7 +141,6 @@ pub(super) fn formatted(ms: i64, format: &str, zone: Zone) -> Result<String> {
             out.push(c);
             continue;
         }
-        let minutes = zone.0 / 60_000;
         match chars.next() {
             Some('Y') => out.push_str(&year(local.year)?),
             Some('G') => out.push_str(&year(local.iso_week().0)?),

@@ -1,17 +1,14 @@
 //! Accumulators of `$group`.
 
-use std::cmp::Ordering;
-use std::collections::HashSet;
+mod state;
 
-use super::super::super::super::document::number::as_f64;
-use super::super::super::super::document::{Doc, Fields, Owned, Value, compare};
+use super::super::super::super::document::{Owned, Value};
 use super::super::super::super::fault::{Fault, Result, code};
-use super::super::super::super::key;
 use super::super::super::super::sort::SortSpec;
-use super::super::super::expression::{Expression, Scope, count_argument, merge_into};
-use super::super::super::pipeline::MEMORY_LIMIT;
-use super::super::super::sum::{Deviation, Sum};
-use super::super::{Context, print, scope};
+use super::super::super::expression::Expression;
+use super::super::print;
+
+pub(in super::super) use self::state::State;
 
 /// One accumulator: what it does with which value.
 #[derive(Clone, Debug)]
@@ -50,31 +47,6 @@ enum Which {
     Last,
     Min,
     Max,
-}
-
-/// What an accumulator has gathered of one group.
-#[derive(Clone, Debug)]
-pub(super) enum State {
-    Sum(Sum),
-    Deviation(Deviation),
-    One(Option<Owned>),
-    /// `seen` is used for sets only.
-    Items {
-        seen: HashSet<Vec<u8>>,
-        items: Vec<Owned>,
-        bytes: usize,
-    },
-    Count(i64),
-    Fields(Fields),
-    /// At most `most` values by ascending key, in the order they came where keys are equal.
-    Ranked {
-        most: usize,
-        items: Vec<(Vec<u8>, Owned)>,
-    },
-    Bounded {
-        most: usize,
-        items: std::collections::VecDeque<Owned>,
-    },
 }
 
 impl Accumulator {
@@ -120,16 +92,22 @@ impl Accumulator {
                 format!("The field '{field}' must specify one accumulator"),
             ));
         }
-        Accumulator::parse_operator(first.name_str(), &first.value(), variables)
-    }
-
-    fn parse_operator(name: &str, value: &Value<'_>, variables: &[String]) -> Result<Accumulator> {
+        let (name, value) = (first.name_str(), first.value());
         if matches!(value, Value::Array(_)) {
             return Err(Fault::new(
                 40237,
                 format!("The {name} accumulator is a unary operator"),
             ));
         }
+        Accumulator::parse_operator(name, &value, variables)
+    }
+
+    /// Parses the argument of the accumulator of this name.
+    pub(in super::super) fn parse_operator(
+        name: &str,
+        value: &Value<'_>,
+        variables: &[String],
+    ) -> Result<Accumulator> {
         let operator = match name {
             "$sum" => Operator::Sum,
             "$avg" => Operator::Average,
@@ -257,7 +235,12 @@ impl Accumulator {
         })
     }
 
-    pub(super) fn fold(&mut self) -> Result<()> {
+    /// Whether it is one of those that take the values of one expression.
+    pub(super) fn is_plain(&self) -> bool {
+        !matches!(self.operator, Operator::Several(..) | Operator::Ranked { .. })
+    }
+
+    pub(in super::super) fn fold(&mut self) -> Result<()> {
         match &mut self.operator {
             Operator::Several(_, count)
             | Operator::Ranked {
@@ -267,195 +250,4 @@ impl Accumulator {
         }
         self.input.fold()
     }
-
-    /// The state of a new group; a count may depend on the group's `_id`.
-    pub(super) fn start(&self, id: &Owned, context: &Context<'_>) -> Result<State> {
-        let most = |count: &Expression| {
-            let root = match id.as_value() {
-                Value::Document(doc) => doc,
-                _ => Doc::empty(),
-            };
-            count_argument(&count.answer(&scope(root, context))?)
-        };
-        Ok(match &self.operator {
-            Operator::Sum | Operator::Average => State::Sum(Sum::default()),
-            Operator::DeviationPopulation | Operator::DeviationSample => {
-                State::Deviation(Deviation::default())
-            }
-            Operator::Min | Operator::Max | Operator::First | Operator::Last => State::One(None),
-            Operator::Push | Operator::AddToSet => State::Items {
-                seen: HashSet::new(),
-                items: Vec::new(),
-                bytes: 0,
-            },
-            Operator::Count => State::Count(0),
-            Operator::MergeObjects => State::Fields(Vec::new()),
-            Operator::Several(Which::First | Which::Last, count) => State::Bounded {
-                most: most(count)?,
-                items: std::collections::VecDeque::new(),
-            },
-            Operator::Several(_, count)
-            | Operator::Ranked {
-                count: Some(count), ..
-            } => State::Ranked {
-                most: most(count)?,
-                items: Vec::new(),
-            },
-            Operator::Ranked { count: None, .. } => State::Ranked {
-                most: 1,
-                items: Vec::new(),
-            },
-        })
-    }
-
-    /// Takes one document in; gives how many bytes more it holds.
-    pub(super) fn add(&self, state: &mut State, scope: &Scope<'_>) -> Result<usize> {
-        let answer = self.input.answer(scope)?;
-        let value = answer.value();
-        match (&self.operator, state) {
-            (Operator::Count, State::Count(count)) => *count += 1,
-            (Operator::Sum | Operator::Average, State::Sum(sum)) => {
-                if let Some(value) = value {
-                    sum.add(&value);
-                }
-            }
-            (_, State::Deviation(deviation)) => {
-                if let Some(x) = value.as_ref().and_then(as_f64) {
-                    deviation.add(x);
-                }
-            }
-            (Operator::First, State::One(slot)) => {
-                slot.get_or_insert_with(|| value.map_or(Owned::Null, Owned::from));
-            }
-            (Operator::Last, State::One(slot)) => *slot = Some(value.map_or(Owned::Null, Owned::from)),
-            (operator, State::One(slot)) => {
-                let wanted = if matches!(operator, Operator::Min) {
-                    Ordering::Less
-                } else {
-                    Ordering::Greater
-                };
-                match value {
-                    None | Some(Value::Null | Value::Undefined) => {}
-                    Some(value) => {
-                        let better = slot
-                            .as_ref()
-                            .is_none_or(|best| compare(&value, &best.as_value()) == wanted);
-                        if better {
-                            *slot = Some(value.into());
-                        }
-                    }
-                }
-            }
-            (operator, State::Items { seen, items, bytes }) => {
-                let Some(value) = value else {
-                    return Ok(0);
-                };
-                let mut encoded = Vec::new();
-                key::encode(&value, false, &mut encoded);
-                let size = encoded.len() + size_of::<Owned>();
-                let name = if matches!(operator, Operator::AddToSet) {
-                    if !seen.insert(encoded) {
-                        return Ok(0);
-                    }
-                    "$addToSet"
-                } else {
-                    "$push"
-                };
-                items.push(value.into());
-                *bytes += size;
-                if *bytes > MEMORY_LIMIT {
-                    return Err(Fault::new(
-                        146,
-                        format!(
-                            "{name} used too much memory and cannot spill to disk. Memory limit: {MEMORY_LIMIT} bytes"
-                        ),
-                    ));
-                }
-                return Ok(size);
-            }
-            (_, State::Fields(fields)) => match value {
-                None => {}
-                Some(Value::Document(_) | Value::Null | Value::Undefined) => {
-                    if let Some(value) = value {
-                        merge_into(fields, &value)?;
-                    }
-                }
-                Some(_) => {
-                    return Err(Fault::new(5911200, "$mergeObjects only supports objects"));
-                }
-            },
-            (Operator::Several(which, _), State::Bounded { most, items }) => {
-                let full = items.len() >= *most;
-                if full && *which == Which::First {
-                    return Ok(0);
-                }
-                if full {
-                    items.pop_front();
-                }
-                items.push_back(value.map_or(Owned::Null, Owned::from));
-                return Ok(size_of::<Owned>());
-            }
-            (Operator::Several(which, _), State::Ranked { most, items }) => {
-                let Some(value) = value.filter(|value| !matches!(value, Value::Null | Value::Undefined))
-                else {
-                    return Ok(0);
-                };
-                let mut sort_key = Vec::new();
-                key::encode(&value, *which == Which::Max, &mut sort_key);
-                return Ok(rank(items, sort_key, value.into(), *most, false));
-            }
-            (Operator::Ranked { order, last, .. }, State::Ranked { most, items }) => {
-                let sort_key = order.key(scope.root)?;
-                let value = value.map_or(Owned::Null, Owned::from);
-                return Ok(rank(items, sort_key, value, *most, *last));
-            }
-            _ => {}
-        }
-        Ok(0)
-    }
-
-    /// The group's result.
-    pub(super) fn finish(&self, state: State) -> Owned {
-        match (&self.operator, state) {
-            (Operator::Average, State::Sum(sum)) => sum.mean().unwrap_or(Owned::Null),
-            (_, State::Sum(sum)) => sum.total(),
-            (Operator::DeviationSample, State::Deviation(deviation)) => deviation.sample(),
-            (_, State::Deviation(deviation)) => deviation.population(),
-            (_, State::One(value)) => value.unwrap_or(Owned::Null),
-            (_, State::Items { items, .. }) => Owned::Array(items),
-            (_, State::Count(count)) => i32::try_from(count).map_or(Owned::Int64(count), Owned::Int32),
-            (_, State::Fields(fields)) => Owned::Document(fields),
-            (_, State::Bounded { items, .. }) => Owned::Array(items.into()),
-            (Operator::Ranked { count: None, .. }, State::Ranked { items, .. }) => {
-                items.into_iter().next().map_or(Owned::Null, |(_, value)| value)
-            }
-            (_, State::Ranked { items, .. }) => {
-                Owned::Array(items.into_iter().map(|(_, value)| value).collect())
-            }
-        }
-    }
-}
-
-/// Keeps the value among the `most` first, or last, by key.
-fn rank(items: &mut Vec<(Vec<u8>, Owned)>, key: Vec<u8>, value: Owned, most: usize, last: bool) -> usize {
-    let size = key.len() + size_of::<Owned>();
-    let at = items.partition_point(|(other, _)| *other <= key);
-    if items.len() >= most {
-        if last {
-            if at == 0 {
-                return 0;
-            }
-            items.insert(at, (key, value));
-            items.remove(0);
-            return 0;
-        }
-        if at >= most {
-            return 0;
-        }
-        items.pop();
-        items.insert(at, (key, value));
-        return 0;
-    }
-    items.insert(at, (key, value));
-    size
 }

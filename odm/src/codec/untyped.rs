@@ -1,0 +1,150 @@
+//! Documents of no type, there and back without recursion: they may nest as deep as the server lets them.
+
+use bson::raw::RawIter;
+use bson::{Bson, Document, JavaScriptCodeWithScope, RawBsonRef, RawDocument, RawDocumentBuf};
+
+use super::shape::{check_depth, check_document};
+use super::{encode_error, id_first};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Encodes a document, with `_id` as its first field.
+///
+/// # Errors
+/// `InvalidArgument` when it is nested too deep, `Encode` when a name holds a NUL.
+pub(crate) fn encode_untyped(document: &Document) -> Result<RawDocumentBuf> {
+    check_document(document)?;
+    let encoded = RawDocumentBuf::try_from(document).map_err(|error| encode_error(error, ""))?;
+    id_first(encoded)
+}
+
+/// Decodes a document, whatever is in it.
+///
+/// # Errors
+/// `Corrupt` for bytes that are no BSON.
+pub(crate) fn decode_untyped(document: &RawDocument) -> Result<Document> {
+    check_depth(document.as_bytes())?;
+    let mut open = vec![Level {
+        name: String::new(),
+        elements: document.iter_elements(),
+        made: Made::Document(Document::new()),
+    }];
+    while let Some(level) = open.last_mut() {
+        match level.elements.next() {
+            Some(element) => {
+                let element = element.map_err(malformed)?;
+                let (name, value) = (element.key().as_str(), element.value().map_err(malformed)?);
+                match Level::open(name, value) {
+                    Some(inner) => open.push(inner),
+                    None => level.made.add(name, Bson::try_from(value).map_err(malformed)?),
+                }
+            }
+            None => match (open.pop(), open.last_mut()) {
+                (Some(done), Some(outer)) => outer.made.add(&done.name, done.made.into()),
+                (Some(done), None) => return done.made.into_document(),
+                (None, _) => break,
+            },
+        }
+    }
+    Ok(Document::new())
+}
+
+fn malformed(error: bson::error::Error) -> Error {
+    Error::new(ErrorKind::Corrupt, "malformed bson").with_source(error)
+}
+
+/// A document or array that is being read.
+struct Level<'a> {
+    name: String,
+    elements: RawIter<'a>,
+    made: Made,
+}
+
+enum Made {
+    Document(Document),
+    Array(Vec<Bson>),
+    /// The code, and its scope as far as it is read.
+    Code(String, Document),
+}
+
+impl<'a> Level<'a> {
+    /// A value that holds others; `None` for one that does not.
+    fn open(name: &str, value: RawBsonRef<'a>) -> Option<Level<'a>> {
+        let (elements, made) = match value {
+            RawBsonRef::Document(inner) => (inner.iter_elements(), Made::Document(Document::new())),
+            RawBsonRef::Array(inner) => (inner.iter_elements(), Made::Array(Vec::new())),
+            RawBsonRef::JavaScriptCodeWithScope(code) => (
+                code.scope.iter_elements(),
+                Made::Code(code.code.to_owned(), Document::new()),
+            ),
+            _ => return None,
+        };
+        Some(Level {
+            name: name.to_owned(),
+            elements,
+            made,
+        })
+    }
+}
+
+impl Made {
+    fn add(&mut self, name: &str, value: Bson) {
+        match self {
+            Made::Array(items) => items.push(value),
+            Made::Document(fields) | Made::Code(_, fields) => {
+                fields.insert(name, value);
+            }
+        }
+    }
+
+    fn into_document(self) -> Result<Document> {
+        match self {
+            Made::Document(fields) => Ok(fields),
+            _ => Err(Error::new(ErrorKind::Corrupt, "malformed bson")),
+        }
+    }
+}
+
+impl From<Made> for Bson {
+    fn from(made: Made) -> Bson {
+        match made {
+            Made::Document(fields) => Bson::Document(fields),
+            Made::Array(items) => Bson::Array(items),
+            Made::Code(code, scope) => Bson::JavaScriptCodeWithScope(JavaScriptCodeWithScope { code, scope }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{Bson, doc};
+
+    use super::*;
+
+    #[test]
+    fn what_is_decoded_is_what_was_encoded() {
+        let scope = doc! { "x": [1, { "y": Bson::Null }] };
+        let document = doc! {
+            "_id": 1,
+            "a": { "b": [1, [], {}, [{ "c": "d" }]] },
+            "code": Bson::JavaScriptCodeWithScope(JavaScriptCodeWithScope { code: "f".into(), scope }),
+            "last": 1.5,
+        };
+        let encoded = encode_untyped(&document).unwrap();
+        assert_eq!(decode_untyped(&encoded).unwrap(), document);
+        assert_eq!(encoded, super::super::encode_document(&document).unwrap());
+    }
+
+    #[test]
+    fn the_id_comes_first() {
+        let encoded = encode_untyped(&doc! { "a": 1, "_id": 2 }).unwrap();
+        assert_eq!(decode_untyped(&encoded).unwrap().keys().next().unwrap(), "_id");
+    }
+
+    #[test]
+    fn bytes_that_are_no_bson_are_refused() {
+        let mut bytes = encode_untyped(&doc! { "a": true }).unwrap().into_bytes();
+        bytes[7] = 2;
+        let broken = RawDocumentBuf::from_bytes(bytes).unwrap();
+        assert!(decode_untyped(&broken).is_err());
+    }
+}

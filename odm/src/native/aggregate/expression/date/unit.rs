@@ -1,0 +1,88 @@
+//! Units of time.
+
+use super::super::super::super::fault::{Fault, Result};
+use super::calendar::{Local, days_in, days_of};
+use super::zone::Zone;
+
+/// A unit of time by what it is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Of so many months.
+    Months(i64),
+    /// Of so many milliseconds.
+    Fixed(i64),
+    Week,
+}
+
+/// Milliseconds.
+pub(super) const DAY: i64 = 86_400_000;
+
+impl Unit {
+    pub(crate) fn parse(name: &str) -> Option<Unit> {
+        Some(match name {
+            "year" => Unit::Months(12),
+            "quarter" => Unit::Months(3),
+            "month" => Unit::Months(1),
+            "week" => Unit::Week,
+            "day" => Unit::Fixed(DAY),
+            "hour" => Unit::Fixed(3_600_000),
+            "minute" => Unit::Fixed(60_000),
+            "second" => Unit::Fixed(1000),
+            "millisecond" => Unit::Fixed(1),
+            _ => return None,
+        })
+    }
+
+    /// Its length in milliseconds, if it has always the same.
+    pub(crate) fn millis(self) -> Option<i64> {
+        match self {
+            Unit::Months(_) => None,
+            Unit::Fixed(ms) => Some(ms),
+            Unit::Week => Some(7 * DAY),
+        }
+    }
+
+    /// The moment so many units later in UTC.
+    pub(crate) fn later(self, start: i64, amount: i64) -> Result<i64> {
+        self.after(start, amount, &Zone::UTC)
+            .flatten()
+            .ok_or_else(|| Fault::new(5166406, "dateAdd overflowed"))
+    }
+
+    /// The moment so many units later; whole days and more go by the zone's clocks. The outer `None` is an amount
+    /// out of range, the inner one a date out of range.
+    pub(super) fn after(self, start: i64, amount: i64, zone: &Zone) -> Option<Option<i64>> {
+        match self {
+            Unit::Fixed(DAY) => add_days(start, amount, zone),
+            Unit::Week => add_days(start, amount.checked_mul(7)?, zone),
+            Unit::Fixed(ms) => Some(start.checked_add(amount.checked_mul(ms)?)),
+            Unit::Months(months) => {
+                let months = amount
+                    .checked_mul(months)
+                    .filter(|months| months.abs() < 1 << 40)?;
+                Some(add_months(start, months, zone))
+            }
+        }
+    }
+}
+
+fn add_days(start: i64, days: i64, zone: &Zone) -> Option<Option<i64>> {
+    let ms = days.checked_mul(DAY)?;
+    let from = zone.at(start);
+    let local = start.saturating_add(from.offset).checked_add(ms);
+    Some(local.and_then(|local| zone.moment_of(local, from.is_summer)))
+}
+
+/// The last day of the month where it is too short.
+fn add_months(start: i64, months: i64, zone: &Zone) -> Option<i64> {
+    let from = zone.at(start);
+    let local = Local::of(start.saturating_add(from.offset));
+    let month = local.month + months;
+    let year = local.year + (month - 1).div_euclid(12);
+    let month = (month - 1).rem_euclid(12) + 1;
+    let day = local.day.min(days_in(year, month));
+    let ms = days_of(year, month, day)
+        .checked_mul(DAY)?
+        .checked_add(local.ms)?;
+    zone.moment_of(ms, from.is_summer)
+}

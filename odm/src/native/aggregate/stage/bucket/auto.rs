@@ -1,0 +1,181 @@
+//! `$bucketAuto`.
+
+use super::super::super::super::document::number::as_i64_exact;
+use super::super::super::super::document::{Doc, Owned, Value, compare};
+use super::super::super::super::fault::{Fault, Result};
+use super::super::super::expression::Expression;
+use super::super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
+use super::super::group::{Accumulator, By, Group, Order};
+use super::super::{Context, Rows, print, scope, write};
+use super::granularity::Granularity;
+use super::{parse_by, parse_output};
+
+/// Groups of about equal size by ranges of a value.
+#[derive(Clone, Debug)]
+pub(crate) struct BucketAuto {
+    value: Expression,
+    buckets: usize,
+    group: Group,
+    granularity: Option<Granularity>,
+}
+
+impl BucketAuto {
+    pub(in super::super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<BucketAuto> {
+        let Value::Document(spec) = *value else {
+            return Err(Fault::new(
+                40240,
+                format!(
+                    "The argument to $bucketAuto must be an object, but found type: {}",
+                    value.kind().alias()
+                ),
+            ));
+        };
+        let (mut by, mut buckets, mut accumulators, mut granularity) = (None, None, None, None);
+        for element in spec.elements() {
+            let value = element.value();
+            match element.name_str() {
+                "groupBy" => by = Some(parse_by("$bucketAuto", 40239, &value, variables)?),
+                "buckets" => buckets = Some(bucket_count(&value)?),
+                "output" => accumulators = Some(parse_output("$bucketAuto", 40244, &value, variables)?),
+                "granularity" => match value {
+                    Value::String(name) => granularity = Some(Granularity::parse(name)?),
+                    other => {
+                        return Err(Fault::new(
+                            40261,
+                            format!(
+                                "The $bucketAuto 'granularity' field must be a string, but found type: {}",
+                                other.kind().alias()
+                            ),
+                        ));
+                    }
+                },
+                other => {
+                    return Err(Fault::new(
+                        40245,
+                        format!("Unrecognized option to $bucketAuto: {other}"),
+                    ));
+                }
+            }
+        }
+        let (Some(value), Some(buckets)) = (by, buckets) else {
+            return Err(Fault::new(
+                40246,
+                "$bucketAuto requires 'groupBy' and 'buckets' to be specified",
+            ));
+        };
+        Ok(BucketAuto {
+            value,
+            buckets,
+            granularity,
+            group: Group::new(
+                By::Value(Expression::constant(Owned::Null)),
+                accumulators.unwrap_or_else(|| vec![("count".to_owned(), Accumulator::count())]),
+                Order::Seen,
+            ),
+        })
+    }
+
+    pub(in super::super) fn fold(&mut self) -> Result<()> {
+        self.value.fold()?;
+        self.group.fold()
+    }
+
+    pub(in super::super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
+        let mut rows = Vec::new();
+        let mut held = 0usize;
+        for row in input {
+            let row = row?;
+            let value = self.value.evaluate(&scope(Doc::Raw(&row), context))?;
+            if let Some(granularity) = &self.granularity {
+                granularity.check(value.as_ref())?;
+            }
+            held += row.len() + size_of::<Owned>();
+            context.memory.hold(held, OVER_MEMORY, SORT_OVER_MEMORY)?;
+            rows.push((value.unwrap_or(Owned::Null), row));
+        }
+        rows.sort_by(|a, b| compare(&a.0.as_value(), &b.0.as_value()));
+        let size = ((rows.len() as f64 / self.buckets as f64).round() as usize).max(1);
+        let mut rows = rows.into_iter().peekable();
+        let mut results: Vec<(Owned, Owned, Vec<u8>)> = Vec::new();
+        while let Some((low, first)) = rows.next() {
+            let mut members = vec![Ok(first)];
+            let mut high = low.clone();
+            // The last bucket takes the rest.
+            let is_last = results.len() + 1 == self.buckets;
+            while members.len() < size || is_last {
+                let Some((value, row)) = rows.next() else {
+                    break;
+                };
+                high = value;
+                members.push(Ok(row));
+            }
+            let boundary = match &self.granularity {
+                Some(granularity) => granularity.up(&high)?,
+                None => high.clone(),
+            };
+            while let Some((_, row)) = rows.next_if(|(value, _)| {
+                let order = compare(&value.as_value(), &boundary.as_value());
+                order.is_lt() || (order.is_eq() && self.granularity.is_none())
+            }) {
+                members.push(Ok(row));
+            }
+            // A bucket ends where the next begins.
+            let next = rows.peek().map(|(value, _)| value);
+            let high = match (&self.granularity, next) {
+                (None, Some(next)) => next.clone(),
+                (Some(granularity), Some(next)) if is_zero(&boundary) => granularity.down(next)?,
+                _ => boundary,
+            };
+            let low = match (&self.granularity, results.last()) {
+                (Some(_), Some((_, end, _))) => end.clone(),
+                (Some(granularity), None) => granularity.down(&low)?,
+                (None, _) => low,
+            };
+            let grouped: Rows<'_> = Box::new(members.into_iter());
+            if let Some(group) = self.group.run(grouped, context)?.next() {
+                results.push((low, high, group?));
+            }
+        }
+        Ok(Box::new(results.into_iter().map(|(low, high, group)| {
+            let mut fields = super::super::super::super::document::owned::fields_of(Doc::Raw(&group));
+            if let Some((_, id)) = fields.first_mut() {
+                *id = Owned::Document(vec![("min".to_owned(), low), ("max".to_owned(), high)]);
+            }
+            write(Owned::Document(fields))
+        })))
+    }
+}
+
+fn is_zero(value: &Owned) -> bool {
+    compare(&value.as_value(), &Value::Int32(0)).is_eq()
+}
+
+fn bucket_count(value: &Value<'_>) -> Result<usize> {
+    if !value.is_number() {
+        return Err(Fault::new(
+            40241,
+            format!(
+                "The $bucketAuto 'buckets' field must be a numeric value, but found type: {}",
+                value.kind().alias()
+            ),
+        ));
+    }
+    let count = as_i64_exact(value)
+        .and_then(|count| i32::try_from(count).ok())
+        .ok_or_else(|| {
+            Fault::new(
+                40242,
+                format!(
+                    "The $bucketAuto 'buckets' field must be representable as a 32-bit integer, but found {}",
+                    print::value(value)
+                ),
+            )
+        })?;
+    if count <= 0 {
+        return Err(Fault::new(
+            40243,
+            format!("The $bucketAuto 'buckets' field must be greater than 0, but found: {count}"),
+        ));
+    }
+    Ok(count as usize)
+}

@@ -1,0 +1,358 @@
+//! `$densify`.
+
+use std::collections::HashMap;
+
+use super::super::super::document::number::as_i64_exact;
+use super::super::super::document::{Doc, Fields, Owned, Value, compare};
+use super::super::super::fault::{Fault, Result, code};
+use super::super::super::key;
+use super::super::super::sort::SortSpec;
+use super::super::expression::{Unit, sum};
+use super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
+use super::declared::Declared;
+use super::{Context, Rows, path, write};
+
+/// How many documents a stage makes at most.
+const MOST: usize = 500_000;
+
+/// Adds the documents that are missing between others at regular steps of a field.
+#[derive(Clone, Debug)]
+pub(crate) struct Densify {
+    field: Vec<String>,
+    partition: Vec<Vec<String>>,
+    step: Owned,
+    unit: Option<Unit>,
+    bounds: Bounds,
+    /// By the fields of the partition, if each has bounds of its own, and by the field.
+    order: SortSpec,
+}
+
+#[derive(Clone, Debug)]
+enum Bounds {
+    /// From the least value of all documents to the greatest.
+    Full,
+    /// From the least value of each partition to its greatest.
+    Partition,
+    /// From the first value, up to the second and without it.
+    Between(Owned, Owned),
+}
+
+/// Where the steps of a partition stand.
+struct Steps {
+    /// The partition's fields, which new documents have too.
+    fields: Fields,
+    /// The next value to be made.
+    next: Option<Owned>,
+}
+
+impl Densify {
+    pub(super) fn parse(value: &Value<'_>) -> Result<Densify> {
+        let Value::Document(spec) = *value else {
+            return Err(Fault::new(
+                code::FAILED_TO_PARSE,
+                format!(
+                    "The $densify stage specification must be an object, found {}",
+                    value.kind().alias()
+                ),
+            ));
+        };
+        let spec = Declared {
+            path: "$densify",
+            spec,
+        };
+        let spec = spec.only(&["field", "partitionByFields", "range"])?;
+        spec.required("field")?;
+        let field = spec.text("field")?.unwrap_or_default();
+        let names = spec.texts("partitionByFields")?.unwrap_or_default();
+        spec.required("range")?;
+        let range = Declared {
+            path: "$densify.range",
+            spec: spec.document("range")?.unwrap_or(Doc::empty()),
+        };
+        let range = range.only(&["step", "bounds", "unit"])?;
+        let step = range.required("step")?;
+        let unit = range.text("unit")?;
+        let bounds = range.required("bounds")?;
+        if !step.is_number() {
+            return Err(range.wrong_type("step", &step, "types '[int, decimal, double, long']"));
+        }
+        if !compare(&step, &Value::Int32(0)).is_gt() {
+            return Err(Fault::new(
+                5733401,
+                "The step parameter in a range statement must be a strictly positive numeric value",
+            ));
+        }
+        let unit = match unit {
+            None => None,
+            Some(name) => Some(Unit::parse(name).ok_or_else(|| {
+                Fault::new(code::FAILED_TO_PARSE, format!("unknown time unit value: {name}"))
+            })?),
+        };
+        if unit.is_some() && as_i64_exact(&step).is_none() {
+            return Err(Fault::new(
+                6586400,
+                "The step parameter in a range statement must be a whole number when densifying a date range",
+            ));
+        }
+        let bounds = Bounds::parse(&bounds, &step, unit, names.is_empty())?;
+        let path = path::parse(field)?;
+        let partition = names
+            .iter()
+            .map(|name| path::parse(name))
+            .collect::<Result<Vec<_>>>()?;
+        let mut order: Fields = Vec::new();
+        if matches!(bounds, Bounds::Partition) {
+            for name in &names {
+                if order.iter().all(|(other, _)| other != name) {
+                    order.push(((*name).to_owned(), Owned::Int32(1)));
+                }
+            }
+        }
+        if order.iter().all(|(other, _)| other != field) {
+            order.push((field.to_owned(), Owned::Int32(1)));
+        }
+        Ok(Densify {
+            field: path,
+            partition,
+            step: step.into(),
+            unit,
+            bounds,
+            order: SortSpec::parse(Doc::Fields(&order))?,
+        })
+    }
+
+    pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
+        let mut rows: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        let mut held = 0usize;
+        for row in input {
+            let row = row?;
+            let key = self.order.key(Doc::Raw(&row))?;
+            held += row.len() + key.len();
+            context.memory.hold(held, OVER_MEMORY, SORT_OVER_MEMORY)?;
+            rows.push((key, row));
+        }
+        rows.sort_by(|a, b| a.0.cmp(&b.0));
+        let rows: Vec<Vec<u8>> = rows.into_iter().map(|(_, row)| row).collect();
+        let results = self.densified(rows)?;
+        Ok(Box::new(results.into_iter().map(Ok)))
+    }
+
+    fn densified(&self, rows: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        let (low, high) = match &self.bounds {
+            Bounds::Between(low, high) => (Some(low.clone()), Some(high.clone())),
+            Bounds::Partition => (None, None),
+            Bounds::Full => self.extremes(&rows)?,
+        };
+        let mut results = Vec::with_capacity(rows.len());
+        let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
+        let mut partitions: Vec<Steps> = Vec::new();
+        let mut made = 0;
+        for row in rows {
+            let doc = Doc::Raw(&row);
+            let value = self.value_of(doc)?;
+            if value.is_none() && !matches!(self.bounds, Bounds::Between(..)) {
+                results.push(row);
+                continue;
+            }
+            let (key, fields) = self.partition_of(doc);
+            let place = *places.entry(key).or_insert_with(|| {
+                partitions.push(Steps {
+                    fields,
+                    next: low.clone(),
+                });
+                partitions.len() - 1
+            });
+            let Some(steps) = partitions.get_mut(place) else {
+                continue;
+            };
+            if let Some(value) = value {
+                let next = steps.next.get_or_insert_with(|| value.clone());
+                if compare(&next.as_value(), &value.as_value()).is_eq()
+                    && matches!(self.bounds, Bounds::Partition)
+                {
+                    *next = value.clone();
+                }
+                let end = match &self.bounds {
+                    Bounds::Between(_, high) if compare(&high.as_value(), &value.as_value()).is_lt() => {
+                        high.clone()
+                    }
+                    _ => value.clone(),
+                };
+                self.fill(steps, &end, false, &mut results, &mut made)?;
+                let reached = steps
+                    .next
+                    .as_ref()
+                    .is_some_and(|next| compare(&next.as_value(), &value.as_value()).is_eq());
+                if reached {
+                    steps.next = Some(self.stepped(&value)?);
+                }
+            }
+            results.push(row);
+        }
+        if self.partition.is_empty() && partitions.is_empty() && matches!(self.bounds, Bounds::Between(..)) {
+            partitions.push(Steps {
+                fields: Vec::new(),
+                next: low,
+            });
+        }
+        if let Some(high) = high {
+            let with_end = matches!(self.bounds, Bounds::Full);
+            for steps in &mut partitions {
+                self.fill(steps, &high, with_end, &mut results, &mut made)?;
+            }
+        }
+        Ok(results)
+    }
+
+    /// Makes the documents up to `end`.
+    fn fill(
+        &self,
+        steps: &mut Steps,
+        end: &Owned,
+        with_end: bool,
+        results: &mut Vec<Vec<u8>>,
+        made: &mut usize,
+    ) -> Result<()> {
+        while let Some(next) = steps.next.take() {
+            let order = compare(&next.as_value(), &end.as_value());
+            if !(order.is_lt() || (with_end && order.is_eq())) {
+                steps.next = Some(next);
+                return Ok(());
+            }
+            *made += 1;
+            if *made > MOST {
+                return Err(Fault::new(
+                    5897900,
+                    format!(
+                        "Generated {made} documents in $densify, which is over the limit of {MOST}. Increase the 'internalQueryMaxAllowedDensifyDocs' parameter to allow more generated documents"
+                    ),
+                ));
+            }
+            let covers = |other: &Vec<String>| self.field.starts_with(other) && self.field == *other;
+            if self.partition.iter().any(covers) {
+                return Err(Fault::new(
+                    5733306,
+                    "DocGenerator cannot include field that is being densified",
+                ));
+            }
+            let mut fields = steps.fields.clone();
+            path::set(&mut fields, &self.field, Some(next.clone()));
+            results.push(write(Owned::Document(fields))?);
+            steps.next = Some(self.stepped(&next)?);
+        }
+        Ok(())
+    }
+
+    fn stepped(&self, value: &Owned) -> Result<Owned> {
+        match (value, self.unit) {
+            (Owned::DateTime(ms), Some(unit)) => {
+                let amount = as_i64_exact(&self.step.as_value()).unwrap_or(1);
+                unit.later(*ms, amount).map(Owned::DateTime)
+            }
+            _ => sum(&value.as_value(), &self.step.as_value()),
+        }
+    }
+
+    /// The field's value: a number, or a date if there is a unit; `None` if it has none.
+    fn value_of(&self, doc: Doc<'_>) -> Result<Option<Owned>> {
+        match path::get(doc, &self.field) {
+            None | Some(Value::Null | Value::Undefined) => Ok(None),
+            Some(Value::DateTime(ms)) if self.unit.is_some() => Ok(Some(Owned::DateTime(ms))),
+            Some(Value::DateTime(_)) => Err(Fault::new(
+                6053600,
+                "Encountered date densify value in collection when step does not have a date unit.",
+            )),
+            Some(number) if number.is_number() && self.unit.is_none() => Ok(Some(number.into())),
+            Some(number) if number.is_number() => Err(Fault::new(
+                6053600,
+                "Encountered numeric densify value in collection when step has a date unit.",
+            )),
+            Some(_) => Err(Fault::new(
+                5733201,
+                "Densify field type must be numeric or a date",
+            )),
+        }
+    }
+
+    /// The least and the greatest value of rows in order.
+    fn extremes(&self, rows: &[Vec<u8>]) -> Result<(Option<Owned>, Option<Owned>)> {
+        let mut values = Vec::new();
+        for row in rows {
+            values.extend(self.value_of(Doc::Raw(row))?);
+        }
+        Ok((values.first().cloned(), values.last().cloned()))
+    }
+
+    /// What names the partition, and its fields.
+    fn partition_of(&self, doc: Doc<'_>) -> (Vec<u8>, Fields) {
+        let (mut encoded, mut fields) = (Vec::new(), Vec::new());
+        for path in &self.partition {
+            match path::get(doc, path) {
+                Some(value) => {
+                    key::encode(&value, false, &mut encoded);
+                    path::set(&mut fields, path, Some(value.into()));
+                }
+                None => encoded.push(key::END),
+            }
+        }
+        (encoded, fields)
+    }
+}
+
+impl Bounds {
+    fn parse(value: &Value<'_>, step: &Value<'_>, unit: Option<Unit>, is_whole: bool) -> Result<Bounds> {
+        match *value {
+            Value::String("full") => Ok(Bounds::Full),
+            Value::String("partition") if is_whole => Err(Fault::new(
+                5733408,
+                "One cannot specify the bounds as 'partition' without specifying a non-empty array of partitionByFields. You may have meant to specify 'full' bounds.",
+            )),
+            Value::String("partition") => Ok(Bounds::Partition),
+            Value::String(_) => Err(Fault::new(
+                5946802,
+                "Bounds string must either be 'full' or 'partition'",
+            )),
+            Value::Array(items) => {
+                let mut items = items.values();
+                let (Some(low), Some(high), None) = (items.next(), items.next(), items.next()) else {
+                    return Err(Fault::new(
+                        5733403,
+                        "A bounding array in a range statement must have exactly two elements",
+                    ));
+                };
+                Bounds::between(&low, &high, step, unit)
+            }
+            _ => Err(Fault::new(
+                5733404,
+                "The bounds in a range statement must be the string 'full', 'partition', or an ascending array of two numbers or two dates",
+            )),
+        }
+    }
+
+    fn between(low: &Value<'_>, high: &Value<'_>, step: &Value<'_>, unit: Option<Unit>) -> Result<Bounds> {
+        let dates = matches!((low, high), (Value::DateTime(_), Value::DateTime(_)));
+        let numbers = low.is_number() && high.is_number();
+        if !(dates || numbers) || compare(low, high).is_gt() {
+            return Err(Fault::new(
+                5733402,
+                "A bounding array must be an ascending array of either two dates or two numbers",
+            ));
+        }
+        if numbers && unit.is_some() {
+            return Err(Fault::new(5733409, "Numeric bounds may not have unit parameter"));
+        }
+        if dates && unit.is_none() {
+            return Err(Fault::new(
+                5733410,
+                "A bounding array of dates must specify a unit",
+            ));
+        }
+        if numbers && (low.kind() != high.kind() || low.kind() != step.kind()) {
+            return Err(Fault::new(
+                5876900,
+                "Upper bound, lower bound, and step must all have the same type",
+            ));
+        }
+        Ok(Bounds::Between(Owned::from(*low), Owned::from(*high)))
+    }
+}

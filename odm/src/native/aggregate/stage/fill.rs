@@ -1,0 +1,136 @@
+//! `$fill`: values in place of null and missing ones.
+
+use super::super::super::document::{Doc, Fields, Owned, Value};
+use super::super::super::fault::{Fault, Result, code};
+use super::super::expression::Expression;
+use super::super::transform::TransformStage;
+use super::declared::Declared;
+use super::window::Windows;
+use super::{Context, Rows, scope, write};
+
+/// What `$fill` is made of.
+#[derive(Clone, Debug)]
+pub(crate) struct Fill {
+    /// For the methods that look at other documents.
+    windows: Option<Windows>,
+    /// For values of the document itself.
+    values: Option<TransformStage>,
+}
+
+impl Fill {
+    pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Fill> {
+        let Value::Document(spec) = *value else {
+            return Err(Fault::new(
+                code::FAILED_TO_PARSE,
+                format!(
+                    "The $fill stage specification must be an object, found {}",
+                    value.kind().alias()
+                ),
+            ));
+        };
+        let spec = Declared { path: "$fill", spec };
+        let spec = spec.only(&["sortBy", "partitionBy", "partitionByFields", "output"])?;
+        let order = spec.document("sortBy")?;
+        let by = spec.document("partitionBy")?;
+        let names = spec.texts("partitionByFields")?;
+        spec.required("output")?;
+        let output = spec.document("output")?.unwrap_or(Doc::empty());
+        if output.is_empty() {
+            return Err(Fault::new(
+                6050203,
+                "The output field in '$fill' must contain an object with at least one element",
+            ));
+        }
+        let partition = match (by, names) {
+            (Some(_), Some(_)) => {
+                return Err(Fault::new(
+                    6050204,
+                    "Maximum one of 'partitionBy' and 'partitionByFields can be specified in '$fill'",
+                ));
+            }
+            (Some(by), None) => Some(Expression::parse_unfolded(&Value::Document(by), variables)?),
+            (None, Some(names)) if !names.is_empty() => {
+                let fields: Fields = names
+                    .iter()
+                    .map(|name| ((*name).to_owned(), Owned::String(format!("${name}"))))
+                    .collect();
+                let by = Value::Document(Doc::Fields(&fields));
+                Some(Expression::parse_unfolded(&by, variables)?)
+            }
+            _ => None,
+        };
+        let (mut methods, mut values): (Fields, Fields) = (Vec::new(), Vec::new());
+        for element in output.elements() {
+            let name = element.name_str();
+            let Value::Document(filling) = element.value() else {
+                return Err(Fault::new(
+                    6050200,
+                    "Each fill output specification must be an object with exactly one field",
+                ));
+            };
+            let filling = Declared {
+                path: "$fill",
+                spec: filling,
+            };
+            let filling = filling.only(&["method", "value"])?;
+            let method = filling.text("method")?;
+            let own = Owned::String(format!("${name}"));
+            let one =
+                |operator: &str, argument: Owned| Owned::Document(vec![(operator.to_owned(), argument)]);
+            match (method, filling.spec.get("value")) {
+                (Some(_), Some(_)) => {
+                    return Err(Fault::new(
+                        6050201,
+                        "Each fill output specification must have exactly one of 'method' or 'value' fields, not both",
+                    ));
+                }
+                (Some("locf"), None) => methods.push((name.to_owned(), one("$locf", own))),
+                (Some("linear"), None) => methods.push((name.to_owned(), one("$linearFill", own))),
+                (Some(_), None) => {
+                    return Err(Fault::new(6050202, "Method must be either locf or linear"));
+                }
+                (None, Some(value)) => {
+                    let either = Owned::Array(vec![own, Owned::from(value)]);
+                    values.push((name.to_owned(), one("$ifNull", either)));
+                }
+                (None, None) => {}
+            }
+        }
+        let windows = match methods.is_empty() {
+            true => None,
+            false => Some(Windows::new(partition, order, Doc::Fields(&methods), variables)?),
+        };
+        let values = match values.is_empty() {
+            true => None,
+            false => {
+                let values = Value::Document(Doc::Fields(&values));
+                TransformStage::parse("$addFields", &values, variables)?
+            }
+        };
+        Ok(Fill { windows, values })
+    }
+
+    pub(super) fn fold(&mut self) -> Result<()> {
+        if let Some(windows) = &mut self.windows {
+            windows.fold()?;
+        }
+        match &mut self.values {
+            Some(values) => values.fold(),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
+        let rows = match &self.windows {
+            Some(windows) => windows.run(input, context)?,
+            None => input,
+        };
+        Ok(match &self.values {
+            Some(values) => Box::new(rows.map(move |row| {
+                let row = row?;
+                write(values.apply(&scope(Doc::Raw(&row), context))?)
+            })),
+            None => rows,
+        })
+    }
+}

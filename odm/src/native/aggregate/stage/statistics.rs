@@ -1,0 +1,151 @@
+//! `$collStats`, `$indexStats`, `$planCacheStats`: stages that describe a collection in place of reading it.
+
+use super::super::super::document::number::as_f64;
+use super::super::super::document::{Doc, Value};
+use super::super::super::fault::{Fault, Result, code};
+use super::declared::Declared;
+use super::print;
+
+/// What is asked of a collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Statistics {
+    Collection {
+        /// By what sizes are divided, if they are wanted.
+        storage: Option<u64>,
+        count: bool,
+    },
+    Indexes,
+    /// The engine keeps no plans: there are never any.
+    Plans,
+}
+
+impl Statistics {
+    /// Parses the stage if it is one of these.
+    pub(super) fn parse(name: &str, value: &Value<'_>) -> Result<Option<Statistics>> {
+        Ok(Some(match name {
+            "$collStats" => parse_collection(value)?,
+            "$indexStats" => match value {
+                Value::Document(doc) if doc.is_empty() => Statistics::Indexes,
+                _ => {
+                    return Err(Fault::new(
+                        28803,
+                        "The $indexStats stage specification must be an empty object",
+                    ));
+                }
+            },
+            "$planCacheStats" => match value {
+                Value::Document(doc) if doc.is_empty() => Statistics::Plans,
+                Value::Document(_) => {
+                    return Err(Fault::new(
+                        code::FAILED_TO_PARSE,
+                        "$planCacheStats parameters object must be empty. Found: object",
+                    ));
+                }
+                other => {
+                    return Err(Fault::new(
+                        code::FAILED_TO_PARSE,
+                        format!(
+                            "$planCacheStats value must be an object. Found: {}",
+                            other.kind().alias()
+                        ),
+                    ));
+                }
+            },
+            _ => return Ok(None),
+        }))
+    }
+
+    /// The stage's name.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Statistics::Collection { .. } => "$collStats",
+            Statistics::Indexes => "$indexStats",
+            Statistics::Plans => "$planCacheStats",
+        }
+    }
+}
+
+fn parse_collection(value: &Value<'_>) -> Result<Statistics> {
+    let Value::Document(spec) = *value else {
+        return Err(Fault::new(
+            5447000,
+            format!(
+                "$collStats must take a nested object but found: $collStats: {}",
+                print::bson_value(value)
+            ),
+        ));
+    };
+    let spec = Declared {
+        path: "$collStats",
+        spec,
+    };
+    let spec = spec.only(&["latencyStats", "storageStats", "count", "queryExecStats"])?;
+    let latencies = spec.document("latencyStats")?;
+    if let Some(latencies) = latencies {
+        let latencies = Declared {
+            path: "$collStats.latencyStats",
+            spec: latencies,
+        };
+        let histograms = latencies.only(&["histograms"])?.spec.get("histograms");
+        if let Some(other) = histograms.filter(|value| !matches!(value, Value::Bool(_))) {
+            return Err(Fault::new(
+                code::TYPE_MISMATCH,
+                format!(
+                    "Field 'histograms' should be a boolean value, but found: {}",
+                    other.kind().alias()
+                ),
+            ));
+        }
+    }
+    let storage = match spec.document("storageStats")? {
+        None => None,
+        Some(storage) => Some(scale(Declared {
+            path: "$collStats.storageStats",
+            spec: storage,
+        })?),
+    };
+    let count = empty(spec.document("count")?)?;
+    let executions = empty(spec.document("queryExecStats")?)?;
+    let missing = match (latencies, executions) {
+        (Some(_), _) => Some("latencyStats"),
+        (None, true) => Some("queryExecStats"),
+        (None, false) => None,
+    };
+    match missing {
+        Some(name) => Err(Fault::unsupported(format!(
+            "the native engine does not measure what {name} of $collStats asks for"
+        ))),
+        None => Ok(Statistics::Collection { storage, count }),
+    }
+}
+
+/// Whether an option, which has no options of its own, is given.
+fn empty(option: Option<Doc<'_>>) -> Result<bool> {
+    match option {
+        Some(doc) if !doc.is_empty() => Err(Fault::new(
+            31170,
+            format!("expected an empty object, but got {}", print::bson(doc)),
+        )),
+        option => Ok(option.is_some()),
+    }
+}
+
+fn scale(storage: Declared<'_>) -> Result<u64> {
+    let Some(given) = storage.get("scale") else {
+        return Ok(1);
+    };
+    if !given.is_number() {
+        return Err(storage.wrong_type("scale", &given, "types '[long, int, decimal, double']"));
+    }
+    let number = as_f64(&given).unwrap_or(0.0);
+    if number.is_nan() || number < 1.0 {
+        return Err(Fault::new(
+            51024,
+            format!(
+                "BSON field 'scale' value must be >= 1, actual value '{}'",
+                number as i64
+            ),
+        ));
+    }
+    Ok(number as u64)
+}

@@ -1,0 +1,265 @@
+//! `$setWindowFields`.
+
+mod bounds;
+mod function;
+mod moving;
+mod rate;
+mod series;
+
+use super::super::super::document::{Doc, Owned, Value, compare};
+use super::super::super::fault::{Fault, Result, code};
+use super::super::super::key;
+use super::super::super::sort::SortSpec;
+use super::super::expression::{Expression, Scope};
+use super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
+use super::super::transform::Projection;
+use super::declared::Declared;
+use super::sort::Sort;
+use super::{Context, Rows, path, scope, write};
+
+use self::function::Function;
+
+/// Adds fields that are computed over other documents of the same partition.
+#[derive(Clone, Debug)]
+pub(crate) struct Windows {
+    partition: Option<Expression>,
+    order: Option<Order>,
+    functions: Vec<Function>,
+    /// Puts the result of each function, a variable, at its place.
+    output: Option<Projection>,
+}
+
+/// The order within a partition.
+#[derive(Clone, Debug)]
+struct Order {
+    spec: SortSpec,
+    /// The value of the only field, if it is the only one.
+    single: Option<Expression>,
+}
+
+/// One document of a partition.
+#[derive(Debug)]
+struct Row {
+    bytes: Vec<u8>,
+    /// What the order goes by, if that is one field; `None` where it is missing.
+    position: Option<Owned>,
+}
+
+/// The documents of one partition in order, and what their expressions see.
+struct Partition<'a> {
+    rows: &'a [Row],
+    context: &'a Context<'a>,
+}
+
+impl<'a> Partition<'a> {
+    fn scope(&'a self, at: usize) -> Scope<'a> {
+        let root = self.rows.get(at).map_or(Doc::empty(), |row| Doc::Raw(&row.bytes));
+        scope(root, self.context)
+    }
+
+    fn position(&self, at: usize) -> Option<Value<'_>> {
+        self.rows.get(at)?.position.as_ref().map(Owned::as_value)
+    }
+}
+
+/// The name of the variable that holds a function's result.
+fn variable(index: usize) -> String {
+    format!("window{index}")
+}
+
+impl Windows {
+    pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Windows> {
+        let names = ["partitionBy", "sortBy", "output"];
+        let spec = Declared::stage("$setWindowFields", value, &names)?;
+        let order = spec.document("sortBy")?;
+        let Value::Document(output) = spec.required("output")? else {
+            let given = spec.required("output")?;
+            return Err(spec.wrong_type("output", &given, "type 'object'"));
+        };
+        let partition = spec
+            .spec
+            .get("partitionBy")
+            .map(|value| Expression::parse_unfolded(&value, variables))
+            .transpose()?;
+        Windows::new(partition, order, output, variables)
+    }
+
+    /// Windows over the partitions of `partition`, in this order.
+    pub(super) fn new(
+        partition: Option<Expression>,
+        order: Option<Doc<'_>>,
+        output: Doc<'_>,
+        variables: &[String],
+    ) -> Result<Windows> {
+        let order = match order.filter(|order| !order.is_empty()) {
+            Some(order) => Some(Order::parse(order)?),
+            None => None,
+        };
+        let mut functions = Vec::new();
+        let mut paths: Vec<&str> = Vec::new();
+        let mut places = Vec::new();
+        for element in output.elements() {
+            let name = element.name_str();
+            path::parse(name)?;
+            let clash = |other: &&str| {
+                name == *other
+                    || name.starts_with(&format!("{other}."))
+                    || other.starts_with(&format!("{name}."))
+            };
+            if paths.iter().any(clash) {
+                return Err(Fault::new(
+                    6307900,
+                    "$setWindowFields 'output' specification contains two conflicting paths",
+                ));
+            }
+            paths.push(name);
+            let function = Function::parse(name, &element.value(), order.as_ref(), variables)?;
+            let place = format!("$${}", variable(functions.len()));
+            places.push((name.to_owned(), Owned::String(place)));
+            functions.push(function);
+        }
+        let names: Vec<String> = (0..functions.len()).map(variable).collect();
+        let output = match places.is_empty() {
+            true => None,
+            false => Some(Projection::parse_added(Doc::Fields(&places), &names)?),
+        };
+        Ok(Windows {
+            partition,
+            order,
+            functions,
+            output,
+        })
+    }
+
+    pub(super) fn fold(&mut self) -> Result<()> {
+        if let Some(partition) = &mut self.partition {
+            partition.fold()?;
+            if let Some(constant) = partition.as_constant() {
+                check_partition(constant)?;
+                self.partition = None;
+            }
+        }
+        self.functions.iter_mut().try_for_each(Function::fold)
+    }
+
+    pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
+        let mut results = Vec::new();
+        let mut partition: Vec<Row> = Vec::new();
+        let mut last: Vec<u8> = Vec::new();
+        for (key, row) in self.sorted(input, context)? {
+            if key != last && !partition.is_empty() {
+                self.close(&mut partition, context, &mut results)?;
+            }
+            last = key;
+            partition.push(row);
+        }
+        self.close(&mut partition, context, &mut results)?;
+        Ok(Box::new(results.into_iter().map(Ok)))
+    }
+
+    /// The documents with the keys of their partitions, by partition and in order.
+    fn sorted(&self, input: Rows<'_>, context: &Context<'_>) -> Result<Vec<(Vec<u8>, Row)>> {
+        let mut rows = Vec::new();
+        let mut held = 0usize;
+        for bytes in input {
+            let bytes = bytes?;
+            let scope = scope(Doc::Raw(&bytes), context);
+            let mut key = Vec::new();
+            if let Some(partition) = &self.partition {
+                let value = partition.evaluate(&scope)?.unwrap_or(Owned::Null);
+                check_partition(&value)?;
+                key::encode(&value.as_value(), false, &mut key);
+            }
+            let mut order = Vec::new();
+            let mut position = None;
+            if let Some(own) = &self.order {
+                order = own.spec.key(Doc::Raw(&bytes))?;
+                if let Some(single) = &own.single {
+                    position = single.evaluate(&scope)?;
+                }
+            }
+            held += key.len() + order.len() + bytes.len();
+            context.memory.hold(held, OVER_MEMORY, SORT_OVER_MEMORY)?;
+            rows.push((key, order, Row { bytes, position }));
+        }
+        rows.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
+        Ok(rows.into_iter().map(|(key, _, row)| (key, row)).collect())
+    }
+
+    /// Computes the fields of one partition and empties it.
+    fn close<'a>(
+        &self,
+        rows: &mut Vec<Row>,
+        context: &'a Context<'a>,
+        results: &mut Vec<Vec<u8>>,
+    ) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let partition = Partition { rows, context };
+        let mut columns = Vec::with_capacity(self.functions.len());
+        for (index, function) in self.functions.iter().enumerate() {
+            columns.push((variable(index), function.column(&partition)?.into_iter()));
+        }
+        for row in rows.drain(..) {
+            let mut scope = Scope::new(Doc::Raw(&row.bytes), context.now);
+            for (name, column) in &mut columns {
+                scope.variables.push((name.clone(), column.next().flatten()));
+            }
+            results.push(match &self.output {
+                Some(output) => write(Owned::Document(output.apply(&scope)?))?,
+                None => row.bytes.clone(),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Order {
+    fn parse(order: Doc<'_>) -> Result<Order> {
+        let sort = Sort::parse(&Value::Document(order))?;
+        let spec = match sort.spec() {
+            Some(spec) => spec.clone(),
+            None => {
+                return Err(Fault::unsupported(
+                    "the native engine does not order windows at random",
+                ));
+            }
+        };
+        let single = match spec.fields.as_slice() {
+            [only] => {
+                let field = format!("${}", only.path);
+                Some(Expression::parse_unfolded(&Value::String(&field), &[])?)
+            }
+            _ => None,
+        };
+        Ok(Order { spec, single })
+    }
+
+    fn is_single(&self) -> bool {
+        self.single.is_some()
+    }
+
+    fn is_ascending(&self) -> bool {
+        self.spec.fields.iter().all(|field| !field.descending)
+    }
+}
+
+fn check_partition(value: &Owned) -> Result<()> {
+    if matches!(value.as_value(), Value::Array(_)) {
+        return Err(Fault::new(
+            code::TYPE_MISMATCH,
+            "An expression used to partition cannot evaluate to value of type array",
+        ));
+    }
+    Ok(())
+}
+
+/// Whether two positions are the same value; a missing one is none but itself.
+fn is_same(a: Option<Value<'_>>, b: Option<Value<'_>>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => compare(&a, &b).is_eq(),
+        (None, None) => true,
+        _ => false,
+    }
+}

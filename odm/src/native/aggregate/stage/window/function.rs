@@ -1,0 +1,395 @@
+//! The functions of windows: what they are given, and their results for every document of a partition.
+
+use super::super::super::super::document::number::as_i64_exact;
+use super::super::super::super::document::{Doc, Owned, Value, compare};
+use super::super::super::super::fault::{Fault, Result, code};
+use super::super::super::expression::Expression;
+use super::super::super::print;
+use super::super::group::Accumulator;
+use super::bounds::Bounds;
+use super::moving::{Covariance, Deviation};
+use super::rate::Rate;
+use super::series::{self, MovingAverage};
+use super::{Order, Partition, is_same};
+
+/// A window function with its arguments.
+#[derive(Clone, Debug)]
+pub(super) enum Function {
+    Rank(Rank),
+    /// The value of the document so many places on.
+    Shift {
+        output: Expression,
+        by: i64,
+        default: Owned,
+    },
+    MovingAverage(MovingAverage),
+    Rate(Rate),
+    Covariance(Covariance),
+    LinearFill(Expression),
+    /// The last value there was.
+    Carry(Expression),
+    /// The first or the last value of the window.
+    Edge {
+        input: Expression,
+        is_last: bool,
+        bounds: Bounds,
+    },
+    Deviation(Deviation),
+    Accumulate {
+        accumulator: Accumulator,
+        /// Sets of sliding windows come out sorted.
+        is_set: bool,
+        bounds: Bounds,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rank {
+    Number,
+    Competition,
+    Dense,
+}
+
+/// The results for all documents of a partition; `None` is a missing value.
+pub(super) type Column = Vec<Option<Owned>>;
+
+pub(super) fn wrong(message: impl Into<String>) -> Fault {
+    Fault::new(code::FAILED_TO_PARSE, message.into())
+}
+
+impl Function {
+    /// Parses `{$function: argument, window: bounds}`.
+    pub(super) fn parse(
+        field: &str,
+        value: &Value<'_>,
+        order: Option<&Order>,
+        variables: &[String],
+    ) -> Result<Function> {
+        let Value::Document(spec) = *value else {
+            return Err(wrong(format!("The field '{field}' must be an object")));
+        };
+        let Some(first) = spec.elements().find(|element| element.name_str() != "window") else {
+            return Err(wrong(match spec.elements().next() {
+                Some(window) => format!("Expected a $-prefixed window function, {}", window.name_str()),
+                None => "Expected a $-prefixed window function".to_owned(),
+            }));
+        };
+        let name = first.name_str();
+        if !name.starts_with('$') {
+            return Err(wrong(format!("Expected a $-prefixed window function, {name}")));
+        }
+        let argument = first.value();
+        let rank = match name {
+            "$documentNumber" => Some(Rank::Number),
+            "$rank" => Some(Rank::Competition),
+            "$denseRank" => Some(Rank::Dense),
+            _ => None,
+        };
+        if let Some(rank) = rank {
+            return parse_rank(name, rank, spec, &argument, order);
+        }
+        if name == "$expMovingAvg" {
+            return MovingAverage::parse(spec, &argument, order, variables).map(Function::MovingAverage);
+        }
+        for element in spec.elements() {
+            let other = element.name_str();
+            if other == name || other == "window" {
+                continue;
+            }
+            return Err(wrong(if other.starts_with('$') {
+                "Cannot specify two functions in window function spec".to_owned()
+            } else {
+                format!("Window function found an unknown argument: {other}")
+            }));
+        }
+        let window = spec.get("window");
+        let expression = || Expression::parse_unfolded(&argument, variables);
+        match name {
+            "$shift" => {
+                if window.is_some() {
+                    return Err(wrong("$shift does not accept a 'window' field"));
+                }
+                return parse_shift(&argument, order, variables);
+            }
+            "$linearFill" | "$locf" => {
+                if window.is_some() {
+                    return Err(wrong(format!("'window' field is not allowed in {name}")));
+                }
+                if name == "$locf" {
+                    return expression().map(Function::Carry);
+                }
+                if !order.is_some_and(Order::is_single) {
+                    return Err(Fault::new(
+                        605001,
+                        "$linearFill must be specified with a top level sortBy expression with exactly one element",
+                    ));
+                }
+                return expression().map(Function::LinearFill);
+            }
+            "$derivative" | "$integral" => {
+                return Rate::parse(name, &argument, window, order, variables).map(Function::Rate);
+            }
+            _ => {}
+        }
+        if !is_function(name) {
+            return Err(wrong(format!("Unrecognized window function, {name}")));
+        }
+        let bounds = match window {
+            Some(window) => Bounds::parse(&window, order)?,
+            None => Bounds::ALL,
+        };
+        Ok(match name {
+            "$covariancePop" | "$covarianceSamp" => Function::Covariance(Covariance {
+                input: expression()?,
+                of_sample: name == "$covarianceSamp",
+                bounds,
+            }),
+            "$stdDevPop" | "$stdDevSamp" if !bounds.only_grows() => Function::Deviation(Deviation {
+                input: expression()?,
+                of_sample: name == "$stdDevSamp",
+                bounds,
+            }),
+            "$first" | "$last" => Function::Edge {
+                input: expression()?,
+                is_last: name == "$last",
+                bounds,
+            },
+            "$count" if !matches!(argument, Value::Document(doc) if doc.is_empty()) => {
+                return Err(wrong("$count only accepts an empty object as input"));
+            }
+            _ => Function::Accumulate {
+                accumulator: Accumulator::parse_operator(name, &argument, variables)?,
+                is_set: name == "$addToSet",
+                bounds,
+            },
+        })
+    }
+
+    pub(super) fn fold(&mut self) -> Result<()> {
+        match self {
+            Function::Rank(_) => Ok(()),
+            Function::Shift { output, .. } => output.fold(),
+            Function::MovingAverage(own) => own.input.fold(),
+            Function::Rate(own) => own.input.fold(),
+            Function::Covariance(own) => own.input.fold(),
+            Function::Deviation(own) => own.input.fold(),
+            Function::LinearFill(input) | Function::Carry(input) => input.fold(),
+            Function::Edge { input, .. } => input.fold(),
+            Function::Accumulate { accumulator, .. } => accumulator.fold(),
+        }
+    }
+
+    /// The results for a partition.
+    pub(super) fn column(&self, partition: &Partition<'_>) -> Result<Column> {
+        match self {
+            Function::Rank(rank) => Ok(ranks(*rank, partition)),
+            Function::Shift { output, by, default } => (0..partition.rows.len())
+                .map(|at| {
+                    let other = i64::try_from(at).ok().and_then(|at| at.checked_add(*by));
+                    match other.and_then(|other| usize::try_from(other).ok()) {
+                        Some(other) if other < partition.rows.len() => {
+                            output.evaluate(&partition.scope(other))
+                        }
+                        _ => Ok(Some(default.clone())),
+                    }
+                })
+                .collect(),
+            Function::MovingAverage(own) => own.column(partition),
+            Function::Rate(own) => own.column(partition),
+            Function::Covariance(own) => own.column(partition),
+            Function::Deviation(own) => own.column(partition),
+            Function::LinearFill(input) => series::filled(&values(input, partition)?, partition),
+            Function::Carry(input) => {
+                let mut last = Owned::Null;
+                let column = values(input, partition)?.into_iter().map(|value| {
+                    match value {
+                        None | Some(Owned::Null | Owned::Undefined) => {}
+                        Some(value) => last = value,
+                    }
+                    Some(last.clone())
+                });
+                Ok(column.collect())
+            }
+            Function::Edge {
+                input,
+                is_last,
+                bounds,
+            } => bounds
+                .windows(partition)?
+                .into_iter()
+                .map(|(low, high)| match (low < high, is_last) {
+                    (false, _) => Ok(Some(Owned::Null)),
+                    (true, true) => input.evaluate(&partition.scope(high - 1)),
+                    (true, false) => input.evaluate(&partition.scope(low)),
+                })
+                .collect(),
+            Function::Accumulate {
+                accumulator,
+                is_set,
+                bounds,
+            } => accumulated(accumulator, *is_set, bounds, partition),
+        }
+    }
+}
+
+/// The values of an expression for all documents.
+pub(super) fn values(input: &Expression, partition: &Partition<'_>) -> Result<Column> {
+    (0..partition.rows.len())
+        .map(|at| input.evaluate(&partition.scope(at)))
+        .collect()
+}
+
+/// Accumulators over windows: one that only grows keeps its state, another begins again for each document.
+fn accumulated(
+    accumulator: &Accumulator,
+    is_set: bool,
+    bounds: &Bounds,
+    partition: &Partition<'_>,
+) -> Result<Column> {
+    let windows = bounds.windows(partition)?;
+    let start = || accumulator.start(&Owned::Null, partition.context);
+    let count = windows.len();
+    let mut column = Vec::with_capacity(count);
+    if bounds.only_grows() {
+        let mut state = start()?;
+        let mut done = 0;
+        for (index, (_, high)) in windows.into_iter().enumerate() {
+            while done < high {
+                accumulator.add(&mut state, &partition.scope(done))?;
+                done += 1;
+            }
+            let result = match column.last() {
+                Some(result) if bounds.is_all() => Option::clone(result),
+                _ => Some(accumulator.finish(state.clone())),
+            };
+            debug_assert!(index < count);
+            column.push(result);
+        }
+        return Ok(column);
+    }
+    for (low, high) in windows {
+        let mut state = start()?;
+        for at in low..high {
+            accumulator.add(&mut state, &partition.scope(at))?;
+        }
+        let mut result = accumulator.finish(state);
+        if is_set && let Owned::Array(items) = &mut result {
+            items.sort_by(|a, b| compare(&a.as_value(), &b.as_value()));
+        }
+        column.push(Some(result));
+    }
+    Ok(column)
+}
+
+fn ranks(rank: Rank, partition: &Partition<'_>) -> Column {
+    let mut last = 0;
+    (0..partition.rows.len())
+        .map(|at| {
+            let is_tie = at > 0 && is_same(partition.position(at - 1), partition.position(at));
+            match rank {
+                Rank::Number => last += 1,
+                _ if is_tie => {}
+                Rank::Dense => last += 1,
+                Rank::Competition => last = at + 1,
+            }
+            Some(i32::try_from(last).map_or(Owned::Int64(last as i64), Owned::Int32))
+        })
+        .collect()
+}
+
+fn is_function(name: &str) -> bool {
+    const NAMES: [&str; 21] = [
+        "$addToSet",
+        "$avg",
+        "$bottom",
+        "$bottomN",
+        "$count",
+        "$covariancePop",
+        "$covarianceSamp",
+        "$first",
+        "$firstN",
+        "$last",
+        "$lastN",
+        "$max",
+        "$maxN",
+        "$min",
+        "$minN",
+        "$push",
+        "$stdDevPop",
+        "$stdDevSamp",
+        "$sum",
+        "$top",
+        "$topN",
+    ];
+    NAMES.contains(&name)
+}
+
+fn parse_rank(
+    name: &str,
+    rank: Rank,
+    spec: Doc<'_>,
+    argument: &Value<'_>,
+    order: Option<&Order>,
+) -> Result<Function> {
+    if spec.count() > 1 {
+        return Err(Fault::new(
+            5371601,
+            "Rank style window functions take no other arguments",
+        ));
+    }
+    if !matches!(argument, Value::Document(doc) if doc.is_empty()) {
+        return Err(Fault::new(
+            5371603,
+            "(None) must be specified with '{}' as the value",
+        ));
+    }
+    if !order.is_some_and(Order::is_single) {
+        return Err(Fault::new(
+            5371602,
+            format!("{name} must be specified with a top level sortBy expression with exactly one element"),
+        ));
+    }
+    Ok(Function::Rank(rank))
+}
+
+fn parse_shift(argument: &Value<'_>, order: Option<&Order>, variables: &[String]) -> Result<Function> {
+    if order.is_none() {
+        return Err(wrong("'$shift' requires a sortBy"));
+    }
+    let Value::Document(spec) = *argument else {
+        return Err(wrong("Argument to $shift must be an object"));
+    };
+    let (mut output, mut by, mut default) = (None, None, Owned::Null);
+    for element in spec.elements() {
+        let value = element.value();
+        match element.name_str() {
+            "output" => output = Some(Expression::parse_unfolded(&value, variables)?),
+            "by" => {
+                let number = Some(value)
+                    .filter(Value::is_number)
+                    .and_then(|value| as_i64_exact(&value))
+                    .filter(|by| i32::try_from(*by).is_ok());
+                by = Some(number.ok_or_else(|| {
+                    wrong(format!(
+                        "'$shift:by' field must be an integer, but found  by: {}",
+                        print::bson_value(&value)
+                    ))
+                })?);
+            }
+            "default" => {
+                let mut expression = Expression::parse_unfolded(&value, variables)?;
+                expression.fold()?;
+                default = expression
+                    .as_constant()
+                    .cloned()
+                    .ok_or_else(|| wrong("'$shift:default' expression must yield a constant value."))?;
+            }
+            _ => return Err(wrong("Unknown argument in $shift")),
+        }
+    }
+    Ok(Function::Shift {
+        output: output.ok_or_else(|| wrong("$shift requires an 'output' expression."))?,
+        by: by.ok_or_else(|| wrong("$shift requires 'by' as an integer value."))?,
+        default,
+    })
+}

@@ -1,0 +1,273 @@
+//! Deviations and covariances of windows: documents enter and leave a running result.
+
+use super::super::super::super::document::number::as_f64;
+use super::super::super::super::document::{Owned, Value};
+use super::super::super::super::fault::Result;
+use super::super::super::expression::{Expression, difference, product, quotient, sum};
+use super::super::super::sum::Sum;
+use super::Partition;
+use super::bounds::Bounds;
+use super::function::{Column, values};
+
+/// `$covariancePop` and `$covarianceSamp`.
+#[derive(Clone, Debug)]
+pub(super) struct Covariance {
+    pub(super) input: Expression,
+    pub(super) of_sample: bool,
+    pub(super) bounds: Bounds,
+}
+
+/// `$stdDevPop` and `$stdDevSamp` of windows that documents leave.
+#[derive(Clone, Debug)]
+pub(super) struct Deviation {
+    pub(super) input: Expression,
+    pub(super) of_sample: bool,
+    pub(super) bounds: Bounds,
+}
+
+/// What documents enter and leave.
+trait Moving {
+    fn enter(&mut self, value: &Value<'_>) -> Result<()>;
+    fn leave(&mut self, value: &Value<'_>) -> Result<()>;
+    fn result(&mut self) -> Result<Owned>;
+}
+
+/// The results over windows whose ends never go back: documents enter before others leave.
+fn slide(
+    mut state: impl Moving,
+    input: &Expression,
+    bounds: &Bounds,
+    partition: &Partition<'_>,
+) -> Result<Column> {
+    let values = values(input, partition)?;
+    let at = |index: usize| values.get(index).and_then(Option::as_ref).map(Owned::as_value);
+    let (mut entered, mut left) = (0, 0);
+    let mut column = Vec::with_capacity(values.len());
+    for (low, high) in bounds.windows(partition)? {
+        while entered < high {
+            // What a window begins after was never in one.
+            if entered >= low
+                && let Some(value) = at(entered)
+            {
+                state.enter(&value)?;
+            } else if entered < low && left == entered {
+                left += 1;
+            }
+            entered += 1;
+        }
+        while left < low.min(entered) {
+            if let Some(value) = at(left) {
+                state.leave(&value)?;
+            }
+            left += 1;
+        }
+        column.push(Some(state.result()?));
+    }
+    Ok(column)
+}
+
+impl Covariance {
+    pub(super) fn column(&self, partition: &Partition<'_>) -> Result<Column> {
+        let state = Pairs {
+            of_sample: self.of_sample,
+            ..Pairs::default()
+        };
+        slide(state, &self.input, &self.bounds, partition)
+    }
+}
+
+impl Deviation {
+    pub(super) fn column(&self, partition: &Partition<'_>) -> Result<Column> {
+        let state = Squares {
+            of_sample: self.of_sample,
+            ..Squares::default()
+        };
+        slide(state, &self.input, &self.bounds, partition)
+    }
+}
+
+/// Pairs of numbers: their means and their comoment.
+#[derive(Default)]
+struct Pairs {
+    of_sample: bool,
+    count: i64,
+    not_finite: i64,
+    means: Option<(Owned, Owned)>,
+    comoment: Option<Owned>,
+}
+
+fn pair<'a>(value: &Value<'a>) -> Option<(Value<'a>, Value<'a>)> {
+    let Value::Array(items) = *value else {
+        return None;
+    };
+    let mut items = items.values();
+    match (items.next(), items.next(), items.next()) {
+        (Some(x), Some(y), None) if x.is_number() && y.is_number() => Some((x, y)),
+        _ => None,
+    }
+}
+
+fn is_finite(value: &Value<'_>) -> bool {
+    as_f64(value).is_some_and(f64::is_finite)
+}
+
+fn double(x: f64) -> Owned {
+    Owned::Double(x)
+}
+
+/// The number as a double, but a decimal stays one.
+fn widened(value: &Value<'_>) -> Owned {
+    match value {
+        Value::Decimal128(_) => Owned::from(*value),
+        other => double(as_f64(other).unwrap_or(f64::NAN)),
+    }
+}
+
+impl Pairs {
+    /// Moves a mean by the distance of a value from it, over the count.
+    fn toward(mean: &Owned, distance: &Owned, count: i64, forward: bool) -> Result<Owned> {
+        let step = quotient(&distance.as_value(), &Value::Int64(count))?;
+        if forward {
+            sum(&mean.as_value(), &step.as_value())
+        } else {
+            difference(&mean.as_value(), &step.as_value())
+        }
+    }
+}
+
+impl Moving for Pairs {
+    fn enter(&mut self, value: &Value<'_>) -> Result<()> {
+        let Some((x, y)) = pair(value) else {
+            return Ok(());
+        };
+        if !is_finite(&x) || !is_finite(&y) {
+            self.not_finite += 1;
+            return Ok(());
+        }
+        let (x, y) = (widened(&x), widened(&y));
+        self.count += 1;
+        let (mean_x, mean_y) = self.means.take().unwrap_or((double(0.0), double(0.0)));
+        let from_x = difference(&x.as_value(), &mean_x.as_value())?;
+        let from_y = difference(&y.as_value(), &mean_y.as_value())?;
+        let mean_x = Pairs::toward(&mean_x, &from_x, self.count, true)?;
+        let mean_y = Pairs::toward(&mean_y, &from_y, self.count, true)?;
+        let rest = difference(&y.as_value(), &mean_y.as_value())?;
+        let more = product(&from_x.as_value(), &rest.as_value())?;
+        let so_far = self.comoment.take().unwrap_or(double(0.0));
+        self.comoment = Some(sum(&so_far.as_value(), &more.as_value())?);
+        self.means = Some((mean_x, mean_y));
+        Ok(())
+    }
+
+    fn leave(&mut self, value: &Value<'_>) -> Result<()> {
+        let Some((x, y)) = pair(value) else {
+            return Ok(());
+        };
+        if !is_finite(&x) || !is_finite(&y) {
+            self.not_finite -= 1;
+            return Ok(());
+        }
+        let (x, y) = (widened(&x), widened(&y));
+        self.count -= 1;
+        let (Some((mean_x, mean_y)), true) = (self.means.take(), self.count > 0) else {
+            self.comoment = None;
+            return Ok(());
+        };
+        let from_x = difference(&x.as_value(), &mean_x.as_value())?;
+        let from_y = difference(&y.as_value(), &mean_y.as_value())?;
+        let mean_x = Pairs::toward(&mean_x, &from_x, self.count, false)?;
+        let mean_y = Pairs::toward(&mean_y, &from_y, self.count, false)?;
+        let rest = difference(&x.as_value(), &mean_x.as_value())?;
+        let less = product(&rest.as_value(), &from_y.as_value())?;
+        let so_far = self.comoment.take().unwrap_or(double(0.0));
+        self.comoment = Some(difference(&so_far.as_value(), &less.as_value())?);
+        self.means = Some((mean_x, mean_y));
+        Ok(())
+    }
+
+    fn result(&mut self) -> Result<Owned> {
+        if self.not_finite > 0 {
+            return Ok(double(f64::NAN));
+        }
+        let divisor = if self.of_sample {
+            self.count - 1
+        } else {
+            self.count
+        };
+        match &self.comoment {
+            Some(comoment) if divisor > 0 => quotient(&comoment.as_value(), &Value::Int64(divisor)),
+            _ => Ok(Owned::Null),
+        }
+    }
+}
+
+/// Numbers: their sum and the squares of their distances from the mean.
+#[derive(Default)]
+struct Squares {
+    of_sample: bool,
+    count: i64,
+    not_finite: i64,
+    sum: Sum,
+    squares: Sum,
+}
+
+impl Squares {
+    fn update(&mut self, value: &Value<'_>, by: i64) {
+        let Some(x) = as_f64(value).filter(|_| value.is_number()) else {
+            return;
+        };
+        if !x.is_finite() {
+            self.not_finite += by;
+            return;
+        }
+        if self.count + by == 0 {
+            (self.count, self.sum, self.squares) = (0, Sum::default(), Sum::default());
+            return;
+        }
+        if self.count == 0 {
+            self.count = 1;
+            self.sum.add(&Value::Double(x));
+            return;
+        }
+        let sum = as_f64(&self.sum.total().as_value()).unwrap_or(0.0);
+        let distance = self.count as f64 * x - sum;
+        self.count += by;
+        self.sum.add(&Value::Double(x * by as f64));
+        let scale = (self.count * (self.count - by)) as f64;
+        self.squares
+            .add(&Value::Double(distance * distance * by as f64 / scale));
+    }
+}
+
+impl Moving for Squares {
+    fn enter(&mut self, value: &Value<'_>) -> Result<()> {
+        self.update(value, 1);
+        Ok(())
+    }
+
+    fn leave(&mut self, value: &Value<'_>) -> Result<()> {
+        self.update(value, -1);
+        Ok(())
+    }
+
+    /// Rounding may take the squares below zero: they are zero then.
+    fn result(&mut self) -> Result<Owned> {
+        if self.not_finite > 0 {
+            return Ok(Owned::Null);
+        }
+        let divisor = if self.of_sample {
+            self.count - 1
+        } else {
+            self.count
+        };
+        if divisor == 0 {
+            return Ok(Owned::Null);
+        }
+        let squares = as_f64(&self.squares.total().as_value()).unwrap_or(0.0);
+        if squares < 0.0 || (!self.of_sample && self.count == 1) {
+            self.squares = Sum::default();
+            return Ok(Owned::Int32(0));
+        }
+        Ok(double((squares / divisor as f64).sqrt()))
+    }
+}

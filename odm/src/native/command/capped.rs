@@ -1,0 +1,70 @@
+//! `convertToCapped` and `cloneCollectionAsCapped`.
+
+use super::super::document::{Value, number};
+use super::super::exec::{Namespace, convert};
+use super::super::fault::{Fault, Result, code};
+use super::{Call, Job, reply};
+
+/// The most bytes that a capped collection may have.
+const LARGEST: f64 = 1_125_899_906_842_624.0;
+
+pub(super) fn convert(call: &Call<'_>) -> Result<Job> {
+    let namespace = call.namespace()?;
+    let bytes = size(call)?;
+    Ok(Job::Write(Box::new(move |write| {
+        convert::convert_to_capped(write, &namespace, bytes)?;
+        Ok(reply::ok())
+    })))
+}
+
+pub(super) fn clone(call: &Call<'_>) -> Result<Job> {
+    let from = named(call, call.name, Some(call.target), "source")?;
+    let to = named(call, "toCollection", call.doc.get("toCollection"), "target")?;
+    let bytes = size(call)?;
+    Ok(Job::Write(Box::new(move |write| {
+        convert::clone_as_capped(write, &from, &to, bytes)?;
+        Ok(reply::ok())
+    })))
+}
+
+/// The collection that a field names.
+fn named(call: &Call<'_>, field: &str, value: Option<Value<'_>>, which: &str) -> Result<Namespace> {
+    let Some(Value::String(name)) = value else {
+        return Err(Fault::new(
+            code::TYPE_MISMATCH,
+            format!("'{field}' must be of type String"),
+        ));
+    };
+    let wrong = |text: String| Err(Fault::new(code::INVALID_NAMESPACE, text));
+    if which == "source" && name.contains('\0') {
+        return wrong("namespaces cannot have embedded null characters".to_owned());
+    }
+    if name.is_empty() || name.starts_with('.') || name.contains(['$', '\0']) {
+        return wrong(format!("Invalid {which} collection name: {name}"));
+    }
+    if which == "target" && name.starts_with("system.") {
+        return wrong(format!("Invalid system namespace: {}.{name}", call.database));
+    }
+    Ok(Namespace {
+        database: call.database.to_owned(),
+        collection: name.to_owned(),
+    })
+}
+
+/// How many bytes the collection is to have.
+fn size(call: &Call<'_>) -> Result<i64> {
+    let given = call.doc.get("size");
+    let size = given.as_ref().and_then(number::as_f64).unwrap_or(0.0);
+    let bad = |text: &'static str| Err(Fault::new(code::BAD_VALUE, text));
+    if size > LARGEST {
+        return bad("size cannot exceed 1 PB");
+    }
+    if size < 0.0 {
+        return bad("size has to be >= 0");
+    }
+    if size < 1.0 {
+        // The server gives this failure no code.
+        return Err(Fault::new(0, "invalid command spec"));
+    }
+    Ok(size as i64)
+}

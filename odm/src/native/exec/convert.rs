@@ -1,0 +1,100 @@
+//! Making capped collections of others: `cloneCollectionAsCapped` and `convertToCapped`.
+
+use std::ops::ControlFlow;
+
+use super::super::catalog::Collection;
+use super::super::document::{Doc, Owned};
+use super::super::fault::{Fault, Result, code};
+use super::super::storage::{ALL, Write, format};
+use super::{Namespace, alter, collections, record, view};
+
+/// Copies the newest documents that have room into a new capped collection, without the other's indexes.
+///
+/// # Errors
+/// MongoDB's: 26 when there is no such collection, 48 when the target exists, 166 for a view.
+pub(crate) fn clone_as_capped(
+    write: &mut dyn Write,
+    from: &Namespace,
+    to: &Namespace,
+    bytes: i64,
+) -> Result<()> {
+    alter::refuse_in_transaction(write, "cloneCollectionAsCapped")?;
+    let source = source(write, from)?;
+    if write.catalog().collection(&to.database, &to.collection).is_some() {
+        return Err(Fault::new(
+            code::NAMESPACE_EXISTS,
+            format!(
+                "cloneCollectionAsCapped failed - destination collection {to} already exists. source collection: {from}"
+            ),
+        ));
+    }
+    copy(write, &source, to, Vec::new(), bytes)
+}
+
+/// Makes a collection capped: what has no room is gone, and so are its indexes but that of `_id`.
+///
+/// # Errors
+/// MongoDB's: 26 when there is no such collection, 166 for a view.
+pub(crate) fn convert_to_capped(write: &mut dyn Write, ns: &Namespace, bytes: i64) -> Result<()> {
+    alter::refuse_in_transaction(write, "convertToCapped")?;
+    let source = source(write, ns)?;
+    let options = Doc::Raw(&source.options);
+    let kept = options
+        .elements()
+        .filter(|element| !matches!(element.name_str(), "capped" | "size" | "max"))
+        .map(|element| (element.name_str().to_owned(), Owned::from(element.value())))
+        .collect();
+    // As on the server: the copy takes the name of what it was made of.
+    let copy_ns = Namespace {
+        database: ns.database.clone(),
+        collection: format!("tmp{:08x}.convertToCapped.{}", source.id.0, ns.collection),
+    };
+    copy(write, &source, &copy_ns, kept, bytes)?;
+    alter::rename(write, &copy_ns, ns, true)
+}
+
+fn source(write: &dyn Write, ns: &Namespace) -> Result<std::sync::Arc<Collection>> {
+    let missing = |text: String| Fault::new(code::NAMESPACE_NOT_FOUND, text);
+    if write.catalog().collections(&ns.database).next().is_none() {
+        return Err(missing(format!("database {} not found", ns.database)));
+    }
+    if view::view_of(write.catalog(), ns).is_some() {
+        return Err(Fault::new(
+            code::COMMAND_NOT_SUPPORTED_ON_VIEW,
+            format!("Namespace {ns} is a view, not a collection"),
+        ));
+    }
+    let found = write.catalog().collection(&ns.database, &ns.collection).cloned();
+    found.ok_or_else(|| missing(format!("source collection {ns} does not exist")))
+}
+
+fn copy(
+    write: &mut dyn Write,
+    source: &Collection,
+    to: &Namespace,
+    mut options: Vec<(String, Owned)>,
+    bytes: i64,
+) -> Result<()> {
+    options.push(("capped".to_owned(), Owned::Bool(true)));
+    options.push(("size".to_owned(), Owned::Int64(bytes)));
+    collections::create(write, to, Some(Doc::Fields(&options)))?;
+    let rounded = (bytes.unsigned_abs() + 255) & !255;
+    let mut newest: Vec<Vec<u8>> = Vec::new();
+    let mut used = 0;
+    write.scan(source.records, ALL, true, &mut |key, stored| {
+        let document = format::unseal(source.records, key, stored)?;
+        used += document.len() as u64;
+        if used > rounded {
+            return Ok(ControlFlow::Break(()));
+        }
+        newest.push(document.to_vec());
+        Ok(ControlFlow::Continue(()))
+    })?;
+    for document in newest.iter().rev() {
+        let Some(collection) = write.catalog().collection(&to.database, &to.collection).cloned() else {
+            return Err(Fault::new(code::INTERNAL, "a collection just made is gone"));
+        };
+        record::insert(write, to, &collection, document)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,225 @@
+//! Polygons on the sphere: an outer ring and holes.
+
+use super::cell::CellId;
+use super::line::Line;
+use super::predicate::{Meeting, crossing_point, meeting, nearest, vertex_crossing};
+use super::ring::{Relation, Ring};
+use super::vector::Vector;
+
+/// Two points nearer than this are one.
+const SAME: f64 = 1.5e-15;
+/// How far in radians a line inside a polygon may seem to leave it.
+const NEARLY: f64 = 1.8e-12;
+
+/// An outer ring, and holes within it.
+#[derive(Clone, Debug)]
+pub(crate) struct Polygon {
+    outer: Ring,
+    /// With their own insides on the left.
+    holes: Vec<Ring>,
+    /// For a polygon of one ring that covers more than half of the sphere: what it leaves out.
+    outside: Option<Box<Polygon>>,
+}
+
+impl Polygon {
+    /// A polygon of rings that are small.
+    pub(super) fn new(outer: Ring, holes: Vec<Ring>) -> Polygon {
+        Polygon {
+            outer,
+            holes,
+            outside: None,
+        }
+    }
+
+    /// All on the left of the ring, however much that is.
+    pub(super) fn on_the_left(ring: Ring) -> Polygon {
+        let outside = (!ring.is_small()).then(|| Box::new(Polygon::new(ring.inverted(), Vec::new())));
+        Polygon {
+            outer: ring,
+            holes: Vec::new(),
+            outside,
+        }
+    }
+
+    /// The edges with the inside on the left.
+    fn edges(&self) -> impl Iterator<Item = (Vector, Vector)> + '_ {
+        let holes = self
+            .holes
+            .iter()
+            .flat_map(|hole| hole.edges().map(|(a, b)| (b, a)));
+        self.outer.edges().chain(holes)
+    }
+
+    fn rings(&self) -> impl Iterator<Item = &Ring> {
+        std::iter::once(&self.outer).chain(&self.holes)
+    }
+
+    fn contains_exactly(&self, point: Vector) -> bool {
+        self.rings()
+            .fold(false, |inside, ring| inside ^ ring.contains_point(point))
+    }
+
+    /// Whether the point, or the cell around it in part, is inside.
+    pub(super) fn contains_point(&self, point: Vector) -> bool {
+        self.contains_exactly(point) || self.intersects_cell(CellId::of_point(point))
+    }
+
+    pub(super) fn intersects_cell(&self, cell: CellId) -> bool {
+        self.intersects(&Polygon::new(cell.ring(), Vec::new()))
+    }
+
+    /// Whether the cell is inside as a whole.
+    pub(super) fn contains_cell(&self, cell: CellId) -> bool {
+        self.contains(&Polygon::new(cell.ring(), Vec::new()))
+    }
+
+    /// Whether the other polygon is inside; boundaries in common are allowed.
+    pub(super) fn contains(&self, other: &Polygon) -> bool {
+        if let Some(outside) = &self.outside {
+            return !outside.intersects(other);
+        }
+        if self.holes.is_empty() && other.holes.is_empty() {
+            return self.outer.contains(&other.outer);
+        }
+        // Every outer ring inside an odd number of rings of this, no hole of this inside the other.
+        self.place(&other.outer) == Place::Inside
+            && self.holes.iter().all(|hole| other.place(hole) == Place::Outside)
+    }
+
+    /// Whether the insides have a part in common.
+    pub(super) fn intersects(&self, other: &Polygon) -> bool {
+        if let Some(outside) = &self.outside {
+            return !outside.contains(other);
+        }
+        if self.holes.is_empty() && other.holes.is_empty() {
+            return self.outer.intersects(&other.outer);
+        }
+        self.place(&other.outer) != Place::Outside || other.place(&self.outer) != Place::Outside
+    }
+
+    fn place(&self, ring: &Ring) -> Place {
+        let mut inside = false;
+        for own in self.rings() {
+            match own.relation(ring) {
+                Relation::Crosses => return Place::Crossing,
+                Relation::Contains => inside = !inside,
+                Relation::Other => {}
+            }
+        }
+        if inside { Place::Inside } else { Place::Outside }
+    }
+
+    /// The parts of a line that are inside, as pairs of ends; parts that touch are one.
+    fn parts_inside(&self, line: &Line) -> Vec<(Vector, Vector)> {
+        let mut parts: Vec<(Vector, Vector)> = Vec::new();
+        let Some(first) = line.vertices().first() else {
+            return parts;
+        };
+        let mut inside = self.contains_exactly(*first);
+        for (a, b) in line.edges() {
+            let mut changes: Vec<(f64, Vector)> = Vec::new();
+            if inside {
+                changes.push((0.0, a));
+            }
+            for (c, d) in self.edges() {
+                match meeting(a, b, c, d) {
+                    Meeting::Apart => {}
+                    Meeting::Crossing => {
+                        let at = crossing_point(a, b, c, d);
+                        let (before, after) = (at.angle(a), at.angle(b));
+                        changes.push((before / (before + after), at));
+                    }
+                    Meeting::Vertex if vertex_crossing(a, b, c, d) => {
+                        let at_start = a == c || a == d;
+                        changes.push(if at_start { (0.0, a) } else { (1.0, b) });
+                    }
+                    Meeting::Vertex => {}
+                }
+            }
+            inside = changes.len() % 2 == 1;
+            if inside {
+                changes.push((1.0, b));
+            }
+            changes.sort_by(|x, y| x.0.total_cmp(&y.0).then(x.1.order(y.1)));
+            for pair in changes.chunks_exact(2) {
+                let (from, to) = (pair[0], pair[1]);
+                if from == to {
+                    continue;
+                }
+                match parts.last_mut() {
+                    Some(last) if last.1.angle(from.1) <= SAME => last.1 = to.1,
+                    _ => parts.push((from.1, to.1)),
+                }
+            }
+        }
+        parts
+    }
+
+    pub(super) fn intersects_line(&self, line: &Line) -> bool {
+        match &self.outside {
+            Some(outside) => !outside.contains_line(line),
+            None => !self.parts_inside(line).is_empty(),
+        }
+    }
+
+    pub(super) fn contains_line(&self, line: &Line) -> bool {
+        if let Some(outside) = &self.outside {
+            return !outside.intersects_line(line);
+        }
+        let ends = (line.vertices().first(), line.vertices().last());
+        match (self.parts_inside(line).as_slice(), ends) {
+            ([(from, to)], (Some(first), Some(last))) => {
+                from.angle(*first) <= NEARLY && to.angle(*last) <= NEARLY
+            }
+            _ => false,
+        }
+    }
+
+    /// The distance of a point in radians, zero inside.
+    pub(super) fn distance(&self, point: Vector) -> f64 {
+        if self.contains_exactly(point) {
+            return 0.0;
+        }
+        nearest(point, self.edges()).map_or(f64::INFINITY, |nearest| point.angle(nearest))
+    }
+
+    /// Why these rings make no polygon, if so.
+    pub(super) fn fault(outer: &Ring, holes: &[Ring]) -> Option<String> {
+        let rings: Vec<&Ring> = std::iter::once(outer).chain(holes).collect();
+        for (position, ring) in rings.iter().enumerate() {
+            for (earlier, other) in rings[..position].iter().enumerate() {
+                let mut common = 0;
+                for (a, b) in ring.edges() {
+                    for (c, d) in other.edges() {
+                        if (a, b) == (c, d) || (a, b) == (d, c) {
+                            return Some(format!("Duplicate edge: ring {earlier} and ring {position}"));
+                        }
+                        match meeting(a, b, c, d) {
+                            Meeting::Crossing => {
+                                return Some(format!("Edges of ring {earlier} and ring {position} cross."));
+                            }
+                            Meeting::Vertex if b == d => common += 1,
+                            _ => {}
+                        }
+                    }
+                }
+                if common > 1 {
+                    return Some(format!(
+                        "Ring {position} shares more than one vertex with ring {earlier}"
+                    ));
+                }
+                if earlier > 0 && (other.contains(ring) || ring.contains(other)) {
+                    return Some("Polygon interior loops cannot be nested".to_owned());
+                }
+            }
+        }
+        None
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Inside,
+    Outside,
+    Crossing,
+}

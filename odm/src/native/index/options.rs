@@ -1,0 +1,127 @@
+//! The options of geo indexes.
+
+use super::super::document::{Value, number};
+use super::super::fault::{Fault, Result, code};
+use super::super::geo::Grid;
+use super::{IndexField, Order};
+
+/// The options of geo indexes as written; any index may have them, without effect.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct GeoOptions {
+    pub(super) version: Option<i32>,
+    pub(super) bits: Option<i32>,
+    pub(super) min: Option<f64>,
+    pub(super) max: Option<f64>,
+    pub(super) coarsest: Option<i32>,
+    pub(super) finest: Option<i32>,
+}
+
+impl GeoOptions {
+    /// Takes an option, if it is one of these.
+    pub(super) fn take(&mut self, name: &str, value: &Value<'_>) -> Result<bool> {
+        let slot = match name {
+            "min" | "max" => {
+                let bound = number::as_f64(value).ok_or_else(|| no_number(name, value))?;
+                let slot = if name == "min" {
+                    &mut self.min
+                } else {
+                    &mut self.max
+                };
+                *slot = Some(bound);
+                return Ok(true);
+            }
+            "2dsphereIndexVersion" => &mut self.version,
+            "bits" => &mut self.bits,
+            "coarsestIndexedLevel" => &mut self.coarsest,
+            "finestIndexedLevel" => &mut self.finest,
+            _ => return Ok(false),
+        };
+        // Fractions are cut off, what is beyond the range is at its end.
+        *slot = Some(number::as_f64(value).ok_or_else(|| no_number(name, value))? as i32);
+        Ok(true)
+    }
+
+    /// Sets the fields' grids and the version that is stored.
+    pub(super) fn apply(&mut self, keys: &mut [IndexField], spec: &dyn std::fmt::Display) -> Result<()> {
+        let spherical = keys.iter().any(|key| key.order == Order::Sphere);
+        if spherical {
+            let version = *self.version.get_or_insert(3);
+            if !(1..=3).contains(&version) {
+                return Err(Fault::new(
+                    code::CANNOT_CREATE_INDEX,
+                    format!(
+                        "Error in specification {spec} :: caused by :: unsupported geo index version {{ \
+                         2dsphereIndexVersion : {version} }}, only versions: [1,2,3] are supported"
+                    ),
+                ));
+            }
+            self.check_levels()?;
+        }
+        let flat = keys
+            .iter()
+            .filter(|key| matches!(key.order, Order::Flat(_)))
+            .count();
+        if flat == 0 {
+            return Ok(());
+        }
+        if flat > 1 {
+            return Err(Fault::new(16800, "can't have 2 geo fields"));
+        }
+        let Some(Order::Flat(grid)) = keys.first_mut().map(|key| &mut key.order) else {
+            return Err(Fault::new(16801, "2d has to be first in index"));
+        };
+        *grid = self.grid()?;
+        Ok(())
+    }
+
+    fn grid(&self) -> Result<Grid> {
+        let default = Grid::default();
+        let (min, max) = (self.min.unwrap_or(default.min), self.max.unwrap_or(default.max));
+        let bits = match self.bits {
+            None => default.bits,
+            Some(bits @ 1..=32) => bits.unsigned_abs(),
+            Some(bits) => {
+                return Err(Fault::new(
+                    code::INVALID_OPTIONS,
+                    format!("bits for hash must be > 0 and <= 32, but {bits} bits were specified"),
+                ));
+            }
+        };
+        if min.is_nan() || max.is_nan() || min >= max || !(max - min).is_finite() {
+            return Err(Fault::new(
+                code::INVALID_OPTIONS,
+                format!(
+                    "region for hash must be valid and have positive area, but [{min}, {max}] was specified"
+                ),
+            ));
+        }
+        Ok(Grid { min, max, bits })
+    }
+
+    fn check_levels(&self) -> Result<()> {
+        let (coarsest, finest) = (self.coarsest.unwrap_or(0), self.finest.unwrap_or(30));
+        if coarsest < 0 {
+            return Err(Fault::new(16747, "coarsestIndexedLevel must be >= 0"));
+        }
+        if finest > 30 {
+            return Err(Fault::new(16748, "finestIndexedLevel must be <= 30"));
+        }
+        if finest < coarsest {
+            return Err(Fault::new(
+                16749,
+                "finestIndexedLevel must be >= coarsestIndexedLevel",
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn no_number(name: &str, value: &Value<'_>) -> Fault {
+    Fault::new(
+        code::TYPE_MISMATCH,
+        format!(
+            "The field '{name}' must be a number, but got {}",
+            value.kind().alias()
+        ),
+    )
+}

@@ -1,0 +1,75 @@
+//! Nearness is answered from a geo index, or not at all.
+
+use super::super::fault::{Fault, Result, code};
+use super::super::index::Order;
+use super::super::matcher::ast::NearField;
+use super::candidate::{Candidate, Conjunct};
+use super::{Hint, IndexView, Plan, PlanRequest, holds_partial};
+
+/// The server's code for a query that no index can answer.
+const NO_QUERY_EXECUTION_PLANS: i32 = 291;
+
+/// Chooses the index for a filter with nearness at its top.
+pub(super) fn choose(
+    request: &PlanRequest<'_>,
+    field: &NearField,
+    hint: &Hint<'_>,
+    natural_sort: bool,
+) -> Result<Plan> {
+    let refused = |what: &str| {
+        let message = format!("geoNear expression not allowed with $natural {what}");
+        Fault::new(code::BAD_VALUE, message)
+    };
+    if natural_sort {
+        return Err(refused("sort order"));
+    }
+    let only = match hint {
+        Hint::Free => None,
+        Hint::Natural { .. } => return Err(refused("hint")),
+        Hint::Index(hint) => Some(hint.find(request.indexes)?),
+    };
+    let root = request.matcher.root();
+    let conjuncts = Conjunct::of(root);
+    let best = request
+        .indexes
+        .iter()
+        .enumerate()
+        .filter(|(index, view)| {
+            only.map_or(!view.definition.hidden, |only| only == *index)
+                && can_tell(view, field)
+                && holds_partial(view.definition, root)
+        })
+        .map(|(index, _)| Candidate::new(request, index, root, &conjuncts))
+        .filter(|candidate| candidate.is_bounded_before(field.path.as_str()))
+        .reduce(|best, next| if next.is_better_than(&best) { next } else { best });
+    let Some(best) = best else {
+        return Err(Fault::new(
+            NO_QUERY_EXECUTION_PLANS,
+            format!(
+                "error processing query: Tree: GEONEAR  field={} maxdist={} isNearSphere={}; planner returned \
+                 error :: caused by :: unable to find index for $geoNear query",
+                field.path.as_str(),
+                field.near.max(),
+                i32::from(field.near.is_spherical()),
+            ),
+        ));
+    };
+    if best.is_impossible() {
+        return Ok(Plan::nothing());
+    }
+    let mut plan = best.into_plan(true, root);
+    plan.sorted = request.sort.is_none_or(|sort| sort.fields.is_empty());
+    Ok(plan)
+}
+
+/// Whether the index knows how far from the center documents are.
+fn can_tell(view: &IndexView<'_>, field: &NearField) -> bool {
+    view.definition.keys.iter().any(|key| {
+        key.path == field.path.as_str()
+            && match key.order {
+                Order::Sphere => field.near.is_spherical(),
+                Order::Flat(_) => field.near.is_for_pairs(),
+                _ => false,
+            }
+    })
+}

@@ -1,0 +1,132 @@
+//! Writing to the file.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use redb::{Table, TableDefinition, WriteTransaction};
+
+use super::fault::{explained, fault};
+use super::snapshot::{as_slice, get, records_table, scan, scan_shared};
+use super::{TREE_BYTES, TREES};
+use crate::native::fault::Result;
+use crate::native::storage::log::Changes;
+use crate::native::storage::paged::Paged;
+use crate::native::storage::pending::{composite_range, is_empty_range, split, with_composite};
+use crate::native::storage::{ALL, Pending, Range, Transaction, TreeId, Trees, Visitor};
+
+type TreesTable<'t> = Table<'t, &'static [u8], &'static [u8]>;
+
+/// A write transaction; tables of records are opened when first touched.
+pub(super) struct FileTransaction<'t> {
+    paged: &'t Paged,
+    shared: TreesTable<'t>,
+    records: RefCell<BTreeMap<TreeId, Rc<TreesTable<'t>>>>,
+    transaction: &'t WriteTransaction,
+    changes: &'t mut Changes,
+}
+
+impl<'t> FileTransaction<'t> {
+    /// A transaction whose changes are collected.
+    pub(super) fn new(
+        transaction: &'t WriteTransaction,
+        paged: &'t Paged,
+        changes: &'t mut Changes,
+    ) -> Result<FileTransaction<'t>> {
+        Ok(FileTransaction {
+            paged,
+            shared: transaction
+                .open_table(TREES)
+                .map_err(|error| fault(error.into()))?,
+            records: RefCell::default(),
+            transaction,
+            changes,
+        })
+    }
+
+    /// The table of a tree of records; made when there is none.
+    fn records(&self, tree: TreeId) -> Result<Rc<TreesTable<'t>>> {
+        if let Some(table) = self.records.borrow().get(&tree) {
+            return Ok(table.clone());
+        }
+        let table = self
+            .transaction
+            .open_table(TableDefinition::new(&records_table(tree)));
+        let table = Rc::new(table.map_err(|error| fault(error.into()))?);
+        self.records.borrow_mut().insert(tree, table.clone());
+        Ok(table)
+    }
+
+    fn clear(&mut self, tree: TreeId) -> Result<()> {
+        if tree.is_records() {
+            // A table can be deleted only while it is not open.
+            self.records.get_mut().remove(&tree);
+            let name = records_table(tree);
+            let table = TableDefinition::<&[u8], &[u8]>::new(&name);
+            return match self.transaction.delete_table(table) {
+                Ok(_) => Ok(()),
+                Err(error) => Err(fault(error.into())),
+            };
+        }
+        let (from, to) = composite_range(tree, ALL);
+        self.shared
+            .retain_in::<&[u8], _>((as_slice(&from), as_slice(&to)), |_, _| false)
+            .map_err(|error| fault(error.into()))
+    }
+}
+
+impl Trees for FileTransaction<'_> {
+    fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let found = if tree.is_records() {
+            self.records(tree).and_then(|table| get(&*table, key))
+        } else {
+            with_composite(tree, key, |composite| get(&self.shared, composite))
+        };
+        found.map_err(|fault| explained(fault, self.paged))
+    }
+
+    fn scan(&self, tree: TreeId, range: Range<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Result<()> {
+        if is_empty_range(range) {
+            return Ok(());
+        }
+        let scanned = if tree.is_records() {
+            self.records(tree)
+                .and_then(|table| scan(&*table, range, 0, reverse, visit))
+        } else {
+            scan_shared(&self.shared, tree, range, reverse, visit)
+        };
+        scanned.map_err(|fault| explained(fault, self.paged))
+    }
+}
+
+impl Transaction for FileTransaction<'_> {
+    fn apply(&mut self, pending: &mut Pending) -> Result<()> {
+        self.changes.add(pending);
+        for tree in pending.cleared() {
+            self.clear(tree)?;
+        }
+        let mut writes = pending.writes().peekable();
+        while let Some((composite, _)) = writes.peek() {
+            let (tree, _) = split(composite);
+            if tree.is_records() {
+                // Opened here, so that it can be borrowed for writing below.
+                self.records(tree)?;
+            }
+            let own = self.records.get_mut().get_mut(&tree).and_then(Rc::get_mut);
+            let (table, prefix) = match own {
+                Some(table) => (table, TREE_BYTES),
+                None => (&mut self.shared, 0),
+            };
+            while let Some((composite, value)) = writes.next_if(|(composite, _)| split(composite).0 == tree) {
+                let key = &composite[prefix..];
+                match value {
+                    Some(value) => drop(table.insert(key, value).map_err(|error| fault(error.into()))?),
+                    None => drop(table.remove(key).map_err(|error| fault(error.into()))?),
+                }
+            }
+        }
+        drop(writes);
+        pending.reset();
+        Ok(())
+    }
+}

@@ -1,0 +1,42 @@
+//! References between documents, and loading what they refer to.
+//!
+//! What a relation is (its fields, its target, its filter) becomes a [`Plan`], which knows no type; [`fetch`] runs
+//! a plan for a whole batch of parents and leaves a [`Shelf`]; the typed side takes each parent's share from it.
+
+mod db_ref;
+mod every;
+mod fetch;
+mod has_many;
+mod identity;
+mod inverse;
+mod join;
+mod key;
+mod link;
+mod loads;
+mod plan;
+mod polymorphic;
+mod reference;
+mod relation_trait;
+mod shape;
+mod shelf;
+mod stored;
+mod to;
+
+pub use self::db_ref::DbRef;
+pub use self::every::{Every, Values};
+pub use self::has_many::{CountOf, HasMany, HasOne};
+pub use self::inverse::LinksTo;
+pub(crate) use self::join::{DOCUMENT, joined, stages};
+pub use self::key::{ById, ReferenceKey};
+pub use self::link::Link;
+pub use self::loads::{Loads, With};
+pub(crate) use self::plan::Plan;
+pub(crate) use self::plan::with_needed;
+pub use self::polymorphic::{
+    HasVariant, ReferenceEnum, ReferenceVariant, read_key, read_variant, write_variant,
+};
+pub use self::reference::Ref;
+pub use self::relation_trait::{Joinable, Relation};
+pub use self::shape::{Reference, Searchable};
+pub(crate) use self::shelf::Shelf;
+pub use self::to::{Alone, Extra, Nested, To};

@@ -1,0 +1,407 @@
+//! Running a plan: one query for each relation and each batch of documents.
+
+use std::collections::HashMap;
+
+use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
+use futures_core::future::BoxFuture;
+
+use super::identity::Identity;
+use super::plan::{Forward, Inverse, Node, Plan, and, name, with_needed};
+use super::shelf::{Group, INSIDE, Kept, Place, Shelf, place};
+use super::stored::{elements, malformed};
+use crate::backend::{self, Operation, ReadOptions};
+use crate::collection::Target;
+use crate::error::Result;
+
+/// How many keys go into one query.
+const KEYS: usize = 50_000;
+/// About how many bytes of keys go into one query: half of what MongoDB takes in one message.
+const BYTES: usize = 8 << 20;
+
+impl Plan {
+    /// Fetches what belongs to the documents of a collection.
+    pub(crate) fn fetch<'a>(
+        &'a self,
+        parents: &'a Target,
+        documents: &'a [&'a RawDocument],
+    ) -> BoxFuture<'a, Result<Shelf>> {
+        Box::pin(async move {
+            Ok(Shelf(match &self.0 {
+                Node::Nothing => Kept::Nothing,
+                Node::All(plans) => {
+                    let mut shelves = Vec::with_capacity(plans.len());
+                    for plan in plans {
+                        shelves.push(plan.fetch(parents, documents).await?);
+                    }
+                    Kept::All(shelves)
+                }
+                Node::Inside { path, map, inner } => {
+                    let mut embedded = Vec::new();
+                    for document in documents {
+                        inside(path.one(document)?, *map, &mut |value| {
+                            embedded.extend(value.as_document());
+                            Ok(())
+                        })?;
+                    }
+                    Kept::Inside(Box::new(inner.fetch(parents, &embedded).await?))
+                }
+                Node::Forward(forward) => forward.fetch(parents, documents).await?,
+                Node::Inverse(inverse) if inverse.counted => inverse.count(parents, documents).await?,
+                Node::Inverse(inverse) => inverse.fetch(parents, documents).await?,
+            }))
+        })
+    }
+}
+
+impl Plan {
+    /// Fetches what belongs to the documents of a group.
+    async fn fetch_into(&self, group: &mut Group) -> Result<()> {
+        if !matches!(self.0, Node::Nothing) {
+            let nested = self.fetch(&group.target, &group.documents()).await?;
+            *group.nested = nested;
+        }
+        Ok(())
+    }
+}
+
+/// Gives what is in an array, or a map's values.
+pub(super) fn inside<'a>(
+    value: Option<RawBsonRef<'a>>,
+    map: bool,
+    give: &mut dyn FnMut(RawBsonRef<'a>) -> Result<()>,
+) -> Result<()> {
+    match value {
+        Some(RawBsonRef::Array(array)) if !map => elements(array, give),
+        Some(RawBsonRef::Document(document)) if map => {
+            for field in document {
+                give(field.map_err(malformed)?.1)?;
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Different keys in the order of their first use.
+#[derive(Default)]
+struct Keys {
+    seen: std::collections::HashSet<Identity>,
+    values: Vec<RawBson>,
+    sizes: Vec<usize>,
+}
+
+impl Keys {
+    fn add(&mut self, key: RawBsonRef<'_>) {
+        let identity = Identity::of(key);
+        // Type, index as the element's name, the value.
+        let size = identity.len() + 12;
+        if self.seen.insert(identity) {
+            self.values.push(key.into());
+            self.sizes.push(size);
+        }
+    }
+
+    /// The keys as arrays, each small enough for one query.
+    fn chunks(self) -> Vec<RawArrayBuf> {
+        let mut chunks = Vec::new();
+        let (mut chunk, mut count, mut bytes) = (RawArrayBuf::new(), 0, 0);
+        for (value, size) in self.values.into_iter().zip(self.sizes) {
+            if count == KEYS || (count > 0 && bytes + size > BYTES) {
+                chunks.push(std::mem::take(&mut chunk));
+                (count, bytes) = (0, 0);
+            }
+            chunk.push(value);
+            count += 1;
+            bytes += size;
+        }
+        if count > 0 {
+            chunks.push(chunk);
+        }
+        chunks
+    }
+}
+
+impl Forward {
+    async fn fetch(&self, parents: &Target, documents: &[&RawDocument]) -> Result<Kept> {
+        let mut places: HashMap<Place, Keys> = HashMap::new();
+        let mut order = Vec::new();
+        for document in documents {
+            self.links.each(self.path.one(document)?, &mut |pointer| {
+                let place = place(&pointer);
+                let keys = places.entry(place).or_insert_with_key(|place| {
+                    order.push(place.clone());
+                    Keys::default()
+                });
+                keys.add(pointer.key);
+                Ok(())
+            })?;
+        }
+        let mut groups = HashMap::new();
+        for at in order {
+            let keys = places.remove(&at).unwrap_or_default();
+            groups.insert(at.clone(), self.group(parents, &at, keys).await?);
+        }
+        Ok(Kept::Forward(groups))
+    }
+
+    async fn group(&self, parents: &Target, at: &Place, keys: Keys) -> Result<Group> {
+        let (database, named) = at;
+        let aim = (self.aim)(named.as_deref())?;
+        let collection = self.collection.as_deref().unwrap_or(&aim.collection);
+        let target = (aim.open)(parents, database.as_deref(), collection)?;
+        let mut group = Group::new(target);
+        let key = name(&self.key.text())?;
+        let projection = self.projection()?;
+        for chunk in keys.chunks() {
+            let count = (&chunk).into_iter().count();
+            let mut filter = RawDocumentBuf::new();
+            filter.append(&key, rawdoc! { "$in": chunk });
+            let find = find(&group.target, filter, projection.clone(), Some(count + 1));
+            read(find, &mut group, |document, found| {
+                found_at(self.key.one(document)?, found);
+                Ok(())
+            })
+            .await?;
+        }
+        self.nested.fetch_into(&mut group).await?;
+        Ok(group)
+    }
+
+    pub(super) fn projection(&self) -> Result<Option<RawDocumentBuf>> {
+        let mut needed = Vec::from_iter(self.key.root().map(str::to_owned));
+        self.nested.needs(&mut needed);
+        with_needed(self.projection.clone(), &needed)
+    }
+}
+
+impl Inverse {
+    async fn fetch(&self, parents: &Target, documents: &[&RawDocument]) -> Result<Kept> {
+        let keys = self.keys(documents)?;
+        let mut group = Group::new((self.open)(parents, None, &self.collection)?);
+        for chunk in keys.chunks() {
+            // For a single parent, skip and limit are those of the query.
+            let one = (&chunk).into_iter().nth(1).is_none();
+            match one || (self.skip == 0 && self.limit == 0) {
+                true => self.fetch_all(parents, chunk, &mut group).await?,
+                false => self.fetch_some(parents, chunk, &mut group).await?,
+            }
+        }
+        self.nested.fetch_into(&mut group).await?;
+        Ok(Kept::Inverse(Box::new(group)))
+    }
+
+    /// All that refer, or those of a single parent: a find by the field that refers.
+    async fn fetch_all(&self, parents: &Target, keys: RawArrayBuf, group: &mut Group) -> Result<()> {
+        let filter = self.filter(parents, &keys)?;
+        let mut find = find(&group.target, filter, self.projection()?, None);
+        find.sort = self.sort.clone();
+        find.skip = self.skip;
+        find.limit = self.limit;
+        let wanted = wanted(&keys)?;
+        let here = parents.namespace().collection.as_str();
+        read(find, group, |document, found| {
+            self.referred(document, here, &mut |key| {
+                if wanted.contains(&Identity::of(key)) {
+                    found(key, false);
+                }
+            })
+        })
+        .await
+    }
+
+    /// Some for each parent: a `$lookup` from the parents, whose inner sort and limit an index on the field that
+    /// refers and the sort's fields answers.
+    async fn fetch_some(&self, parents: &Target, keys: RawArrayBuf, group: &mut Group) -> Result<()> {
+        let mut by_key = RawDocumentBuf::new();
+        by_key.append(name(&self.key.text())?, rawdoc! { "$in": keys });
+        let key = format!("${}", self.key.text());
+        let mut pipeline = vec![
+            rawdoc! { "$match": by_key },
+            rawdoc! { "$project": { "_id": 0, "k": key } },
+        ];
+        pipeline.push(self.lookup("k", INSIDE, parents)?);
+        pipeline.push(rawdoc! { "$unwind": format!("${INSIDE}") });
+        let answer = aggregate(parents, pipeline);
+        let target = group.target.clone();
+        let mut cursor = target.execute(answer).await.and_then(|answer| answer.cursor())?;
+        while let Some(batch) = crate::cursor::next_batch(&target, "aggregate", &mut *cursor).await? {
+            group.keep(batch, |document, found| {
+                if let Some(key) = document.get("k").map_err(malformed)? {
+                    found(key, true);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The stage that joins what refers to the value at `local`.
+    pub(super) fn lookup(&self, local: &str, into: &str, parents: &Target) -> Result<RawDocumentBuf> {
+        let mut inner = RawArrayBuf::new();
+        let conditions = and(self.conditions(&parents.namespace().collection)?);
+        if !conditions.is_empty() {
+            inner.push(rawdoc! { "$match": conditions });
+        }
+        if let Some(sort) = &self.sort {
+            inner.push(rawdoc! { "$sort": sort.clone() });
+        }
+        if self.skip > 0 {
+            inner.push(rawdoc! { "$skip": i64::try_from(self.skip).unwrap_or(i64::MAX) });
+        }
+        if self.limit > 0 {
+            inner.push(rawdoc! { "$limit": i64::try_from(self.limit).unwrap_or(i64::MAX) });
+        }
+        if let Some(projection) = self.projection()? {
+            inner.push(rawdoc! { "$project": projection });
+        }
+        let mut lookup = rawdoc! {
+            "from": self.collection.as_str(),
+            "localField": local,
+            "foreignField": self.foreign(),
+            "as": into,
+        };
+        if !inner.is_empty() {
+            lookup.append(bson::cstr!("pipeline"), inner);
+        }
+        Ok(rawdoc! { "$lookup": lookup })
+    }
+
+    async fn count(&self, parents: &Target, documents: &[&RawDocument]) -> Result<Kept> {
+        let target = (self.open)(parents, None, &self.collection)?;
+        let mut counts = HashMap::new();
+        for chunk in self.keys(documents)?.chunks() {
+            let wanted = wanted(&chunk)?;
+            let mut pipeline = vec![rawdoc! { "$match": self.filter(parents, &chunk)? }];
+            let key = format!("${}", self.foreign());
+            match self.links.single && self.field.is_plain() {
+                true => pipeline.push(rawdoc! { "$group": { "_id": key, "n": { "$sum": 1 } } }),
+                false => {
+                    // A value that is no array is its own only element, and a key never is an array.
+                    pipeline.push(rawdoc! { "$project": { "k": key } });
+                    pipeline.extend([(); 3].map(|()| rawdoc! { "$unwind": "$k" }));
+                    pipeline.push(rawdoc! { "$group": { "_id": { "k": "$k", "d": "$_id" } } });
+                    pipeline.push(rawdoc! { "$group": { "_id": "$_id.k", "n": { "$sum": 1 } } });
+                }
+            }
+            let answer = target.execute(aggregate(&target, pipeline)).await;
+            let mut cursor = answer.and_then(|answer| answer.cursor())?;
+            while let Some(batch) = crate::cursor::next_batch(&target, "aggregate", &mut *cursor).await? {
+                for index in 0..batch.len() {
+                    let Some(document) = batch.get(index) else { break };
+                    let (key, count) = (document.get("_id"), document.get("n"));
+                    let (Some(key), Some(count)) = (key.map_err(malformed)?, count.map_err(malformed)?)
+                    else {
+                        continue;
+                    };
+                    let count = count.as_i64().or(count.as_i32().map(i64::from)).unwrap_or(0);
+                    let identity = Identity::of(key);
+                    if wanted.contains(&identity) {
+                        *counts.entry(identity).or_insert(0) += u64::try_from(count).unwrap_or(0);
+                    }
+                }
+            }
+        }
+        Ok(Kept::Counts(counts))
+    }
+
+    fn keys(&self, documents: &[&RawDocument]) -> Result<Keys> {
+        let mut keys = Keys::default();
+        for document in documents {
+            if let Some(key) = self.key.one(document)? {
+                keys.add(key);
+            }
+        }
+        Ok(keys)
+    }
+
+    fn filter(&self, parents: &Target, keys: &RawArrayBuf) -> Result<RawDocumentBuf> {
+        let mut refers = RawDocumentBuf::new();
+        refers.append(name(&self.foreign())?, rawdoc! { "$in": keys.clone() });
+        let mut conditions = vec![refers];
+        conditions.extend(self.conditions(&parents.namespace().collection)?);
+        Ok(and(conditions))
+    }
+
+    fn projection(&self) -> Result<Option<RawDocumentBuf>> {
+        let mut needed = Vec::from_iter(self.field.root().map(str::to_owned));
+        self.nested.needs(&mut needed);
+        with_needed(self.projection.clone(), &needed)
+    }
+
+    /// The keys that a document refers to in the collection of the parents, each once.
+    pub(super) fn referred(
+        &self,
+        document: &RawDocument,
+        parents: &str,
+        give: &mut dyn FnMut(RawBsonRef<'_>),
+    ) -> Result<()> {
+        let mut seen = Vec::new();
+        self.field.each(document, &mut |value| {
+            self.links.each(Some(value), &mut |pointer| {
+                let identity = Identity::of(pointer.key);
+                if pointer.collection.is_none_or(|collection| collection == parents)
+                    && !seen.contains(&identity)
+                {
+                    seen.push(identity);
+                    give(pointer.key);
+                }
+                Ok(())
+            })
+        })
+    }
+}
+
+fn wanted(keys: &RawArrayBuf) -> Result<std::collections::HashSet<Identity>> {
+    let keys = keys
+        .into_iter()
+        .map(|key| key.map(Identity::of).map_err(malformed));
+    keys.collect()
+}
+
+fn found_at(key: Option<RawBsonRef<'_>>, found: &mut dyn FnMut(RawBsonRef<'_>, bool)) {
+    if let Some(key) = key {
+        found(key, false);
+    }
+}
+
+fn find(
+    target: &Target,
+    filter: RawDocumentBuf,
+    projection: Option<RawDocumentBuf>,
+    at_most: Option<usize>,
+) -> backend::Find {
+    backend::Find {
+        namespace: target.namespace().clone(),
+        filter,
+        sort: None,
+        projection,
+        skip: 0,
+        limit: 0,
+        batch_size: at_most.and_then(|count| u32::try_from(count).ok()),
+        tail: None,
+        options: ReadOptions::default(),
+    }
+}
+
+fn aggregate(target: &Target, pipeline: Vec<RawDocumentBuf>) -> Operation {
+    Operation::Aggregate(backend::Aggregate {
+        namespace: target.namespace().clone(),
+        pipeline,
+        batch_size: None,
+        allow_disk_use: false,
+        options: ReadOptions::default(),
+    })
+}
+
+async fn read(
+    find: backend::Find,
+    group: &mut Group,
+    mut keys: impl FnMut(&RawDocument, &mut dyn FnMut(RawBsonRef<'_>, bool)) -> Result<()>,
+) -> Result<()> {
+    let target = group.target.clone();
+    let mut cursor = target.execute(Operation::Find(find)).await?.cursor()?;
+    while let Some(batch) = crate::cursor::next_batch(&target, "find", &mut *cursor).await? {
+        group.keep(batch, &mut keys)?;
+    }
+    Ok(())
+}
