@@ -2,15 +2,17 @@
 
 mod index;
 mod inverse;
+pub(crate) mod lifecycle;
 mod tokens;
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream};
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{Attribute, Ident, LitStr, Path, Token};
 
 pub(crate) use self::index::{Index, IndexKey, Order};
 pub(crate) use self::inverse::Inverse;
+use self::lifecycle::{Life, Role};
 use crate::input::Derive;
 use crate::problem::{Problems, problem, unknown};
 
@@ -21,6 +23,8 @@ pub(crate) struct OnType {
     pub(crate) crate_path: Option<Path>,
     pub(crate) opaque: Option<Span>,
     pub(crate) indexes: Vec<Index>,
+    pub(crate) validate: Option<TokenStream>,
+    pub(crate) hooks: Option<Span>,
 }
 
 /// What stands on a field.
@@ -31,6 +35,7 @@ pub(crate) struct OnField {
     pub(crate) inverse: Option<Inverse>,
     /// The name of the key by which references to the model hold this field.
     pub(crate) key: Option<Ident>,
+    pub(crate) life: Life,
 }
 
 /// What stands on an enum of references.
@@ -48,6 +53,17 @@ impl OnType {
                 (Derive::Model, "collection") => once(&mut on_type.collection, meta, key, string)?,
                 (_, "crate") => once(&mut on_type.crate_path, meta, key, |meta| meta.value()?.parse())?,
                 (Derive::Model, "index") => on_type.indexes.push(Index::on_type(meta)?),
+                (_, "validate") => once(&mut on_type.validate, meta, key, |meta| {
+                    lifecycle::value(meta, "path::to::function")
+                })?,
+                (Derive::Model, "hooks") => once(&mut on_type.hooks, meta, key, |meta| Ok(meta.path.span()))?,
+                (Derive::Embedded, "hooks") => {
+                    return Err(problem(
+                        meta.path.span(),
+                        "hooks belong to documents of a collection, and this is nested in them",
+                        "put `hooks` on the models that hold it",
+                    ));
+                }
                 (Derive::Embedded, "opaque") => {
                     once(&mut on_type.opaque, meta, key, |meta| Ok(meta.path.span()))?
                 }
@@ -70,11 +86,16 @@ impl OnType {
                         meta.path.span(),
                         "attribute",
                         key,
-                        &["collection", "crate", "index"],
+                        &["collection", "crate", "hooks", "index", "validate"],
                     ));
                 }
                 (Derive::Embedded, _) => {
-                    return Err(unknown(meta.path.span(), "attribute", key, &["crate", "opaque"]));
+                    return Err(unknown(
+                        meta.path.span(),
+                        "attribute",
+                        key,
+                        &["crate", "opaque", "validate"],
+                    ));
                 }
             }
             Ok(())
@@ -89,6 +110,23 @@ impl OnField {
         each_key(attrs, problems, |key, meta| {
             match (derive, key) {
                 (_, "opaque") => once(&mut on_field.opaque, meta, key, |meta| Ok(meta.path.span()))?,
+                (_, "validate") => on_field.life.validate(meta)?,
+                (_, "max") => on_field.life.max(meta)?,
+                (_, "save") => on_field.life.save(meta)?,
+                (Derive::Model, "created" | "updated" | "version" | "soft_delete") => {
+                    if let Some(role) = Role::parse(key) {
+                        on_field.life.role(role, meta)?;
+                    }
+                }
+                (Derive::Embedded, "created" | "updated" | "version" | "soft_delete") => {
+                    return Err(problem(
+                        meta.path.span(),
+                        format_args!(
+                            "`{key}` is about a document of a collection, and this is nested in one"
+                        ),
+                        "put it on a field of each model that holds this type",
+                    ));
+                }
                 (Derive::Model, "index" | "unique") => {
                     let index = Index::on_field(meta, key == "unique")?;
                     if on_field.index.is_some() {
@@ -123,11 +161,29 @@ impl OnField {
                         meta.path.span(),
                         "attribute",
                         key,
-                        &["index", "inverse", "key", "opaque", "unique"],
+                        &[
+                            "created",
+                            "index",
+                            "inverse",
+                            "key",
+                            "max",
+                            "opaque",
+                            "save",
+                            "soft_delete",
+                            "unique",
+                            "updated",
+                            "validate",
+                            "version",
+                        ],
                     ));
                 }
                 (Derive::Embedded, _) => {
-                    return Err(unknown(meta.path.span(), "attribute", key, &["opaque"]));
+                    return Err(unknown(
+                        meta.path.span(),
+                        "attribute",
+                        key,
+                        &["max", "opaque", "save", "validate"],
+                    ));
                 }
             }
             Ok(())

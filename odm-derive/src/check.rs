@@ -5,7 +5,7 @@ use syn::ext::IdentExt;
 use syn::{GenericParam, Generics, Ident, LitStr};
 
 use crate::attr;
-use crate::input::{Field, Shape, Storage, Tagging, Variant};
+use crate::input::{Container, Field, Shape, Storage, Tagging, Variant};
 use crate::problem::Problems;
 use crate::serde_attr;
 
@@ -73,8 +73,8 @@ pub(crate) fn attributes_agree(
     skipped: bool,
     problems: &mut Problems,
 ) {
-    if skipped && (odm.index.is_some() || odm.opaque.is_some() || odm.inverse.is_some() || odm.key.is_some())
-    {
+    let related = odm.inverse.is_some() || odm.key.is_some();
+    if skipped && (odm.index.is_some() || odm.opaque.is_some() || related || odm.life.span().is_some()) {
         let span = serde
             .skip
             .or(serde.skip_serializing)
@@ -120,6 +120,60 @@ pub(crate) fn relation(odm: &attr::OnField, storage: &Storage, problems: &mut Pr
                 help,
             );
         }
+    }
+}
+
+/// Rules where there is no value of their own to hold against them, and functions that could not read it.
+pub(crate) fn life(serde: &serde_attr::OnField, odm: &attr::OnField, problems: &mut Problems) {
+    if let (Some(_), Some(span)) = (serde.flatten, odm.life.span()) {
+        let help = "say it on the fields of the flattened type";
+        problems.at_span(span, "a flattened field has no value of its own", help);
+    }
+    if let (Some(_), Some(span)) = (&serde.codec, odm.life.custom()) {
+        let help = "check the whole type: `#[odm(validate = function)]` on it";
+        problems.at_span(
+            span,
+            "a function cannot read a field that serde stores in another way than its type's own",
+            help,
+        );
+    }
+}
+
+/// Values without a name are held to rules where they are used.
+pub(crate) fn unnamed(odm: &attr::OnField, problems: &mut Problems) {
+    if let Some(span) = odm.life.span() {
+        let help = "say it on the fields of this type, or give the field a name";
+        problems.at_span(span, "a field without a name has no rules of its own", help);
+    }
+}
+
+/// Each role once.
+pub(crate) fn roles<'a, 'b: 'a>(fields: impl Iterator<Item = &'a Field<'b>>, problems: &mut Problems) {
+    let mut seen = Vec::new();
+    for field in fields {
+        let Some((role, span)) = field.life.role else {
+            continue;
+        };
+        if seen.contains(&role) {
+            let wrong = format!("two fields say `{}`", role.name());
+            problems.at_span(span, wrong, "a document has one of it");
+        } else if field.stored == "_id" {
+            let wrong = format!("`_id` cannot be `{}`", role.name());
+            problems.at_span(span, wrong, "it never changes; give it another field");
+        }
+        seen.push(role);
+    }
+}
+
+/// A function on a whole value needs a document.
+pub(crate) fn validated_type(container: &Container<'_>, problems: &mut Problems) {
+    if let (Some(function), false) = (&container.validate, matches!(container.shape, Shape::Fields(_))) {
+        let help = "check the fields of this type where it is used: `#[odm(validate(custom = function))]`";
+        problems.at(
+            function,
+            "only a struct with named fields is checked as a whole",
+            help,
+        );
     }
 }
 

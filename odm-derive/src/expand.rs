@@ -5,6 +5,7 @@
 
 mod codec;
 mod fields;
+mod lifecycle;
 mod model;
 mod relations;
 mod variants;
@@ -137,10 +138,12 @@ impl<'a> Expansion<'a> {
             .model
             .is_none()
             .then(|| quote!(impl #declared __odm::IdType for #this #predicates {}));
+        let life = lifecycle::declared(self.container, this);
         quote! {
             impl #declared __odm::FieldType for #this #predicates {
                 type Handle<__R> = #name<#args __R>;
                 type Optional<__R> = #name<#args __R, __odm::Option<#this>>;
+                #life
             }
             impl #declared __odm::Embedded for #this #stored {
                 type Fields<__R> = #name<#args __R>;
@@ -166,6 +169,7 @@ impl<'a> Expansion<'a> {
 
     fn value(&self) -> TokenStream {
         let this = &self.this;
+        let life = lifecycle::declared(self.container, this);
         let (declared, predicates) = (
             self.declared(TokenStream::new()),
             self.predicates(TokenStream::new()),
@@ -174,6 +178,7 @@ impl<'a> Expansion<'a> {
             impl #declared __odm::FieldType for #this #predicates {
                 type Handle<__R> = __odm::Field<__R, #this>;
                 type Optional<__R> = __odm::Field<__R, __odm::Option<#this>>;
+                #life
             }
         }
     }

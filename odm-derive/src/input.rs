@@ -3,6 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use syn::{ExprPath, Generics, Ident, Type, Visibility};
 
+use crate::attr::lifecycle::Life;
 use crate::attr::{Index, Inverse};
 
 /// Which derive runs.
@@ -21,6 +22,8 @@ pub(crate) struct Container<'a> {
     pub(crate) crate_path: TokenStream,
     pub(crate) shape: Shape<'a>,
     pub(crate) model: Option<Model<'a>>,
+    /// The function that checks the whole value.
+    pub(crate) validate: Option<TokenStream>,
 }
 
 /// How values of the type are stored.
@@ -47,6 +50,8 @@ pub(crate) struct Model<'a> {
     pub(crate) indexes: Vec<ModelIndex>,
     pub(crate) inverses: Vec<ModelInverse<'a>>,
     pub(crate) reference_keys: Vec<ReferenceKey<'a>>,
+    /// Where hooks were declared.
+    pub(crate) hooks: Option<Span>,
 }
 
 /// The inverse of one of the model's references.
@@ -90,6 +95,7 @@ pub(crate) struct Field<'a> {
     pub(crate) storage: Storage,
     /// Whether serde reads the field back.
     pub(crate) read: bool,
+    pub(crate) life: Life,
     pub(crate) span: Span,
 }
 

@@ -29,6 +29,8 @@ use self::input::Derive;
 /// |---|---|
 /// | `collection = "books"` | the collection; the type's name in snake case and plural without it |
 /// | `index(keys(title, desc(author.name)), ..)` | an index over these fields; each may be in `asc(..)`, `desc(..)`, `hashed(..)`, `text(..)`; then `unique`, `sparse`, `name = ".."`, `expire_after = "30d"` (or seconds), `partial = \|b\| b.available.gt(0)` |
+/// | `hooks` | code runs around the writes: `impl odm::Hooks for Book` |
+/// | `validate = function` | `fn(&Book) -> Result<(), impl Display>` says what is wrong with a whole document |
 /// | `crate = path` | where `odm` is, if not at `::odm` |
 ///
 /// | on a field | |
@@ -38,6 +40,12 @@ use self::input::Derive;
 /// | `opaque` | a plain value, whatever its type |
 /// | `inverse = by_publisher` | on a reference: a function `Book::by_publisher()`, the books that refer to a document; `inverse(one = of_patron)` where at most one does |
 /// | `key = BookIsbn` | on a unique field: a type `BookIsbn`, so that `Ref<Book, BookIsbn>` holds this field |
+/// | `created`, `updated` | the time of the insert, of the last change |
+/// | `version` | a number that counts changes, so that nobody writes over what they have not seen |
+/// | `soft_delete` | the time of the deletion: deleted documents stay, unseen |
+/// | `max = 200` | an array has at most so many elements, on every way to write |
+/// | `validate(..)` | rules: `min`, `max`, `length`, `non_empty`, `pattern`, `email`, `url`, `one_of`, `finite`, `custom`, and `each(..)`, `values(..)` for what is inside |
+/// | `save = push` | how a tracked document saves the field: `replace`, `push`, `add_to_set`, `increment` |
 ///
 /// One field must be stored as `_id`: name it `_id`, or `id` with `#[serde(rename = "_id")]`. Serde's attributes
 /// decide how fields are stored, and so under which names and in which encoding they are asked for.
@@ -51,8 +59,8 @@ pub fn derive_model(input: TokenStream) -> TokenStream {
 /// A struct with one unnamed field, a transparent one, and an enum without data become plain values instead: what
 /// their inner type can do, they can do.
 ///
-/// On the type: `#[odm(opaque)]` makes it a plain value, `#[odm(crate = path)]` says where `odm` is. On a field:
-/// `#[odm(opaque)]`.
+/// On the type: `#[odm(opaque)]` makes it a plain value, `#[odm(validate = function)]` checks it whole,
+/// `#[odm(crate = path)]` says where `odm` is. On a field: `opaque`, `max`, `save` and `validate`, as on a model's.
 #[proc_macro_derive(Embedded, attributes(odm, serde))]
 pub fn derive_embedded(input: TokenStream) -> TokenStream {
     derive(Derive::Embedded, &parse_macro_input!(input as DeriveInput)).into()

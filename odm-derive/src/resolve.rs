@@ -29,7 +29,9 @@ pub(crate) fn resolve<'a>(derive: Derive, input: &'a DeriveInput, problems: &mut
         crate_path,
         shape: Shape::Value,
         model: None,
+        validate: None,
     };
+    container.validate.clone_from(&odm.validate);
     match derive {
         Derive::Model if matches!(input.data, Data::Union(_)) => {
             problems.at(
@@ -46,6 +48,7 @@ pub(crate) fn resolve<'a>(derive: Derive, input: &'a DeriveInput, problems: &mut
         Derive::Embedded if odm.opaque.is_some() => {}
         Derive::Embedded => container.shape = embedded(input, &serde, problems),
     }
+    check::validated_type(&container, problems);
     if input.generics.lifetimes().next().is_some() {
         make_opaque(&mut container.shape);
     }
@@ -126,7 +129,7 @@ fn declared<'a>(
     for field in fields {
         let Some(ident) = &field.ident else { continue };
         let serde = serde_attr::OnField::read(&field.attrs, problems);
-        let odm = attr::OnField::read(derive, &field.attrs, problems);
+        let mut odm = attr::OnField::read(derive, &field.attrs, problems);
         let name = ident.unraw().to_string();
         let stored = match (&serde.rename, rename_all) {
             (Some(text), _) => text.value(),
@@ -143,6 +146,7 @@ fn declared<'a>(
         };
         check::stored_name(field, ident, &serde, &stored, problems);
         check::attributes_agree(&serde, &odm, skipped, problems);
+        check::life(&serde, &odm, problems);
         let resolved = (!skipped).then(|| Field {
             ident: ident.clone(),
             vis: vis.unwrap_or(&field.vis),
@@ -150,6 +154,7 @@ fn declared<'a>(
             stored,
             storage,
             read: serde.skip_deserializing.is_none(),
+            life: std::mem::take(&mut odm.life),
             span: serde.rename.as_ref().map_or(ident.span(), Spanned::span),
         });
         declared.push(Declared {
@@ -223,7 +228,7 @@ fn model<'a>(
             .map(|index| ModelIndex { index, checked: true }),
     );
     let (mut inverses, mut reference_keys) = (Vec::new(), Vec::new());
-    for declared in fields {
+    for declared in fields.iter_mut() {
         let Some(resolved) = &declared.resolved else {
             continue;
         };
@@ -246,12 +251,17 @@ fn model<'a>(
             stored: resolved.stored.clone(),
         }));
     }
+    check::roles(
+        fields.iter().filter_map(|field| field.resolved.as_ref()),
+        problems,
+    );
     Model {
         collection,
         key,
         indexes,
         inverses,
         reference_keys,
+        hooks: odm.hooks,
     }
 }
 
@@ -296,6 +306,7 @@ fn embedded_struct<'a>(
             for field in fields {
                 let serde = serde_attr::OnField::read(&field.attrs, problems);
                 let odm = attr::OnField::read(Derive::Embedded, &field.attrs, problems);
+                check::unnamed(&odm, problems);
                 if serde.skip.is_none() && inner.is_none() {
                     inner = Some((field, serde, odm));
                 }
@@ -402,6 +413,7 @@ fn content<'a>(
             for field in &fields.unnamed {
                 let serde = serde_attr::OnField::read(&field.attrs, problems);
                 let odm = attr::OnField::read(Derive::Embedded, &field.attrs, problems);
+                check::unnamed(&odm, problems);
                 stored.push((
                     field.ty.to_token_stream(),
                     serde.codec.or_else(|| codec.clone()),

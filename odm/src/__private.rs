@@ -9,6 +9,11 @@ pub use std::vec::Vec;
 
 pub use serde::Serializer;
 
+pub use crate::lifecycle::{
+    Declare, Declared, Deletion, HookTable, Hooks, Lifecycle, Literal, OfAny, OfArray, OfArrayOfArrays,
+    OfField, OfMap, OfMapOfArrays, Probe, Rule, Save, Timestamp, Version, checked, deletion, stamp,
+    stamp_with,
+};
 pub use crate::model::{
     Base, Codec, Embedded, Field, FieldType, Handle, IdType, KeyReader, Model, Newtype, Path, SerializeWith,
     Stored, Variant, VariantTest, encode_with,
@@ -18,9 +23,13 @@ pub use crate::relation::{
     ReferenceVariant, Searchable, read_key, read_variant, write_variant,
 };
 pub use crate::schema::{
-    FieldDescriptor, IndexDeclaration, ModelDescriptor, NoRelation, Probe, RelationDescriptor,
+    FieldDescriptor, IndexDeclaration, ModelDescriptor, NoRelation, RelationDescriptor, RelationProbe,
 };
 pub use serde::{Deserialize, Deserializer, Serialize};
+
+pub use crate::error::Result as OdmResult;
+pub use crate::model::{ArrayType, MapType};
+pub use crate::{__declare as declare, __probe as probe};
 
 /// The handle of a field of type `T`.
 pub type At<T, R> = <T as FieldType>::Handle<R>;
@@ -58,3 +67,23 @@ impl<T: Send + Sync + 'static> ModelBounds for T {}
 /// What an `_id` is.
 pub trait KeyBounds: Stored + Clone + Send + Sync + 'static {}
 impl<T: Stored + Clone + Send + Sync + 'static> KeyBounds for T {}
+
+/// What is declared of a type.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __probe {
+    ($type:ty) => {{
+        #[allow(unused_imports)]
+        use $crate::__private::{OfAny, OfArray, OfArrayOfArrays, OfField, OfMap, OfMapOfArrays};
+        (&&&&&$crate::__private::Probe::<$type>::NEW).declared()
+    }};
+}
+
+/// What is declared of a field.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __declare {
+    ($name:literal, $type:ty) => {
+        $crate::__private::Declare::new($name, || $crate::__probe!($type))
+    };
+}

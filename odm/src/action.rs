@@ -43,6 +43,7 @@ pub use self::backup::Backup;
 pub use self::bulk_write::{BulkResult, BulkWrite};
 pub use self::count::Count;
 pub use self::create_collection::CreateCollection;
+pub(crate) use self::create_collection::schema_validator;
 pub use self::create_indexes::CreateIndexes;
 pub use self::delete::{Delete, DeleteResult};
 pub use self::distinct::Distinct;

@@ -19,13 +19,13 @@ pub(crate) use self::target::Target;
 use crate::action::{
     Aggregate, BulkWrite, Count, CreateCollection, CreateIndexes, Delete, Distinct, Exists, Find, FindOne,
     FindOneAnd, IndexDriftCheck, Insert, InsertMany, InsertOne, ListIndexes, LoadStored, ModifyCollection,
-    RenameCollection, SyncIndexes, Update, Watch,
+    RenameCollection, SyncIndexes, Update, Watch, schema_validator,
 };
 use crate::backend::{self, CollectionStatistics, Operation, WatchScope};
 use crate::change::Change;
 use crate::codec::Raw;
 use crate::db::Db;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Field, Model};
 use crate::query::{self, Operand};
 use crate::relation::Relation;
@@ -248,6 +248,12 @@ impl<D: Record> Collection<D> {
     }
 }
 
+impl<D> Collection<D> {
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+}
+
 impl<M: Model> Collection<M> {
     pub(crate) fn of_model(db: &Db, name: &str) -> Collection<M> {
         Collection {
@@ -337,6 +343,47 @@ impl<M: Model> Collection<M> {
             encode::replacement(document.borrow()),
             false,
         )
+    }
+
+    /// Lets the documents that match live again, where the model says `#[odm(soft_delete)]`: the date of their
+    /// deletion becomes null.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when the model is not deleted softly; `DuplicateKey` when a partial unique index that leaves
+    /// out the deleted holds the key of another document by now.
+    pub fn restore(&self, filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>) -> Update<M> {
+        let update = match M::LIFECYCLE.soft_delete_field() {
+            Some(name) => query::Update::<M>::raw(bson::doc! { "$set": { name: null } }).build(),
+            None => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "the model has no field that says `#[odm(soft_delete)]`",
+            )),
+        };
+        Update::new(&self.target, encode::filter(filter), update, true).only_deleted()
+    }
+
+    /// Takes every document that matches out for ever, softly deleted or not.
+    pub fn purge(&self, filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>) -> Delete {
+        self.delete_many(filter).for_ever().with_deleted()
+    }
+
+    /// Has the database hold every write, whoever makes it, against the rules that the model declares
+    /// ([`json_schema`](Model::json_schema)): sets the collection's validator, and creates the collection if need be.
+    /// Documents that are stored already stay as they are. One round trip, or two.
+    ///
+    /// # Errors
+    /// As any operation.
+    pub async fn sync_validator(&self) -> Result<()> {
+        match self.modify().validator(schema_validator(&self.target)).await {
+            Err(error) if error.code() == Some(26) => match self.create().validated().await {
+                Err(error) if error.code() == Some(48) => {
+                    let changed = self.modify().validator(schema_validator(&self.target)).await;
+                    changed.map(|_| ())
+                }
+                created => created,
+            },
+            changed => changed.map(|_| ()),
+        }
     }
 
     /// Deletes the first document that matches.

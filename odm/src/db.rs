@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use bson::{Document, RawDocumentBuf};
+use bson::{DateTime, Document, RawDocumentBuf};
 
 pub(crate) use self::executor::{Answer, Executor};
 pub use self::listing::CollectionInfo;
@@ -95,7 +95,11 @@ impl Db {
     /// A database of any backend, such as a wrapped one.
     pub fn from_backend(backend: Arc<dyn Backend>, name: impl Into<Arc<str>>) -> Db {
         Db {
-            executor: Executor { backend, guard: None },
+            executor: Executor {
+                backend,
+                guard: None,
+                clock: None,
+            },
             name: name.into(),
         }
     }
@@ -487,10 +491,11 @@ impl Db {
         }
         let begun = self.executor.backend.begin(options).await;
         let transaction = begun.map_err(|error| self.explain(error, "startTransaction"))?;
-        let guard = Arc::new(Guard::new(transaction.clone()));
+        let guard = Arc::new(Guard::new(transaction.clone(), self.clone()));
         let executor = Executor {
             backend: transaction,
             guard: Some(guard.clone()),
+            clock: self.executor.clock.clone(),
         };
         Ok(Tx::new(
             Db {
@@ -546,8 +551,95 @@ impl Db {
             executor: Executor {
                 backend,
                 guard: self.executor.guard.clone(),
+                clock: self.executor.clock.clone(),
             },
             name: self.name.clone(),
+        }
+    }
+
+    /// The same database with another clock, which the dates of creation and change, and of soft deletion, are taken
+    /// from.
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// use odm::{Db, bson::DateTime};
+    ///
+    /// let db = Db::open("memory:").await?.with_clock(|| DateTime::from_millis(0));
+    /// assert_eq!(db.now(), DateTime::from_millis(0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_clock(&self, clock: impl Fn() -> DateTime + Send + Sync + 'static) -> Db {
+        let mut executor = self.executor.clone();
+        executor.clock = Some(Arc::new(clock));
+        Db {
+            executor,
+            name: self.name.clone(),
+        }
+    }
+
+    /// What time it is: by the system, unless [`with_clock`](Db::with_clock) says otherwise.
+    pub fn now(&self) -> DateTime {
+        self.executor.now()
+    }
+
+    /// Runs an action once what was written so far is there for good: when the transaction is committed; at once,
+    /// before this is ready, outside of one. When a transaction is run again, what its earlier runs asked for is
+    /// forgotten. Actions run in their order, after the commit and before the transaction's own future is ready.
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// # let db = odm::Db::open("memory:").await?;
+    /// db.transaction(async |tx| {
+    ///     tx.raw_collection("orders").insert(odm::bson::doc! {"_id": 1}).await?;
+    ///     tx.after_commit(async || println!("ordered")).await;
+    ///     Ok(())
+    /// })
+    /// .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Not run when the process ends before.
+    pub async fn after_commit<F>(&self, action: impl FnOnce() -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        match &self.executor.guard {
+            Some(guard) => guard.after_commit(Box::pin(action())),
+            None => action().await,
+        }
+    }
+
+    /// Runs an action if the transaction is rolled back in the end: it is aborted, fails, or cannot be committed.
+    /// Never outside of a transaction, where nothing is rolled back, and not when a transaction is only dropped.
+    pub fn after_rollback<F>(&self, action: impl FnOnce() -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        if let Some(guard) = &self.executor.guard {
+            guard.after_rollback(Box::pin(action()));
+        }
+    }
+
+    pub(crate) fn of(executor: Executor, name: &str) -> Db {
+        Db {
+            executor,
+            name: name.into(),
+        }
+    }
+
+    /// The database outside of the transaction.
+    pub(crate) fn outer(&self) -> Db {
+        match &self.executor.guard {
+            Some(guard) => {
+                let mut outer = guard.outer().clone();
+                outer.name = self.name.clone();
+                outer
+            }
+            None => self.clone(),
         }
     }
 

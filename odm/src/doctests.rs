@@ -15,6 +15,7 @@ pages! {
     updates: "../docs/guide/updates.md";
     reading: "../docs/guide/reading.md";
     writing: "../docs/guide/writing.md";
+    lifecycle: "../docs/guide/lifecycle.md";
     indexes: "../docs/guide/indexes.md";
     transactions: "../docs/guide/transactions.md";
     backends: "../docs/guide/backends.md";

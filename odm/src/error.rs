@@ -4,9 +4,12 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use bson::{Bson, Document};
+use bson::{Bson, Document, RawDocumentBuf};
 
 use crate::backend::WriteSummary;
+use crate::collection::Record;
+use crate::lifecycle::Violation;
+use crate::model::Model;
 
 /// `Result` with [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -111,6 +114,8 @@ struct Inner {
     key_pattern: Option<Document>,
     key_value: Option<Document>,
     details: Option<Document>,
+    violations: Vec<Violation>,
+    current: Option<Arc<RawDocumentBuf>>,
     partial: Option<PartialWrite>,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
@@ -223,6 +228,28 @@ impl Error {
         self.0.details.as_ref()
     }
 
+    /// The rules of the model that a document or an update breaks, all of them.
+    pub fn violations(&self) -> &[Violation] {
+        &self.0.violations
+    }
+
+    /// Whether an array cannot take what was added to it: it would have more elements than its `#[odm(max = N)]`.
+    pub fn is_bound_reached(&self) -> bool {
+        self.0
+            .violations
+            .iter()
+            .any(|violation| violation.rule == "max_items")
+    }
+
+    /// The document as it is stored, when it is not the one that was to be written over: the conflict of a version.
+    ///
+    /// # Errors
+    /// `Decode` when the document does not fit the model.
+    pub fn current<M: Model>(&self) -> Result<Option<M>> {
+        let current = self.0.current.as_ref();
+        current.map(|current| <M as Record>::decode(current)).transpose()
+    }
+
     /// What took effect and what failed, when this is the failure of a batch of writes.
     pub fn partial_write(&self) -> Option<&PartialWrite> {
         self.0.partial.as_ref()
@@ -319,6 +346,18 @@ impl Error {
     /// Adds why a validator refused the document.
     pub fn with_details(self, details: Document) -> Error {
         self.with(|inner| inner.details = Some(details))
+    }
+
+    pub(crate) fn with_violations(self, violations: Vec<Violation>) -> Error {
+        self.with(|inner| {
+            let first = violations.first().map(|violation| violation.path.clone());
+            inner.path = first.filter(|path| !path.is_empty());
+            inner.violations = violations;
+        })
+    }
+
+    pub(crate) fn with_current(self, current: Arc<RawDocumentBuf>) -> Error {
+        self.with(|inner| inner.current = Some(current))
     }
 
     /// The failure of a batch of writes: the first failed write's error, with what happened of the others.

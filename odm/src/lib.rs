@@ -39,6 +39,7 @@
 //! | read and write | [`Collection`] and its [actions](action), [`Cursor`] |
 //! | say which, how and in which order | [`Filter`], [`Update`], [`Sort`] |
 //! | refer to other documents | [`Ref`], [`derive@Reference`], [`HasMany`], [`Find::load`](action::Find::load) |
+//! | what becomes of every write | [`Hooks`], [`Timestamp`], [`Violation`], [`Tracked`] |
 //! | several documents at once | [`Db::transaction`], [`Tx`] |
 //! | what went wrong | [`Error`], [`ErrorKind`], [`PartialWrite`] |
 //! | tests | [`Db::logged`], [`Db::faulty`] |
@@ -68,6 +69,7 @@ mod db;
 mod doctests;
 mod error;
 pub mod geo;
+mod lifecycle;
 mod model;
 #[cfg(feature = "mongodb")]
 pub mod mongodb;
@@ -87,6 +89,9 @@ pub use self::collection::{Collection, IndexChange, IndexDrift, IndexInfo, RawUp
 pub use self::cursor::Cursor;
 pub use self::db::{ChangeLog, CollectionInfo, Db, Durability, OpenOptions};
 pub use self::error::{Error, ErrorKind, PartialWrite, Result, WriteError};
+pub use self::lifecycle::{
+    DeleteWrite, Deletion, HookContext, Hooks, Measured, Timestamp, Tracked, UpdateWrite, Version, Violation,
+};
 pub use self::model::{
     ArrayCondition, ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapKey,
     MapType, Model, Newtype, Numeric, Ordered, Path, Segment, Stored, Text, Variant,

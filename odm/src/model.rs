@@ -24,6 +24,8 @@ pub use self::path::{ArrayCondition, Base, Path, Segment};
 pub use self::variant::{Variant, VariantTest};
 pub use self::with::{SerializeWith, encode_with};
 
+use crate::error::Result;
+use crate::lifecycle::{Lifecycle, schema_of};
 use crate::schema::ModelDescriptor;
 
 /// How a key is decoded when serde is told to do it in its own way.
@@ -50,11 +52,42 @@ pub trait Model: Embedded + Send + Sync + 'static {
     #[doc(hidden)]
     const KEY_READER: Option<KeyReader<Self::Key>> = None;
 
+    /// What is declared of the life of the documents: dates, version, soft deletion, hooks.
+    #[doc(hidden)]
+    const LIFECYCLE: Lifecycle = Lifecycle::NONE;
+
+    /// What happens to a document that was read.
+    #[doc(hidden)]
+    const AFTER_LOAD: Option<fn(&mut Self) -> Result<()>> = None;
+
     /// The value of `_id`.
     fn key(&self) -> &Self::Key;
 
     /// The fields, rooted in this model: what closures such as `|b| b.title.eq("Ulysses")` get.
     fn fields() -> Self::Fields<Self> {
         Self::fields_at(Path::root())
+    }
+
+    /// The declared rules as MongoDB's `$jsonSchema`, for the collection's validator: see
+    /// [`CreateCollection::validated`](crate::action::CreateCollection::validated). Custom functions have no place in
+    /// it.
+    ///
+    /// ```
+    /// use odm::{Model, bson::doc};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize, odm::Model)]
+    /// struct Book {
+    ///     #[serde(rename = "_id")]
+    ///     id: i32,
+    ///     #[odm(validate(min = 1))]
+    ///     pages: i32,
+    /// }
+    ///
+    /// let expected = doc! { "bsonType": "object", "properties": { "pages": { "minimum": 1 } } };
+    /// assert_eq!(Book::json_schema(), expected);
+    /// ```
+    fn json_schema() -> bson::Document {
+        schema_of(Self::declared())
     }
 }

@@ -21,7 +21,7 @@ mod presence;
 mod push;
 mod sort;
 mod traits;
-mod update;
+pub(crate) mod update;
 mod variant;
 
 pub use self::bits::Bits;

@@ -6,7 +6,8 @@ mod verify;
 
 pub use self::index::{IndexDeclaration, IndexOrder};
 pub use self::relation::{
-    DeclaredRelation, InverseDescriptor, NoRelation, Probe, RelationDescriptor, RelationKind, model_graph,
+    DeclaredRelation, InverseDescriptor, NoRelation, RelationDescriptor, RelationKind, RelationProbe,
+    model_graph,
 };
 pub(crate) use self::verify::{names, verify};
 

@@ -45,12 +45,17 @@ impl Tx {
     /// `Conflict` when another transaction was first, `Locked` when the transaction was aborted, `InDoubt`
     /// when it is not known whether it was committed.
     pub async fn commit(&self) -> Result<()> {
-        self.guard.commit().await
+        let result = self.guard.commit().await;
+        if result.is_err() && self.guard.is_aborted() {
+            self.guard.rolled_back().await;
+        }
+        result
     }
 
     /// Forgets the writes. Does nothing when the transaction is over. One round trip.
     pub async fn abort(&self) {
         self.guard.abort().await;
+        self.guard.rolled_back().await;
     }
 
     /// Whether the transaction was neither committed nor aborted yet.

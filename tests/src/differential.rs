@@ -4,10 +4,12 @@ mod generate;
 mod machine;
 mod pipelines;
 mod refusals;
+mod shapes;
 mod stages;
 mod zones;
 
 pub use self::machine::{Report, compare};
 pub use self::pipelines::compare_pipelines;
 pub use self::refusals::compare_refusals;
+pub use self::shapes::{ShapeReport, compare_shapes};
 pub use self::zones::compare_zones;

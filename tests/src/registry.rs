@@ -84,6 +84,16 @@ macro_rules! for_every_case {
                 numbers_and_bits,
                 a_users_text_is_never_an_operator,
                 a_scope_is_a_function;
+            geo:
+                the_nearest_come_first,
+                shapes_hold_and_meet_each_other,
+                flat_areas_hold_places,
+                shapes_come_back_as_they_were,
+                geo_indexes_refuse_what_is_no_geometry,
+                geo_index_options_are_the_servers,
+                nearness_needs_an_index_and_its_place,
+                geo_near_writes_the_distance,
+                updates_and_deletes_take_the_nearest;
             indexes:
                 declared_indexes_are_created_and_listed,
                 a_unique_index_refuses_the_second,
@@ -93,6 +103,49 @@ macro_rules! for_every_case {
                 sparse_and_partial_indexes_enforce_only_their_documents,
                 parallel_arrays_are_refused,
                 a_taken_id_is_found_before_what_is_wrong_with_a_later_index;
+            lifecycle_bounds:
+                a_push_stops_at_the_bound_in_one_round_trip,
+                values_that_are_known_are_refused_before_any_round_trip,
+                a_set_takes_what_it_holds_even_when_full,
+                a_slice_within_the_bound_needs_no_room,
+                an_update_of_many_passes_over_the_full,
+                an_upsert_never_inserts_beside_a_full_document,
+                find_and_modify_and_pipelines_hold_the_bound,
+                a_number_is_added_to_only_within_its_bounds,
+                a_failure_between_the_steps_of_an_upsert_inserts_nothing;
+            lifecycle_deletion:
+                deletions_leave_the_document,
+                reads_and_updates_see_the_living,
+                deleted_documents_come_back_or_go_for_ever,
+                a_partial_unique_index_lets_a_name_be_used_again,
+                a_failure_between_the_runs_of_a_batch_leaves_what_went_before;
+            lifecycle_hooks:
+                every_way_to_write_calls_its_hooks,
+                a_hook_refuses_before_anything_is_written,
+                hooks_are_part_of_the_transaction,
+                a_retried_transaction_runs_what_waits_for_it_once,
+                a_failed_write_has_no_after;
+            lifecycle_rules:
+                every_broken_rule_is_reported_before_any_round_trip,
+                updates_are_held_to_the_rules_where_the_value_is_known,
+                the_databases_validator_refuses_what_the_model_refuses,
+                a_validator_can_be_put_on_a_collection_that_exists;
+            lifecycle_times:
+                an_insert_sets_both_dates,
+                every_update_sets_the_date_of_change,
+                an_upsert_sets_the_date_of_creation_only_when_it_inserts,
+                a_replacement_keeps_the_date_of_creation,
+                dates_are_left_alone_on_demand;
+            lifecycle_tracked:
+                only_what_was_changed_is_sent,
+                arrays_and_numbers_are_saved_as_declared,
+                a_stale_tracked_document_is_a_conflict,
+                a_tracked_save_goes_through_the_pipeline;
+            lifecycle_versions:
+                every_write_counts,
+                a_stale_document_is_a_conflict_with_the_current_one,
+                documents_from_before_versions_can_be_written,
+                of_many_at_once_one_wins_each_version;
             maintenance:
                 a_sound_database_needs_no_repair,
                 the_store_is_not_maintained_in_a_transaction,

@@ -1,6 +1,7 @@
 //! The cases: plain async functions over `&Db`. Each theme is a module; `registry` lists the cases.
 
 mod library;
+mod lifecycle_models;
 mod models;
 
 pub mod aggregation;
@@ -11,7 +12,15 @@ pub mod collections_kinds;
 pub mod conversions;
 pub mod embedded;
 pub mod filters;
+pub mod geo;
 pub mod indexes;
+pub mod lifecycle_bounds;
+pub mod lifecycle_deletion;
+pub mod lifecycle_hooks;
+pub mod lifecycle_rules;
+pub mod lifecycle_times;
+pub mod lifecycle_tracked;
+pub mod lifecycle_versions;
 pub mod maintenance;
 pub mod reads;
 pub mod relations;

@@ -2,7 +2,7 @@
 //! many and which.
 
 use odm::Db;
-use odm_tests::differential::{compare, compare_pipelines, compare_refusals, compare_zones};
+use odm_tests::differential::{compare, compare_pipelines, compare_refusals, compare_shapes, compare_zones};
 use odm_tests::harness::{fresh_name, mongodb_uri, with_database};
 
 fn number(name: &str, default: u64) -> u64 {
@@ -88,4 +88,29 @@ async fn validators_say_why_as_mongodb_does() {
     let differences = compare_refusals(&ours, &theirs).await;
     theirs.drop().await.expect("the database is dropped");
     assert!(differences.is_empty(), "{}", differences.join("\n\n"));
+}
+
+/// Where shapes touch within rounding, the order of single additions decides: one of a hundred questions to a
+/// thousand shapes may differ.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shapes_lie_where_mongodb_sees_them() {
+    let Some(uri) = mongodb_uri() else { return };
+    let (shapes, seed) = (number("ODM_DIFF_SHAPES", 1_000), number("ODM_DIFF_SEED", 1));
+    let ours = Db::open("memory:").await.expect("the engine opens");
+    let theirs = Db::open(&with_database(&uri, &fresh_name()))
+        .await
+        .expect("the server answers");
+    let report = compare_shapes(&ours, &theirs, seed, shapes as usize, 150).await;
+    theirs.drop().await.expect("the database is dropped");
+    println!(
+        "differential: {} shapes, {} questions, {} differences",
+        report.shapes,
+        report.questions,
+        report.differences.len()
+    );
+    assert!(
+        report.differences.len() * 100 <= report.questions,
+        "{}",
+        report.differences.join("\n\n")
+    );
 }

@@ -1,6 +1,6 @@
 //! The functions that encode operands as `#[serde(with = ..)]` encodes the field.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ExprPath;
 use syn::spanned::Spanned;
@@ -28,6 +28,12 @@ impl<'a> Codecs<'a> {
 
     /// The function that encodes a value of `ty` as `function` serializes it.
     pub(super) fn encode(&mut self, function: &ExprPath, ty: &dyn ToTokens) -> TokenStream {
+        let name = self.serializer(function, ty);
+        quote!(__odm::encode_with::<#ty, #name>)
+    }
+
+    /// The type that serializes a value of `ty` as `function` does.
+    pub(super) fn serializer(&mut self, function: &ExprPath, ty: &dyn ToTokens) -> Ident {
         let name = format_ident!("{}Codec{}", self.prefix, self.count);
         self.count += 1;
         let declared = match crate::generics::Params::mentions(self.expansion.container.generics, ty) {
@@ -50,7 +56,7 @@ impl<'a> Codecs<'a> {
                 }
             }
         });
-        quote!(__odm::encode_with::<#ty, #name>)
+        name
     }
 
     /// The function that decodes a value of `ty` as `function` deserializes it.

@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 
 use super::Expansion;
 use super::codec::Codecs;
-use super::relations;
+use super::{lifecycle, relations};
 use crate::attr::Order;
 use crate::input::{Field, Model, ModelIndex, ModelInverse, Storage};
 
@@ -29,7 +29,7 @@ pub(super) fn implementation(
             true => quote!(__odm::FieldDescriptor::new(#rust, #stored)),
             false => quote!(__odm::FieldDescriptor::write_only(#rust, #stored)),
         };
-        let relation = relation(expansion, model, field);
+        let (relation, _) = relation(expansion, model, field);
         quote!(#descriptor #relation)
     });
     let indexes = match model.indexes.is_empty() {
@@ -71,14 +71,21 @@ pub(super) fn implementation(
             }
         }
     };
+    let lifecycle = lifecycle::constants(expansion, fields, model.hooks, &mut codecs);
     if !expansion.params.any {
         bounds = TokenStream::new();
     }
     let (declared, stored) = (expansion.declared(TokenStream::new()), expansion.stored(bounds));
     let declarations = codecs.declarations;
     let relations = relations::implementation(expansion, model);
+    let probes = fields.iter().any(|field| relation(expansion, model, field).1);
+    let probing = probes.then(|| {
+        quote!(
+            use __odm::NoRelation as _;
+        )
+    });
     quote! {
-        use __odm::NoRelation as _;
+        #probing
         #declarations
         #relations
         impl #declared __odm::Model for #this #stored {
@@ -86,6 +93,7 @@ pub(super) fn implementation(
             const DESCRIPTOR: &'static __odm::ModelDescriptor =
                 &__odm::ModelDescriptor::new(#name, #collection, &[#(#descriptors),*], #indexes);
             #key_codec
+            #lifecycle
             fn key(&self) -> &#ty {
                 #key
             }
@@ -93,23 +101,24 @@ pub(super) fn implementation(
     }
 }
 
-/// What the field refers to, which its type knows.
-fn relation(expansion: &Expansion<'_>, model: &Model<'_>, field: &Field<'_>) -> TokenStream {
+/// What the field refers to, and whether its type is asked.
+fn relation(expansion: &Expansion<'_>, model: &Model<'_>, field: &Field<'_>) -> (TokenStream, bool) {
     let ty = field.ty;
     if !matches!(field.storage, Storage::Typed)
         || crate::generics::Params::mentions(expansion.container.generics, ty)
     {
-        return TokenStream::new();
+        return (TokenStream::new(), false);
     }
     let declared = model
         .inverses
         .iter()
         .find(|inverse| *inverse.field == field.ident);
     match declared {
-        None => quote!(.refers(__odm::Probe::<#ty>::RELATION)),
+        None => (quote!(.refers(__odm::RelationProbe::<#ty>::RELATION)), true),
         Some(ModelInverse { inverse, .. }) => {
             let (name, one) = (inverse.name.unraw().to_string(), inverse.one);
-            quote!(.refers(__odm::Option::Some(__odm::RelationDescriptor::of::<#ty>().inverse(#name, #one))))
+            let declared = quote!(__odm::RelationDescriptor::of::<#ty>().inverse(#name, #one));
+            (quote!(.refers(__odm::Option::Some(#declared))), false)
         }
     }
 }

@@ -88,7 +88,7 @@ impl<T> Aggregate<T> {
     }
 }
 
-setters!([T] Aggregate<T>: hint, comment, max_time, collation, variables);
+setters!([T] Aggregate<T>: hint, comment, max_time, collation, variables, scope);
 runs!([T: Send + 'static] Aggregate<T> => Vec<T>);
 
 impl<T> fmt::Debug for Aggregate<T> {

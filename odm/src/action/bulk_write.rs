@@ -264,7 +264,7 @@ impl BulkWrite<Document> {
     }
 }
 
-setters!([D: Record] BulkWrite<D>: comment, max_time, variables);
+setters!([D: Record] BulkWrite<D>: comment, max_time, variables, scope, timeless);
 runs!([D: Record] BulkWrite<D> => BulkResult<D::Key>);
 
 /// Sends the writes; gives nothing when there are none.
@@ -273,8 +273,9 @@ async fn write(draft: Draft<backend::BulkWrite>) -> Result<Option<(Target, Write
         draft.target.executor().check_running()?;
         return Ok(None);
     }
+    let settings = draft.settings;
     let (target, operation) = draft.ready()?;
-    let answer = target.execute(operation).await?;
+    let answer = target.write(operation, settings).await?;
     Ok(Some((target, answer.write()?)))
 }
 

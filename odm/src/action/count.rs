@@ -58,5 +58,5 @@ impl Count {
     }
 }
 
-setters!([] Count: hint, comment, max_time, collation, variables);
+setters!([] Count: hint, comment, max_time, collation, variables, scope);
 runs!([] Count => u64);

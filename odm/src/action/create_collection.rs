@@ -7,6 +7,7 @@ use super::setters::runs;
 use crate::backend;
 use crate::collection::{Target, encode};
 use crate::error::Result;
+use crate::lifecycle::{Declared, schema_of};
 
 /// Creates a collection, or a view. One round trip.
 ///
@@ -58,6 +59,14 @@ impl CreateCollection {
         self.option("validator", validator)
     }
 
+    /// Has the database hold every write, whoever makes it, against the rules that the model declares
+    /// ([`json_schema`](crate::Model::json_schema)). Of a collection without a model it is
+    /// `{$jsonSchema: {bsonType: "object"}}`.
+    pub fn validated(self) -> CreateCollection {
+        let validator = schema_validator(&self.target);
+        self.validator(validator)
+    }
+
     /// Which writes are held against the validator: `strict` (all, the default), `moderate` (not those to documents
     /// that do not match already), `off`.
     pub fn validation_level(self, level: impl Into<String>) -> CreateCollection {
@@ -104,6 +113,12 @@ impl CreateCollection {
 }
 
 runs!([] CreateCollection => ());
+
+/// The validator of what the model of a collection declares.
+pub(crate) fn schema_validator(target: &Target) -> Document {
+    let declared = target.plan().map_or(Declared::nothing(), |plan| plan.declared);
+    bson::doc! { "$jsonSchema": schema_of(declared) }
+}
 
 fn integer(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)

@@ -41,14 +41,21 @@ impl Delete {
         Delete { draft }
     }
 
+    /// Takes the documents out even where the model is deleted softly.
+    pub fn for_ever(mut self) -> Self {
+        self.draft.settings.purge = true;
+        self
+    }
+
     /// How the documents would be found. Nothing is deleted.
     pub fn explain(self) -> Explain {
         Explain::new(self.draft.map(Operation::Delete))
     }
 
     async fn run(self) -> Result<DeleteResult> {
+        let settings = self.draft.settings;
         let (target, operation) = self.draft.ready()?;
-        let answer = target.execute(operation).await?;
+        let answer = target.write(operation, settings).await?;
         let result = check_single(&target, "delete", answer.write()?)?;
         Ok(DeleteResult {
             deleted: result.summary.deleted,
@@ -56,5 +63,5 @@ impl Delete {
     }
 }
 
-setters!([] Delete: hint in statement, collation in statement, comment, max_time, variables);
+setters!([] Delete: hint in statement, collation in statement, comment, max_time, variables, scope);
 runs!([] Delete => DeleteResult);

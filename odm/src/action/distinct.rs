@@ -85,7 +85,7 @@ impl<D, T: DeserializeOwned> Distinct<D, T> {
     }
 }
 
-setters!([D, T] Distinct<D, T>: hint, comment, max_time, collation);
+setters!([D, T] Distinct<D, T>: hint, comment, max_time, collation, scope);
 runs!([D: 'static, T: DeserializeOwned + Send + 'static] Distinct<D, T> => Vec<T>);
 
 impl<D, T> fmt::Debug for Distinct<D, T> {

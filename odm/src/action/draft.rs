@@ -5,6 +5,7 @@ use bson::RawDocumentBuf;
 use crate::backend::Operation;
 use crate::collection::Target;
 use crate::error::{Error, Result};
+use crate::lifecycle::{Settings, narrow};
 
 /// An operation being put together, where it goes, and the first thing that went wrong on the way.
 ///
@@ -13,6 +14,7 @@ use crate::error::{Error, Result};
 pub(crate) struct Draft<O> {
     pub(crate) target: Target,
     pub(crate) operation: O,
+    pub(crate) settings: Settings,
     failure: Option<Error>,
 }
 
@@ -21,6 +23,7 @@ impl<O> Draft<O> {
         Draft {
             target: target.clone(),
             operation,
+            settings: Settings::default(),
             failure: target.failure(),
         }
     }
@@ -61,6 +64,7 @@ impl<O> Draft<O> {
         Draft {
             target: self.target,
             operation: change(self.operation),
+            settings: self.settings,
             failure: self.failure,
         }
     }
@@ -69,8 +73,12 @@ impl<O> Draft<O> {
 impl<O: Into<Operation>> Draft<O> {
     /// The operation and where it goes, or the first thing that went wrong.
     pub(crate) fn ready(self) -> Result<(Target, Operation)> {
-        let operation = self.operation.into();
-        match self.failure {
+        let mut operation = self.operation.into();
+        let failure = match (self.failure, self.target.plan()) {
+            (None, Some(plan)) => narrow(plan, &mut operation, self.settings.scope).err(),
+            (failure, _) => failure,
+        };
+        match failure {
             Some(error) => Err(self.target.explain(error, operation.name())),
             None => Ok((self.target, operation)),
         }

@@ -34,5 +34,5 @@ impl Exists {
     }
 }
 
-setters!([] Exists: hint, comment, max_time, collation, variables);
+setters!([] Exists: hint, comment, max_time, collation, variables, scope);
 runs!([] Exists => bool);

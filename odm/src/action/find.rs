@@ -11,6 +11,7 @@ use crate::codec::{self, Raw};
 use crate::collection::{Record, Target, encode};
 use crate::cursor::{self, Cursor, Decode};
 use crate::error::{Error, ErrorKind, Result};
+use crate::lifecycle::Tracked;
 use crate::model::{Embedded, Model};
 use crate::query::Sort;
 use crate::relation::{Joinable, Relation};
@@ -223,7 +224,15 @@ impl<M: Model, P> Find<M, P> {
     }
 }
 
-setters!([D, P] Find<D, P>: hint, comment, max_time, collation, variables);
+impl<M: Model> Find<M> {
+    /// Gives the documents with what they were when they were loaded, so that they can be changed and
+    /// [saved](Tracked::save) by what is different.
+    pub fn tracked(self) -> Find<M, Tracked<M>> {
+        self.decoded(Tracked::decode)
+    }
+}
+
+setters!([D, P] Find<D, P>: hint, comment, max_time, collation, variables, scope);
 runs!([D: 'static, P: Send + 'static] Find<D, P> => Vec<P>);
 
 /// The projection that fetches the stored fields of a type; `None` where serde does not tell them.

@@ -10,6 +10,7 @@ use crate::backend;
 use crate::codec::Raw;
 use crate::collection::Target;
 use crate::error::{Error, ErrorKind, Result};
+use crate::lifecycle::Tracked;
 use crate::model::{Embedded, Model};
 use crate::query::Sort;
 use crate::relation::Relation;
@@ -74,6 +75,20 @@ impl<D, P> FindOne<D, P> {
         }
     }
 
+    /// Softly deleted documents too. Says nothing where the model has no `#[odm(soft_delete)]`.
+    pub fn with_deleted(self) -> Self {
+        FindOne {
+            find: self.find.with_deleted(),
+        }
+    }
+
+    /// Only softly deleted documents. Says nothing where the model has no `#[odm(soft_delete)]`.
+    pub fn only_deleted(self) -> Self {
+        FindOne {
+            find: self.find.only_deleted(),
+        }
+    }
+
     /// Gives the document untyped.
     pub fn untyped(self) -> FindOne<D, Document> {
         FindOne {
@@ -116,6 +131,16 @@ impl<M: Model, P> FindOne<M, P> {
     /// Loads what refers to the document; as [`Find::with`].
     pub fn with<L: Relation<M>>(self, relation: L) -> LoadOne<M, P, (L,)> {
         LoadOne::new(self.find.with(relation))
+    }
+}
+
+impl<M: Model> FindOne<M> {
+    /// Gives the document with what it was when it was loaded, so that it can be changed and
+    /// [saved](Tracked::save) by what is different.
+    pub fn tracked(self) -> FindOne<M, Tracked<M>> {
+        FindOne {
+            find: self.find.tracked(),
+        }
     }
 }
 

@@ -73,6 +73,12 @@ impl<D, P> FindOneAnd<D, P> {
         self
     }
 
+    /// A deletion takes the document out even where the model is deleted softly.
+    pub fn for_ever(mut self) -> Self {
+        self.draft.settings.purge = true;
+        self
+    }
+
     /// Which document is taken when several match, in MongoDB's words.
     pub fn sort_raw(mut self, sort: impl Into<Raw>) -> Self {
         self.draft.operation.sort = self.draft.keep(encode::raw(sort));
@@ -105,8 +111,9 @@ impl<D, P> FindOneAnd<D, P> {
     }
 
     async fn run(self) -> Result<Option<P>> {
+        let settings = self.draft.settings;
         let (target, operation) = self.draft.ready()?;
-        let answer = target.execute(operation).await?;
+        let answer = target.write(operation, settings).await?;
         let Some(document) = answer.document()? else {
             return Ok(None);
         };
@@ -125,7 +132,7 @@ impl<M: Model, P> FindOneAnd<M, P> {
     }
 }
 
-setters!([D, P] FindOneAnd<D, P>: hint, comment, max_time, collation, variables);
+setters!([D, P] FindOneAnd<D, P>: hint, comment, max_time, collation, variables, scope, timeless);
 runs!([D: 'static, P: Send + 'static] FindOneAnd<D, P> => Option<P>);
 
 impl<D, P> Clone for FindOneAnd<D, P> {

@@ -65,6 +65,12 @@ impl<D: Record> InsertMany<D> {
         self
     }
 
+    /// Leaves the dates of `#[odm(created)]` and `#[odm(updated)]` as the document has them.
+    pub fn without_timestamps(mut self) -> Self {
+        self.draft.settings.timeless = true;
+        self
+    }
+
     /// A text for the server's log and profiler.
     pub fn comment(mut self, comment: impl Into<String>) -> Self {
         self.draft.operation.comment = Some(comment.into());
@@ -94,8 +100,9 @@ async fn insert(draft: Draft<backend::Insert>) -> Result<Option<(Target, WriteRe
         draft.target.executor().check_running()?;
         return Ok(None);
     }
+    let settings = draft.settings;
     let (target, operation) = draft.ready()?;
-    let answer = target.execute(operation).await?;
+    let answer = target.write(operation, settings).await?;
     let result = answer.write()?;
     Ok(if result.errors.is_empty() {
         None

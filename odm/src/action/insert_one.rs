@@ -47,6 +47,12 @@ impl<D: Record> InsertOne<D> {
         InsertOne { draft, key }
     }
 
+    /// Leaves the dates of `#[odm(created)]` and `#[odm(updated)]` as the document has them.
+    pub fn without_timestamps(mut self) -> Self {
+        self.draft.settings.timeless = true;
+        self
+    }
+
     /// A text for the server's log and profiler.
     pub fn comment(mut self, comment: impl Into<String>) -> Self {
         self.draft.operation.comment = Some(comment.into());
@@ -60,8 +66,9 @@ impl<D: Record> InsertOne<D> {
 
     async fn run_key(self) -> Result<D::Key> {
         let key = self.key;
+        let settings = self.draft.settings;
         let (target, operation) = self.draft.ready()?;
-        let answer = target.execute(operation).await?;
+        let answer = target.write(operation, settings).await?;
         super::update::check_single(&target, "insert", answer.write()?)?;
         // Without a key the draft has failed before.
         key.ok_or_else(|| super::update::nothing_written(&target, "insert"))
@@ -80,6 +87,13 @@ impl<D: Record> Insert<D> {
     pub(crate) fn new(target: &Target, document: &D) -> Insert<D> {
         Insert {
             action: InsertOne::new(target, document),
+        }
+    }
+
+    /// Leaves the dates of `#[odm(created)]` and `#[odm(updated)]` as the document has them.
+    pub fn without_timestamps(self) -> Self {
+        Insert {
+            action: self.action.without_timestamps(),
         }
     }
 

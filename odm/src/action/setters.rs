@@ -48,6 +48,26 @@ macro_rules! setters {
             $(setters!(@ $setter $($place)?);)*
         }
     };
+    (@ scope) => {
+        /// Softly deleted documents too. Says nothing where the model has no `#[odm(soft_delete)]`.
+        pub fn with_deleted(mut self) -> Self {
+            self.draft.settings.scope = crate::lifecycle::Scope::All;
+            self
+        }
+
+        /// Only softly deleted documents. Says nothing where the model has no `#[odm(soft_delete)]`.
+        pub fn only_deleted(mut self) -> Self {
+            self.draft.settings.scope = crate::lifecycle::Scope::Deleted;
+            self
+        }
+    };
+    (@ timeless) => {
+        /// Leaves the dates of `#[odm(created)]` and `#[odm(updated)]` as they are given or stored.
+        pub fn without_timestamps(mut self) -> Self {
+            self.draft.settings.timeless = true;
+            self
+        }
+    };
     (@ comment) => {
         /// A text for the server's log and profiler.
         pub fn comment(mut self, comment: impl Into<String>) -> Self {

@@ -84,12 +84,13 @@ impl<D: Record> Update<D> {
     }
 }
 
-setters!([D: Record] Update<D>: hint in statement, collation in statement, comment, max_time, variables);
+setters!([D: Record] Update<D>: hint in statement, collation in statement, comment, max_time, variables, scope, timeless);
 runs!([D: Record] Update<D> => UpdateResult<D::Key>);
 
 async fn send(draft: Draft<backend::Update>) -> Result<(Target, WriteResult)> {
+    let settings = draft.settings;
     let (target, operation) = draft.ready()?;
-    let answer = target.execute(operation).await?;
+    let answer = target.write(operation, settings).await?;
     let result = check_single(&target, "update", answer.write()?)?;
     Ok((target, result))
 }

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::codec;
 use crate::error::Result;
+use crate::lifecycle::Plan;
 use crate::model::Model;
 use crate::schema::{self, ModelDescriptor};
 
@@ -26,6 +27,13 @@ pub trait Record: Sized + Send + Sync + 'static {
 
     #[doc(hidden)]
     fn verify() -> Result<()>;
+
+    /// What its writes go through.
+    #[doc(hidden)]
+    #[expect(private_interfaces, reason = "only this crate implements the trait")]
+    fn plan() -> Option<&'static Plan> {
+        None
+    }
 
     #[doc(hidden)]
     fn encode(&self) -> Result<RawDocumentBuf>;
@@ -64,7 +72,16 @@ impl<M: Model> Record for M {
     }
 
     fn decode(document: &RawDocument) -> Result<M> {
-        codec::decode_document(document)
+        let mut value: M = codec::decode_document(document)?;
+        if let Some(after_load) = M::AFTER_LOAD {
+            after_load(&mut value)?;
+        }
+        Ok(value)
+    }
+
+    #[expect(private_interfaces, reason = "only this crate implements the trait")]
+    fn plan() -> Option<&'static Plan> {
+        Plan::of::<M>()
     }
 
     fn encode_key(key: &M::Key) -> Option<Result<RawBson>> {

@@ -3,10 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use futures_util::future::Either;
+
 use super::record::Record;
 use crate::backend::{Namespace, Operation};
 use crate::db::{Answer, Db, Executor, check_database_name};
 use crate::error::{Error, Result};
+use crate::lifecycle::{self, Plan, Settings};
 
 /// A collection without its type: all that an action needs to run. One allocation, shared by clones.
 #[derive(Clone)]
@@ -16,20 +19,27 @@ struct Inner {
     executor: Executor,
     namespace: Namespace,
     model: Option<&'static str>,
+    plan: Option<&'static Plan>,
     failure: Option<Error>,
 }
 
 impl Target {
     /// A collection of a record type; a wrong declaration of the model is kept for the actions.
     pub(crate) fn of<D: Record>(db: &Db, name: &str) -> Target {
-        Target::new(db, name, D::MODEL, D::verify().err())
+        Target::new(db, name, D::MODEL, D::plan(), D::verify().err())
     }
 
     pub(crate) fn untyped(db: &Db, name: &str) -> Target {
-        Target::new(db, name, None, None)
+        Target::new(db, name, None, None, None)
     }
 
-    fn new(db: &Db, name: &str, model: Option<&'static str>, failure: Option<Error>) -> Target {
+    fn new(
+        db: &Db,
+        name: &str,
+        model: Option<&'static str>,
+        plan: Option<&'static Plan>,
+        failure: Option<Error>,
+    ) -> Target {
         let namespace = Namespace {
             database: db.name().into(),
             collection: name.into(),
@@ -38,6 +48,7 @@ impl Target {
             executor: db.executor().clone(),
             namespace,
             model,
+            plan,
             failure,
         }))
     }
@@ -49,6 +60,7 @@ impl Target {
             executor: inner.executor.clone(),
             namespace: inner.namespace.clone(),
             model: None,
+            plan: None,
             failure: None,
         }))
     }
@@ -70,6 +82,7 @@ impl Target {
             executor: inner.executor.clone(),
             namespace,
             model: D::MODEL,
+            plan: D::plan(),
             failure: None,
         })))
     }
@@ -92,6 +105,28 @@ impl Target {
         let name = operation.name();
         let executing = self.0.executor.execute(operation);
         async move { executing.await.map_err(|error| self.explain(error, name)) }
+    }
+
+    /// What writes go through; none where the model declares nothing.
+    pub(crate) fn plan(&self) -> Option<&'static Plan> {
+        self.0.plan
+    }
+
+    /// The database that the collection was taken from.
+    pub(crate) fn db(&self) -> Db {
+        Db::of(self.0.executor.clone(), self.namespace().database.as_str())
+    }
+
+    /// Executes a write with all that the model declares of it.
+    pub(crate) fn write(
+        &self,
+        operation: Operation,
+        settings: Settings,
+    ) -> impl Future<Output = Result<Answer>> + Send + '_ {
+        match self.0.plan {
+            None => Either::Left(self.execute(operation)),
+            Some(plan) => Either::Right(lifecycle::write(plan, self, operation, settings)),
+        }
     }
 
     /// Adds to an error what it does not say yet: backend, operation, model and collection.

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bson::{RawBson, RawDocumentBuf};
+use bson::{DateTime, RawBson, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
 use crate::backend::{
@@ -20,6 +20,19 @@ use crate::transaction::Guard;
 pub(crate) struct Executor {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) guard: Option<Arc<Guard>>,
+    /// What time it is, if not the system's.
+    pub(crate) clock: Option<Arc<dyn WallClock>>,
+}
+
+/// Says what time it is.
+pub(crate) trait WallClock: Send + Sync {
+    fn now(&self) -> DateTime;
+}
+
+impl<F: Fn() -> DateTime + Send + Sync> WallClock for F {
+    fn now(&self) -> DateTime {
+        self()
+    }
 }
 
 impl Executor {
@@ -34,6 +47,13 @@ impl Executor {
             operation: name,
             state: state.map_err(Some),
         }
+    }
+
+    /// What time it is.
+    pub(crate) fn now(&self) -> DateTime {
+        self.clock
+            .as_ref()
+            .map_or_else(DateTime::now, |clock| clock.now())
     }
 
     /// An error when the transaction is over.
@@ -106,6 +126,27 @@ impl Answer {
         match self.response {
             Response::Done => Ok(()),
             other => Err(unexpected(self.operation, self.backend, &other)),
+        }
+    }
+
+    /// The outcome, if it is that of writes.
+    pub(crate) fn as_write(&self) -> Option<&WriteResult> {
+        match &self.response {
+            Response::Write(result) => Some(result),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a document that was not there.
+    pub(crate) fn is_no_document(&self) -> bool {
+        matches!(self.response, Response::Document(None))
+    }
+
+    /// The same with another outcome.
+    pub(crate) fn with_write(self, result: WriteResult) -> Answer {
+        Answer {
+            response: Response::Write(result),
+            ..self
         }
     }
 

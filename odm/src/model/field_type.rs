@@ -1,6 +1,7 @@
 //! What the fields of a model can be.
 
 use super::path::Path;
+use crate::lifecycle::Declared;
 
 /// A type that a model's field can have, and the handle that stands for such a field.
 ///
@@ -21,6 +22,16 @@ pub trait FieldType: Sized {
     /// The handle of the field at this path.
     fn handle<R>(path: Path) -> Self::Handle<R> {
         Handle::at(path)
+    }
+
+    /// What the type itself declares of its values.
+    #[doc(hidden)]
+    const DECLARED: &'static Declared = Declared::nothing();
+
+    /// What is declared of values of this type.
+    #[doc(hidden)]
+    fn declared() -> &'static Declared {
+        Self::DECLARED
     }
 
     /// The handle of the optional field at this path.

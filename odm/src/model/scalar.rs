@@ -11,6 +11,7 @@ use super::id::Id;
 use super::key::IdType;
 use super::kind::{ArrayType, Date, MapKey, MapType, Numeric, Ordered, Text};
 use super::lazy::Lazy;
+use crate::lifecycle::Declared;
 
 /// A type that is one plain value: its handle is a [`Field`].
 macro_rules! plain {
@@ -193,24 +194,44 @@ tuples! {
 impl<T: FieldType> FieldType for Option<T> {
     type Handle<R> = T::Optional<R>;
     type Optional<R> = Field<R, Option<Option<T>>>;
+
+    fn declared() -> &'static Declared {
+        T::declared()
+    }
 }
 
 impl<T: FieldType> FieldType for Box<T> {
     type Handle<R> = Lazy<T::Handle<R>>;
     type Optional<R> = Lazy<T::Optional<R>>;
+
+    fn declared() -> &'static Declared {
+        T::declared()
+    }
 }
 
 impl<T: FieldType> FieldType for Arc<T> {
     type Handle<R> = T::Handle<R>;
     type Optional<R> = T::Optional<R>;
+
+    fn declared() -> &'static Declared {
+        T::declared()
+    }
 }
 
 impl<T: FieldType> FieldType for Rc<T> {
     type Handle<R> = T::Handle<R>;
     type Optional<R> = T::Optional<R>;
+
+    fn declared() -> &'static Declared {
+        T::declared()
+    }
 }
 
 impl<T: ToOwned<Owned: FieldType> + ?Sized> FieldType for Cow<'static, T> {
     type Handle<R> = <T::Owned as FieldType>::Handle<R>;
     type Optional<R> = <T::Owned as FieldType>::Optional<R>;
+
+    fn declared() -> &'static Declared {
+        <T::Owned as FieldType>::declared()
+    }
 }

@@ -11,7 +11,7 @@ use std::ops::BitAnd;
 use bson::RawDocumentBuf;
 
 pub use self::build::BuiltUpdate;
-pub(crate) use self::change::{Action, BitOperation, Change};
+pub(crate) use self::change::{Action, BitOperation, Change, Push};
 use crate::codec::Raw;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Field, Path};
@@ -143,6 +143,19 @@ impl<R> Update<R> {
 }
 
 impl Form {
+    /// No change at all.
+    pub(crate) fn none() -> Form {
+        Form::changes(Vec::new())
+    }
+
+    /// The changes of an update by operators.
+    pub(crate) fn read(operators: &bson::RawDocument, array_filters: Vec<RawDocumentBuf>) -> Result<Form> {
+        Ok(Form::Changes {
+            changes: raw::changes(operators)?,
+            array_filters,
+        })
+    }
+
     fn changes(changes: Vec<Change>) -> Form {
         Form::Changes {
             changes,
@@ -150,7 +163,7 @@ impl Form {
         }
     }
 
-    fn and(self, other: Form) -> Result<Form> {
+    pub(crate) fn and(self, other: Form) -> Result<Form> {
         match (self, other) {
             (
                 Form::Changes {
@@ -212,6 +225,6 @@ impl<R> fmt::Debug for Update<R> {
 }
 
 /// The path that raw names stand for.
-pub(super) fn raw_path(text: &str) -> Path {
+pub(crate) fn raw_path(text: &str) -> Path {
     Path::root().then(crate::model::Segment::Key(text.into()))
 }

@@ -29,7 +29,7 @@ pub struct Every<R, E, N> {
 pub struct Values<R, K, E, N> {
     path: Path,
     relation: N,
-    marker: PhantomData<fn() -> (R, K, E)>,
+    marker: PhantomData<fn(R, K) -> E>,
 }
 
 impl<R, T> Field<R, T> {

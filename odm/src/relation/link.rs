@@ -12,6 +12,11 @@ use crate::schema::ModelDescriptor;
 
 /// A type whose values refer to one document each: [`Ref`], [`DbRef`](crate::DbRef), and enums that derive
 /// [`Reference`](macro@crate::Reference).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` refers to no other document",
+    label = "not a reference",
+    note = "a `Ref<T>`, a `DbRef<T>` or an enum that derives `odm::Reference` is one"
+)]
 pub trait Link: Send + Sync + 'static {
     /// What is loaded.
     type Document: Send + 'static;

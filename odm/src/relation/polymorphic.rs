@@ -65,6 +65,7 @@ impl<E: ReferenceEnum> ReferenceVariant<E> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: ReferenceEnum> Link for E {
     type Document = E::Document;
 

@@ -45,6 +45,7 @@ pub trait Reference {
 )]
 pub trait Searchable: Reference {}
 
+#[diagnostic::do_not_recommend]
 impl<L: Link> Reference for L {
     type Link = L;
     type Output<V: Send> = Option<V>;
@@ -62,6 +63,7 @@ impl<L: Link> Reference for L {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<L: Link> Searchable for L {}
 
 impl<X: Reference> Reference for Option<X> {

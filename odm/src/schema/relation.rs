@@ -97,7 +97,11 @@ pub fn model_graph<M: Model>() -> Vec<DeclaredRelation> {
         next += 1;
         for relation in model.relations() {
             for target in (relation.relation.targets)() {
-                if !models.iter().any(|known| std::ptr::eq(*known, target)) {
+                // A constant has no address of its own to compare by.
+                let same = |known: &&ModelDescriptor| {
+                    (known.name, known.collection) == (target.name, target.collection)
+                };
+                if !models.iter().any(same) {
                     models.push(target);
                 }
             }
@@ -111,9 +115,9 @@ pub fn model_graph<M: Model>() -> Vec<DeclaredRelation> {
 /// [`NoRelation`] otherwise.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Probe<T>(std::marker::PhantomData<T>);
+pub struct RelationProbe<T>(std::marker::PhantomData<T>);
 
-impl<X: Reference> Probe<X> {
+impl<X: Reference> RelationProbe<X> {
     /// It refers.
     pub const RELATION: Option<RelationDescriptor> = Some(RelationDescriptor::of::<X>());
 }
@@ -125,4 +129,4 @@ pub trait NoRelation {
     const RELATION: Option<RelationDescriptor> = None;
 }
 
-impl<T> NoRelation for Probe<T> {}
+impl<T> NoRelation for RelationProbe<T> {}

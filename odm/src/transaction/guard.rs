@@ -4,7 +4,10 @@ use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_core::future::BoxFuture;
+
 use crate::backend::Transaction;
+use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 
 pub(crate) const TRANSIENT: &str = "TransientTransactionError";
@@ -28,16 +31,54 @@ pub(crate) struct Guard {
     /// the transaction alone, which only the commit shows.
     cause: Mutex<Option<Error>>,
     doomed: Mutex<Option<Error>>,
+    /// The database that the transaction was begun on.
+    outer: Db,
+    endings: Mutex<Endings>,
+}
+
+/// What waits for the end of the transaction.
+#[derive(Default)]
+struct Endings {
+    commit: Vec<BoxFuture<'static, ()>>,
+    rollback: Vec<BoxFuture<'static, ()>>,
 }
 
 impl Guard {
-    pub(crate) fn new(transaction: Arc<dyn Transaction>) -> Guard {
+    pub(crate) fn new(transaction: Arc<dyn Transaction>, outer: Db) -> Guard {
         Guard {
             transaction,
             state: AtomicU8::new(RUNNING),
             cause: Mutex::new(None),
             doomed: Mutex::new(None),
+            outer,
+            endings: Mutex::default(),
         }
+    }
+
+    pub(crate) fn outer(&self) -> &Db {
+        &self.outer
+    }
+
+    /// Runs this when the transaction is committed.
+    pub(crate) fn after_commit(&self, action: BoxFuture<'static, ()>) {
+        self.endings().commit.push(action);
+    }
+
+    /// Runs this when the transaction is rolled back and not run again.
+    pub(crate) fn after_rollback(&self, action: BoxFuture<'static, ()>) {
+        self.endings().rollback.push(action);
+    }
+
+    /// Runs what waits for the rollback.
+    pub(crate) async fn rolled_back(&self) {
+        let endings = std::mem::take(&mut *self.endings());
+        for action in endings.rollback {
+            action.await;
+        }
+    }
+
+    fn endings(&self) -> MutexGuard<'_, Endings> {
+        self.endings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// An error when the transaction was committed or aborted, or is being committed.
@@ -48,6 +89,10 @@ impl Guard {
             COMMITTED => Err(self.over("the transaction was committed")),
             _ => Err(self.over("the transaction was aborted")),
         }
+    }
+
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.state.load(Ordering::Acquire) == ABORTED
     }
 
     /// Whether an operation failed in a way that running the transaction again can cure.
@@ -119,7 +164,13 @@ impl Guard {
         }
         let result = self.transaction.commit().await;
         match &result {
-            Ok(()) => self.state.store(COMMITTED, Ordering::Release),
+            Ok(()) => {
+                self.state.store(COMMITTED, Ordering::Release);
+                let endings = std::mem::take(&mut *self.endings());
+                for action in endings.commit {
+                    action.await;
+                }
+            }
             Err(error) if error.has_label(UNKNOWN_COMMIT) => {}
             Err(error) => {
                 self.notice(error);

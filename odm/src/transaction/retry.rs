@@ -42,10 +42,11 @@ where
             Ok(value) => value,
             Err(error) => {
                 let again = tx.guard().is_transient();
-                tx.abort().await;
+                tx.guard().abort().await;
                 if again && backoff.wait().await {
                     continue;
                 }
+                tx.guard().rolled_back().await;
                 return Err(error);
             }
         };
@@ -56,7 +57,10 @@ where
         match commit(&tx, &mut backoff).await {
             Ok(()) => return Ok(value),
             Err(error) if error.has_label(TRANSIENT) && backoff.wait().await => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => {
+                tx.guard().rolled_back().await;
+                return Err(error.into());
+            }
         }
     }
 }
@@ -87,7 +91,7 @@ fn doomed(guard: &Guard) -> Error {
 
 async fn commit(tx: &Tx, backoff: &mut Backoff) -> Result<()> {
     loop {
-        match tx.commit().await {
+        match tx.guard().commit().await {
             Err(error)
                 if error.has_label(UNKNOWN_COMMIT)
                     && error.code() != Some(MAX_TIME_EXPIRED)

@@ -17,7 +17,13 @@ pub struct ShapeReport {
 }
 
 /// Stores random shapes in both databases and asks both the same questions, without an index and with one.
-pub async fn compare_shapes(ours: &Db, theirs: &Db, seed: u64, shapes: usize, questions: usize) -> ShapeReport {
+pub async fn compare_shapes(
+    ours: &Db,
+    theirs: &Db,
+    seed: u64,
+    shapes: usize,
+    questions: usize,
+) -> ShapeReport {
     let mut random = Random::new(seed);
     let mut report = ShapeReport::default();
     for collection in ["bare", "indexed"] {
@@ -97,7 +103,8 @@ async fn refused(db: &Db, insert: &Document) -> Vec<(i32, i32)> {
 
 /// The sorted ids of what is found, or the code of the refusal.
 async fn found(db: &Db, collection: &str, filter: &Document) -> Result<Vec<i32>, i32> {
-    let find = doc! { "find": collection, "filter": filter, "projection": { "_id": 1 }, "batchSize": 100_000 };
+    let find =
+        doc! { "find": collection, "filter": filter, "projection": { "_id": 1 }, "batchSize": 100_000 };
     let reply = db
         .run_command(find)
         .await
@@ -196,11 +203,16 @@ fn ring(random: &mut Random, (x, y): (f64, f64), size: f64) -> Bson {
     let mut places: Vec<(f64, f64)> = (0..corners)
         .map(|corner| {
             let angle = std::f64::consts::TAU * (corner as f64 + 0.5) / corners as f64;
-            let reach = if whole { size } else { size * (0.5 + 0.5 * fraction(random)) };
+            let reach = if whole {
+                size
+            } else {
+                size * (0.5 + 0.5 * fraction(random))
+            };
             let (dx, dy) = (reach * angle.cos(), reach * angle.sin());
             let at = |x: f64, d: f64| if whole { x + d.round() } else { x + d };
             let longitude = (at(x, dx) + 540.0).rem_euclid(360.0) - 180.0;
-            (longitude, at(y, dy).clamp(-90.0, 90.0))
+            // Two vertices at one pole are no ring, which the server finds out only where there is an index.
+            (longitude, at(y, dy).clamp(-89.5, 89.5))
         })
         .collect();
     if random.one_in(3) {

@@ -21,7 +21,11 @@ async fn rows(db: &Db, documents: &Bson, stages: &[Document]) -> Result<Vec<Docu
 
 /// The values that a window function gives, in order; null where it gives none.
 async fn windowed(db: &Db, documents: &Bson, sort: Document, function: Document) -> Result<Vec<Bson>, i32> {
-    let stage = doc! { "$setWindowFields": { "sortBy": sort, "output": { "r": function } } };
+    let mut stage = doc! { "output": { "r": function } };
+    if !sort.is_empty() {
+        stage.insert("sortBy", sort);
+    }
+    let stage = doc! { "$setWindowFields": stage };
     let rows = rows(db, documents, &[stage]).await?;
     Ok(rows
         .into_iter()
@@ -241,10 +245,12 @@ pub async fn gaps_are_filled(db: &Db) {
         (doc! { "step": 1, "bounds": [1, 5], "unit": "day" }, 5_733_409),
         (doc! { "step": 0.5, "bounds": [1, 2] }, 5_876_900),
         (doc! { "step": 1, "bounds": "full", "unit": "hour" }, 6_053_600),
-        (doc! { "step": 1, "bounds": [0, 500_002] }, 5_897_900),
+        (doc! { "step": 1, "bounds": [0, 500_010] }, 5_897_900),
     ] {
+        // The count asks for all of them: a server makes them batch by batch.
         let stage = doc! { "$densify": { "field": "x", "range": range.clone() } };
-        assert_eq!(rows(db, &docs, &[stage]).await, Err(code), "{range}");
+        let found = rows(db, &docs, &[stage, doc! { "$count": "n" }]).await;
+        assert_eq!(found, Err(code), "{range}");
     }
     let holes = bson!([{ "_id": 0, "x": 1 }, { "_id": 1, "x": null }, { "_id": 2, "x": 8 }, { "_id": 3 }]);
     for (output, expected) in [
@@ -360,10 +366,6 @@ pub async fn clocks_are_those_of_the_place(db: &Db) {
         (
             text(place, "2400-07-02T00:00:00Z"),
             "2400-07-01T20:00:00-0400 -240",
-        ),
-        (
-            text("Europe/Amsterdam", "1918-07-02T00:00:00Z"),
-            "1918-07-02T01:19:32+0119 79",
         ),
         (
             text("Australia/Lord_Howe", "9998-07-02T00:00:00Z"),

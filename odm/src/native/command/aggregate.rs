@@ -1,5 +1,7 @@
 //! `aggregate`.
 
+use super::super::aggregate::Statistics;
+use super::super::aggregate::pipeline::Pipeline;
 use super::super::document::{Doc, Kind, Value};
 use super::super::exec::aggregate::{AggregateCursor, AggregateRequest, NO_COLLECTION};
 use super::super::exec::explain::explain_aggregate;
@@ -67,6 +69,12 @@ pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
         ));
     }
     let fields = AGGREGATE.command(call.doc)?;
+    if fields.flag("explain") && call.doc.get("writeConcern").is_some() {
+        return Err(Fault::new(
+            code::FAILED_TO_PARSE,
+            "Aggregation explain does not support the'writeConcern' option",
+        ));
+    }
     let whole_database = call.target.is_number();
     let namespace = if whole_database {
         Namespace {
@@ -116,6 +124,7 @@ pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
         deadline: call.deadline()?,
     };
     let pipeline = request.parse()?;
+    check_concern(call, &pipeline)?;
     if fields.flag("explain") {
         return Ok(Job::Read(Box::new(move |read| {
             explain_aggregate(read, &request, false)
@@ -134,4 +143,28 @@ pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
             listing: false,
         })
     })))
+}
+
+/// Refuses levels of reading that a stage does not take.
+fn check_concern(call: &Call<'_>, pipeline: &Pipeline) -> Result<()> {
+    let concern = call
+        .doc
+        .get("readConcern")
+        .and_then(|concern| concern.as_document());
+    let Some(Value::String(level)) = concern.and_then(|concern| concern.get("level")) else {
+        return Ok(());
+    };
+    let why = if pipeline.statistics() == Some(&Statistics::Plans) && level != "local" {
+        "Aggregation stage $planCacheStats cannot run with a readConcern other than 'local'"
+    } else if pipeline.output().is_some() && level == "linearizable" {
+        "a stage that writes cannot be used with a 'linearizable' read concern level"
+    } else {
+        return Ok(());
+    };
+    Err(Fault::new(
+        code::INVALID_OPTIONS,
+        format!(
+            "Command aggregate does not support {{ readConcern: {{ level: \"{level}\", provenance: \"clientSupplied\" }} }} :: caused by :: {why}"
+        ),
+    ))
 }

@@ -119,7 +119,7 @@ impl AggregateRequest {
         Ok(pipeline)
     }
 
-    /// Whether the pipeline describes its collection, which a view must not hide.
+    /// Whether the pipeline describes what has its name, be it a view.
     fn asks_for_statistics(&self) -> bool {
         self.stages
             .first()
@@ -130,11 +130,10 @@ impl AggregateRequest {
     /// Follows views and gives the planner what it can do: the leading `$match`, a `$sort` that an index has,
     /// `$skip` and `$limit`.
     pub(crate) fn prepare(&self, read: &dyn Read) -> Result<Prepared> {
-        if self.asks_for_statistics() {
-            view::refuse(read.catalog(), &self.namespace)
-                .map_err(|fault| fault.prefixed(aggregate::IN_RUN))?;
-        }
-        let resolved = view::resolve(read.catalog(), &self.namespace)?;
+        let resolved = match self.asks_for_statistics() {
+            true => view::Resolved::itself(&self.namespace),
+            false => view::resolve(read.catalog(), &self.namespace)?,
+        };
         let stages: Vec<Doc<'_>> = resolved
             .stages
             .iter()

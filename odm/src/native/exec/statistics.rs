@@ -86,13 +86,24 @@ pub(crate) fn described(
                     text("name", &index.definition.name),
                     ("key".to_owned(), Owned::RawDocument(key)),
                     text("host", HOST),
+                    // Uses are not counted: none are known since now.
+                    (
+                        "accesses".to_owned(),
+                        Owned::Document(vec![
+                            ("ops".to_owned(), Owned::Int64(0)),
+                            ("since".to_owned(), Owned::DateTime(now)),
+                        ]),
+                    ),
                     ("spec".to_owned(), Owned::RawDocument(spec.to_bytes())),
                 ])
                 .to_bytes()
             })
             .collect()),
         aggregate::Statistics::Collection { storage, count } => {
-            let found = of_collection(read, ns)?;
+            let found = match storage.is_some() || *count {
+                true => of_collection(read, ns)?,
+                false => Statistics::default(),
+            };
             let mut fields: Fields = vec![
                 text("ns", &ns.to_string()),
                 text("host", HOST),

@@ -23,16 +23,23 @@ pub(crate) struct Resolved {
     pub(crate) is_view: bool,
 }
 
+impl Resolved {
+    /// A name that is not followed.
+    pub(crate) fn itself(ns: &Namespace) -> Resolved {
+        Resolved {
+            base: ns.clone(),
+            stages: Vec::new(),
+            is_view: false,
+        }
+    }
+}
+
 /// Follows views down to a collection, which need not exist.
 ///
 /// # Errors
 /// Code 165 when more than 20 views stand on each other.
 pub(crate) fn resolve(catalog: &Catalog, ns: &Namespace) -> Result<Resolved> {
-    let mut resolved = Resolved {
-        base: ns.clone(),
-        stages: Vec::new(),
-        is_view: false,
-    };
+    let mut resolved = Resolved::itself(ns);
     let mut depth = 0;
     while let Some(view) = view_of(catalog, &resolved.base) {
         depth += 1;

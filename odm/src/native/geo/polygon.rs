@@ -1,8 +1,10 @@
 //! Polygons on the sphere: an outer ring and holes.
 
+use std::collections::HashMap;
+
 use super::cell::CellId;
 use super::line::Line;
-use super::predicate::{Meeting, crossing_point, meeting, nearest, vertex_crossing};
+use super::predicate::{Meeting, crossing_point, meeting, nearest, neighbors, vertex_crossing};
 use super::ring::{Relation, Ring};
 use super::vector::Vector;
 
@@ -186,34 +188,44 @@ impl Polygon {
     /// Why these rings make no polygon, if so.
     pub(super) fn fault(outer: &Ring, holes: &[Ring]) -> Option<String> {
         let rings: Vec<&Ring> = std::iter::once(outer).chain(holes).collect();
-        for (position, ring) in rings.iter().enumerate() {
-            for (earlier, other) in rings[..position].iter().enumerate() {
-                let mut common = 0;
-                for (a, b) in ring.edges() {
-                    for (c, d) in other.edges() {
-                        if (a, b) == (c, d) || (a, b) == (d, c) {
-                            return Some(format!("Duplicate edge: ring {earlier} and ring {position}"));
-                        }
-                        match meeting(a, b, c, d) {
-                            Meeting::Crossing => {
-                                return Some(format!("Edges of ring {earlier} and ring {position} cross."));
-                            }
-                            Meeting::Vertex if b == d => common += 1,
-                            _ => {}
-                        }
-                    }
-                }
-                if common > 1 {
-                    return Some(format!(
-                        "Ring {position} shares more than one vertex with ring {earlier}"
+        let mut edges = Vec::new();
+        let mut owners = Vec::new();
+        for (owner, ring) in rings.iter().enumerate() {
+            edges.extend(ring.edges());
+            owners.resize(edges.len(), owner);
+        }
+        let mut fault = None;
+        let mut common: HashMap<(usize, usize), usize> = HashMap::new();
+        neighbors(&edges, |first, second| {
+            let (one, other) = (owners[first], owners[second]);
+            if one == other {
+                return false;
+            }
+            let ((a, b), (c, d)) = (edges[first], edges[second]);
+            let meeting = meeting(a, b, c, d);
+            if (a, b) == (c, d) || (a, b) == (d, c) {
+                fault = Some(format!("Duplicate edge: ring {one} and ring {other}"));
+            } else if meeting == Meeting::Crossing {
+                fault = Some(format!("Edges of ring {one} and ring {other} cross."));
+            } else if meeting == Meeting::Vertex && b == d {
+                let vertices = common.entry((one, other)).or_default();
+                *vertices += 1;
+                if *vertices > 1 {
+                    fault = Some(format!(
+                        "Ring {other} shares more than one vertex with ring {one}"
                     ));
                 }
-                if earlier > 0 && (other.contains(ring) || ring.contains(other)) {
-                    return Some("Polygon interior loops cannot be nested".to_owned());
-                }
             }
+            fault.is_some()
+        });
+        if fault.is_some() {
+            return fault;
         }
-        None
+        let nested = holes.iter().enumerate().any(|(position, hole)| {
+            let mut earlier = holes[..position].iter();
+            earlier.any(|other| other.contains(hole) || hole.contains(other))
+        });
+        nested.then(|| "Polygon interior loops cannot be nested".to_owned())
     }
 }
 

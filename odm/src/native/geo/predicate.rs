@@ -141,6 +141,35 @@ fn apart(a: Vector, b: Vector, c: Vector, d: Vector) -> bool {
     a.minus(c).norm2() > reach * reach * 1.1
 }
 
+/// The first two edges, of those that come near each other, for which the question is answered with yes.
+///
+/// Edges are taken in order along one axis, so that those far apart on it are never compared.
+pub(super) fn neighbors(
+    edges: &[(Vector, Vector)],
+    mut question: impl FnMut(usize, usize) -> bool,
+) -> Option<(usize, usize)> {
+    let mut spans: Vec<(f64, f64, usize)> = edges
+        .iter()
+        .enumerate()
+        .map(|(position, (a, b))| {
+            // An edge bends away from its chord by less than this.
+            let bend = a.minus(*b).norm2() / 4.0 + 1e-12;
+            (a.x.min(b.x) - bend, a.x.max(b.x) + bend, position)
+        })
+        .collect();
+    spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+    for (at, (_, end, first)) in spans.iter().enumerate() {
+        let rest = spans[at + 1..].iter().take_while(|(start, _, _)| start <= end);
+        for (_, _, second) in rest {
+            let pair = (*first.min(second), *first.max(second));
+            if question(pair.0, pair.1) {
+                return Some(pair);
+            }
+        }
+    }
+    None
+}
+
 /// For edges that share an end: whether going along `ab` crosses `cd` there. Of all edges around a vertex this
 /// picks so many that counting them tells inside from outside.
 pub(super) fn vertex_crossing(a: Vector, b: Vector, c: Vector, d: Vector) -> bool {

@@ -1,6 +1,6 @@
 //! Closed rings on the sphere: the inside is on the left.
 
-use super::predicate::{Meeting, changes_side, meeting, ordered, turn};
+use super::predicate::{Meeting, changes_side, meeting, neighbors, ordered, turn};
 use super::vector::Vector;
 
 /// The point from which crossings are counted.
@@ -60,25 +60,19 @@ impl Ring {
 
     /// Why this is no ring, if so: it comes back to a vertex, or crosses itself.
     pub(super) fn fault(&self) -> Option<String> {
-        for (position, vertex) in self.vertices.iter().enumerate() {
-            let same = |other: &Vector| other == vertex;
-            if let Some(first) = self.vertices[..position].iter().position(same) {
-                return Some(format!("Duplicate vertices: {first} and {position}"));
-            }
+        let mut sorted: Vec<(usize, Vector)> = self.vertices.iter().copied().enumerate().collect();
+        sorted.sort_by(|(_, a), (_, b)| a.order(*b));
+        let twice = sorted.windows(2).find(|pair| pair[0].1 == pair[1].1);
+        if let Some([(first, _), (second, _)]) = twice {
+            return Some(format!("Duplicate vertices: {first} and {second}"));
         }
-        let count = self.len();
-        for first in 0..count {
-            for second in first + 2..count {
-                if first == 0 && second == count - 1 {
-                    continue;
-                }
-                let (a, b) = (self.at(first), self.at(first + 1));
-                if meeting(a, b, self.at(second), self.at(second + 1)) == Meeting::Crossing {
-                    return Some(format!("Edges {first} and {second} cross."));
-                }
-            }
-        }
-        None
+        let edges: Vec<(Vector, Vector)> = self.edges().collect();
+        // Neighbors meet in their vertex, which is no crossing.
+        let crossing = neighbors(&edges, |first, second| {
+            let ((a, b), (c, d)) = (edges[first], edges[second]);
+            meeting(a, b, c, d) == Meeting::Crossing
+        });
+        crossing.map(|(first, second)| format!("Edges {first} and {second} cross."))
     }
 
     /// Whether it covers at most half of the sphere.
@@ -145,7 +139,7 @@ impl Ring {
             return false;
         }
         // Two rings that fill the sphere together contain each other's vertices.
-        !(other.contains_point(self.at(0)) && !other.has_vertex(self.at(0)))
+        !other.contains_point(self.at(0)) || other.has_vertex(self.at(0))
     }
 
     /// Whether the insides have a part in common; a boundary in common is not enough.

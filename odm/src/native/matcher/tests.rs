@@ -292,8 +292,17 @@ fn refusals() {
         9,
         "Unknown $jsonSchema keyword: foo",
     );
+    refuse(
+        r#"{"a":{"$near":[1,2]}}"#,
+        5_626_500,
+        "$geoNear, $near, and $nearSphere are not allowed in this context",
+    );
+    refuse(
+        r#"{"a":{"$geoWithin":{"$cube":[1,2]}}}"#,
+        2,
+        "unknown geo specifier: $cube: [ 1, 2 ]",
+    );
     for (filter, named) in [
-        (r#"{"a":{"$near":[1,2]}}"#, "$near"),
         (r#"{"$where":"1"}"#, "$where"),
         (r#"{"$text":{"$search":"x"}}"#, "$text"),
         (r#"{"a":{"$regex":"a(?=b)"}}"#, "a(?=b)"),

@@ -22,6 +22,7 @@ use super::super::exec::{
     indexes, statistics, view,
 };
 use super::super::fault::{Fault, Result, code};
+use super::super::matcher::near;
 use super::super::projection::Projection;
 use super::super::storage::{Read, Write};
 use super::super::update::{Now, Updater, prepare_insert, too_deep};
@@ -145,6 +146,10 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
         Operation::Count(own) => {
             let ns = namespace(own.namespace)?;
             let query = query(&own.filter, None, &own.options)?;
+            // Drivers count by a pipeline, which has no order.
+            if query.near().is_some() {
+                return Err(near::not_allowed());
+            }
             let deadline = Deadline::after(own.options.max_time);
             Request::Read(Box::new(move |read| {
                 count::count(read, &ns, &query, own.skip, own.limit, deadline).map(Response::Count)

@@ -189,11 +189,18 @@ fn fits(fields: &Fields<'_>, more: &Fields<'_>) -> bool {
         same.all(|(_, taken)| match (taken, entry) {
             (Entry::Operators(ours), Entry::Operators(theirs)) => {
                 let mut names = theirs.iter().map(|(name, _)| name);
-                names.all(|name| ours.iter().all(|(taken, _)| taken != name))
+                names.all(|name| {
+                    ours.iter().all(|(taken, _)| taken != name && !is_alone(taken)) && !is_alone(name)
+                })
             }
             _ => false,
         })
     })
+}
+
+/// Whether the operator takes what stands beside it for its own.
+fn is_alone(operator: &CStr) -> bool {
+    matches!(operator.as_str(), "$near" | "$geoWithin" | "$geoIntersects")
 }
 
 fn merge<'a>(fields: &mut Fields<'a>, more: Fields<'a>) {

@@ -189,7 +189,7 @@ impl Densify {
             }
             results.push(row);
         }
-        if self.partition.is_empty() && partitions.is_empty() && matches!(self.bounds, Bounds::Between(..)) {
+        if partitions.is_empty() && matches!(self.bounds, Bounds::Between(..)) {
             partitions.push(Steps {
                 fields: Vec::new(),
                 next: low,

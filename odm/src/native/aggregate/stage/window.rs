@@ -91,10 +91,7 @@ impl Windows {
         output: Doc<'_>,
         variables: &[String],
     ) -> Result<Windows> {
-        let order = match order.filter(|order| !order.is_empty()) {
-            Some(order) => Some(Order::parse(order)?),
-            None => None,
-        };
+        let order = order.map(Order::parse).transpose()?;
         let mut functions = Vec::new();
         let mut paths: Vec<&str> = Vec::new();
         let mut places = Vec::new();
@@ -217,6 +214,12 @@ impl Windows {
 
 impl Order {
     fn parse(order: Doc<'_>) -> Result<Order> {
+        if order.is_empty() {
+            return Ok(Order {
+                spec: SortSpec::parse(order)?,
+                single: None,
+            });
+        }
         let sort = Sort::parse(&Value::Document(order))?;
         let spec = match sort.spec() {
             Some(spec) => spec.clone(),

@@ -454,6 +454,9 @@ mod tests {
         assert_eq!(changes(&[2, 3, 0, 0, 0, 0, 0, 0]), None);
     }
 
+    /// Tree, key, value, whether the tree is cleared instead.
+    type Written = (u32, Vec<u8>, Option<Vec<u8>>, bool);
+
     /// Any changes come out of any record as they went in, and nothing out of a body that is cut.
     #[test]
     fn changes_come_out_as_they_went_in() {
@@ -463,7 +466,7 @@ mod tests {
             (seed >> 33) % limit
         };
         for sequence in 1..300 {
-            let written: Vec<(u32, Vec<u8>, Option<Vec<u8>>, bool)> = (0..below(9))
+            let written: Vec<Written> = (0..below(9))
                 .map(|_| {
                     let key = (0..below(150)).map(|_| below(256) as u8).collect();
                     let value = (below(3) > 0).then(|| vec![below(256) as u8; below(5000) as usize]);

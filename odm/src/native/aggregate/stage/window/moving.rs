@@ -1,6 +1,6 @@
 //! Deviations and covariances of windows: documents enter and leave a running result.
 
-use super::super::super::super::document::number::as_f64;
+use super::super::super::super::document::number::{as_f64, is_nan};
 use super::super::super::super::document::{Owned, Value};
 use super::super::super::super::fault::Result;
 use super::super::super::expression::{Expression, difference, product, quotient, sum};
@@ -91,7 +91,7 @@ impl Deviation {
 struct Pairs {
     of_sample: bool,
     count: i64,
-    not_finite: i64,
+    not_numbers: i64,
     means: Option<(Owned, Owned)>,
     comoment: Option<Owned>,
 }
@@ -107,8 +107,9 @@ fn pair<'a>(value: &Value<'a>) -> Option<(Value<'a>, Value<'a>)> {
     }
 }
 
-fn is_finite(value: &Value<'_>) -> bool {
-    as_f64(value).is_some_and(f64::is_finite)
+/// Pairs with an infinite double are left out.
+fn is_infinite(value: &Value<'_>) -> bool {
+    matches!(value, Value::Double(x) if x.is_infinite())
 }
 
 fn double(x: f64) -> Owned {
@@ -140,8 +141,11 @@ impl Moving for Pairs {
         let Some((x, y)) = pair(value) else {
             return Ok(());
         };
-        if !is_finite(&x) || !is_finite(&y) {
-            self.not_finite += 1;
+        if is_infinite(&x) || is_infinite(&y) {
+            return Ok(());
+        }
+        if is_nan(&x) || is_nan(&y) {
+            self.not_numbers += 1;
             return Ok(());
         }
         let (x, y) = (widened(&x), widened(&y));
@@ -163,8 +167,11 @@ impl Moving for Pairs {
         let Some((x, y)) = pair(value) else {
             return Ok(());
         };
-        if !is_finite(&x) || !is_finite(&y) {
-            self.not_finite -= 1;
+        if is_infinite(&x) || is_infinite(&y) {
+            return Ok(());
+        }
+        if is_nan(&x) || is_nan(&y) {
+            self.not_numbers -= 1;
             return Ok(());
         }
         let (x, y) = (widened(&x), widened(&y));
@@ -186,7 +193,7 @@ impl Moving for Pairs {
     }
 
     fn result(&mut self) -> Result<Owned> {
-        if self.not_finite > 0 {
+        if self.not_numbers > 0 {
             return Ok(double(f64::NAN));
         }
         let divisor = if self.of_sample {

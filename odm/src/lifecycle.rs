@@ -1,0 +1,39 @@
+//! The life of documents: what every write of a typed collection goes through.
+//!
+//! `declared`, `rule` and `plan` are what models declare; `write` is the one form of every write; `stages` makes it
+//! what is sent; `pipeline` sends it and says what came of it. A model that declares nothing has no plan, and its
+//! writes go straight to the database.
+
+mod condition;
+mod declared;
+mod document;
+mod hooks;
+mod literal;
+mod pattern;
+mod pipeline;
+mod place;
+mod plan;
+mod probe;
+mod rule;
+mod schema;
+mod scope;
+mod stages;
+mod timestamp;
+mod tracked;
+mod validator;
+mod violation;
+mod write;
+
+pub use self::declared::{Declare, Declared, Save};
+pub use self::hooks::{DeleteWrite, HookContext, HookTable, Hooks, UpdateWrite};
+pub use self::literal::Literal;
+pub(crate) use self::pipeline::write;
+pub use self::plan::Lifecycle;
+pub(crate) use self::plan::Plan;
+pub use self::probe::{OfAny, OfArray, OfArrayOfArrays, OfField, OfMap, OfMapOfArrays, Probe};
+pub use self::rule::{Measured, Rule, checked};
+pub(crate) use self::schema::of as schema_of;
+pub(crate) use self::scope::{Scope, Settings, narrow};
+pub use self::timestamp::{Deletion, Timestamp, Version, deletion, stamp, stamp_with};
+pub use self::tracked::Tracked;
+pub use self::violation::Violation;

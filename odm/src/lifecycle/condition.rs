@@ -1,0 +1,208 @@
+//! What must hold of the stored document for an update to be made: the bounds of arrays and numbers, as conditions of
+//! the same write.
+
+use bson::{Bson, Document, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+
+use super::document;
+use super::literal::Literal;
+use super::violation::Message;
+use crate::codec::Raw;
+use crate::error::Result;
+use crate::query::update::{Action, Change};
+
+/// A condition on the stored document.
+#[derive(Clone, Debug)]
+pub(crate) struct Condition {
+    pub(crate) path: String,
+    pub(crate) must: Must,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Must {
+    /// The array has room for so many more elements.
+    HaveRoom {
+        bound: u32,
+        more: usize,
+    },
+    /// The array has room for those of these elements that it does not hold.
+    HaveRoomFor {
+        bound: u32,
+        elements: Vec<RawBson>,
+    },
+    /// The number stays in its bound when this is added.
+    StayAbove {
+        least: Literal,
+        step: RawBson,
+    },
+    StayBelow {
+        most: Literal,
+        step: RawBson,
+    },
+}
+
+/// The elements that a change adds to an array.
+pub(crate) struct Added {
+    pub(crate) elements: Vec<RawBson>,
+    pub(crate) slice: Option<i64>,
+    pub(crate) as_set: bool,
+}
+
+impl Added {
+    pub(crate) fn by(change: &Change) -> Option<Added> {
+        let (value, as_set) = match &change.action {
+            Action::Raw { operator, value } if operator.as_str() == "$push" => (value, false),
+            Action::Raw { operator, value } if operator.as_str() == "$addToSet" => (value, true),
+            _ => return None,
+        };
+        let modifiers = match value {
+            RawBson::Document(document) => document.get_array("$each").ok().map(|each| (document, each)),
+            _ => None,
+        };
+        Some(match modifiers {
+            None => Added {
+                elements: vec![value.clone()],
+                slice: None,
+                as_set,
+            },
+            Some((document, each)) => Added {
+                elements: each.into_iter().flatten().map(RawBson::from).collect(),
+                slice: document::integer(document, "$slice"),
+                as_set,
+            },
+        })
+    }
+}
+
+impl Condition {
+    /// The condition as a filter.
+    pub(crate) fn filter(&self) -> Result<RawDocumentBuf> {
+        let path = self.path.as_str();
+        let filter = match &self.must {
+            Must::HaveRoom { bound, more } => match last_free(*bound, *more) {
+                Some(position) => doc! { format!("{path}.{position}"): { "$exists": false } },
+                None => doc! { path: { "$exists": false } },
+            },
+            Must::HaveRoomFor { bound, elements } => match elements.as_slice() {
+                [element] => {
+                    let element = Bson::try_from(element.clone()).unwrap_or(Bson::Null);
+                    let room = match last_free(*bound, 1) {
+                        Some(position) => doc! { format!("{path}.{position}"): { "$exists": false } },
+                        None => doc! { path: { "$exists": false } },
+                    };
+                    doc! { "$or": [room, { path: { "$elemMatch": { "$eq": element } } }] }
+                }
+                elements => {
+                    let array = doc! { "$cond": [
+                        { "$isArray": format!("${path}") },
+                        format!("${path}"),
+                        [],
+                    ] };
+                    let elements: Vec<Bson> = elements
+                        .iter()
+                        .map(|element| Bson::try_from(element.clone()).unwrap_or(Bson::Null))
+                        .collect();
+                    doc! { "$expr": { "$lte": [
+                        { "$add": [
+                            { "$size": array.clone() },
+                            { "$size": { "$setDifference": [{ "$literal": elements }, array] } },
+                        ] },
+                        i64::from(*bound),
+                    ] } }
+                }
+            },
+            Must::StayAbove { least, step } => {
+                doc! { path: { "$not": { "$lt": difference(least, step) } } }
+            }
+            Must::StayBelow { most, step } => {
+                doc! { path: { "$not": { "$gt": difference(most, step) } } }
+            }
+        };
+        Raw::from(filter).into_document()
+    }
+
+    /// What the condition says of a stored document that does not meet it.
+    pub(crate) fn broken(&self, stored: &RawDocument) -> Result<Option<Message>> {
+        let value = document::at(stored, &self.path);
+        let items = match value {
+            Some(RawBsonRef::Array(array)) => array.into_iter().count(),
+            _ => 0,
+        };
+        let full = |bound: u32| Message {
+            rule: "max_items",
+            text: format!("must have at most {bound} elements, and has {items}").into(),
+        };
+        Ok(match &self.must {
+            Must::HaveRoom { bound, more } => (items + more > *bound as usize).then(|| full(*bound)),
+            Must::HaveRoomFor { bound, elements } => {
+                let held: Vec<RawBson> = match value {
+                    Some(RawBsonRef::Array(array)) => {
+                        array.into_iter().flatten().map(RawBson::from).collect()
+                    }
+                    _ => Vec::new(),
+                };
+                let more = elements.iter().filter(|element| !held.contains(element)).count();
+                (items + more > *bound as usize).then(|| full(*bound))
+            }
+            Must::StayAbove { least, step } => {
+                let limit = Literal::from(difference(least, step));
+                value.filter(|value| limit.is_above(*value)).map(|_| Message {
+                    rule: "min",
+                    text: format!("must be at least {least}").into(),
+                })
+            }
+            Must::StayBelow { most, step } => {
+                let limit = Literal::from(difference(most, step));
+                value.filter(|value| limit.is_below(*value)).map(|_| Message {
+                    rule: "max",
+                    text: format!("must be at most {most}").into(),
+                })
+            }
+        })
+    }
+}
+
+/// The position that must be free for so many more elements; none when only a missing array has room.
+fn last_free(bound: u32, more: usize) -> Option<usize> {
+    (bound as usize).checked_sub(more)
+}
+
+/// `bound - step`, a whole number if both are.
+fn difference(bound: &Literal, step: &RawBson) -> Bson {
+    let whole = |value: &Bson| match value {
+        Bson::Int32(number) => Some(i64::from(*number)),
+        Bson::Int64(number) => Some(*number),
+        _ => None,
+    };
+    let double = |value: &Bson| match value {
+        Bson::Double(number) => *number,
+        Bson::Decimal128(number) => number.to_string().parse().unwrap_or(f64::NAN),
+        value => whole(value).unwrap_or_default() as f64,
+    };
+    let step = Bson::try_from(step.clone()).unwrap_or(Bson::Null);
+    match (whole(bound.bson()), whole(&step)) {
+        (Some(bound), Some(step)) => match bound.checked_sub(step) {
+            Some(difference) => Bson::Int64(difference),
+            None => Bson::Double(bound as f64 - step as f64),
+        },
+        _ => Bson::Double(double(bound.bson()) - double(&step)),
+    }
+}
+
+/// The stage that fails an update by a pipeline when an array is longer than its bound.
+pub(crate) fn guard_stage(bounds: &[(String, u32)]) -> Document {
+    let sizes: Vec<Document> = bounds.iter().map(|(path, _)| size(path)).collect();
+    let too_long = bounds.iter().map(|(path, bound)| {
+        doc! { "$gt": [size(path), i64::from(*bound)] }
+    });
+    let too_long: Vec<Document> = too_long.collect();
+    // A conversion that fails with a text that names itself; it depends on the document, so that it is made only then.
+    let fail = doc! { "$toInt": { "$concat": [GUARD, { "$toString": { "$max": sizes } }] } };
+    doc! { "$replaceWith": { "$cond": [{ "$or": too_long }, fail, "$$ROOT"] } }
+}
+
+/// What the error of [`guard_stage`] says.
+pub(crate) const GUARD: &str = "odm: an array is longer than its bound: ";
+
+fn size(path: &str) -> Document {
+    doc! { "$size": { "$cond": [{ "$isArray": format!("${path}") }, format!("${path}"), []] } }
+}

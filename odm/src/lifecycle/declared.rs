@@ -1,0 +1,209 @@
+//! What types declare of their values: rules of fields, and where nested documents are.
+
+use std::fmt;
+
+use bson::RawBsonRef;
+
+use super::rule::Rule;
+use crate::error::Result;
+use crate::model::{ArrayType, Numeric};
+
+/// What is declared of a type's values. Found through functions, because types may hold themselves.
+#[derive(Debug)]
+pub enum Declared {
+    /// A plain value.
+    Nothing,
+    /// A document with these fields.
+    Document {
+        /// The fields; those that say nothing may be left out.
+        fields: &'static [Declare],
+        /// The function that checks the whole.
+        check: Option<Check>,
+    },
+    /// An array of such elements.
+    Array(Nested),
+    /// A document whose names are data, of such values.
+    Map(Nested),
+    /// A document that names its variant in `tag`; the variant's fields stand in `content`, or beside the tag where
+    /// that is empty.
+    Variants {
+        /// The field that names the variant.
+        tag: &'static str,
+        /// The field that holds it; empty when it stands beside the tag.
+        content: &'static str,
+        /// The variants by their stored names.
+        variants: &'static [Declare],
+    },
+}
+
+/// Gives what is declared of a type.
+pub(crate) type Nested = fn() -> &'static Declared;
+
+/// A user's function on a stored value: what is wrong with it, if something is.
+pub(crate) type Check = fn(RawBsonRef<'_>) -> Result<Option<String>>;
+
+/// One field, or one variant.
+pub struct Declare {
+    /// The stored name; empty for a flattened field.
+    pub name: &'static str,
+    nested: Inside,
+    /// The field's own rules.
+    pub rules: &'static [Rule],
+    /// How a tracked document saves it.
+    pub save: Save,
+}
+
+/// What is declared of a field's type.
+enum Inside {
+    Of(Nested),
+    Is(&'static Declared),
+}
+
+/// How a changed field is saved by [`Tracked::save`](crate::Tracked::save).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Save {
+    /// By its new value.
+    #[default]
+    Replace,
+    /// What is new at the end of the array is pushed.
+    Push,
+    /// What is new in the array is added to it as to a set, and what is gone taken out.
+    AddToSet,
+    /// The difference is added to the number.
+    Increment,
+}
+
+impl Save {
+    /// [`Save::Replace`].
+    pub const fn replace<T>() -> Save {
+        Save::Replace
+    }
+
+    /// [`Save::Push`].
+    pub const fn push<T: ArrayType>() -> Save {
+        Save::Push
+    }
+
+    /// [`Save::AddToSet`].
+    pub const fn add_to_set<T: ArrayType>() -> Save {
+        Save::AddToSet
+    }
+
+    /// [`Save::Increment`].
+    pub const fn increment<T: Numeric>() -> Save {
+        Save::Increment
+    }
+}
+
+impl Declared {
+    /// Of a plain value.
+    pub const fn nothing() -> &'static Declared {
+        &Declared::Nothing
+    }
+
+    /// A document of these fields.
+    pub const fn document(fields: &'static [Declare]) -> Declared {
+        Declared::Document { fields, check: None }
+    }
+
+    /// A document of these fields that is checked as a whole.
+    pub const fn checked(fields: &'static [Declare], check: Check) -> Declared {
+        Declared::Document {
+            fields,
+            check: Some(check),
+        }
+    }
+
+    /// A document of one of these variants.
+    pub const fn variants(
+        tag: &'static str,
+        content: &'static str,
+        variants: &'static [Declare],
+    ) -> Declared {
+        Declared::Variants {
+            tag,
+            content,
+            variants,
+        }
+    }
+
+    /// Whether any value can break a rule.
+    pub(crate) fn has_rules(&'static self) -> bool {
+        fn search(declared: &'static Declared, seen: &mut Vec<*const Declared>) -> bool {
+            if seen.contains(&std::ptr::from_ref(declared)) {
+                return false;
+            }
+            seen.push(declared);
+            match declared {
+                Declared::Nothing => false,
+                Declared::Document { fields, check } => {
+                    check.is_some()
+                        || fields
+                            .iter()
+                            .any(|field| !field.rules.is_empty() || search(field.nested(), seen))
+                }
+                Declared::Array(inner) | Declared::Map(inner) => search(inner(), seen),
+                Declared::Variants { variants, .. } => {
+                    variants.iter().any(|variant| search(variant.nested(), seen))
+                }
+            }
+        }
+        search(self, &mut Vec::new())
+    }
+}
+
+impl Declare {
+    /// A field of a type that declares something.
+    pub const fn new(name: &'static str, nested: Nested) -> Declare {
+        Declare {
+            name,
+            nested: Inside::Of(nested),
+            rules: &[],
+            save: Save::Replace,
+        }
+    }
+
+    /// A variant with fields of its own.
+    pub const fn variant(name: &'static str, nested: &'static Declared) -> Declare {
+        Declare {
+            name,
+            nested: Inside::Is(nested),
+            rules: &[],
+            save: Save::Replace,
+        }
+    }
+
+    /// What is declared of the field's type.
+    pub fn nested(&self) -> &'static Declared {
+        match &self.nested {
+            Inside::Of(nested) => nested(),
+            Inside::Is(nested) => nested,
+        }
+    }
+
+    /// A field of which only its own rules are known.
+    pub const fn value(name: &'static str) -> Declare {
+        Declare::variant(name, Declared::nothing())
+    }
+
+    /// With these rules.
+    pub const fn rules(mut self, rules: &'static [Rule]) -> Declare {
+        self.rules = rules;
+        self
+    }
+
+    /// Saved so.
+    pub const fn save(mut self, save: Save) -> Declare {
+        self.save = save;
+        self
+    }
+}
+
+impl fmt::Debug for Declare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Declare")
+            .field("name", &self.name)
+            .field("rules", &self.rules)
+            .finish()
+    }
+}

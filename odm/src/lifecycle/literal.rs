@@ -1,0 +1,123 @@
+//! Values that rules name.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use bson::{Bson, RawBsonRef};
+
+/// A number, text or truth value in a rule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Literal(Bson);
+
+macro_rules! literals {
+    ($($type:ty => $into:ty;)*) => {$(
+        impl From<$type> for Literal {
+            fn from(value: $type) -> Literal {
+                Literal(Bson::from(<$into>::from(value)))
+            }
+        }
+    )*};
+}
+
+literals! {
+    i8 => i32;
+    i16 => i32;
+    i32 => i32;
+    i64 => i64;
+    u8 => i32;
+    u16 => i32;
+    u32 => i64;
+    f32 => f64;
+    f64 => f64;
+    bool => bool;
+    &str => String;
+    String => String;
+}
+
+impl From<Bson> for Literal {
+    fn from(value: Bson) -> Literal {
+        Literal(value)
+    }
+}
+
+impl Literal {
+    pub(crate) fn bson(&self) -> &Bson {
+        &self.0
+    }
+
+    /// Whether the value is a number below this one, or not a number.
+    pub(crate) fn is_above(&self, value: RawBsonRef<'_>) -> bool {
+        is_number(value) && !matches!(self.compare(value), Some(Ordering::Less | Ordering::Equal))
+    }
+
+    /// Whether the value is a number above this one, or not a number.
+    pub(crate) fn is_below(&self, value: RawBsonRef<'_>) -> bool {
+        is_number(value) && !matches!(self.compare(value), Some(Ordering::Greater | Ordering::Equal))
+    }
+
+    /// Whether MongoDB would call the two equal.
+    pub(crate) fn equals(&self, value: RawBsonRef<'_>) -> bool {
+        match (&self.0, value) {
+            (Bson::String(own), RawBsonRef::String(text)) => own == text,
+            (Bson::Boolean(own), RawBsonRef::Boolean(truth)) => *own == truth,
+            (_, value) => is_number(value) && self.compare(value) == Some(Ordering::Equal),
+        }
+    }
+
+    /// This number against a stored one.
+    fn compare(&self, value: RawBsonRef<'_>) -> Option<Ordering> {
+        match (Number::of(&self.0)?, Number::stored(value)?) {
+            (Number::Whole(a), Number::Whole(b)) => Some(a.cmp(&b)),
+            (a, b) => a.double().partial_cmp(&b.double()),
+        }
+    }
+}
+
+enum Number {
+    Whole(i64),
+    Double(f64),
+}
+
+impl Number {
+    fn of(value: &Bson) -> Option<Number> {
+        match value {
+            Bson::Int32(number) => Some(Number::Whole((*number).into())),
+            Bson::Int64(number) => Some(Number::Whole(*number)),
+            Bson::Double(number) => Some(Number::Double(*number)),
+            _ => None,
+        }
+    }
+
+    fn stored(value: RawBsonRef<'_>) -> Option<Number> {
+        match value {
+            RawBsonRef::Int32(number) => Some(Number::Whole(number.into())),
+            RawBsonRef::Int64(number) => Some(Number::Whole(number)),
+            RawBsonRef::Double(number) => Some(Number::Double(number)),
+            RawBsonRef::Decimal128(number) => number.to_string().parse().ok().map(Number::Double),
+            _ => None,
+        }
+    }
+
+    fn double(&self) -> f64 {
+        match self {
+            Number::Whole(number) => *number as f64,
+            Number::Double(number) => *number,
+        }
+    }
+}
+
+fn is_number(value: RawBsonRef<'_>) -> bool {
+    matches!(
+        value,
+        RawBsonRef::Int32(_) | RawBsonRef::Int64(_) | RawBsonRef::Double(_) | RawBsonRef::Decimal128(_)
+    )
+}
+
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Bson::String(text) => write!(f, "{text:?}"),
+            value => value.fmt(f),
+        }
+    }
+}

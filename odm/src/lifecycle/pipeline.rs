@@ -1,0 +1,386 @@
+//! The one way of every write of a typed collection: hooks, the stages, the database, what it says, hooks.
+//!
+//! Whatever is to see every change (rules of references, copies of fields) belongs between the stages and the
+//! database, where [`Batch::writes`] is what will be sent and the target's executor is the running transaction's.
+
+use std::sync::Arc;
+
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
+use futures_core::future::BoxFuture;
+
+use super::condition::GUARD;
+use super::hooks::HookContext;
+use super::plan::Plan;
+use super::scope::Settings;
+use super::stages::{Stages, Terms};
+use super::validator::Validator;
+use super::violation::{self, Violation};
+use super::write::{Batch, Kind, Write};
+use crate::backend::{self, Operation, ReadOptions, WriteResult};
+use crate::collection::Target;
+use crate::cursor;
+use crate::db::Answer;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Makes the writes of an operation.
+pub(crate) fn write<'a>(
+    plan: &'static Plan,
+    target: &'a Target,
+    operation: Operation,
+    settings: Settings,
+) -> BoxFuture<'a, Result<Answer>> {
+    let name = operation.name();
+    let run = run(plan, target, operation, settings);
+    Box::pin(async move { run.await.map_err(|error| target.explain(error, name)) })
+}
+
+async fn run(
+    plan: &'static Plan,
+    target: &Target,
+    operation: Operation,
+    settings: Settings,
+) -> Result<Answer> {
+    let mut batch = Batch::take(operation)?;
+    if let Some(hooks) = plan.lifecycle.hooks {
+        let context = HookContext::new(target.db(), target.namespace().collection.clone());
+        for write in &mut batch.writes {
+            (hooks.before)(write, &context).await?;
+        }
+    }
+    let mut asked: Option<Vec<Write>> = plan.lifecycle.hooks.map(|_| batch.writes.clone());
+    let mut validator = Validator::default();
+    let mut stages = Stages {
+        plan,
+        settings,
+        now: target.executor().now(),
+        validator: &mut validator,
+    };
+    let mut terms = Vec::with_capacity(batch.writes.len());
+    let mut softly = Vec::with_capacity(batch.writes.len());
+    for (index, write) in batch.writes.iter_mut().enumerate() {
+        let was_delete = matches!(write.kind, Kind::Delete);
+        stages.validator.statement(index);
+        terms.push(stages.apply(write)?);
+        if let (Some(asked), Kind::Insert(document)) = (&mut asked, &write.kind)
+            && let Some(asked) = asked.get_mut(index)
+        {
+            asked.kind = Kind::Insert(document.clone());
+        }
+        softly.push(was_delete && !matches!(write.kind, Kind::Delete));
+    }
+    validator.finish()?;
+    let sending = Sending {
+        plan,
+        target,
+        terms,
+        softly,
+    };
+    let answer = sending.send(&mut batch).await?;
+    if let (Some(hooks), Some(asked)) = (plan.lifecycle.hooks, asked) {
+        let collection = target.namespace().collection.clone();
+        let done = written(&answer, &batch.carrier, asked);
+        let db = target.db();
+        let outer = db.outer();
+        let after = async move {
+            let context = HookContext::new(outer, collection);
+            for write in &done {
+                (hooks.after)(write, &context).await?;
+            }
+            Ok(())
+        };
+        match db.guard() {
+            Some(guard) => guard.after_commit(Box::pin(async move {
+                // Nobody is left to be told of an error.
+                let _: Result<()> = after.await;
+            })),
+            None => after.await?,
+        }
+    }
+    Ok(answer)
+}
+
+/// The writes that took effect.
+fn written(answer: &Answer, carrier: &Operation, asked: Vec<Write>) -> Vec<Write> {
+    let Some(result) = answer.as_write() else {
+        return asked;
+    };
+    let ordered = match carrier {
+        Operation::Insert(insert) => insert.ordered,
+        Operation::Update(update) => update.ordered,
+        Operation::Delete(delete) => delete.ordered,
+        Operation::BulkWrite(bulk) => bulk.ordered,
+        _ => true,
+    };
+    let stop = result.errors.iter().map(|(index, _)| *index).min();
+    let failed = |index: usize| match stop {
+        None => false,
+        Some(stop) if ordered => index >= stop,
+        Some(_) => result.errors.iter().any(|(failed, _)| *failed == index),
+    };
+    let asked = asked.into_iter().enumerate();
+    asked
+        .filter(|(index, _)| !failed(*index))
+        .map(|(_, write)| write)
+        .collect()
+}
+
+/// Prepared writes on their way to the database.
+struct Sending<'a> {
+    plan: &'static Plan,
+    target: &'a Target,
+    /// For each write.
+    terms: Vec<Terms>,
+    /// Whether the write was a deletion.
+    softly: Vec<bool>,
+}
+
+impl Sending<'_> {
+    async fn send(&self, batch: &mut Batch) -> Result<Answer> {
+        let writes = std::mem::take(&mut batch.writes);
+        if let ([terms], [write]) = (self.terms.as_slice(), writes.as_slice())
+            && write.upsert
+            && !terms.conditions.is_empty()
+            && !names_id(&terms.filter)
+        {
+            return self.upsert_in_steps(batch, write.clone(), terms).await;
+        }
+        let several = writes.len() > 1;
+        for (write, terms) in writes.iter().zip(&self.terms) {
+            if several && write.upsert && !terms.conditions.is_empty() && !names_id(&terms.filter) {
+                return Err(Error::new(
+                    ErrorKind::InvalidArgument,
+                    "in a batch, an upsert that adds to a bounded field must find its document by `_id`",
+                ));
+            }
+        }
+        if matches!(batch.carrier, Operation::BulkWrite(_)) && self.softly.contains(&true) {
+            return self.send_runs(batch, writes).await;
+        }
+        let is_open = writes.iter().any(|write| write.multi || write.upsert);
+        let operation = batch.carry(writes)?;
+        let answer = self.execute(operation, self.softly.contains(&true)).await?;
+        self.understood(answer, several || is_open).await
+    }
+
+    /// Executes; the errors of an upsert on a document that did not meet its terms say so.
+    async fn execute(&self, operation: Operation, softly: bool) -> Result<Answer> {
+        let answer = match self.target.execute(operation).await {
+            Ok(answer) => answer,
+            Err(error) => return Err(self.translated(0, error).await),
+        };
+        let Some(result) = answer.as_write() else {
+            return Ok(answer);
+        };
+        let mut result = result.clone();
+        for (index, error) in &mut result.errors {
+            *error = self.translated(*index, error.clone()).await;
+        }
+        if softly {
+            count_deletions(&mut result);
+        }
+        Ok(answer.with_write(result))
+    }
+
+    /// Runs of soft deletions and of other writes, one after the other, so that each can be counted as what it is.
+    async fn send_runs(&self, batch: &Batch, writes: Vec<Write>) -> Result<Answer> {
+        let ordered = matches!(&batch.carrier, Operation::BulkWrite(bulk) if bulk.ordered);
+        let mut whole = WriteResult::default();
+        let mut last = None;
+        let mut start = 0;
+        let mut writes = writes.into_iter().peekable();
+        while writes.peek().is_some() {
+            let softly = self.softly.get(start).copied().unwrap_or_default();
+            let end = (start..self.softly.len())
+                .find(|index| self.softly[*index] != softly)
+                .unwrap_or(self.softly.len());
+            let run: Vec<Write> = writes.by_ref().take(end - start).collect();
+            let part = Sending {
+                plan: self.plan,
+                target: self.target,
+                terms: self.terms[start..end].to_vec(),
+                softly: Vec::new(),
+            };
+            let answer = part.execute(batch.carry(run)?, softly).await?;
+            let failed = merge(&mut whole, answer.as_write(), start);
+            last = Some(answer);
+            start = end;
+            if failed && ordered {
+                break;
+            }
+        }
+        match last {
+            Some(answer) => Ok(answer.with_write(whole)),
+            None => self.target.execute(batch.carry(Vec::new())?).await,
+        }
+    }
+
+    /// An upsert whose filter several documents can match: a document that does not meet the conditions is an error,
+    /// not a reason to insert another.
+    async fn upsert_in_steps(&self, batch: &Batch, write: Write, terms: &Terms) -> Result<Answer> {
+        let mut first = write.clone();
+        first.upsert = false;
+        let answer = self.execute(batch.carry(vec![first])?, false).await?;
+        if !found_nothing(&answer) {
+            return Ok(answer);
+        }
+        if let Some(stored) = self.stored(&terms.filter).await? {
+            return Err(self.unmet(terms, stored)?);
+        }
+        self.execute(batch.carry(vec![write])?, false).await
+    }
+
+    /// Says why a single write found nothing, if the reason is its terms.
+    async fn understood(&self, answer: Answer, open: bool) -> Result<Answer> {
+        let [terms] = self.terms.as_slice() else {
+            return Ok(answer);
+        };
+        if open || terms.is_empty() || !found_nothing(&answer) {
+            return Ok(answer);
+        }
+        match self.stored(&terms.filter).await? {
+            Some(stored) => Err(self.unmet(terms, stored)?),
+            None => Ok(answer),
+        }
+    }
+
+    /// The error of a write that met the `_id` of a document that it did not find, or the guard of a pipeline.
+    async fn translated(&self, index: usize, error: Error) -> Error {
+        if error.message().contains(GUARD) {
+            let violation = Violation {
+                path: String::new(),
+                rule: "max_items",
+                message: "an array is longer than its bound".into(),
+                statement: index,
+            };
+            return match violation::finish(vec![violation]) {
+                Err(broken) => broken.with_source(error),
+                Ok(()) => error,
+            };
+        }
+        let Some(terms) = self.terms.get(index).filter(|terms| !terms.is_empty()) else {
+            return error;
+        };
+        if !error.is_duplicate_key() || error.index() != Some("_id_") || !names_id(&terms.filter) {
+            return error;
+        }
+        match self.stored(&terms.filter).await {
+            Ok(Some(stored)) => match self.unmet(terms, stored) {
+                Ok(unmet) => unmet.with_source(error),
+                Err(unreadable) => unreadable,
+            },
+            _ => error,
+        }
+    }
+
+    fn unmet(&self, terms: &Terms, stored: RawDocumentBuf) -> Result<Error> {
+        if terms.version.is_some() {
+            let text = "the document was changed since it was loaded";
+            return Ok(conflict(text, stored));
+        }
+        let mut violations = Vec::new();
+        for condition in &terms.conditions {
+            if let Some(message) = condition.broken(&stored)? {
+                violations.push(Violation {
+                    path: condition.path.clone(),
+                    rule: message.rule,
+                    message: message.text,
+                    statement: 0,
+                });
+            }
+        }
+        Ok(match violation::finish(violations) {
+            Err(error) => with_id(error, &stored),
+            // It has changed between the write and the look at it.
+            Ok(()) => conflict("the document was changed while it was written", stored),
+        })
+    }
+
+    /// A document that the filter matches.
+    async fn stored(&self, filter: &RawDocumentBuf) -> Result<Option<RawDocumentBuf>> {
+        find_one(self.target, filter).await
+    }
+}
+
+/// A document that a filter matches, as it is stored.
+pub(super) async fn find_one(target: &Target, filter: &RawDocumentBuf) -> Result<Option<RawDocumentBuf>> {
+    let operation = Operation::Find(backend::Find {
+        namespace: target.namespace().clone(),
+        filter: filter.clone(),
+        sort: None,
+        projection: None,
+        skip: 0,
+        limit: 1,
+        batch_size: None,
+        tail: None,
+        options: ReadOptions::default(),
+    });
+    let cursor = target.execute(operation).await?.cursor()?;
+    cursor::first(target, "find", cursor, |document| Ok(document.to_owned())).await
+}
+
+/// The error of a write to a document that is another one by now.
+pub(super) fn conflict(text: &'static str, stored: RawDocumentBuf) -> Error {
+    let error = with_id(Error::new(ErrorKind::Conflict, text), &stored);
+    error.with_current(Arc::new(stored))
+}
+
+fn with_id(error: Error, stored: &RawDocument) -> Error {
+    match stored.get("_id") {
+        Ok(Some(id)) => match bson::Bson::try_from(id) {
+            Ok(id) => error.with_id(id),
+            Err(_) => error,
+        },
+        _ => error,
+    }
+}
+
+/// Whether only one document can match, because the filter has its `_id`.
+fn names_id(filter: &RawDocumentBuf) -> bool {
+    match filter.get("_id") {
+        Ok(Some(RawBsonRef::Document(id))) => match id.iter().next() {
+            Some(Ok((name, _))) => name.as_str() == "$eq" || !name.as_str().starts_with('$'),
+            _ => true,
+        },
+        Ok(Some(RawBsonRef::RegularExpression(_))) => false,
+        Ok(Some(_)) => true,
+        Ok(None) | Err(_) => false,
+    }
+}
+
+fn found_nothing(answer: &Answer) -> bool {
+    match answer.as_write() {
+        Some(result) => {
+            result.errors.is_empty()
+                && result.summary.matched == 0
+                && result.upserted.is_empty()
+                && result.summary.deleted == 0
+                && result.summary.inserted == 0
+        }
+        None => answer.is_no_document(),
+    }
+}
+
+fn count_deletions(result: &mut WriteResult) {
+    result.summary.deleted += result.summary.modified;
+    result.summary.matched = 0;
+    result.summary.modified = 0;
+}
+
+/// Adds the result of a later run; whether something of it failed.
+fn merge(whole: &mut WriteResult, part: Option<&WriteResult>, start: usize) -> bool {
+    let Some(part) = part else { return false };
+    whole.summary.inserted += part.summary.inserted;
+    whole.summary.matched += part.summary.matched;
+    whole.summary.modified += part.summary.modified;
+    whole.summary.upserted += part.summary.upserted;
+    whole.summary.deleted += part.summary.deleted;
+    let upserted = part.upserted.iter();
+    whole
+        .upserted
+        .extend(upserted.map(|(index, id)| (index + start, id.clone())));
+    let errors = part.errors.iter();
+    whole
+        .errors
+        .extend(errors.map(|(index, error)| (index + start, error.clone())));
+    !part.errors.is_empty()
+}

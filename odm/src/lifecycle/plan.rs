@@ -1,0 +1,118 @@
+//! What a model declares of the life of its documents, and what follows for its writes.
+
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use bson::{DateTime, RawBson};
+
+use super::declared::Declared;
+use super::hooks::HookTable;
+use super::timestamp::Version;
+use crate::error::Result;
+use crate::model::Model;
+
+/// What a model declares of the life of its documents. The derive emits one as a constant.
+#[derive(Clone, Copy, Debug)]
+pub struct Lifecycle {
+    pub(crate) created: Option<Stamp>,
+    pub(crate) updated: Option<Stamp>,
+    pub(crate) version: Option<&'static str>,
+    pub(crate) soft_delete: Option<Stamp>,
+    pub(crate) hooks: Option<HookTable>,
+}
+
+/// A field that gets the time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamp {
+    /// The stored name.
+    pub(crate) name: &'static str,
+    /// The instant as the field's type is stored.
+    pub(crate) encode: Encode,
+}
+
+/// Encodes an instant as a field's type is stored.
+pub(crate) type Encode = fn(DateTime) -> Result<RawBson>;
+
+impl Lifecycle {
+    /// Nothing.
+    pub const NONE: Lifecycle = Lifecycle {
+        created: None,
+        updated: None,
+        version: None,
+        soft_delete: None,
+        hooks: None,
+    };
+
+    /// This field gets the time of the insert.
+    pub const fn created(mut self, name: &'static str, encode: Encode) -> Lifecycle {
+        self.created = Some(Stamp { name, encode });
+        self
+    }
+
+    /// This field gets the time of each change.
+    pub const fn updated(mut self, name: &'static str, encode: Encode) -> Lifecycle {
+        self.updated = Some(Stamp { name, encode });
+        self
+    }
+
+    /// This field gets the time of the deletion.
+    pub const fn soft_delete(mut self, name: &'static str, encode: Encode) -> Lifecycle {
+        self.soft_delete = Some(Stamp { name, encode });
+        self
+    }
+
+    /// This field counts the changes.
+    pub const fn version<T: Version>(mut self, name: &'static str) -> Lifecycle {
+        self.version = Some(name);
+        self
+    }
+
+    /// These hooks run.
+    pub const fn hooks(mut self, hooks: HookTable) -> Lifecycle {
+        self.hooks = Some(hooks);
+        self
+    }
+
+    /// The field that says when a document was deleted.
+    pub(crate) fn soft_delete_field(&self) -> Option<&'static str> {
+        self.soft_delete.map(|stamp| stamp.name)
+    }
+
+    const fn is_none(&self) -> bool {
+        self.created.is_none()
+            && self.updated.is_none()
+            && self.version.is_none()
+            && self.soft_delete.is_none()
+            && self.hooks.is_none()
+    }
+}
+
+/// What the writes of a model go through. A model that declares nothing has none.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) lifecycle: Lifecycle,
+    pub(crate) declared: &'static Declared,
+    pub(crate) has_rules: bool,
+}
+
+impl Plan {
+    /// The plan of a model, made at its first use and kept as long as the process.
+    pub(crate) fn of<M: Model>() -> Option<&'static Plan> {
+        static PLANS: Mutex<Option<HashMap<TypeId, Option<&'static Plan>>>> = Mutex::new(None);
+        let mut plans = PLANS.lock().unwrap_or_else(PoisonError::into_inner);
+        let plans = plans.get_or_insert_default();
+        *plans.entry(TypeId::of::<M>()).or_insert_with(|| {
+            let declared = M::declared();
+            let has_rules = declared.has_rules();
+            (has_rules || !M::LIFECYCLE.is_none()).then(|| {
+                let plan = Plan {
+                    lifecycle: M::LIFECYCLE,
+                    declared,
+                    has_rules,
+                };
+                &*Box::leak(Box::new(plan))
+            })
+        })
+    }
+}

@@ -1,0 +1,96 @@
+//! Which documents an action sees: the living, the softly deleted, or both.
+
+use bson::{RawBson, RawDocumentBuf};
+
+use super::document;
+use super::plan::Plan;
+use crate::backend::Operation;
+use crate::error::Result;
+
+/// What an action asks of the life of documents.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Settings {
+    pub(crate) scope: Scope,
+    /// Whether dates of creation and change are left alone.
+    pub(crate) timeless: bool,
+    /// Whether deletions are for ever.
+    pub(crate) purge: bool,
+}
+
+/// Which documents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Scope {
+    #[default]
+    Living,
+    All,
+    Deleted,
+}
+
+/// Lets an operation see only the documents of the scope.
+pub(crate) fn narrow(plan: &Plan, operation: &mut Operation, scope: Scope) -> Result<()> {
+    let Some(stamp) = plan.lifecycle.soft_delete else {
+        return Ok(());
+    };
+    let condition = match scope {
+        Scope::All => return Ok(()),
+        Scope::Living => RawBson::Null,
+        Scope::Deleted => RawBson::Document(document::single(bson::cstr!("$ne"), RawBson::Null)),
+    };
+    let mut filter = RawDocumentBuf::new();
+    filter.append(document::key(stamp.name)?, condition);
+    apply(operation, &filter)
+}
+
+fn apply(operation: &mut Operation, condition: &RawDocumentBuf) -> Result<()> {
+    let narrow = |filter: &mut RawDocumentBuf| {
+        *filter = document::narrowed(filter, condition)?;
+        Ok(())
+    };
+    match operation {
+        Operation::Find(find) => narrow(&mut find.filter),
+        Operation::Count(count) => {
+            count.estimated = false;
+            narrow(&mut count.filter)
+        }
+        Operation::Distinct(distinct) => narrow(&mut distinct.filter),
+        Operation::FindAndModify(find) => narrow(&mut find.filter),
+        Operation::Update(update) => update
+            .statements
+            .iter_mut()
+            .try_for_each(|statement| narrow(&mut statement.filter)),
+        Operation::Delete(delete) => delete
+            .statements
+            .iter_mut()
+            .try_for_each(|statement| narrow(&mut statement.filter)),
+        Operation::BulkWrite(bulk) => bulk
+            .statements
+            .iter_mut()
+            .try_for_each(|statement| match statement {
+                crate::backend::WriteStatement::Update(statement) => narrow(&mut statement.filter),
+                crate::backend::WriteStatement::Delete(statement) => narrow(&mut statement.filter),
+                crate::backend::WriteStatement::Insert(_) => Ok(()),
+            }),
+        Operation::Aggregate(aggregate) => {
+            let stage = document::single(bson::cstr!("$match"), condition.clone());
+            if let Some(position) = aggregate.pipeline.first().map_or(Some(0), position) {
+                aggregate.pipeline.insert(position, stage);
+            }
+            Ok(())
+        }
+        Operation::Explain(explain) => apply(&mut explain.operation, condition),
+        _ => Ok(()),
+    }
+}
+
+/// Where the condition goes: before a stage that reads the collection's documents, behind one that must be the
+/// first, nowhere where the first stage does not read documents.
+fn position(first: &RawDocumentBuf) -> Option<usize> {
+    match first.iter().next() {
+        Some(Ok((name, _))) => match name.as_str() {
+            "$geoNear" | "$search" | "$searchMeta" | "$vectorSearch" => Some(1),
+            "$collStats" | "$indexStats" | "$planCacheStats" | "$changeStream" | "$documents" => None,
+            _ => Some(0),
+        },
+        _ => Some(0),
+    }
+}

@@ -1,0 +1,372 @@
+//! What happens to a write before it is sent, in this order: soft deletion, timestamps, version, validation, bounds.
+
+use bson::{DateTime, RawBson, RawBsonRef, RawDocumentBuf, doc};
+
+use super::condition::{Added, Condition, Must, guard_stage};
+use super::declared::Declared;
+use super::document;
+use super::place::Place;
+use super::plan::{Plan, Stamp};
+use super::rule::Rule;
+use super::scope::Settings;
+use super::validator::Validator;
+use super::violation::Message;
+use super::write::{Kind, Write};
+use crate::codec::{self, Raw};
+use crate::error::{Error, ErrorKind, Result};
+use crate::query::update::{Action, Change, Form, raw_path};
+
+/// What a write depends on beside its own filter, to say why it found nothing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Terms {
+    /// The filter without the conditions below.
+    pub(crate) filter: RawDocumentBuf,
+    /// The version that a replacement is based on.
+    pub(crate) version: Option<i64>,
+    pub(crate) conditions: Vec<Condition>,
+}
+
+impl Terms {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.version.is_none() && self.conditions.is_empty()
+    }
+}
+
+/// One write on its way.
+pub(crate) struct Stages<'a> {
+    pub(crate) plan: &'static Plan,
+    pub(crate) settings: Settings,
+    pub(crate) now: DateTime,
+    pub(crate) validator: &'a mut Validator,
+}
+
+impl Stages<'_> {
+    /// Makes the write what is sent.
+    pub(crate) fn apply(&mut self, write: &mut Write) -> Result<Terms> {
+        self.delete_softly(write)?;
+        let mut terms = Terms {
+            filter: write.filter.clone(),
+            ..Terms::default()
+        };
+        match &mut write.kind {
+            Kind::Delete => {}
+            Kind::Insert(document) => {
+                let mut whole = self.stamped(document, &[self.created(), self.updated()])?;
+                if let Some(version) = self.plan.lifecycle.version {
+                    whole = document::with_field(&whole, version, version_like(&whole, version, 0))?;
+                }
+                self.check(&whole)?;
+                *document = whole;
+            }
+            Kind::Replace(document) => {
+                let mut whole = self.stamped(document, &[self.updated()])?;
+                if let Some(version) = self.plan.lifecycle.version {
+                    let loaded = document::integer(&whole, version).unwrap_or(0);
+                    let next = loaded.checked_add(1).unwrap_or(0);
+                    whole = document::with_field(&whole, version, version_like(&whole, version, next))?;
+                    let condition = match loaded {
+                        // Stored before the model had versions.
+                        0 => doc! { version: { "$in": [0, null] } },
+                        loaded => doc! { version: loaded },
+                    };
+                    write.filter = document::narrowed(&write.filter, &Raw::from(condition).into_document()?)?;
+                    terms.version = Some(loaded);
+                }
+                self.check(&whole)?;
+                write.kind = self.keeping_created(whole)?;
+            }
+            Kind::Update(Form::Changes { changes, .. }) => {
+                self.stamp_changes(changes, write.upsert)?;
+                if let Some(version) = self.plan.lifecycle.version
+                    && !touches(changes, version)
+                {
+                    changes.push(change(version, Action::Increment(RawBson::Int32(1))));
+                }
+                if self.plan.has_rules {
+                    for change in &*changes {
+                        self.check_change(change, &mut terms.conditions)?;
+                    }
+                }
+            }
+            Kind::Update(Form::Pipeline(stages)) => self.finish_pipeline(stages, write.upsert)?,
+        }
+        for condition in &terms.conditions {
+            write.filter = document::narrowed(&write.filter, &condition.filter()?)?;
+        }
+        Ok(terms)
+    }
+
+    fn created(&self) -> Option<Stamp> {
+        self.plan.lifecycle.created.filter(|_| !self.settings.timeless)
+    }
+
+    fn updated(&self) -> Option<Stamp> {
+        self.plan.lifecycle.updated.filter(|_| !self.settings.timeless)
+    }
+
+    fn stamped(&self, document: &RawDocumentBuf, stamps: &[Option<Stamp>]) -> Result<RawDocumentBuf> {
+        let mut whole = document.clone();
+        for stamp in stamps.iter().flatten() {
+            whole = document::with_field(&whole, stamp.name, (stamp.encode)(self.now)?)?;
+        }
+        Ok(whole)
+    }
+
+    fn delete_softly(&self, write: &mut Write) -> Result<()> {
+        if let (Kind::Delete, Some(stamp), false) =
+            (&write.kind, self.plan.lifecycle.soft_delete, self.settings.purge)
+        {
+            let set = Action::Set((stamp.encode)(self.now)?);
+            write.kind = Kind::Update(Form::Changes {
+                changes: vec![change(stamp.name, set)],
+                array_filters: Vec::new(),
+            });
+        }
+        Ok(())
+    }
+
+    /// A replacement that leaves the stored date of creation as it is, or is the creation.
+    fn keeping_created(&self, document: RawDocumentBuf) -> Result<Kind> {
+        let Some(stamp) = self.created() else {
+            return Ok(Kind::Replace(document));
+        };
+        let now = (stamp.encode)(self.now)?;
+        let mut literal = RawDocumentBuf::new();
+        literal.append(bson::cstr!("$literal"), now);
+        let mut either = bson::RawArrayBuf::new();
+        either.push(format!("${}", stamp.name));
+        either.push(literal);
+        let mut created = RawDocumentBuf::new();
+        created.append(
+            document::key(stamp.name)?,
+            document::single(bson::cstr!("$ifNull"), either),
+        );
+        let mut merged = bson::RawArrayBuf::new();
+        merged.push(document::single(bson::cstr!("$literal"), document));
+        merged.push(created);
+        let replaced = document::single(bson::cstr!("$mergeObjects"), merged);
+        Ok(Kind::Update(Form::Pipeline(vec![document::single(
+            bson::cstr!("$replaceWith"),
+            replaced,
+        )])))
+    }
+
+    fn stamp_changes(&self, changes: &mut Vec<Change>, upsert: bool) -> Result<()> {
+        if let Some(stamp) = self.updated()
+            && !touches(changes, stamp.name)
+        {
+            changes.push(change(stamp.name, Action::Set((stamp.encode)(self.now)?)));
+        }
+        if let Some(stamp) = self.created().filter(|_| upsert)
+            && !touches(changes, stamp.name)
+        {
+            changes.push(change(stamp.name, Action::SetOnInsert((stamp.encode)(self.now)?)));
+        }
+        Ok(())
+    }
+
+    fn finish_pipeline(&self, stages: &mut Vec<RawDocumentBuf>, upsert: bool) -> Result<()> {
+        let mut set = bson::Document::new();
+        if let Some(stamp) = self.updated() {
+            set.insert(stamp.name, literal((stamp.encode)(self.now)?)?);
+        }
+        if let Some(stamp) = self.created().filter(|_| upsert) {
+            let now = literal((stamp.encode)(self.now)?)?;
+            set.insert(stamp.name, doc! { "$ifNull": [format!("${}", stamp.name), now] });
+        }
+        if let Some(version) = self.plan.lifecycle.version {
+            let one = doc! { "$add": [{ "$ifNull": [format!("${version}"), 0] }, 1] };
+            set.insert(version, one);
+        }
+        if !set.is_empty() {
+            stages.push(Raw::from(doc! { "$set": set }).into_document()?);
+        }
+        let mut bounds = Vec::new();
+        bounds_of(self.plan.declared, "", &mut bounds, &mut Vec::new());
+        if !bounds.is_empty() {
+            stages.push(Raw::from(guard_stage(&bounds)).into_document()?);
+        }
+        Ok(())
+    }
+
+    fn check(&mut self, document: &RawDocumentBuf) -> Result<()> {
+        if self.plan.has_rules {
+            self.validator.at("");
+            self.validator
+                .node(self.plan.declared, RawBsonRef::Document(document))?;
+        }
+        Ok(())
+    }
+
+    fn check_change(&mut self, change: &Change, conditions: &mut Vec<Condition>) -> Result<()> {
+        let path = change.path.to_string();
+        if let Action::Rename(to) = &change.action
+            && let Some(bound) =
+                Place::find(self.plan.declared, &to.to_string()).and_then(|place| place.bound())
+        {
+            conditions.push(Condition {
+                path: path.clone(),
+                must: Must::HaveRoom { bound, more: 0 },
+            });
+        }
+        let Some(place) = Place::find(self.plan.declared, &path) else {
+            return Ok(());
+        };
+        self.validator.at(&path);
+        if let Some((bound, position)) = place.element_of
+            && position >= bound as usize
+        {
+            self.validator.found(Message {
+                rule: "max_items",
+                text: format!("is beyond the {bound} elements that its array may have").into(),
+            });
+        }
+        match &change.action {
+            Action::Set(value)
+            | Action::SetOnInsert(value)
+            | Action::Minimum(value)
+            | Action::Maximum(value) => {
+                self.validator
+                    .value(place.rules.iter().copied(), place.nested, value.as_raw_bson_ref())
+            }
+            Action::Increment(step) if !place.is_positional => {
+                for rule in &place.rules {
+                    let step = step.clone();
+                    let must = match rule {
+                        Rule::Min(bound) => Must::StayAbove { least: bound(), step },
+                        Rule::Max(bound) => Must::StayBelow { most: bound(), step },
+                        _ => continue,
+                    };
+                    conditions.push(Condition {
+                        path: path.clone(),
+                        must,
+                    });
+                }
+                Ok(())
+            }
+            _ => match Added::by(change) {
+                Some(added) => self.check_added(path, &place, added, conditions),
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn check_added(
+        &mut self,
+        path: String,
+        place: &Place,
+        added: Added,
+        conditions: &mut Vec<Condition>,
+    ) -> Result<()> {
+        let element = place.element();
+        for value in &added.elements {
+            self.validator.value(
+                element.rules.iter().copied(),
+                element.nested,
+                value.as_raw_bson_ref(),
+            )?;
+        }
+        let Some(bound) = place.bound() else { return Ok(()) };
+        let full = |more: usize| Message {
+            rule: "max_items",
+            text: format!("must have at most {bound} elements, and is given {more}").into(),
+        };
+        match added.slice {
+            Some(slice) if slice.unsigned_abs() <= bound.into() => return Ok(()),
+            Some(slice) => {
+                self.validator
+                    .found(full(usize::try_from(slice.unsigned_abs()).unwrap_or(usize::MAX)));
+                return Ok(());
+            }
+            None => {}
+        }
+        if added.elements.is_empty() {
+            return Ok(());
+        }
+        if added.elements.len() > bound as usize && !added.as_set {
+            self.validator.found(full(added.elements.len()));
+            return Ok(());
+        }
+        if place.is_positional {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "a bounded array inside an element that only the database knows can be pushed to only with a slice \
+                 within the bound",
+            )
+            .with_path(path));
+        }
+        let must = match added.as_set {
+            true => Must::HaveRoomFor {
+                bound,
+                elements: added.elements,
+            },
+            false => Must::HaveRoom {
+                bound,
+                more: added.elements.len(),
+            },
+        };
+        conditions.push(Condition { path, must });
+        Ok(())
+    }
+}
+
+/// The bounded arrays that have a path of their own.
+fn bounds_of(
+    declared: &'static Declared,
+    path: &str,
+    bounds: &mut Vec<(String, u32)>,
+    above: &mut Vec<*const Declared>,
+) {
+    let Declared::Document { fields, .. } = declared else {
+        return;
+    };
+    if above.contains(&std::ptr::from_ref(declared)) {
+        return;
+    }
+    above.push(std::ptr::from_ref(declared));
+    for field in *fields {
+        let own = match (path, field.name) {
+            ("", name) => name.to_owned(),
+            (path, "") => path.to_owned(),
+            (path, name) => format!("{path}.{name}"),
+        };
+        for rule in field.rules {
+            if let Rule::MaxItems(bound) = rule {
+                bounds.push((own.clone(), *bound));
+            }
+        }
+        bounds_of(field.nested(), &own, bounds, above);
+    }
+    above.pop();
+}
+
+/// Whether one of the changes is of this field, or of what is in it.
+fn touches(changes: &[Change], field: &str) -> bool {
+    changes.iter().any(|change| {
+        let is = |path: &str| {
+            path.strip_prefix(field)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        is(&change.path.to_string()) || matches!(&change.action, Action::Rename(to) if is(&to.to_string()))
+    })
+}
+
+fn change(name: &str, action: Action) -> Change {
+    Change {
+        path: raw_path(name),
+        action,
+    }
+}
+
+/// A version of the width that the field has.
+fn version_like(document: &RawDocumentBuf, name: &str, version: i64) -> RawBson {
+    match document.get(name) {
+        Ok(Some(RawBsonRef::Int64(_))) => RawBson::Int64(version),
+        _ => i32::try_from(version).map_or(RawBson::Int64(version), RawBson::Int32),
+    }
+}
+
+fn literal(value: RawBson) -> Result<bson::Document> {
+    let value: bson::Bson = codec::decode_value(value.as_raw_bson_ref())?;
+    Ok(doc! { "$literal": value })
+}

@@ -1,0 +1,184 @@
+//! Documents that know what they were when they were loaded.
+
+mod difference;
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use bson::{RawDocument, RawDocumentBuf};
+
+use super::pipeline::{conflict, find_one};
+use super::plan::Plan;
+use super::scope::{Scope, Settings};
+use super::{document, narrow};
+use crate::backend::{self, Modification, Operation, ReadOptions};
+use crate::codec;
+use crate::collection::{Collection, Record, encode};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::Model;
+use crate::query::update::Form;
+
+/// A document that was loaded with [`tracked`](crate::action::FindOne::tracked): it derefs to the model, and
+/// [`save`](Tracked::save) sends only what was changed since.
+///
+/// ```
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Debug, Serialize, Deserialize, odm::Model)]
+/// # struct Book {
+/// #     #[serde(rename = "_id")]
+/// #     id: i32,
+/// #     title: String,
+/// #     lent: i32,
+/// # }
+/// # #[tokio::main]
+/// # async fn main() -> odm::Result<()> {
+/// # let books = odm::Db::open("memory:").await?.collection::<Book>();
+/// # books.insert(Book { id: 1, title: "Emma".into(), lent: 0 }).await?;
+/// let mut book = books.get(1).tracked().required().await?;
+/// books.update_one(|b| b.id.eq(1), |b| b.lent.inc(1)).await?; // somebody else
+/// book.title = "Emma, or: ..".to_owned();
+/// book.save(&books).await?;
+/// assert_eq!(book.lent, 1);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Tracked<M> {
+    value: M,
+    /// The value as it would be stored, when it was loaded. Not what was stored: fields that the model does not
+    /// know are none of its business.
+    loaded: RawDocumentBuf,
+}
+
+impl<M: Model> Tracked<M> {
+    pub(crate) fn decode(stored: &RawDocument) -> Result<Tracked<M>> {
+        let value = <M as Record>::decode(stored)?;
+        let loaded = codec::encode_document(&value)?;
+        Ok(Tracked { value, loaded })
+    }
+
+    /// Whether something was changed since loading.
+    ///
+    /// # Errors
+    /// `Encode` when the value does not fit BSON.
+    pub fn is_changed(&self) -> Result<bool> {
+        let (changes, _) = self.changes()?;
+        Ok(!changes.is_empty())
+    }
+
+    /// Stores what was changed: one update of the changed fields by their dotted paths, whose siblings stay as they
+    /// are. How arrays and numbers change is the field's `#[odm(save = ..)]`. Gives `false`, without a round trip,
+    /// when nothing was changed.
+    ///
+    /// The document comes back as it is stored then, with what others changed in the meantime. With a version field
+    /// the document must still be the one that was loaded.
+    ///
+    /// Cost: one round trip; one more when the document was not found.
+    ///
+    /// # Errors
+    /// `Conflict` when the model has versions and the document was changed since it was loaded; the error carries
+    /// [`current`](Error::current). `NotFound` when it is gone. `Validation` before any round trip.
+    pub async fn save(&mut self, collection: &Collection<M>) -> Result<bool> {
+        let target = collection.target();
+        let (changes, encoded) = self
+            .changes()
+            .map_err(|error| target.explain(error, "findAndModify"))?;
+        if changes.is_empty() {
+            target.executor().check_running()?;
+            return Ok(false);
+        }
+        let by_id = encode::by_id_of(&self.loaded)?;
+        if by_id != encode::by_id_of(&encoded)? {
+            let error = Error::new(
+                ErrorKind::InvalidArgument,
+                "the `_id` of a document cannot change",
+            );
+            return Err(target.explain(error.with_path("_id"), "findAndModify"));
+        }
+        let built = Form::Changes {
+            changes,
+            array_filters: Vec::new(),
+        }
+        .build()?;
+        let mut filter = by_id.clone();
+        if let Some(version) = M::LIFECYCLE.version {
+            let loaded = document::integer(&self.loaded, version).unwrap_or(0);
+            let mut condition = RawDocumentBuf::new();
+            match loaded {
+                0 => {
+                    let mut either = bson::RawArrayBuf::new();
+                    either.push(0);
+                    either.push(bson::RawBson::Null);
+                    let any = document::single(bson::cstr!("$in"), either);
+                    condition.append(document::key(version)?, any);
+                }
+                loaded => condition.append(document::key(version)?, loaded),
+            }
+            filter = document::narrowed(&filter, &condition)?;
+        }
+        let Modification::Operators(operators) = built.modification else {
+            return Ok(false);
+        };
+        let mut operation = Operation::FindAndModify(backend::FindAndModify {
+            namespace: target.namespace().clone(),
+            filter,
+            sort: None,
+            projection: None,
+            modification: Some(Modification::Operators(operators)),
+            return_new: true,
+            upsert: false,
+            array_filters: Vec::new(),
+            options: ReadOptions::default(),
+        });
+        let plan = Plan::of::<M>();
+        if let Some(plan) = plan {
+            narrow(plan, &mut operation, Scope::Living)?;
+        }
+        let answer = target.write(operation, Settings::default()).await?;
+        if let Some(stored) = answer.document()? {
+            *self = Tracked::decode(&stored).map_err(|error| target.explain(error, "findAndModify"))?;
+            return Ok(true);
+        }
+        let error = match find_one(target, &by_id).await? {
+            Some(stored) => conflict("the document was changed since it was loaded", stored),
+            None => Error::new(ErrorKind::NotFound, "the document is gone"),
+        };
+        Err(target.explain(error, "findAndModify"))
+    }
+
+    /// The document itself.
+    pub fn into_inner(self) -> M {
+        self.value
+    }
+
+    fn changes(&self) -> Result<(Vec<crate::query::update::Change>, RawDocumentBuf)> {
+        let encoded = codec::encode_document(&self.value)?;
+        let lifecycle = &M::LIFECYCLE;
+        let kept = [
+            lifecycle.created.map(|stamp| stamp.name),
+            lifecycle.updated.map(|stamp| stamp.name),
+            lifecycle.version,
+        ];
+        let changes = difference::of(M::declared(), &self.loaded, &encoded, &kept)?;
+        Ok((changes, encoded))
+    }
+}
+
+impl<M> Deref for Tracked<M> {
+    type Target = M;
+
+    fn deref(&self) -> &M {
+        &self.value
+    }
+}
+
+impl<M> DerefMut for Tracked<M> {
+    fn deref_mut(&mut self) -> &mut M {
+        &mut self.value
+    }
+}
+
+impl<M: fmt::Debug> fmt::Debug for Tracked<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Tracked").field(&self.value).finish()
+    }
+}

@@ -1,0 +1,55 @@
+//! What is wrong with a value.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// A rule that a value breaks. See [`Error::violations`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Violation {
+    /// The dotted path of the value by its stored names: `addresses.1.city`; empty for the whole document.
+    pub path: String,
+    /// The rule: `min`, `max`, `length`, `pattern`, `email`, `url`, `one_of`, `finite`, `custom`, or `max_items` for
+    /// the bound of an array.
+    pub rule: &'static str,
+    /// What must hold, or what the custom function said.
+    pub message: Cow<'static, str>,
+    /// Which document or statement of a batch, counted from 0.
+    pub statement: usize,
+}
+
+/// A broken rule, before it is known where.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) rule: &'static str,
+    pub(crate) text: Cow<'static, str>,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_str() {
+            "" => write!(f, "{}", self.message),
+            path => write!(f, "`{path}` {}", self.message),
+        }
+    }
+}
+
+/// One error of all violations; none without any.
+pub(crate) fn finish(violations: Vec<Violation>) -> Result<()> {
+    if violations.is_empty() {
+        return Ok(());
+    }
+    let shown: Vec<String> = violations.iter().take(8).map(ToString::to_string).collect();
+    let more = if violations.len() > shown.len() {
+        ", .."
+    } else {
+        ""
+    };
+    let text = format!(
+        "the document breaks rules of its model: {}{more}",
+        shown.join(", ")
+    );
+    Err(Error::new(ErrorKind::Validation, text).with_violations(violations))
+}

@@ -1,0 +1,9 @@
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, odm::Embedded)]
+#[odm(hooks)]
+struct Part {
+    pages: i32,
+}
+
+fn main() {}

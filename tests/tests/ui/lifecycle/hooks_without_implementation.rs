@@ -1,0 +1,11 @@
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, odm::Model)]
+#[odm(hooks)]
+struct Book {
+    #[serde(rename = "_id")]
+    id: i32,
+    title: String,
+}
+
+fn main() {}
