@@ -102,7 +102,7 @@ fn a_compaction_and_a_backup_that_do_not_fit_change_nothing() {
         while written * 4_000 < size * 1024 / 2 {
             put(&engine, c.records, &written.to_be_bytes(), &[7; 4_000]).unwrap();
             written += 1;
-            if written % 10 == 0 {
+            if written.is_multiple_of(10) {
                 engine.check().unwrap();
             }
         }
