@@ -368,7 +368,7 @@ impl Db {
     ///
     /// The log of changes goes along under a new identity. A resume token that was got from the original is refused
     /// by the backup with code 280, since what was changed after the copy is not in it; a stream can begin
-    /// [at a time](crate::action::Watch::start_at_operation_time) within the log instead.
+    /// [at a time](crate::action::Watch::start_at) within the log instead.
     ///
     /// Cost: reads and writes everything once, on a thread of its own. Until it is done the space of what others
     /// remove or change cannot be used again. Cancel safety: dropping the future ends it, without a trace.
