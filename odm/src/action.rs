@@ -9,6 +9,7 @@
 //! never a part of one document.
 
 mod aggregate;
+mod backup;
 mod bulk_write;
 mod count;
 mod create_collection;
@@ -31,12 +32,14 @@ mod load_stored;
 mod load_stream;
 mod modify_collection;
 mod rename_collection;
+mod repair;
 mod setters;
 mod sync_indexes;
 mod update;
 mod watch;
 
 pub use self::aggregate::Aggregate;
+pub use self::backup::Backup;
 pub use self::bulk_write::{BulkResult, BulkWrite};
 pub use self::count::Count;
 pub use self::create_collection::CreateCollection;
@@ -61,6 +64,7 @@ pub use self::load_stored::LoadStored;
 pub use self::load_stream::LoadStream;
 pub use self::modify_collection::ModifyCollection;
 pub use self::rename_collection::RenameCollection;
+pub use self::repair::Repair;
 pub use self::setters::Hint;
 pub use self::sync_indexes::{IndexDriftCheck, SyncIndexes, SyncedIndexes};
 pub use self::update::{Update, UpdateResult};

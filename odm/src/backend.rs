@@ -5,15 +5,19 @@
 //! backend. It MUST NOT emulate silently. Because everything goes through one enum and one method, an
 //! operation log, fault injection and tracing are wrappers (see [`wrap`]).
 
+mod backup;
 mod capabilities;
 mod check;
+mod compaction;
 mod concern;
 mod cursor;
 #[cfg(test)]
 pub(crate) mod fake;
 mod operation;
+mod repair;
 mod response;
 mod statistics;
+mod store;
 mod watch;
 pub mod wrap;
 
@@ -23,18 +27,25 @@ use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 
+pub use self::backup::{BackupObserver, BackupProgress, BackupReport};
 pub use self::capabilities::Capabilities;
 pub use self::check::{CheckProblem, CheckReport};
+pub use self::compaction::CompactReport;
 pub use self::concern::{ReadConcern, ReadPreference, WriteConcern};
 pub use self::cursor::{Batch, BatchCursor};
 pub use self::operation::{
-    Aggregate, BulkWrite, Check, CollectionOptions, Count, CreateCollection, CreateIndexes, Delete,
-    DeleteStatement, Distinct, DropCollection, DropDatabase, DropIndexes, Explain, Find, FindAndModify,
-    IndexSpec, Insert, ListCollections, ListIndexes, Modification, ModifyCollection, Namespace, Operation,
-    ReadOptions, RenameCollection, RunCommand, Statistics, Tail, Update, UpdateStatement, WriteStatement,
+    Aggregate, Backup, BulkWrite, Check, CollectionOptions, Compact, Count, CreateCollection, CreateIndexes,
+    Delete, DeleteStatement, Distinct, DropCollection, DropDatabase, DropIndexes, Explain, Find,
+    FindAndModify, IndexSpec, Insert, ListCollections, ListIndexes, MeasureStore, Modification,
+    ModifyCollection, Namespace, Operation, ReadOptions, RenameCollection, Repair, RunCommand, Statistics,
+    Tail, Update, UpdateStatement, WriteStatement,
 };
+pub use self::repair::{RepairAction, RepairFinding, RepairProblem, RepairReport};
 pub use self::response::{Response, WriteResult, WriteSummary};
 pub use self::statistics::{CollectionStatistics, IndexStatistics};
+pub use self::store::{
+    ChangeLogStatistics, DatabaseStatistics, FileStatistics, SpaceStatistics, StoreStatistics,
+};
 pub use self::watch::{FullDocument, FullDocumentBeforeChange, Watch, WatchScope};
 
 use crate::error::Result;

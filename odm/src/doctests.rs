@@ -19,6 +19,7 @@ pages! {
     indexes: "../docs/guide/indexes.md";
     transactions: "../docs/guide/transactions.md";
     backends: "../docs/guide/backends.md";
+    operations: "../docs/guide/operations.md";
     testing: "../docs/guide/testing.md";
     errors: "../docs/guide/errors.md";
 }

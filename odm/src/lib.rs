@@ -60,6 +60,7 @@ pub mod action;
 pub mod backend;
 mod change;
 mod change_stream;
+#[cfg_attr(not(feature = "native"), allow(dead_code, reason = "backends wait for more"))]
 mod clock;
 mod codec;
 mod collection;
@@ -67,6 +68,10 @@ mod cursor;
 mod db;
 #[cfg(doctest)]
 mod doctests;
+#[cfg_attr(
+    not(any(feature = "native", feature = "mongodb")),
+    allow(dead_code, reason = "backends make more kinds of errors")
+)]
 mod error;
 pub mod geo;
 mod lifecycle;

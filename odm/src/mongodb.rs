@@ -148,6 +148,11 @@ impl From<Error> for Failure {
     }
 }
 
+/// What only the embedded engine does.
+fn refused(text: &'static str) -> Failure {
+    Error::new(ErrorKind::Unsupported, text).into()
+}
+
 type Attempt<T> = std::result::Result<T, Failure>;
 
 /// The session of a transaction, shared by its operations and cursors. Operations of one transaction run one
@@ -179,11 +184,15 @@ impl MongoBackend {
             Operation::DropDatabase(drop) => collections::drop_database(self, drop, session).await,
             Operation::RunCommand(command) => read::run_command(self, command, session).await,
             Operation::Watch(watch) => watch::watch(self, watch, session).await,
-            Operation::Check(_) => Err(Error::new(
-                ErrorKind::Unsupported,
-                "MongoDB checks a collection by its `validate` command",
-            )
-            .into()),
+            Operation::Check(_) => Err(refused("MongoDB checks a collection by its `validate` command")),
+            Operation::Repair(_) => Err(refused("MongoDB repairs a collection by its `validate` command")),
+            Operation::Backup(_) => Err(refused(
+                "MongoDB is backed up by `mongodump` or by snapshots of its files",
+            )),
+            Operation::Compact(_) => Err(refused("MongoDB compacts a collection by its `compact` command")),
+            Operation::MeasureStore(_) => Err(refused(
+                "MongoDB tells such figures by its `serverStatus` command",
+            )),
         }
     }
 

@@ -146,6 +146,13 @@ macro_rules! for_every_case {
                 a_stale_document_is_a_conflict_with_the_current_one,
                 documents_from_before_versions_can_be_written,
                 of_many_at_once_one_wins_each_version;
+            maintenance:
+                a_sound_database_needs_no_repair,
+                the_store_is_not_maintained_in_a_transaction,
+                backups_are_commit_points_while_writers_go_on,
+                a_backup_is_restored_by_opening_it,
+                compaction_gives_space_back,
+                figures_of_the_store;
             reads:
                 sort_skip_and_limit,
                 projection_into_another_struct,

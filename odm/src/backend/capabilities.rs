@@ -18,6 +18,10 @@ pub struct Capabilities {
     pub persistent: bool,
     /// `run_command` reaches a command interpreter.
     pub commands: bool,
+    /// The store checks itself, repairs its indexes, copies itself while in use, and tells its figures.
+    pub maintenance: bool,
+    /// The store gives the space of what was removed back to the file system.
+    pub compaction: bool,
 }
 
 impl Capabilities {
@@ -31,6 +35,8 @@ impl Capabilities {
             aggregation: false,
             persistent: false,
             commands: false,
+            maintenance: false,
+            compaction: false,
         }
     }
 }

@@ -1,9 +1,11 @@
 //! What a backend is asked to do, in MongoDB's vocabulary, with raw BSON.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bson::{RawBson, RawDocumentBuf};
 
+use super::backup::BackupObserver;
 use super::watch::{Watch, WatchScope};
 
 /// A database and a collection.
@@ -73,6 +75,14 @@ pub enum Operation {
     Watch(Watch),
     /// Checks the stored data. Answer: [`Response::Check`](super::Response::Check).
     Check(Check),
+    /// Makes indexes what the documents say. Answer: [`Response::Repair`](super::Response::Repair).
+    Repair(Repair),
+    /// Copies everything to a directory. Answer: [`Response::Backup`](super::Response::Backup).
+    Backup(Backup),
+    /// Gives unused space back. Answer: [`Response::Compact`](super::Response::Compact).
+    Compact(Compact),
+    /// Asks for the figures of the store. Answer: [`Response::Store`](super::Response::Store).
+    MeasureStore(MeasureStore),
 }
 
 impl Operation {
@@ -105,6 +115,10 @@ impl Operation {
             Operation::RunCommand(_) => "runCommand",
             Operation::Watch(_) => "watch",
             Operation::Check(_) => "check",
+            Operation::Repair(_) => "repair",
+            Operation::Backup(_) => "backup",
+            Operation::Compact(_) => "compact",
+            Operation::MeasureStore(_) => "storeStatistics",
         }
     }
 
@@ -120,7 +134,10 @@ impl Operation {
             | Operation::ListCollections(_)
             | Operation::Watch(_)
             | Operation::Statistics(_)
-            | Operation::Check(_) => false,
+            | Operation::Check(_)
+            | Operation::Backup(_)
+            | Operation::Compact(_)
+            | Operation::MeasureStore(_) => false,
             Operation::Insert(_)
             | Operation::Update(_)
             | Operation::Delete(_)
@@ -133,7 +150,8 @@ impl Operation {
             | Operation::RenameCollection(_)
             | Operation::DropCollection(_)
             | Operation::DropDatabase(_)
-            | Operation::RunCommand(_) => true,
+            | Operation::RunCommand(_)
+            | Operation::Repair(_) => true,
         }
     }
 
@@ -165,7 +183,11 @@ impl Operation {
             | Operation::Statistics(_)
             | Operation::DropDatabase(_)
             | Operation::RunCommand(_)
-            | Operation::Check(_) => None,
+            | Operation::Check(_)
+            | Operation::Repair(_)
+            | Operation::Backup(_)
+            | Operation::Compact(_)
+            | Operation::MeasureStore(_) => None,
         }
     }
 }
@@ -510,6 +532,39 @@ pub struct Check {
     pub database: Option<String>,
 }
 
+/// Makes index entries, flags and counts what the documents say.
+#[derive(Clone, Debug)]
+pub struct Repair {
+    /// Of which database; all of them when absent.
+    pub database: Option<String>,
+    /// Of which collection; all of the database when absent.
+    pub collection: Option<String>,
+    /// Whether to change nothing, and say what would be done.
+    pub dry_run: bool,
+}
+
+/// Copies everything that one commit left to a directory, as a database of its own.
+#[derive(Clone, Debug)]
+pub struct Backup {
+    /// Where; missing or empty.
+    pub directory: PathBuf,
+    /// Whether what is damaged is copied as it is, instead of being an error.
+    pub damaged_too: bool,
+    /// Who is told how far it is.
+    pub observer: Option<BackupObserver>,
+}
+
+/// Gives unused space of the file back to the file system.
+#[derive(Clone, Copy, Debug)]
+pub struct Compact;
+
+/// Asks for the figures of the store.
+#[derive(Clone, Copy, Debug)]
+pub struct MeasureStore {
+    /// Whether to say what the file's space is used for, which reads most of it.
+    pub space: bool,
+}
+
 macro_rules! operations {
     ($($operation:ident),* $(,)?) => {
         $(impl From<$operation> for Operation {
@@ -544,4 +599,8 @@ operations!(
     RunCommand,
     Watch,
     Check,
+    Repair,
+    Backup,
+    Compact,
+    MeasureStore,
 );

@@ -2,9 +2,13 @@
 
 use bson::{RawBson, RawDocumentBuf};
 
+use super::backup::BackupReport;
 use super::check::CheckReport;
+use super::compaction::CompactReport;
 use super::cursor::BatchCursor;
+use super::repair::RepairReport;
 use super::statistics::CollectionStatistics;
+use super::store::StoreStatistics;
 use crate::error::Error;
 
 /// The answer to an [`Operation`](super::Operation).
@@ -29,6 +33,14 @@ pub enum Response {
     Statistics(CollectionStatistics),
     /// What a check found.
     Check(CheckReport),
+    /// What a repair found and did.
+    Repair(RepairReport),
+    /// What a backup holds.
+    Backup(BackupReport),
+    /// What a compaction gave back.
+    Compact(CompactReport),
+    /// The figures of the store.
+    Store(Box<StoreStatistics>),
 }
 
 /// The outcome of a batch of writes. Statements that failed are in `errors`; the others took effect.

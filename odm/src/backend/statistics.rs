@@ -46,7 +46,8 @@ impl CollectionStatistics {
 }
 
 impl IndexStatistics {
-    pub(crate) fn new(name: String, size: u64) -> IndexStatistics {
+    /// The figures of the index of this name.
+    pub fn new(name: String, size: u64) -> IndexStatistics {
         IndexStatistics { name, size }
     }
 }

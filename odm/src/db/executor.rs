@@ -8,8 +8,10 @@ use std::task::{Context, Poll, ready};
 use bson::{DateTime, RawBson, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
-use crate::backend::{Backend, CheckReport, CollectionStatistics, Operation, Response};
-use crate::backend::{BatchCursor, WriteResult};
+use crate::backend::{
+    Backend, BackupReport, BatchCursor, CheckReport, CollectionStatistics, CompactReport, Operation,
+    RepairReport, Response, StoreStatistics, WriteResult,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::transaction::Guard;
 
@@ -203,6 +205,34 @@ impl Answer {
             other => Err(unexpected(self.operation, self.backend, &other)),
         }
     }
+
+    pub(crate) fn repair(self) -> Result<RepairReport> {
+        match self.response {
+            Response::Repair(report) => Ok(report),
+            other => Err(unexpected(self.operation, self.backend, &other)),
+        }
+    }
+
+    pub(crate) fn backup(self) -> Result<BackupReport> {
+        match self.response {
+            Response::Backup(report) => Ok(report),
+            other => Err(unexpected(self.operation, self.backend, &other)),
+        }
+    }
+
+    pub(crate) fn compact(self) -> Result<CompactReport> {
+        match self.response {
+            Response::Compact(report) => Ok(report),
+            other => Err(unexpected(self.operation, self.backend, &other)),
+        }
+    }
+
+    pub(crate) fn store(self) -> Result<StoreStatistics> {
+        match self.response {
+            Response::Store(statistics) => Ok(*statistics),
+            other => Err(unexpected(self.operation, self.backend, &other)),
+        }
+    }
 }
 
 fn unexpected(operation: &'static str, backend: &'static str, response: &Response) -> Error {
@@ -216,6 +246,10 @@ fn unexpected(operation: &'static str, backend: &'static str, response: &Respons
         Response::Values(_) => "values",
         Response::Statistics(_) => "statistics",
         Response::Check(_) => "a check's report",
+        Response::Repair(_) => "a repair's report",
+        Response::Backup(_) => "a backup's report",
+        Response::Compact(_) => "a compaction's report",
+        Response::Store(_) => "figures of a store",
     };
     Error::new(
         ErrorKind::Server,

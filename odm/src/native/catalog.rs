@@ -19,7 +19,7 @@ use super::index::IndexDefinition;
 use super::storage::TreeId;
 
 pub(crate) use self::collection::{Collection, CollectionId, IndexEntry};
-pub(crate) use self::stored::load;
+pub(crate) use self::stored::{inspect, load};
 
 /// Every collection of every database.
 #[derive(Clone, Debug)]

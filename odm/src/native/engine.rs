@@ -5,17 +5,22 @@
 //! use [`View`]s of the last commit and never wait. Transactions collect their writes over a view and are
 //! applied as one job.
 
+mod backup;
 mod changes;
 mod check;
 mod claims;
+mod compact;
 mod job;
 mod queue;
+mod repair;
+mod statistics;
 mod transaction;
 mod view;
+mod wait;
 mod writer;
 
 use std::future::{Future, poll_fn};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
@@ -28,11 +33,16 @@ use super::storage::{Store, Write};
 
 use self::queue::Shared;
 
+pub(crate) use self::backup::{Copied, Watcher};
 pub(crate) use self::changes::ChangeWindow;
 pub(crate) use self::check::CheckReport;
+pub(crate) use self::compact::Compacted;
 pub(crate) use self::job::CommitOptions;
+pub(crate) use self::repair::{Done, Finding, RepairReport, RepairScope, Wrong};
+pub(crate) use self::statistics::{Statistics, Window};
 pub(crate) use self::transaction::Overlay;
 pub(crate) use self::view::View;
+pub(crate) use self::wait::wait;
 
 /// Where the data lives.
 #[derive(Clone, Debug)]
@@ -250,6 +260,51 @@ impl Engine {
     /// Class `Io` when the file cannot be read. Damage is in the report.
     pub(crate) fn check(&self) -> Result<CheckReport> {
         check::check(&self.0.shared)
+    }
+
+    /// Makes the indexes what the documents say, and counts and flags with them. Each index is one commit. Blocks
+    /// the thread; writers wait while an index is looked at. `go_on` is asked between two indexes.
+    ///
+    /// # Errors
+    /// Those of [`Engine::write`]. Damage is in the report.
+    pub(crate) fn repair(
+        &self,
+        scope: &RepairScope,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<RepairReport> {
+        repair::repair(self, scope, go_on)
+    }
+
+    /// Copies the last committed state to a directory, as a database of its own. Blocks the thread; readers and
+    /// writers go on.
+    ///
+    /// # Errors
+    /// See [`backup::backup`].
+    pub(crate) fn backup(
+        &self,
+        target: &Path,
+        damaged_too: bool,
+        watcher: &mut Watcher<'_>,
+    ) -> Result<Copied> {
+        let view = self.view()?;
+        backup::backup(&view, target, damaged_too, watcher)
+    }
+
+    /// Gives unused space of the file back. Blocks the thread; writers wait, readers go on.
+    ///
+    /// # Errors
+    /// See [`compact::compact`].
+    pub(crate) fn compact(&self) -> Result<Compacted> {
+        compact::compact(&self.0.shared)
+    }
+
+    /// What the engine has done and what is open; with `space`, also what the file's bytes are used for, which
+    /// reads most of it.
+    ///
+    /// # Errors
+    /// Class `Io` or `Corrupt` when the store cannot be read.
+    pub(crate) fn statistics(&self, space: bool) -> Result<Statistics> {
+        statistics::statistics(&self.0.shared, space)
     }
 
     /// Runs a job here when that is allowed and the writer is free, otherwise queues it.

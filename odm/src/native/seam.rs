@@ -3,6 +3,7 @@
 mod cursor;
 mod expiry;
 mod lifetime;
+mod maintenance;
 mod request;
 mod response;
 mod transaction;
@@ -18,7 +19,7 @@ use futures_core::future::BoxFuture;
 use self::cursor::{FollowingCursor, GatheredCursor, PipelineCursor, ViewCursor};
 use self::lifetime::Lifetimes;
 use self::request::Request;
-use self::response::{check_report, located, translate, written};
+use self::response::{located, translate, written};
 use self::watch::ChangeCursor;
 use super::command::{self, Cursors, Job};
 use super::engine::{ChangeWindow, Durability, Engine, EngineOptions, Location};
@@ -29,7 +30,7 @@ use super::exec::output::Target;
 use super::exec::statement::{Batch as WriteBatch, Outcome};
 use super::exec::tail::TailCursor;
 use super::exec::watch::WatchCursor;
-use super::fault::{Class, Fault, Result as Outcomes, code};
+use super::fault::Result as Outcomes;
 use super::storage::Write;
 use super::storage::file::FILE_NAME;
 use super::update::Now;
@@ -200,7 +201,8 @@ impl NativeBackend {
                     self.name,
                 ))))
             }
-            Request::Check(database) => self.check(database).await,
+            Request::Check(database) => maintenance::check(self.engine.clone(), database).await,
+            Request::Maintenance(asked) => asked.run(self.engine.clone(), self.cursors.clone()).await,
             Request::Command(job) => self.command(job, limit).await.and_then(replied),
         }
     }
@@ -274,31 +276,6 @@ impl NativeBackend {
             }
         }
     }
-
-    /// Checks the whole store on a thread of its own: it reads everything.
-    async fn check(&self, database: Option<String>) -> Outcomes<Response> {
-        let (send, receive) = futures_channel::oneshot::channel();
-        let engine = self.engine.clone();
-        let spawned = std::thread::Builder::new()
-            .name("odm-check".to_owned())
-            .spawn(move || {
-                let report = engine.check();
-                // Whoever gets the report may close the database and open it again.
-                drop(engine);
-                // Nobody listens any more when the caller gave up.
-                let _ = send.send(report);
-            });
-        let failed = || {
-            Fault::of(
-                Class::Io,
-                code::INTERNAL,
-                "no thread could be started for the check",
-            )
-        };
-        spawned.map_err(|_| failed())?;
-        let report = receive.await.map_err(|_| failed())??;
-        Ok(Response::Check(check_report(report, database.as_deref())))
-    }
 }
 
 /// A command's reply as the seam's answer.
@@ -315,6 +292,8 @@ fn capabilities(name: &'static str) -> Capabilities {
         aggregation: true,
         commands: true,
         persistent: name == "native",
+        maintenance: true,
+        compaction: name == "native",
         ..Capabilities::minimal()
     }
 }

@@ -4,6 +4,7 @@
 //! trees, keys and values as bytes; what they mean is decided above it. Readers see the last commit and
 //! never wait; there is one writer at a time.
 
+mod counted;
 pub(crate) mod file;
 pub(crate) mod format;
 pub(crate) mod log;
@@ -13,6 +14,7 @@ pub(crate) mod pending;
 mod shadow;
 
 use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
 
 use super::catalog::{Catalog, CollectionId};
 use super::fault::Result;
@@ -171,4 +173,61 @@ pub(crate) trait Store: Send + Sync {
     /// Calls `body` with the state as it is on disk, after the store's own integrity check. The caller
     /// makes sure that nobody writes meanwhile.
     fn inspect(&self, body: &mut dyn FnMut(&dyn Trees) -> Result<()>) -> Result<()>;
+
+    /// The last committed state, durable, in a new store without unused space that has taken this one's place;
+    /// none where there is no space to give back. The caller makes sure that nobody writes meanwhile, and never
+    /// writes to this store again. Its snapshots stay as they are; when it goes, it leaves its successor alone.
+    ///
+    /// # Errors
+    /// Before: this store is as it was. In doubt: which of the two is found after a crash is not known.
+    fn compacted(&self) -> Result<Option<Arc<dyn Store>>, Failure> {
+        Ok(None)
+    }
+
+    /// What the store can say of itself.
+    fn figures(&self) -> Result<Figures> {
+        Ok(Figures::default())
+    }
+
+    /// What the bytes of the file are used for, if there is one. Reads most of it.
+    fn space(&self) -> Result<Option<Space>> {
+        Ok(None)
+    }
+}
+
+/// What a store says of itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Figures {
+    /// None when there is no file.
+    pub(crate) file: Option<FileFigures>,
+    /// Bytes of a log beside the file.
+    pub(crate) log_bytes: Option<u64>,
+}
+
+/// What a file holds, and what was asked of it since it was opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FileFigures {
+    /// Bytes of the file.
+    pub(crate) bytes: u64,
+    pub(crate) page_bytes: u64,
+    pub(crate) pages: u64,
+    /// Of the file and its log, as the next two.
+    pub(crate) syncs: u64,
+    /// Bytes.
+    pub(crate) written: u64,
+    /// Bytes.
+    pub(crate) read: u64,
+    /// The most bytes of cached pages.
+    pub(crate) cache_bytes: u64,
+}
+
+/// What the bytes of a file are used for; the rest is free, or the store's own.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Space {
+    /// Keys and values.
+    pub(crate) content: u64,
+    /// What it takes to find them.
+    pub(crate) overhead: u64,
+    /// Room in pages that are in use.
+    pub(crate) unfilled: u64,
 }

@@ -1,5 +1,7 @@
 //! The catalog's records: one sealed BSON document per collection and one of counters.
 
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -8,7 +10,7 @@ use crate::native::document::doc::framed;
 use crate::native::document::{Doc, Value, validate};
 use crate::native::fault::Result;
 use crate::native::index::IndexDefinition;
-use crate::native::storage::format::{damaged, seal, unseal};
+use crate::native::storage::format::{damaged, hex, seal, unseal};
 use crate::native::storage::{ALL, Pending, TreeId, Trees};
 
 /// The key of the counters.
@@ -46,7 +48,7 @@ pub(crate) fn load(trees: &dyn Trees) -> Result<Catalog> {
             last_tree = collection.trees().map(TreeId::number).fold(last_tree, u32::max);
             catalog.insert(Arc::new(collection));
         }
-        Ok(std::ops::ControlFlow::Continue(()))
+        Ok(ControlFlow::Continue(()))
     })?;
     catalog
         .next_id
@@ -65,7 +67,7 @@ pub(crate) fn load(trees: &dyn Trees) -> Result<Catalog> {
             documents += 1;
             // A damaged record is reported when it is read.
             bytes += unseal(collection.records, key, stored).map_or(0, |own| own.len() as i64);
-            Ok(std::ops::ControlFlow::Continue(()))
+            Ok(ControlFlow::Continue(()))
         })?;
         catalog.note_used(collection.id, documents, bytes)?;
     }
@@ -75,10 +77,74 @@ pub(crate) fn load(trees: &dyn Trees) -> Result<Catalog> {
                 .try_into()
                 .map_err(|_| damaged(format!("a record key of {} is damaged", collection.namespace())))?;
             collection.seen_record(u64::from_be_bytes(record));
-            Ok(std::ops::ControlFlow::Break(()))
+            Ok(ControlFlow::Break(()))
         })?;
     }
     Ok(catalog)
+}
+
+/// Looks at every record of the catalog, those that [`load`] would stop at too; `problem` is told what is wrong.
+///
+/// # Errors
+/// The records cannot be read.
+pub(crate) fn inspect(trees: &dyn Trees, problem: &mut dyn FnMut(String)) -> Result<()> {
+    let (mut names, mut used) = (BTreeSet::new(), BTreeSet::new());
+    let (mut last_id, mut last_tree, mut counters) = (0, 0, None);
+    trees.scan(TreeId::CATALOG, ALL, false, &mut |key, stored| {
+        let what = hex(key);
+        let record = unseal(TreeId::CATALOG, key, stored).and_then(|bytes| {
+            validate(bytes).map_err(|_| damaged("a catalog record is not BSON".to_owned()))?;
+            Ok(Doc::Raw(bytes))
+        });
+        let counted = |doc| -> Result<(u32, u32)> { Ok((number(doc, "collection")?, number(doc, "tree")?)) };
+        match record {
+            Err(fault) => problem(format!("catalog record {what}: {}", fault.message())),
+            Ok(document) if key == COUNTERS => match counted(document) {
+                Ok(found) => counters = Some(found),
+                Err(fault) => problem(format!("the catalog's counters: {}", fault.message())),
+            },
+            Ok(document) => match decode(document) {
+                Err(fault) => problem(format!("catalog record {what}: {}", fault.message())),
+                Ok(collection) => {
+                    let name = collection.namespace();
+                    if key != collection_key(collection.id) {
+                        problem(format!(
+                            "catalog record {what}: it is of collection {}",
+                            collection.id.0
+                        ));
+                    }
+                    if collection
+                        .indexes
+                        .first()
+                        .is_none_or(|index| !index.definition.is_id())
+                        && collection.rules.view.is_none()
+                    {
+                        problem(format!("{name} has no index on _id"));
+                    }
+                    for tree in collection.trees() {
+                        if !used.insert(tree) {
+                            problem(format!("tree {} of {name} is used twice", tree.0));
+                        }
+                        last_tree = last_tree.max(tree.number());
+                    }
+                    last_id = last_id.max(collection.id.0);
+                    if !names.insert(name.clone()) {
+                        problem(format!("there are two collections {name}"));
+                    }
+                }
+            },
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    match counters {
+        None if names.is_empty() => {}
+        None => problem("the catalog has no counters".to_owned()),
+        Some((id, tree)) if id <= last_id || tree <= last_tree => {
+            problem("the catalog's counters are behind what was given out".to_owned());
+        }
+        Some(_) => {}
+    }
+    Ok(())
 }
 
 /// Writes a collection's record.

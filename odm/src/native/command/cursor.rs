@@ -121,6 +121,11 @@ impl Cursors {
         self.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
+    /// How many cursors are open.
+    pub(crate) fn count(&self) -> usize {
+        self.open().len()
+    }
+
     /// Answers with the first batch and keeps the rest. Without a view to keep, the rest is read now.
     pub(crate) fn answer(&self, opened: Opened, read: &dyn Read, view: Option<Arc<View>>) -> Result<Vec<u8>> {
         let Opened {

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::native::fault::{Fault, Result};
 use crate::native::storage::format::{self, ChangeKey, LogHead, StoredChange};
-use crate::native::storage::{Pending, TreeId, Trees};
+use crate::native::storage::{ALL, Pending, TreeId, Trees};
 
 /// How much of the log is kept.
 #[derive(Clone, Copy, Debug)]
@@ -70,11 +70,11 @@ const REMOVALS: usize = 2;
 const REMOVALS_OF_JOB: usize = 8;
 
 impl ChangeLog {
-    /// Finds the log of a store. Where none is wanted but there is one, it must be cleared: `true`.
+    /// Finds the log of a store. Where none is wanted but there is one, it must be cleared: `true`. What is in that
+    /// one is not looked at: it may be damaged.
     pub(super) fn open(trees: &dyn Trees, window: ChangeWindow) -> Result<(ChangeLog, bool)> {
-        let state = load(trees)?;
-        let unwanted = state.is_some() && !window.enabled;
-        let state = state.filter(|_| window.enabled);
+        let state = load_wanted(trees, window)?;
+        let unwanted = !window.enabled && is_there(trees)?;
         let log = ChangeLog {
             window,
             on: AtomicBool::new(state.is_some()),
@@ -104,9 +104,8 @@ impl ChangeLog {
             seconds: seconds_of(now()),
             ..ChangeKey::default()
         };
-        let random = RandomState::new().hash_one(now());
         let head = LogHead {
-            id: random.to_be_bytes(),
+            id: new_id(),
             floor: start,
             last: start,
         };
@@ -157,7 +156,7 @@ impl ChangeLog {
 
     /// Takes the state from the store again, after a commit that did not happen.
     pub(super) fn reload(&self, trees: &dyn Trees) -> Result<()> {
-        let state = load(trees)?.filter(|_| self.window.enabled);
+        let state = load_wanted(trees, self.window)?;
         let mut own = self.state();
         self.on.store(state.is_some(), Ordering::Release);
         *own = state;
@@ -207,9 +206,33 @@ impl ChangeLog {
         Ok(())
     }
 
+    /// What is kept of the log, if it has begun: its head and its bytes.
+    pub(super) fn window(&self) -> Option<(LogHead, u64)> {
+        self.state()
+            .as_ref()
+            .map(|state| (state.head, state.end - state.start))
+    }
+
     fn state(&self) -> MutexGuard<'_, Option<State>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn load_wanted(trees: &dyn Trees, window: ChangeWindow) -> Result<Option<State>> {
+    match window.enabled {
+        true => load(trees),
+        false => Ok(None),
+    }
+}
+
+/// Whether there is anything of a log.
+fn is_there(trees: &dyn Trees) -> Result<bool> {
+    let mut found = false;
+    trees.scan(TreeId::CHANGES, ALL, false, &mut |_, _| {
+        found = true;
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(found)
 }
 
 /// The log's state out of a store.
@@ -237,6 +260,11 @@ fn load(trees: &dyn Trees) -> Result<Option<State>> {
         Ok(ControlFlow::Break(()))
     })?;
     Ok(Some(state))
+}
+
+/// What tells the tokens of a new log from those of others.
+pub(super) fn new_id() -> [u8; 8] {
+    RandomState::new().hash_one(now()).to_be_bytes()
 }
 
 /// The key of the next commit: times grow, whatever the clock does.

@@ -1,5 +1,7 @@
 //! Looking at everything that is stored.
 
+pub(super) mod log;
+
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -31,10 +33,10 @@ pub(crate) struct Problem {
     pub(crate) message: String,
 }
 
-const MAX_PROBLEMS: usize = 1_000;
+pub(super) const MAX_PROBLEMS: usize = 1_000;
 
 /// The bytes of a record id, which is a record's key and ends an index entry's.
-const RECORD_ID_BYTES: usize = 8;
+pub(super) const RECORD_ID_BYTES: usize = 8;
 
 /// Checks the data as it is on disk; when the store itself is damaged, also what can still be read.
 ///
@@ -45,7 +47,7 @@ pub(super) fn check(shared: &Arc<Shared>) -> Result<CheckReport> {
     let inspected = {
         let _writer = shared.writer();
         shielded(|| {
-            shared.store.inspect(&mut |trees| {
+            shared.store().inspect(&mut |trees| {
                 check_trees(trees, &mut report);
                 Ok(())
             })
@@ -57,7 +59,7 @@ pub(super) fn check(shared: &Arc<Shared>) -> Result<CheckReport> {
         Err(fault) if fault.class() == Class::Corrupt => {
             report = CheckReport::default();
             report.problem(None, fault.message());
-            match shielded(|| shared.store.snapshot()) {
+            match shielded(|| shared.store().snapshot()) {
                 Ok(snapshot) => {
                     let checked = shielded(|| {
                         check_trees(&*snapshot, &mut report);
@@ -93,6 +95,13 @@ impl CheckReport {
 }
 
 fn check_trees(trees: &dyn Trees, report: &mut CheckReport) {
+    let inspected = catalog::inspect(trees, &mut |message| report.problem(None, message));
+    if let Err(fault) = inspected {
+        report.problem(None, format!("the catalog: {}", fault.message()));
+    }
+    if let Err(fault) = log::check(trees, &mut |message| report.problem(None, message)) {
+        report.problem(None, format!("the log of changes: {}", fault.message()));
+    }
     let catalog = match catalog::load(trees) {
         Ok(catalog) => catalog,
         Err(fault) => return report.problem(None, format!("the catalog: {}", fault.message())),

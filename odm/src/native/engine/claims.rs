@@ -89,6 +89,11 @@ impl Claims {
         }
     }
 
+    /// How many transactions are running.
+    pub(super) fn running(&self) -> usize {
+        self.snapshots.values().sum()
+    }
+
     /// Whether a running transaction holds the key.
     pub(super) fn is_held(&self, claim: Claim) -> bool {
         !self.held.is_empty() && self.held.contains_key(&claim)

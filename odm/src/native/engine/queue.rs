@@ -18,6 +18,7 @@ use super::Durability;
 use super::changes::{ChangeLog, ChangeWindow};
 use super::claims::{Claim, Claims};
 use super::job::{Job, Ran};
+use super::statistics::Counts;
 use super::view::{View, panic_text, shielded};
 use super::writer::Writer;
 use crate::native::catalog::{self, Catalog};
@@ -26,7 +27,8 @@ use crate::native::storage::{Failure, Finish, Pending, Store, TreeId};
 
 /// What the handles and the thread of an engine share.
 pub(super) struct Shared {
-    pub(super) store: Arc<dyn Store>,
+    /// Replaced by a compaction, under the writer's lock and that of what is published.
+    store: RwLock<Arc<dyn Store>>,
     /// `None`: there is nothing to make durable.
     durability: Option<Durability>,
     published: RwLock<Published>,
@@ -37,6 +39,7 @@ pub(super) struct Shared {
     /// Who wants to be told of the next commit.
     waiting: Mutex<Vec<oneshot::Sender<()>>>,
     pub(super) changes: ChangeLog,
+    pub(super) counts: Counts,
     /// Why nothing is written any more.
     failure: Mutex<Option<Fault>>,
     failed: AtomicBool,
@@ -121,7 +124,7 @@ impl Shared {
             clear_changes(&*store)?;
         }
         let shared = Arc::new(Shared {
-            store,
+            store: RwLock::new(store),
             durability,
             published: RwLock::new(Published {
                 sequence: 0,
@@ -137,6 +140,7 @@ impl Shared {
             claims: Mutex::default(),
             waiting: Mutex::default(),
             changes,
+            counts: Counts::default(),
             failure: Mutex::new(None),
             failed: AtomicBool::new(false),
             thread: Mutex::new(None),
@@ -145,6 +149,24 @@ impl Shared {
             shared.ensure_thread()?;
         }
         Ok(shared)
+    }
+
+    /// The store that is in use.
+    pub(super) fn store(&self) -> Arc<dyn Store> {
+        self.store.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Goes on with a store that has the same content, all of it durable. Whoever has a view keeps it.
+    pub(super) fn replace_store(&self, writer: &mut WriterState, store: Arc<dyn Store>) {
+        writer.unsynced_bytes = 0;
+        let (old, view) = {
+            let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
+            let mut current = self.store.write().unwrap_or_else(PoisonError::into_inner);
+            (std::mem::replace(&mut *current, store), published.view.take())
+        };
+        // Closing a store may take a while: not under the locks, and after its snapshot.
+        drop(view);
+        drop(old);
     }
 
     /// The last commit's view.
@@ -159,10 +181,17 @@ impl Shared {
         // A commit may be between the store and its publication: the data is then newer than the catalog and
         // the sequence say. The catalog is the same all the same, because a commit that changes it makes the
         // view before it commits; and an older sequence only means a needless conflict.
-        let view = View::new(&self.store, published.catalog.clone(), published.sequence)?;
+        let view = View::new(&self.store(), published.catalog.clone(), published.sequence)?;
         let view = Arc::new(view);
+        self.counts.note_view(&view);
         published.view = Some(view.clone());
         Ok(view)
+    }
+
+    /// The last commit's view, if somebody has asked for it.
+    pub(super) fn published_view(&self) -> Option<Arc<View>> {
+        let published = self.published.read().unwrap_or_else(PoisonError::into_inner);
+        published.view.clone()
     }
 
     /// Is told of the first commit that is published from now on.
@@ -314,7 +343,7 @@ impl Shared {
             (published.catalog.clone(), published.sequence + 1)
         };
         let mut catalog = before.clone();
-        let mut written = 0;
+        let (mut written, mut kept) = (0, 0);
         let mut durable = self.durability == Some(Durability::Immediate);
         let WriterState {
             pending,
@@ -331,6 +360,7 @@ impl Shared {
                         durable |= job.must_be_durable();
                         if !pending.is_empty() {
                             written += pending.bytes();
+                            kept += 1;
                             transaction.apply(pending)?;
                         }
                     }
@@ -353,12 +383,13 @@ impl Shared {
                 _ => Finish::Relaxed,
             })
         };
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.store.write(&mut body)));
+        let store = self.store();
+        let outcome = catch_unwind(AssertUnwindSafe(|| store.write(&mut body)));
         match outcome {
             Ok(Ok(())) if written == 0 => return Ok(()),
             Ok(Ok(())) => {}
             Ok(Err(Failure::Before(fault))) => {
-                let reloaded = shielded(|| self.changes.reload(&*self.store.snapshot()?));
+                let reloaded = shielded(|| self.changes.reload(&*store.snapshot()?));
                 return Err(match reloaded {
                     Ok(()) => fault,
                     Err(fault) => self.fail(fault),
@@ -381,6 +412,7 @@ impl Shared {
         };
         // Ending a snapshot may take the store a while: not under the lock.
         drop(old);
+        self.counts.note_commit(kept);
         for waiting in std::mem::take(&mut *lock(&self.waiting)) {
             // Whoever dropped the receiver does not want to know.
             let _ = waiting.send(());
@@ -395,7 +427,7 @@ impl Shared {
     }
 
     /// Remembers that nothing may be written any more.
-    fn fail(&self, fault: Fault) -> Fault {
+    pub(super) fn fail(&self, fault: Fault) -> Fault {
         lock(&self.failure).get_or_insert_with(|| fault.clone());
         self.failed.store(true, Ordering::Release);
         fault
@@ -423,7 +455,7 @@ impl Shared {
         }
         state.unsynced_bytes = 0;
         match catch_unwind(AssertUnwindSafe(|| {
-            self.store.write(&mut |_| Ok(Finish::Durable))
+            self.store().write(&mut |_| Ok(Finish::Durable))
         })) {
             Ok(Ok(())) => {}
             Ok(Err(Failure::Before(fault) | Failure::InDoubt(fault))) => drop(self.fail(fault)),

@@ -7,9 +7,12 @@ mod disk;
 #[cfg(target_os = "linux")]
 mod full;
 mod golden;
+mod interrupted;
+mod keep;
 #[cfg(target_os = "linux")]
 mod kill;
 mod log;
+mod repair;
 mod workload;
 
 use std::collections::BTreeMap;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::native::catalog::Catalog;
 use crate::native::fault::Result;
@@ -16,6 +17,7 @@ pub(crate) struct View {
     catalog: Arc<Catalog>,
     /// The commit; the data may be of a later one that did not change the catalog.
     pub(super) sequence: u64,
+    pub(super) since: Instant,
     _store: Arc<dyn Store>,
 }
 
@@ -26,6 +28,7 @@ impl View {
             snapshot,
             catalog,
             sequence,
+            since: Instant::now(),
             _store: store.clone(),
         })
     }

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::super::engine::Engine;
+use super::super::engine::{Engine, wait};
 use super::super::exec::expire;
 use super::request;
 
@@ -32,26 +32,7 @@ fn run(engine: &Weak<Engine>, stopped: &Receiver<()>, every: Duration) {
         if needed {
             let now = request::now().millis;
             // What fails now is tried again in the next round.
-            let _ = block_on(engine.write(move |write| expire::run(write, now)));
-        }
-    }
-}
-
-/// Waits for a future on this thread, which is the engine's own.
-fn block_on<F: Future>(future: F) -> F::Output {
-    struct Unpark(std::thread::Thread);
-    impl std::task::Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Arc::new(Unpark(std::thread::current())).into();
-    let mut context = std::task::Context::from_waker(&waker);
-    let mut future = std::pin::pin!(future);
-    loop {
-        match future.as_mut().poll(&mut context) {
-            std::task::Poll::Ready(output) => return output,
-            std::task::Poll::Pending => std::thread::park(),
+            let _ = wait(engine.write(move |write| expire::run(write, now)));
         }
     }
 }

@@ -26,6 +26,7 @@ use super::super::matcher::near;
 use super::super::projection::Projection;
 use super::super::storage::{Read, Write};
 use super::super::update::{Now, Updater, prepare_insert, too_deep};
+use super::maintenance::Maintenance;
 use super::response::{counted, raw_bson};
 use super::watch;
 use crate::backend::{self, Modification, Operation, ReadOptions, Response, WriteStatement};
@@ -52,6 +53,7 @@ pub(super) enum Request {
     Watch(Box<WatchRequest>, Duration),
     /// Of one database, or of all.
     Check(Option<String>),
+    Maintenance(Maintenance),
     /// What a command's document asks for.
     Command(Job),
 }
@@ -245,6 +247,10 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
             Request::Watch(Box::new(watch::request(own)?), patience)
         }
         Operation::Check(own) => Request::Check(own.database),
+        Operation::Repair(own) => Request::Maintenance(Maintenance::Repair(own)),
+        Operation::Backup(own) => Request::Maintenance(Maintenance::Backup(own)),
+        Operation::Compact(_) => Request::Maintenance(Maintenance::Compact),
+        Operation::MeasureStore(own) => Request::Maintenance(Maintenance::Measure(own)),
         Operation::Aggregate(own) => {
             let request = aggregate_request(own)?;
             match request.parse()?.output() {

@@ -170,7 +170,12 @@ fn refuse(operation: &Operation, first: bool, unreadable: bool) -> Outcomes<()> 
         Operation::Count(_) => "aggregate",
         Operation::BulkWrite(_) => "update",
         // These have their own words.
-        Operation::Watch(_) | Operation::Check(_) => return Ok(()),
+        Operation::Watch(_)
+        | Operation::Check(_)
+        | Operation::Repair(_)
+        | Operation::Backup(_)
+        | Operation::Compact(_)
+        | Operation::MeasureStore(_) => return Ok(()),
         other => other.name(),
     };
     command::refuse_in_transaction(name)?;
@@ -246,6 +251,11 @@ fn run_in(
             ));
         }
         Request::Check(_) => return Err(Fault::unsupported("check does not run inside a transaction")),
+        Request::Maintenance(_) => {
+            return Err(Fault::unsupported(
+                "the store is not maintained inside a transaction",
+            ));
+        }
     };
     Ok((response, true))
 }

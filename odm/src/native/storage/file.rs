@@ -7,28 +7,33 @@
 //! Between redb and the file are [`Shadow`] and [`Paged`]: the one keeps a failed disk from doing harm, the
 //! other keeps damaged pages from redb. [`Log`] makes commits durable.
 
+pub(crate) mod aside;
 mod commit;
-mod directory;
+mod compact;
+pub(crate) mod directory;
 mod fault;
+mod figures;
+mod recover;
 mod snapshot;
 mod transaction;
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 
-use redb::backends::FileBackend;
-use redb::{Builder, Database, ReadableDatabase, StorageBackend, TableDefinition, TableError};
+use redb::{Builder, Database, ReadableDatabase, StorageBackend, TableDefinition};
 
-use self::directory::{create_directory, open_file, sync_directory};
-use self::fault::{closed, explained, fault, io_fault, opening};
-use self::snapshot::{FileSnapshot, get};
-use self::transaction::FileTransaction;
-use super::format::log::{MARK_KEY, Mark};
-use super::log::{Log, LogLimits, replay};
+use self::compact::COMPACTED_NAME;
+use self::directory::{Directory, Place, create_directory};
+use self::fault::{closed, explained, fault, io_fault, locked, opening};
+use self::snapshot::FileSnapshot;
+use super::counted::{Counted, Counts};
+use super::log::{Log, LogLimits};
 use super::paged::Paged;
 use super::shadow::Shadow;
-use super::{Failure, Finish, Snapshot, Store, Transaction, Trees, format};
-use crate::native::fault::Result;
+use super::{Failure, Figures, Finish, Snapshot, Space, Store, Transaction, Trees, format};
+use crate::native::fault::{Class, Result};
 
 /// The file's name in its directory.
 pub(crate) const FILE_NAME: &str = "odm.db";
@@ -47,11 +52,61 @@ const TREE_BYTES: usize = 4;
 /// A store in two files.
 #[derive(Debug)]
 pub(crate) struct FileStore {
-    /// Taken only when the store is dropped.
+    /// Taken only when the store is closed.
     database: Option<Database>,
     shadow: Shadow,
     paged: Paged,
     log: Log,
+    /// Of both files.
+    counts: Arc<Counts>,
+    cache_bytes: usize,
+    /// Where the files are; none when there is only one, and nothing takes its place.
+    place: Option<Arc<dyn Place>>,
+}
+
+/// What is between redb and a file.
+#[derive(Debug)]
+struct Layers {
+    shadow: Shadow,
+    paged: Paged,
+    counts: Arc<Counts>,
+}
+
+impl Layers {
+    fn new(file: Box<dyn StorageBackend>, counts: Arc<Counts>) -> Layers {
+        let paged = Paged::new(Box::new(Counted::new(file, counts.clone())));
+        Layers {
+            shadow: Shadow::new(Box::new(paged.clone())),
+            paged,
+            counts,
+        }
+    }
+
+    /// Opens the file, which is locked from now on.
+    fn open(&self, cache_bytes: usize) -> Result<Database> {
+        let database = Builder::new()
+            .set_cache_size(cache_bytes)
+            .create_with_backend(self.shadow.clone())
+            .map_err(|error| match self.shadow.failure() {
+                // redb does not know of it, and what it makes of the file then is no damage.
+                Some(failure) => io_fault("cannot open the database file", &failure),
+                None => opening(error),
+            })?;
+        self.paged.distrust();
+        Ok(database)
+    }
+
+    /// An error when not all that was written is in the file.
+    fn check_written(&self) -> Result<()> {
+        written(&self.shadow)
+    }
+}
+
+fn written(shadow: &Shadow) -> Result<()> {
+    match shadow.failure() {
+        None => Ok(()),
+        Some(error) => Err(io_fault("cannot write the new file", &error)),
+    }
 }
 
 impl FileStore {
@@ -68,141 +123,84 @@ impl FileStore {
     /// Opens the store in a directory with a log of another size.
     pub(crate) fn open_with(directory: &Path, cache_bytes: usize, limits: LogLimits) -> Result<FileStore> {
         create_directory(directory).map_err(|error| io_fault("cannot create the directory", &error))?;
+        let place = Arc::new(Directory(directory.to_owned()));
+        FileStore::open_at(place, cache_bytes, limits).map_err(|fault| match fault.class() {
+            Class::Locked => locked(directory),
+            _ => fault,
+        })
+    }
+
+    /// Opens the store whose files are at a place.
+    pub(crate) fn open_at(place: Arc<dyn Place>, cache_bytes: usize, limits: LogLimits) -> Result<FileStore> {
         let file = |name: &str| {
-            open_file(&directory.join(name))
+            place
+                .open(name)
                 .map_err(|error| io_fault("cannot open the database file", &error))
         };
-        let database = FileBackend::new(file(FILE_NAME)?).map_err(opening)?;
-        let log = FileBackend::new(file(LOG_FILE_NAME)?).map_err(opening)?;
-        let store = FileStore::with_backends(Box::new(database), Box::new(log), cache_bytes, limits)?;
+        let counts = Arc::<Counts>::default();
+        let store = loop {
+            let (database, identity) = file(FILE_NAME)?;
+            let (log, _) = file(LOG_FILE_NAME)?;
+            let log = Log::new(Arc::new(Counted::new(log, counts.clone())), limits);
+            let store = FileStore::over(Layers::new(database, counts.clone()), log, cache_bytes)?;
+            // A compaction may have put another file in its place before this one was locked: the log is that
+            // one's then.
+            if place.identity(FILE_NAME) == identity {
+                break store;
+            }
+        };
+        let store = store.recovered()?.at(&place);
+        place
+            .remove(COMPACTED_NAME)
+            .map_err(|error| io_fault("cannot remove what a compaction left", &error))?;
         // The files' names must survive a power loss as their content does.
-        sync_directory(directory).map_err(|error| io_fault("cannot sync the directory", &error))?;
+        place
+            .sync()
+            .map_err(|error| io_fault("cannot sync the directory", &error))?;
         Ok(store)
     }
 
-    /// Opens the store that two backends hold.
-    pub(crate) fn with_backends(
-        database: Box<dyn StorageBackend>,
-        log: Box<dyn StorageBackend>,
-        cache_bytes: usize,
-        limits: LogLimits,
-    ) -> Result<FileStore> {
-        let paged = Paged::new(database);
-        let shadow = Shadow::new(Box::new(paged.clone()));
-        FileStore::assemble(shadow, paged, Log::new(log, limits), cache_bytes)
+    /// A store in one file alone, without a log.
+    pub(crate) fn alone(file: Box<dyn StorageBackend>, cache_bytes: usize) -> Result<FileStore> {
+        FileStore::over(Layers::new(file, Arc::default()), Log::unused(), cache_bytes)?.recovered()
     }
 
     /// A store whose commits are redb's own, with or without our checksums, to see what those and the log cost.
     #[cfg(test)]
     pub(crate) fn bare(directory: &Path, cache_bytes: usize, checked: bool) -> Result<FileStore> {
         create_directory(directory).unwrap();
-        let file: Box<dyn StorageBackend> =
-            Box::new(FileBackend::new(open_file(&directory.join(FILE_NAME)).unwrap()).unwrap());
-        let unused = || Box::new(redb::backends::InMemoryBackend::new());
-        let limits = LogLimits {
-            largest: 0,
-            ..LogLimits::default()
-        };
-        let log = Log::new(unused(), limits);
+        let (file, _) = Directory(directory.to_owned()).open(FILE_NAME).unwrap();
         if checked {
-            let paged = Paged::new(file);
-            return FileStore::assemble(Shadow::new(Box::new(paged.clone())), paged, log, cache_bytes);
+            return FileStore::alone(file, cache_bytes);
         }
-        FileStore::assemble(Shadow::new(file), Paged::new(unused()), log, cache_bytes)
+        let layers = Layers {
+            shadow: Shadow::new(file),
+            paged: Paged::new(Box::new(redb::backends::InMemoryBackend::new())),
+            counts: Arc::default(),
+        };
+        FileStore::over(layers, Log::unused(), cache_bytes)?.recovered()
     }
 
-    fn assemble(shadow: Shadow, paged: Paged, log: Log, cache_bytes: usize) -> Result<FileStore> {
-        let database = Builder::new()
-            .set_cache_size(cache_bytes)
-            .create_with_backend(shadow.clone())
-            .map_err(|error| match shadow.failure() {
-                // redb does not know of it, and what it makes of the file then is no damage.
-                Some(failure) => io_fault("cannot open the database file", &failure),
-                None => opening(error),
-            })?;
-        paged.distrust();
-        let store = FileStore {
-            database: Some(database),
-            shadow,
-            paged,
+    /// Opens and locks a file, but not yet its log.
+    fn over(layers: Layers, log: Log, cache_bytes: usize) -> Result<FileStore> {
+        Ok(FileStore {
+            database: Some(layers.open(cache_bytes)?),
+            shadow: layers.shadow,
+            paged: layers.paged,
             log,
-        };
-        let recovered = store.recover().map_err(|fault| explained(fault, &store.paged));
-        if let Err(fault) = recovered {
-            // Closing must not make durable what was not recovered to the end.
-            store.log.state().abandon();
-            return Err(fault);
-        }
-        Ok(store)
+            counts: layers.counts,
+            cache_bytes,
+            place: None,
+        })
+    }
+
+    fn at(mut self, place: &Arc<dyn Place>) -> FileStore {
+        self.place = Some(place.clone());
+        self
     }
 
     fn database(&self) -> Result<&Database> {
         self.database.as_ref().ok_or_else(closed)
-    }
-
-    /// Brings the file up to the end of its log; makes what a new file must have.
-    fn recover(&self) -> Result<()> {
-        let log_fault = |error| io_fault("cannot read the log", &error);
-        let (mark, complete) = self.stored_mark()?;
-        let mark = match mark {
-            Some(mark) => mark,
-            None => self
-                .log
-                .first_mark(bson::Uuid::new().bytes())
-                .map_err(log_fault)?,
-        };
-        if !complete {
-            self.commit_mark(&mut |transaction| {
-                transaction
-                    .open_table(TREES)
-                    .map_err(|error| fault(error.into()))?;
-                Ok(mark)
-            })?;
-        }
-        let records = self.log.adopt(mark).map_err(log_fault)?;
-        if mark.used {
-            let mut recovered = mark;
-            self.commit_mark(&mut |transaction| {
-                let mut unused = Default::default();
-                let mut trees = FileTransaction::new(transaction, &self.paged, &mut unused)?;
-                recovered = Mark {
-                    generation: mark.generation + 1,
-                    sequence: replay(&mark, &records, &mut |pending| trees.apply(pending))?,
-                    used: false,
-                    ..mark
-                };
-                Ok(recovered)
-            })?;
-            self.log
-                .restart(&mut self.log.state(), recovered)
-                .map_err(|error| io_fault("cannot write to the log", &error))?;
-        }
-        Ok(())
-    }
-
-    /// The mark, if there is one, and whether the tables are there too.
-    fn stored_mark(&self) -> Result<(Option<Mark>, bool)> {
-        let read = self
-            .database()?
-            .begin_read()
-            .map_err(|error| fault(error.into()))?;
-        let table = |definition| match read.open_table(definition) {
-            Ok(table) => Ok(Some(table)),
-            Err(TableError::TableDoesNotExist(_)) => Ok(None),
-            Err(error) => Err(fault(error.into())),
-        };
-        let stored = match table(LOG)? {
-            Some(table) => get(&table, MARK_KEY)?,
-            None => None,
-        };
-        let mark = match stored {
-            Some(stored) => Some(
-                Mark::unseal(&stored)
-                    .ok_or_else(|| format::damaged("the mark of the log is damaged".to_owned()))?,
-            ),
-            None => None,
-        };
-        Ok((mark, mark.is_some() && table(TREES)?.is_some()))
     }
 
     /// Opens a private copy of the file as it is on disk, after all of its pages were checked.
@@ -220,18 +218,38 @@ impl FileStore {
         let read = copy.begin_read().map_err(|error| fault(error.into()))?;
         body(&FileSnapshot::new(read, &self.paged)?)
     }
+
+    /// Closes the store.
+    ///
+    /// # Errors
+    /// Class `Io` when not all that was written is in the file.
+    pub(crate) fn close(mut self) -> Result<()> {
+        self.end();
+        self.check_written()
+    }
+
+    /// An error when not all that was written is in the file.
+    fn check_written(&self) -> Result<()> {
+        written(&self.shadow)
+    }
+
+    fn end(&mut self) {
+        if self.database.is_none() {
+            return;
+        }
+        // Closing a damaged file can panic; there is nothing to save then that is not saved.
+        let released = catch_unwind(AssertUnwindSafe(|| self.release()));
+        if !matches!(released, Ok(true)) {
+            self.shadow.stop(io::Error::other("the database was not closed"));
+        }
+        let database = self.database.take();
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
+    }
 }
 
 impl Drop for FileStore {
     fn drop(&mut self) {
-        // Closing a damaged file can panic; there is nothing to save then that is not saved.
-        let released = catch_unwind(AssertUnwindSafe(|| self.release()));
-        if !matches!(released, Ok(true)) {
-            self.shadow
-                .stop(std::io::Error::other("the database was not closed"));
-        }
-        let database = self.database.take();
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
+        self.end();
     }
 }
 
@@ -255,6 +273,27 @@ impl Store for FileStore {
 
     fn inspect(&self, body: &mut dyn FnMut(&dyn Trees) -> Result<()>) -> Result<()> {
         self.inspect_copy(body)
+            .map_err(|fault| explained(fault, &self.paged))
+    }
+
+    fn compacted(&self) -> Result<Option<Arc<dyn Store>>, Failure> {
+        match &self.place {
+            None => Ok(None),
+            Some(place) => match self.rewrite(place) {
+                Ok(store) => Ok(Some(Arc::new(store))),
+                Err(Failure::Before(fault)) => Err(Failure::Before(explained(fault, &self.paged))),
+                Err(failure) => Err(failure),
+            },
+        }
+    }
+
+    fn figures(&self) -> Result<Figures> {
+        self.file_figures().map_err(|fault| explained(fault, &self.paged))
+    }
+
+    fn space(&self) -> Result<Option<Space>> {
+        self.file_space()
+            .map(Some)
             .map_err(|fault| explained(fault, &self.paged))
     }
 }

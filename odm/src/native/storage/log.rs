@@ -16,9 +16,10 @@
 //! **Where it ends.** A record that is not whole is the end, unless a later one knew that it had been synced.
 
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redb::StorageBackend;
+use redb::backends::InMemoryBackend;
 
 use super::Pending;
 use super::format::log::{
@@ -54,7 +55,7 @@ impl Default for LogLimits {
 /// The log file.
 #[derive(Debug)]
 pub(super) struct Log {
-    file: Box<dyn StorageBackend>,
+    file: Arc<dyn StorageBackend>,
     limits: LogLimits,
     state: Mutex<LogState>,
 }
@@ -141,7 +142,7 @@ const CACHE_PAGE: u64 = 4096;
 const ZEROS: usize = 256 * 1024;
 
 impl Log {
-    pub(super) fn new(file: Box<dyn StorageBackend>, limits: LogLimits) -> Log {
+    pub(super) fn new(file: Arc<dyn StorageBackend>, limits: LogLimits) -> Log {
         Log {
             file,
             limits,
@@ -163,6 +164,25 @@ impl Log {
                 changes: Changes::default(),
             }),
         }
+    }
+
+    /// The log of no file: it is given nothing, since every commit is too large for it.
+    pub(super) fn unused() -> Log {
+        let limits = LogLimits {
+            largest: 0,
+            ..LogLimits::default()
+        };
+        Log::new(Arc::new(InMemoryBackend::new()), limits)
+    }
+
+    /// The same file, for the store that takes this one's place. This one must not be written to any more.
+    pub(super) fn handed_on(&self) -> Log {
+        Log::new(self.file.clone(), self.limits)
+    }
+
+    /// The size of the file.
+    pub(super) fn file_bytes(&self) -> io::Result<u64> {
+        self.file.len()
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, LogState> {

@@ -127,6 +127,11 @@ impl Paged {
         lock(&self.0.damage).clone()
     }
 
+    /// The size of the file.
+    pub(super) fn file_bytes(&self) -> io::Result<u64> {
+        self.0.file.len()
+    }
+
     fn damaged(&self, what: String) -> io::Error {
         lock(&self.0.damage).get_or_insert_with(|| what.clone());
         Unreadable::Damaged(what).into()

@@ -4,13 +4,21 @@ use std::sync::Mutex;
 
 use super::workload::{self, State, Step, stored};
 use super::*;
-use crate::native::storage::Store;
+use crate::native::storage::file::directory::{Identity, Place};
 use crate::native::storage::log::LogLimits;
 
-/// The database file and its log.
-type Files = [Vec<u8>; 2];
+/// What is on a disk.
+#[derive(Clone, Debug, Default)]
+struct Files {
+    /// Those that have no name any more are still there for whoever has them open.
+    contents: Vec<Vec<u8>>,
+    names: BTreeMap<String, usize>,
+}
 
-/// What a disk was told to do to one of the files.
+/// The number of what holds the names.
+const DIRECTORY: usize = usize::MAX;
+
+/// What a disk was told to do to one of the files, or to the directory.
 #[derive(Clone, Debug)]
 struct Event {
     file: usize,
@@ -21,6 +29,10 @@ struct Event {
 enum What {
     Write(u64, Vec<u8>),
     Length(u64),
+    /// A new file.
+    Create(String, usize),
+    Rename(String, String),
+    Remove(String),
     /// A sync began when this many steps were acknowledged, and this many begun.
     Sync {
         acknowledged: usize,
@@ -28,7 +40,7 @@ enum What {
     },
 }
 
-/// A disk in memory that keeps a log of what happens to both files.
+/// A disk in memory that keeps a log of what happens to it.
 #[derive(Clone, Debug, Default)]
 struct Recorder(Arc<Mutex<Recording>>);
 
@@ -67,13 +79,8 @@ impl Recorder {
     }
 
     fn store(&self) -> Result<Arc<FileStore>> {
-        let file = |file| {
-            Box::new(Recorded {
-                recorder: self.clone(),
-                file,
-            })
-        };
-        view::shielded(|| FileStore::with_backends(file(0), file(1), 1 << 20, LIMITS)).map(Arc::new)
+        let place = Arc::new(self.clone());
+        view::shielded(|| FileStore::open_at(place, 1 << 20, LIMITS)).map(Arc::new)
     }
 
     fn engine(&self, durability: Durability) -> Result<Engine> {
@@ -88,7 +95,27 @@ impl Event {
 
     /// Applies the event to a disk; of a write only the sectors that `keep` wants.
     fn apply(&self, files: &mut Files, mut keep: impl FnMut(u64) -> bool) {
-        let content = &mut files[self.file];
+        match &self.what {
+            What::Create(name, file) => {
+                let count = files.contents.len().max(file + 1);
+                files.contents.resize(count, Vec::new());
+                files.names.insert(name.clone(), *file);
+            }
+            What::Rename(from, to) => {
+                if let Some(file) = files.names.remove(from) {
+                    files.names.insert(to.clone(), file);
+                }
+            }
+            What::Remove(name) => drop(files.names.remove(name)),
+            What::Sync { .. } => {}
+            What::Write(..) | What::Length(_) => self.apply_to_content(files, &mut keep),
+        }
+    }
+
+    fn apply_to_content(&self, files: &mut Files, keep: &mut dyn FnMut(u64) -> bool) {
+        let count = files.contents.len().max(self.file + 1);
+        files.contents.resize(count, Vec::new());
+        let content = &mut files.contents[self.file];
         match &self.what {
             What::Write(offset, data) => {
                 for (at, byte) in data.chunk_by_sector(*offset) {
@@ -102,7 +129,7 @@ impl Event {
                 }
             }
             What::Length(length) => content.resize(*length as usize, 0),
-            What::Sync { .. } => {}
+            _ => {}
         }
     }
 }
@@ -127,47 +154,93 @@ impl BySector for Vec<u8> {
     }
 }
 
-impl Recorded {
+impl Recorder {
     /// Remembers a change, and makes it.
-    fn change(&self, what: What) {
-        let mut recording = self.recorder.lock();
-        let event = Event {
-            file: self.file,
-            what,
-        };
+    fn change(&self, file: usize, what: What) {
+        let mut recording = self.lock();
+        let event = Event { file, what };
         event.apply(&mut recording.files, |_| true);
         recording.log.push(event);
+    }
+
+    fn sync(&self, file: usize) {
+        let (acknowledged, begun) = {
+            let recording = self.lock();
+            (recording.acknowledged, recording.begun)
+        };
+        self.change(file, What::Sync { acknowledged, begun });
+    }
+
+    fn number(&self, name: &str) -> Option<usize> {
+        self.lock().files.names.get(name).copied()
+    }
+}
+
+impl Place for Recorder {
+    fn open(&self, name: &str) -> std::io::Result<(Box<dyn redb::StorageBackend>, Identity)> {
+        let file = match self.number(name) {
+            Some(file) => file,
+            None => {
+                let file = {
+                    let contents = &mut self.lock().files.contents;
+                    contents.push(Vec::new());
+                    contents.len() - 1
+                };
+                self.change(DIRECTORY, What::Create(name.to_owned(), file));
+                file
+            }
+        };
+        let recorder = self.clone();
+        Ok((Box::new(Recorded { recorder, file }), Some((0, file as u64))))
+    }
+
+    fn identity(&self, name: &str) -> Identity {
+        self.number(name).map(|file| (0, file as u64))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> std::io::Result<()> {
+        self.change(DIRECTORY, What::Rename(from.to_owned(), to.to_owned()));
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> std::io::Result<()> {
+        if self.number(name).is_some() {
+            self.change(DIRECTORY, What::Remove(name.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> std::io::Result<()> {
+        self.sync(DIRECTORY);
+        Ok(())
     }
 }
 
 impl redb::StorageBackend for Recorded {
     fn len(&self) -> std::io::Result<u64> {
-        Ok(self.recorder.lock().files[self.file].len() as u64)
+        Ok(self.recorder.lock().files.contents[self.file].len() as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
         let recording = self.recorder.lock();
-        let bytes = recording.files[self.file].get(offset as usize..offset as usize + out.len());
+        let bytes = recording.files.contents[self.file].get(offset as usize..offset as usize + out.len());
         out.copy_from_slice(bytes.ok_or(std::io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }
 
     fn set_len(&self, length: u64) -> std::io::Result<()> {
-        self.change(What::Length(length));
+        self.recorder.change(self.file, What::Length(length));
         Ok(())
     }
 
     fn sync_data(&self) -> std::io::Result<()> {
-        let (acknowledged, begun) = {
-            let recording = self.recorder.lock();
-            (recording.acknowledged, recording.begun)
-        };
-        self.change(What::Sync { acknowledged, begun });
+        self.recorder.sync(self.file);
         Ok(())
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
-        self.change(What::Write(offset, data.to_vec()));
+        self.recorder
+            .change(self.file, What::Write(offset, data.to_vec()));
         Ok(())
     }
 }
@@ -176,7 +249,7 @@ impl redb::StorageBackend for Recorded {
 #[derive(Clone, Debug)]
 enum Survivors {
     First(usize),
-    /// All of one file, none of the other.
+    /// All of one file, or of the names, and nothing else.
     Of(usize),
     AllBut(usize),
     /// Each with a chance of one half.
@@ -193,6 +266,7 @@ impl Survivors {
             Survivors::First(changes),
             Survivors::Of(0),
             Survivors::Of(1),
+            Survivors::Of(DIRECTORY),
         ];
         kinds.extend((1..changes).map(Survivors::First));
         kinds.extend((0..changes).map(Survivors::AllBut));
@@ -306,15 +380,17 @@ fn images(steps: &[Step], durability: Durability, budget: usize, seed: u64, tall
     let recorder = Recorder::default();
     let mut states = vec![State::new()];
     {
-        let store = recorder.store().unwrap();
-        let engine = Engine::with_store(store.clone(), Some(durability)).unwrap();
+        let engine = recorder.engine(durability).unwrap();
         for (at, step) in steps.iter().enumerate() {
             recorder.lock().begun = states.len();
             states.push(step.after(states.last().unwrap()));
             step.run(&engine).unwrap();
             recorder.lock().acknowledged = states.len() - 1;
             if at % 13 == 7 {
-                store.checkpoint().unwrap();
+                engine.0.shared.store().checkpoint().unwrap();
+            }
+            if at % 9 == 5 {
+                engine.compact().unwrap();
             }
         }
         assert!(stored(&engine).unwrap() == *states.last().unwrap());

@@ -2,18 +2,22 @@
 
 use super::workload::{self, State, stored};
 use super::*;
+use crate::native::storage::file::directory::{Identity, Place};
+use crate::native::storage::file::{FILE_NAME, LOG_FILE_NAME};
 use crate::native::storage::log::LogLimits;
 
-const EIO: i32 = 5;
-const ENOSPC: i32 = 28;
+pub(super) const EIO: i32 = 5;
+pub(super) const ENOSPC: i32 = 28;
 
-/// A disk in memory with two files, the database and its log, whose calls fail from a chosen one on.
+/// A disk in memory whose calls fail from a chosen one on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Disk(Arc<std::sync::Mutex<DiskState>>);
 
 #[derive(Debug, Default)]
 pub(super) struct DiskState {
-    files: [Vec<u8>; 2],
+    /// Those that have no name any more are still there for whoever has them open.
+    files: Vec<Vec<u8>>,
+    names: BTreeMap<String, usize>,
     changes: usize,
     fail_at: Option<usize>,
     /// Only this call fails.
@@ -23,7 +27,7 @@ pub(super) struct DiskState {
     /// Reads count as well.
     reads: bool,
     /// Each file at its last sync, when that is kept.
-    synced: Option<[Vec<u8>; 2]>,
+    synced: Option<BTreeMap<usize, Vec<u8>>>,
 }
 
 /// One file of a disk.
@@ -46,36 +50,108 @@ impl Disk {
         self.0.lock().unwrap()
     }
 
-    /// The bytes of both files.
+    /// The bytes of the database file and its log.
     pub(super) fn files(&self) -> [Vec<u8>; 2] {
-        self.state().files.clone()
+        let state = self.state();
+        [FILE_NAME, LOG_FILE_NAME].map(|name| match state.names.get(name) {
+            Some(file) => state.files[*file].clone(),
+            None => Vec::new(),
+        })
     }
 
     /// A disk with these files.
     pub(super) fn with(files: [Vec<u8>; 2]) -> Disk {
         Disk(Arc::new(std::sync::Mutex::new(DiskState {
-            files,
+            files: files.into(),
+            names: [(FILE_NAME.to_owned(), 0), (LOG_FILE_NAME.to_owned(), 1)].into(),
             ..DiskState::default()
         })))
     }
 
     /// A disk with the same content that does not fail.
     pub(super) fn healthy(&self) -> Disk {
-        Disk::with(self.files())
+        let state = self.state();
+        Disk(Arc::new(std::sync::Mutex::new(DiskState {
+            files: state.files.clone(),
+            names: state.names.clone(),
+            ..DiskState::default()
+        })))
+    }
+
+    /// Makes the calls fail, from this one on or only this one; the first is 1.
+    pub(super) fn fail(&self, at: usize, once: bool, error: i32) {
+        let mut state = self.state();
+        (state.fail_at, state.once, state.error) = (Some(at), once, error);
+    }
+
+    /// From now on no call fails.
+    pub(super) fn heal(&self) {
+        self.state().fail_at = None;
+    }
+
+    /// Whether reads count among the calls that may fail.
+    pub(super) fn count_reads(&self, reads: bool) {
+        self.state().reads = reads;
+    }
+
+    /// How many calls there were that may fail.
+    pub(super) fn changes(&self) -> usize {
+        self.state().changes
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.state().names.contains_key(name)
     }
 
     pub(super) fn store(&self, limits: LogLimits) -> Result<FileStore> {
-        let file = |file| {
-            Box::new(DiskFile {
-                disk: self.clone(),
-                file,
-            })
-        };
-        FileStore::with_backends(file(0), file(1), 1 << 20, limits)
+        FileStore::open_at(Arc::new(self.clone()), 1 << 20, limits)
     }
 
     pub(super) fn engine(&self, durability: Durability) -> Result<Engine> {
         Engine::with_store(Arc::new(self.store(LIMITS)?), Some(durability))
+    }
+}
+
+impl Place for Disk {
+    fn open(&self, name: &str) -> std::io::Result<(Box<dyn redb::StorageBackend>, Identity)> {
+        let mut state = self.state();
+        let file = match state.names.get(name) {
+            Some(file) => *file,
+            None => {
+                state.change()?;
+                let file = state.files.len();
+                state.files.push(Vec::new());
+                state.names.insert(name.to_owned(), file);
+                file
+            }
+        };
+        let disk = self.clone();
+        Ok((Box::new(DiskFile { disk, file }), Some((0, file as u64))))
+    }
+
+    fn identity(&self, name: &str) -> Identity {
+        self.state().names.get(name).map(|file| (0, *file as u64))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> std::io::Result<()> {
+        let mut state = self.state();
+        state.change()?;
+        let file = state.names.remove(from).ok_or(std::io::ErrorKind::NotFound)?;
+        state.names.insert(to.to_owned(), file);
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> std::io::Result<()> {
+        let mut state = self.state();
+        if state.names.contains_key(name) {
+            state.change()?;
+            state.names.remove(name);
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> std::io::Result<()> {
+        self.state().change()
     }
 }
 
@@ -118,7 +194,7 @@ impl redb::StorageBackend for DiskFile {
         let state = &mut *guard;
         state.change()?;
         if let Some(synced) = &mut state.synced {
-            synced[self.file].clone_from(&state.files[self.file]);
+            synced.insert(self.file, state.files[self.file].clone());
         }
         Ok(())
     }
@@ -145,12 +221,7 @@ fn after_any_failed_call_nothing_acknowledged_is_lost() {
                 let engine = disk.engine(durability).unwrap();
                 let tree = collection(&engine, "c").indexes[0].tree;
                 let begun = disk.state().changes;
-                {
-                    let mut state = disk.state();
-                    state.fail_at = Some(begun + fail_at);
-                    state.once = once;
-                    state.error = error;
-                }
+                disk.fail(begun + fail_at, once, error);
                 let mut acknowledged = 0u32;
                 let mut failure = None;
                 for n in 0..40u32 {
@@ -221,7 +292,8 @@ fn relaxed_commits_become_durable_in_time() {
         let tree = collection(&engine, "c").indexes[0].tree;
         put(&engine, tree, b"a", b"1").unwrap();
         let is_synced = || {
-            let found = Disk::with(disk.state().synced.clone().unwrap());
+            let synced = disk.state().synced.clone().unwrap();
+            let found = Disk::with([0, 1].map(|file| synced.get(&file).cloned().unwrap_or_default()));
             let engine = found.engine(durability).unwrap();
             value(&*engine.view().unwrap(), tree, b"a").is_some()
         };
@@ -265,12 +337,7 @@ fn a_failed_sync_is_in_doubt() {
     let before = disk.state().changes;
     put(&engine, tree, b"12345678", b"2").unwrap();
     let each = disk.state().changes - before;
-    {
-        let mut state = disk.state();
-        state.fail_at = Some(state.changes + each);
-        state.once = true;
-        state.error = EIO;
-    }
+    disk.fail(disk.changes() + each, true, EIO);
     let fault = put(&engine, tree, b"12345678", b"3").unwrap_err();
     assert_eq!(fault.class(), Class::InDoubt, "{fault:?}");
     let fault = put(&engine, tree, b"12345678", b"4").unwrap_err();

@@ -87,3 +87,50 @@ fn a_full_disk_loses_nothing() {
     }
     assert!(failures > 2);
 }
+
+#[test]
+fn a_compaction_and_a_backup_that_do_not_fit_change_nothing() {
+    for size in [2500, 4000, 6000] {
+        let Some(disk) = Tmpfs::mount(&format!("size={size}k")) else {
+            println!("skipped: mounting a file system is not permitted here");
+            return;
+        };
+        let engine = disk.engine().unwrap();
+        let c = collection(&engine, "c");
+        // More than half of the disk is taken, so that there is no room for a copy.
+        let mut written = 0u64;
+        while written * 4_000 < size * 1024 / 2 {
+            put(&engine, c.records, &written.to_be_bytes(), &[7; 4_000]).unwrap();
+            written += 1;
+            if written.is_multiple_of(10) {
+                engine.check().unwrap();
+            }
+        }
+        let copy = disk.0.path().join("copy");
+        for _ in 0..2 {
+            let fault = engine
+                .backup(&copy, true, &mut |_| ControlFlow::Continue(()))
+                .unwrap_err();
+            assert_eq!(fault.class(), Class::Io, "{fault:?}");
+            let fault = engine.compact().unwrap_err();
+            assert_eq!(fault.class(), Class::Io, "{fault:?}");
+            let names: Vec<_> = std::fs::read_dir(disk.0.path())
+                .unwrap()
+                .chain(std::fs::read_dir(disk.0.path().join("database")).unwrap())
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
+            assert_eq!(names.len(), 3, "{names:?}");
+            // The disk has its room again.
+            put(&engine, c.records, &written.to_be_bytes(), &[7; 4_000]).unwrap();
+            written += 1;
+        }
+        assert_eq!(entries(&*engine.view().unwrap(), c.records).len() as u64, written);
+        assert!(disk.run("mount", &["-o", "remount,size=64m"]));
+        engine.compact().unwrap();
+        let copied = engine.backup(&copy, true, &mut |_| ControlFlow::Continue(()));
+        assert_eq!(copied.unwrap().records, written);
+        drop(engine);
+        let engine = disk.engine().unwrap();
+        assert_eq!(entries(&*engine.view().unwrap(), c.records).len() as u64, written);
+    }
+}

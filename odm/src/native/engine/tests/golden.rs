@@ -94,6 +94,15 @@ fn files_of_every_format_open() {
             assert_eq!(engine.check().unwrap().problems, []);
             let report = engine.check().unwrap();
             assert_eq!((report.records, report.index_entries), (59, 118));
+            let copy = Directory::new();
+            let copied = engine.backup(copy.path(), false, &mut |_| ControlFlow::Continue(()));
+            assert_eq!(copied.unwrap().records, 59);
+            let restored = open(&copy);
+            let view = restored.view().unwrap();
+            for tree in std::iter::once(TreeId::CATALOG).chain(collection.trees()) {
+                assert_eq!(entries(&*view, tree), entries(&*engine.view().unwrap(), tree));
+            }
+            assert_eq!(restored.check().unwrap().problems, []);
             assert_eq!(insert(&engine, collection, 60).unwrap(), 61);
         }
     }

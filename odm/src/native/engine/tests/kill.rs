@@ -30,6 +30,35 @@ fn steps() -> Vec<Step> {
         .collect()
 }
 
+/// What a compaction and a backup do besides.
+const MORE_CALLS: &str = "mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,rmdir";
+
+/// Where the child that is maintained copies itself to.
+fn copy_of(directory: &Path) -> PathBuf {
+    directory.with_extension("copy")
+}
+
+/// Not a test: what the killed process runs in the second case.
+#[test]
+fn maintained_child() {
+    let Some(directory) = std::env::var_os(CHILD) else {
+        return;
+    };
+    let path = PathBuf::from(&directory);
+    let engine = Engine::open(Location::Directory(directory.into()), EngineOptions::default()).unwrap();
+    for (at, step) in steps().into_iter().enumerate() {
+        step.run(&engine).unwrap();
+        std::fs::File::create(path.with_extension(format!("ack{}", at + 1))).unwrap();
+        if at % 4 == 3 {
+            engine.compact().unwrap();
+        }
+        if at == 9 {
+            let copied = engine.backup(&copy_of(&path), false, &mut |_| ControlFlow::Continue(()));
+            copied.unwrap();
+        }
+    }
+}
+
 /// Not a test: what the killed process runs.
 #[test]
 fn child() {
@@ -47,20 +76,16 @@ fn child() {
     }
 }
 
-/// Runs the child until its call number `at`; gives whether it came to its end, and how many steps it
-/// acknowledged.
-fn run(directory: &Directory, at: usize) -> Option<(bool, usize)> {
+/// Runs the child with something done to one of its calls; gives whether it came to its end, and how many steps
+/// it acknowledged.
+fn run(directory: &Directory, child: &str, calls: &str, inject: &str) -> Option<(bool, usize)> {
     let status = Command::new("strace")
         .args(["-f", "-qq", "-o", "/dev/null", "-e"])
-        .arg(format!("trace={CALLS}"))
+        .arg(format!("trace={calls}"))
         .arg("-e")
-        .arg(format!("inject={CALLS}:signal=KILL:when={at}"))
+        .arg(format!("inject={calls}:{inject}"))
         .arg(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "native::engine::tests::kill::child",
-            "--test-threads=1",
-        ])
+        .args(["--exact", child, "--test-threads=1"])
         .env(CHILD, directory.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -80,6 +105,106 @@ fn run(directory: &Directory, at: usize) -> Option<(bool, usize)> {
 
 #[test]
 fn a_kill_at_any_call_loses_nothing() {
+    kill_at_every_call("native::engine::tests::kill::child", CALLS);
+}
+
+#[test]
+fn a_kill_at_any_call_of_a_compaction_or_a_backup_loses_nothing() {
+    let calls = format!("{CALLS},{MORE_CALLS}");
+    kill_at_every_call("native::engine::tests::kill::maintained_child", &calls);
+}
+
+/// Not a test: what the process runs whose calls fail.
+#[test]
+fn failing_child() {
+    let Some(directory) = std::env::var_os(CHILD) else {
+        return;
+    };
+    let path = PathBuf::from(&directory);
+    let typed = |fault: Fault| {
+        assert!(matches!(fault.class(), Class::Io | Class::InDoubt), "{fault:?}");
+    };
+    let location = Location::Directory(directory.into());
+    let engine = match Engine::open(location, EngineOptions::default()) {
+        Ok(engine) => engine,
+        Err(fault) => return typed(fault),
+    };
+    for (at, step) in steps().into_iter().enumerate() {
+        if let Err(fault) = step.run(&engine) {
+            return typed(fault);
+        }
+        std::fs::File::create(path.with_extension(format!("ack{}", at + 1))).unwrap();
+        if at % 4 == 3 {
+            let _ = engine.compact().map_err(typed);
+        }
+        if at == 9 {
+            let copied = engine.backup(&copy_of(&path), false, &mut |_| ControlFlow::Continue(()));
+            let _ = copied.map_err(typed);
+        }
+    }
+}
+
+#[test]
+fn a_failed_call_of_a_compaction_or_a_backup_loses_nothing() {
+    if !can_trace() {
+        return;
+    }
+    let mut states = vec![State::new()];
+    for step in steps() {
+        states.push(step.after(states.last().unwrap()));
+    }
+    let calls = format!("{CALLS},{MORE_CALLS}");
+    let (mut runs, mut lost, mut torn) = (0, 0, 0);
+    // Some calls come after the last one that is reached: they change nothing.
+    for (at, error) in (1..200)
+        .step_by(every())
+        .flat_map(|at| [(at, "EIO"), (at, "ENOSPC"), (at, "ENOSPC+")])
+    {
+        let directory = Directory::new();
+        let (error, when) = match error.strip_suffix('+') {
+            Some(error) => (error, format!("{at}+")),
+            None => (error, at.to_string()),
+        };
+        let inject = format!("error={error}:when={when}");
+        let child = "native::engine::tests::kill::failing_child";
+        let (ended, acknowledged) = run(&directory, child, &calls, &inject).unwrap();
+        assert!(ended, "call {at}, {error}: not a typed error");
+        let copy = Directory(copy_of(directory.path()));
+        let _partial = partial_of(&copy);
+        let engine = open(&directory);
+        let state = stored(&engine).unwrap();
+        if !states[acknowledged..].contains(&state) {
+            println!("call {at}, {error}: {acknowledged} acknowledged, another state");
+            lost += 1;
+        }
+        torn += engine.check().unwrap().problems.len();
+        torn += usize::from(directory.path().join("odm.db.compact").exists());
+        if copy.path().exists() {
+            let engine = open(&copy);
+            torn += usize::from(stored(&engine).unwrap() != states[10]);
+            torn += engine.check().unwrap().problems.len();
+        }
+        runs += 1;
+    }
+    println!("runs={runs} lost={lost} torn={torn}");
+    assert_eq!((lost, torn), (0, 0));
+}
+
+/// Each of so many calls is chosen.
+fn every() -> usize {
+    match std::env::var("ODM_KILL_EVERY") {
+        Ok(every) => every.parse().unwrap(),
+        Err(_) => 17,
+    }
+}
+
+/// What a copy that is not whole is called.
+fn partial_of(copy: &Directory) -> Directory {
+    let name = copy.path().file_name().unwrap().display();
+    Directory(copy.path().with_file_name(format!(".{name}.partial")))
+}
+
+fn can_trace() -> bool {
     let works = Command::new("strace")
         .args(["-qq", "-o", "/dev/null", "-e", "trace=none", "true"])
         .stderr(Stdio::null())
@@ -87,12 +212,14 @@ fn a_kill_at_any_call_loses_nothing() {
         .is_ok_and(|status| status.success());
     if !works {
         println!("skipped: there is no strace, or it may not trace");
+    }
+    works
+}
+
+fn kill_at_every_call(child: &str, calls: &str) {
+    if !can_trace() {
         return;
     }
-    let every: usize = match std::env::var("ODM_KILL_EVERY") {
-        Ok(every) => every.parse().unwrap(),
-        Err(_) => 17,
-    };
     let mut states = vec![State::new()];
     for step in steps() {
         states.push(step.after(states.last().unwrap()));
@@ -101,7 +228,10 @@ fn a_kill_at_any_call_loses_nothing() {
     let mut at = 1;
     loop {
         let directory = Directory::new();
-        let (ended, acknowledged) = run(&directory, at).unwrap();
+        let inject = format!("signal=KILL:when={at}");
+        let (ended, acknowledged) = run(&directory, child, calls, &inject).unwrap();
+        let copy = Directory(copy_of(directory.path()));
+        let partial = partial_of(&copy);
         if ended {
             assert_eq!(acknowledged, states.len() - 1);
             break;
@@ -123,7 +253,19 @@ fn a_kill_at_any_call_loses_nothing() {
             println!("call {at}: {problems:?}");
             torn += 1;
         }
-        at += every;
+        // A backup is whole or not there; what is left of one that is not is no hindrance.
+        if copy.path().exists() {
+            let engine = open(&copy);
+            torn += usize::from(!states.contains(&stored(&engine).unwrap()));
+            torn += engine.check().unwrap().problems.len();
+        } else if partial.path().exists() {
+            let copied = engine.backup(copy.path(), false, &mut |_| ControlFlow::Continue(()));
+            copied.unwrap();
+            torn += usize::from(partial.path().exists());
+            torn += usize::from(stored(&open(&copy)).unwrap() != state);
+        }
+        torn += usize::from(directory.path().join("odm.db.compact").exists());
+        at += every();
     }
     println!("kills={kills} of the calls 1 to {at} lost={lost} torn={torn}");
     assert!(kills > 3);

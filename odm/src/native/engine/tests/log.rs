@@ -14,7 +14,7 @@ const SMALL: LogLimits = LogLimits {
 };
 
 /// Commits one put.
-fn write(store: &FileStore, finish: Finish, key: &[u8], value: &[u8]) {
+fn write(store: &dyn Store, finish: Finish, key: &[u8], value: &[u8]) {
     store
         .write(&mut |transaction| {
             let mut pending = Pending::default();
@@ -40,7 +40,7 @@ fn count(disk: &Disk) -> Result<u32> {
 }
 
 /// Commits the keys `range`.
-fn keys(store: &FileStore, finish: Finish, range: std::ops::Range<u32>) {
+fn keys(store: &dyn Store, finish: Finish, range: std::ops::Range<u32>) {
     for n in range {
         write(store, finish, &n.to_be_bytes(), &vec![n as u8; 300]);
     }
@@ -254,4 +254,55 @@ fn a_log_of_a_later_format_is_refused() {
     let fault = count(&Disk::with([database, log])).unwrap_err();
     assert_eq!(fault.class(), Class::Unsupported, "{fault:?}");
     assert!(fault.message().contains("format 9"), "{fault:?}");
+}
+
+#[test]
+fn a_log_of_before_a_compaction_is_not_replayed_after_it() {
+    let disk = Disk::default();
+    let store = disk.store(SMALL).unwrap();
+    keys(&store, Finish::Durable, 0..20);
+    let [before, old_log] = disk.files();
+    let store = store.compacted().unwrap().unwrap();
+    assert!(!disk.has("odm.db.compact"));
+    let [after, log] = disk.files();
+    // The old file with the log as it is now, the new one with the log as it was: nobody knows which of these a
+    // crash finds.
+    for database in [&before, &after] {
+        for log in [&old_log, &log] {
+            assert_eq!(count(&Disk::with([database.clone(), log.clone()])).unwrap(), 20);
+        }
+    }
+    assert_eq!(count(&Disk::with([after.clone(), Vec::new()])).unwrap(), 20);
+
+    keys(&*store, Finish::Durable, 20..23);
+    assert_eq!(count(&disk).unwrap(), 23);
+    let [later, later_log] = disk.files();
+    refused([before, later_log.clone()], "older than its log");
+    refused([after, later_log], "older than its log");
+    refused([later, old_log], "older than the database file");
+
+    // It goes on, and is compacted again.
+    let store = store.compacted().unwrap().unwrap();
+    keys(&*store, Finish::Logged, 23..40);
+    keys(&*store, Finish::Durable, 40..300);
+    assert_eq!(count(&disk).unwrap(), 300);
+    drop(store);
+    assert_eq!(count(&disk).unwrap(), 300);
+}
+
+#[test]
+fn a_compaction_takes_what_the_log_does_not_have() {
+    for finish in [Finish::Relaxed, Finish::Logged] {
+        let disk = Disk::default();
+        let store = disk.store(SMALL).unwrap();
+        keys(&store, finish, 0..50);
+        let compacted = store.compacted().unwrap().unwrap();
+        assert_eq!(count(&disk).unwrap(), 50);
+        // The old store is closed later than its successor writes.
+        keys(&*compacted, Finish::Durable, 50..60);
+        drop(store);
+        assert_eq!(count(&disk).unwrap(), 60);
+        keys(&*compacted, Finish::Durable, 60..70);
+        assert_eq!(count(&disk).unwrap(), 70);
+    }
 }

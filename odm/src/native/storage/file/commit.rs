@@ -56,8 +56,20 @@ impl FileStore {
 
     /// A durable commit of redb of everything that there is; the log starts over.
     pub(super) fn start_over(&self) -> Result<(), Failure> {
+        self.checkpoint_as(LogState::is_wanted)
+    }
+
+    /// The same, and the log is not in use after it: the file alone is all there is, until the next commit.
+    pub(super) fn end_log(&self) -> Result<(), Failure> {
+        self.checkpoint_as(|_| false)
+    }
+
+    fn checkpoint_as(&self, used: impl FnOnce(&LogState) -> bool) -> Result<(), Failure> {
         let write = self.begin().map_err(Failure::Before)?;
         let mut log = self.log.state();
+        if log.is_torn() && self.shadow.failure().is_none() {
+            self.stop(io::Error::other("an earlier commit did not come to its end"));
+        }
         self.log.begin(&mut log);
         if let Some(error) = self.shadow.failure() {
             return Err(Failure::Before(io_fault(
@@ -68,7 +80,7 @@ impl FileStore {
         if !log.needs_checkpoint() {
             return write.abort().map_err(|error| self.before(error.into()));
         }
-        let used = log.is_wanted();
+        let used = used(&log);
         self.commit_to_file(write, &mut log, used)
     }
 
@@ -99,15 +111,7 @@ impl FileStore {
         if self.shadow.failure().is_some() || self.log.state().is_torn() {
             return false;
         }
-        let Ok(write) = self.begin() else {
-            return false;
-        };
-        let mut log = self.log.state();
-        self.log.begin(&mut log);
-        match log.needs_checkpoint() {
-            true => self.commit_to_file(write, &mut log, false).is_ok(),
-            false => write.abort().is_ok(),
-        }
+        self.end_log().is_ok()
     }
 
     /// Commits a mark and what `body` does before it, durably.

@@ -1,6 +1,7 @@
 //! What redb's and the system's errors mean.
 
 use std::io;
+use std::path::Path;
 
 use redb::DatabaseError;
 
@@ -50,6 +51,17 @@ pub(super) fn in_doubt(error: &dyn std::fmt::Display) -> Fault {
         Class::InDoubt,
         code::INTERNAL,
         format!("the commit failed, whether it is on disk is not known: {error}"),
+    )
+}
+
+pub(super) fn locked(directory: &Path) -> Fault {
+    Fault::of(
+        Class::Locked,
+        code::INTERNAL,
+        format!(
+            "the database in {} is open already, in this process or in another",
+            directory.display()
+        ),
     )
 }
 
