@@ -95,10 +95,13 @@ fn untyped_documents_go_in_and_come_out_at_the_greatest_depth() {
             let nested = |levels: usize| (0..levels).fold(Bson::Int32(1), |inner, _| wrap(inner));
             let document = doc! { "_id": 1, "a": nested(depth::DEEPEST - 1) };
             deep.insert(&document).await.unwrap();
-            assert_eq!(deep.find(doc! {}).await.unwrap(), [document.clone()]);
-            assert_eq!(deep.find(document.clone()).await.unwrap(), [document.clone()]);
+            assert_eq!(deep.find(doc! {}).await.unwrap(), std::slice::from_ref(&document));
+            assert_eq!(
+                deep.find(document.clone()).await.unwrap(),
+                std::slice::from_ref(&document)
+            );
             let all = deep.aggregate_raw([doc! { "$match": {} }]).await.unwrap();
-            assert_eq!(all, [document.clone()]);
+            assert_eq!(all, std::slice::from_ref(&document));
             let reply = db.run_command(doc! { "find": "deep" }).await.unwrap();
             assert_eq!(depth::nesting(&Bson::Document(reply)), depth::DEEPEST + 3);
             let changed = deep

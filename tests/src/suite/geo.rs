@@ -160,7 +160,7 @@ pub async fn flat_areas_hold_places(db: &Db) {
 
 pub async fn shapes_come_back_as_they_were(db: &Db) {
     let sights = stocked(db).await;
-    let park = sights.get(&"park".to_owned()).await.unwrap().unwrap();
+    let park = sights.get("park".to_owned()).await.unwrap().unwrap();
     assert_eq!(park.area, Some(square(2.0, 2.0, 2.0).into()));
     let stored = sights
         .raw()

@@ -80,6 +80,10 @@ pub async fn a_reference_is_stored_as_the_key(db: &Db) {
     assert_eq!(stored.unwrap().get_str("country").unwrap(), "gb");
 }
 
+#[allow(
+    clippy::needless_borrows_for_generic_args,
+    reason = "a borrowed reference is one of the operands"
+)]
 pub async fn filters_take_references_ids_and_documents(db: &Db) {
     let publishers = library(db).await;
     let books = db.collection::<Book>();
