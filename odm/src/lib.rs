@@ -68,6 +68,7 @@ mod db;
 #[cfg(doctest)]
 mod doctests;
 mod error;
+pub mod expr;
 pub mod geo;
 mod lifecycle;
 mod model;
@@ -97,7 +98,8 @@ pub use self::model::{
     MapType, Model, Newtype, Numeric, Ordered, Path, Segment, Stored, Text, Variant,
 };
 pub use self::query::{
-    Bits, BsonType, BuiltUpdate, Filter, Increment, Integer, Nullable, Operand, PushOptions, Sort, Update,
+    Bits, BsonType, BuiltUpdate, Filter, Increment, Integer, Nullable, Operand, Pipeline, PushOptions, Sort,
+    Update,
 };
 pub use self::relation::{
     Alone, ById, CountOf, DbRef, Every, Extra, HasMany, HasOne, Joinable, Link, LinksTo, Loads, Nested, Ref,

@@ -146,6 +146,20 @@ macro_rules! for_every_case {
                 a_stale_document_is_a_conflict_with_the_current_one,
                 documents_from_before_versions_can_be_written,
                 of_many_at_once_one_wins_each_version;
+            pages:
+                pages_are_walked_both_ways,
+                pages_cross_the_types,
+                pages_hold_under_inserts_and_deletes,
+                tokens_are_bound_to_their_sort,
+                pages_say_what_they_cannot,
+                pages_project_and_cost_one_round_trip,
+                pages_read_only_their_part_of_the_index,
+                numbered_pages_know_the_total;
+            reading_guards:
+                a_budget_ends_what_asks_too_often,
+                a_budget_counts_further_batches,
+                a_budget_counts_transactions,
+                queries_are_held_against_the_declared_indexes;
             reads:
                 sort_skip_and_limit,
                 projection_into_another_struct,

@@ -21,6 +21,8 @@ pub mod lifecycle_rules;
 pub mod lifecycle_times;
 pub mod lifecycle_tracked;
 pub mod lifecycle_versions;
+pub mod pages;
+pub mod reading_guards;
 pub mod reads;
 pub mod relations;
 pub mod relations_inverse;
