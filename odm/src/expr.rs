@@ -8,6 +8,6 @@ pub use crate::query::expression::{
     Expr, Gives, Number, NumberTerm, Term, TextTerm, Valued, cond, literal, switch,
 };
 pub use crate::query::pipeline::{
-    Accumulator, Assignment, AutoBuckets, Buckets, Facets, Fits, Grouping, Joining, add_to_set, avg, count,
-    first, last, max, min, push, sum,
+    Accumulator, Assignment, AutoBuckets, Buckets, Facet, Facets, Fits, Grouping, Joining, add_to_set, avg,
+    count, first, last, max, min, push, sum,
 };

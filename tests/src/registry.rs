@@ -31,6 +31,7 @@ macro_rules! for_every_case {
                 updates_are_described_by_what_they_touched,
                 pipeline_updates_are_described_where_that_is_shorter,
                 typed_events_carry_typed_documents,
+                typed_filters_choose_by_the_document,
                 a_dropped_collection_ends_its_stream,
                 a_renamed_collection_ends_its_stream,
                 a_dropped_database_ends_its_stream,
@@ -155,6 +156,15 @@ macro_rules! for_every_case {
                 pages_project_and_cost_one_round_trip,
                 pages_read_only_their_part_of_the_index,
                 numbered_pages_know_the_total;
+            pipelines:
+                groups_are_typed,
+                groups_go_by_several_values_or_none,
+                expressions_are_computed,
+                expressions_filter_and_set,
+                shapes_change,
+                other_models_are_joined,
+                facets_and_buckets_are_typed,
+                pipelines_take_options_and_raw_expressions;
             reading_guards:
                 a_budget_ends_what_asks_too_often,
                 a_budget_counts_further_batches,

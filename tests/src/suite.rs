@@ -22,6 +22,7 @@ pub mod lifecycle_times;
 pub mod lifecycle_tracked;
 pub mod lifecycle_versions;
 pub mod pages;
+pub mod pipelines;
 pub mod reading_guards;
 pub mod reads;
 pub mod relations;

@@ -16,7 +16,7 @@ use bson::{RawBson, RawDocumentBuf};
 pub use self::accumulator::{Accumulator, add_to_set, avg, count, first, last, max, min, push, sum};
 pub use self::assignment::{Assignment, Fits, Grouping};
 pub use self::bucket::{AutoBuckets, Buckets};
-pub use self::facet::Facets;
+pub use self::facet::{Facet, Facets};
 pub use self::lookup::Joining;
 use crate::error::Result;
 

@@ -8,6 +8,7 @@ use bson::raw::{CStr, cstr};
 use super::{Expr, Number, Term, Valued, call, call_all, call_named, constant};
 use crate::error::Result;
 use crate::model::{ArrayType, FieldType, Numeric, Path, Segment};
+use crate::query::encode::own_codec;
 
 impl<R, T: ArrayType> Expr<R, T> {
     /// How many elements. What is no array is an error of the server; `if_null` helps where it may be missing.
@@ -34,7 +35,7 @@ impl<R, T: ArrayType> Expr<R, T> {
     /// Whether an element is equal to this.
     pub fn contains(self, element: impl Term<R, T::Item>) -> Expr<R, bool> {
         let element = element.term(None);
-        Expr::new(call_all(cstr!("$in"), [element, self.value]))
+        Expr::new(call_all(cstr!("$in"), [element, self.elements()]))
     }
 
     /// What becomes of each element: `b.scores.value().map(|score| score.value() * 2)`.
@@ -49,7 +50,7 @@ impl<R, T: ArrayType> Expr<R, T> {
         Expr::new(call_named(
             cstr!("$map"),
             [
-                (cstr!("input"), self.value),
+                (cstr!("input"), self.elements()),
                 (cstr!("as"), Ok(RawBson::String(name))),
                 (cstr!("in"), changed),
             ],
@@ -68,7 +69,7 @@ impl<R, T: ArrayType> Expr<R, T> {
         Expr::new(call_named(
             cstr!("$filter"),
             [
-                (cstr!("input"), self.value),
+                (cstr!("input"), self.elements()),
                 (cstr!("as"), Ok(RawBson::String(name))),
                 (cstr!("cond"), condition),
             ],
@@ -89,6 +90,14 @@ impl<R, T: ArrayType> Expr<R, T> {
         T: ArrayType<Item: Numeric>,
     {
         self.unary_array(cstr!("$avg"))
+    }
+
+    /// The array, where its elements are stored as their type says.
+    fn elements(self) -> Result<RawBson> {
+        match self.codec {
+            Some(_) => Err(own_codec()),
+            None => self.value,
+        }
     }
 
     fn unary_array(self, operator: &'static CStr) -> Expr<R, Number> {
