@@ -67,14 +67,14 @@ async fn walk<D: odm::Record>(find: Find<D, Document>, whole: &[Bson], size: u32
 }
 
 pub async fn pages_are_walked_both_ways(db: &Db) {
-    let volumes = volumes(db, 100).await;
-    let find = volumes.find(|v| v.id.lt(95));
-    for (sort, compound) in [
+    let volumes = volumes(db, 60).await;
+    let find = volumes.find(|v| v.id.lt(55));
+    for (sort, one_by_one) in [
         (doc! { "year": -1, "title": 1 }, true),
-        (doc! { "year": 1, "title": 1 }, true),
+        (doc! { "year": 1, "title": 1 }, false),
         (doc! { "title": -1 }, false),
         (doc! { "subtitle": 1 }, false),
-        (doc! { "subtitle": -1, "year": 1 }, true),
+        (doc! { "subtitle": -1, "year": 1 }, false),
         (doc! { "_id": -1 }, false),
         (doc! {}, false),
     ] {
@@ -94,9 +94,10 @@ pub async fn pages_are_walked_both_ways(db: &Db) {
             .iter()
             .map(|item| item.get("_id").cloned().unwrap())
             .collect();
-        assert_eq!(whole.len(), 95);
-        for size in [1, 7, 94, 95, 96] {
-            if size > 1 || compound {
+        assert_eq!(whole.len(), 55);
+        for size in [1, 11, 54, 55, 56] {
+            // One by one is many round trips: for one sort.
+            if size > 1 || one_by_one {
                 walk(find.clone(), &whole, size).await;
             }
         }
@@ -162,7 +163,7 @@ pub async fn pages_cross_the_types(db: &Db) {
         for (column, second) in values()
             .iter()
             .enumerate()
-            .filter(|(column, _)| (row + column) % 9 == 0)
+            .filter(|(column, _)| (row + column) % 11 == 0)
         {
             let mut document = doc! { "_id": (row * 100 + column) as i32 };
             document.extend(first.clone().map(|value| ("a".to_owned(), value)));
@@ -205,7 +206,8 @@ pub async fn pages_cross_the_types(db: &Db) {
                 .map(|item| item.get("_id").cloned().unwrap())
                 .collect();
             assert_eq!(whole.len(), count);
-            for size in [1, 5] {
+            let sizes: &[u32] = if sort.len() == 1 { &[4, 9] } else { &[5] };
+            for &size in sizes {
                 walk(mixed.find_all().sort_raw(sort.clone()), &whole, size).await;
             }
         }
@@ -414,14 +416,15 @@ pub async fn pages_read_only_their_part_of_the_index(db: &Db) {
                     "{plan}"
                 );
                 let counts = plan.get_document("executionStats").unwrap();
-                for name in ["totalKeysExamined", "totalDocsExamined"] {
+                // MongoDB counts what passes two fetches twice.
+                for (name, most) in [("totalKeysExamined", 40), ("totalDocsExamined", 60)] {
                     let examined = match counts.get(name) {
                         Some(Bson::Int32(count)) => i64::from(*count),
                         Some(Bson::Int64(count)) => *count,
                         other => panic!("{other:?}"),
                     };
                     assert!(
-                        (20..=40).contains(&examined),
+                        (20..=most).contains(&examined),
                         "{name} {examined} at {depth}: {plan}"
                     );
                 }
