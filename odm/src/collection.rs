@@ -19,7 +19,7 @@ pub(crate) use self::target::Target;
 use crate::action::{
     Aggregate, BulkWrite, Count, CreateCollection, CreateIndexes, Delete, Distinct, Exists, Find, FindOne,
     FindOneAnd, IndexDriftCheck, Insert, InsertMany, InsertOne, ListIndexes, LoadStored, ModifyCollection,
-    RenameCollection, SyncIndexes, Update, Watch, schema_validator,
+    PipelineSource, RenameCollection, SyncIndexes, Update, Watch, schema_validator,
 };
 use crate::backend::{self, CollectionStatistics, Operation, WatchScope};
 use crate::change::Change;
@@ -283,6 +283,46 @@ impl<M: Model> Collection<M> {
     /// Loads what refers to documents in memory: `publishers.load_with(&found, Book::by_publisher())`.
     pub fn load_with<L: Relation<M>>(&self, documents: &[M], relation: L) -> LoadStored<M, L> {
         LoadStored::new(&self.target, documents, relation)
+    }
+
+    /// Begins a pipeline of typed stages over the documents: see [`Pipeline`].
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// use odm::expr::{avg, count};
+    ///
+    /// #[derive(Serialize, Deserialize, odm::Model)]
+    /// struct Book {
+    ///     #[serde(rename = "_id")]
+    ///     id: i32,
+    ///     year: i32,
+    ///     pages: i32,
+    /// }
+    ///
+    /// #[derive(Debug, PartialEq, Serialize, Deserialize, odm::Embedded)]
+    /// struct Year {
+    ///     #[serde(rename = "_id")]
+    ///     year: i32,
+    ///     books: u32,
+    ///     pages: f64,
+    /// }
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// # let books = odm::Db::open("memory:").await?.collection::<Book>();
+    /// # books.insert_many((0..5).map(|id| Book { id, year: 1850 + id / 2, pages: id * 100 })).await?;
+    /// let years = books
+    ///     .aggregate()
+    ///     .filter(|b| b.pages.gt(0))
+    ///     .group::<Year>(|b, y| y.year.by(b.year) & y.books.is(count()) & y.pages.is(avg(b.pages)))
+    ///     .sort(|y| y.year.asc())
+    ///     .await?;
+    /// assert_eq!(years[1], Year { year: 1851, books: 2, pages: 250.0 });
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn aggregate(&self) -> query::Pipeline<M, PipelineSource> {
+        PipelineSource::pipeline(self.aggregate_raw(std::iter::empty::<Raw>()))
     }
 
     /// Finds one document that matches, or `None`.

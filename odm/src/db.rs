@@ -525,6 +525,35 @@ impl Db {
         (self.wrapped(backend), log)
     }
 
+    /// The same database with a budget of round trips: operations beyond it fail with an error of kind
+    /// [`Budget`](crate::ErrorKind::Budget) that names those before, and are not sent. For tests of how often code asks,
+    /// and for scopes that must stay cheap.
+    ///
+    /// Each operation is one, and so is each batch of a cursor after its first; whether the backend needed one more to
+    /// learn that there is no further batch is not seen here. The commit of a transaction is one. The budget is shared
+    /// by clones and by what is made of this database, transactions included, and is its own: calling it again begins
+    /// anew, inside of the first budget.
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// # use odm::{ErrorKind, bson::doc};
+    /// # let db = odm::Db::open("memory:").await?;
+    /// let cheap = db.budget(2);
+    /// let books = cheap.raw_collection("books");
+    /// books.insert(doc! {"_id": 1}).await?;
+    /// books.find(doc! {}).await?;
+    /// let error = books.find(doc! {}).await.unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Budget);
+    /// assert!(error.message().ends_with("after insert main.books, find main.books"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn budget(&self, round_trips: usize) -> Db {
+        let log = Log::with_budget(round_trips);
+        self.wrapped(Arc::new(Logged::new(self.executor.backend.clone(), log)))
+    }
+
     /// The same database with failures on demand, for tests of what happens then.
     ///
     /// ```

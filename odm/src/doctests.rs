@@ -14,6 +14,7 @@ pages! {
     queries: "../docs/guide/queries.md";
     updates: "../docs/guide/updates.md";
     reading: "../docs/guide/reading.md";
+    pipelines: "../docs/guide/pipelines.md";
     writing: "../docs/guide/writing.md";
     lifecycle: "../docs/guide/lifecycle.md";
     indexes: "../docs/guide/indexes.md";

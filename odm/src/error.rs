@@ -66,6 +66,12 @@ pub enum ErrorKind {
     /// The changes that a change stream would begin with are no longer kept: read the data anew, then watch from
     /// now on.
     HistoryLost,
+    /// The token of a page is damaged, of another version or of another sort: begin at the first page.
+    PageToken,
+    /// The round trips that [`Db::budget`](crate::Db::budget) allows are used up.
+    Budget,
+    /// A query would read a whole collection, where an index is asked for.
+    Unindexed,
     /// The time limit was reached.
     Timeout,
     /// The disk failed or is full.

@@ -38,11 +38,12 @@
 //! | places and shapes | [`geo`] |
 //! | read and write | [`Collection`] and its [actions](action), [`Cursor`] |
 //! | say which, how and in which order | [`Filter`], [`Update`], [`Sort`] |
+//! | compute, group, join | [`Pipeline`], [`expr`] |
 //! | refer to other documents | [`Ref`], [`derive@Reference`], [`HasMany`], [`Find::load`](action::Find::load) |
 //! | what becomes of every write | [`Hooks`], [`Timestamp`], [`Violation`], [`Tracked`] |
 //! | several documents at once | [`Db::transaction`], [`Tx`] |
 //! | what went wrong | [`Error`], [`ErrorKind`], [`PartialWrite`] |
-//! | tests | [`Db::logged`], [`Db::faulty`] |
+//! | tests | [`Db::logged`], [`Db::budget`], [`Db::faulty`], [`Find::must_use_index`](action::Find::must_use_index) |
 //! | below the typed methods | [`Collection::raw`], [`Db::run_command`], [`backend`] |
 //!
 //! The guide, one page for each of these, is in the package's folder `docs/guide`.
@@ -73,6 +74,7 @@ mod doctests;
     allow(dead_code, reason = "backends make more kinds of errors")
 )]
 mod error;
+pub mod expr;
 pub mod geo;
 mod lifecycle;
 mod model;
@@ -102,7 +104,7 @@ pub use self::model::{
     MapType, Model, Newtype, Numeric, Ordered, Path, Segment, Stored, Text, Variant,
 };
 pub use self::query::{
-    Bits, BsonType, BuiltUpdate, Filter, Increment, Integer, Nullable, Operand, PushOptions, Sort,
+    Bits, BsonType, BuiltUpdate, Filter, Increment, Integer, Nullable, Operand, Pipeline, PushOptions, Sort,
     TextSearch, Update,
 };
 pub use self::relation::{

@@ -25,6 +25,7 @@ mod violation;
 mod write;
 
 pub use self::declared::{Declare, Declared, Save};
+pub(crate) use self::document::narrowed;
 pub use self::hooks::{DeleteWrite, HookContext, HookTable, Hooks, UpdateWrite};
 pub use self::literal::Literal;
 pub(crate) use self::pipeline::write;

@@ -2,6 +2,7 @@
 
 mod index;
 mod relation;
+mod suggestion;
 mod verify;
 
 pub use self::index::{IndexDeclaration, IndexOrder};
@@ -9,6 +10,7 @@ pub use self::relation::{
     DeclaredRelation, InverseDescriptor, NoRelation, RelationDescriptor, RelationKind, RelationProbe,
     model_graph,
 };
+pub(crate) use self::suggestion::suggested_index;
 pub(crate) use self::verify::{names, verify};
 
 /// What a model declares. The derive emits one as a constant.

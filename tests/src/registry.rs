@@ -31,6 +31,7 @@ macro_rules! for_every_case {
                 updates_are_described_by_what_they_touched,
                 pipeline_updates_are_described_where_that_is_shorter,
                 typed_events_carry_typed_documents,
+                typed_filters_choose_by_the_document,
                 a_dropped_collection_ends_its_stream,
                 a_renamed_collection_ends_its_stream,
                 a_dropped_database_ends_its_stream,
@@ -153,6 +154,29 @@ macro_rules! for_every_case {
                 a_backup_is_restored_by_opening_it,
                 compaction_gives_space_back,
                 figures_of_the_store;
+            pages:
+                pages_are_walked_both_ways,
+                pages_cross_the_types,
+                pages_hold_under_inserts_and_deletes,
+                tokens_are_bound_to_their_sort,
+                pages_say_what_they_cannot,
+                pages_project_and_cost_one_round_trip,
+                pages_read_only_their_part_of_the_index,
+                numbered_pages_know_the_total;
+            pipelines:
+                groups_are_typed,
+                groups_go_by_several_values_or_none,
+                expressions_are_computed,
+                expressions_filter_and_set,
+                shapes_change,
+                other_models_are_joined,
+                facets_and_buckets_are_typed,
+                pipelines_take_options_and_raw_expressions;
+            reading_guards:
+                a_budget_ends_what_asks_too_often,
+                a_budget_counts_further_batches,
+                a_budget_counts_transactions,
+                queries_are_held_against_the_declared_indexes;
             reads:
                 sort_skip_and_limit,
                 projection_into_another_struct,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bson::Document;
+use bson::{Document, RawDocumentBuf};
 use serde::de::DeserializeOwned;
 
 use super::setters::{runs, setters};
@@ -51,6 +51,13 @@ impl Aggregate {
 }
 
 impl<T> Aggregate<T> {
+    /// The same with these stages, behind those that are there.
+    pub(super) fn with_stages(mut self, stages: Result<Vec<RawDocumentBuf>>) -> Self {
+        let stages = self.draft.keep(stages);
+        self.draft.operation.pipeline.extend(stages.into_iter().flatten());
+        self
+    }
+
     /// Decodes the results as another type.
     pub fn decode<U: DeserializeOwned>(self) -> Aggregate<U> {
         Aggregate {
@@ -90,6 +97,15 @@ impl<T> Aggregate<T> {
 
 setters!([T] Aggregate<T>: hint, comment, max_time, collation, variables, scope);
 runs!([T: Send + 'static] Aggregate<T> => Vec<T>);
+
+impl<T> Clone for Aggregate<T> {
+    fn clone(&self) -> Self {
+        Aggregate {
+            draft: self.draft.clone(),
+            decode: self.decode,
+        }
+    }
+}
 
 impl<T> fmt::Debug for Aggregate<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

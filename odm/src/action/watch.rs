@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use bson::{Bson, Timestamp, doc};
+use bson::{Bson, Timestamp, doc, rawdoc};
 use serde::de::DeserializeOwned;
 
 use super::Draft;
@@ -14,7 +14,9 @@ use crate::change_stream::ChangeStream;
 use crate::codec::{self, Raw};
 use crate::collection::{Record, Target, encode};
 use crate::cursor::Decode;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::Model;
+use crate::query::Filter;
 
 /// Opens a change stream: `.await` gives a [`ChangeStream`], which has every change that is committed after that.
 ///
@@ -49,6 +51,27 @@ impl<D: Record> Watch<Change<D>> {
             draft: Draft::new(target, backend::Watch::new(scope)),
             decode: change::decode::<D>,
         }
+    }
+}
+
+impl<M: Model> Watch<Change<M>> {
+    /// Gives only events whose full document matches: `|b| b.year.gt(1900)`. Updates have one where
+    /// [`full_document`](Watch::full_document) asks for it; deletions have none, and are left out.
+    pub fn filter(mut self, filter: impl FnOnce(M::Fields<M>) -> Filter<M>) -> Self {
+        let stage = filter(M::fields()).into_node().and_then(|node| {
+            if node.has_own_words() {
+                return Err(Error::new(
+                    ErrorKind::InvalidArgument,
+                    "raw filters and expressions do not know that the document is inside of the event; use `pipeline`",
+                ));
+            }
+            let there = rawdoc! { "fullDocument": { "$type": "object" } };
+            Ok(rawdoc! { "$match": { "$and": [there, node.document_under("fullDocument")] } })
+        });
+        if let Some(stage) = self.draft.keep(stage) {
+            self.draft.operation.pipeline.push(stage);
+        }
+        self
     }
 }
 

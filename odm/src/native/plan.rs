@@ -22,6 +22,7 @@ mod candidate;
 mod explain;
 mod imply;
 pub(crate) mod interval;
+mod narrow;
 mod near;
 mod text;
 
@@ -160,7 +161,9 @@ pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Plan> {
     }
     match best {
         Some(best) if best.is_impossible() => Ok(Plan::nothing()),
-        Some(best) => Ok(best.into_plan(no_sort, root)),
+        Some(best) => {
+            Ok(narrow::narrow(&request, root, &best).unwrap_or_else(|| best.into_plan(no_sort, root)))
+        }
         None => Ok(Plan::collection(false, no_sort)),
     }
 }

@@ -137,10 +137,10 @@ impl ArrayCondition for OwnCodec {
     }
 }
 
-fn own_codec() -> Error {
+pub(super) fn own_codec() -> Error {
     Error::new(
         ErrorKind::Unsupported,
-        "the elements of an array with its own serde codec cannot be reached; use a raw filter or update",
+        "the elements of an array with its own serde codec cannot be reached; use a raw filter, update or stage",
     )
 }
 

@@ -362,6 +362,58 @@ pub async fn typed_events_carry_typed_documents(db: &Db) {
     assert!(matches!(change.event, ChangeEvent::Delete { key, .. } if key == account.id));
 }
 
+pub async fn typed_filters_choose_by_the_document(db: &Db) {
+    let accounts = db.collection::<Account>();
+    let rich = || accounts.watch().full_document(FullDocument::UpdateLookup);
+    let mut changes = rich().filter(|x| x.balance.gte(100)).await.unwrap();
+    let mut poor = rich().filter(|x| !x.balance.gte(100)).await.unwrap();
+    let (a, b) = (
+        Account::new("a@example.org", 100),
+        Account::new("b@example.org", 50),
+    );
+    accounts.insert_many([&a, &b]).await.unwrap();
+    accounts
+        .update_one(|x| x.id.eq(b.id), |x| x.balance.inc(70))
+        .await
+        .unwrap();
+    accounts.delete_one(|x| x.id.eq(a.id)).await.unwrap();
+    accounts
+        .update_one(|x| x.id.eq(b.id), |x| x.balance.inc(1))
+        .await
+        .unwrap();
+    let mut token = None;
+    for (kind, balance) in [
+        (ChangeKind::Insert, 100),
+        (ChangeKind::Update, 120),
+        (ChangeKind::Update, 121),
+    ] {
+        let change = next(&mut changes).await;
+        assert_eq!(change.event.kind(), Some(kind));
+        // A lookup sees the document as it is by now.
+        assert!(
+            change
+                .event
+                .document()
+                .is_some_and(|found| found.balance >= balance)
+        );
+        token.get_or_insert(change.token);
+    }
+    let first = next(&mut poor).await;
+    assert_eq!(first.event.document().map(|found| found.balance), Some(50));
+    let mut again = rich()
+        .filter(|x| x.balance.gte(100))
+        .resume_after(&token.unwrap())
+        .await
+        .unwrap();
+    assert_eq!(next(&mut again).await.event.kind(), Some(ChangeKind::Update));
+    let error = accounts
+        .watch()
+        .filter(|_| odm::Filter::raw(doc! { "balance": 5 }))
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+}
+
 pub async fn a_dropped_collection_ends_its_stream(db: &Db) {
     let c = db.raw_collection("c");
     c.insert(doc! {"_id": 1}).await.unwrap();

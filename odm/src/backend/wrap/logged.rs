@@ -1,4 +1,4 @@
-//! A log of what a backend is asked.
+//! A log of what a backend is asked, with a limit of how much that may be.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,11 +9,14 @@ use crate::backend::{
     Backend, Batch, BatchCursor, Capabilities, Namespace, Operation, Response, Transaction,
     TransactionOptions,
 };
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 /// What a [`Logged`] backend was asked, in order. Clones share the log.
 #[derive(Clone, Debug, Default)]
-pub struct Log(Arc<Mutex<Vec<LogEntry>>>);
+pub struct Log {
+    entries: Arc<Mutex<Vec<LogEntry>>>,
+    budget: Option<usize>,
+}
 
 /// One round trip to the backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +32,14 @@ pub struct LogEntry {
 }
 
 impl Log {
+    /// A log that takes so many entries: what is asked beyond fails, and is not asked.
+    pub fn with_budget(round_trips: usize) -> Log {
+        Log {
+            budget: Some(round_trips),
+            ..Log::default()
+        }
+    }
+
     /// What was asked so far.
     pub fn entries(&self) -> Vec<LogEntry> {
         self.lock().clone()
@@ -67,17 +78,54 @@ impl Log {
         std::mem::take(&mut *self.lock())
     }
 
-    fn push(&self, operation: &'static str, namespace: Option<Namespace>, in_transaction: bool) {
-        self.lock().push(LogEntry {
+    fn push(
+        &self,
+        operation: &'static str,
+        namespace: Option<Namespace>,
+        in_transaction: bool,
+    ) -> Result<()> {
+        let entry = LogEntry {
             operation,
             namespace,
             in_transaction,
-        });
+        };
+        let mut entries = self.lock();
+        match self.budget {
+            Some(budget) if entries.len() >= budget => Err(overspent(budget, &entries, &entry)),
+            _ => {
+                entries.push(entry);
+                Ok(())
+            }
+        }
     }
 
     // Entries are pushed whole, so a panic elsewhere leaves the log usable.
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<LogEntry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn overspent(budget: usize, done: &[LogEntry], next: &LogEntry) -> Error {
+    let mut text = format!("the budget of round trips ({budget}) is used up at {next}, after ");
+    for (position, entry) in done.iter().enumerate() {
+        if position > 0 {
+            text.push_str(", ");
+        }
+        text.push_str(&entry.to_string());
+    }
+    if done.is_empty() {
+        text.push_str("none");
+    }
+    Error::new(ErrorKind::Budget, text)
+}
+
+impl fmt::Display for LogEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.operation)?;
+        match &self.namespace {
+            Some(namespace) => write!(f, " {namespace}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -112,7 +160,7 @@ impl<B: Backend + ?Sized> Backend for Logged<B> {
         Box::pin(async move {
             let namespace = operation.namespace().cloned();
             self.log
-                .push(operation.name(), namespace.clone(), self.in_transaction);
+                .push(operation.name(), namespace.clone(), self.in_transaction)?;
             let response = self.inner.execute(operation).await?;
             Ok(match response {
                 Response::Cursor(inner) => Response::Cursor(Box::new(LoggedCursor {
@@ -143,14 +191,15 @@ impl<B: Backend + ?Sized> Backend for Logged<B> {
 impl Transaction for Logged<dyn Transaction> {
     fn commit(&self) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            self.log.push("commitTransaction", None, true);
+            self.log.push("commitTransaction", None, true)?;
             self.inner.commit().await
         })
     }
 
     fn abort(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            self.log.push("abortTransaction", None, true);
+            // An abort cannot fail; one too many is not counted.
+            self.log.push("abortTransaction", None, true).ok();
             self.inner.abort().await;
         })
     }
@@ -178,7 +227,7 @@ impl BatchCursor for LoggedCursor {
             let answered = !matches!(batch, Ok(None));
             if answered && self.batches > 0 {
                 self.log
-                    .push("getMore", self.namespace.clone(), self.in_transaction);
+                    .push("getMore", self.namespace.clone(), self.in_transaction)?;
             }
             self.batches += 1;
             batch

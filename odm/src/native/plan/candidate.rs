@@ -201,6 +201,24 @@ impl<'a> Candidate<'a> {
             .is_lt()
     }
 
+    /// Its position in the request.
+    pub(super) fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Whether it gives the order, and if so whether backwards.
+    pub(super) fn order(&self) -> Option<bool> {
+        self.order
+    }
+
+    pub(super) fn has_arrays(&self) -> bool {
+        self.view.multikey.contains(&true)
+    }
+
+    pub(super) fn into_ranges(self) -> (Vec<KeyRange>, Vec<Intervals>) {
+        (self.ranges, self.bounds)
+    }
+
     pub(super) fn into_plan(self, no_sort: bool, root: &Node) -> Plan {
         let multikey = self.view.multikey.contains(&true);
         let by_id = self.view.definition.is_id()

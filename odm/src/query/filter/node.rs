@@ -49,6 +49,15 @@ impl Node {
         }
     }
 
+    /// Whether a part of it is in MongoDB's own words, and cannot be moved to another path.
+    pub(crate) fn has_own_words(&self) -> bool {
+        match self {
+            Node::Raw(_) | Node::Operator { .. } => true,
+            Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => nodes.iter().any(Node::has_own_words),
+            Node::All | Node::Never | Node::Test { .. } => false,
+        }
+    }
+
     pub(super) fn and(nodes: Vec<Node>) -> Node {
         let mut all = Vec::with_capacity(nodes.len());
         for node in nodes {

@@ -1,0 +1,345 @@
+//! Pages by the place of their first or last document.
+
+use std::fmt;
+
+use bson::RawDocumentBuf;
+use serde::Serialize;
+
+use super::page_token::{Order, PageToken};
+use super::setters::runs;
+use super::{Draft, Explain, Find};
+use crate::backend::{self, Batch, Operation};
+use crate::collection::Target;
+use crate::cursor::{self, Decode};
+use crate::error::{Error, ErrorKind, Result};
+use crate::lifecycle::narrowed;
+use crate::query::{Keyset, Place};
+use crate::relation::with_needed;
+
+/// Finds one page of documents: `.await` gives a [`Page`].
+///
+/// Pages follow each other by the place of their documents in the order, not by their number, so that none is given
+/// twice and none is left out when others are inserted or deleted between two pages. Documents that are equal in the
+/// sort are ordered by their `_id`. Missing and null are one value, and values of different types are in MongoDB's
+/// order of types.
+///
+/// One round trip. With an index over the filter's equalities, the sort's fields and `_id`, only the page is read,
+/// however deep it is; without one, all that match are sorted.
+#[must_use = "an action does nothing until it is awaited"]
+pub struct FindPage<D, P = D> {
+    find: Find<D, P>,
+    size: u32,
+    from: Option<From>,
+}
+
+/// Where the page begins or ends.
+#[derive(Clone, Debug)]
+struct From {
+    token: String,
+    before: bool,
+}
+
+/// A page of a list.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Page<T> {
+    /// The documents, in the order of the sort, also on the way back.
+    pub items: Vec<T>,
+    /// For [`after`](FindPage::after): the page that follows, if there is one.
+    pub next: Option<PageToken>,
+    /// For [`before`](FindPage::before): the page that comes before, if there is one. After a token there is one
+    /// unless its documents were deleted meanwhile.
+    pub previous: Option<PageToken>,
+    /// Whether there are more documents in the direction of the walk: behind the page, or before it on the way back.
+    pub has_more: bool,
+}
+
+impl<D, P> Find<D, P> {
+    /// One page of this many documents: the first, or the one [`after`](FindPage::after) or
+    /// [`before`](FindPage::before) a token of another page.
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize, odm::Model)]
+    /// # struct Book {
+    /// #     #[serde(rename = "_id")]
+    /// #     id: i32,
+    /// #     year: i32,
+    /// # }
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// # let books = odm::Db::open("memory:").await?.collection::<Book>();
+    /// # books.insert_many((0..7).map(|id| Book { id, year: 1900 + id / 3 })).await?;
+    /// let list = books.find_all().sort(|b| b.year.desc());
+    /// let first = list.clone().page(3).await?;
+    /// let token = first.next.expect("there are seven");
+    /// let second = list.clone().page(3).after(&token).await?;
+    /// let ids: Vec<i32> = second.items.iter().map(|book| book.id).collect();
+    /// assert_eq!((ids, second.has_more), (vec![3, 2, 1], true));
+    ///
+    /// let back = list.page(3).before(second.previous.unwrap()).await?;
+    /// assert_eq!(back.items[0].id, first.items[0].id);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors of `.await`: `InvalidArgument` for a page of no documents, for a `skip` or `limit` beside it, for a sort
+    /// that is not by fields, and where a document of the page has an array in a field of the sort, naming both;
+    /// `PageToken` for a token that is damaged or of another sort.
+    pub fn page(self, size: u32) -> FindPage<D, P> {
+        FindPage {
+            find: self,
+            size,
+            from: None,
+        }
+    }
+}
+
+impl<D, P> FindPage<D, P> {
+    /// The page that follows the place of this token.
+    pub fn after(mut self, token: impl AsRef<str>) -> Self {
+        self.from = Some(From {
+            token: token.as_ref().to_owned(),
+            before: false,
+        });
+        self
+    }
+
+    /// The page that comes before the place of this token.
+    pub fn before(mut self, token: impl AsRef<str>) -> Self {
+        self.from = Some(From {
+            token: token.as_ref().to_owned(),
+            before: true,
+        });
+        self
+    }
+
+    /// How the page would be found.
+    pub fn explain(self) -> Explain {
+        let (draft, _) = self.prepare();
+        Explain::new(draft.map(Operation::Find))
+    }
+
+    /// The find of the page and of one document more.
+    fn prepare(self) -> (Draft<backend::Find>, Option<Walk<P>>) {
+        let decode = self.find.decode();
+        let mut draft = self.find.into_draft();
+        let walk = walk(&draft.operation, self.size, self.from, decode);
+        let walk = draft.keep(walk);
+        if let Some(walk) = &walk {
+            let prepared = walk.narrow(&mut draft.operation);
+            draft.keep(prepared);
+        }
+        (draft, walk)
+    }
+
+    async fn run(self) -> Result<Page<P>> {
+        let (draft, walk) = self.prepare();
+        let (target, operation) = draft.ready()?;
+        let cursor = target.execute(operation).await?.cursor()?;
+        let mut cursor = cursor;
+        let mut batches = Vec::new();
+        while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
+            batches.push(batch);
+        }
+        match walk {
+            Some(walk) => walk
+                .page(&target, &batches)
+                .map_err(|error| target.explain(error, "find")),
+            // Without a walk the draft has failed.
+            None => Err(Error::new(ErrorKind::InvalidArgument, "the page has no order")),
+        }
+    }
+}
+
+/// From where, in which direction and how far.
+struct Walk<P> {
+    order: Order,
+    size: u32,
+    start: Option<Start>,
+    decode: Decode<P>,
+}
+
+struct Start {
+    place: Place,
+    before: bool,
+    inclusive: bool,
+}
+
+fn walk<P>(find: &backend::Find, size: u32, from: Option<From>, decode: Decode<P>) -> Result<Walk<P>> {
+    let refuse = |message: &'static str| Err(Error::new(ErrorKind::InvalidArgument, message));
+    if size == 0 {
+        return refuse("a page has one document at least");
+    }
+    if find.skip > 0 || find.limit > 0 {
+        return refuse("a page takes no skip and no limit: it has its size, and begins at a token");
+    }
+    let order = Order {
+        keyset: Keyset::new(find.sort.as_deref())?,
+        collation: find.options.collation.clone(),
+    };
+    let start = match from {
+        Some(from) => {
+            let (place, inclusive) = PageToken::read(&from.token, &order)?;
+            Some(Start {
+                place,
+                before: from.before,
+                inclusive,
+            })
+        }
+        None => None,
+    };
+    Ok(Walk {
+        order,
+        size,
+        start,
+        decode,
+    })
+}
+
+impl<P> Walk<P> {
+    fn is_backward(&self) -> bool {
+        self.start.as_ref().is_some_and(|start| start.before)
+    }
+
+    fn narrow(&self, find: &mut backend::Find) -> Result<()> {
+        let count = self.size.saturating_add(1);
+        find.limit = count.into();
+        find.batch_size = find.batch_size.or(Some(count));
+        find.sort = Some(self.order.keyset.sort(self.is_backward())?);
+        find.projection = projection(find.projection.take(), &self.order.keyset)?;
+        if let Some(start) = &self.start {
+            let beyond = self
+                .order
+                .keyset
+                .beyond(&start.place, start.before, start.inclusive)?;
+            find.filter = narrowed(&find.filter, &beyond)?;
+        }
+        Ok(())
+    }
+
+    fn page(&self, target: &Target, batches: &[Box<dyn Batch>]) -> Result<Page<P>> {
+        let found = batches
+            .iter()
+            .flat_map(|batch| (0..batch.len()).filter_map(|index| batch.get(index)));
+        let size = usize::try_from(self.size).unwrap_or(usize::MAX);
+        let mut items = Vec::new();
+        let mut places = Vec::new();
+        let mut has_more = false;
+        for document in found {
+            has_more = items.len() == size;
+            if has_more {
+                break;
+            }
+            places.push(self.order.keyset.place(document)?);
+            items.push((self.decode)(document).map_err(|error| target.explain(error, "find"))?);
+        }
+        let token = |place: Option<&Place>| {
+            place
+                .map(|place| PageToken::new(place, &self.order, false))
+                .transpose()
+        };
+        let (first, last) = (token(places.first())?, token(places.last())?);
+        let more = |edge: Option<PageToken>| edge.filter(|_| has_more);
+        let page = match &self.start {
+            None => Page {
+                items,
+                next: more(last),
+                previous: None,
+                has_more,
+            },
+            Some(start) => {
+                // Behind an empty page is what its own token stands at.
+                let here = match first.is_none() {
+                    true => Some(PageToken::new(&start.place, &self.order, true)?),
+                    false => None,
+                };
+                match start.before {
+                    false => Page {
+                        items,
+                        next: more(last),
+                        previous: first.or(here),
+                        has_more,
+                    },
+                    true => {
+                        items.reverse();
+                        Page {
+                            items,
+                            // The first that was found is the last of the page.
+                            next: first.or(here),
+                            previous: more(last),
+                            has_more,
+                        }
+                    }
+                }
+            }
+        };
+        Ok(page)
+    }
+}
+
+/// The projection with the fields of the order, which make the tokens.
+fn projection(projection: Option<RawDocumentBuf>, keyset: &Keyset) -> Result<Option<RawDocumentBuf>> {
+    let Some(projection) = projection else {
+        return Ok(None);
+    };
+    let fields: Vec<(String, bool)> = projection
+        .iter()
+        .filter_map(|element| element.ok())
+        .map(|(name, value)| {
+            let excluded = matches!(value.as_i32(), Some(0)) || value.as_bool() == Some(false);
+            (name.as_str().to_owned(), excluded)
+        })
+        .collect();
+    let within = |path: &str, name: &str| {
+        path == name || path.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
+    };
+    let hidden = |path: &str| {
+        fields
+            .iter()
+            .any(|(name, excluded)| *excluded && within(path, name))
+    };
+    if fields.iter().any(|(name, excluded)| *excluded && name != "_id") {
+        return match keyset.paths().find(|path| hidden(path)) {
+            Some(path) => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "the projection leaves out a field of the page's sort",
+            )
+            .with_path(path)),
+            None => Ok(Some(projection)),
+        };
+    }
+    let shown = |path: &str| {
+        fields
+            .iter()
+            .any(|(name, excluded)| !*excluded && within(path, name))
+    };
+    let needed: Vec<String> = keyset
+        .paths()
+        .filter(|path| !shown(path))
+        .map(str::to_owned)
+        .collect();
+    with_needed(Some(projection), &needed)
+}
+
+runs!([D: 'static, P: Send + 'static] FindPage<D, P> => Page<P>);
+
+impl<D, P> Clone for FindPage<D, P> {
+    fn clone(&self) -> Self {
+        FindPage {
+            find: self.find.clone(),
+            size: self.size,
+            from: self.from.clone(),
+        }
+    }
+}
+
+impl<D, P> fmt::Debug for FindPage<D, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FindPage")
+            .field("find", &self.find)
+            .field("size", &self.size)
+            .field("from", &self.from)
+            .finish()
+    }
+}

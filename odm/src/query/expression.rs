@@ -1,0 +1,221 @@
+//! What is computed of a document: values in pipelines and in conditions of `$expr`.
+
+mod array;
+mod choice;
+mod comparison;
+mod date;
+mod number;
+mod text;
+mod valued;
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use bson::raw::{CStr, CString, cstr};
+use bson::{RawArrayBuf, RawBson, RawDocumentBuf};
+use serde::Serialize;
+
+pub use self::choice::{cond, switch};
+pub use self::number::{Number, NumberTerm};
+pub use self::text::TextTerm;
+pub use self::valued::{Gives, Term, Valued};
+use super::encode::path_text;
+use crate::codec::{self, Raw};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Codec, Field, Segment};
+use crate::query::Filter;
+
+/// A value of type `T` that is computed of a document of `R`: of its fields, of constants and of other such values.
+///
+/// Made by [`Field::value`] and [`literal`], and by what is said of them: arithmetic, comparison, text, dates, arrays.
+/// Where a field stands alone, it need not say `value()`.
+///
+/// ```
+/// # use odm::Model;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize, Model)]
+/// # struct Book {
+/// #     #[serde(rename = "_id")]
+/// #     id: i32,
+/// #     price: f64,
+/// #     sold: i32,
+/// #     budget: f64,
+/// # }
+/// let b = Book::fields();
+/// let earned = b.price.value() * &b.sold;
+/// assert_eq!(earned.to_bson()?, odm::bson::bson!({ "$multiply": ["$price", "$sold"] }));
+/// // In a filter: documents that earned more than they cost.
+/// let good = earned.gt(b.budget.value() + 1).holds();
+/// # good.to_document()?;
+/// # Ok::<(), odm::Error>(())
+/// ```
+#[must_use]
+pub struct Expr<R, T> {
+    value: Result<RawBson>,
+    codec: Option<Codec<T>>,
+    marker: PhantomData<fn() -> R>,
+}
+
+/// A constant.
+pub fn literal<R, T: Serialize>(value: T) -> Expr<R, T> {
+    Expr::new(codec::encode_value(&value).map(constant))
+}
+
+impl<R, T> Expr<R, T> {
+    /// An expression in MongoDB's words, taken as it is; the type is believed.
+    pub fn raw(expression: impl Into<Raw>) -> Expr<R, T> {
+        Expr::new(expression.into().into_document().map(RawBson::Document))
+    }
+
+    /// The whole document, or a variable: `$$ROOT`, `$$NOW`, and those of [`variables`]. The type is believed.
+    ///
+    /// [`variables`]: crate::action::Aggregate::variables
+    pub fn variable(name: &str) -> Expr<R, T> {
+        Expr::new(Ok(RawBson::String(format!("$${name}"))))
+    }
+
+    /// The expression as MongoDB takes it.
+    ///
+    /// # Errors
+    /// `Encode` for a constant that does not fit BSON; `InvalidArgument` or `Unsupported` for a path that expressions
+    /// do not know.
+    pub fn to_bson(&self) -> Result<bson::Bson> {
+        let value = self.value.clone()?;
+        bson::Bson::try_from(value).map_err(|error| {
+            Error::new(ErrorKind::InvalidArgument, "the expression is malformed").with_source(error)
+        })
+    }
+
+    /// The same value taken as one of another type, which is believed.
+    pub fn of_type<U>(self) -> Expr<R, U> {
+        Expr::new(self.value)
+    }
+
+    pub(crate) fn new(value: Result<RawBson>) -> Expr<R, T> {
+        Expr {
+            value,
+            codec: None,
+            marker: PhantomData,
+        }
+    }
+
+    pub(crate) fn codec(&self) -> Option<Codec<T>> {
+        self.codec
+    }
+
+    pub(crate) fn into_value(self) -> Result<RawBson> {
+        self.value
+    }
+}
+
+impl<R> Expr<R, bool> {
+    /// The filter of the documents for which this is true.
+    ///
+    /// Comparisons in expressions do not bracket types: a missing field is less than any number.
+    pub fn holds(self) -> Filter<R> {
+        Filter::from_result(self.value.map(|value| crate::query::filter::Node::Operator {
+            name: cstr!("$expr"),
+            value,
+        }))
+    }
+}
+
+impl<R, T> Field<R, T> {
+    /// The field's value, to compute with in pipelines.
+    pub fn value(&self) -> Expr<R, T> {
+        let path = reference(self.path().segments());
+        Expr {
+            value: self.located(path),
+            codec: self.codec(),
+            marker: PhantomData,
+        }
+    }
+}
+
+/// A path as expressions name it. One that begins at a variable has its name as the first segment.
+fn reference(segments: Vec<&Segment>) -> Result<RawBson> {
+    let mut text = String::new();
+    for segment in &segments {
+        match segment {
+            Segment::Name(_) | Segment::Key(_) => {}
+            Segment::Where(condition) => {
+                condition.document("f0")?;
+                return Err(no_path());
+            }
+            _ => return Err(no_path()),
+        }
+        match text.is_empty() {
+            true => {}
+            false => text.push('.'),
+        }
+        text.push_str(&segment.to_string());
+    }
+    Ok(RawBson::String(match text {
+        text if text.is_empty() => "$$ROOT".to_owned(),
+        text if text.starts_with("$$") => text,
+        text => format!("${text}"),
+    }))
+}
+
+fn no_path() -> Error {
+    Error::new(
+        ErrorKind::InvalidArgument,
+        "expressions do not reach array elements by path; use `value().at(..)`, `value().map(..)` or `value().filter(..)`",
+    )
+}
+
+/// A value that is never taken for an expression.
+pub(super) fn constant(value: RawBson) -> RawBson {
+    call(cstr!("$literal"), value)
+}
+
+/// An operator of one argument.
+pub(super) fn call(operator: &'static CStr, argument: impl Into<RawBson>) -> RawBson {
+    let mut document = RawDocumentBuf::new();
+    document.append(operator, argument.into());
+    RawBson::Document(document)
+}
+
+/// An operator of several arguments.
+pub(super) fn call_all(
+    operator: &'static CStr,
+    arguments: impl IntoIterator<Item = Result<RawBson>>,
+) -> Result<RawBson> {
+    let arguments: Result<Vec<RawBson>> = arguments.into_iter().collect();
+    Ok(call(operator, arguments?.into_iter().collect::<RawArrayBuf>()))
+}
+
+/// An operator of named arguments.
+pub(super) fn call_named<const N: usize>(
+    operator: &'static CStr,
+    arguments: [(&'static CStr, Result<RawBson>); N],
+) -> Result<RawBson> {
+    let mut document = RawDocumentBuf::new();
+    for (name, value) in arguments {
+        document.append(name, value?);
+    }
+    Ok(call(operator, document))
+}
+
+pub(super) fn field_name(name: &str) -> Result<CString> {
+    path_text(name.to_owned())
+}
+
+impl<R, T> Clone for Expr<R, T> {
+    fn clone(&self) -> Self {
+        Expr {
+            value: self.value.clone(),
+            codec: self.codec,
+            marker: PhantomData,
+        }
+    }
+}
+
+impl<R, T> fmt::Debug for Expr<R, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            Ok(value) => write!(f, "Expr({value:?})"),
+            Err(error) => write!(f, "Expr({error:?})"),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Arithmetic.
+
+use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
+
+use bson::RawBson;
+use bson::raw::{CStr, cstr};
+
+use super::{Expr, call, call_all, constant};
+use crate::error::Result;
+use crate::model::{Field, Numeric};
+
+/// The type of what is computed of numbers: any of BSON's numbers, which fits every number of Rust.
+///
+/// Sums and products of integers are integers, of doubles doubles; quotients and means are doubles; what has to do with
+/// a null or missing field is null.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Number;
+
+/// A number in an expression over `R`: a numeric field or expression, or a constant.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no number in an expression over `{R}`",
+    label = "arithmetic needs a numeric field, a numeric expression or a number"
+)]
+pub trait NumberTerm<R> {
+    /// The value.
+    #[doc(hidden)]
+    fn number(self) -> Result<RawBson>;
+}
+
+impl<R, T: Numeric> NumberTerm<R> for Expr<R, T> {
+    fn number(self) -> Result<RawBson> {
+        self.value
+    }
+}
+
+impl<R> NumberTerm<R> for Expr<R, Number> {
+    fn number(self) -> Result<RawBson> {
+        self.value
+    }
+}
+
+impl<R, T> NumberTerm<R> for &Expr<R, T>
+where
+    Expr<R, T>: NumberTerm<R>,
+{
+    fn number(self) -> Result<RawBson> {
+        self.value.clone()
+    }
+}
+
+impl<R, T: Numeric> NumberTerm<R> for Field<R, T> {
+    fn number(self) -> Result<RawBson> {
+        self.value().value
+    }
+}
+
+impl<R, T: Numeric> NumberTerm<R> for &Field<R, T> {
+    fn number(self) -> Result<RawBson> {
+        self.value().value
+    }
+}
+
+macro_rules! constants {
+    ($($number:ty)*) => {$(
+        impl<R> NumberTerm<R> for $number {
+            fn number(self) -> Result<RawBson> {
+                Ok(constant(RawBson::from(self)))
+            }
+        }
+    )*};
+}
+
+constants!(i32 i64 f64);
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $operator:literal;)*) => {$(
+        impl<R, T, V: NumberTerm<R>> $trait<V> for Expr<R, T>
+        where
+            Expr<R, T>: NumberTerm<R>,
+        {
+            type Output = Expr<R, Number>;
+
+            fn $method(self, other: V) -> Expr<R, Number> {
+                Expr::new(call_all(cstr!($operator), [self.value, other.number()]))
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add add "$add";
+    Sub sub "$subtract";
+    Mul mul "$multiply";
+    Div div "$divide";
+    Rem rem "$mod";
+}
+
+impl<R, T> Neg for Expr<R, T>
+where
+    Expr<R, T>: NumberTerm<R>,
+{
+    type Output = Expr<R, Number>;
+
+    fn neg(self) -> Expr<R, Number> {
+        Expr::new(call_all(
+            cstr!("$multiply"),
+            [self.value, Ok(constant(RawBson::Int32(-1)))],
+        ))
+    }
+}
+
+impl<R, T> Expr<R, T>
+where
+    Expr<R, T>: NumberTerm<R>,
+{
+    /// The value without its sign.
+    pub fn abs(self) -> Expr<R, Number> {
+        self.unary(cstr!("$abs"))
+    }
+
+    /// The greatest whole number that is not greater.
+    pub fn floor(self) -> Expr<R, Number> {
+        self.unary(cstr!("$floor"))
+    }
+
+    /// The least whole number that is not less.
+    pub fn ceil(self) -> Expr<R, Number> {
+        self.unary(cstr!("$ceil"))
+    }
+
+    /// The square root.
+    pub fn sqrt(self) -> Expr<R, Number> {
+        self.unary(cstr!("$sqrt"))
+    }
+
+    /// Rounded to so many places behind the point, halves to the even neighbor; negative places round to tens.
+    pub fn round(self, places: i32) -> Expr<R, Number> {
+        Expr::new(call_all(
+            cstr!("$round"),
+            [self.value, Ok(constant(RawBson::Int32(places)))],
+        ))
+    }
+
+    /// To the power of the other.
+    pub fn pow(self, exponent: impl NumberTerm<R>) -> Expr<R, Number> {
+        Expr::new(call_all(cstr!("$pow"), [self.value, exponent.number()]))
+    }
+
+    fn unary(self, operator: &'static CStr) -> Expr<R, Number> {
+        Expr::new(self.value.map(|value| call(operator, value)))
+    }
+}
+
+macro_rules! comparisons {
+    ($($method:ident $operator:literal $doc:literal;)*) => {
+        impl<R> Expr<R, Number> {$(
+            #[doc = $doc]
+            pub fn $method(self, other: impl NumberTerm<R>) -> Expr<R, bool> {
+                Expr::new(call_all(cstr!($operator), [self.value, other.number()]))
+            }
+        )*}
+    };
+}
+
+comparisons! {
+    equals "$eq" "Equal to the number.";
+    differs "$ne" "Not equal to the number.";
+    above "$gt" "Greater than the number. Null and missing are less than any.";
+    at_least "$gte" "Greater than the number, or equal.";
+    below "$lt" "Less than the number. Null and missing are less than any.";
+    at_most "$lte" "Less than the number, or equal.";
+}
