@@ -29,12 +29,14 @@ mod load;
 mod load_one;
 mod load_stored;
 mod load_stream;
+mod migrate;
 mod modify_collection;
 mod rename_collection;
 mod setters;
 mod sync_indexes;
 mod update;
 mod watch;
+mod write_back;
 
 pub use self::aggregate::Aggregate;
 pub use self::bulk_write::{BulkResult, BulkWrite};
@@ -59,12 +61,14 @@ pub use self::load::Load;
 pub use self::load_one::{LoadOne, LoadRequired};
 pub use self::load_stored::LoadStored;
 pub use self::load_stream::LoadStream;
+pub use self::migrate::{Migrate, Migrated};
 pub use self::modify_collection::ModifyCollection;
 pub use self::rename_collection::RenameCollection;
 pub use self::setters::Hint;
 pub use self::sync_indexes::{IndexDriftCheck, SyncIndexes, SyncedIndexes};
 pub use self::update::{Update, UpdateResult};
 pub use self::watch::Watch;
+pub use self::write_back::WriteBack;
 
 #[cfg(test)]
 pub(crate) mod tests;
