@@ -188,6 +188,13 @@ fn model<'a>(
         .collect();
     let kind = odm.schema.kind(&stored, problems);
     let versions = odm.schema.versions(problems);
+    if let (Some(span), true) = (serde.deny_unknown_fields, kind.is_some() || versions.is_some()) {
+        problems.at_span(
+            span,
+            "the kind and the schema version are stored in fields that the struct does not have",
+            "remove `deny_unknown_fields`",
+        );
+    }
     let key = fields
         .iter()
         .find(|field| {

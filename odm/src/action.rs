@@ -61,6 +61,7 @@ pub use self::load::Load;
 pub use self::load_one::{LoadOne, LoadRequired};
 pub use self::load_stored::LoadStored;
 pub use self::load_stream::LoadStream;
+pub(crate) use self::migrate::migrate_one;
 pub use self::migrate::{Migrate, Migrated};
 pub use self::modify_collection::ModifyCollection;
 pub use self::rename_collection::RenameCollection;

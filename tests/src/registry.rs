@@ -203,11 +203,13 @@ macro_rules! for_every_case {
                 drift_is_found_and_readable,
                 a_shard_key_is_held_to,
                 time_series_are_created_or_unsupported,
+                a_collation_is_the_collections_or_unsupported,
                 missing_indexes_are_built_before_unknown_ones_are_dropped,
                 models_are_shown_as_a_table_and_a_diagram;
             schema_versions:
                 old_documents_are_read_in_the_present_shape,
                 every_write_writes_the_version,
+                a_tracked_document_is_migrated_when_it_is_saved,
                 a_newer_version_is_an_error_of_its_own,
                 what_was_read_can_be_written_back,
                 a_batch_migrates_all_and_can_be_run_again,

@@ -207,6 +207,20 @@ pub(super) async fn write_back(
     Ok(result.summary.matched)
 }
 
+/// Brings one document into its present shape, if it is still what was read.
+pub(crate) async fn migrate_one(
+    target: &Target,
+    stored: &bson::RawDocument,
+    upgraded: RawDocumentBuf,
+) -> Result<bool> {
+    let mut failed = Vec::new();
+    let matched = write_back(target, vec![replacement(stored, upgraded)?], &mut failed).await?;
+    match failed.pop() {
+        Some((_, error)) => Err(error),
+        None => Ok(matched == 1),
+    }
+}
+
 fn id_of(statement: &WriteStatement) -> Bson {
     match statement {
         WriteStatement::Update(UpdateStatement {

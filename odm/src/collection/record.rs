@@ -104,7 +104,7 @@ impl<M: Model> Record for M {
 
     fn key_in(&self, encoded: &RawDocument, generated: bool) -> Result<M::Key> {
         if generated {
-            key_of(encoded)
+            Self::decode_key(&key_of(encoded)?)
         } else {
             Ok(self.key().clone())
         }

@@ -24,9 +24,7 @@ struct Author {
 }
 
 fn book_options() -> CollectionDeclaration {
-    CollectionDeclaration::new()
-        .collation(doc! {"locale": "en", "strength": 2})
-        .validated()
+    CollectionDeclaration::new().capped(1 << 20).validated()
 }
 
 /// The same model, some time later.
@@ -60,12 +58,14 @@ pub async fn a_database_becomes_what_is_declared(db: &Db) {
         by: Ref::new(Id::new()),
     };
     books.insert(book("Emma", 1)).await.unwrap();
-    let again = books.insert(book("EMMA", 1)).await.unwrap_err();
-    assert_eq!(
-        again.kind(),
-        ErrorKind::DuplicateKey,
-        "the collation is the collection's"
-    );
+    let again = books.insert(book("Emma", 1)).await.unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::DuplicateKey);
+    let listed = db.list_collections().await.unwrap();
+    let listed = listed
+        .iter()
+        .find(|collection| collection.name == "books")
+        .unwrap();
+    assert_eq!(listed.options.get_bool("capped").ok(), Some(true), "{listed:?}");
     let raw = doc! {"_id": 1, "title": "Sense", "pages": 0};
     assert_eq!(
         books.raw().insert(raw).await.unwrap_err().kind(),
@@ -194,6 +194,33 @@ pub async fn time_series_are_created_or_unsupported(db: &Db) {
         let error = created.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.to_string().contains("timeseries"), "{error}");
+    }
+}
+
+#[derive(Serialize, Deserialize, Model)]
+#[odm(collection = "names", options = ignoring_case)]
+struct Name {
+    #[serde(rename = "_id")]
+    id: String,
+}
+
+fn ignoring_case() -> CollectionDeclaration {
+    CollectionDeclaration::new().collation(doc! {"locale": "en", "strength": 2})
+}
+
+pub async fn a_collation_is_the_collections_or_unsupported(db: &Db) {
+    let names = db.collection::<Name>();
+    let created = names.create_declared().await;
+    if db.backend_name() == "mongodb" {
+        created.unwrap();
+        names.insert(Name { id: "Emma".into() }).await.unwrap();
+        assert_eq!(names.count(|n| n.id.eq("EMMA")).await.unwrap(), 1);
+    } else {
+        let error = created.unwrap_err();
+        assert!(
+            error.is_unsupported() && error.to_string().contains("collation"),
+            "{error}"
+        );
     }
 }
 

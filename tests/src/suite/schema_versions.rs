@@ -116,6 +116,30 @@ pub async fn every_write_writes_the_version(db: &Db) {
     );
 }
 
+pub async fn a_tracked_document_is_migrated_when_it_is_saved(db: &Db) {
+    old_documents(db).await;
+    let people = db.collection::<Person>();
+    let mut one = people.get(1).tracked().required().await.unwrap();
+    one.last = "Ray".to_owned();
+    assert!(one.save(&people).await.unwrap());
+    let expected = Person {
+        last: "Ray".to_owned(),
+        ..ann(1, 2)
+    };
+    assert_eq!(people.get(1).await.unwrap(), Some(expected));
+    assert_eq!(versions(db).await[0], Bson::Int32(3));
+    let mut two = people.get(2).tracked().required().await.unwrap();
+    people
+        .raw()
+        .update_one(doc! {"_id": 2}, doc! {"$push": {"visits": 5}})
+        .await
+        .unwrap();
+    two.last = "Ray".to_owned();
+    let error = two.save(&people).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert_eq!(error.current::<Person>().unwrap(), Some(ann(2, 2)));
+}
+
 pub async fn a_newer_version_is_an_error_of_its_own(db: &Db) {
     let people = db.collection::<Person>();
     let raw = people.raw();
