@@ -3,6 +3,7 @@
 mod index;
 mod inverse;
 pub(crate) mod lifecycle;
+pub(crate) mod schema;
 mod tokens;
 
 use proc_macro2::{Span, TokenStream};
@@ -13,6 +14,7 @@ use syn::{Attribute, Ident, LitStr, Path, Token};
 pub(crate) use self::index::{Index, IndexKey, Order};
 pub(crate) use self::inverse::Inverse;
 use self::lifecycle::{Life, Role};
+use self::schema::Schema;
 use crate::input::Derive;
 use crate::problem::{Problems, problem, unknown};
 
@@ -25,6 +27,7 @@ pub(crate) struct OnType {
     pub(crate) indexes: Vec<Index>,
     pub(crate) validate: Option<TokenStream>,
     pub(crate) hooks: Option<Span>,
+    pub(crate) schema: Schema,
 }
 
 /// What stands on a field.
@@ -57,6 +60,18 @@ impl OnType {
                     lifecycle::value(meta, "path::to::function")
                 })?,
                 (Derive::Model, "hooks") => once(&mut on_type.hooks, meta, key, |meta| Ok(meta.path.span()))?,
+                (Derive::Model, "kind" | "migrate" | "options" | "schema_version" | "tag") => {
+                    on_type.schema.read(key, meta)?
+                }
+                (Derive::Embedded, "kind" | "migrate" | "options" | "schema_version" | "tag") => {
+                    return Err(problem(
+                        meta.path.span(),
+                        format_args!(
+                            "`{key}` is about documents of a collection, and this is nested in them"
+                        ),
+                        "put it on the models that hold it",
+                    ));
+                }
                 (Derive::Embedded, "hooks") => {
                     return Err(problem(
                         meta.path.span(),
@@ -86,7 +101,18 @@ impl OnType {
                         meta.path.span(),
                         "attribute",
                         key,
-                        &["collection", "crate", "hooks", "index", "validate"],
+                        &[
+                            "collection",
+                            "crate",
+                            "hooks",
+                            "index",
+                            "kind",
+                            "migrate",
+                            "options",
+                            "schema_version",
+                            "tag",
+                            "validate",
+                        ],
                     ));
                 }
                 (Derive::Embedded, _) => {

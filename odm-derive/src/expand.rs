@@ -45,7 +45,11 @@ pub(crate) fn expand(container: &Container<'_>) -> TokenStream {
             outside.extend(variants::declarations(&expansion, &name, tagging, variants));
             let implementation = variants::implementations(&expansion, &name, tagging, variants);
             let embedded = expansion.embedded(&name);
-            quote!(#implementation #embedded)
+            let model = container
+                .model
+                .as_ref()
+                .map(|model| model::of_kinds(&expansion, model, variants));
+            quote!(#implementation #embedded #model)
         }
         Shape::Newtype(inner) => expansion.newtype(inner),
         Shape::Value => expansion.value(),

@@ -4,6 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use syn::{ExprPath, Generics, Ident, Type, Visibility};
 
 use crate::attr::lifecycle::Life;
+use crate::attr::schema::{Kind, Versions};
 use crate::attr::{Index, Inverse};
 
 /// Which derive runs.
@@ -52,6 +53,12 @@ pub(crate) struct Model<'a> {
     pub(crate) reference_keys: Vec<ReferenceKey<'a>>,
     /// Where hooks were declared.
     pub(crate) hooks: Option<Span>,
+    pub(crate) kind: Option<Kind>,
+    pub(crate) versions: Option<Versions>,
+    /// The function that says the collection's options.
+    pub(crate) options: Option<syn::Path>,
+    /// The field that tells the variants of an enum apart; none of a struct.
+    pub(crate) tag: Option<String>,
 }
 
 /// The inverse of one of the model's references.

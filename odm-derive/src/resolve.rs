@@ -1,5 +1,7 @@
 //! From syntax and attributes to [`Container`].
 
+mod kinds;
+
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
@@ -39,6 +41,13 @@ pub(crate) fn resolve<'a>(derive: Derive, input: &'a DeriveInput, problems: &mut
                 "a model is a struct, and this is a union",
                 "use a struct with named fields",
             );
+        }
+        Derive::Model if matches!(input.data, Data::Enum(_)) => {
+            container.model = Some(kinds::model(input, odm, &serde, problems));
+            container.shape = match kinds::shape(input, &serde, problems) {
+                Some(shape) => shape,
+                None => Shape::Fields(Vec::new()),
+            };
         }
         Derive::Model => {
             let mut fields = model_fields(input, &serde, problems);
@@ -104,16 +113,10 @@ fn model_fields<'a>(
             fields: Fields::Named(_),
             ..
         }) => "a model cannot be transparent",
-        Data::Struct(_) => "a model is a struct with named fields",
-        _ => "a model is a struct, and this is an enum",
+        _ => "a model is a struct with named fields",
     };
-    let help = match &input.data {
-        Data::Enum(_) => {
-            "derive `odm::Embedded` for the enum and hold it in a model: `#[serde(flatten)] kind: Kind` keeps its \
-             fields beside the model's"
-        }
-        _ => "give it a field for `_id`: `struct Book { #[serde(rename = \"_id\")] id: odm::Id<Book>, .. }`",
-    };
+    let help =
+        "give it a field for `_id`: `struct Book { #[serde(rename = \"_id\")] id: odm::Id<Book>, .. }`";
     problems.at(&input.ident, wrong, help);
     Vec::new()
 }
@@ -178,13 +181,20 @@ fn model<'a>(
     fields: &mut [Declared<'a>],
     problems: &mut Problems,
 ) -> Model<'a> {
-    let collection = match &odm.collection {
-        Some(name) => {
-            check::collection(name, problems);
-            name.value()
-        }
-        None => plural::collection(&input.ident.unraw().to_string()),
-    };
+    let collection = collection(input, &odm, problems);
+    let stored: Vec<&str> = fields
+        .iter()
+        .filter_map(|field| Some(field.resolved.as_ref()?.stored.as_str()))
+        .collect();
+    let kind = odm.schema.kind(&stored, problems);
+    let versions = odm.schema.versions(problems);
+    if let (Some(span), true) = (serde.deny_unknown_fields, kind.is_some() || versions.is_some()) {
+        problems.at_span(
+            span,
+            "the kind and the schema version are stored in fields that the struct does not have",
+            "remove `deny_unknown_fields`",
+        );
+    }
     let key = fields
         .iter()
         .find(|field| {
@@ -262,6 +272,21 @@ fn model<'a>(
         inverses,
         reference_keys,
         hooks: odm.hooks,
+        kind,
+        versions,
+        options: odm.schema.options,
+        tag: None,
+    }
+}
+
+/// The name that is given, or that follows from the type's.
+fn collection(input: &DeriveInput, odm: &attr::OnType, problems: &mut Problems) -> String {
+    match &odm.collection {
+        Some(name) => {
+            check::collection(name, problems);
+            name.value()
+        }
+        None => plural::collection(&input.ident.unraw().to_string()),
     }
 }
 

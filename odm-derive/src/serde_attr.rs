@@ -21,6 +21,7 @@ pub(crate) struct OnType {
     pub(crate) from: Option<Type>,
     pub(crate) into: Option<Type>,
     pub(crate) remote: Option<Span>,
+    pub(crate) deny_unknown_fields: Option<Span>,
 }
 
 /// A `rename_all` and where it stands.
@@ -66,6 +67,7 @@ impl OnType {
                 "content" => on_type.content = Some(text(meta)?.value()),
                 "untagged" => on_type.untagged = true,
                 "transparent" => on_type.transparent = true,
+                "deny_unknown_fields" => on_type.deny_unknown_fields = Some(meta.path.span()),
                 "from" | "try_from" => on_type.from = Some(text(meta)?.parse()?),
                 "into" => on_type.into = Some(text(meta)?.parse()?),
                 "remote" => {

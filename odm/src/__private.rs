@@ -10,9 +10,9 @@ pub use std::vec::Vec;
 pub use serde::Serializer;
 
 pub use crate::lifecycle::{
-    Declare, Declared, Deletion, HookTable, Hooks, Lifecycle, Literal, OfAny, OfArray, OfArrayOfArrays,
-    OfField, OfMap, OfMapOfArrays, Probe, Rule, Save, Timestamp, Version, checked, deletion, stamp,
-    stamp_with,
+    Declare, Declared, Deletion, HookTable, Hooks, KindOf, Lifecycle, Literal, OfAny, OfArray,
+    OfArrayOfArrays, OfField, OfMap, OfMapOfArrays, Probe, Rule, Save, Timestamp, Version, Versions, checked,
+    deletion, stamp, stamp_with,
 };
 pub use crate::model::{
     Base, Codec, Embedded, Field, FieldType, Handle, IdType, KeyReader, Model, Newtype, Path, SerializeWith,
@@ -23,7 +23,8 @@ pub use crate::relation::{
     ReferenceVariant, Searchable, read_key, read_variant, write_variant,
 };
 pub use crate::schema::{
-    FieldDescriptor, IndexDeclaration, ModelDescriptor, NoRelation, RelationDescriptor, RelationProbe,
+    FieldDescriptor, IndexDeclaration, KindDescriptor, ModelDescriptor, NoRelation, RelationDescriptor,
+    RelationProbe,
 };
 pub use serde::{Deserialize, Deserializer, Serialize};
 
@@ -44,7 +45,7 @@ pub fn at<H: Handle>(base: &Base, name: &'static str) -> H {
 /// # Errors
 /// As decoding any document.
 pub fn decode<T: Model>(stored: &bson::RawDocument) -> crate::Result<T> {
-    crate::codec::decode_document(stored)
+    <T as crate::collection::Record>::decode(stored)
 }
 
 /// Decodes one value.

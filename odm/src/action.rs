@@ -31,6 +31,7 @@ mod load;
 mod load_one;
 mod load_stored;
 mod load_stream;
+mod migrate;
 mod modify_collection;
 mod numbered_page;
 mod page;
@@ -42,6 +43,7 @@ mod setters;
 mod sync_indexes;
 mod update;
 mod watch;
+mod write_back;
 
 pub use self::aggregate::Aggregate;
 pub use self::backup::Backup;
@@ -68,6 +70,8 @@ pub use self::load::Load;
 pub use self::load_one::{LoadOne, LoadRequired};
 pub use self::load_stored::LoadStored;
 pub use self::load_stream::LoadStream;
+pub(crate) use self::migrate::migrate_one;
+pub use self::migrate::{Migrate, Migrated};
 pub use self::modify_collection::ModifyCollection;
 pub use self::numbered_page::{FindNumberedPage, NumberedPage};
 pub use self::page::{FindPage, Page};
@@ -79,6 +83,7 @@ pub use self::setters::Hint;
 pub use self::sync_indexes::{IndexDriftCheck, SyncIndexes, SyncedIndexes};
 pub use self::update::{Update, UpdateResult};
 pub use self::watch::Watch;
+pub use self::write_back::WriteBack;
 
 #[cfg(test)]
 pub(crate) mod tests;

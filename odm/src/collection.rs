@@ -18,14 +18,15 @@ pub use self::record::Record;
 pub(crate) use self::target::Target;
 use crate::action::{
     Aggregate, BulkWrite, Count, CreateCollection, CreateIndexes, Delete, Distinct, Exists, Find, FindOne,
-    FindOneAnd, IndexDriftCheck, Insert, InsertMany, InsertOne, ListIndexes, LoadStored, ModifyCollection,
-    PipelineSource, RenameCollection, SyncIndexes, Update, Watch, schema_validator,
+    FindOneAnd, IndexDriftCheck, Insert, InsertMany, InsertOne, ListIndexes, LoadStored, Migrate,
+    ModifyCollection, PipelineSource, RenameCollection, SyncIndexes, Update, Watch, schema_validator,
 };
 use crate::backend::{self, CollectionStatistics, Operation, WatchScope};
 use crate::change::Change;
 use crate::codec::Raw;
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
+use crate::lifecycle::KindOf;
 use crate::model::{Field, Model};
 use crate::query::{self, Operand};
 use crate::relation::Relation;
@@ -262,6 +263,41 @@ impl<M: Model> Collection<M> {
         }
     }
 
+    /// The documents of one kind, where the model is an enum of models that share the collection. No round trip.
+    ///
+    /// ```
+    /// # use odm::{Db, Model};
+    /// # use serde::{Deserialize, Serialize};
+    /// #[derive(Serialize, Deserialize, Model)]
+    /// #[odm(collection = "animals", kind = "cat")]
+    /// struct Cat {
+    ///     #[serde(rename = "_id")]
+    ///     id: i32,
+    ///     lives: i32,
+    /// }
+    ///
+    /// #[derive(Serialize, Deserialize, Model)]
+    /// #[odm(collection = "animals")]
+    /// #[serde(tag = "kind", rename_all = "lowercase")]
+    /// enum Animal {
+    ///     Cat(Cat),
+    /// }
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// let animals = Db::open("memory:").await?.collection::<Animal>();
+    /// animals.of::<Cat>().insert(Cat { id: 1, lives: 9 }).await?;
+    /// assert!(matches!(animals.get(1).await?, Some(Animal::Cat(cat)) if cat.lives == 9));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn of<K: KindOf<M>>(&self) -> Collection<K> {
+        Collection {
+            target: self.target.as_model::<K>(),
+            marker: PhantomData,
+        }
+    }
+
     /// Finds the documents that match.
     pub fn find(&self, filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>) -> Find<M> {
         Find::new(&self.target, encode::filter(filter))
@@ -426,6 +462,19 @@ impl<M: Model> Collection<M> {
         }
     }
 
+    /// Creates the collection with the options that the model declares (`#[odm(options = function)]`), and adds others.
+    /// Fails with code 48 when it is there; [`Db::sync_models`] creates what is missing.
+    pub fn create_declared(&self) -> CreateCollection {
+        let options = M::DESCRIPTOR.declared_options();
+        let validator = options.is_validated().then(|| schema_validator(&self.target));
+        CreateCollection::declared(self.target.clone(), &options, validator)
+    }
+
+    /// Brings all documents of older schema versions into the present one. See [`Migrate`].
+    pub fn migrate(&self) -> Migrate<M> {
+        Migrate::new(&self.target)
+    }
+
     /// Deletes the first document that matches.
     pub fn delete_one(&self, filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>) -> Delete {
         Delete::new(&self.target, encode::filter(filter), false)
@@ -486,17 +535,17 @@ impl<M: Model> Collection<M> {
 
     /// Builds the indexes that the model declares.
     pub fn create_indexes(&self) -> CreateIndexes {
-        CreateIndexes::new(&self.target, &(M::DESCRIPTOR.indexes)())
+        CreateIndexes::new(&self.target, &M::DESCRIPTOR.all_indexes())
     }
 
     /// Compares the indexes that the model declares with those that exist.
     pub fn index_drift(&self) -> IndexDriftCheck {
-        IndexDriftCheck::new(&self.target, (M::DESCRIPTOR.indexes)())
+        IndexDriftCheck::new(&self.target, M::DESCRIPTOR.all_indexes())
     }
 
     /// Builds the declared indexes that are missing; drops and rebuilds others only when asked.
     pub fn sync_indexes(&self) -> SyncIndexes {
-        SyncIndexes::new(&self.target, (M::DESCRIPTOR.indexes)())
+        SyncIndexes::new(&self.target, M::DESCRIPTOR.all_indexes())
     }
 }
 

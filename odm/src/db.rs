@@ -2,6 +2,7 @@
 
 mod executor;
 mod listing;
+mod models;
 mod opener;
 mod options;
 mod url;
@@ -14,6 +15,7 @@ use bson::{DateTime, Document, RawDocumentBuf};
 
 pub(crate) use self::executor::{Answer, Executor};
 pub use self::listing::CollectionInfo;
+pub use self::models::ModelDrift;
 pub use self::options::{ChangeLog, Durability, OpenOptions};
 pub(crate) use self::url::check_database_name;
 use crate::action::{Backup, CreateCollection, LoadStored, Repair, Watch};

@@ -18,6 +18,8 @@ pages! {
     writing: "../docs/guide/writing.md";
     lifecycle: "../docs/guide/lifecycle.md";
     indexes: "../docs/guide/indexes.md";
+    types: "../docs/guide/types.md";
+    schema: "../docs/guide/schema.md";
     transactions: "../docs/guide/transactions.md";
     backends: "../docs/guide/backends.md";
     operations: "../docs/guide/operations.md";

@@ -53,6 +53,8 @@ pub enum ErrorKind {
     Unsupported,
     /// A stored document does not fit the Rust type.
     Decode,
+    /// A stored document has a newer schema version than this program knows.
+    NewerVersion,
     /// A Rust value does not fit BSON.
     Encode,
     /// The model's declaration disagrees with serde, with the database, or with itself.

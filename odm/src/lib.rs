@@ -54,6 +54,14 @@
 //! |---|---|---|
 //! | `native` | default | the embedded engine: `memory:` and `native:` URLs; no C compiler, any executor |
 //! | `mongodb` | | MongoDB through its official driver: `mongodb:` and `mongodb+srv:` URLs; needs tokio |
+//! | `chrono`, `jiff`, `time` | | fields of their dates and durations, stored as such by [`as_bson`] |
+//! | `rust_decimal` | | fields of `Decimal`, stored as decimal128 by [`as_bson`] |
+//! | `uuid` | | fields of `Uuid`, stored as binary of subtype 4 by [`as_bson`] |
+//! | `tracing` | | a span for each operation, an event for each slow one |
+//! | `chrono`, `jiff`, `time` | | their dates and durations as fields, stored as dates and milliseconds by [`as_bson`] |
+//! | `rust_decimal` | | `Decimal` as a field, stored as decimal128 by [`as_bson`] |
+//! | `uuid` | | `Uuid` as a field, stored as binary of subtype 4 by [`as_bson`] |
+//! | `tracing` | | a span for each operation, and an event for each slow one |
 
 #[doc(hidden)]
 pub mod __private;
@@ -76,6 +84,7 @@ mod doctests;
 mod error;
 pub mod expr;
 pub mod geo;
+mod interchange;
 mod lifecycle;
 mod model;
 #[cfg(feature = "mongodb")]
@@ -94,10 +103,12 @@ pub use self::change_stream::ChangeStream;
 pub use self::codec::Raw;
 pub use self::collection::{Collection, IndexChange, IndexDrift, IndexInfo, RawUpdate, Record};
 pub use self::cursor::Cursor;
-pub use self::db::{ChangeLog, CollectionInfo, Db, Durability, OpenOptions};
+pub use self::db::{ChangeLog, CollectionInfo, Db, Durability, ModelDrift, OpenOptions};
 pub use self::error::{Error, ErrorKind, PartialWrite, Result, WriteError};
+pub use self::interchange::{AsBson, as_bson};
 pub use self::lifecycle::{
-    DeleteWrite, Deletion, HookContext, Hooks, Measured, Timestamp, Tracked, UpdateWrite, Version, Violation,
+    DeleteWrite, Deletion, HookContext, Hooks, Kind, KindOf, Measured, Timestamp, Tracked, UpdateWrite,
+    Version, Violation,
 };
 pub use self::model::{
     ArrayCondition, ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapKey,
@@ -112,8 +123,9 @@ pub use self::relation::{
     Reference, ReferenceEnum, ReferenceKey, Relation, Searchable, To, Values, With,
 };
 pub use self::schema::{
-    DeclaredRelation, FieldDescriptor, IndexDeclaration, IndexOrder, InverseDescriptor, ModelDescriptor,
-    RelationDescriptor, RelationKind, model_graph,
+    CollectionDeclaration, DeclaredRelation, FieldDescriptor, IndexDeclaration, IndexOrder,
+    InverseDescriptor, KindDescriptor, ModelDescriptor, Models, RelationDescriptor, RelationKind,
+    model_graph,
 };
 pub use self::transaction::Tx;
 pub use bson;

@@ -1,17 +1,24 @@
 //! What models declare, as data.
 
+mod collection;
 mod index;
+mod models;
 mod relation;
 mod suggestion;
 mod verify;
 
+pub use self::collection::CollectionDeclaration;
+pub(crate) use self::collection::is_equal_in;
 pub use self::index::{IndexDeclaration, IndexOrder};
+pub use self::models::Models;
+pub(crate) use self::models::{differences, fingerprint};
 pub use self::relation::{
     DeclaredRelation, InverseDescriptor, NoRelation, RelationDescriptor, RelationKind, RelationProbe,
     model_graph,
 };
 pub(crate) use self::suggestion::suggested_index;
 pub(crate) use self::verify::{names, verify};
+use crate::lifecycle::Kind;
 
 /// What a model declares. The derive emits one as a constant.
 #[derive(Debug)]
@@ -23,8 +30,38 @@ pub struct ModelDescriptor {
     pub collection: &'static str,
     /// The fields in declaration order, without skipped ones.
     pub fields: &'static [FieldDescriptor],
-    /// Makes the declared indexes, fields' own first.
+    /// Makes the declared indexes, fields' own first; of an enum of models its variants' own are in [`all_indexes`].
+    ///
+    /// [`all_indexes`]: ModelDescriptor::all_indexes
     pub indexes: fn() -> Vec<IndexDeclaration>,
+    /// What tells the documents from others of the same collection.
+    pub kind: Option<Kind>,
+    /// The field that tells the kinds apart, of an enum of models; empty for a struct.
+    pub tag: &'static str,
+    /// The models that an enum holds; none for a struct.
+    pub kinds: &'static [KindDescriptor],
+    /// The version of the documents' shape; 0 when none is declared.
+    pub version: i32,
+    /// Makes the declared options of the collection.
+    pub options: Option<fn() -> CollectionDeclaration>,
+}
+
+/// One of the models that an enum holds.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct KindDescriptor {
+    /// The tag's value.
+    pub name: &'static str,
+    /// The model.
+    pub model: &'static ModelDescriptor,
+}
+
+impl KindDescriptor {
+    /// What a derive found.
+    #[doc(hidden)]
+    pub const fn new(name: &'static str, model: &'static ModelDescriptor) -> KindDescriptor {
+        KindDescriptor { name, model }
+    }
 }
 
 /// A field as declared.
@@ -35,6 +72,8 @@ pub struct FieldDescriptor {
     pub name: &'static str,
     /// The stored name; empty for a flattened field, whose own fields stand in its place.
     pub stored: &'static str,
+    /// The type as it is written in the struct.
+    pub ty: &'static str,
     /// Whether serde writes the field but does not read it back.
     pub is_write_only: bool,
     /// What the field refers to, if its type is one of references.
@@ -55,17 +94,75 @@ impl ModelDescriptor {
             collection,
             fields,
             indexes,
+            kind: None,
+            tag: "",
+            kinds: &[],
+            version: 0,
+            options: None,
         }
+    }
+
+    /// An enum of models.
+    #[doc(hidden)]
+    pub const fn of_kinds(
+        name: &'static str,
+        collection: &'static str,
+        tag: &'static str,
+        kinds: &'static [KindDescriptor],
+    ) -> ModelDescriptor {
+        let mut model = ModelDescriptor::new(name, collection, &[], Vec::new);
+        model.tag = tag;
+        model.kinds = kinds;
+        model
+    }
+
+    /// The same model as one kind of a collection's documents.
+    #[doc(hidden)]
+    pub const fn kind(mut self, tag: &'static str, name: &'static str) -> ModelDescriptor {
+        self.kind = Some(Kind::new(tag, name));
+        self
+    }
+
+    /// The same model with the version of its shape.
+    #[doc(hidden)]
+    pub const fn version(mut self, version: i32) -> ModelDescriptor {
+        self.version = version;
+        self
+    }
+
+    /// The same model with the options of its collection.
+    #[doc(hidden)]
+    pub const fn options(mut self, options: fn() -> CollectionDeclaration) -> ModelDescriptor {
+        self.options = Some(options);
+        self
+    }
+
+    /// The declared indexes, those of all kinds: an index that several kinds declare alike is there once.
+    pub fn all_indexes(&self) -> Vec<IndexDeclaration> {
+        let mut all: Vec<IndexDeclaration> = (self.indexes)();
+        for kind in self.kinds {
+            for index in kind.model.all_indexes() {
+                let same = |known: &IndexDeclaration| match (known.to_spec(), index.to_spec()) {
+                    (Ok(known), Ok(index)) => known == index,
+                    _ => false,
+                };
+                if !all.iter().any(same) {
+                    all.push(index);
+                }
+            }
+        }
+        all
     }
 }
 
 impl FieldDescriptor {
     /// What a derive found.
     #[doc(hidden)]
-    pub const fn new(name: &'static str, stored: &'static str) -> FieldDescriptor {
+    pub const fn new(name: &'static str, stored: &'static str, ty: &'static str) -> FieldDescriptor {
         FieldDescriptor {
             name,
             stored,
+            ty,
             is_write_only: false,
             relation: None,
         }
@@ -73,10 +170,11 @@ impl FieldDescriptor {
 
     /// What a derive found, for a field that is written but not read.
     #[doc(hidden)]
-    pub const fn write_only(name: &'static str, stored: &'static str) -> FieldDescriptor {
+    pub const fn write_only(name: &'static str, stored: &'static str, ty: &'static str) -> FieldDescriptor {
         FieldDescriptor {
             name,
             stored,
+            ty,
             is_write_only: true,
             relation: None,
         }

@@ -104,6 +104,20 @@ macro_rules! for_every_case {
                 sparse_and_partial_indexes_enforce_only_their_documents,
                 parallel_arrays_are_refused,
                 a_taken_id_is_found_before_what_is_wrong_with_a_later_index;
+            interchange:
+                each_type_is_stored_as_its_bson_type,
+                filters_match_what_is_stored,
+                updates_store_what_inserts_store,
+                finer_times_are_rounded_down_alike,
+                what_does_not_fit_names_its_place,
+                json_is_for_people,
+                the_times_of_writes_can_be_of_other_crates;
+            kinds:
+                each_kind_is_read_apart_and_all_together,
+                every_write_keeps_to_its_kind,
+                the_indexes_of_all_kinds_are_known,
+                references_reach_one_kind,
+                what_kinds_declare_alike_holds_for_all;
             lifecycle_bounds:
                 a_push_stops_at_the_bound_in_one_round_trip,
                 values_that_are_known_are_refused_before_any_round_trip,
@@ -215,6 +229,23 @@ macro_rules! for_every_case {
                 other_collections_of_a_model_can_be_reached,
                 lookups_enter_arrays_inside_arrays,
                 the_fields_of_a_dbref_stand_in_expressions;
+            schema_models:
+                a_database_becomes_what_is_declared,
+                drift_is_found_and_readable,
+                a_shard_key_is_held_to,
+                time_series_are_created_or_unsupported,
+                a_collation_is_the_collections_or_unsupported,
+                missing_indexes_are_built_before_unknown_ones_are_dropped,
+                models_are_shown_as_a_table_and_a_diagram;
+            schema_versions:
+                old_documents_are_read_in_the_present_shape,
+                every_write_writes_the_version,
+                a_tracked_document_is_migrated_when_it_is_saved,
+                a_newer_version_is_an_error_of_its_own,
+                what_was_read_can_be_written_back,
+                a_batch_migrates_all_and_can_be_run_again,
+                a_migration_that_was_cut_goes_on,
+                a_document_that_changed_is_not_overwritten;
             text:
                 words_phrases_and_refusals,
                 the_best_answers_come_first,

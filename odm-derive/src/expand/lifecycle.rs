@@ -152,7 +152,7 @@ fn check(ty: &TokenStream, function: &TokenStream) -> TokenStream {
 pub(super) fn constants(
     expansion: &Expansion<'_>,
     fields: &[Field<'_>],
-    hooks: Option<Span>,
+    model: &crate::input::Model<'_>,
     codecs: &mut Codecs<'_>,
 ) -> TokenStream {
     let this = &expansion.this;
@@ -175,7 +175,9 @@ pub(super) fn constants(
         });
     }
     let mut constants = TokenStream::new();
-    if let Some(span) = hooks {
+    lifecycle.extend(model.kind.as_ref().map(crate::attr::schema::Kind::expand));
+    lifecycle.extend(model.versions.as_ref().map(crate::attr::schema::Versions::expand));
+    if let Some(span) = model.hooks {
         let span = span.resolved_at(Span::call_site());
         lifecycle.extend(quote_spanned!(span=> .hooks(__odm::HookTable::of::<#this>())));
         constants.extend(quote! {

@@ -9,7 +9,7 @@ use super::Expansion;
 use super::codec::Codecs;
 use super::{lifecycle, relations};
 use crate::attr::Order;
-use crate::input::{Field, Model, ModelIndex, ModelInverse, Storage};
+use crate::input::{Content, Field, Model, ModelIndex, ModelInverse, Storage, Variant};
 
 pub(super) fn implementation(
     expansion: &Expansion<'_>,
@@ -25,9 +25,10 @@ pub(super) fn implementation(
             Storage::Flattened => "",
             _ => &field.stored,
         };
+        let ty = written(field.ty);
         let descriptor = match field.read {
-            true => quote!(__odm::FieldDescriptor::new(#rust, #stored)),
-            false => quote!(__odm::FieldDescriptor::write_only(#rust, #stored)),
+            true => quote!(__odm::FieldDescriptor::new(#rust, #stored, #ty)),
+            false => quote!(__odm::FieldDescriptor::write_only(#rust, #stored, #ty)),
         };
         let (relation, _) = relation(expansion, model, field);
         quote!(#descriptor #relation)
@@ -71,12 +72,13 @@ pub(super) fn implementation(
             }
         }
     };
-    let lifecycle = lifecycle::constants(expansion, fields, model.hooks, &mut codecs);
+    let lifecycle = lifecycle::constants(expansion, fields, model, &mut codecs);
     if !expansion.params.any {
         bounds = TokenStream::new();
     }
     let (declared, stored) = (expansion.declared(TokenStream::new()), expansion.stored(bounds));
     let declarations = codecs.declarations;
+    let more = declared_more(model);
     let relations = relations::implementation(expansion, model);
     let probes = fields.iter().any(|field| relation(expansion, model, field).1);
     let probing = probes.then(|| {
@@ -91,13 +93,93 @@ pub(super) fn implementation(
         impl #declared __odm::Model for #this #stored {
             type Key = #ty;
             const DESCRIPTOR: &'static __odm::ModelDescriptor =
-                &__odm::ModelDescriptor::new(#name, #collection, &[#(#descriptors),*], #indexes);
+                &__odm::ModelDescriptor::new(#name, #collection, &[#(#descriptors),*], #indexes) #more;
             #key_codec
             #lifecycle
             fn key(&self) -> &#ty {
                 #key
             }
         }
+    }
+}
+
+/// What the descriptor says beside fields and indexes.
+fn declared_more(model: &Model<'_>) -> TokenStream {
+    let mut more = TokenStream::new();
+    more.extend(model.kind.as_ref().map(crate::attr::schema::Kind::expand));
+    if let Some(versions) = &model.versions {
+        let current = versions.current;
+        more.extend(quote!(.version(#current)));
+    }
+    if let Some(options) = &model.options {
+        more.extend(quote!(.options(#options)));
+    }
+    more
+}
+
+/// A type as it was written, without the spaces that tokens have between them.
+fn written(ty: &syn::Type) -> String {
+    let text = ty.to_token_stream().to_string();
+    let mut written = String::with_capacity(text.len());
+    for (index, letter) in text.char_indices() {
+        let before = written.chars().next_back().unwrap_or(' ');
+        let after = text[index + letter.len_utf8()..].chars().next().unwrap_or(' ');
+        let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+        if letter != ' ' || (is_name(before) && is_name(after)) || matches!(before, ',' | ';') {
+            written.push(letter);
+        }
+    }
+    written
+}
+
+/// The model that an enum of models is.
+pub(super) fn of_kinds(
+    expansion: &Expansion<'_>,
+    model: &Model<'_>,
+    variants: &[Variant<'_>],
+) -> TokenStream {
+    let (this, collection) = (&expansion.this, &model.collection);
+    let name = expansion.container.ident.unraw().to_string();
+    let tag = model.tag.as_deref().unwrap_or_default();
+    let kinds: Vec<_> = variants
+        .iter()
+        .filter_map(|variant| match &variant.content {
+            Content::One(ty, _) => Some((variant.ident, ty, &variant.stored)),
+            _ => None,
+        })
+        .collect();
+    let Some((_, first, _)) = kinds.first() else {
+        return TokenStream::new();
+    };
+    let descriptors = kinds.iter().map(|(_, ty, stored)| {
+        quote_spanned!(ty.span().resolved_at(Span::call_site())=>
+            __odm::KindDescriptor::new(#stored, <#ty as __odm::Model>::DESCRIPTOR))
+    });
+    let lives = kinds.iter().map(|(_, ty, stored)| {
+        quote!((
+            __odm::KindDescriptor::new(#stored, <#ty as __odm::Model>::DESCRIPTOR),
+            <#ty as __odm::Model>::LIFECYCLE,
+        ))
+    });
+    let keys = kinds
+        .iter()
+        .map(|(ident, ty, _)| quote!(#this::#ident(kind) => <#ty as __odm::Model>::key(kind),));
+    let types = kinds.iter().map(|(_, ty, _)| ty);
+    let options = model.options.as_ref().map(|options| quote!(.options(#options)));
+    quote! {
+        impl __odm::Model for #this {
+            type Key = <#first as __odm::Model>::Key;
+            const DESCRIPTOR: &'static __odm::ModelDescriptor =
+                &__odm::ModelDescriptor::of_kinds(#name, #collection, #tag, &[#(#descriptors),*]) #options;
+            const KEY_CODEC: __odm::Option<__odm::Codec<Self::Key>> = <#first as __odm::Model>::KEY_CODEC;
+            const KEY_READER: __odm::Option<__odm::KeyReader<Self::Key>> = <#first as __odm::Model>::KEY_READER;
+            const LIFECYCLE: __odm::Lifecycle = __odm::Lifecycle::of_kinds(#collection, #tag, &[#(#lives),*]);
+            fn key(&self) -> &Self::Key {
+                match self { #(#keys)* }
+            }
+        }
+        const _: __odm::Lifecycle = <#this as __odm::Model>::LIFECYCLE;
+        #(impl __odm::KindOf<#this> for #types {})*
     }
 }
 

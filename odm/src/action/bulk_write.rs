@@ -143,7 +143,7 @@ impl<D: Record> BulkWrite<D> {
             return Err(partial(&target, "bulkWrite", ordered, result, ids));
         }
         let upserted = result.upserted.into_iter();
-        let upserted = upserted.map(|(index, id)| Ok((index, decode_key(&target, "bulkWrite", id)?)));
+        let upserted = upserted.map(|(index, id)| Ok((index, decode_key::<D>(&target, "bulkWrite", id)?)));
         Ok(BulkResult {
             inserted: result.summary.inserted,
             matched: result.summary.matched,

@@ -8,6 +8,7 @@ use crate::backend;
 use crate::collection::{Target, encode};
 use crate::error::Result;
 use crate::lifecycle::{Declared, schema_of};
+use crate::schema::CollectionDeclaration;
 
 /// Creates a collection, or a view. One round trip.
 ///
@@ -40,6 +41,20 @@ impl CreateCollection {
         CreateCollection {
             target,
             options: Document::new(),
+        }
+    }
+
+    /// With the declared options.
+    pub(crate) fn declared(
+        target: Target,
+        declared: &CollectionDeclaration,
+        validator: Option<Document>,
+    ) -> CreateCollection {
+        let mut create = CreateCollection::new(target);
+        create.options.clone_from(declared.options());
+        match validator {
+            Some(validator) => create.validator(validator),
+            None => create,
         }
     }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use bson::{Document, RawDocumentBuf};
 
 use super::setters::{runs, setters};
+use super::write_back::WriteBack;
 use super::{Draft, Explain, FindOne, Join, Load};
 use crate::backend::{self, Operation, ReadOptions, Tail};
 use crate::codec::{self, Raw};
@@ -184,6 +185,13 @@ impl<D, P> Find<D, P> {
     /// The filter, for the error of a document that was not found.
     pub(super) fn draft(&self) -> &Draft<backend::Find> {
         &self.draft
+    }
+}
+
+impl<M: Model> Find<M> {
+    /// Stores documents of older schema versions as what they are read as, each only if it is still what was read.
+    pub fn write_back(self) -> WriteBack<M> {
+        WriteBack::new(self.draft)
     }
 }
 

@@ -4,7 +4,7 @@ use super::list_indexes::ListIndexes;
 use super::setters::runs;
 use crate::backend::{self, IndexSpec};
 use crate::collection::{IndexDrift, IndexInfo, Target, encode};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::schema::IndexDeclaration;
 
 /// Compares the indexes that the model declares with those that exist. Changes nothing. One round trip.
@@ -39,6 +39,9 @@ impl IndexDriftCheck {
 runs!([] IndexDriftCheck => IndexDrift);
 
 /// Builds the declared indexes that are missing. Drops nothing unless asked.
+///
+/// What is missing is built before anything is dropped. An index that exists with other options must be dropped to be
+/// built anew: MongoDB does not keep both.
 ///
 /// Round trips: one to list, one to build what is missing, one for each index dropped. Not one atomic step:
 /// when it fails in between, run it again.
@@ -97,27 +100,32 @@ impl SyncIndexes {
 
     async fn run(self) -> Result<SyncedIndexes> {
         let target = self.check.target.clone();
+        let kind = target.plan().and_then(|plan| plan.lifecycle.kind);
+        if self.drop_unknown && kind.is_some() {
+            let message = "one kind of a collection's documents does not know the indexes of the others; drop unknown \
+                           ones by the enum of all kinds";
+            let error = Error::new(ErrorKind::Unsupported, message);
+            return Err(target.explain(error, "dropIndexes"));
+        }
         let mut left = self.check.run().await?;
         let mut done = SyncedIndexes::default();
-        let mut create = Vec::new();
+        let missing = std::mem::take(&mut left.missing);
+        done.created
+            .extend(missing.iter().map(|index| index.name.clone()));
+        create_indexes(&target, missing).await?;
+        if self.rebuild_changed {
+            for change in std::mem::take(&mut left.changed) {
+                drop_index(&target, &change.existing.name).await?;
+                done.rebuilt.push(change.declared.name.clone());
+                create_indexes(&target, vec![change.declared]).await?;
+            }
+        }
         if self.drop_unknown {
             for index in std::mem::take(&mut left.unknown) {
                 drop_index(&target, &index.name).await?;
                 done.dropped.push(index.name);
             }
         }
-        if self.rebuild_changed {
-            for change in std::mem::take(&mut left.changed) {
-                drop_index(&target, &change.existing.name).await?;
-                done.rebuilt.push(change.declared.name.clone());
-                create.push(change.declared);
-            }
-        }
-        for index in std::mem::take(&mut left.missing) {
-            done.created.push(index.name.clone());
-            create.push(index);
-        }
-        create_indexes(&target, create).await?;
         done.left = left;
         Ok(done)
     }

@@ -4,7 +4,6 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use bson::{RawBson, RawDocumentBuf};
-use serde::de::DeserializeOwned;
 
 use super::setters::{runs, setters};
 use super::{Draft, Explain};
@@ -73,7 +72,7 @@ impl<D: Record> Update<D> {
     async fn run(self) -> Result<UpdateResult<D::Key>> {
         let (target, result) = send(self.draft).await?;
         let upserted_id = match result.upserted.into_iter().next() {
-            Some((_, id)) => Some(decode_key(&target, "update", id)?),
+            Some((_, id)) => Some(decode_key::<D>(&target, "update", id)?),
             None => None,
         };
         Ok(UpdateResult {
@@ -121,12 +120,10 @@ pub(super) fn check_single(
     Err(target.explain(error, operation))
 }
 
-pub(super) fn decode_key<K: DeserializeOwned>(
-    target: &Target,
-    operation: &'static str,
-    id: RawBson,
-) -> Result<K> {
+/// The `_id`, in the way that the model reads it.
+pub(super) fn decode_key<D: Record>(target: &Target, operation: &'static str, id: RawBson) -> Result<D::Key> {
     codec::decode_value(id.as_raw_bson_ref())
+        .and_then(|id| D::decode_key(&id))
         .map_err(|error| target.explain(error.with_path("_id"), operation))
 }
 

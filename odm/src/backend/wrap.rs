@@ -7,6 +7,10 @@ mod faulty;
 mod logged;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "tracing")]
+mod traced;
 
 pub use self::faulty::{Fault, Faults, Faulty};
 pub use self::logged::{Log, LogEntry, Logged};
+#[cfg(feature = "tracing")]
+pub use self::traced::Traced;

@@ -72,7 +72,13 @@ impl<M: Model> Record for M {
     }
 
     fn decode(document: &RawDocument) -> Result<M> {
-        let mut value: M = codec::decode_document(document)?;
+        let mut value: M = match M::LIFECYCLE.versions {
+            None => codec::decode_document(document)?,
+            Some(versions) => match versions.upgraded(document)? {
+                None => codec::decode_document(document)?,
+                Some(upgraded) => codec::decode_document(&upgraded)?,
+            },
+        };
         if let Some(after_load) = M::AFTER_LOAD {
             after_load(&mut value)?;
         }
@@ -98,7 +104,7 @@ impl<M: Model> Record for M {
 
     fn key_in(&self, encoded: &RawDocument, generated: bool) -> Result<M::Key> {
         if generated {
-            key_of(encoded)
+            Self::decode_key(&key_of(encoded)?)
         } else {
             Ok(self.key().clone())
         }

@@ -65,6 +65,18 @@ impl Target {
         }))
     }
 
+    /// The same collection with another model.
+    pub(crate) fn as_model<D: Record>(&self) -> Target {
+        let inner = &*self.0;
+        Target(Arc::new(Inner {
+            executor: inner.executor.clone(),
+            namespace: inner.namespace.clone(),
+            model: D::MODEL,
+            plan: D::plan(),
+            failure: D::verify().err().or_else(|| inner.failure.clone()),
+        }))
+    }
+
     /// Another collection of the same server or engine, in the same transaction.
     ///
     /// # Errors

@@ -23,17 +23,28 @@ pub(super) async fn open(url: &str, options: &OpenOptions) -> Result<Db> {
             create,
         } => {
             let options = options.clone().or(durability, create);
-            Ok(Db::from_backend(
-                native(directory.as_deref(), &options).await?,
-                database,
-            ))
+            let backend = native(directory.as_deref(), &options).await?;
+            Ok(Db::from_backend(traced(backend, &options), database))
         }
         Address::MongoDb { url } => {
             let (backend, database) = mongodb(&url, options).await?;
             url::check_database_name(&database)?;
-            Ok(Db::from_backend(backend, database))
+            Ok(Db::from_backend(traced(backend, options), database))
         }
     }
+}
+
+#[cfg(feature = "tracing")]
+fn traced(backend: Arc<dyn Backend>, options: &OpenOptions) -> Arc<dyn Backend> {
+    Arc::new(crate::backend::wrap::Traced::new(
+        backend,
+        options.chosen_slow_operation(),
+    ))
+}
+
+#[cfg(not(feature = "tracing"))]
+fn traced(backend: Arc<dyn Backend>, _options: &OpenOptions) -> Arc<dyn Backend> {
+    backend
 }
 
 #[cfg(feature = "native")]

@@ -126,6 +126,8 @@ pub struct OpenOptions {
     change_log: ChangeLog,
     expiry_interval: Option<Duration>,
     transaction_lifetime: Option<Duration>,
+    #[cfg(feature = "tracing")]
+    slow_operation: Option<Duration>,
 }
 
 impl OpenOptions {
@@ -184,6 +186,14 @@ impl OpenOptions {
         self
     }
 
+    /// Operations that take this long or longer are events of level `WARN` for `tracing`, with the collection and the
+    /// number of documents, and no values. None are unless said so here. See [`Traced`](crate::backend::wrap::Traced).
+    #[cfg(feature = "tracing")]
+    pub fn slow_operation(mut self, threshold: Duration) -> OpenOptions {
+        self.slow_operation = Some(threshold);
+        self
+    }
+
     /// The name that MongoDB writes in its log for this client.
     pub fn app_name(mut self, name: impl Into<String>) -> OpenOptions {
         self.app_name = Some(name.into());
@@ -221,6 +231,12 @@ impl OpenOptions {
     /// How long a transaction may run.
     pub fn chosen_transaction_lifetime(&self) -> Duration {
         self.transaction_lifetime.unwrap_or(Duration::from_secs(60))
+    }
+
+    /// How long an operation takes that is told as slow.
+    #[cfg(feature = "tracing")]
+    pub fn chosen_slow_operation(&self) -> Option<Duration> {
+        self.slow_operation
     }
 
     /// The client's name, if one was given.

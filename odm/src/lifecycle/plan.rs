@@ -8,7 +8,9 @@ use bson::{DateTime, RawBson};
 
 use super::declared::Declared;
 use super::hooks::HookTable;
+use super::kind::Kind;
 use super::timestamp::Version;
+use super::versions::Versions;
 use crate::error::Result;
 use crate::model::Model;
 
@@ -20,6 +22,8 @@ pub struct Lifecycle {
     pub(crate) version: Option<&'static str>,
     pub(crate) soft_delete: Option<Stamp>,
     pub(crate) hooks: Option<HookTable>,
+    pub(crate) kind: Option<Kind>,
+    pub(crate) versions: Option<Versions>,
 }
 
 /// A field that gets the time.
@@ -34,6 +38,15 @@ pub(crate) struct Stamp {
 /// Encodes an instant as a field's type is stored.
 pub(crate) type Encode = fn(DateTime) -> Result<RawBson>;
 
+impl Stamp {
+    const fn name_of(stamp: &Option<Stamp>) -> Option<&'static str> {
+        match stamp {
+            Some(stamp) => Some(stamp.name),
+            None => None,
+        }
+    }
+}
+
 impl Lifecycle {
     /// Nothing.
     pub const NONE: Lifecycle = Lifecycle {
@@ -42,6 +55,8 @@ impl Lifecycle {
         version: None,
         soft_delete: None,
         hooks: None,
+        kind: None,
+        versions: None,
     };
 
     /// This field gets the time of the insert.
@@ -74,9 +89,31 @@ impl Lifecycle {
         self
     }
 
+    /// The documents are this kind of those of their collection.
+    pub const fn kind(mut self, tag: &'static str, name: &'static str) -> Lifecycle {
+        self.kind = Some(Kind::new(tag, name));
+        self
+    }
+
+    /// The documents have this shape, and older ones become it so.
+    pub const fn versions(mut self, versions: Versions) -> Lifecycle {
+        self.versions = Some(versions);
+        self
+    }
+
     /// The field that says when a document was deleted.
-    pub(crate) fn soft_delete_field(&self) -> Option<&'static str> {
-        self.soft_delete.map(|stamp| stamp.name)
+    pub(crate) const fn soft_delete_field(&self) -> Option<&'static str> {
+        Stamp::name_of(&self.soft_delete)
+    }
+
+    /// The field that says when a document was created.
+    pub(crate) const fn created_name(&self) -> Option<&'static str> {
+        Stamp::name_of(&self.created)
+    }
+
+    /// The field that says when a document was changed.
+    pub(crate) const fn updated_name(&self) -> Option<&'static str> {
+        Stamp::name_of(&self.updated)
     }
 
     const fn is_none(&self) -> bool {
@@ -85,6 +122,8 @@ impl Lifecycle {
             && self.version.is_none()
             && self.soft_delete.is_none()
             && self.hooks.is_none()
+            && self.kind.is_none()
+            && self.versions.is_none()
     }
 }
 
@@ -94,6 +133,8 @@ pub(crate) struct Plan {
     pub(crate) lifecycle: Lifecycle,
     pub(crate) declared: &'static Declared,
     pub(crate) has_rules: bool,
+    /// The fields that an upsert must say; none where the collection is not to be sharded.
+    pub(crate) shard_key: Vec<String>,
 }
 
 impl Plan {
@@ -105,11 +146,13 @@ impl Plan {
         *plans.entry(TypeId::of::<M>()).or_insert_with(|| {
             let declared = M::declared();
             let has_rules = declared.has_rules();
-            (has_rules || !M::LIFECYCLE.is_none()).then(|| {
+            let shard_key = M::DESCRIPTOR.declared_options().shard_fields();
+            (has_rules || !shard_key.is_empty() || !M::LIFECYCLE.is_none()).then(|| {
                 let plan = Plan {
                     lifecycle: M::LIFECYCLE,
                     declared,
                     has_rules,
+                    shard_key,
                 };
                 &*Box::leak(Box::new(plan))
             })

@@ -5,7 +5,7 @@ use bson::{RawBson, RawDocumentBuf};
 use super::document;
 use super::plan::Plan;
 use crate::backend::Operation;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 /// What an action asks of the life of documents.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,8 +26,29 @@ pub(crate) enum Scope {
     Deleted,
 }
 
-/// Lets an operation see only the documents of the scope.
+/// Lets an operation see only the documents of the model's kind.
+///
+/// # Errors
+/// `Unsupported` for watching: a deletion does not say which kind it took.
+pub(crate) fn narrow_kind(plan: &Plan, operation: &mut Operation) -> Result<()> {
+    let Some(kind) = plan.lifecycle.kind else {
+        return Ok(());
+    };
+    if let Operation::Watch(_) = operation {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "one kind of a collection's documents cannot be watched, as deletions do not say their kind; watch the \
+             enum of all kinds, or `raw()`",
+        ));
+    }
+    let mut condition = RawDocumentBuf::new();
+    condition.append(document::key(kind.tag)?, kind.name);
+    apply(operation, &condition)
+}
+
+/// Lets an operation see only the documents of the model's kind and of the scope.
 pub(crate) fn narrow(plan: &Plan, operation: &mut Operation, scope: Scope) -> Result<()> {
+    narrow_kind(plan, operation)?;
     let Some(stamp) = plan.lifecycle.soft_delete else {
         return Ok(());
     };

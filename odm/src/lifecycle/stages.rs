@@ -1,4 +1,5 @@
-//! What happens to a write before it is sent, in this order: soft deletion, timestamps, version, validation, bounds.
+//! What happens to a write before it is sent, in this order: soft deletion, timestamps, version, kind and shape,
+//! validation, bounds.
 
 use bson::{DateTime, RawBson, RawBsonRef, RawDocumentBuf, doc};
 
@@ -10,11 +11,13 @@ use super::plan::{Plan, Stamp};
 use super::rule::Rule;
 use super::scope::Settings;
 use super::validator::Validator;
+use super::versions;
 use super::violation::Message;
 use super::write::{Kind, Write};
 use crate::codec::{self, Raw};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::update::{Action, Change, Form, raw_path};
+use crate::schema::is_equal_in;
 
 /// What a write depends on beside its own filter, to say why it found nothing.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +46,7 @@ pub(crate) struct Stages<'a> {
 impl Stages<'_> {
     /// Makes the write what is sent.
     pub(crate) fn apply(&mut self, write: &mut Write) -> Result<Terms> {
+        self.check_shard_key(write)?;
         self.delete_softly(write)?;
         let mut terms = Terms {
             filter: write.filter.clone(),
@@ -55,6 +59,7 @@ impl Stages<'_> {
                 if let Some(version) = self.plan.lifecycle.version {
                     whole = document::with_field(&whole, version, version_like(&whole, version, 0))?;
                 }
+                let whole = self.marked(whole)?;
                 self.check(&whole)?;
                 *document = whole;
             }
@@ -72,10 +77,12 @@ impl Stages<'_> {
                     write.filter = document::narrowed(&write.filter, &Raw::from(condition).into_document()?)?;
                     terms.version = Some(loaded);
                 }
+                let whole = self.marked(whole)?;
                 self.check(&whole)?;
                 write.kind = self.keeping_created(whole)?;
             }
             Kind::Update(Form::Changes { changes, .. }) => {
+                self.mark_changes(changes, write.upsert)?;
                 self.stamp_changes(changes, write.upsert)?;
                 if let Some(version) = self.plan.lifecycle.version
                     && !touches(changes, version)
@@ -94,6 +101,52 @@ impl Stages<'_> {
             write.filter = document::narrowed(&write.filter, &condition.filter()?)?;
         }
         Ok(terms)
+    }
+
+    /// A sharded server must know from an upsert's filter where the document belongs.
+    fn check_shard_key(&self, write: &Write) -> Result<()> {
+        let missing = |field: &&String| !is_equal_in(&write.filter, field);
+        match self.plan.shard_key.iter().filter(|_| write.upsert).find(missing) {
+            Some(field) => {
+                let message =
+                    "an upsert into a sharded collection says in its filter what the shard key is equal to";
+                Err(Error::new(ErrorKind::InvalidArgument, message).with_path(field))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// With what says its kind and its version.
+    fn marked(&self, mut whole: RawDocumentBuf) -> Result<RawDocumentBuf> {
+        if let Some(kind) = self.plan.lifecycle.kind {
+            whole = document::with_field(&whole, kind.tag, RawBson::String(kind.name.to_owned()))?;
+        }
+        if let Some(versions) = self.plan.lifecycle.versions {
+            whole = document::with_field(&whole, versions::FIELD, RawBson::Int32(versions.current))?;
+        }
+        Ok(whole)
+    }
+
+    /// Leaves kind and version as they are, and gives the version to a document that an upsert makes.
+    fn mark_changes(&self, changes: &mut Vec<Change>, upsert: bool) -> Result<()> {
+        let lifecycle = &self.plan.lifecycle;
+        for name in [
+            lifecycle.kind.map(|kind| kind.tag),
+            lifecycle.versions.map(|_| versions::FIELD),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            if touches(changes, name) {
+                let message = "the field that says a document's kind or version is the model's own";
+                return Err(Error::new(ErrorKind::InvalidArgument, message).with_path(name));
+            }
+        }
+        if let Some(versions) = lifecycle.versions.filter(|_| upsert) {
+            let current = RawBson::Int32(versions.current);
+            changes.push(change(versions::FIELD, Action::SetOnInsert(current)));
+        }
+        Ok(())
     }
 
     fn created(&self) -> Option<Stamp> {
@@ -166,7 +219,17 @@ impl Stages<'_> {
     }
 
     fn finish_pipeline(&self, stages: &mut Vec<RawDocumentBuf>, upsert: bool) -> Result<()> {
+        if self.plan.lifecycle.versions.is_some() && upsert {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "an upsert by a pipeline cannot tell a new document from one of an older schema version; use operators, \
+                 or `save`",
+            ));
+        }
         let mut set = bson::Document::new();
+        if let Some(kind) = self.plan.lifecycle.kind {
+            set.insert(kind.tag, doc! { "$literal": kind.name });
+        }
         if let Some(stamp) = self.updated() {
             set.insert(stamp.name, literal((stamp.encode)(self.now)?)?);
         }

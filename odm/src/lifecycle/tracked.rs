@@ -11,6 +11,7 @@ use super::pipeline::{conflict, find_one};
 use super::plan::Plan;
 use super::scope::{Scope, Settings};
 use super::{document, narrow};
+use crate::action::migrate_one;
 use crate::backend::{self, Modification, Operation, ReadOptions};
 use crate::codec;
 use crate::collection::{Collection, Record, encode};
@@ -47,13 +48,23 @@ pub struct Tracked<M> {
     /// The value as it would be stored, when it was loaded. Not what was stored: fields that the model does not
     /// know are none of its business.
     loaded: RawDocumentBuf,
+    /// What was stored in an older shape, and what it becomes.
+    outdated: Option<Box<(RawDocumentBuf, RawDocumentBuf)>>,
 }
 
 impl<M: Model> Tracked<M> {
     pub(crate) fn decode(stored: &RawDocument) -> Result<Tracked<M>> {
         let value = <M as Record>::decode(stored)?;
         let loaded = codec::encode_document(&value)?;
-        Ok(Tracked { value, loaded })
+        let upgraded = match M::LIFECYCLE.versions {
+            Some(versions) => versions.upgraded(stored)?,
+            None => None,
+        };
+        Ok(Tracked {
+            value,
+            loaded,
+            outdated: upgraded.map(|upgraded| Box::new((stored.to_owned(), upgraded))),
+        })
     }
 
     /// Whether something was changed since loading.
@@ -72,10 +83,13 @@ impl<M: Model> Tracked<M> {
     /// The document comes back as it is stored then, with what others changed in the meantime. With a version field
     /// the document must still be the one that was loaded.
     ///
-    /// Cost: one round trip; one more when the document was not found.
+    /// A document of an older schema version is stored in the present shape first, if it is still what was loaded.
+    ///
+    /// Cost: one round trip; one more when the document was not found, or was of an older schema version.
     ///
     /// # Errors
-    /// `Conflict` when the model has versions and the document was changed since it was loaded; the error carries
+    /// `Conflict` when the model has versions and the document was changed since it was loaded, or it had an older
+    /// schema version and was; the error carries
     /// [`current`](Error::current). `NotFound` when it is gone. `Validation` before any round trip.
     pub async fn save(&mut self, collection: &Collection<M>) -> Result<bool> {
         let target = collection.target();
@@ -93,6 +107,17 @@ impl<M: Model> Tracked<M> {
                 "the `_id` of a document cannot change",
             );
             return Err(target.explain(error.with_path("_id"), "findAndModify"));
+        }
+        if let Some(outdated) = &self.outdated {
+            let (stored, upgraded) = &**outdated;
+            if !migrate_one(target, stored, upgraded.clone()).await? {
+                let error = match find_one(target, &by_id).await? {
+                    Some(stored) => conflict("the document was changed since it was loaded", stored),
+                    None => Error::new(ErrorKind::NotFound, "the document is gone"),
+                };
+                return Err(target.explain(error, "update"));
+            }
+            self.outdated = None;
         }
         let built = Form::Changes {
             changes,

@@ -10,7 +10,8 @@ use crate::lifecycle::Declared;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of a model",
     label = "not a field type",
-    note = "derive `odm::Embedded` for it, or mark the field `#[odm(opaque)]` to use it as a plain value"
+    note = "derive `odm::Embedded` for it, or mark the field `#[odm(opaque)]` to use it as a plain value",
+    note = "dates, durations, UUIDs and decimals of other crates: `#[serde(with = \"odm::as_bson\")]` stores them as their BSON types"
 )]
 pub trait FieldType: Sized {
     /// The handle of a field of this type.

@@ -12,6 +12,7 @@ use super::stored::{elements, malformed};
 use crate::backend::{self, Operation, ReadOptions};
 use crate::collection::Target;
 use crate::error::Result;
+use crate::lifecycle::narrow_kind;
 
 /// How many keys go into one query.
 const KEYS: usize = 50_000;
@@ -283,7 +284,9 @@ impl Inverse {
                     pipeline.push(rawdoc! { "$group": { "_id": "$_id.k", "n": { "$sum": 1 } } });
                 }
             }
-            let answer = target.execute(aggregate(&target, pipeline)).await;
+            let answer = target
+                .execute(of_kind(&target, aggregate(&target, pipeline))?)
+                .await;
             let mut cursor = answer.and_then(|answer| answer.cursor())?;
             while let Some(batch) = crate::cursor::next_batch(&target, "aggregate", &mut *cursor).await? {
                 for index in 0..batch.len() {
@@ -383,6 +386,14 @@ fn find(
     }
 }
 
+/// The operation on the documents of the target's kind alone.
+fn of_kind(target: &Target, mut operation: Operation) -> Result<Operation> {
+    if let Some(plan) = target.plan() {
+        narrow_kind(plan, &mut operation)?;
+    }
+    Ok(operation)
+}
+
 fn aggregate(target: &Target, pipeline: Vec<RawDocumentBuf>) -> Operation {
     Operation::Aggregate(backend::Aggregate {
         namespace: target.namespace().clone(),
@@ -399,7 +410,8 @@ async fn read(
     mut keys: impl FnMut(&RawDocument, &mut dyn FnMut(RawBsonRef<'_>, bool)) -> Result<()>,
 ) -> Result<()> {
     let target = group.target.clone();
-    let mut cursor = target.execute(Operation::Find(find)).await?.cursor()?;
+    let operation = of_kind(&target, Operation::Find(find))?;
+    let mut cursor = target.execute(operation).await?.cursor()?;
     while let Some(batch) = crate::cursor::next_batch(&target, "find", &mut *cursor).await? {
         group.keep(batch, &mut keys)?;
     }

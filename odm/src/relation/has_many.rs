@@ -14,7 +14,7 @@ use super::stored::Steps;
 use super::to::{Alone, Extra, Nested, links};
 use crate::action::projection;
 use crate::codec;
-use crate::collection::{Target, encode};
+use crate::collection::{Record, Target, encode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Embedded, Model, Path};
 use crate::query::{Filter, Sort};
@@ -98,7 +98,7 @@ impl<P: Model, C: Model> HasMany<P, C> {
             skip: 0,
             limit: 0,
             projection: None,
-            decode: codec::decode_document,
+            decode: <C as Record>::decode,
             nested: Alone,
             marker: PhantomData,
         }

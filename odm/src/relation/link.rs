@@ -4,8 +4,7 @@ use bson::{RawBsonRef, RawDocument};
 
 use super::key::ReferenceKey;
 use super::reference::Ref;
-use crate::codec;
-use crate::collection::Target;
+use crate::collection::{Record, Target};
 use crate::error::Result;
 use crate::model::Model;
 use crate::schema::ModelDescriptor;
@@ -93,6 +92,6 @@ impl<T: Model, K: ReferenceKey<T>> Link for Ref<T, K> {
     }
 
     fn decode(_collection: &str, document: &RawDocument) -> Result<T> {
-        codec::decode_document(document)
+        <T as Record>::decode(document)
     }
 }

@@ -133,6 +133,11 @@ impl IndexDeclaration {
         &self.keys
     }
 
+    /// Whether no two documents may have the same key.
+    pub fn is_unique(&self) -> bool {
+        self.unique
+    }
+
     /// The name: the given one, or the one that MongoDB derives, `title_1_author.name_-1`.
     pub fn name(&self) -> String {
         match self.name {

@@ -49,8 +49,8 @@ impl Model for Book {
         "Book",
         "books",
         &[
-            FieldDescriptor::new("id", "_id"),
-            FieldDescriptor::new("title", "title"),
+            FieldDescriptor::new("id", "_id", "i32"),
+            FieldDescriptor::new("title", "title", "String"),
         ],
         || vec![IndexDeclaration::new().asc(&Book::fields().title).unique()],
     );
@@ -94,8 +94,12 @@ impl Embedded for Wrong {
 impl Model for Wrong {
     type Key = i32;
 
-    const DESCRIPTOR: &'static ModelDescriptor =
-        &ModelDescriptor::new("Wrong", "wrongs", &[FieldDescriptor::new("id", "id")], Vec::new);
+    const DESCRIPTOR: &'static ModelDescriptor = &ModelDescriptor::new(
+        "Wrong",
+        "wrongs",
+        &[FieldDescriptor::new("id", "id", "i32")],
+        Vec::new,
+    );
 
     fn key(&self) -> &i32 {
         &self.id

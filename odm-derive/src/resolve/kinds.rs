@@ -1,0 +1,91 @@
+//! A model that is an enum: the kinds of documents of one collection.
+
+use syn::{Data, DeriveInput};
+
+use crate::attr;
+use crate::input::{Content, Model, Shape, Storage, Tagging};
+use crate::problem::Problems;
+use crate::serde_attr;
+
+/// What the enum says; what its kinds say of themselves is not for it to say.
+pub(super) fn model<'a>(
+    input: &'a DeriveInput,
+    odm: attr::OnType,
+    serde: &serde_attr::OnType,
+    problems: &mut Problems,
+) -> Model<'a> {
+    let help = "put it on the models that the variants hold";
+    if let Some(span) = odm.hooks.or(odm.schema.span()) {
+        problems.at_span(
+            span,
+            "an enum has the hooks, kinds and versions of its variants",
+            help,
+        );
+    }
+    if !odm.indexes.is_empty() {
+        problems.at(
+            &input.ident,
+            "an enum has the indexes of its variants, and declares none of its own",
+            help,
+        );
+    }
+    if !input.generics.params.is_empty() {
+        problems.at(
+            &input.generics,
+            "an enum of models has no parameters",
+            "name the models that it holds",
+        );
+    }
+    Model {
+        collection: super::collection(input, &odm, problems),
+        key: None,
+        indexes: Vec::new(),
+        inverses: Vec::new(),
+        reference_keys: Vec::new(),
+        hooks: None,
+        kind: None,
+        versions: None,
+        options: odm.schema.options,
+        tag: serde.tag.clone(),
+    }
+}
+
+/// The variants; `None` after a problem.
+pub(super) fn shape<'a>(
+    input: &'a DeriveInput,
+    serde: &serde_attr::OnType,
+    problems: &mut Problems,
+) -> Option<Shape<'a>> {
+    let Data::Enum(data) = &input.data else {
+        return None;
+    };
+    let help = "`#[serde(tag = \"kind\")] enum Animal { Cat(Cat), Dog(Dog) }` of models that share the collection; an \
+                enum inside of one model derives `odm::Embedded`, and `#[serde(flatten)]` keeps its fields beside the \
+                model's";
+    let is_tagged = serde.tag.is_some() && serde.content.is_none() && !serde.untagged;
+    if !is_tagged || serde.into.is_some() || serde.from.is_some() {
+        problems.at(
+            &input.ident,
+            "a model that is an enum needs a tag beside its fields",
+            help,
+        );
+        return None;
+    }
+    let shape = super::embedded_enum(input, data, serde, problems);
+    let Shape::Enum {
+        tagging: Tagging::Internal { .. },
+        variants,
+    } = &shape
+    else {
+        problems.at(&input.ident, "a model that is an enum holds other models", help);
+        return None;
+    };
+    let mut is_right = !variants.is_empty();
+    for variant in variants {
+        if variant.untagged || !matches!(variant.content, Content::One(_, Storage::Typed)) {
+            problems.at_span(variant.ident.span(), "each variant holds one model", help);
+            is_right = false;
+        }
+    }
+    is_right.then_some(shape)
+}

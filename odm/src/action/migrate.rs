@@ -1,0 +1,235 @@
+//! Bringing stored documents into the present shape of their model.
+
+use std::fmt;
+use std::future::IntoFuture;
+
+use bson::{Bson, RawDocumentBuf};
+use futures_core::future::BoxFuture;
+
+use super::draft::Draft;
+use crate::backend::{
+    self, BulkWrite, Modification, Operation, ReadOptions, UpdateStatement, WriteStatement,
+};
+use crate::collection::{Record, Target};
+use crate::cursor;
+use crate::error::{Error, ErrorKind, Result};
+use crate::lifecycle::{Scope, Versions, unchanged, with_id};
+use crate::model::Model;
+
+/// Brings all documents of older schema versions into the present one, a batch at a time.
+///
+/// Each document is replaced only if it is still what was read; one that somebody changed in between is read again in
+/// the next round. What is done is done: after an error or a crash, run it again, and it goes on where it was. Readers
+/// and writers need not stop. Softly deleted documents are migrated too. A document whose migration fails is reported
+/// and left as it is.
+///
+/// Cost: one read and one write for each batch of outdated documents, by a scan of the collection unless an index
+/// begins with `schema_version`.
+#[must_use = "an action does nothing until it is awaited"]
+pub struct Migrate<M> {
+    draft: Draft<backend::Find>,
+    versions: Option<Versions>,
+    decode: fn(&bson::RawDocument) -> Result<M>,
+    batch: u32,
+    is_dry: bool,
+    progress: Option<Box<dyn FnMut(&Migrated) + Send>>,
+}
+
+/// What a migration did, or has done so far.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Migrated {
+    /// Outdated documents that were looked at.
+    pub examined: u64,
+    /// Documents in the present shape now; in a dry run, that would be.
+    pub migrated: u64,
+    /// Documents that changed while they were migrated, and were read again.
+    pub raced: u64,
+    /// The documents that could not be migrated, and why.
+    pub failed: Vec<(Bson, Error)>,
+}
+
+impl<M: Model> Migrate<M> {
+    pub(crate) fn new(target: &Target) -> Migrate<M> {
+        let versions = M::LIFECYCLE.versions;
+        let filter = match &versions {
+            Some(versions) => versions.outdated(),
+            None => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "the model declares no `schema_version`",
+            )),
+        };
+        let mut draft = Draft::with_filter(target, filter, |filter| backend::Find {
+            namespace: target.namespace().clone(),
+            filter,
+            sort: None,
+            projection: None,
+            skip: 0,
+            limit: 0,
+            batch_size: None,
+            tail: None,
+            options: ReadOptions::default(),
+        });
+        draft.settings.scope = Scope::All;
+        Migrate {
+            draft,
+            versions,
+            decode: <M as Record>::decode,
+            batch: 500,
+            is_dry: false,
+            progress: None,
+        }
+    }
+
+    /// Writes nothing: says what would be done, and which documents could not be migrated.
+    pub fn dry_run(mut self) -> Migrate<M> {
+        self.is_dry = true;
+        self
+    }
+
+    /// How many documents go together: 500 unless said otherwise.
+    pub fn batch_size(mut self, documents: u32) -> Migrate<M> {
+        self.batch = documents.max(1);
+        self
+    }
+
+    /// Calls this after each batch.
+    pub fn on_progress(mut self, progress: impl FnMut(&Migrated) + Send + 'static) -> Migrate<M> {
+        self.progress = Some(Box::new(progress));
+        self
+    }
+
+    async fn run(mut self) -> Result<Migrated> {
+        self.draft.operation.batch_size = Some(self.batch);
+        let (target, operation) = self.draft.ready()?;
+        let Some(versions) = self.versions else {
+            return Ok(Migrated::default());
+        };
+        let mut done = Migrated::default();
+        loop {
+            let raced = done.raced;
+            let mut failed = Vec::new();
+            let mut cursor = target.execute(operation.clone()).await?.cursor()?;
+            while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
+                let mut statements = Vec::new();
+                for stored in (0..batch.len()).filter_map(|index| batch.get(index)) {
+                    let upgraded = match versions.upgraded(stored) {
+                        Ok(Some(upgraded)) => (self.decode)(&upgraded).map(|_| upgraded),
+                        Ok(None) => continue,
+                        Err(error) => Err(error),
+                    };
+                    match upgraded {
+                        Ok(upgraded) => statements.push(replacement(stored, upgraded)?),
+                        Err(error) => failed.push(failure(&target, with_id(error, stored))),
+                    }
+                }
+                let asked = statements.len() as u64;
+                let before = failed.len();
+                let matched = match self.is_dry {
+                    true => asked,
+                    false => write_back(&target, statements, &mut failed).await?,
+                };
+                let refused = (failed.len() - before) as u64;
+                done.migrated += matched;
+                done.raced += asked.saturating_sub(matched + refused);
+                done.examined = done.migrated + failed.len() as u64;
+                done.failed.clone_from(&failed);
+                if let Some(progress) = &mut self.progress {
+                    progress(&done);
+                }
+            }
+            if self.is_dry || done.raced == raced {
+                return Ok(done);
+            }
+        }
+    }
+}
+
+impl<M: Model> IntoFuture for Migrate<M> {
+    type Output = Result<Migrated>;
+    type IntoFuture = BoxFuture<'static, Result<Migrated>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+impl<M> fmt::Debug for Migrate<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Migrate")
+            .field("draft", &self.draft)
+            .field("batch", &self.batch)
+            .field("is_dry", &self.is_dry)
+            .finish_non_exhaustive()
+    }
+}
+
+fn failure(target: &Target, error: Error) -> (Bson, Error) {
+    let error = target.explain(error, "find");
+    (error.id().cloned().unwrap_or(Bson::Null), error)
+}
+
+/// The write that replaces a document which is still what was read.
+pub(super) fn replacement(stored: &bson::RawDocument, upgraded: RawDocumentBuf) -> Result<WriteStatement> {
+    Ok(WriteStatement::Update(UpdateStatement {
+        filter: unchanged(stored)?,
+        modification: Modification::Replacement(upgraded),
+        multi: false,
+        upsert: false,
+        array_filters: Vec::new(),
+        hint: None,
+        collation: None,
+    }))
+}
+
+/// Writes, past what the model declares of writes: this is no change of the documents' meaning. How many documents
+/// were still as read.
+pub(super) async fn write_back(
+    target: &Target,
+    statements: Vec<WriteStatement>,
+    failed: &mut Vec<(Bson, Error)>,
+) -> Result<u64> {
+    if statements.is_empty() {
+        return Ok(0);
+    }
+    let ids: Vec<Bson> = statements.iter().map(id_of).collect();
+    let operation = Operation::BulkWrite(BulkWrite {
+        namespace: target.namespace().clone(),
+        statements,
+        ordered: false,
+        options: ReadOptions::default(),
+    });
+    let result = target.execute(operation).await?.write()?;
+    for (index, error) in result.errors {
+        let id = ids.get(index).cloned().unwrap_or(Bson::Null);
+        failed.push((id.clone(), target.explain(error.with_id(id), "bulkWrite")));
+    }
+    Ok(result.summary.matched)
+}
+
+/// Brings one document into its present shape, if it is still what was read.
+pub(crate) async fn migrate_one(
+    target: &Target,
+    stored: &bson::RawDocument,
+    upgraded: RawDocumentBuf,
+) -> Result<bool> {
+    let mut failed = Vec::new();
+    let matched = write_back(target, vec![replacement(stored, upgraded)?], &mut failed).await?;
+    match failed.pop() {
+        Some((_, error)) => Err(error),
+        None => Ok(matched == 1),
+    }
+}
+
+fn id_of(statement: &WriteStatement) -> Bson {
+    match statement {
+        WriteStatement::Update(UpdateStatement {
+            modification: Modification::Replacement(document),
+            ..
+        }) => match document.get("_id").ok().flatten().map(Bson::try_from) {
+            Some(Ok(id)) => id,
+            _ => Bson::Null,
+        },
+        _ => Bson::Null,
+    }
+}

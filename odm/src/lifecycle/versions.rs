@@ -1,0 +1,100 @@
+//! The shapes that a model's documents had, and how an old one becomes the present one.
+
+use bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+
+use super::document;
+use crate::codec::{self, Raw};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The field that says which shape a document has.
+pub(crate) const FIELD: &str = "schema_version";
+
+/// Makes a document of one version one of the next.
+pub(crate) type Migration = fn(&mut Document) -> Result<()>;
+
+/// What `#[odm(schema_version = 3, migrate(v1_to_v2, v2_to_v3))]` declares.
+#[derive(Clone, Copy, Debug)]
+pub struct Versions {
+    /// The version of what is written.
+    pub(crate) current: i32,
+    /// From version 1 to 2, from 2 to 3, and so on.
+    chain: &'static [Migration],
+}
+
+impl Versions {
+    /// The version of what is written, and how each older one becomes its next.
+    pub const fn new(current: i32, chain: &'static [Migration]) -> Versions {
+        Versions { current, chain }
+    }
+
+    /// The document in the present shape; `None` when it has that already. A document that says no version has the
+    /// first.
+    ///
+    /// # Errors
+    /// `NewerVersion` for a document of a later version, `Decode` when the field holds no version or a migration
+    /// refuses the document.
+    pub(crate) fn upgraded(&self, stored: &RawDocument) -> Result<Option<RawDocumentBuf>> {
+        let version = self.version_of(stored).map_err(|error| with_id(error, stored))?;
+        if version == i64::from(self.current) {
+            return Ok(None);
+        }
+        let mut document = codec::decode_untyped(stored)?;
+        let done = usize::try_from(version - 1).unwrap_or_default();
+        for (step, migration) in self.chain.iter().enumerate().skip(done) {
+            migration(&mut document).map_err(|error| {
+                let message = format!("the migration from version {} to {} failed", step + 1, step + 2);
+                with_id(Error::new(ErrorKind::Decode, message).with_source(error), stored)
+            })?;
+        }
+        document.insert(FIELD, self.current);
+        codec::encode_untyped(&document).map(Some)
+    }
+
+    fn version_of(&self, stored: &RawDocument) -> Result<i64> {
+        let version = match stored.get(FIELD) {
+            Ok(None | Some(RawBsonRef::Null)) => 1,
+            Ok(Some(RawBsonRef::Int32(version))) => version.into(),
+            Ok(Some(RawBsonRef::Int64(version))) => version,
+            _ => 0,
+        };
+        if version < 1 {
+            let message = "the version of a document is a whole number from 1 on";
+            return Err(Error::new(ErrorKind::Decode, message).with_path(FIELD));
+        }
+        if version > i64::from(self.current) {
+            let message = format!(
+                "the document has version {version}, and this program knows versions up to {}",
+                self.current
+            );
+            return Err(Error::new(ErrorKind::NewerVersion, message).with_path(FIELD));
+        }
+        Ok(version)
+    }
+
+    /// The filter of documents of older versions.
+    pub(crate) fn outdated(&self) -> Result<RawDocumentBuf> {
+        let filter = doc! { "$or": [{ FIELD: { "$lt": self.current } }, { FIELD: Bson::Null }] };
+        Raw::from(filter).into_document()
+    }
+}
+
+/// The filter of a document that is still exactly what was read.
+pub(crate) fn unchanged(stored: &RawDocument) -> Result<RawDocumentBuf> {
+    let mut filter = RawDocumentBuf::new();
+    if let Ok(Some(id)) = stored.get("_id") {
+        filter.append(bson::cstr!("_id"), document::single(bson::cstr!("$eq"), id));
+    }
+    let mut equal = bson::RawArrayBuf::new();
+    equal.push("$$ROOT");
+    equal.push(document::single(bson::cstr!("$literal"), stored.to_owned()));
+    filter.append(bson::cstr!("$expr"), document::single(bson::cstr!("$eq"), equal));
+    Ok(filter)
+}
+
+/// Puts the document's `_id` into an error.
+pub(crate) fn with_id(error: Error, stored: &RawDocument) -> Error {
+    match stored.get("_id").ok().flatten().map(Bson::try_from) {
+        Some(Ok(id)) => error.with_id(id),
+        _ => error,
+    }
+}

@@ -1,0 +1,295 @@
+//! The models of a program: what they are, as data, as a table and as a diagram.
+
+use std::fmt::Write as _;
+
+use bson::{Bson, Document, doc};
+
+use super::{FieldDescriptor, ModelDescriptor, RelationKind};
+use crate::codec;
+use crate::error::Result;
+use crate::model::Model;
+
+/// The models of a program, to be shown, synchronised and compared with a database.
+///
+/// ```
+/// use odm::{Db, Id, Model, Models};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize, Model)]
+/// struct Book {
+///     #[serde(rename = "_id")]
+///     id: Id<Book>,
+///     #[odm(unique)]
+///     title: String,
+/// }
+///
+/// # #[tokio::main]
+/// # async fn main() -> odm::Result<()> {
+/// let models = Models::new().with::<Book>();
+/// assert!(models.table().contains("title"));
+/// let db = Db::open("memory:").await?;
+/// db.sync_models(&models).await?;
+/// assert!(db.check_models(&models).await?.is_empty());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct Models {
+    pub(crate) models: Vec<Entry>,
+}
+
+/// A model in the list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) descriptor: &'static ModelDescriptor,
+    pub(crate) rules: fn() -> Document,
+}
+
+impl Models {
+    /// None yet.
+    pub fn new() -> Models {
+        Models::default()
+    }
+
+    /// With this model.
+    pub fn with<M: Model>(mut self) -> Models {
+        let known = self
+            .models
+            .iter()
+            .any(|entry| is_same(entry.descriptor, M::DESCRIPTOR));
+        if !known {
+            self.models.push(Entry {
+                descriptor: M::DESCRIPTOR,
+                rules: M::json_schema,
+            });
+        }
+        self
+    }
+
+    /// What the models declare, in the order in which they were given.
+    pub fn descriptors(&self) -> impl Iterator<Item = &'static ModelDescriptor> {
+        self.models.iter().map(|entry| entry.descriptor)
+    }
+
+    /// The models and their references as a [Mermaid](https://mermaid.js.org) entity-relationship diagram.
+    pub fn mermaid(&self) -> String {
+        let mut text = String::from("erDiagram\n");
+        for model in self.descriptors() {
+            let name = word(model.name);
+            let _ = writeln!(text, "    {name} {{");
+            for field in model.fields {
+                let mark = match (field.stored, field.relation) {
+                    ("_id", _) => " PK",
+                    (_, Some(_)) => " FK",
+                    _ => "",
+                };
+                let _ = writeln!(text, "        {} {}{mark}", word(field.ty), word(shown(field)));
+            }
+            text.push_str("    }\n");
+        }
+        for model in self.descriptors() {
+            for relation in model.relations() {
+                let many = match relation.relation.kind {
+                    RelationKind::One => "o|",
+                    RelationKind::Many | RelationKind::Map => "o{",
+                };
+                for target in (relation.relation.targets)() {
+                    let (from, to) = (word(model.name), word(target.name));
+                    let _ = writeln!(text, "    {from} }}o--{many} {to} : \"{}\"", relation.field);
+                }
+            }
+            for kind in model.kinds {
+                let (from, to) = (word(model.name), word(kind.model.name));
+                let _ = writeln!(
+                    text,
+                    "    {from} ||--|| {to} : \"{} is {}\"",
+                    model.tag, kind.name
+                );
+            }
+        }
+        text
+    }
+
+    /// The models as a table of text: collection, fields with types and references, indexes.
+    pub fn table(&self) -> String {
+        let mut rows = vec![["model", "field", "type", "refers to", "indexes"].map(str::to_owned)];
+        for model in self.descriptors() {
+            rows.push([
+                format!("{} ({})", model.name, model.collection),
+                String::new(),
+                String::new(),
+                model
+                    .kinds
+                    .iter()
+                    .map(|kind| kind.model.name)
+                    .collect::<Vec<_>>()
+                    .join(", "),
+                String::new(),
+            ]);
+            let indexes = model.all_indexes();
+            for field in model.fields {
+                let targets = field
+                    .relation
+                    .map(|relation| (relation.targets)())
+                    .unwrap_or_default();
+                let targets: Vec<&str> = targets.iter().map(|target| target.name).collect();
+                let of_field = indexes.iter().filter(|index| {
+                    let prefix = format!("{}.", field.stored);
+                    index.keys().iter().any(|(path, _)| {
+                        let path = path.to_string();
+                        path == field.stored || path.starts_with(&prefix)
+                    })
+                });
+                let of_field = of_field.map(|index| match index.is_unique() {
+                    true => format!("{} unique", index.name()),
+                    false => index.name(),
+                });
+                rows.push([
+                    String::new(),
+                    shown(field).to_owned(),
+                    field.ty.to_owned(),
+                    targets.join(", "),
+                    of_field.collect::<Vec<_>>().join(", "),
+                ]);
+            }
+        }
+        aligned(&rows)
+    }
+}
+
+fn is_same(one: &ModelDescriptor, other: &ModelDescriptor) -> bool {
+    (one.name, one.collection) == (other.name, other.collection)
+}
+
+/// The stored name, or that the field's own fields stand in its place.
+fn shown(field: &FieldDescriptor) -> &'static str {
+    match field.is_flattened() {
+        true => field.name,
+        false => field.stored,
+    }
+}
+
+/// A name as Mermaid takes it.
+fn word(text: &str) -> String {
+    let mut word = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            letter if letter.is_alphanumeric() || letter == '_' => word.push(letter),
+            _ if word.ends_with('-') => {}
+            _ => word.push('-'),
+        }
+    }
+    word.trim_matches('-').to_owned()
+}
+
+fn aligned(rows: &[[String; 5]]) -> String {
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let widths = [0, 1, 2, 3, 4].map(width);
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(widths) {
+            let _ = write!(line, "{cell:width$}  ");
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+impl Entry {
+    /// What is declared, as it is stored to be compared with later.
+    ///
+    /// # Errors
+    /// An index that cannot be sent.
+    pub(crate) fn declaration(&self) -> Result<Document> {
+        let model = self.descriptor;
+        let mut fields = Document::new();
+        for field in model.fields {
+            fields.insert(shown(field), field.ty);
+        }
+        let mut indexes = Document::new();
+        for index in model.all_indexes() {
+            let spec = codec::decode_untyped(&index.to_spec()?)?;
+            indexes.insert(index.name(), spec);
+        }
+        let mut declared = doc! {
+            "collection": model.collection,
+            "fields": fields,
+            "indexes": indexes,
+            "rules": (self.rules)(),
+        };
+        if let Some(kind) = model.kind {
+            declared.insert("kind", doc! { kind.tag: kind.name });
+        }
+        if !model.kinds.is_empty() {
+            let kinds: Document = model
+                .kinds
+                .iter()
+                .map(|kind| (kind.name.to_owned(), Bson::from(kind.model.name)))
+                .collect();
+            declared.insert("kinds", doc! { "tag": model.tag, "models": kinds });
+        }
+        if model.version > 0 {
+            declared.insert("version", model.version);
+        }
+        if model.options.is_some() {
+            let options = model.declared_options();
+            let mut all = options.options().clone();
+            all.insert("validated", options.is_validated());
+            if let Some(shard) = options.shard_command("")? {
+                all.insert("shard", shard);
+            }
+            declared.insert("options", all);
+        }
+        Ok(declared)
+    }
+}
+
+/// A number that changes with what is declared and with nothing else: FNV-1a over its bytes, of 64 bits.
+pub(crate) fn fingerprint(declared: &Document) -> Result<String> {
+    let bytes = codec::encode_untyped(declared)?;
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for byte in bytes.as_bytes() {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    Ok(format!("{hash:016x}"))
+}
+
+/// Where two declarations differ, a line each.
+pub(crate) fn differences(stored: &Document, declared: &Document) -> Vec<String> {
+    let mut lines = Vec::new();
+    compare("", stored, declared, &mut lines);
+    lines
+}
+
+fn compare(path: &str, stored: &Document, declared: &Document, lines: &mut Vec<String>) {
+    let at = |name: &str| match path {
+        "" => name.to_owned(),
+        path => format!("{path}.{name}"),
+    };
+    for (name, old) in stored {
+        match (old, declared.get(name)) {
+            (_, None) => lines.push(format!("{}: was {old}, is not declared now", at(name))),
+            (Bson::Document(old), Some(Bson::Document(new))) if old != new => {
+                compare(&at(name), old, new, lines)
+            }
+            (old, Some(new)) if old != new => lines.push(format!("{}: was {old}, is {new}", at(name))),
+            _ => {}
+        }
+    }
+    for (name, new) in declared {
+        if !stored.contains_key(name) {
+            lines.push(format!("{}: is new, {new}", at(name)));
+        }
+    }
+    if lines.is_empty() && stored != declared {
+        lines.push(format!("{}: the order differs", at("").trim_end_matches('.')));
+    }
+}

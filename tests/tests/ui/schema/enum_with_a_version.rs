@@ -1,0 +1,17 @@
+use odm::Model;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Model)]
+#[odm(collection = "animals", kind = "Cat")]
+struct Cat {
+    _id: i32,
+}
+
+#[derive(Serialize, Deserialize, Model)]
+#[odm(schema_version = 1)]
+#[serde(tag = "kind")]
+enum Animal {
+    Cat(Cat),
+}
+
+fn main() {}
