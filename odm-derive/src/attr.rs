@@ -3,6 +3,7 @@
 mod index;
 mod inverse;
 pub(crate) mod lifecycle;
+mod on_delete;
 mod tokens;
 
 use proc_macro2::{Span, TokenStream};
@@ -12,6 +13,7 @@ use syn::{Attribute, Ident, LitStr, Path, Token};
 
 pub(crate) use self::index::{Index, IndexKey, Order};
 pub(crate) use self::inverse::Inverse;
+pub(crate) use self::on_delete::DeleteRule;
 use self::lifecycle::{Life, Role};
 use crate::input::Derive;
 use crate::problem::{Problems, problem, unknown};
@@ -25,6 +27,8 @@ pub(crate) struct OnType {
     pub(crate) indexes: Vec<Index>,
     pub(crate) validate: Option<TokenStream>,
     pub(crate) hooks: Option<Span>,
+    /// The models whose references to this one have rules.
+    pub(crate) referred_by: Option<Vec<Path>>,
 }
 
 /// What stands on a field.
@@ -33,6 +37,8 @@ pub(crate) struct OnField {
     pub(crate) index: Option<Index>,
     pub(crate) opaque: Option<Span>,
     pub(crate) inverse: Option<Inverse>,
+    /// What becomes of the document when one that it refers to is deleted.
+    pub(crate) on_delete: Option<DeleteRule>,
     /// The name of the key by which references to the model hold this field.
     pub(crate) key: Option<Ident>,
     pub(crate) life: Life,
@@ -56,6 +62,16 @@ impl OnType {
                 (_, "validate") => once(&mut on_type.validate, meta, key, |meta| {
                     lifecycle::value(meta, "path::to::function")
                 })?,
+                (Derive::Model, "referred_by") => {
+                    once(&mut on_type.referred_by, meta, key, on_delete::referring)?
+                }
+                (Derive::Embedded, "referred_by") => {
+                    return Err(problem(
+                        meta.path.span(),
+                        "nothing refers to an embedded document",
+                        "put `referred_by` on the model that is referred to",
+                    ));
+                }
                 (Derive::Model, "hooks") => once(&mut on_type.hooks, meta, key, |meta| Ok(meta.path.span()))?,
                 (Derive::Embedded, "hooks") => {
                     return Err(problem(
@@ -86,7 +102,7 @@ impl OnType {
                         meta.path.span(),
                         "attribute",
                         key,
-                        &["collection", "crate", "hooks", "index", "validate"],
+                        &["collection", "crate", "hooks", "index", "referred_by", "validate"],
                     ));
                 }
                 (Derive::Embedded, _) => {
@@ -139,7 +155,17 @@ impl OnField {
                     on_field.index = Some(index);
                 }
                 (Derive::Model, "inverse") => once(&mut on_field.inverse, meta, key, Inverse::read)?,
+                (Derive::Model, "on_delete") => {
+                    once(&mut on_field.on_delete, meta, key, DeleteRule::read)?
+                }
                 (Derive::Model, "key") => once(&mut on_field.key, meta, key, |meta| meta.value()?.parse())?,
+                (Derive::Embedded, "on_delete") => {
+                    return Err(problem(
+                        meta.path.span(),
+                        "a rule is declared on the field of a model, and this is an embedded document",
+                        "hold the reference in a field of the model",
+                    ));
+                }
                 (Derive::Embedded, "inverse" | "key") => {
                     return Err(problem(
                         meta.path.span(),
@@ -167,6 +193,7 @@ impl OnField {
                             "inverse",
                             "key",
                             "max",
+                            "on_delete",
                             "opaque",
                             "save",
                             "soft_delete",

@@ -73,7 +73,7 @@ pub(crate) fn attributes_agree(
     skipped: bool,
     problems: &mut Problems,
 ) {
-    let related = odm.inverse.is_some() || odm.key.is_some();
+    let related = odm.inverse.is_some() || odm.key.is_some() || odm.on_delete.is_some();
     if skipped && (odm.index.is_some() || odm.opaque.is_some() || related || odm.life.span().is_some()) {
         let span = serde
             .skip
@@ -120,6 +120,31 @@ pub(crate) fn relation(odm: &attr::OnField, storage: &Storage, problems: &mut Pr
                 help,
             );
         }
+    }
+}
+
+/// Where a delete rule can stand.
+pub(crate) fn delete_rule(
+    odm: &attr::OnField,
+    field: &Field<'_>,
+    generics: &Generics,
+    problems: &mut Problems,
+) {
+    let Some(rule) = &odm.on_delete else { return };
+    if !matches!(field.storage, Storage::Typed) {
+        let help = "remove what stores the field in another way than its type does";
+        problems.at(
+            &rule.0,
+            "only a reference that is stored as it is has a delete rule",
+            help,
+        );
+    } else if crate::generics::Params::mentions(generics, field.ty) {
+        let help = "refer to a model without the parameter";
+        problems.at(
+            &rule.0,
+            "a reference whose type has a parameter has no delete rule",
+            help,
+        );
     }
 }
 

@@ -1,10 +1,10 @@
 //! The resolved input: nothing in it is optional that has a default, and every name is the stored one.
 
 use proc_macro2::{Span, TokenStream};
-use syn::{ExprPath, Generics, Ident, Type, Visibility};
+use syn::{ExprPath, Generics, Ident, Path, Type, Visibility};
 
 use crate::attr::lifecycle::Life;
-use crate::attr::{Index, Inverse};
+use crate::attr::{DeleteRule, Index, Inverse};
 
 /// Which derive runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,6 +50,9 @@ pub(crate) struct Model<'a> {
     pub(crate) indexes: Vec<ModelIndex>,
     pub(crate) inverses: Vec<ModelInverse<'a>>,
     pub(crate) reference_keys: Vec<ReferenceKey<'a>>,
+    pub(crate) delete_rules: Vec<ModelRule<'a>>,
+    /// The models whose references to this one have rules.
+    pub(crate) referred_by: Vec<Path>,
     /// Where hooks were declared.
     pub(crate) hooks: Option<Span>,
 }
@@ -59,6 +62,12 @@ pub(crate) struct ModelInverse<'a> {
     pub(crate) field: &'a Ident,
     pub(crate) ty: &'a Type,
     pub(crate) inverse: Inverse,
+}
+
+/// What becomes of the model's documents when what a field refers to is deleted.
+pub(crate) struct ModelRule<'a> {
+    pub(crate) field: &'a Ident,
+    pub(crate) rule: DeleteRule,
 }
 
 /// A field that references to the model can hold.

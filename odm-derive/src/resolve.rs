@@ -227,12 +227,13 @@ fn model<'a>(
             .into_iter()
             .map(|index| ModelIndex { index, checked: true }),
     );
-    let (mut inverses, mut reference_keys) = (Vec::new(), Vec::new());
+    let (mut inverses, mut reference_keys, mut delete_rules) = (Vec::new(), Vec::new(), Vec::new());
     for declared in fields.iter_mut() {
         let Some(resolved) = &declared.resolved else {
             continue;
         };
         check::relation(&declared.odm, &resolved.storage, problems);
+        check::delete_rule(&declared.odm, resolved, &input.generics, problems);
         let Some(field) = &declared.field.ident else {
             continue;
         };
@@ -244,6 +245,7 @@ fn model<'a>(
                 .take()
                 .map(|inverse| ModelInverse { field, ty, inverse }),
         );
+        delete_rules.extend(declared.odm.on_delete.take().map(|rule| ModelRule { field, rule }));
         reference_keys.extend(declared.odm.key.take().map(|name| ReferenceKey {
             name,
             field,
@@ -261,6 +263,8 @@ fn model<'a>(
         indexes,
         inverses,
         reference_keys,
+        delete_rules,
+        referred_by: odm.referred_by.unwrap_or_default(),
         hooks: odm.hooks,
     }
 }

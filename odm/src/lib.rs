@@ -100,8 +100,8 @@ pub use self::query::{
     Bits, BsonType, BuiltUpdate, Filter, Increment, Integer, Nullable, Operand, PushOptions, Sort, Update,
 };
 pub use self::relation::{
-    Alone, ById, CountOf, DbRef, Every, Extra, HasMany, HasOne, Joinable, Link, LinksTo, Loads, Nested, Ref,
-    Reference, ReferenceEnum, ReferenceKey, Relation, Searchable, To, Values, With,
+    Alone, ById, CountOf, DbRef, DeleteRule, Every, Extra, HasMany, HasOne, Joinable, Link, LinksTo, Loads, Nested, NullableReference, Ref,
+    Reference, ReferenceEnum, ReferenceKey, ReferenceList, ReferredBy, Referring, Relation, RuledReference, Searchable, To, Values, With,
 };
 pub use self::schema::{
     DeclaredRelation, FieldDescriptor, IndexDeclaration, IndexOrder, InverseDescriptor, ModelDescriptor,

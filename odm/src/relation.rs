@@ -4,6 +4,8 @@
 //! a plan for a whole batch of parents and leaves a [`Shelf`]; the typed side takes each parent's share from it.
 
 mod db_ref;
+mod delete_rule;
+mod doom;
 mod every;
 mod fetch;
 mod has_many;
@@ -23,14 +25,19 @@ mod stored;
 mod to;
 
 pub use self::db_ref::DbRef;
+pub use self::delete_rule::{
+    DeleteRule, NullableReference, ReferenceList, ReferredBy, Referring, RuledReference,
+};
+pub(crate) use self::doom::{Doom, has_rules};
 pub use self::every::{Every, Values};
 pub use self::has_many::{CountOf, HasMany, HasOne};
 pub use self::inverse::LinksTo;
 pub(crate) use self::join::{DOCUMENT, joined, stages};
 pub use self::key::{ById, ReferenceKey};
+pub(crate) use self::link::{Aim, Open};
 pub use self::link::Link;
 pub use self::loads::{Loads, With};
-pub(crate) use self::plan::Plan;
+pub(crate) use self::plan::{Links, Plan};
 pub(crate) use self::plan::with_needed;
 pub use self::polymorphic::{
     HasVariant, ReferenceEnum, ReferenceVariant, read_key, read_variant, write_variant,
@@ -39,4 +46,5 @@ pub use self::reference::Ref;
 pub use self::relation_trait::{Joinable, Relation};
 pub use self::shape::{Reference, Searchable};
 pub(crate) use self::shelf::Shelf;
+pub(crate) use self::to::links;
 pub use self::to::{Alone, Extra, Nested, To};

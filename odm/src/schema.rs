@@ -10,6 +10,9 @@ pub use self::relation::{
     model_graph,
 };
 pub(crate) use self::verify::{names, verify};
+use crate::collection::Target;
+use crate::model::Model;
+use crate::relation::Open;
 
 /// What a model declares. The derive emits one as a constant.
 #[derive(Debug)]
@@ -23,6 +26,9 @@ pub struct ModelDescriptor {
     pub fields: &'static [FieldDescriptor],
     /// Makes the declared indexes, fields' own first.
     pub indexes: fn() -> Vec<IndexDeclaration>,
+    /// The models whose references to this one have rules for its deletion.
+    pub referred_by: &'static [fn() -> &'static ModelDescriptor],
+    pub(crate) open: Open,
 }
 
 /// A field as declared.
@@ -42,7 +48,7 @@ pub struct FieldDescriptor {
 impl ModelDescriptor {
     /// What a derive found.
     #[doc(hidden)]
-    pub const fn new(
+    pub const fn new<M: Model>(
         name: &'static str,
         collection: &'static str,
         fields: &'static [FieldDescriptor],
@@ -53,7 +59,24 @@ impl ModelDescriptor {
             collection,
             fields,
             indexes,
+            referred_by: &[],
+            open: Target::sibling::<M>,
         }
+    }
+
+    /// The same with the models that refer to it.
+    #[doc(hidden)]
+    pub const fn referred_by(
+        mut self,
+        referrers: &'static [fn() -> &'static ModelDescriptor],
+    ) -> ModelDescriptor {
+        self.referred_by = referrers;
+        self
+    }
+
+    /// Whether it is the same model: a constant has no address of its own to compare by.
+    pub(crate) fn is(&self, other: &ModelDescriptor) -> bool {
+        (self.name, self.collection) == (other.name, other.collection)
     }
 }
 

@@ -66,6 +66,19 @@ macro_rules! for_every_case {
                 a_collection_is_renamed,
                 a_collection_is_modified,
                 figures_count_documents_and_bytes;
+            consistency_deletion:
+                each_rule_is_carried_out,
+                every_way_to_delete_carries_them_out,
+                a_deletion_is_part_of_the_running_transaction,
+                what_denies_is_named_and_nothing_is_written,
+                a_batch_with_a_denied_deletion_says_which,
+                circles_end,
+                soft_deletions_carry_them_out_softly,
+                references_by_another_field_have_rules,
+                rules_go_the_way_of_every_write,
+                other_collections_and_raw_writes_are_left_alone,
+                the_number_of_round_trips_does_not_grow,
+                a_crash_at_any_write_leaves_what_a_second_try_finishes;
             conversions:
                 a_collection_is_made_capped,
                 a_collection_is_copied_into_a_capped_one,

@@ -1,5 +1,6 @@
 //! The cases: plain async functions over `&Db`. Each theme is a module; `registry` lists the cases.
 
+mod consistency_models;
 mod library;
 mod lifecycle_models;
 mod models;
@@ -9,6 +10,7 @@ pub mod aggregation_series;
 pub mod change_streams;
 pub mod collections;
 pub mod collections_kinds;
+pub mod consistency_deletion;
 pub mod conversions;
 pub mod embedded;
 pub mod filters;

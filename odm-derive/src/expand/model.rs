@@ -9,7 +9,7 @@ use super::Expansion;
 use super::codec::Codecs;
 use super::{lifecycle, relations};
 use crate::attr::Order;
-use crate::input::{Field, Model, ModelIndex, ModelInverse, Storage};
+use crate::input::{Field, Model, ModelIndex, ModelInverse, ModelRule, Storage};
 
 pub(super) fn implementation(
     expansion: &Expansion<'_>,
@@ -84,6 +84,7 @@ pub(super) fn implementation(
             use __odm::NoRelation as _;
         )
     });
+    let referrers = relations::referrers(model);
     quote! {
         #probing
         #declarations
@@ -91,7 +92,7 @@ pub(super) fn implementation(
         impl #declared __odm::Model for #this #stored {
             type Key = #ty;
             const DESCRIPTOR: &'static __odm::ModelDescriptor =
-                &__odm::ModelDescriptor::new(#name, #collection, &[#(#descriptors),*], #indexes);
+                &__odm::ModelDescriptor::new::<#this>(#name, #collection, &[#(#descriptors),*], #indexes) #referrers;
             #key_codec
             #lifecycle
             fn key(&self) -> &#ty {
@@ -109,18 +110,25 @@ fn relation(expansion: &Expansion<'_>, model: &Model<'_>, field: &Field<'_>) -> 
     {
         return (TokenStream::new(), false);
     }
-    let declared = model
+    let inverse = model
         .inverses
         .iter()
         .find(|inverse| *inverse.field == field.ident);
-    match declared {
-        None => (quote!(.refers(__odm::RelationProbe::<#ty>::RELATION)), true),
-        Some(ModelInverse { inverse, .. }) => {
-            let (name, one) = (inverse.name.unraw().to_string(), inverse.one);
-            let declared = quote!(__odm::RelationDescriptor::of::<#ty>().inverse(#name, #one));
-            (quote!(.refers(__odm::Option::Some(#declared))), false)
-        }
+    let rule = model.delete_rules.iter().find(|rule| *rule.field == field.ident);
+    if inverse.is_none() && rule.is_none() {
+        return (quote!(.refers(__odm::RelationProbe::<#ty>::RELATION)), true);
     }
+    let inverse = inverse.map(|ModelInverse { inverse, .. }| {
+        let (name, one) = (inverse.name.unraw().to_string(), inverse.one);
+        quote!(.inverse(#name, #one))
+    });
+    let rule = rule.map(|ModelRule { rule, .. }| {
+        let (rule, this) = (&rule.0, &expansion.this);
+        let span = rule.span().resolved_at(Span::call_site());
+        quote_spanned!(span=> .#rule::<#ty, #this>())
+    });
+    let declared = quote!(__odm::RelationDescriptor::of::<#ty>() #inverse #rule);
+    (quote!(.refers(__odm::Option::Some(#declared))), false)
 }
 
 /// A closure that makes the declared indexes. Paths stay the user's tokens, so that rustc points at them.

@@ -11,6 +11,8 @@ use super::hooks::HookTable;
 use super::timestamp::Version;
 use crate::error::Result;
 use crate::model::Model;
+use crate::relation;
+use crate::schema::ModelDescriptor;
 
 /// What a model declares of the life of its documents. The derive emits one as a constant.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +96,10 @@ pub(crate) struct Plan {
     pub(crate) lifecycle: Lifecycle,
     pub(crate) declared: &'static Declared,
     pub(crate) has_rules: bool,
+    /// The model.
+    pub(crate) model: &'static ModelDescriptor,
+    /// Whether deletions mean something for documents that refer.
+    pub(crate) is_referred_to: bool,
 }
 
 impl Plan {
@@ -105,11 +111,14 @@ impl Plan {
         *plans.entry(TypeId::of::<M>()).or_insert_with(|| {
             let declared = M::declared();
             let has_rules = declared.has_rules();
-            (has_rules || !M::LIFECYCLE.is_none()).then(|| {
+            let is_referred_to = relation::has_rules(M::DESCRIPTOR);
+            (has_rules || is_referred_to || !M::LIFECYCLE.is_none()).then(|| {
                 let plan = Plan {
                     lifecycle: M::LIFECYCLE,
                     declared,
                     has_rules,
+                    model: M::DESCRIPTOR,
+                    is_referred_to,
                 };
                 &*Box::leak(Box::new(plan))
             })

@@ -45,7 +45,7 @@ impl Embedded for Book {
 impl Model for Book {
     type Key = i32;
 
-    const DESCRIPTOR: &'static ModelDescriptor = &ModelDescriptor::new(
+    const DESCRIPTOR: &'static ModelDescriptor = &ModelDescriptor::new::<Self>(
         "Book",
         "books",
         &[
@@ -95,7 +95,7 @@ impl Model for Wrong {
     type Key = i32;
 
     const DESCRIPTOR: &'static ModelDescriptor =
-        &ModelDescriptor::new("Wrong", "wrongs", &[FieldDescriptor::new("id", "id")], Vec::new);
+        &ModelDescriptor::new::<Self>("Wrong", "wrongs", &[FieldDescriptor::new("id", "id")], Vec::new);
 
     fn key(&self) -> &i32 {
         &self.id
