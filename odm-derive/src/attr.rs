@@ -3,7 +3,7 @@
 mod index;
 mod inverse;
 pub(crate) mod lifecycle;
-mod on_delete;
+mod rules;
 mod tokens;
 
 use proc_macro2::{Span, TokenStream};
@@ -13,8 +13,8 @@ use syn::{Attribute, Ident, LitStr, Path, Token};
 
 pub(crate) use self::index::{Index, IndexKey, Order};
 pub(crate) use self::inverse::Inverse;
-pub(crate) use self::on_delete::DeleteRule;
 use self::lifecycle::{Life, Role};
+pub(crate) use self::rules::DeleteRule;
 use crate::input::Derive;
 use crate::problem::{Problems, problem, unknown};
 
@@ -39,6 +39,8 @@ pub(crate) struct OnField {
     pub(crate) inverse: Option<Inverse>,
     /// What becomes of the document when one that it refers to is deleted.
     pub(crate) on_delete: Option<DeleteRule>,
+    /// The field of the other model that refers back.
+    pub(crate) two_way: Option<Ident>,
     /// The name of the key by which references to the model hold this field.
     pub(crate) key: Option<Ident>,
     pub(crate) life: Life,
@@ -63,7 +65,7 @@ impl OnType {
                     lifecycle::value(meta, "path::to::function")
                 })?,
                 (Derive::Model, "referred_by") => {
-                    once(&mut on_type.referred_by, meta, key, on_delete::referring)?
+                    once(&mut on_type.referred_by, meta, key, rules::referring)?
                 }
                 (Derive::Embedded, "referred_by") => {
                     return Err(problem(
@@ -155,14 +157,15 @@ impl OnField {
                     on_field.index = Some(index);
                 }
                 (Derive::Model, "inverse") => once(&mut on_field.inverse, meta, key, Inverse::read)?,
-                (Derive::Model, "on_delete") => {
-                    once(&mut on_field.on_delete, meta, key, DeleteRule::read)?
-                }
+                (Derive::Model, "on_delete") => once(&mut on_field.on_delete, meta, key, DeleteRule::read)?,
+                (Derive::Model, "two_way") => once(&mut on_field.two_way, meta, key, rules::partner)?,
                 (Derive::Model, "key") => once(&mut on_field.key, meta, key, |meta| meta.value()?.parse())?,
-                (Derive::Embedded, "on_delete") => {
+                (Derive::Embedded, "on_delete" | "two_way") => {
                     return Err(problem(
                         meta.path.span(),
-                        "a rule is declared on the field of a model, and this is an embedded document",
+                        format_args!(
+                            "`{key}` is declared on the field of a model, and this is an embedded document"
+                        ),
                         "hold the reference in a field of the model",
                     ));
                 }
@@ -197,6 +200,7 @@ impl OnField {
                             "opaque",
                             "save",
                             "soft_delete",
+                            "two_way",
                             "unique",
                             "updated",
                             "validate",

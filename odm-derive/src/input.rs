@@ -50,7 +50,7 @@ pub(crate) struct Model<'a> {
     pub(crate) indexes: Vec<ModelIndex>,
     pub(crate) inverses: Vec<ModelInverse<'a>>,
     pub(crate) reference_keys: Vec<ReferenceKey<'a>>,
-    pub(crate) delete_rules: Vec<ModelRule<'a>>,
+    pub(crate) rules: Vec<ModelRule<'a>>,
     /// The models whose references to this one have rules.
     pub(crate) referred_by: Vec<Path>,
     /// Where hooks were declared.
@@ -64,10 +64,13 @@ pub(crate) struct ModelInverse<'a> {
     pub(crate) inverse: Inverse,
 }
 
-/// What becomes of the model's documents when what a field refers to is deleted.
+/// What is declared of a reference beside its inverse.
 pub(crate) struct ModelRule<'a> {
     pub(crate) field: &'a Ident,
-    pub(crate) rule: DeleteRule,
+    /// What becomes of the document when what the field refers to is deleted.
+    pub(crate) on_delete: Option<DeleteRule>,
+    /// The field of the other model that refers back.
+    pub(crate) two_way: Option<Ident>,
 }
 
 /// A field that references to the model can hold.

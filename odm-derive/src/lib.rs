@@ -41,6 +41,7 @@ use self::input::Derive;
 /// | `opaque` | a plain value, whatever its type |
 /// | `inverse = by_publisher` | on a reference: a function `Book::by_publisher()`, the books that refer to a document; `inverse(one = of_patron)` where at most one does |
 /// | `on_delete = cascade` | on a reference: what becomes of this document when the one that it refers to is deleted: `cascade`, `nullify`, `pull`, `deny` |
+/// | `two_way = books` | on a reference: the field of the other model that refers back, and says so too |
 /// | `key = BookIsbn` | on a unique field: a type `BookIsbn`, so that `Ref<Book, BookIsbn>` holds this field |
 /// | `created`, `updated` | the time of the insert, of the last change |
 /// | `version` | a number that counts changes, so that nobody writes over what they have not seen |

@@ -24,6 +24,7 @@ mod find_one_and;
 mod insert_many;
 mod insert_one;
 mod join;
+mod link_documents;
 mod list_indexes;
 mod load;
 mod load_one;
@@ -34,6 +35,7 @@ mod rename_collection;
 mod setters;
 mod sync_indexes;
 mod update;
+mod verify_relations;
 mod watch;
 
 pub use self::aggregate::Aggregate;
@@ -54,6 +56,7 @@ pub use self::find_one_and::FindOneAnd;
 pub use self::insert_many::{InsertMany, InsertManyResult};
 pub use self::insert_one::{Insert, InsertOne, InsertOneResult};
 pub use self::join::Join;
+pub use self::link_documents::LinkDocuments;
 pub use self::list_indexes::ListIndexes;
 pub use self::load::Load;
 pub use self::load_one::{LoadOne, LoadRequired};
@@ -64,6 +67,7 @@ pub use self::rename_collection::RenameCollection;
 pub use self::setters::Hint;
 pub use self::sync_indexes::{IndexDriftCheck, SyncIndexes, SyncedIndexes};
 pub use self::update::{Update, UpdateResult};
+pub use self::verify_relations::{RelationProblems, RepairReport, VerifyRelations};
 pub use self::watch::Watch;
 
 #[cfg(test)]

@@ -39,6 +39,7 @@
 //! | read and write | [`Collection`] and its [actions](action), [`Cursor`] |
 //! | say which, how and in which order | [`Filter`], [`Update`], [`Sort`] |
 //! | refer to other documents | [`Ref`], [`derive@Reference`], [`HasMany`], [`Find::load`](action::Find::load) |
+//! | keep references consistent | [`DeleteRule`], [`Collection::link`], [`Collection::verify_relations`] |
 //! | what becomes of every write | [`Hooks`], [`Timestamp`], [`Violation`], [`Tracked`] |
 //! | several documents at once | [`Db::transaction`], [`Tx`] |
 //! | what went wrong | [`Error`], [`ErrorKind`], [`PartialWrite`] |
@@ -100,8 +101,10 @@ pub use self::query::{
     Bits, BsonType, BuiltUpdate, Filter, Increment, Integer, Nullable, Operand, PushOptions, Sort, Update,
 };
 pub use self::relation::{
-    Alone, ById, CountOf, DbRef, DeleteRule, Every, Extra, HasMany, HasOne, Joinable, Link, LinksTo, Loads, Nested, NullableReference, Ref,
-    Reference, ReferenceEnum, ReferenceKey, ReferenceList, ReferredBy, Referring, Relation, RuledReference, Searchable, To, Values, With,
+    Alone, ById, CountOf, DbRef, DeleteRule, Every, Extra, HasMany, HasOne, Joinable, Link, LinksTo, Loads,
+    Nested, NullableReference, Ref, Reference, ReferenceEnum, ReferenceKey, ReferenceList, ReferredBy,
+    Referring, Relation, RelationProblem, RelationProblemKind, RuledReference, Searchable, To,
+    TwoWayReference, Values, With,
 };
 pub use self::schema::{
     DeclaredRelation, FieldDescriptor, IndexDeclaration, IndexOrder, InverseDescriptor, ModelDescriptor,

@@ -79,6 +79,24 @@ macro_rules! for_every_case {
                 other_collections_and_raw_writes_are_left_alone,
                 the_number_of_round_trips_does_not_grow,
                 a_crash_at_any_write_leaves_what_a_second_try_finishes;
+            consistency_two_way:
+                one_to_many_is_kept_on_both_sides,
+                one_to_one_is_kept_on_both_sides,
+                many_to_many_is_kept_on_both_sides,
+                what_is_not_there_cannot_be_linked,
+                both_sides_must_name_each_other,
+                links_are_part_of_the_running_transaction,
+                one_sided_links_are_found_and_repaired,
+                a_crash_at_any_write_is_repaired;
+            consistency_verify:
+                dangling_references_are_found_where_they_are,
+                every_shape_of_reference_is_verified,
+                repairs_do_what_the_rules_say,
+                softly_deleted_targets_are_not_there_for_rules,
+                problems_come_one_after_the_other_in_bounded_memory,
+                repairs_run_inside_transactions,
+                an_interrupted_repair_is_started_again,
+                an_interrupted_circle_is_repaired;
             conversions:
                 a_collection_is_made_capped,
                 a_collection_is_copied_into_a_capped_one,

@@ -11,6 +11,8 @@ pub mod change_streams;
 pub mod collections;
 pub mod collections_kinds;
 pub mod consistency_deletion;
+pub mod consistency_two_way;
+pub mod consistency_verify;
 pub mod conversions;
 pub mod embedded;
 pub mod filters;

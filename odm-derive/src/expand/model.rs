@@ -9,7 +9,7 @@ use super::Expansion;
 use super::codec::Codecs;
 use super::{lifecycle, relations};
 use crate::attr::Order;
-use crate::input::{Field, Model, ModelIndex, ModelInverse, ModelRule, Storage};
+use crate::input::{Field, Model, ModelIndex, ModelInverse, Storage};
 
 pub(super) fn implementation(
     expansion: &Expansion<'_>,
@@ -114,7 +114,7 @@ fn relation(expansion: &Expansion<'_>, model: &Model<'_>, field: &Field<'_>) -> 
         .inverses
         .iter()
         .find(|inverse| *inverse.field == field.ident);
-    let rule = model.delete_rules.iter().find(|rule| *rule.field == field.ident);
+    let rule = model.rules.iter().find(|rule| *rule.field == field.ident);
     if inverse.is_none() && rule.is_none() {
         return (quote!(.refers(__odm::RelationProbe::<#ty>::RELATION)), true);
     }
@@ -122,12 +122,20 @@ fn relation(expansion: &Expansion<'_>, model: &Model<'_>, field: &Field<'_>) -> 
         let (name, one) = (inverse.name.unraw().to_string(), inverse.one);
         quote!(.inverse(#name, #one))
     });
-    let rule = rule.map(|ModelRule { rule, .. }| {
-        let (rule, this) = (&rule.0, &expansion.this);
+    let this = &expansion.this;
+    let on_delete = rule.and_then(|rule| rule.on_delete.as_ref()).map(|rule| {
+        let rule = &rule.0;
         let span = rule.span().resolved_at(Span::call_site());
         quote_spanned!(span=> .#rule::<#ty, #this>())
     });
-    let declared = quote!(__odm::RelationDescriptor::of::<#ty>() #inverse #rule);
+    let two_way = rule.and_then(|rule| rule.two_way.as_ref()).map(|partner| {
+        let target = quote_spanned!(ty.span()=> <#ty as __odm::TwoWayReference>::Target);
+        let span = partner.span().resolved_at(Span::call_site());
+        quote_spanned!(span=> .two_way(|| __odm::partner::<#this, _, _>(
+            &<#target as __odm::Model>::fields().#partner
+        )))
+    });
+    let declared = quote!(__odm::RelationDescriptor::of::<#ty>() #inverse #on_delete #two_way);
     (quote!(.refers(__odm::Option::Some(#declared))), false)
 }
 

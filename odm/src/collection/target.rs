@@ -135,7 +135,7 @@ impl Target {
         operation: Operation,
         settings: Settings,
     ) -> impl Future<Output = Result<Answer>> + Send + '_ {
-        match self.0.plan {
+        match self.0.plan.filter(|plan| plan.concerns(&operation)) {
             None => Either::Left(self.execute(operation)),
             Some(plan) => Either::Right(lifecycle::write(plan, self, operation, settings)),
         }

@@ -1,5 +1,7 @@
 //! Deletions of documents that others refer to.
 
+use std::sync::{Mutex, PoisonError};
+
 use bson::RawDocumentBuf;
 
 use super::document;
@@ -14,9 +16,9 @@ use crate::db::Answer;
 use crate::error::{Error, Result};
 use crate::relation::Doom;
 
-/// Whether the operation deletes, and is not in a transaction although it could be.
-pub(super) fn wants_transaction(target: &Target, operation: &Operation) -> bool {
-    let deletes = match operation {
+/// Whether the operation deletes documents.
+pub(super) fn deletes(operation: &Operation) -> bool {
+    match operation {
         Operation::Delete(_) => true,
         Operation::FindAndModify(find) => find.modification.is_none(),
         Operation::BulkWrite(bulk) => {
@@ -24,9 +26,13 @@ pub(super) fn wants_transaction(target: &Target, operation: &Operation) -> bool 
             statements.any(|statement| matches!(statement, WriteStatement::Delete(_)))
         }
         _ => false,
-    };
+    }
+}
+
+/// Whether the operation deletes, and is not in a transaction although it could be.
+pub(super) fn wants_transaction(target: &Target, operation: &Operation) -> bool {
     let db = target.db();
-    deletes && db.guard().is_none() && db.capabilities().transactions
+    deletes(operation) && db.guard().is_none() && db.capabilities().transactions
 }
 
 /// Makes the writes in a transaction of their own: all of them or none.
@@ -36,7 +42,7 @@ pub(super) async fn in_transaction(
     operation: Operation,
     settings: Settings,
 ) -> Result<Answer> {
-    let failed = std::sync::Mutex::new(None);
+    let failed = Mutex::new(None);
     let failed = &failed;
     let answer = target
         .db()
@@ -48,15 +54,12 @@ pub(super) async fn in_transaction(
                     return Ok(answer);
                 };
                 let error = error.clone();
-                *failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(answer);
+                *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
                 Err(error)
             }
         })
         .await;
-    let failed = failed
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-        .take();
+    let failed = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
     match (answer, failed) {
         (Err(error), Some(failed)) => Ok(rolled_back(failed, error)),
         (answer, _) => answer,
@@ -65,7 +68,9 @@ pub(super) async fn in_transaction(
 
 /// What is said of a batch of which nothing took effect.
 fn rolled_back(answer: Answer, error: Error) -> Answer {
-    let mut errors = answer.as_write().map_or_else(Vec::new, |result| result.errors.clone());
+    let mut errors = answer
+        .as_write()
+        .map_or_else(Vec::new, |result| result.errors.clone());
     if let Some((_, first)) = errors.first_mut() {
         *first = error;
     }

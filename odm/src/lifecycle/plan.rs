@@ -7,8 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use bson::{DateTime, RawBson};
 
 use super::declared::Declared;
+use super::deletion::deletes;
 use super::hooks::HookTable;
 use super::timestamp::Version;
+use crate::backend::Operation;
 use crate::error::Result;
 use crate::model::Model;
 use crate::relation;
@@ -100,9 +102,16 @@ pub(crate) struct Plan {
     pub(crate) model: &'static ModelDescriptor,
     /// Whether deletions mean something for documents that refer.
     pub(crate) is_referred_to: bool,
+    /// Whether only deletions mean something.
+    is_about_deletions: bool,
 }
 
 impl Plan {
+    /// Whether a write has to go through it.
+    pub(crate) fn concerns(&self, operation: &Operation) -> bool {
+        !self.is_about_deletions || deletes(operation)
+    }
+
     /// The plan of a model, made at its first use and kept as long as the process.
     pub(crate) fn of<M: Model>() -> Option<&'static Plan> {
         static PLANS: Mutex<Option<HashMap<TypeId, Option<&'static Plan>>>> = Mutex::new(None);
@@ -112,13 +121,15 @@ impl Plan {
             let declared = M::declared();
             let has_rules = declared.has_rules();
             let is_referred_to = relation::has_rules(M::DESCRIPTOR);
-            (has_rules || is_referred_to || !M::LIFECYCLE.is_none()).then(|| {
+            let is_about_deletions = !has_rules && M::LIFECYCLE.is_none();
+            (is_referred_to || !is_about_deletions).then(|| {
                 let plan = Plan {
                     lifecycle: M::LIFECYCLE,
                     declared,
                     has_rules,
                     model: M::DESCRIPTOR,
                     is_referred_to,
+                    is_about_deletions,
                 };
                 &*Box::leak(Box::new(plan))
             })

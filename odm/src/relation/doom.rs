@@ -24,10 +24,12 @@ pub(crate) fn has_rules(model: &'static ModelDescriptor) -> bool {
 /// The references to a model that have rules.
 fn referring(model: &'static ModelDescriptor) -> impl Iterator<Item = DeclaredRelation> {
     let models = model.referred_by.iter().map(|referrer| referrer());
-    models.flat_map(ModelDescriptor::relations).filter(move |relation| {
-        let relation = relation.relation;
-        relation.on_delete.is_some() && (relation.targets)().iter().any(|target| target.is(model))
-    })
+    models
+        .flat_map(ModelDescriptor::relations)
+        .filter(move |relation| {
+            let relation = relation.relation;
+            relation.on_delete.is_some() && (relation.targets)().iter().any(|target| target.is(model))
+        })
 }
 
 /// The documents that are deleted together, found before anything is written.
@@ -111,7 +113,10 @@ impl Doom<'_> {
     ) -> Result<()> {
         let mut new = Vec::new();
         for document in documents {
-            if self.all.insert((target.namespace().collection.clone(), id(&document)?)) {
+            if self
+                .all
+                .insert((target.namespace().collection.clone(), id(&document)?))
+            {
                 new.push(document);
             }
         }
@@ -235,7 +240,12 @@ impl Doom<'_> {
                 Some(RawBsonRef::Document(condition)) => condition.to_owned(),
                 _ => continue,
             };
-            write(&target, update_of(&target, filter, update(&field, condition), true), false).await?;
+            write(
+                &target,
+                update_of(&target, filter, update(&field, condition), true),
+                false,
+            )
+            .await?;
         }
         Ok(())
     }

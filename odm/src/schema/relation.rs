@@ -1,9 +1,12 @@
 //! Which fields of a model refer to which models.
 
 use super::ModelDescriptor;
-use crate::model::Model;
-use crate::relation::{Aim, DeleteRule, Link, Links, NullableReference, Reference, ReferenceList, ReferredBy, RuledReference, links};
 use crate::error::Result;
+use crate::model::Model;
+use crate::relation::{
+    Aim, DeleteRule, Link, Links, NullableReference, Reference, ReferenceList, ReferredBy, RuledReference,
+    links,
+};
 
 /// What a field refers to. Part of its [`FieldDescriptor`](crate::FieldDescriptor).
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +22,8 @@ pub struct RelationDescriptor {
     pub inverse: Option<InverseDescriptor>,
     /// What becomes of the document when one that it refers to is deleted.
     pub on_delete: Option<DeleteRule>,
+    /// The stored field of the target that refers back, as a path.
+    pub two_way: Option<fn() -> String>,
     pub(crate) links: Links,
     pub(crate) aim: fn(Option<&str>) -> Result<Aim>,
 }
@@ -69,6 +74,7 @@ impl RelationDescriptor {
             by: <X::Link as Link>::key_path,
             inverse: None,
             on_delete: None,
+            two_way: None,
             links: links::<X>(),
             aim: <X::Link as Link>::aim,
         }
@@ -108,6 +114,13 @@ impl RelationDescriptor {
         X::Target: ReferredBy<C>,
     {
         self.on_delete(DeleteRule::Deny)
+    }
+
+    /// The same with the field that refers back.
+    #[doc(hidden)]
+    pub const fn two_way(mut self, partner: fn() -> String) -> RelationDescriptor {
+        self.two_way = Some(partner);
+        self
     }
 
     const fn on_delete(mut self, rule: DeleteRule) -> RelationDescriptor {

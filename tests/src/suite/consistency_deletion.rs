@@ -8,9 +8,15 @@ use super::consistency_models::*;
 use crate::plain::Plain;
 
 async fn ids(db: &Db, collection: &str) -> Vec<i32> {
-    let documents = db.raw_collection(collection).find(doc! {}).sort_raw(doc! { "_id": 1 });
+    let documents = db
+        .raw_collection(collection)
+        .find(doc! {})
+        .sort_raw(doc! { "_id": 1 });
     let documents = documents.await.unwrap();
-    documents.iter().map(|document| document.get_i32("_id").unwrap()).collect()
+    documents
+        .iter()
+        .map(|document| document.get_i32("_id").unwrap())
+        .collect()
 }
 
 /// What is there when house 1 is gone.
@@ -18,10 +24,20 @@ async fn assert_without_house_1(db: &Db) {
     assert_eq!(ids(db, "houses").await, [2]);
     assert_eq!(ids(db, "titles").await, [21]);
     assert_eq!(ids(db, "reviews").await, [3]);
-    let imprints = db.collection::<Imprint>().find_all().sort(|i| i.id.asc()).await.unwrap();
+    let imprints = db
+        .collection::<Imprint>()
+        .find_all()
+        .sort(|i| i.id.asc())
+        .await
+        .unwrap();
     let houses: Vec<_> = imprints.iter().map(|imprint| imprint.house).collect();
     assert_eq!(houses, [None, Some(Ref::new(2)), None]);
-    let awards = db.collection::<Award>().find_all().sort(|a| a.id.asc()).await.unwrap();
+    let awards = db
+        .collection::<Award>()
+        .find_all()
+        .sort(|a| a.id.asc())
+        .await
+        .unwrap();
     assert_eq!(awards[0].winners, [Ref::new(2)]);
     assert_eq!(awards[1].winners, [Ref::new(2)]);
     let shelf = db.collection::<Shelf>().get(1).required().await.unwrap();
@@ -41,7 +57,14 @@ pub async fn each_rule_is_carried_out(db: &Db) {
 pub async fn every_way_to_delete_carries_them_out(db: &Db) {
     let collection = db.collection::<House>();
     houses(db).await;
-    assert_eq!(collection.delete_one(|h| h.name.eq("house 1")).await.unwrap().deleted, 1);
+    assert_eq!(
+        collection
+            .delete_one(|h| h.name.eq("house 1"))
+            .await
+            .unwrap()
+            .deleted,
+        1
+    );
     assert_without_house_1(db).await;
     db.drop().await.unwrap();
 
@@ -51,10 +74,15 @@ pub async fn every_way_to_delete_carries_them_out(db: &Db) {
     db.drop().await.unwrap();
 
     houses(db).await;
-    let taken = collection.find_one_and_delete(|h| h.id.gt(0)).sort(|h| h.id.asc());
+    let taken = collection
+        .find_one_and_delete(|h| h.id.gt(0))
+        .sort(|h| h.id.asc());
     assert_eq!(taken.await.unwrap().unwrap().id, 1);
     assert_without_house_1(db).await;
-    assert_eq!(collection.find_one_and_delete(|h| h.id.eq(1)).await.unwrap(), None);
+    assert_eq!(
+        collection.find_one_and_delete(|h| h.id.eq(1)).await.unwrap(),
+        None
+    );
     db.drop().await.unwrap();
 
     houses(db).await;
@@ -90,7 +118,9 @@ pub async fn a_deletion_is_part_of_the_running_transaction(db: &Db) {
     });
     assert_eq!(failed.await.unwrap_err().message(), "no");
     assert_eq!(stored(db).await, before);
-    db.transaction(async |tx| tx.collection::<House>().delete(1).await).await.unwrap();
+    db.transaction(async |tx| tx.collection::<House>().delete(1).await)
+        .await
+        .unwrap();
     assert_without_house_1(db).await;
 }
 
@@ -102,18 +132,31 @@ pub async fn what_denies_is_named_and_nothing_is_written(db: &Db) {
             title: Ref::new(title),
         };
         let loans = db.collection::<Loan>();
-        loans.insert_many([loan(1, 11), loan(2, 12), loan(3, 21)]).await.unwrap();
+        loans
+            .insert_many([loan(1, 11), loan(2, 12), loan(3, 21)])
+            .await
+            .unwrap();
         let before = stored(&db).await;
         let collection = db.collection::<House>();
         let error = collection.delete(1).await.unwrap_err();
         let referring = error.referring().unwrap();
         assert_eq!(error.kind(), ErrorKind::Referenced);
-        assert_eq!((referring.model, referring.field, referring.count), ("Loan", "title", 2));
-        assert!(error.to_string().contains("referred to by: 2 of Loan.title"), "{error}");
+        assert_eq!(
+            (referring.model, referring.field, referring.count),
+            ("Loan", "title", 2)
+        );
+        assert!(
+            error.to_string().contains("referred to by: 2 of Loan.title"),
+            "{error}"
+        );
         assert_eq!(stored(&db).await, before);
         let error = collection.find_one_and_delete(|h| h.id.eq(1)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Referenced);
-        let error = db.collection::<Title>().delete_many(|t| t.id.gt(0)).await.unwrap_err();
+        let error = db
+            .collection::<Title>()
+            .delete_many(|t| t.id.gt(0))
+            .await
+            .unwrap_err();
         assert_eq!(error.referring().unwrap().count, 3);
         assert_eq!(stored(&db).await, before);
         loans.delete_many(|l| l.id.lte(2)).await.unwrap();
@@ -141,13 +184,19 @@ pub async fn a_batch_with_a_denied_deletion_says_which(db: &Db) {
     };
     // In a transaction: nothing of it.
     let error = batch(db).await.unwrap_err();
-    assert_eq!((error.kind(), error.write_errors()[0].index), (ErrorKind::Referenced, 1));
+    assert_eq!(
+        (error.kind(), error.write_errors()[0].index),
+        (ErrorKind::Referenced, 1)
+    );
     assert_eq!(error.partial_write().unwrap().summary.inserted, 0);
     assert_eq!(stored(db).await, before);
     // Without: what came before it, and in no order also what comes after.
     let plain = Plain::db(db);
     let error = batch(&plain).await.unwrap_err();
-    assert_eq!((error.kind(), error.write_errors()[0].index), (ErrorKind::Referenced, 1));
+    assert_eq!(
+        (error.kind(), error.write_errors()[0].index),
+        (ErrorKind::Referenced, 1)
+    );
     assert_eq!(error.partial_write().unwrap().summary.inserted, 1);
     assert_eq!(ids(db, "houses").await, [1, 2, 9]);
     db.collection::<House>().delete(9).await.unwrap();
@@ -208,7 +257,10 @@ pub async fn soft_deletions_carry_them_out_softly(db: &Db) {
         id,
         account: Ref::new(account),
     };
-    db.collection::<Token>().insert_many([token(1, 1), token(2, 2)]).await.unwrap();
+    db.collection::<Token>()
+        .insert_many([token(1, 1), token(2, 2)])
+        .await
+        .unwrap();
     assert_eq!(accounts.delete(1).await.unwrap().deleted, 1);
     assert_eq!(ids(&db, "accounts").await, [1, 2]);
     assert_eq!(ids(&db, "devices").await, [1, 2, 3]);
@@ -250,8 +302,16 @@ pub async fn rules_go_the_way_of_every_write(db: &Db) {
     let db = db.with_clock(|| DateTime::from_millis(9));
     houses(&db).await;
     db.collection::<House>().delete(1).await.unwrap();
-    let imprints = db.collection::<Imprint>().find_all().sort(|i| i.id.asc()).await.unwrap();
-    let times: Vec<_> = imprints.iter().map(|imprint| imprint.updated.timestamp_millis()).collect();
+    let imprints = db
+        .collection::<Imprint>()
+        .find_all()
+        .sort(|i| i.id.asc())
+        .await
+        .unwrap();
+    let times: Vec<_> = imprints
+        .iter()
+        .map(|imprint| imprint.updated.timestamp_millis())
+        .collect();
     assert_eq!(times, [9, 0, 0]);
 }
 

@@ -142,7 +142,10 @@ pub async fn houses(db: &Db) {
         id,
         name: format!("house {id}"),
     };
-    db.collection::<House>().insert_many([house(1), house(2)]).await.unwrap();
+    db.collection::<House>()
+        .insert_many([house(1), house(2)])
+        .await
+        .unwrap();
     let title = |id, house| Title {
         id,
         house: Ref::new(house),
@@ -193,7 +196,10 @@ pub async fn houses(db: &Db) {
 pub async fn stored(db: &Db) -> Vec<bson::Document> {
     let mut all = Vec::new();
     for name in ["houses", "titles", "imprints", "awards", "reviews", "shelves"] {
-        let documents = db.raw_collection(name).find(bson::doc! {}).sort_raw(bson::doc! { "_id": 1 });
+        let documents = db
+            .raw_collection(name)
+            .find(bson::doc! {})
+            .sort_raw(bson::doc! { "_id": 1 });
         for mut document in documents.await.unwrap() {
             document.remove("updated");
             document.insert("collection", name);

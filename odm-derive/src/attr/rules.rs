@@ -1,4 +1,4 @@
-//! `on_delete = cascade` on a reference, `referred_by(Book, Loan)` on the model that it refers to.
+//! `on_delete = cascade` and `two_way = books` on a reference, `referred_by(Book, Loan)` on the model that it refers to.
 
 use quote::ToTokens;
 use syn::ext::IdentExt;
@@ -31,6 +31,18 @@ impl DeleteRule {
     }
 }
 
+/// `two_way = books`.
+pub(super) fn partner(meta: &ParseNestedMeta<'_>) -> syn::Result<Ident> {
+    if !meta.input.peek(Token![=]) {
+        return Err(problem(
+            meta.path.span(),
+            "`two_way` needs the field that refers back",
+            "`two_way = books`: a field of the model that this one refers to",
+        ));
+    }
+    meta.value()?.parse()
+}
+
 /// The models in `referred_by(..)`.
 pub(super) fn referring(meta: &ParseNestedMeta<'_>) -> syn::Result<Vec<Path>> {
     let help = "`referred_by(Book, Loan)`: the models whose references to this one say `on_delete`";
@@ -45,8 +57,15 @@ pub(super) fn referring(meta: &ParseNestedMeta<'_>) -> syn::Result<Vec<Path>> {
     }
     let mut all: Vec<Path> = Vec::new();
     for model in models {
-        if all.iter().any(|known| known.to_token_stream().to_string() == model.to_token_stream().to_string()) {
-            return Err(problem(model.span(), "this model is named already", "name it once"));
+        if all
+            .iter()
+            .any(|known| known.to_token_stream().to_string() == model.to_token_stream().to_string())
+        {
+            return Err(problem(
+                model.span(),
+                "this model is named already",
+                "name it once",
+            ));
         }
         all.push(model);
     }
