@@ -3,6 +3,7 @@
 mod index;
 mod inverse;
 pub(crate) mod lifecycle;
+mod rules;
 pub(crate) mod schema;
 mod tokens;
 
@@ -14,6 +15,7 @@ use syn::{Attribute, Ident, LitStr, Path, Token};
 pub(crate) use self::index::{Index, IndexKey, Order};
 pub(crate) use self::inverse::Inverse;
 use self::lifecycle::{Life, Role};
+pub(crate) use self::rules::DeleteRule;
 use self::schema::Schema;
 use crate::input::Derive;
 use crate::problem::{Problems, problem, unknown};
@@ -28,6 +30,8 @@ pub(crate) struct OnType {
     pub(crate) validate: Option<TokenStream>,
     pub(crate) hooks: Option<Span>,
     pub(crate) schema: Schema,
+    /// The models whose references to this one have rules.
+    pub(crate) referred_by: Option<Vec<Path>>,
 }
 
 /// What stands on a field.
@@ -36,6 +40,10 @@ pub(crate) struct OnField {
     pub(crate) index: Option<Index>,
     pub(crate) opaque: Option<Span>,
     pub(crate) inverse: Option<Inverse>,
+    /// What becomes of the document when one that it refers to is deleted.
+    pub(crate) on_delete: Option<DeleteRule>,
+    /// The field of the other model that refers back.
+    pub(crate) two_way: Option<Ident>,
     /// The name of the key by which references to the model hold this field.
     pub(crate) key: Option<Ident>,
     pub(crate) life: Life,
@@ -59,6 +67,16 @@ impl OnType {
                 (_, "validate") => once(&mut on_type.validate, meta, key, |meta| {
                     lifecycle::value(meta, "path::to::function")
                 })?,
+                (Derive::Model, "referred_by") => {
+                    once(&mut on_type.referred_by, meta, key, rules::referring)?
+                }
+                (Derive::Embedded, "referred_by") => {
+                    return Err(problem(
+                        meta.path.span(),
+                        "nothing refers to an embedded document",
+                        "put `referred_by` on the model that is referred to",
+                    ));
+                }
                 (Derive::Model, "hooks") => once(&mut on_type.hooks, meta, key, |meta| Ok(meta.path.span()))?,
                 (Derive::Model, "kind" | "migrate" | "options" | "schema_version" | "tag") => {
                     on_type.schema.read(key, meta)?
@@ -109,6 +127,7 @@ impl OnType {
                             "kind",
                             "migrate",
                             "options",
+                            "referred_by",
                             "schema_version",
                             "tag",
                             "validate",
@@ -165,7 +184,18 @@ impl OnField {
                     on_field.index = Some(index);
                 }
                 (Derive::Model, "inverse") => once(&mut on_field.inverse, meta, key, Inverse::read)?,
+                (Derive::Model, "on_delete") => once(&mut on_field.on_delete, meta, key, DeleteRule::read)?,
+                (Derive::Model, "two_way") => once(&mut on_field.two_way, meta, key, rules::partner)?,
                 (Derive::Model, "key") => once(&mut on_field.key, meta, key, |meta| meta.value()?.parse())?,
+                (Derive::Embedded, "on_delete" | "two_way") => {
+                    return Err(problem(
+                        meta.path.span(),
+                        format_args!(
+                            "`{key}` is declared on the field of a model, and this is an embedded document"
+                        ),
+                        "hold the reference in a field of the model",
+                    ));
+                }
                 (Derive::Embedded, "inverse" | "key") => {
                     return Err(problem(
                         meta.path.span(),
@@ -193,9 +223,11 @@ impl OnField {
                             "inverse",
                             "key",
                             "max",
+                            "on_delete",
                             "opaque",
                             "save",
                             "soft_delete",
+                            "two_way",
                             "unique",
                             "updated",
                             "validate",

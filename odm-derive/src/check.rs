@@ -73,7 +73,8 @@ pub(crate) fn attributes_agree(
     skipped: bool,
     problems: &mut Problems,
 ) {
-    let related = odm.inverse.is_some() || odm.key.is_some();
+    let related =
+        odm.inverse.is_some() || odm.key.is_some() || odm.on_delete.is_some() || odm.two_way.is_some();
     if skipped && (odm.index.is_some() || odm.opaque.is_some() || related || odm.life.span().is_some()) {
         let span = serde
             .skip
@@ -119,6 +120,29 @@ pub(crate) fn relation(odm: &attr::OnField, storage: &Storage, problems: &mut Pr
                 "what references hold must be unique, and this field is not",
                 help,
             );
+        }
+    }
+}
+
+/// Where a delete rule, or one side of a two-way reference, can stand.
+pub(crate) fn rules(odm: &attr::OnField, field: &Field<'_>, generics: &Generics, problems: &mut Problems) {
+    let rules = [
+        (
+            odm.on_delete.as_ref().map(|rule| &rule.0),
+            "has a delete rule",
+            "has no delete rule",
+        ),
+        (odm.two_way.as_ref(), "is two-way", "is not two-way"),
+    ];
+    for (place, can, cannot) in rules {
+        let Some(place) = place else { continue };
+        if !matches!(field.storage, Storage::Typed) {
+            let wrong = format!("only a reference that is stored as it is {can}");
+            let help = "remove what stores the field in another way than its type does";
+            problems.at(place, wrong, help);
+        } else if crate::generics::Params::mentions(generics, field.ty) {
+            let wrong = format!("a reference whose type has a parameter {cannot}");
+            problems.at(place, wrong, "refer to a model without the parameter");
         }
     }
 }

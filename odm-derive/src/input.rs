@@ -1,11 +1,11 @@
 //! The resolved input: nothing in it is optional that has a default, and every name is the stored one.
 
 use proc_macro2::{Span, TokenStream};
-use syn::{ExprPath, Generics, Ident, Type, Visibility};
+use syn::{ExprPath, Generics, Ident, Path, Type, Visibility};
 
 use crate::attr::lifecycle::Life;
 use crate::attr::schema::{Kind, Versions};
-use crate::attr::{Index, Inverse};
+use crate::attr::{DeleteRule, Index, Inverse};
 
 /// Which derive runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,6 +51,9 @@ pub(crate) struct Model<'a> {
     pub(crate) indexes: Vec<ModelIndex>,
     pub(crate) inverses: Vec<ModelInverse<'a>>,
     pub(crate) reference_keys: Vec<ReferenceKey<'a>>,
+    pub(crate) rules: Vec<ModelRule<'a>>,
+    /// The models whose references to this one have rules.
+    pub(crate) referred_by: Vec<Path>,
     /// Where hooks were declared.
     pub(crate) hooks: Option<Span>,
     pub(crate) kind: Option<Kind>,
@@ -66,6 +69,15 @@ pub(crate) struct ModelInverse<'a> {
     pub(crate) field: &'a Ident,
     pub(crate) ty: &'a Type,
     pub(crate) inverse: Inverse,
+}
+
+/// What is declared of a reference beside its inverse.
+pub(crate) struct ModelRule<'a> {
+    pub(crate) field: &'a Ident,
+    /// What becomes of the document when what the field refers to is deleted.
+    pub(crate) on_delete: Option<DeleteRule>,
+    /// The field of the other model that refers back.
+    pub(crate) two_way: Option<Ident>,
 }
 
 /// A field that references to the model can hold.

@@ -31,6 +31,7 @@ use self::input::Derive;
 /// | `index(keys(title, desc(author.name)), ..)` | an index over these fields; each may be in `asc(..)`, `desc(..)`, `hashed(..)`, `text(..)`; then `unique`, `sparse`, `name = ".."`, `expire_after = "30d"` (or seconds), `partial = \|b\| b.available.gt(0)` |
 /// | `hooks` | code runs around the writes: `impl odm::Hooks for Book` |
 /// | `validate = function` | `fn(&Book) -> Result<(), impl Display>` says what is wrong with a whole document |
+/// | `referred_by(Book, Loan)` | the models whose references to this one say `on_delete` |
 /// | `crate = path` | where `odm` is, if not at `::odm` |
 ///
 /// | on a field | |
@@ -39,6 +40,8 @@ use self::input::Derive;
 /// | `unique` | a unique index over this field |
 /// | `opaque` | a plain value, whatever its type |
 /// | `inverse = by_publisher` | on a reference: a function `Book::by_publisher()`, the books that refer to a document; `inverse(one = of_patron)` where at most one does |
+/// | `on_delete = cascade` | on a reference: what becomes of this document when the one that it refers to is deleted: `cascade`, `nullify`, `pull`, `deny` |
+/// | `two_way = books` | on a reference: the field of the other model that refers back, and says so too |
 /// | `key = BookIsbn` | on a unique field: a type `BookIsbn`, so that `Ref<Book, BookIsbn>` holds this field |
 /// | `created`, `updated` | the time of the insert, of the last change |
 /// | `version` | a number that counts changes, so that nobody writes over what they have not seen |

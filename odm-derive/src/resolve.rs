@@ -237,12 +237,13 @@ fn model<'a>(
             .into_iter()
             .map(|index| ModelIndex { index, checked: true }),
     );
-    let (mut inverses, mut reference_keys) = (Vec::new(), Vec::new());
+    let (mut inverses, mut reference_keys, mut rules) = (Vec::new(), Vec::new(), Vec::new());
     for declared in fields.iter_mut() {
         let Some(resolved) = &declared.resolved else {
             continue;
         };
         check::relation(&declared.odm, &resolved.storage, problems);
+        check::rules(&declared.odm, resolved, &input.generics, problems);
         let Some(field) = &declared.field.ident else {
             continue;
         };
@@ -254,6 +255,14 @@ fn model<'a>(
                 .take()
                 .map(|inverse| ModelInverse { field, ty, inverse }),
         );
+        let (on_delete, two_way) = (declared.odm.on_delete.take(), declared.odm.two_way.take());
+        if on_delete.is_some() || two_way.is_some() {
+            rules.push(ModelRule {
+                field,
+                on_delete,
+                two_way,
+            });
+        }
         reference_keys.extend(declared.odm.key.take().map(|name| ReferenceKey {
             name,
             field,
@@ -271,6 +280,8 @@ fn model<'a>(
         indexes,
         inverses,
         reference_keys,
+        rules,
+        referred_by: odm.referred_by.unwrap_or_default(),
         hooks: odm.hooks,
         kind,
         versions,

@@ -20,7 +20,8 @@ pub use crate::model::{
 };
 pub use crate::relation::{
     HasMany, HasOne, HasVariant, Link, LinksTo, Ref, Reference, ReferenceEnum, ReferenceKey,
-    ReferenceVariant, Searchable, read_key, read_variant, write_variant,
+    ReferenceVariant, ReferredBy, Searchable, TwoWayReference, partner, read_key, read_variant,
+    write_variant,
 };
 pub use crate::schema::{
     FieldDescriptor, IndexDeclaration, KindDescriptor, ModelDescriptor, NoRelation, RelationDescriptor,

@@ -3,6 +3,7 @@
 pub(crate) mod encode;
 mod index_info;
 mod record;
+mod references;
 mod target;
 mod untyped;
 

@@ -18,7 +18,7 @@ pub use self::listing::CollectionInfo;
 pub use self::models::ModelDrift;
 pub use self::options::{ChangeLog, Durability, OpenOptions};
 pub(crate) use self::url::check_database_name;
-use crate::action::{Backup, CreateCollection, LoadStored, Repair, Watch};
+use crate::action::{Backup, CreateCollection, LoadStored, Repair, VerifyRelations, Watch};
 use crate::backend::wrap::{Faults, Faulty, Log, Logged};
 use crate::backend::{
     self, Backend, Capabilities, CheckReport, CollectionStatistics, CompactReport, DatabaseStatistics,
@@ -143,6 +143,13 @@ impl Db {
         relation: impl FnOnce(M::Fields<M>) -> L,
     ) -> LoadStored<M, L> {
         self.collection::<M>().load(documents, relation)
+    }
+
+    /// Looks for references that are not as they were declared, in the documents of this model and of all models that
+    /// can be reached from it by references, in either direction (against it, where they are named by
+    /// `#[odm(referred_by(..))]`); as [`Collection::verify_relations`] of each model's own collection.
+    pub fn verify_relations<M: Model>(&self) -> VerifyRelations {
+        VerifyRelations::new(M::DESCRIPTOR, self.collection::<M>().target(), true)
     }
 
     /// A collection of untyped documents. No round trip.

@@ -11,6 +11,7 @@ pages! {
     readme: "../../README.md";
     models: "../docs/guide/models.md";
     relations: "../docs/guide/relations.md";
+    consistency: "../docs/guide/consistency.md";
     queries: "../docs/guide/queries.md";
     updates: "../docs/guide/updates.md";
     reading: "../docs/guide/reading.md";

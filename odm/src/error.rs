@@ -10,6 +10,7 @@ use crate::backend::WriteSummary;
 use crate::collection::Record;
 use crate::lifecycle::Violation;
 use crate::model::Model;
+use crate::relation::Referring;
 
 /// `Result` with [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -47,6 +48,8 @@ pub enum ErrorKind {
     Conflict,
     /// The document breaks a rule of its model or collection.
     Validation,
+    /// Other documents refer to what was to be deleted, and deny that: see [`Error::referring`].
+    Referenced,
     /// A filter, update, pipeline, option, name or URL is wrong; the same call will fail again.
     InvalidArgument,
     /// The backend does not do this.
@@ -123,6 +126,7 @@ struct Inner {
     key_value: Option<Document>,
     details: Option<Document>,
     violations: Vec<Violation>,
+    referring: Option<Referring>,
     current: Option<Arc<RawDocumentBuf>>,
     partial: Option<PartialWrite>,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
@@ -249,6 +253,11 @@ impl Error {
             .any(|violation| violation.rule == "max_items")
     }
 
+    /// What refers to the documents that were to be deleted, and denies it.
+    pub fn referring(&self) -> Option<&Referring> {
+        self.0.referring.as_ref()
+    }
+
     /// The document as it is stored, when it is not the one that was to be written over: the conflict of a version.
     ///
     /// # Errors
@@ -364,6 +373,10 @@ impl Error {
         })
     }
 
+    pub(crate) fn with_referring(self, referring: Referring) -> Error {
+        self.with(|inner| inner.referring = Some(referring))
+    }
+
     pub(crate) fn with_current(self, current: Arc<RawDocumentBuf>) -> Error {
         self.with(|inner| inner.current = Some(current))
     }
@@ -424,6 +437,7 @@ impl fmt::Display for Error {
         field(f, "field", inner.path.as_ref().map(|v| v as _))?;
         field(f, "_id", inner.id.as_ref().map(|v| v as _))?;
         field(f, "index", inner.index.as_ref().map(|v| v as _))?;
+        field(f, "referred to by", inner.referring.as_ref().map(|v| v as _))?;
         field(f, "operation", inner.operation.as_ref().map(|v| v as _))?;
         field(f, "backend", inner.backend.as_ref().map(|v| v as _))?;
         field(f, "code", inner.code.as_ref().map(|v| v as _))?;

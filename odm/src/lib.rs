@@ -40,6 +40,7 @@
 //! | say which, how and in which order | [`Filter`], [`Update`], [`Sort`] |
 //! | compute, group, join | [`Pipeline`], [`expr`] |
 //! | refer to other documents | [`Ref`], [`derive@Reference`], [`HasMany`], [`Find::load`](action::Find::load) |
+//! | keep references consistent | [`DeleteRule`], [`Collection::link`], [`Collection::verify_relations`] |
 //! | what becomes of every write | [`Hooks`], [`Timestamp`], [`Violation`], [`Tracked`] |
 //! | several documents at once | [`Db::transaction`], [`Tx`] |
 //! | what went wrong | [`Error`], [`ErrorKind`], [`PartialWrite`] |
@@ -119,8 +120,10 @@ pub use self::query::{
     TextSearch, Update,
 };
 pub use self::relation::{
-    Alone, ById, CountOf, DbRef, Every, Extra, HasMany, HasOne, Joinable, Link, LinksTo, Loads, Nested, Ref,
-    Reference, ReferenceEnum, ReferenceKey, Relation, Searchable, To, Values, With,
+    Alone, ById, CountOf, DbRef, DeleteRule, Every, Extra, HasMany, HasOne, Joinable, Link, LinksTo, Loads,
+    Nested, NullableReference, Ref, Reference, ReferenceEnum, ReferenceKey, ReferenceList, ReferredBy,
+    Referring, Relation, RelationProblem, RelationProblemKind, RuledReference, Searchable, To,
+    TwoWayReference, Values, With,
 };
 pub use self::schema::{
     CollectionDeclaration, DeclaredRelation, FieldDescriptor, IndexDeclaration, IndexOrder,

@@ -6,6 +6,7 @@
 
 mod condition;
 mod declared;
+mod deletion;
 mod document;
 mod hooks;
 mod kind;

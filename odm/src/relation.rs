@@ -3,7 +3,10 @@
 //! What a relation is (its fields, its target, its filter) becomes a [`Plan`], which knows no type; [`fetch`] runs
 //! a plan for a whole batch of parents and leaves a [`Shelf`]; the typed side takes each parent's share from it.
 
+mod audit;
 mod db_ref;
+mod delete_rule;
+mod doom;
 mod every;
 mod fetch;
 mod has_many;
@@ -15,28 +18,40 @@ mod link;
 mod loads;
 mod plan;
 mod polymorphic;
+mod problem;
 mod reference;
 mod relation_trait;
 mod shape;
 mod shelf;
 mod stored;
 mod to;
+mod two_way;
 
+pub(crate) use self::audit::Audit;
 pub use self::db_ref::DbRef;
+pub use self::delete_rule::{
+    DeleteRule, NullableReference, ReferenceList, ReferredBy, Referring, RuledReference,
+};
+pub(crate) use self::doom::{Doom, has_rules};
 pub use self::every::{Every, Values};
 pub use self::has_many::{CountOf, HasMany, HasOne};
 pub use self::inverse::LinksTo;
 pub(crate) use self::join::{DOCUMENT, joined, stages};
 pub use self::key::{ById, ReferenceKey};
 pub use self::link::Link;
+pub(crate) use self::link::{Aim, Open};
 pub use self::loads::{Loads, With};
-pub(crate) use self::plan::Plan;
 pub(crate) use self::plan::with_needed;
+pub(crate) use self::plan::{Links, Plan};
 pub use self::polymorphic::{
     HasVariant, ReferenceEnum, ReferenceVariant, read_key, read_variant, write_variant,
 };
+pub use self::problem::{RelationProblem, RelationProblemKind};
 pub use self::reference::Ref;
 pub use self::relation_trait::{Joinable, Relation};
 pub use self::shape::{Reference, Searchable};
 pub(crate) use self::shelf::Shelf;
+pub(crate) use self::to::links;
 pub use self::to::{Alone, Extra, Nested, To};
+pub(crate) use self::two_way::{Relink, TwoWay};
+pub use self::two_way::{TwoWayReference, partner};

@@ -18,7 +18,10 @@ pub use self::relation::{
 };
 pub(crate) use self::suggestion::suggested_index;
 pub(crate) use self::verify::{names, verify};
+use crate::collection::Target;
 use crate::lifecycle::Kind;
+use crate::model::Model;
+use crate::relation::Open;
 
 /// What a model declares. The derive emits one as a constant.
 #[derive(Debug)]
@@ -44,6 +47,9 @@ pub struct ModelDescriptor {
     pub version: i32,
     /// Makes the declared options of the collection.
     pub options: Option<fn() -> CollectionDeclaration>,
+    /// The models whose references to this one have rules for its deletion.
+    pub referred_by: &'static [fn() -> &'static ModelDescriptor],
+    pub(crate) open: Open,
 }
 
 /// One of the models that an enum holds.
@@ -83,7 +89,7 @@ pub struct FieldDescriptor {
 impl ModelDescriptor {
     /// What a derive found.
     #[doc(hidden)]
-    pub const fn new(
+    pub const fn new<M: Model>(
         name: &'static str,
         collection: &'static str,
         fields: &'static [FieldDescriptor],
@@ -99,18 +105,20 @@ impl ModelDescriptor {
             kinds: &[],
             version: 0,
             options: None,
+            referred_by: &[],
+            open: Target::sibling::<M>,
         }
     }
 
     /// An enum of models.
     #[doc(hidden)]
-    pub const fn of_kinds(
+    pub const fn of_kinds<M: Model>(
         name: &'static str,
         collection: &'static str,
         tag: &'static str,
         kinds: &'static [KindDescriptor],
     ) -> ModelDescriptor {
-        let mut model = ModelDescriptor::new(name, collection, &[], Vec::new);
+        let mut model = ModelDescriptor::new::<M>(name, collection, &[], Vec::new);
         model.tag = tag;
         model.kinds = kinds;
         model
@@ -152,6 +160,21 @@ impl ModelDescriptor {
             }
         }
         all
+    }
+
+    /// The same with the models that refer to it.
+    #[doc(hidden)]
+    pub const fn referred_by(
+        mut self,
+        referrers: &'static [fn() -> &'static ModelDescriptor],
+    ) -> ModelDescriptor {
+        self.referred_by = referrers;
+        self
+    }
+
+    /// Whether it is the same model: a constant has no address of its own to compare by.
+    pub(crate) fn is(&self, other: &ModelDescriptor) -> bool {
+        (self.name, self.collection) == (other.name, other.collection)
     }
 }
 

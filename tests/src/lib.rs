@@ -9,6 +9,7 @@ pub mod harness;
 pub mod hostile;
 pub mod isolation;
 pub mod measure;
+pub mod plain;
 pub mod random;
 pub mod raw;
 pub mod spec;

@@ -67,6 +67,37 @@ macro_rules! for_every_case {
                 a_collection_is_renamed,
                 a_collection_is_modified,
                 figures_count_documents_and_bytes;
+            consistency_deletion:
+                each_rule_is_carried_out,
+                every_way_to_delete_carries_them_out,
+                a_deletion_is_part_of_the_running_transaction,
+                what_denies_is_named_and_nothing_is_written,
+                a_batch_with_a_denied_deletion_says_which,
+                circles_end,
+                soft_deletions_carry_them_out_softly,
+                references_by_another_field_have_rules,
+                rules_go_the_way_of_every_write,
+                other_collections_and_raw_writes_are_left_alone,
+                the_number_of_round_trips_does_not_grow,
+                a_crash_at_any_write_leaves_what_a_second_try_finishes;
+            consistency_two_way:
+                one_to_many_is_kept_on_both_sides,
+                one_to_one_is_kept_on_both_sides,
+                many_to_many_is_kept_on_both_sides,
+                what_is_not_there_cannot_be_linked,
+                both_sides_must_name_each_other,
+                links_are_part_of_the_running_transaction,
+                one_sided_links_are_found_and_repaired,
+                a_crash_at_any_write_is_repaired;
+            consistency_verify:
+                dangling_references_are_found_where_they_are,
+                every_shape_of_reference_is_verified,
+                repairs_do_what_the_rules_say,
+                softly_deleted_targets_are_not_there_for_rules,
+                problems_come_one_after_the_other_in_bounded_memory,
+                repairs_run_inside_transactions,
+                an_interrupted_repair_is_started_again,
+                an_interrupted_circle_is_repaired;
             conversions:
                 a_collection_is_made_capped,
                 a_collection_is_copied_into_a_capped_one,

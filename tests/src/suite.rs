@@ -1,5 +1,6 @@
 //! The cases: plain async functions over `&Db`. Each theme is a module; `registry` lists the cases.
 
+mod consistency_models;
 mod library;
 mod lifecycle_models;
 mod models;
@@ -9,6 +10,9 @@ pub mod aggregation_series;
 pub mod change_streams;
 pub mod collections;
 pub mod collections_kinds;
+pub mod consistency_deletion;
+pub mod consistency_two_way;
+pub mod consistency_verify;
 pub mod conversions;
 pub mod embedded;
 pub mod filters;
@@ -30,9 +34,9 @@ pub mod reading_guards;
 pub mod reads;
 pub mod relations;
 pub mod relations_inverse;
-pub mod text;
 pub mod schema_models;
 pub mod schema_versions;
+pub mod text;
 pub mod transactions;
 pub mod traps;
 pub mod updates;

@@ -86,6 +86,7 @@ pub(super) fn implementation(
             use __odm::NoRelation as _;
         )
     });
+    let referrers = relations::referrers(model);
     quote! {
         #probing
         #declarations
@@ -93,7 +94,7 @@ pub(super) fn implementation(
         impl #declared __odm::Model for #this #stored {
             type Key = #ty;
             const DESCRIPTOR: &'static __odm::ModelDescriptor =
-                &__odm::ModelDescriptor::new(#name, #collection, &[#(#descriptors),*], #indexes) #more;
+                &__odm::ModelDescriptor::new::<#this>(#name, #collection, &[#(#descriptors),*], #indexes) #more #referrers;
             #key_codec
             #lifecycle
             fn key(&self) -> &#ty {
@@ -166,11 +167,12 @@ pub(super) fn of_kinds(
         .map(|(ident, ty, _)| quote!(#this::#ident(kind) => <#ty as __odm::Model>::key(kind),));
     let types = kinds.iter().map(|(_, ty, _)| ty);
     let options = model.options.as_ref().map(|options| quote!(.options(#options)));
+    let referrers = relations::referrers(model);
     quote! {
         impl __odm::Model for #this {
             type Key = <#first as __odm::Model>::Key;
             const DESCRIPTOR: &'static __odm::ModelDescriptor =
-                &__odm::ModelDescriptor::of_kinds(#name, #collection, #tag, &[#(#descriptors),*]) #options;
+                &__odm::ModelDescriptor::of_kinds::<#this>(#name, #collection, #tag, &[#(#descriptors),*]) #options #referrers;
             const KEY_CODEC: __odm::Option<__odm::Codec<Self::Key>> = <#first as __odm::Model>::KEY_CODEC;
             const KEY_READER: __odm::Option<__odm::KeyReader<Self::Key>> = <#first as __odm::Model>::KEY_READER;
             const LIFECYCLE: __odm::Lifecycle = __odm::Lifecycle::of_kinds(#collection, #tag, &[#(#lives),*]);
@@ -191,18 +193,33 @@ fn relation(expansion: &Expansion<'_>, model: &Model<'_>, field: &Field<'_>) -> 
     {
         return (TokenStream::new(), false);
     }
-    let declared = model
+    let inverse = model
         .inverses
         .iter()
         .find(|inverse| *inverse.field == field.ident);
-    match declared {
-        None => (quote!(.refers(__odm::RelationProbe::<#ty>::RELATION)), true),
-        Some(ModelInverse { inverse, .. }) => {
-            let (name, one) = (inverse.name.unraw().to_string(), inverse.one);
-            let declared = quote!(__odm::RelationDescriptor::of::<#ty>().inverse(#name, #one));
-            (quote!(.refers(__odm::Option::Some(#declared))), false)
-        }
+    let rule = model.rules.iter().find(|rule| *rule.field == field.ident);
+    if inverse.is_none() && rule.is_none() {
+        return (quote!(.refers(__odm::RelationProbe::<#ty>::RELATION)), true);
     }
+    let inverse = inverse.map(|ModelInverse { inverse, .. }| {
+        let (name, one) = (inverse.name.unraw().to_string(), inverse.one);
+        quote!(.inverse(#name, #one))
+    });
+    let this = &expansion.this;
+    let on_delete = rule.and_then(|rule| rule.on_delete.as_ref()).map(|rule| {
+        let rule = &rule.0;
+        let span = rule.span().resolved_at(Span::call_site());
+        quote_spanned!(span=> .#rule::<#ty, #this>())
+    });
+    let two_way = rule.and_then(|rule| rule.two_way.as_ref()).map(|partner| {
+        let target = quote_spanned!(ty.span()=> <#ty as __odm::TwoWayReference>::Target);
+        let span = partner.span().resolved_at(Span::call_site());
+        quote_spanned!(span=> .two_way(|| __odm::partner::<#this, _, _>(
+            &<#target as __odm::Model>::fields().#partner
+        )))
+    });
+    let declared = quote!(__odm::RelationDescriptor::of::<#ty>() #inverse #on_delete #two_way);
+    (quote!(.refers(__odm::Option::Some(#declared))), false)
 }
 
 /// A closure that makes the declared indexes. Paths stay the user's tokens, so that rustc points at them.

@@ -82,5 +82,19 @@ pub(super) fn implementation(expansion: &Expansion<'_>, model: &Model<'_>) -> To
             }
         }
     });
-    quote!(#(#keys)* #inverses)
+    let referrers = model.referred_by.iter().map(|referrer| {
+        quote_spanned! {referrer.span()=>
+            impl #declared __odm::ReferredBy<#referrer> for #this #predicates {}
+        }
+    });
+    quote!(#(#keys)* #inverses #(#referrers)*)
+}
+
+/// The models whose references to this one have rules, for the descriptor.
+pub(super) fn referrers(model: &Model<'_>) -> TokenStream {
+    let referrers = &model.referred_by;
+    match referrers.is_empty() {
+        true => TokenStream::new(),
+        false => quote!(.referred_by(&[#(|| <#referrers as __odm::Model>::DESCRIPTOR),*])),
+    }
 }

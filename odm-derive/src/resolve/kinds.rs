@@ -42,6 +42,8 @@ pub(super) fn model<'a>(
         indexes: Vec::new(),
         inverses: Vec::new(),
         reference_keys: Vec::new(),
+        rules: Vec::new(),
+        referred_by: odm.referred_by.unwrap_or_default(),
         hooks: None,
         kind: None,
         versions: None,

@@ -53,6 +53,18 @@ impl Target {
         }))
     }
 
+    /// The same collection in a transaction.
+    pub(crate) fn within(&self, executor: &Executor) -> Target {
+        let inner = &*self.0;
+        Target(Arc::new(Inner {
+            executor: executor.clone(),
+            namespace: inner.namespace.clone(),
+            model: inner.model,
+            plan: inner.plan,
+            failure: inner.failure.clone(),
+        }))
+    }
+
     /// The same collection without its model.
     pub(crate) fn without_model(&self) -> Target {
         let inner = &*self.0;
@@ -135,7 +147,7 @@ impl Target {
         operation: Operation,
         settings: Settings,
     ) -> impl Future<Output = Result<Answer>> + Send + '_ {
-        match self.0.plan {
+        match self.0.plan.filter(|plan| plan.concerns(&operation)) {
             None => Either::Left(self.execute(operation)),
             Some(plan) => Either::Right(lifecycle::write(plan, self, operation, settings)),
         }

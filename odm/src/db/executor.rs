@@ -49,6 +49,15 @@ impl Executor {
         }
     }
 
+    /// The answer that the backend would give to a write with this outcome.
+    pub(crate) fn answer(&self, operation: &'static str, result: WriteResult) -> Answer {
+        Answer {
+            response: Response::Write(result),
+            operation,
+            backend: self.backend.name(),
+        }
+    }
+
     /// What time it is.
     pub(crate) fn now(&self) -> DateTime {
         self.clock

@@ -1,7 +1,7 @@
 //! The one way of every write of a typed collection: hooks, the stages, the database, what it says, hooks.
 //!
-//! Whatever is to see every change (rules of references, copies of fields) belongs between the stages and the
-//! database, where [`Batch::writes`] is what will be sent and the target's executor is the running transaction's.
+//! Whatever is to see every change belongs between the stages and the database, where [`Batch::writes`] is what will
+//! be sent and the target's executor is the running transaction's: as the rules of references do in [`deletion`].
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
 use super::condition::GUARD;
+use super::deletion;
 use super::hooks::HookContext;
 use super::plan::Plan;
 use super::scope::Settings;
@@ -40,6 +41,12 @@ async fn run(
     operation: Operation,
     settings: Settings,
 ) -> Result<Answer> {
+    let has_rules = plan.is_referred_to
+        && !settings.carried_out
+        && target.namespace().collection == plan.model.collection;
+    if has_rules && deletion::wants_transaction(target, &operation) {
+        return deletion::in_transaction(plan, target, operation, settings).await;
+    }
     let mut batch = Batch::take(operation)?;
     if let Some(hooks) = plan.lifecycle.hooks {
         let context = HookContext::new(target.db(), target.namespace().collection.clone());
@@ -57,6 +64,7 @@ async fn run(
     };
     let mut terms = Vec::with_capacity(batch.writes.len());
     let mut softly = Vec::with_capacity(batch.writes.len());
+    let mut ruled = Vec::with_capacity(batch.writes.len());
     for (index, write) in batch.writes.iter_mut().enumerate() {
         let was_delete = matches!(write.kind, Kind::Delete);
         stages.validator.statement(index);
@@ -66,6 +74,7 @@ async fn run(
         {
             asked.kind = Kind::Insert(document.clone());
         }
+        ruled.push(was_delete && has_rules);
         softly.push(was_delete && !matches!(write.kind, Kind::Delete));
     }
     validator.finish()?;
@@ -74,6 +83,8 @@ async fn run(
         target,
         terms,
         softly,
+        ruled,
+        purge: settings.purge,
     };
     let answer = sending.send(&mut batch).await?;
     if let (Some(hooks), Some(asked)) = (plan.lifecycle.hooks, asked) {
@@ -125,18 +136,24 @@ fn written(answer: &Answer, carrier: &Operation, asked: Vec<Write>) -> Vec<Write
 }
 
 /// Prepared writes on their way to the database.
-struct Sending<'a> {
-    plan: &'static Plan,
-    target: &'a Target,
+pub(super) struct Sending<'a> {
+    pub(super) plan: &'static Plan,
+    pub(super) target: &'a Target,
     /// For each write.
-    terms: Vec<Terms>,
-    /// Whether the write was a deletion.
-    softly: Vec<bool>,
+    pub(super) terms: Vec<Terms>,
+    /// Whether the write was a deletion, and is an update now.
+    pub(super) softly: Vec<bool>,
+    /// Whether the write is a deletion that means something for documents that refer.
+    pub(super) ruled: Vec<bool>,
+    pub(super) purge: bool,
 }
 
 impl Sending<'_> {
     async fn send(&self, batch: &mut Batch) -> Result<Answer> {
         let writes = std::mem::take(&mut batch.writes);
+        if self.ruled.contains(&true) {
+            return self.send_deletions(batch, writes).await;
+        }
         if let ([terms], [write]) = (self.terms.as_slice(), writes.as_slice())
             && write.upsert
             && !terms.conditions.is_empty()
@@ -163,7 +180,7 @@ impl Sending<'_> {
     }
 
     /// Executes; the errors of an upsert on a document that did not meet its terms say so.
-    async fn execute(&self, operation: Operation, softly: bool) -> Result<Answer> {
+    pub(super) async fn execute(&self, operation: Operation, softly: bool) -> Result<Answer> {
         let answer = match self.target.execute(operation).await {
             Ok(answer) => answer,
             Err(error) => return Err(self.translated(0, error).await),
@@ -199,6 +216,8 @@ impl Sending<'_> {
                 target: self.target,
                 terms: self.terms[start..end].to_vec(),
                 softly: Vec::new(),
+                ruled: Vec::new(),
+                purge: self.purge,
             };
             let answer = part.execute(batch.carry(run)?, softly).await?;
             let failed = merge(&mut whole, answer.as_write(), start);
@@ -367,7 +386,7 @@ fn count_deletions(result: &mut WriteResult) {
 }
 
 /// Adds the result of a later run; whether something of it failed.
-fn merge(whole: &mut WriteResult, part: Option<&WriteResult>, start: usize) -> bool {
+pub(super) fn merge(whole: &mut WriteResult, part: Option<&WriteResult>, start: usize) -> bool {
     let Some(part) = part else { return false };
     whole.summary.inserted += part.summary.inserted;
     whole.summary.matched += part.summary.matched;

@@ -7,12 +7,16 @@ use std::sync::{Mutex, PoisonError};
 use bson::{DateTime, RawBson};
 
 use super::declared::Declared;
+use super::deletion::deletes;
 use super::hooks::HookTable;
 use super::kind::Kind;
 use super::timestamp::Version;
 use super::versions::Versions;
+use crate::backend::Operation;
 use crate::error::Result;
 use crate::model::Model;
+use crate::relation;
+use crate::schema::ModelDescriptor;
 
 /// What a model declares of the life of its documents. The derive emits one as a constant.
 #[derive(Clone, Copy, Debug)]
@@ -135,9 +139,20 @@ pub(crate) struct Plan {
     pub(crate) has_rules: bool,
     /// The fields that an upsert must say; none where the collection is not to be sharded.
     pub(crate) shard_key: Vec<String>,
+    /// The model.
+    pub(crate) model: &'static ModelDescriptor,
+    /// Whether deletions mean something for documents that refer.
+    pub(crate) is_referred_to: bool,
+    /// Whether only deletions mean something.
+    is_about_deletions: bool,
 }
 
 impl Plan {
+    /// Whether a write has to go through it.
+    pub(crate) fn concerns(&self, operation: &Operation) -> bool {
+        !self.is_about_deletions || deletes(operation)
+    }
+
     /// The plan of a model, made at its first use and kept as long as the process.
     pub(crate) fn of<M: Model>() -> Option<&'static Plan> {
         static PLANS: Mutex<Option<HashMap<TypeId, Option<&'static Plan>>>> = Mutex::new(None);
@@ -147,12 +162,17 @@ impl Plan {
             let declared = M::declared();
             let has_rules = declared.has_rules();
             let shard_key = M::DESCRIPTOR.declared_options().shard_fields();
-            (has_rules || !shard_key.is_empty() || !M::LIFECYCLE.is_none()).then(|| {
+            let is_referred_to = relation::has_rules(M::DESCRIPTOR);
+            let is_about_deletions = !has_rules && shard_key.is_empty() && M::LIFECYCLE.is_none();
+            (is_referred_to || !is_about_deletions).then(|| {
                 let plan = Plan {
                     lifecycle: M::LIFECYCLE,
                     declared,
                     has_rules,
                     shard_key,
+                    model: M::DESCRIPTOR,
+                    is_referred_to,
+                    is_about_deletions,
                 };
                 &*Box::leak(Box::new(plan))
             })

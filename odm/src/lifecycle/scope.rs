@@ -15,6 +15,8 @@ pub(crate) struct Settings {
     pub(crate) timeless: bool,
     /// Whether deletions are for ever.
     pub(crate) purge: bool,
+    /// Whether the rules of the references to what is deleted were carried out already.
+    pub(crate) carried_out: bool,
 }
 
 /// Which documents.

@@ -14,8 +14,8 @@ pub(crate) struct Write {
     pub(crate) filter: RawDocumentBuf,
     pub(crate) multi: bool,
     pub(crate) upsert: bool,
-    hint: Option<RawBson>,
-    collation: Option<RawDocumentBuf>,
+    pub(super) hint: Option<RawBson>,
+    pub(super) collation: Option<RawDocumentBuf>,
 }
 
 /// What a write does.

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::lifecycle::narrow_kind;
 
 /// How many keys go into one query.
-const KEYS: usize = 50_000;
+pub(super) const KEYS: usize = 50_000;
 /// About how many bytes of keys go into one query: half of what MongoDB takes in one message.
 const BYTES: usize = 8 << 20;
 
@@ -85,14 +85,14 @@ pub(super) fn inside<'a>(
 
 /// Different keys in the order of their first use.
 #[derive(Default)]
-struct Keys {
+pub(super) struct Keys {
     seen: std::collections::HashSet<Identity>,
     values: Vec<RawBson>,
     sizes: Vec<usize>,
 }
 
 impl Keys {
-    fn add(&mut self, key: RawBsonRef<'_>) {
+    pub(super) fn add(&mut self, key: RawBsonRef<'_>) {
         let identity = Identity::of(key);
         // Type, index as the element's name, the value.
         let size = identity.len() + 12;
@@ -103,7 +103,7 @@ impl Keys {
     }
 
     /// The keys as arrays, each small enough for one query.
-    fn chunks(self) -> Vec<RawArrayBuf> {
+    pub(super) fn chunks(self) -> Vec<RawArrayBuf> {
         let mut chunks = Vec::new();
         let (mut chunk, mut count, mut bytes) = (RawArrayBuf::new(), 0, 0);
         for (value, size) in self.values.into_iter().zip(self.sizes) {
@@ -367,7 +367,7 @@ fn found_at(key: Option<RawBsonRef<'_>>, found: &mut dyn FnMut(RawBsonRef<'_>, b
     }
 }
 
-fn find(
+pub(super) fn find(
     target: &Target,
     filter: RawDocumentBuf,
     projection: Option<RawDocumentBuf>,

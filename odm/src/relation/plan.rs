@@ -64,7 +64,7 @@ pub(super) struct Inverse {
 
 /// How a field's stored value is taken apart into references.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Links {
+pub(crate) struct Links {
     pub(super) values: Values,
     pub(super) pointer: fn(RawBsonRef<'_>) -> Result<Option<Pointer<'_>>>,
     /// Whether one document cannot be referred to twice by one field.

@@ -6,6 +6,7 @@ use std::hash::{BuildHasher, Hash};
 use bson::{RawBsonRef, RawDocumentBuf};
 use serde::de::DeserializeOwned;
 
+use super::delete_rule::{ReferenceList, RuledReference};
 use super::link::Link;
 use super::stored::{elements, malformed};
 use crate::codec;
@@ -81,6 +82,22 @@ impl<X: Reference> Reference for Option<X> {
 }
 
 impl<X: Searchable> Searchable for Option<X> {}
+
+impl<X: ReferenceList> ReferenceList for Option<X> where Option<X>: RuledReference {}
+
+macro_rules! growing {
+    ($([$($generics:tt)*] $list:ty;)*) => {$(
+        impl<X: Reference, $($generics)*> ReferenceList for $list where $list: RuledReference {}
+    )*};
+}
+
+growing! {
+    [] Vec<X>;
+    [] VecDeque<X>;
+    [] LinkedList<X>;
+    [] BTreeSet<X>;
+    [S] HashSet<X, S>;
+}
 
 macro_rules! lists {
     ($([$($generics:tt)*] $list:ty;)*) => {$(

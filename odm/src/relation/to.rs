@@ -256,7 +256,7 @@ where
 }
 
 /// How values of the type are taken apart.
-pub(super) fn links<X: Reference>() -> Links {
+pub(crate) const fn links<X: Reference>() -> Links {
     Links {
         values: |value, give| {
             X::assemble::<()>(value, &mut |value| {
@@ -266,7 +266,7 @@ pub(super) fn links<X: Reference>() -> Links {
             Ok(())
         },
         pointer: <X::Link as Link>::pointer,
-        single: X::KIND == RelationKind::One,
+        single: matches!(X::KIND, RelationKind::One),
     }
 }
 

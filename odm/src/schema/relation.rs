@@ -1,8 +1,12 @@
 //! Which fields of a model refer to which models.
 
 use super::ModelDescriptor;
+use crate::error::Result;
 use crate::model::Model;
-use crate::relation::{Link, Reference};
+use crate::relation::{
+    Aim, DeleteRule, Link, Links, NullableReference, Reference, ReferenceList, ReferredBy, RuledReference,
+    links,
+};
 
 /// What a field refers to. Part of its [`FieldDescriptor`](crate::FieldDescriptor).
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +20,12 @@ pub struct RelationDescriptor {
     pub by: fn() -> String,
     /// The inverse that is declared on the field.
     pub inverse: Option<InverseDescriptor>,
+    /// What becomes of the document when one that it refers to is deleted.
+    pub on_delete: Option<DeleteRule>,
+    /// The stored field of the target that refers back, as a path.
+    pub two_way: Option<fn() -> String>,
+    pub(crate) links: Links,
+    pub(crate) aim: fn(Option<&str>) -> Result<Aim>,
 }
 
 /// An inverse as declared.
@@ -63,7 +73,59 @@ impl RelationDescriptor {
             targets: <X::Link as Link>::targets,
             by: <X::Link as Link>::key_path,
             inverse: None,
+            on_delete: None,
+            two_way: None,
+            links: links::<X>(),
+            aim: <X::Link as Link>::aim,
         }
+    }
+
+    /// The document of `C` is deleted with what it refers to.
+    #[doc(hidden)]
+    pub const fn cascade<X: RuledReference, C>(self) -> RelationDescriptor
+    where
+        X::Target: ReferredBy<C>,
+    {
+        self.on_delete(DeleteRule::Cascade)
+    }
+
+    /// The reference of the document of `C` becomes null.
+    #[doc(hidden)]
+    pub const fn nullify<X: NullableReference, C>(self) -> RelationDescriptor
+    where
+        X::Target: ReferredBy<C>,
+    {
+        self.on_delete(DeleteRule::Nullify)
+    }
+
+    /// The reference is taken out of the list in the document of `C`.
+    #[doc(hidden)]
+    pub const fn pull<X: ReferenceList, C>(self) -> RelationDescriptor
+    where
+        X::Target: ReferredBy<C>,
+    {
+        self.on_delete(DeleteRule::Pull)
+    }
+
+    /// What the document of `C` refers to cannot be deleted.
+    #[doc(hidden)]
+    pub const fn deny<X: RuledReference, C>(self) -> RelationDescriptor
+    where
+        X::Target: ReferredBy<C>,
+    {
+        self.on_delete(DeleteRule::Deny)
+    }
+
+    /// The same with the field that refers back.
+    #[doc(hidden)]
+    pub const fn two_way(mut self, partner: fn() -> String) -> RelationDescriptor {
+        self.two_way = Some(partner);
+        self
+    }
+
+    const fn on_delete(mut self, rule: DeleteRule) -> RelationDescriptor {
+        self.on_delete = Some(rule);
+        self
     }
 
     /// The same with a declared inverse.
@@ -97,11 +159,7 @@ pub fn model_graph<M: Model>() -> Vec<DeclaredRelation> {
         next += 1;
         for relation in model.relations() {
             for target in (relation.relation.targets)() {
-                // A constant has no address of its own to compare by.
-                let same = |known: &&ModelDescriptor| {
-                    (known.name, known.collection) == (target.name, target.collection)
-                };
-                if !models.iter().any(same) {
+                if !models.iter().any(|known| known.is(target)) {
                     models.push(target);
                 }
             }

@@ -45,7 +45,7 @@ impl Embedded for Book {
 impl Model for Book {
     type Key = i32;
 
-    const DESCRIPTOR: &'static ModelDescriptor = &ModelDescriptor::new(
+    const DESCRIPTOR: &'static ModelDescriptor = &ModelDescriptor::new::<Self>(
         "Book",
         "books",
         &[
@@ -94,7 +94,7 @@ impl Embedded for Wrong {
 impl Model for Wrong {
     type Key = i32;
 
-    const DESCRIPTOR: &'static ModelDescriptor = &ModelDescriptor::new(
+    const DESCRIPTOR: &'static ModelDescriptor = &ModelDescriptor::new::<Self>(
         "Wrong",
         "wrongs",
         &[FieldDescriptor::new("id", "id", "i32")],

@@ -205,7 +205,14 @@ fn documents(response: &Response) -> Option<u64> {
         Response::Documents(documents) => documents.len() as u64,
         Response::Values(values) => values.len() as u64,
         Response::Count(count) => *count,
-        Response::Done | Response::Cursor(_) | Response::Statistics(_) | Response::Check(_) => return None,
+        Response::Done
+        | Response::Cursor(_)
+        | Response::Statistics(_)
+        | Response::Check(_)
+        | Response::Repair(_)
+        | Response::Backup(_)
+        | Response::Compact(_)
+        | Response::Store(_) => return None,
     })
 }
 

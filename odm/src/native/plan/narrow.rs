@@ -56,6 +56,7 @@ pub(super) fn narrow(request: &PlanRequest<'_>, root: &Node, best: &Candidate<'_
         repeats: false,
         covered_count: false,
         by_id: false,
+        text: None,
     })
 }
 

@@ -41,7 +41,7 @@ fn orders_that_are_not_by_fields_are_refused() {
 #[test]
 fn a_place_is_the_values_of_the_order() {
     let order = keyset(rawdoc! { "a.b": 1, "c": 1 });
-    let place = |document| order.place(&document).unwrap().to_document().unwrap();
+    let place = |document: bson::RawDocumentBuf| order.place(&document).unwrap().to_document().unwrap();
     assert_eq!(
         place(rawdoc! { "_id": 7, "a": { "b": "x" } }),
         rawdoc! { "0": "x", "1": RawBson::Null, "2": 7 }

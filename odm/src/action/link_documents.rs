@@ -1,0 +1,93 @@
+//! Linking documents that refer to each other.
+
+use bson::RawBson;
+
+use super::setters::runs;
+use crate::codec;
+use crate::collection::Target;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Field, Model};
+use crate::query::Operand;
+use crate::relation::{Ref, Relink, TwoWay, TwoWayReference};
+use crate::schema::ModelDescriptor;
+
+/// Makes or undoes the link of two documents, on both sides: `.await` says whether anything was to be done.
+///
+/// Where the backend has transactions, all of it is one, or part of the one that is running. Elsewhere the side that
+/// holds one reference is written first, and what is left after an interruption is found by
+/// [`verify_relations`](crate::Collection::verify_relations) and repaired.
+///
+/// Cost: two reads (none to unlink), and one write for each side that changes.
+#[derive(Clone, Debug)]
+#[must_use = "an action does nothing until it is awaited"]
+pub struct LinkDocuments {
+    model: &'static ModelDescriptor,
+    target: Target,
+    /// The path of the field.
+    field: String,
+    ids: Result<(RawBson, RawBson)>,
+    how: Relink,
+}
+
+impl LinkDocuments {
+    pub(crate) fn new<M: Model, X: TwoWayReference>(
+        target: &Target,
+        id: impl Operand<M::Key>,
+        field: &Field<M, X>,
+        other: impl Operand<<X::Target as Model>::Key>,
+        how: Relink,
+    ) -> LinkDocuments {
+        LinkDocuments {
+            model: M::DESCRIPTOR,
+            target: target.clone(),
+            field: field.path().to_string(),
+            ids: key_of::<M>(id).and_then(|id| Ok((id, key_of::<X::Target>(other)?))),
+            how,
+        }
+    }
+
+    async fn run(self) -> Result<bool> {
+        let target = &self.target;
+        let explain = |error| target.explain(error, "update");
+        if let Some(failure) = target.failure() {
+            return Err(explain(failure));
+        }
+        let (near, far) = self.ids.map_err(explain)?;
+        let declared = self
+            .model
+            .relations()
+            .find(|relation| relation.stored == self.field);
+        let declared = declared.filter(|relation| relation.relation.two_way.is_some());
+        let Some(declared) = declared else {
+            let text = "the reference is not declared to be two-way";
+            return Err(explain(
+                Error::new(ErrorKind::InvalidArgument, text).with_path(self.field),
+            ));
+        };
+        let db = target.db();
+        if db.guard().is_some() || !db.capabilities().transactions {
+            let Some(two_way) = TwoWay::of(&declared, target)? else {
+                return Ok(false);
+            };
+            return two_way.relink(&near, &far, self.how).await;
+        }
+        let (declared, near, far, how) = (&declared, &near, &far, self.how);
+        db.transaction(|tx| {
+            let target = target.within(tx.executor());
+            async move {
+                let Some(two_way) = TwoWay::of(declared, &target)? else {
+                    return Ok(false);
+                };
+                two_way.relink(near, far, how).await
+            }
+        })
+        .await
+    }
+}
+
+runs!([] LinkDocuments => bool);
+
+/// An `_id` as it is stored, which is how references hold it.
+fn key_of<M: Model>(id: impl Operand<M::Key>) -> Result<RawBson> {
+    id.with(|id| codec::encode_value(&Ref::<M>::new(id.clone())))
+}

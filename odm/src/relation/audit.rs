@@ -1,0 +1,323 @@
+//! Reading collections through to find what is wrong with the references in them.
+
+use std::collections::VecDeque;
+
+use bson::{Bson, RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
+
+use super::delete_rule::DeleteRule;
+use super::doom::update_of;
+use super::fetch::{self, Keys};
+use super::identity::Identity;
+use super::link::Pointer;
+use super::plan::{Forward, Node, Plan, name};
+use super::problem::{RelationProblem, RelationProblemKind};
+use super::shelf::Shelf;
+use super::stored::{Steps, malformed};
+use super::two_way::TwoWay;
+use crate::backend::{self, BatchCursor, DeleteStatement, Operation, ReadOptions};
+use crate::collection::Target;
+use crate::cursor::next_batch;
+use crate::error::Result;
+use crate::lifecycle::{Scope, narrow};
+use crate::schema::{DeclaredRelation, ModelDescriptor};
+
+/// How many documents are looked at together.
+const BATCH: u32 = 500;
+
+/// Goes through the documents of models, batch by batch.
+pub(crate) struct Audit {
+    waiting: VecDeque<(&'static ModelDescriptor, Target)>,
+    reading: Option<Reading>,
+    found: VecDeque<Finding>,
+}
+
+/// Problems of one relation and batch, and what repairs them.
+#[derive(Default)]
+pub(crate) struct Finding {
+    pub(crate) problems: Vec<RelationProblem>,
+    /// How many of them nothing can repair.
+    pub(crate) left: u64,
+    pub(crate) repairs: Vec<(Target, Operation)>,
+    /// References that dangle: which documents, which keys.
+    dangling: (Keys, Keys),
+}
+
+struct Reading {
+    model: &'static ModelDescriptor,
+    target: Target,
+    cursor: Box<dyn BatchCursor>,
+    checks: Vec<Check>,
+}
+
+/// One relation of a model, and how its targets are looked for.
+struct Check {
+    relation: DeclaredRelation,
+    path: Steps,
+    plan: Plan,
+    /// The field by which a target is softly deleted, where that counts as not there.
+    deleted: Option<&'static str>,
+    /// The other side, if there is one.
+    two_way: Option<TwoWay>,
+}
+
+impl Audit {
+    /// Of the documents of a collection.
+    pub(crate) fn of(model: &'static ModelDescriptor, target: Target) -> Audit {
+        Audit {
+            waiting: VecDeque::from([(model, target)]),
+            reading: None,
+            found: VecDeque::new(),
+        }
+    }
+
+    /// Also of the models that can be reached from these by references, in either direction.
+    ///
+    /// # Errors
+    /// A wrong declaration of a model.
+    pub(crate) fn with_related(mut self) -> Result<Audit> {
+        let mut next = 0;
+        while let Some((model, target)) = self.waiting.get(next).cloned() {
+            next += 1;
+            let targets = model
+                .relations()
+                .flat_map(|relation| (relation.relation.targets)());
+            let referrers = model.referred_by.iter().map(|referrer| referrer());
+            for related in targets.chain(referrers) {
+                if !self.waiting.iter().any(|(known, _)| known.is(related)) {
+                    let target = (related.open)(&target, None, related.collection)?;
+                    self.waiting.push_back((related, target));
+                }
+            }
+        }
+        Ok(self)
+    }
+
+    /// The next problems.
+    pub(crate) async fn next(&mut self) -> Result<Option<Finding>> {
+        loop {
+            if let Some(finding) = self.found.pop_front() {
+                return Ok(Some(finding));
+            }
+            if self.reading.is_none() {
+                match self.waiting.pop_front() {
+                    Some((model, target)) => self.reading = Reading::begin(model, target).await?,
+                    None => return Ok(None),
+                }
+            }
+            if let Some(reading) = &mut self.reading
+                && !reading.look(&mut self.found).await?
+            {
+                self.reading = None;
+            }
+        }
+    }
+}
+
+impl Reading {
+    /// Nothing for a model that refers to nothing.
+    async fn begin(model: &'static ModelDescriptor, target: Target) -> Result<Option<Reading>> {
+        let mut projection = rawdoc! { "_id": 1 };
+        let mut checks = Vec::new();
+        for relation in model.relations() {
+            projection.append(name(relation.stored)?, 1);
+            checks.push(Check::of(relation, &target)?);
+        }
+        if checks.is_empty() {
+            return Ok(None);
+        }
+        let mut find = fetch::find(&target, RawDocumentBuf::new(), Some(projection), None);
+        find.batch_size = Some(BATCH);
+        let mut find = Operation::Find(find);
+        if let Some(plan) = target.plan() {
+            narrow(plan, &mut find, Scope::Living)?;
+        }
+        let cursor = target.execute(find).await?.cursor()?;
+        Ok(Some(Reading {
+            model,
+            target,
+            cursor,
+            checks,
+        }))
+    }
+
+    /// Looks at one more batch; whether there was one.
+    async fn look(&mut self, found: &mut VecDeque<Finding>) -> Result<bool> {
+        let Some(batch) = next_batch(&self.target, "find", &mut *self.cursor).await? else {
+            return Ok(false);
+        };
+        let documents: Vec<&RawDocument> = (0..batch.len()).map_while(|index| batch.get(index)).collect();
+        for check in &self.checks {
+            let shelf = check.plan.fetch(&self.target, &documents).await?;
+            let finding = check.documents(self.model, &self.target, &shelf, &documents);
+            let finding = finding.map_err(|error| self.target.explain(error, "find"))?;
+            if !finding.problems.is_empty() {
+                found.push_back(finding);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Check {
+    fn of(relation: DeclaredRelation, target: &Target) -> Result<Check> {
+        let declared = relation.relation;
+        let deleted = match ((declared.targets)().as_slice(), declared.on_delete) {
+            (_, None | Some(DeleteRule::Deny)) => None,
+            ([model], _) => {
+                let target = (model.open)(target, None, model.collection)?;
+                target.plan().and_then(|plan| plan.lifecycle.soft_delete_field())
+            }
+            _ => None,
+        };
+        let mut projection = rawdoc! { "_id": 1 };
+        if let Some(deleted) = deleted {
+            projection.append(name(deleted)?, 1);
+        }
+        let two_way = TwoWay::of(&relation, target)?;
+        if let Some(two_way) = &two_way {
+            projection.append(name(two_way.far.field)?, 1);
+        }
+        let path = Steps::dotted(relation.stored);
+        let plan = Plan(Node::Forward(Forward {
+            path: path.clone(),
+            links: declared.links,
+            key: Steps::dotted(&(declared.by)()),
+            aim: declared.aim,
+            collection: None,
+            projection: Some(projection),
+            nested: Box::new(Plan::nothing()),
+        }));
+        Ok(Check {
+            relation,
+            path,
+            plan,
+            deleted,
+            two_way,
+        })
+    }
+
+    fn documents(
+        &self,
+        model: &'static ModelDescriptor,
+        target: &Target,
+        shelf: &Shelf,
+        documents: &[&RawDocument],
+    ) -> Result<Finding> {
+        let mut finding = Finding::default();
+        for document in documents {
+            self.document(model, target, shelf, document, &mut finding)?;
+        }
+        let (ids, keys) = std::mem::take(&mut finding.dangling);
+        let (ids, keys) = (ids.chunks(), keys.chunks());
+        for ids in &ids {
+            for keys in &keys {
+                let repair = self.let_go(target, ids.clone(), keys.clone())?;
+                finding
+                    .repairs
+                    .extend(repair.map(|operation| (target.clone(), operation)));
+            }
+        }
+        Ok(finding)
+    }
+
+    fn document(
+        &self,
+        model: &'static ModelDescriptor,
+        target: &Target,
+        shelf: &Shelf,
+        document: &RawDocument,
+        finding: &mut Finding,
+    ) -> Result<()> {
+        let mut seen: Vec<Identity> = Vec::new();
+        let links = self.relation.relation.links;
+        links.each(self.path.one(document)?, &mut |pointer| {
+            let identity = Identity::of(pointer.key);
+            if seen.contains(&identity) {
+                return Ok(());
+            }
+            seen.push(identity);
+            let id: RawBson = match document.get("_id").map_err(malformed)? {
+                Some(id) => id.into(),
+                None => RawBson::Null,
+            };
+            let kind = match (self.referred(shelf, &pointer)?, &self.two_way) {
+                (None, _) => {
+                    match self.relation.relation.on_delete {
+                        None | Some(DeleteRule::Deny) => finding.left += 1,
+                        Some(_) => {
+                            finding.dangling.0.add(id.as_raw_bson_ref());
+                            finding.dangling.1.add(pointer.key);
+                        }
+                    }
+                    RelationProblemKind::Dangling
+                }
+                (Some(stored), Some(two_way)) if !two_way.is_held(stored, id.as_raw_bson_ref())? => {
+                    finding
+                        .repairs
+                        .push(two_way.repair(&id, &pointer.key.into(), stored)?);
+                    RelationProblemKind::OneSided
+                }
+                (Some(_), _) => return Ok(()),
+            };
+            finding.problems.push(RelationProblem {
+                kind,
+                model: model.name,
+                collection: target.namespace().collection.clone(),
+                id: value(id.as_raw_bson_ref())?,
+                field: self.relation.stored,
+                key: value(pointer.key)?,
+            });
+            Ok(())
+        })
+    }
+
+    /// What is referred to, if it is there.
+    fn referred<'s>(&self, shelf: &'s Shelf, pointer: &Pointer<'_>) -> Result<Option<&'s RawDocument>> {
+        let Some((_, stored)) = shelf.referred(pointer) else {
+            return Ok(None);
+        };
+        let Some(deleted) = self.deleted else {
+            return Ok(Some(stored));
+        };
+        Ok(match stored.get(deleted).map_err(malformed)? {
+            None | Some(RawBsonRef::Null) => Some(stored),
+            Some(_) => None,
+        })
+    }
+
+    /// What the reference's rule says of targets that are not there, for documents that still refer to them.
+    fn let_go(&self, target: &Target, ids: RawArrayBuf, keys: RawArrayBuf) -> Result<Option<Operation>> {
+        let field = name(self.relation.stored)?;
+        let held = rawdoc! { "$in": keys };
+        let mut filter = rawdoc! { "_id": { "$in": ids } };
+        filter.append(&field, held.clone());
+        Ok(match self.relation.relation.on_delete {
+            None | Some(DeleteRule::Deny) => None,
+            Some(DeleteRule::Cascade) => Some(Operation::Delete(backend::Delete {
+                namespace: target.namespace().clone(),
+                statements: vec![DeleteStatement {
+                    filter,
+                    multi: true,
+                    hint: None,
+                    collation: None,
+                }],
+                ordered: true,
+                options: ReadOptions::default(),
+            })),
+            Some(DeleteRule::Nullify) => {
+                let mut set = RawDocumentBuf::new();
+                set.append(&field, RawBson::Null);
+                Some(update_of(target, filter, rawdoc! { "$set": set }, true))
+            }
+            Some(DeleteRule::Pull) => {
+                let mut pull = RawDocumentBuf::new();
+                pull.append(&field, held);
+                Some(update_of(target, filter, rawdoc! { "$pull": pull }, true))
+            }
+        })
+    }
+}
+
+fn value(value: RawBsonRef<'_>) -> Result<Bson> {
+    Bson::try_from(value).map_err(malformed)
+}

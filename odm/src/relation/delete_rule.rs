@@ -1,0 +1,88 @@
+//! What becomes of documents when one that they refer to is deleted.
+
+use std::fmt;
+
+use super::key::ReferenceKey;
+use super::link::Link;
+use super::reference::Ref;
+use super::shape::{Reference, Searchable};
+use crate::model::Model;
+
+/// What becomes of a document when one that it refers to is deleted: `#[odm(on_delete = cascade)]` on the reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DeleteRule {
+    /// It is deleted too.
+    Cascade,
+    /// Its reference becomes null.
+    Nullify,
+    /// The reference is taken out of its list.
+    Pull,
+    /// The deletion is refused as long as it is there.
+    Deny,
+}
+
+/// Which documents deny a deletion: part of an error of kind [`Referenced`](crate::ErrorKind::Referenced).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Referring {
+    /// The model that refers, by its Rust name.
+    pub model: &'static str,
+    /// The field that refers, by its stored name.
+    pub field: &'static str,
+    /// How many documents of the model refer to what was to be deleted, without those that are deleted with it.
+    pub count: u64,
+}
+
+impl fmt::Display for Referring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}.{}", self.count, self.model, self.field)
+    }
+}
+
+/// A model whose deletions know of the references in `C`: `#[odm(referred_by(C))]` on it implements this, and
+/// `#[odm(on_delete = ..)]` on a reference of `C` asks for it, so that no rule can be forgotten.
+#[diagnostic::on_unimplemented(
+    message = "a deletion of a `{Self}` does not know of the references in `{C}`",
+    label = "`{Self}` does not name `{C}`",
+    note = "name it on `{Self}`: `#[odm(referred_by({C}))]`"
+)]
+pub trait ReferredBy<C>: Model {}
+
+/// A field's type that can have a delete rule: `Ref<T>`, an option, list or set of it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot have a delete rule",
+    label = "not a reference to one model",
+    note = "a rule is for `Ref<T>`, `Option<Ref<T>>`, and lists and sets of `Ref<T>`"
+)]
+pub trait RuledReference: Searchable {
+    /// What is referred to.
+    type Target: Model;
+}
+
+impl<T, K, X> RuledReference for X
+where
+    T: Model,
+    K: ReferenceKey<T>,
+    X: Searchable + Reference<Link = Ref<T, K>>,
+{
+    type Target = T;
+}
+
+/// A reference that can be null.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot become null",
+    label = "not an `Option` of a reference",
+    note = "`nullify` is for `Option<Ref<T>>`; for a list there is `pull`, for `Ref<T>` there are `cascade` and `deny`"
+)]
+pub trait NullableReference: RuledReference {}
+
+impl<L: Link> NullableReference for Option<L> where Option<L>: RuledReference {}
+
+/// A list or set of references, out of which one can be taken.
+#[diagnostic::on_unimplemented(
+    message = "nothing can be taken out of `{Self}`",
+    label = "not a list of references",
+    note = "`pull` is for lists and sets: `Vec<Ref<T>>`; for `Option<Ref<T>>` there is `nullify`"
+)]
+pub trait ReferenceList: RuledReference {}

@@ -1,0 +1,344 @@
+//! What a deletion means for the documents that refer to what is deleted.
+
+use std::collections::HashSet;
+
+use bson::{RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
+
+use super::delete_rule::{DeleteRule, Referring};
+use super::fetch::{self, KEYS, Keys};
+use super::identity::Identity;
+use super::plan::name;
+use super::stored::{Steps, malformed};
+use crate::backend::{self, DeleteStatement, Modification, Operation, ReadOptions, UpdateStatement};
+use crate::collection::Target;
+use crate::cursor;
+use crate::error::{Error, ErrorKind, Result};
+use crate::lifecycle::{Scope, Settings, narrow};
+use crate::schema::{DeclaredRelation, ModelDescriptor};
+
+/// Whether deletions of a model's documents mean something for others.
+pub(crate) fn has_rules(model: &'static ModelDescriptor) -> bool {
+    referring(model).next().is_some()
+}
+
+/// The references to a model that have rules.
+fn referring(model: &'static ModelDescriptor) -> impl Iterator<Item = DeclaredRelation> {
+    let models = model.referred_by.iter().map(|referrer| referrer());
+    models
+        .flat_map(ModelDescriptor::relations)
+        .filter(move |relation| {
+            let relation = relation.relation;
+            relation.on_delete.is_some() && (relation.targets)().iter().any(|target| target.is(model))
+        })
+}
+
+/// The documents that are deleted together, found before anything is written.
+///
+/// What refers is written first, deepest level first, and what was to be deleted comes last, so that at any moment
+/// in between no reference dangles (unless references go in a circle), and the same deletion can be asked again.
+pub(crate) struct Doom<'a> {
+    /// The collection of what is to be deleted.
+    target: &'a Target,
+    /// Whether what refers goes for ever too.
+    purge: bool,
+    levels: Vec<Level>,
+    /// Collection and `_id` of all of them.
+    all: HashSet<(String, Identity)>,
+}
+
+/// Documents of one model.
+struct Level {
+    model: &'static ModelDescriptor,
+    target: Target,
+    /// The `_id`s and what references hold.
+    documents: Vec<RawDocumentBuf>,
+}
+
+impl Doom<'_> {
+    /// What of a document must be known for this: the names of the fields.
+    pub(crate) fn projection(model: &'static ModelDescriptor) -> Result<RawDocumentBuf> {
+        let mut names = vec!["_id".to_owned()];
+        for relation in referring(model) {
+            let by = Steps::dotted(&(relation.relation.by)());
+            if let Some(root) = by.root()
+                && !names.iter().any(|name| name == root)
+            {
+                names.push(root.to_owned());
+            }
+        }
+        let mut projection = RawDocumentBuf::new();
+        for field in &names {
+            projection.append(name(field)?, 1);
+        }
+        Ok(projection)
+    }
+
+    /// Finds what goes with these documents, which have the fields of the projection.
+    ///
+    /// # Errors
+    /// `Referenced` when a document that stays denies it.
+    pub(crate) async fn of<'a>(
+        model: &'static ModelDescriptor,
+        target: &'a Target,
+        documents: Vec<RawDocumentBuf>,
+        purge: bool,
+    ) -> Result<Doom<'a>> {
+        let mut doom = Doom {
+            target,
+            purge,
+            levels: Vec::new(),
+            all: HashSet::new(),
+        };
+        doom.add(model, target.clone(), documents)?;
+        let mut next = 0;
+        while let Some(level) = doom.levels.get(next) {
+            let mut found = Vec::new();
+            for relation in rules(level.model, DeleteRule::Cascade) {
+                found.push((relation.model, doom.referring_to(level, &relation).await?));
+            }
+            for (model, (target, documents)) in found {
+                doom.add(model, target, documents)?;
+            }
+            next += 1;
+        }
+        doom.check().await?;
+        Ok(doom)
+    }
+
+    fn add(
+        &mut self,
+        model: &'static ModelDescriptor,
+        target: Target,
+        documents: Vec<RawDocumentBuf>,
+    ) -> Result<()> {
+        let mut new = Vec::new();
+        for document in documents {
+            if self
+                .all
+                .insert((target.namespace().collection.clone(), id(&document)?))
+            {
+                new.push(document);
+            }
+        }
+        if !new.is_empty() {
+            self.levels.push(Level {
+                model,
+                target,
+                documents: new,
+            });
+        }
+        Ok(())
+    }
+
+    async fn referring_to(
+        &self,
+        level: &Level,
+        relation: &DeclaredRelation,
+    ) -> Result<(Target, Vec<RawDocumentBuf>)> {
+        let target = self.open(relation)?;
+        let scope = match self.purge {
+            true => Scope::All,
+            false => Scope::Living,
+        };
+        let projection = Doom::projection(relation.model)?;
+        let mut all = Vec::new();
+        for filter in level.filters(relation)? {
+            let find = find(&target, filter, projection.clone(), scope)?;
+            let cursor = target.execute(find).await?.cursor()?;
+            all.extend(cursor::collect(&target, "find", cursor, |document| Ok(document.to_owned())).await?);
+        }
+        Ok((target, all))
+    }
+
+    /// Asks those that can deny it.
+    async fn check(&self) -> Result<()> {
+        for level in &self.levels {
+            for relation in rules(level.model, DeleteRule::Deny) {
+                let target = self.open(&relation)?;
+                let mut count = 0;
+                for filter in level.filters(&relation)? {
+                    let find = find(&target, filter, rawdoc! { "_id": 1 }, Scope::Living)?;
+                    let mut cursor = target.execute(find).await?.cursor()?;
+                    while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
+                        for index in 0..batch.len() {
+                            let Some(document) = batch.get(index) else { break };
+                            let key = (target.namespace().collection.clone(), id(document)?);
+                            count += u64::from(!self.all.contains(&key));
+                        }
+                    }
+                }
+                if count > 0 {
+                    let text = "other documents refer to what is to be deleted, and deny it";
+                    return Err(Error::new(ErrorKind::Referenced, text).with_referring(Referring {
+                        model: relation.model.name,
+                        field: relation.stored,
+                        count,
+                    }));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all but the deletion of the documents that it began with.
+    pub(crate) async fn carry_out(&self) -> Result<()> {
+        for (depth, level) in self.levels.iter().enumerate().rev() {
+            for relation in rules(level.model, DeleteRule::Nullify) {
+                self.release(level, &relation, |field, _| {
+                    let mut set = RawDocumentBuf::new();
+                    set.append(field, RawBson::Null);
+                    rawdoc! { "$set": set }
+                })
+                .await?;
+            }
+            for relation in rules(level.model, DeleteRule::Pull) {
+                self.release(level, &relation, |field, condition| {
+                    let mut pull = RawDocumentBuf::new();
+                    pull.append(field, condition);
+                    rawdoc! { "$pull": pull }
+                })
+                .await?;
+            }
+            if depth > 0 {
+                for filter in level.by_id()? {
+                    let operation = Operation::Delete(backend::Delete {
+                        namespace: level.target.namespace().clone(),
+                        statements: vec![DeleteStatement {
+                            filter,
+                            multi: true,
+                            hint: None,
+                            collation: None,
+                        }],
+                        ordered: true,
+                        options: ReadOptions::default(),
+                    });
+                    write(&level.target, operation, self.purge).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The filters of the documents that it began with, each for a part of them.
+    pub(crate) fn filters(&self) -> Result<Vec<RawDocumentBuf>> {
+        match self.levels.first() {
+            Some(level) => level.by_id(),
+            None => Ok(vec![rawdoc! { "_id": { "$in": [] } }]),
+        }
+    }
+
+    async fn release(
+        &self,
+        level: &Level,
+        relation: &DeclaredRelation,
+        update: impl Fn(&bson::raw::CStr, RawDocumentBuf) -> RawDocumentBuf,
+    ) -> Result<()> {
+        let target = self.open(relation)?;
+        for filter in level.filters(relation)? {
+            let field = name(relation.stored)?;
+            let condition = match filter.get(relation.stored).map_err(malformed)? {
+                Some(RawBsonRef::Document(condition)) => condition.to_owned(),
+                _ => continue,
+            };
+            write(
+                &target,
+                update_of(&target, filter, update(&field, condition), true),
+                false,
+            )
+            .await?;
+        }
+        Ok(())
+    }
+
+    fn open(&self, relation: &DeclaredRelation) -> Result<Target> {
+        (relation.model.open)(self.target, None, relation.model.collection)
+    }
+}
+
+impl Level {
+    /// What refers to the documents, each filter for a part of them.
+    fn filters(&self, relation: &DeclaredRelation) -> Result<Vec<RawDocumentBuf>> {
+        let by = Steps::dotted(&(relation.relation.by)());
+        filters(relation.stored, &by, &self.documents)
+    }
+
+    fn by_id(&self) -> Result<Vec<RawDocumentBuf>> {
+        filters("_id", &Steps::dotted("_id"), &self.documents)
+    }
+}
+
+/// `{field: {$in: [..]}}` with the values that the documents have at a path.
+fn filters(field: &str, path: &Steps, documents: &[RawDocumentBuf]) -> Result<Vec<RawDocumentBuf>> {
+    let mut keys = Keys::default();
+    for document in documents {
+        if let Some(key) = path.one(document)? {
+            keys.add(key);
+        }
+    }
+    let chunks = keys.chunks().into_iter().map(|keys| {
+        let mut filter = RawDocumentBuf::new();
+        filter.append(name(field)?, rawdoc! { "$in": keys });
+        Ok(filter)
+    });
+    chunks.collect()
+}
+
+fn rules(model: &'static ModelDescriptor, rule: DeleteRule) -> impl Iterator<Item = DeclaredRelation> {
+    referring(model).filter(move |relation| relation.relation.on_delete == Some(rule))
+}
+
+fn id(document: &RawDocument) -> Result<Identity> {
+    let id = document.get("_id").map_err(malformed)?;
+    Ok(Identity::of(id.unwrap_or(RawBsonRef::Null)))
+}
+
+fn find(
+    target: &Target,
+    filter: RawDocumentBuf,
+    projection: RawDocumentBuf,
+    scope: Scope,
+) -> Result<Operation> {
+    let mut operation = Operation::Find(fetch::find(target, filter, Some(projection), Some(KEYS)));
+    if let Some(plan) = target.plan() {
+        narrow(plan, &mut operation, scope)?;
+    }
+    Ok(operation)
+}
+
+/// An update by operators.
+pub(super) fn update_of(
+    target: &Target,
+    filter: RawDocumentBuf,
+    operators: RawDocumentBuf,
+    multi: bool,
+) -> Operation {
+    Operation::Update(backend::Update {
+        namespace: target.namespace().clone(),
+        statements: vec![UpdateStatement {
+            filter,
+            modification: Modification::Operators(operators),
+            multi,
+            upsert: false,
+            array_filters: Vec::new(),
+            hint: None,
+            collation: None,
+        }],
+        ordered: true,
+        options: ReadOptions::default(),
+    })
+}
+
+/// Writes as a rule asks, by the way of every write; how many documents it met.
+async fn write(target: &Target, operation: Operation, purge: bool) -> Result<()> {
+    let settings = Settings {
+        scope: Scope::All,
+        purge,
+        carried_out: true,
+        ..Settings::default()
+    };
+    let result = target.write(operation, settings).await?.write()?;
+    match result.errors.into_iter().next() {
+        Some((_, error)) => Err(target.explain(error, "update")),
+        None => Ok(()),
+    }
+}
