@@ -104,7 +104,8 @@ pub async fn pages_are_walked_both_ways(db: &Db) {
     }
 }
 
-/// Values of every type that documents can be ordered by.
+/// Values of every type that documents can be ordered by. Not the deprecated undefined, which MongoDB takes for null when
+/// it merges parts of an index, but not when it sorts.
 fn values() -> Vec<Option<Bson>> {
     let decimal = |text: &str| Bson::Decimal128(text.parse().unwrap());
     let mut values: Vec<Option<Bson>> = vec![
@@ -142,7 +143,6 @@ fn values() -> Vec<Option<Bson>> {
             time: 5,
             increment: 1,
         })),
-        Some(Bson::Undefined),
         Some(Bson::JavaScriptCode("x".into())),
     ];
     // Ties.
@@ -151,7 +151,6 @@ fn values() -> Vec<Option<Bson>> {
         None,
         Some(Bson::Int32(0)),
         Some(Bson::Double(f64::NAN)),
-        Some(Bson::Undefined),
     ]);
     values
 }

@@ -229,7 +229,7 @@ pub async fn expressions_are_computed(db: &Db) {
                 & c.label.of(w.full_title.value().concat(" by ").concat(&w.writer.name))
                 & c.earned.of(w.price.value() * &w.sold + 1)
                 & c.rounded.of((w.price.value() / 3).round(2))
-                & c.age.of(-(w.year.value() - 2024))
+                & c.age.of(-(w.year.value() - 2024).to_i64())
                 & c.dear.of(w.price.value().gt(10) & !w.sold.value().eq(3))
                 & c.class.of(switch(
                     [

@@ -9,10 +9,11 @@ use super::{Expr, call, call_all, constant};
 use crate::error::Result;
 use crate::model::{Field, Numeric};
 
-/// The type of what is computed of numbers: any of BSON's numbers, which fits every number of Rust.
+/// The type of what is computed of numbers: any of BSON's numbers, for output fields of any numeric type.
 ///
-/// Sums and products of integers are integers, of doubles doubles; quotients and means are doubles; what has to do with
-/// a null or missing field is null.
+/// Sums and products of integers are integers, of doubles doubles; quotients and means are doubles, which no integer of
+/// Rust is decoded from: [`to_i32`](Expr::to_i32) and [`to_i64`](Expr::to_i64) make them integers. What has to do with a
+/// null or missing field is null.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Number;
@@ -140,6 +141,21 @@ where
             cstr!("$round"),
             [self.value, Ok(constant(RawBson::Int32(places)))],
         ))
+    }
+
+    /// As an `i32`, towards zero; an error of the server where it does not fit, null of null.
+    pub fn to_i32(self) -> Expr<R, i32> {
+        Expr::new(self.value.map(|value| call(cstr!("$toInt"), value)))
+    }
+
+    /// As an `i64`, towards zero; an error of the server where it does not fit, null of null.
+    pub fn to_i64(self) -> Expr<R, i64> {
+        Expr::new(self.value.map(|value| call(cstr!("$toLong"), value)))
+    }
+
+    /// As a double; null of null.
+    pub fn to_f64(self) -> Expr<R, f64> {
+        Expr::new(self.value.map(|value| call(cstr!("$toDouble"), value)))
     }
 
     /// To the power of the other.

@@ -38,7 +38,7 @@ impl Alternatives {
         value: &RawBson,
         less: bool,
     ) -> Result<()> {
-        for condition in conditions(value, less) {
+        for condition in conditions(value, less, path == "_id") {
             let mut alternative = RawDocumentBuf::new();
             for (path, value) in equals {
                 alternative.append(path_text((*path).to_owned())?, equal(value));
@@ -62,7 +62,9 @@ impl Alternatives {
     }
 }
 
-fn conditions(value: &RawBson, less: bool) -> Vec<RawDocumentBuf> {
+/// An `_id` is never missing: null is one more type, and no equality, for which MongoDB would leave the index over the
+/// order for that on `_id`, and sort in memory.
+fn conditions(value: &RawBson, less: bool, is_id: bool) -> Vec<RawDocumentBuf> {
     let class = Class::of(value);
     let mut conditions = Vec::new();
     match (class, less) {
@@ -71,7 +73,9 @@ fn conditions(value: &RawBson, less: bool) -> Vec<RawDocumentBuf> {
         // NaN is the least number, and no comparison finds it.
         (Class::Number, true) => {
             conditions.push(operator(cstr!("$lt"), value.clone()));
-            conditions.push(operator(cstr!("$eq"), f64::NAN));
+            let mut nan = operator(cstr!("$type"), "number");
+            nan.append(cstr!("$not"), operator(cstr!("$gte"), f64::NEG_INFINITY));
+            conditions.push(nan);
         }
         (Class::Number, false) if is_nan(value) => {
             conditions.push(operator(cstr!("$gte"), f64::NEG_INFINITY))
@@ -79,10 +83,13 @@ fn conditions(value: &RawBson, less: bool) -> Vec<RawDocumentBuf> {
         (_, true) => conditions.push(operator(cstr!("$lt"), value.clone())),
         (_, false) => conditions.push(operator(cstr!("$gt"), value.clone())),
     }
+    let mut others = class.others(less);
     if class != Class::Null && (class > Class::Null) == less {
-        conditions.push(equal(&RawBson::Null));
+        match is_id {
+            true => others.push("null"),
+            false => conditions.push(equal(&RawBson::Null)),
+        }
     }
-    let others = class.others(less);
     if !others.is_empty() {
         conditions.push(operator(
             cstr!("$type"),

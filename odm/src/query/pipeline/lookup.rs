@@ -16,7 +16,7 @@ pub struct Joining<R, F, Out> {
     local: Result<String>,
     foreign: Result<String>,
     into: Result<String>,
-    marker: PhantomData<fn() -> (R, F, Out)>,
+    marker: PhantomData<fn(R, F, Out)>,
 }
 
 impl<Out, A: ArrayType> Field<Out, A> {

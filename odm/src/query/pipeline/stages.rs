@@ -55,10 +55,6 @@ impl<T, S> Pipeline<T, S> {
     /// Takes the documents for those of another type from here on: for the stages that follow, where it is
     /// [`Embedded`], and for the results, which are decoded as it. No stage; documents that do not fit are an error of
     /// kind `Decode`.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "it says nothing of values, only of what comes next"
-    )]
     pub fn into<U>(self) -> Pipeline<U, S> {
         Pipeline {
             stages: self.stages,
