@@ -32,8 +32,11 @@ pub struct Migrate<M> {
     decode: fn(&bson::RawDocument) -> Result<M>,
     batch: u32,
     is_dry: bool,
-    progress: Option<Box<dyn FnMut(&Migrated) + Send>>,
+    progress: Option<Progress>,
 }
+
+/// Is told what was done so far.
+type Progress = Box<dyn FnMut(&Migrated) + Send>;
 
 /// What a migration did, or has done so far.
 #[derive(Clone, Debug, Default)]
