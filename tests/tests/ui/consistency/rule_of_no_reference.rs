@@ -1,4 +1,4 @@
-use odm::{Model, Ref};
+use odm::Model;
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize, Model)]
