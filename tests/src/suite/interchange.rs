@@ -63,7 +63,7 @@ fn shipment(number: u8) -> Shipment {
 pub async fn each_type_is_stored_as_its_bson_type(db: &Db) {
     let shipments = db.collection::<Shipment>();
     shipments.create_indexes().await.unwrap();
-    shipments.insert(&shipment(2)).await.unwrap();
+    shipments.insert(shipment(2)).await.unwrap();
     let uuid = |byte| Bson::from(bson::Uuid::from_bytes([byte; 16]));
     let stored = shipments.raw().find_one(doc! {}).await.unwrap().unwrap();
     let expected = doc! {
@@ -128,7 +128,7 @@ pub async fn filters_match_what_is_stored(db: &Db) {
 
 pub async fn updates_store_what_inserts_store(db: &Db) {
     let shipments = db.collection::<Shipment>();
-    shipments.insert(&shipment(1)).await.unwrap();
+    shipments.insert(shipment(1)).await.unwrap();
     let (one, two) = (shipment(1), shipment(2));
     shipments
         .update_one(
@@ -195,7 +195,7 @@ pub async fn what_does_not_fit_names_its_place(db: &Db) {
         ("label.serial", Bson::from("66666666-6666-6666-6666-666666666666")),
     ];
     for (path, value) in wrong {
-        shipments.save(&shipment(1)).await.unwrap();
+        shipments.save(shipment(1)).await.unwrap();
         let set = doc! {"$set": {path: value.clone()}};
         raw.update_one(doc! {"_id": id}, set).await.unwrap();
         let error = shipments.get(shipment(1).id).await.unwrap_err();
