@@ -96,14 +96,14 @@ mod tests {
         derive(derive_kind, &syn::parse_str(item).unwrap()).to_string()
     }
 
-    /// Formatted, this expansion is 82 lines; the bound on tokens keeps it far under 250.
+    /// Twelve tokens or so make a formatted line: the bound on tokens keeps the expansion far under 250 lines.
     #[test]
     fn a_model_of_ten_fields_expands_to_little() {
         let fields: String = (1..10).map(|n| format!("pub field_{n}: String,")).collect();
         let item = format!("pub struct Book {{ #[serde(rename = \"_id\")] pub id: u32, {fields} }}");
         let tokens: proc_macro2::TokenStream = expanded(Derive::Model, &item).parse().unwrap();
         let count = count(tokens);
-        assert!(count < 1_000, "{count} tokens");
+        assert!(count < 1_200, "{count} tokens");
     }
 
     fn count(tokens: proc_macro2::TokenStream) -> usize {

@@ -471,7 +471,7 @@ fn indexes_are_synchronised_and_dropped_only_when_asked() {
     let names: Vec<_> = fake.asked().iter().rev().take(4).map(Operation::name).collect();
     assert_eq!(
         names,
-        ["createIndexes", "dropIndexes", "dropIndexes", "listIndexes"]
+        ["dropIndexes", "createIndexes", "dropIndexes", "listIndexes"]
     );
 }
 
