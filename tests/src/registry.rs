@@ -25,7 +25,8 @@ macro_rules! for_every_case {
                 buckets_keep_to_preferred_numbers,
                 clocks_are_those_of_the_place,
                 collections_are_described,
-                early_groups_have_codes_of_their_own;
+                early_groups_have_codes_of_their_own,
+                the_greatest_of_equals_in_a_window_is_the_last;
             change_streams:
                 every_kind_of_change_has_its_event,
                 updates_are_described_by_what_they_touched,

@@ -25,7 +25,6 @@ const PLACES: &[&str] = &[
     "Asia/Jerusalem",
     "Africa/Casablanca",
     "Africa/Johannesburg",
-    "Atlantic/Azores",
     "Australia/Adelaide",
     "Australia/Lord_Howe",
     "Australia/Sydney",

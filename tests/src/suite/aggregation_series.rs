@@ -445,3 +445,29 @@ pub async fn early_groups_have_codes_of_their_own(db: &Db) {
         assert_eq!(refused.code(), Some(code), "{pipeline:?}");
     }
 }
+
+pub async fn the_greatest_of_equals_in_a_window_is_the_last(db: &Db) {
+    let rows = db.raw_collection("equals");
+    let values = [Bson::Int32(1), Bson::Double(1.0), Bson::Int64(1), Bson::Int32(0)];
+    let documents = values.iter().enumerate();
+    let documents: Vec<_> = documents
+        .map(|(id, value)| doc! { "_id": id as i32, "v": value })
+        .collect();
+    rows.insert_many(&documents).await.unwrap();
+    let windows = async |bounds: [Bson; 2]| -> Vec<Bson> {
+        let output = doc! { "w": { "$max": "$v", "window": { "documents": bounds.to_vec() } } };
+        let stage = doc! { "$setWindowFields": { "sortBy": { "_id": 1 }, "output": output } };
+        let found = rows.aggregate_raw([stage]).await.unwrap();
+        found.iter().map(|row| row.get("w").unwrap().clone()).collect()
+    };
+    let one = || Bson::Int32(1);
+    // A window that loses documents keeps them sorted, one that only grows keeps the first.
+    assert_eq!(
+        windows([Bson::Int32(-1), Bson::Int32(0)]).await,
+        [one(), Bson::Double(1.0), Bson::Int64(1), Bson::Int64(1)]
+    );
+    assert_eq!(
+        windows(["unbounded".into(), "current".into()]).await,
+        [one(), one(), one(), one()]
+    );
+}

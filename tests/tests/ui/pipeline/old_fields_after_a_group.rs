@@ -1,3 +1,4 @@
+use odm::Model as _;
 use odm::expr::{avg, count, min, sum};
 use odm::Collection;
 use serde::{Deserialize, Serialize};

@@ -37,10 +37,19 @@ pub(super) enum Function {
     Deviation(Deviation),
     Accumulate {
         accumulator: Accumulator,
-        /// Sets of sliding windows come out sorted.
-        is_set: bool,
+        sliding: Sliding,
         bounds: Bounds,
     },
+}
+
+/// What a window that loses documents does otherwise than one that only grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sliding {
+    Same,
+    /// Of equal values the last is the greatest.
+    LastOfEquals,
+    /// A set comes out sorted.
+    Sorted,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,7 +168,11 @@ impl Function {
             }
             _ => Function::Accumulate {
                 accumulator: Accumulator::parse_operator(name, &argument, variables)?,
-                is_set: name == "$addToSet",
+                sliding: match name {
+                    "$addToSet" => Sliding::Sorted,
+                    "$max" => Sliding::LastOfEquals,
+                    _ => Sliding::Same,
+                },
                 bounds,
             },
         })
@@ -225,9 +238,9 @@ impl Function {
                 .collect(),
             Function::Accumulate {
                 accumulator,
-                is_set,
+                sliding,
                 bounds,
-            } => accumulated(accumulator, *is_set, bounds, partition),
+            } => accumulated(accumulator, *sliding, bounds, partition),
         }
     }
 }
@@ -242,7 +255,7 @@ pub(super) fn values(input: &Expression, partition: &Partition<'_>) -> Result<Co
 /// Accumulators over windows: one that only grows keeps its state, another begins again for each document.
 fn accumulated(
     accumulator: &Accumulator,
-    is_set: bool,
+    sliding: Sliding,
     bounds: &Bounds,
     partition: &Partition<'_>,
 ) -> Result<Column> {
@@ -269,11 +282,18 @@ fn accumulated(
     }
     for (low, high) in windows {
         let mut state = start()?;
-        for at in low..high {
+        for step in low..high {
+            // The first of equal values is kept.
+            let at = match sliding {
+                Sliding::LastOfEquals => high - 1 - (step - low),
+                _ => step,
+            };
             accumulator.add(&mut state, &partition.scope(at))?;
         }
         let mut result = accumulator.finish(state);
-        if is_set && let Owned::Array(items) = &mut result {
+        if sliding == Sliding::Sorted
+            && let Owned::Array(items) = &mut result
+        {
             items.sort_by(|a, b| compare(&a.as_value(), &b.as_value()));
         }
         column.push(Some(result));
