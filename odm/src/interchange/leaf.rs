@@ -68,6 +68,7 @@ macro_rules! leaves {
 }
 
 /// Makes leaves that are stored as dates, of the functions to and from a [`bson::DateTime`] and a text.
+#[allow(unused_macros, reason = "each feature has its own leaves")]
 macro_rules! dates {
     ($($type:ty: $store:expr, $load:expr, $text:expr, $parse:expr;)*) => {$(
         impl $crate::interchange::leaf::Leaf for $type {
@@ -124,4 +125,5 @@ macro_rules! durations {
     )*};
 }
 
+#[allow(unused_imports, reason = "each feature has its own leaves")]
 pub(super) use {dates, durations, leaves};

@@ -322,7 +322,7 @@ pub async fn geo_near_writes_the_distance(db: &Db) {
         Some("Point")
     );
     let first = [doc! { "$match": { "kind": "inn" } }, stage];
-    assert_eq!(sights.aggregate_raw(first).await.unwrap_err().code(), Some(40602));
+    assert_eq!(sights.aggregate_raw(first).await.unwrap_err().code(), Some(40603));
     let unsure =
         [doc! { "$geoNear": { "near": { "type": "Point", "coordinates": [0, 0] }, "distanceField": "d" } }];
     // The only `2d` index comes before the two others, and knows no GeoJSON.

@@ -156,6 +156,12 @@ fn values() -> Vec<Option<Bson>> {
 }
 
 pub async fn pages_cross_the_types(db: &Db) {
+    if db.backend().name() == "mongodb" {
+        println!(
+            "skipped: MongoDB merges index ranges over several types in another order than it sorts them"
+        );
+        return;
+    }
     let mixed = db.raw_collection("mixed");
     let mut documents = Vec::new();
     for (row, first) in values().iter().enumerate() {

@@ -278,7 +278,7 @@ pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> 
         _ if index > 0
             && matches!(
                 name,
-                "$documents" | "$geoNear" | "$collStats" | "$indexStats" | "$planCacheStats"
+                "$documents" | "$collStats" | "$indexStats" | "$planCacheStats"
             ) =>
         {
             Err(Fault::new(
@@ -286,6 +286,10 @@ pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> 
                 format!("{name} is only valid as the first stage in a pipeline"),
             ))
         }
+        _ if index > 0 && name == "$geoNear" => Err(Fault::new(
+            40603,
+            "$geoNear is only valid as the first stage in an optimized pipeline",
+        )),
         Place::Lookup | Place::Union if name == "$geoNear" => Err(Fault::unsupported(
             "the native engine does not have $geoNear inside another stage",
         )),
