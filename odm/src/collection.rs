@@ -322,7 +322,7 @@ impl<M: Model> Collection<M> {
         LoadStored::new(&self.target, documents, relation)
     }
 
-    /// Begins a pipeline of typed stages over the documents: see [`Pipeline`].
+    /// Begins a pipeline of typed stages over the documents: see [`Pipeline`](crate::Pipeline).
     ///
     /// ```
     /// # use serde::{Deserialize, Serialize};
