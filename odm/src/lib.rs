@@ -59,10 +59,6 @@
 //! | `rust_decimal` | | fields of `Decimal`, stored as decimal128 by [`as_bson`] |
 //! | `uuid` | | fields of `Uuid`, stored as binary of subtype 4 by [`as_bson`] |
 //! | `tracing` | | a span for each operation, an event for each slow one |
-//! | `chrono`, `jiff`, `time` | | their dates and durations as fields, stored as dates and milliseconds by [`as_bson`] |
-//! | `rust_decimal` | | `Decimal` as a field, stored as decimal128 by [`as_bson`] |
-//! | `uuid` | | `Uuid` as a field, stored as binary of subtype 4 by [`as_bson`] |
-//! | `tracing` | | a span for each operation, and an event for each slow one |
 
 #[doc(hidden)]
 pub mod __private;

@@ -1,1 +1,4 @@
-//! Schema-design patterns for `odm`.
+//! Schema-design patterns for `odm`: ready, crash-safe implementations on its public API.
+
+#[cfg(doctest)]
+mod doctests;
