@@ -7,6 +7,24 @@ use super::{Attempt, MongoBackend, SharedSession, command, document};
 use crate::backend::{Aggregate, Count, Distinct, Explain, Find, Response, RunCommand, Tail};
 use crate::error::{Error, ErrorKind};
 
+/// Runs an action, which is of another type for each verb, to a cursor of raw batches.
+macro_rules! batches {
+    ($action:ident, $session:ident, $namespace:expr) => {{
+        let source = match $session {
+            None => Source::Plain(Box::new($action.batch().await?)),
+            Some(shared) => {
+                let mut session = shared.lock().await;
+                let cursor = $action.session(&mut *session).batch().await?;
+                Source::Session(Box::new(cursor), shared.clone())
+            }
+        };
+        Ok(Response::Cursor(Box::new(MongoCursor {
+            source,
+            namespace: $namespace.to_string(),
+        })))
+    }};
+}
+
 /// Runs a find with the driver's cursor of raw batches.
 pub(super) async fn find(
     backend: &MongoBackend,
@@ -36,20 +54,7 @@ pub(super) async fn find(
     let action = collection
         .find(document::decode(&find.filter)?)
         .with_options(options);
-    let source = match session {
-        None => Source::Plain(Box::new(action.batch().await?)),
-        Some(shared) => {
-            let mut session = shared.lock().await;
-            Source::Session(
-                Box::new(action.session(&mut *session).batch().await?),
-                shared.clone(),
-            )
-        }
-    };
-    Ok(Response::Cursor(Box::new(MongoCursor {
-        source,
-        namespace: find.namespace.to_string(),
-    })))
+    batches!(action, session, find.namespace)
 }
 
 /// Runs a pipeline with the driver's cursor of raw batches.
@@ -70,20 +75,7 @@ pub(super) async fn aggregate(
     let action = collection
         .aggregate(document::decode_all(&aggregate.pipeline)?)
         .with_options(options);
-    let source = match session {
-        None => Source::Plain(Box::new(action.batch().await?)),
-        Some(shared) => {
-            let mut session = shared.lock().await;
-            Source::Session(
-                Box::new(action.session(&mut *session).batch().await?),
-                shared.clone(),
-            )
-        }
-    };
-    Ok(Response::Cursor(Box::new(MongoCursor {
-        source,
-        namespace: aggregate.namespace.to_string(),
-    })))
+    batches!(action, session, aggregate.namespace)
 }
 
 /// Counts: exactly by an aggregation, or from the collection's metadata.

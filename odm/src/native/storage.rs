@@ -7,6 +7,7 @@
 mod counted;
 pub(crate) mod file;
 pub(crate) mod format;
+mod locks;
 pub(crate) mod log;
 pub(crate) mod memory;
 mod paged;

@@ -74,6 +74,31 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// Every type.
+    pub(crate) const ALL: [Kind; 21] = [
+        Kind::Double,
+        Kind::String,
+        Kind::Document,
+        Kind::Array,
+        Kind::Binary,
+        Kind::Undefined,
+        Kind::ObjectId,
+        Kind::Bool,
+        Kind::DateTime,
+        Kind::Null,
+        Kind::Regex,
+        Kind::DbPointer,
+        Kind::Code,
+        Kind::Symbol,
+        Kind::CodeWithScope,
+        Kind::Int32,
+        Kind::Timestamp,
+        Kind::Int64,
+        Kind::Decimal128,
+        Kind::MinKey,
+        Kind::MaxKey,
+    ];
+
     /// The type with this wire byte.
     pub(crate) fn from_byte(byte: u8) -> Option<Kind> {
         Some(match byte {

@@ -241,35 +241,12 @@ fn range(value: &Value<'_>, side: Side, inclusive: bool, place: Place) -> Bounds
 fn of_types(types: TypeSet) -> Bounds {
     use super::super::document::Kind;
     use super::super::document::compare::kind_rank;
-    const KINDS: [Kind; 21] = [
-        Kind::Double,
-        Kind::String,
-        Kind::Document,
-        Kind::Array,
-        Kind::Binary,
-        Kind::Undefined,
-        Kind::ObjectId,
-        Kind::Bool,
-        Kind::DateTime,
-        Kind::Null,
-        Kind::Regex,
-        Kind::DbPointer,
-        Kind::Code,
-        Kind::Symbol,
-        Kind::CodeWithScope,
-        Kind::Int32,
-        Kind::Timestamp,
-        Kind::Int64,
-        Kind::Decimal128,
-        Kind::MinKey,
-        Kind::MaxKey,
-    ];
     // An array has the keys of its elements.
     if types.contains(Kind::Array) {
         return Bounds::all();
     }
     Bounds::loose(Intervals::union_all(
-        KINDS
+        Kind::ALL
             .into_iter()
             .filter(|kind| types.contains(*kind))
             .map(|kind| Intervals::rank(kind_rank(kind))),

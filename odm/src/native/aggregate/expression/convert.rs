@@ -128,32 +128,9 @@ fn convert<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Res
 
 /// The type that `to` names, by its alias or number; `None` is "missing".
 fn target_kind(answer: &Answer<'_>) -> Result<Option<Kind>> {
-    const KINDS: [Kind; 21] = [
-        Kind::Double,
-        Kind::String,
-        Kind::Document,
-        Kind::Array,
-        Kind::Binary,
-        Kind::Undefined,
-        Kind::ObjectId,
-        Kind::Bool,
-        Kind::DateTime,
-        Kind::Null,
-        Kind::Regex,
-        Kind::DbPointer,
-        Kind::Code,
-        Kind::Symbol,
-        Kind::CodeWithScope,
-        Kind::Int32,
-        Kind::Timestamp,
-        Kind::Int64,
-        Kind::Decimal128,
-        Kind::MinKey,
-        Kind::MaxKey,
-    ];
     match answer.value() {
         Some(Value::String("missing")) => Ok(None),
-        Some(Value::String(name)) => KINDS
+        Some(Value::String(name)) => Kind::ALL
             .into_iter()
             .find(|kind| kind.alias() == name)
             .map(Some)

@@ -207,11 +207,8 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// An escape outside a class, after its backslash.
-    fn escape(&mut self) -> Result<()> {
-        let Some(c) = self.next() else {
-            return Err(invalid("\\ at end of pattern"));
-        };
+    /// A class of one letter, which means the same inside a class; `false` for any other letter.
+    fn shorthand(&mut self, c: char) -> bool {
         match c {
             // PCRE without Unicode properties: these classes are ASCII.
             'd' => self.out.push_str("[0-9]"),
@@ -224,6 +221,18 @@ impl Translator<'_> {
             'H' => self.out.push_str(&HORIZONTAL.replacen('[', "[^", 1)),
             'v' => self.out.push_str(VERTICAL),
             'V' => self.out.push_str(&VERTICAL.replacen('[', "[^", 1)),
+            _ => return false,
+        }
+        true
+    }
+
+    /// An escape outside a class, after its backslash.
+    fn escape(&mut self) -> Result<()> {
+        let Some(c) = self.next() else {
+            return Err(invalid("\\ at end of pattern"));
+        };
+        match c {
+            c if self.shorthand(c) => {}
             'N' => self.out.push_str("[^\\n]"),
             'R' => self
                 .out
@@ -445,16 +454,7 @@ impl Translator<'_> {
             return Err(invalid("\\ at end of pattern"));
         };
         match c {
-            'd' => self.out.push_str("[0-9]"),
-            'D' => self.out.push_str("[^0-9]"),
-            'w' => self.out.push_str("[0-9A-Za-z_]"),
-            'W' => self.out.push_str("[^0-9A-Za-z_]"),
-            's' => self.out.push_str("[\\t\\n\\x0B\\x0C\\r ]"),
-            'S' => self.out.push_str("[^\\t\\n\\x0B\\x0C\\r ]"),
-            'h' => self.out.push_str(HORIZONTAL),
-            'H' => self.out.push_str(&HORIZONTAL.replacen('[', "[^", 1)),
-            'v' => self.out.push_str(VERTICAL),
-            'V' => self.out.push_str(&VERTICAL.replacen('[', "[^", 1)),
+            c if self.shorthand(c) => {}
             'b' => self.out.push_str("\\x08"),
             'Q' | 'E' => {}
             'p' | 'P' => self.property(c),
