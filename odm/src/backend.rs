@@ -14,6 +14,7 @@ mod cursor;
 #[cfg(test)]
 pub(crate) mod fake;
 mod operation;
+pub(crate) mod plan;
 mod repair;
 mod response;
 mod statistics;

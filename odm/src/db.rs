@@ -19,7 +19,7 @@ pub use self::models::ModelDrift;
 pub use self::options::{ChangeLog, Durability, OpenOptions};
 pub(crate) use self::url::check_database_name;
 use crate::action::{Backup, CreateCollection, LoadStored, Repair, VerifyRelations, Watch};
-use crate::backend::wrap::{Faults, Faulty, Log, Logged};
+use crate::backend::wrap::{Faults, Faulty, Log, Logged, Scanning, Scans};
 use crate::backend::{
     self, Backend, Capabilities, CheckReport, CollectionStatistics, CompactReport, DatabaseStatistics,
     Operation, StoreStatistics, TransactionOptions, WatchScope,
@@ -561,6 +561,67 @@ impl Db {
     pub fn budget(&self, round_trips: usize) -> Db {
         let log = Log::with_budget(round_trips);
         self.wrapped(Arc::new(Logged::new(self.executor.backend.clone(), log)))
+    }
+
+    /// The same database and a list of the queries that read whole collections because no index bounds their search, for
+    /// tests of a program's queries: run them, and the list is to be empty.
+    ///
+    /// Each query is explained before it is executed: one more round trip for each find, count, distinct, aggregation
+    /// (its first `$match` and `$sort`), update and deletion. A query without a filter asks for the whole collection,
+    /// and is no scan unless it is sorted in memory. What a `$lookup` reads elsewhere is not seen. Transactions are
+    /// looked at, too.
+    ///
+    /// ```
+    /// # use odm::bson::doc;
+    /// # use serde::{Deserialize, Serialize};
+    /// #[derive(Serialize, Deserialize, odm::Model)]
+    /// struct Book {
+    ///     #[serde(rename = "_id")]
+    ///     id: i32,
+    ///     #[odm(index)]
+    ///     title: String,
+    ///     year: i32,
+    /// }
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// let (db, scans) = odm::Db::open("memory:").await?.watch_scans();
+    /// let books = db.collection::<Book>();
+    /// books.create_indexes().await?;
+    /// books.find(|b| b.title.eq("Emma")).await?;
+    /// assert!(scans.entries().is_empty());
+    ///
+    /// books.update_many(|b| b.year.lt(1800), |b| b.year.set(1800)).await?;
+    /// let scan = &scans.take()[0];
+    /// assert_eq!((scan.operation, scan.namespace.collection.as_str()), ("update", "books"));
+    /// assert_eq!(scan.suggestion, Some(doc! {"year": 1}));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn watch_scans(&self) -> (Db, Scans) {
+        let scans = Scans::default();
+        let backend = Scanning::new(self.executor.backend.clone(), scans.clone());
+        (self.wrapped(Arc::new(backend)), scans)
+    }
+
+    /// The same database in which a query that would read a whole collection is an error of kind
+    /// [`Unindexed`](crate::ErrorKind::Unindexed) and is not sent; as [`watch_scans`](Db::watch_scans).
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// # use odm::{ErrorKind, bson::doc};
+    /// # let db = odm::Db::open("memory:").await?;
+    /// let books = db.refuse_scans().raw_collection("books");
+    /// books.insert(doc! {"_id": 1, "title": "Emma"}).await?;
+    /// assert_eq!(books.find(doc! {"_id": 1}).await?.len(), 1);
+    /// assert_eq!(books.find(doc! {"title": "Emma"}).await.unwrap_err().kind(), ErrorKind::Unindexed);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn refuse_scans(&self) -> Db {
+        let backend = Scanning::new(self.executor.backend.clone(), Scans::refused());
+        self.wrapped(Arc::new(backend))
     }
 
     /// The same database with failures on demand, for tests of what happens then.

@@ -38,7 +38,7 @@ pub(crate) use self::plan::Plan;
 pub use self::probe::{OfAny, OfArray, OfArrayOfArrays, OfField, OfMap, OfMapOfArrays, Probe};
 pub use self::rule::{Measured, Rule, checked};
 pub(crate) use self::schema::of as schema_of;
-pub(crate) use self::scope::{Scope, Settings, narrow, narrow_kind};
+pub(crate) use self::scope::{Scope, Settings, conditions, narrow};
 pub use self::timestamp::{Deletion, Timestamp, Version, deletion, stamp, stamp_with};
 pub use self::tracked::Tracked;
 pub use self::versions::Versions;

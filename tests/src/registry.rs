@@ -202,13 +202,16 @@ macro_rules! for_every_case {
                 figures_of_the_store;
             pages:
                 pages_are_walked_both_ways,
-                pages_cross_the_types,
                 pages_hold_under_inserts_and_deletes,
                 tokens_are_bound_to_their_sort,
                 pages_say_what_they_cannot,
                 pages_project_and_cost_one_round_trip,
                 pages_read_only_their_part_of_the_index,
                 numbered_pages_know_the_total;
+            pages_mixed:
+                pages_cross_the_types,
+                pages_cut_any_list,
+                pages_over_one_type_and_null_read_only_their_part;
             pipelines:
                 groups_are_typed,
                 groups_go_by_several_values_or_none,
@@ -222,7 +225,9 @@ macro_rules! for_every_case {
                 a_budget_ends_what_asks_too_often,
                 a_budget_counts_further_batches,
                 a_budget_counts_transactions,
-                queries_are_held_against_the_declared_indexes;
+                queries_are_held_against_the_declared_indexes,
+                scans_are_found,
+                scans_are_refused;
             reads:
                 sort_skip_and_limit,
                 projection_into_another_struct,
@@ -261,6 +266,12 @@ macro_rules! for_every_case {
                 other_collections_of_a_model_can_be_reached,
                 lookups_enter_arrays_inside_arrays,
                 the_fields_of_a_dbref_stand_in_expressions;
+            relations_loads:
+                loads_pass_over_what_is_softly_deleted,
+                inverses_pass_over_what_is_softly_deleted,
+                loads_take_over_comment_and_time,
+                pages_are_loaded,
+                a_soft_deletion_and_its_way_back;
             schema_models:
                 a_database_becomes_what_is_declared,
                 drift_is_found_and_readable,

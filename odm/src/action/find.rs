@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::lifecycle::Tracked;
 use crate::model::{Embedded, Model};
 use crate::query::Sort;
-use crate::relation::{Joinable, Relation};
+use crate::relation::{Joinable, Plan, Relation, with_needed};
 use crate::schema::names;
 
 /// Finds documents: `.await` gives all of them, [`stream`](Find::stream) one after another.
@@ -180,6 +180,16 @@ impl<D, P> Find<D, P> {
 
     pub(super) fn into_draft(self) -> Draft<backend::Find> {
         self.draft
+    }
+
+    /// The same with the fields that relations need, and what they load.
+    pub(super) fn planned(mut self, plan: Result<Plan>) -> (Find<D, P>, Plan) {
+        let plan = self.draft.keep(plan).unwrap_or_else(Plan::nothing);
+        let mut needed = Vec::new();
+        plan.needs(&mut needed);
+        let projection = self.draft.operation.projection.take();
+        self.draft.operation.projection = self.draft.keep(with_needed(projection, &needed)).flatten();
+        (self, plan)
     }
 
     /// The filter, for the error of a document that was not found.

@@ -1,9 +1,10 @@
 //! Whether the declared indexes serve a query.
 
-use bson::{Bson, Document, RawDocumentBuf, doc};
+use bson::{Document, RawDocumentBuf};
 
 use super::setters::runs;
 use super::{Draft, Explain, Find};
+use crate::backend::plan::PlanReading;
 use crate::backend::{self, Operation};
 use crate::collection::Collection;
 use crate::db::Db;
@@ -126,53 +127,23 @@ impl IndexUse {
         sort: Option<&RawDocumentBuf>,
         is_bounded_by_limit: bool,
     ) -> Result<IndexUse> {
+        let PlanReading {
+            indexes,
+            reads_everything,
+            sorts_in_memory,
+        } = PlanReading::of(&plan);
         let mut found = IndexUse {
-            indexes: Vec::new(),
-            reads_everything: false,
-            sorts_in_memory: false,
+            indexes,
+            reads_everything,
+            sorts_in_memory,
             suggestion: None,
-            plan: doc! {},
+            plan,
         };
-        let planner = plan.get_document("queryPlanner");
-        if let Ok(winning) = planner.and_then(|planner| planner.get_document("winningPlan")) {
-            found.visit(winning);
-        }
         found.reads_everything &= !is_bounded_by_limit || found.sorts_in_memory;
-        found.plan = plan;
         if found.reads_everything || found.sorts_in_memory {
             found.suggestion = suggested_index(filter, sort.map(|sort| &**sort))?;
         }
         Ok(found)
-    }
-
-    fn visit(&mut self, stage: &Document) {
-        match stage.get_str("stage") {
-            Ok("COLLSCAN") => self.reads_everything = true,
-            Ok("IDHACK") => self.indexes.push("_id_".to_owned()),
-            Ok("SORT") => self.sorts_in_memory = true,
-            _ => {}
-        }
-        if let Ok(name) = stage.get_str("indexName") {
-            if !self.indexes.iter().any(|known| known == name) {
-                self.indexes.push(name.to_owned());
-            }
-            let first = stage
-                .get_document("indexBounds")
-                .ok()
-                .and_then(|bounds| bounds.values().next())
-                .and_then(Bson::as_array);
-            let whole =
-                |bound: &Bson| matches!(bound.as_str(), Some("[MinKey, MaxKey]" | "[MaxKey, MinKey]"));
-            self.reads_everything |= first.is_some_and(|bounds| bounds.iter().any(whole));
-        }
-        if let Ok(input) = stage.get_document("inputStage") {
-            self.visit(input);
-        }
-        for input in stage.get_array("inputStages").into_iter().flatten() {
-            if let Some(input) = input.as_document() {
-                self.visit(input);
-            }
-        }
     }
 }
 

@@ -7,12 +7,12 @@ use bson::RawDocument;
 use super::find_one::Wanted;
 use super::setters::runs;
 use super::{Find, LoadStream};
-use crate::backend::Batch;
+use crate::backend::{Batch, ReadOptions};
 use crate::collection::Target;
 use crate::cursor::{self, Decode};
 use crate::error::Result;
 use crate::model::Model;
-use crate::relation::{Loads, Plan, Relation, Shelf, With, with_needed};
+use crate::relation::{Loads, Plan, Relation, Shelf, With};
 
 /// Finds documents and loads what belongs to them: `.await` gives a tuple for each document,
 /// [`stream`](Load::stream) one after another.
@@ -20,6 +20,10 @@ use crate::relation::{Loads, Plan, Relation, Shelf, With, with_needed};
 /// Round trips: those of the find, and one query for each relation (one for each collection that a polymorphic one
 /// refers to), however many documents there are; one more for each 50,000 different keys. Memory: the whole result,
 /// as stored and decoded; for streams that of a batch.
+///
+/// The find's [`comment`](Find::comment) and [`max_time`](Find::max_time) hold for each query; its hint and its
+/// collation are about its own collection. Targets that are softly deleted count as missing, unless the relation says
+/// [`with_deleted`](crate::Field::with_deleted).
 #[must_use = "an action does nothing until it is awaited"]
 pub struct Load<M, P, L> {
     find: Find<M, P>,
@@ -75,18 +79,15 @@ impl<M: Model, P: Send + 'static, L: Loads<M>> Load<M, P, L> {
     }
 
     pub(super) async fn open(self) -> Result<(Source<P, L>, Box<dyn crate::backend::BatchCursor>)> {
-        let decode = self.find.decode();
-        let mut draft = self.find.into_draft();
-        let plan = draft.keep(self.relations.plan()).unwrap_or_else(Plan::nothing);
-        let mut needed = Vec::new();
-        plan.needs(&mut needed);
-        let projection = draft.operation.projection.take();
-        draft.operation.projection = draft.keep(with_needed(projection, &needed)).flatten();
-        let (target, operation) = draft.ready()?;
+        let (find, plan) = self.find.planned(self.relations.plan());
+        let decode = find.decode();
+        let options = shared(&find.draft().operation.options);
+        let (target, operation) = find.into_draft().ready()?;
         let cursor = target.execute(operation).await?.cursor()?;
         let source = Source {
             target,
             plan,
+            options,
             decode,
             relations: self.relations,
         };
@@ -94,12 +95,22 @@ impl<M: Model, P: Send + 'static, L: Loads<M>> Load<M, P, L> {
     }
 }
 
+/// What the queries of a load take over from the find: the rest is about its own collection.
+pub(super) fn shared(options: &ReadOptions) -> ReadOptions {
+    ReadOptions {
+        comment: options.comment.clone(),
+        max_time: options.max_time,
+        ..ReadOptions::default()
+    }
+}
+
 /// What makes rows of batches.
 pub(super) struct Source<P, L> {
     pub(super) target: Target,
-    plan: Plan,
-    decode: Decode<P>,
-    relations: L,
+    pub(super) plan: Plan,
+    pub(super) options: ReadOptions,
+    pub(super) decode: Decode<P>,
+    pub(super) relations: L,
 }
 
 impl<P: Send + 'static, L> Source<P, L> {
@@ -113,16 +124,22 @@ impl<P: Send + 'static, L> Source<P, L> {
             .flat_map(|batch| (0..batch.len()).filter_map(|index| batch.get(index)))
             .collect();
         let shelf = self.fetch(&documents).await?;
-        let rows = documents.iter().map(|stored| {
-            let document = (self.decode)(stored)?;
-            self.relations.row(document, &shelf, stored)
-        });
+        let rows = documents.iter().map(|stored| self.row::<M>(stored, &shelf));
         rows.collect::<Result<Vec<_>>>()
             .map_err(|error| self.target.explain(error, "find"))
     }
 
-    async fn fetch(&self, documents: &[&RawDocument]) -> Result<Shelf> {
-        let fetched = self.plan.fetch(&self.target, documents).await;
+    /// A document with its share.
+    pub(super) fn row<M: Model>(&self, stored: &RawDocument, shelf: &Shelf) -> Result<L::Row<P>>
+    where
+        L: Loads<M>,
+    {
+        let document = (self.decode)(stored)?;
+        self.relations.row(document, shelf, stored)
+    }
+
+    pub(super) async fn fetch(&self, documents: &[&RawDocument]) -> Result<Shelf> {
+        let fetched = self.plan.fetch(&self.target, documents, &self.options).await;
         fetched.map_err(|error| self.target.explain(error, "find"))
     }
 }

@@ -5,8 +5,10 @@ use std::fmt;
 use serde::Serialize;
 
 use super::Find;
+use super::page::documents;
 use super::setters::runs;
-use crate::backend::{self, Operation};
+use crate::backend::{self, Batch, Operation};
+use crate::collection::Target;
 use crate::cursor;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -18,7 +20,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// two pages move the others.
 #[must_use = "an action does nothing until it is awaited"]
 pub struct FindNumberedPage<D, P = D> {
-    find: Find<D, P>,
+    pub(super) find: Find<D, P>,
     number: u64,
     size: u32,
 }
@@ -67,8 +69,16 @@ impl<D, P> Find<D, P> {
 
 impl<D, P> FindNumberedPage<D, P> {
     async fn run(self) -> Result<NumberedPage<P>> {
-        let (number, size) = (self.number, self.size);
         let decode = self.find.decode();
+        let (target, mut page, batches) = self.found().await?;
+        let items = documents(&batches).map(decode).collect::<Result<_>>();
+        page.items = items.map_err(|error| target.explain(error, "find"))?;
+        Ok(page)
+    }
+
+    /// The page without its documents, and those.
+    pub(super) async fn found<T>(self) -> Result<(Target, NumberedPage<T>, Vec<Box<dyn Batch>>)> {
+        let (number, size) = (self.number, self.size);
         let mut draft = self.find.into_draft();
         let wrong = match &draft.operation {
             _ if number == 0 => Err("pages are counted from 1"),
@@ -89,7 +99,7 @@ impl<D, P> FindNumberedPage<D, P> {
         });
         let (target, operation) = count.map(Operation::Count).ready()?;
         let total = target.execute(operation).await?.count()?;
-        let mut page = NumberedPage {
+        let page = NumberedPage {
             items: Vec::new(),
             number,
             size,
@@ -97,15 +107,18 @@ impl<D, P> FindNumberedPage<D, P> {
             pages: total.div_ceil(size.into()),
         };
         if number > page.pages {
-            return Ok(page);
+            return Ok((target, page, Vec::new()));
         }
         draft.operation.skip = (number - 1).saturating_mul(size.into());
         draft.operation.limit = size.into();
         draft.operation.batch_size = draft.operation.batch_size.or(Some(size));
         let (target, operation) = draft.ready()?;
-        let cursor = target.execute(operation).await?.cursor()?;
-        page.items = cursor::collect(&target, "find", cursor, decode).await?;
-        Ok(page)
+        let mut cursor = target.execute(operation).await?.cursor()?;
+        let mut batches = Vec::new();
+        while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
+            batches.push(batch);
+        }
+        Ok((target, page, batches))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bson::RawDocumentBuf;
+use bson::{RawDocument, RawDocumentBuf};
 use serde::Serialize;
 
 use super::page_token::{Order, PageToken};
@@ -21,13 +21,14 @@ use crate::relation::with_needed;
 /// Pages follow each other by the place of their documents in the order, not by their number, so that none is given
 /// twice and none is left out when others are inserted or deleted between two pages. Documents that are equal in the
 /// sort are ordered by their `_id`. Missing and null are one value, and values of different types are in MongoDB's
-/// order of types.
+/// order of types; an array is where its least element is, or its greatest where the sort descends.
 ///
-/// One round trip. With an index over the filter's equalities, the sort's fields and `_id`, only the page is read,
-/// however deep it is; without one, all that match are sorted.
+/// One round trip; two on the way back where the page has an array in a field of the sort. With an index over the
+/// filter's equalities, the sort's fields and `_id`, only the page is read, however deep it is; without one, and where
+/// MongoDB's index has arrays, all that match are sorted.
 #[must_use = "an action does nothing until it is awaited"]
 pub struct FindPage<D, P = D> {
-    find: Find<D, P>,
+    pub(super) find: Find<D, P>,
     size: u32,
     from: Option<From>,
 }
@@ -84,7 +85,8 @@ impl<D, P> Find<D, P> {
     /// ```
     ///
     /// Errors of `.await`: `InvalidArgument` for a page of no documents, for a `skip` or `limit` beside it, for a sort
-    /// that is not by fields, and where a document of the page has an array in a field of the sort, naming both;
+    /// that is not by fields, and where the place of one of the page's documents cannot be told, naming document and field:
+    /// it leads through an array of documents, is a pattern, or an array of several elements under a collation;
     /// `PageToken` for a token that is damaged or of another sort.
     pub fn page(self, size: u32) -> FindPage<D, P> {
         FindPage {
@@ -134,30 +136,45 @@ impl<D, P> FindPage<D, P> {
     }
 
     async fn run(self) -> Result<Page<P>> {
+        let (target, walk, batches) = self.found().await?;
+        let page = walk.page(&batches, walk.decode);
+        page.map_err(|error| target.explain(error, "find"))
+    }
+
+    /// The page's documents and one more.
+    pub(super) async fn found(self) -> Result<(Target, Walk<P>, Vec<Box<dyn Batch>>)> {
         let (draft, walk) = self.prepare();
+        let whole = draft.clone();
         let (target, operation) = draft.ready()?;
-        let cursor = target.execute(operation).await?.cursor()?;
-        let mut cursor = cursor;
+        // Without a walk the draft has failed.
+        let walk = walk.ok_or_else(|| Error::new(ErrorKind::InvalidArgument, "the page has no order"))?;
+        let mut cursor = target.execute(operation).await?.cursor()?;
         let mut batches = Vec::new();
         while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
             batches.push(batch);
         }
-        match walk {
-            Some(walk) => walk
-                .page(&target, &batches)
-                .map_err(|error| target.explain(error, "find")),
-            // Without a walk the draft has failed.
-            None => Err(Error::new(ErrorKind::InvalidArgument, "the page has no order")),
+        if walk.is_backward() && documents(&batches).any(|document| walk.order.keyset.spreads(document)) {
+            let nearest = walk.nearest(whole).await;
+            let nearest = nearest.map_err(|error| target.explain(error, "find"))?;
+            batches = vec![Box::new(nearest)];
         }
+        Ok((target, walk, batches))
     }
 }
 
+/// The documents of batches.
+pub(super) fn documents(batches: &[Box<dyn Batch>]) -> impl Iterator<Item = &RawDocument> {
+    batches
+        .iter()
+        .flat_map(|batch| (0..batch.len()).filter_map(|index| batch.get(index)))
+}
+
 /// From where, in which direction and how far.
-struct Walk<P> {
+pub(super) struct Walk<P> {
     order: Order,
-    size: u32,
+    pub(super) size: u32,
     start: Option<Start>,
-    decode: Decode<P>,
+    pub(super) decode: Decode<P>,
 }
 
 struct Start {
@@ -218,21 +235,54 @@ impl<P> Walk<P> {
         Ok(())
     }
 
-    fn page(&self, target: &Target, batches: &[Box<dyn Batch>]) -> Result<Page<P>> {
-        let found = batches
-            .iter()
-            .flat_map(|batch| (0..batch.len()).filter_map(|index| batch.get(index)));
+    /// The last documents before the place, nearest first, where arrays are among them: the opposite sort has those by
+    /// their other end, and so too early, so that it is read until what comes cannot be nearer.
+    async fn nearest(&self, mut draft: Draft<backend::Find>) -> Result<Vec<RawDocumentBuf>> {
+        draft.operation.limit = 0;
+        let wanted = usize::try_from(self.size).unwrap_or(usize::MAX).saturating_add(1);
+        let keyset = &self.order.keyset;
+        let (target, operation) = draft.ready()?;
+        let mut cursor = target.execute(operation).await?.cursor()?;
+        let mut nearest: Vec<(Place, RawDocumentBuf)> = Vec::new();
+        while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
+            let mut edge = None;
+            for index in 0..batch.len() {
+                let Some(document) = batch.get(index) else { break };
+                nearest.push((self.place(document)?, document.to_owned()));
+                edge = Some(document);
+            }
+            nearest.sort_by(|(left, _), (right, _)| keyset.compare(right, left));
+            nearest.truncate(wanted);
+            if let (true, Some((farthest, _)), Some(edge)) = (nearest.len() == wanted, nearest.last(), edge)
+                && keyset.compare(farthest, &keyset.reverse_place(edge)?).is_ge()
+            {
+                break;
+            }
+        }
+        Ok(nearest.into_iter().map(|(_, document)| document).collect())
+    }
+
+    fn place(&self, document: &RawDocument) -> Result<Place> {
+        self.order.keyset.place(document, self.order.collation.is_some())
+    }
+
+    /// The page, of documents that become something by `take`.
+    pub(super) fn page<T>(
+        &self,
+        batches: &[Box<dyn Batch>],
+        mut take: impl FnMut(&RawDocument) -> Result<T>,
+    ) -> Result<Page<T>> {
         let size = usize::try_from(self.size).unwrap_or(usize::MAX);
         let mut items = Vec::new();
         let mut places = Vec::new();
         let mut has_more = false;
-        for document in found {
+        for document in documents(batches) {
             has_more = items.len() == size;
             if has_more {
                 break;
             }
-            places.push(self.order.keyset.place(document)?);
-            items.push((self.decode)(document).map_err(|error| target.explain(error, "find"))?);
+            places.push(self.place(document)?);
+            items.push(take(document)?);
         }
         let token = |place: Option<&Place>| {
             place

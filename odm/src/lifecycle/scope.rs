@@ -32,7 +32,7 @@ pub(crate) enum Scope {
 ///
 /// # Errors
 /// `Unsupported` for watching: a deletion does not say which kind it took.
-pub(crate) fn narrow_kind(plan: &Plan, operation: &mut Operation) -> Result<()> {
+fn narrow_kind(plan: &Plan, operation: &mut Operation) -> Result<()> {
     let Some(kind) = plan.lifecycle.kind else {
         return Ok(());
     };
@@ -48,20 +48,40 @@ pub(crate) fn narrow_kind(plan: &Plan, operation: &mut Operation) -> Result<()> 
     apply(operation, &condition)
 }
 
+/// What documents must meet to be of the model's kind and of the scope.
+pub(crate) fn conditions(plan: &Plan, scope: Scope) -> Result<Vec<RawDocumentBuf>> {
+    let mut all = Vec::new();
+    if let Some(kind) = plan.lifecycle.kind {
+        let mut condition = RawDocumentBuf::new();
+        condition.append(document::key(kind.tag)?, kind.name);
+        all.push(condition);
+    }
+    all.extend(life(plan, scope)?);
+    Ok(all)
+}
+
 /// Lets an operation see only the documents of the model's kind and of the scope.
 pub(crate) fn narrow(plan: &Plan, operation: &mut Operation, scope: Scope) -> Result<()> {
     narrow_kind(plan, operation)?;
+    match life(plan, scope)? {
+        Some(condition) => apply(operation, &condition),
+        None => Ok(()),
+    }
+}
+
+/// The condition on the date of deletion.
+fn life(plan: &Plan, scope: Scope) -> Result<Option<RawDocumentBuf>> {
     let Some(stamp) = plan.lifecycle.soft_delete else {
-        return Ok(());
+        return Ok(None);
     };
     let condition = match scope {
-        Scope::All => return Ok(()),
+        Scope::All => return Ok(None),
         Scope::Living => RawBson::Null,
         Scope::Deleted => RawBson::Document(document::single(bson::cstr!("$ne"), RawBson::Null)),
     };
     let mut filter = RawDocumentBuf::new();
     filter.append(document::key(stamp.name)?, condition);
-    apply(operation, &filter)
+    Ok(Some(filter))
 }
 
 fn apply(operation: &mut Operation, condition: &RawDocumentBuf) -> Result<()> {

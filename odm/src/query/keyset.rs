@@ -2,11 +2,14 @@
 
 mod beyond;
 mod class;
+mod order;
 mod place;
 
-use bson::{RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
+use std::cmp::Ordering;
 
-use self::beyond::Alternatives;
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
+
+use self::beyond::Stand;
 pub(crate) use self::place::Place;
 use super::encode::path_text;
 use crate::error::{Error, ErrorKind, Result};
@@ -74,38 +77,62 @@ impl Keyset {
         Ok(sort)
     }
 
-    /// Where a document is in the order.
+    /// Where a document is in the order. `collated` says whether strings compare by a collation, which is the
+    /// backend's to know.
     ///
     /// # Errors
-    /// `InvalidArgument` for a document that has no one place, because of an array.
-    pub(crate) fn place(&self, document: &RawDocument) -> Result<Place> {
-        Place::of(self.paths(), document)
+    /// `InvalidArgument` for a document whose place cannot be told.
+    pub(crate) fn place(&self, document: &RawDocument, collated: bool) -> Result<Place> {
+        let keys = self.keys.iter();
+        Place::of(
+            keys.map(|key| (key.path.as_str(), key.descending)),
+            document,
+            collated,
+        )
+    }
+
+    /// Where the opposite sort has the document: the place, but for arrays, which are by their other end there, so
+    /// that the opposite sort gives them too early.
+    pub(crate) fn reverse_place(&self, document: &RawDocument) -> Result<Place> {
+        let keys = self.keys.iter();
+        Place::of(
+            keys.map(|key| (key.path.as_str(), !key.descending)),
+            document,
+            false,
+        )
+    }
+
+    /// Whether the document has an array in the order's fields.
+    pub(crate) fn spreads(&self, document: &RawDocument) -> bool {
+        self.paths().any(|path| {
+            let value = place::stored(document, path);
+            matches!(value, Err(_) | Ok(RawBsonRef::Array(_)))
+        })
+    }
+
+    /// Which place is first in the order.
+    pub(crate) fn compare(&self, left: &Place, right: &Place) -> Ordering {
+        let pairs = left.values().zip(right.values());
+        let orders = self.keys.iter().zip(pairs).map(|(key, (left, right))| {
+            let order = order::compare(left.as_raw_bson_ref(), right.as_raw_bson_ref());
+            if key.descending { order.reverse() } else { order }
+        });
+        orders.fold(Ordering::Equal, Ordering::then)
     }
 
     /// The documents behind the place, or before it; with `inclusive` also the one at it.
-    ///
-    /// One alternative for each field that may differ first, most equal first, so that the alternatives are disjoint
-    /// parts of an index over the order.
     pub(crate) fn beyond(&self, place: &Place, before: bool, inclusive: bool) -> Result<RawDocumentBuf> {
-        let values: Vec<&RawBson> = place.values().collect();
-        let mut alternatives = Alternatives::default();
-        if inclusive {
-            alternatives.equal(self.keys.iter().map(|key| key.path.as_str()), &values)?;
-        }
-        for last in (0..self.keys.len()).rev() {
-            let (Some(key), Some(value)) = (self.keys.get(last), values.get(last)) else {
-                continue;
-            };
-            let equal = self
-                .keys
-                .iter()
-                .map(|key| key.path.as_str())
-                .zip(&values)
-                .take(last);
-            let equal: Vec<(&str, &RawBson)> = equal.map(|(path, value)| (path, *value)).collect();
-            alternatives.beyond(&equal, &key.path, value, key.descending != before)?;
-        }
-        Ok(alternatives.into_filter())
+        let stands: Vec<Stand<'_>> = self
+            .keys
+            .iter()
+            .zip(place.values())
+            .map(|(key, value)| Stand {
+                path: &key.path,
+                value,
+                descending: key.descending,
+            })
+            .collect();
+        beyond::filter(&stands, before, inclusive)
     }
 }
 

@@ -147,7 +147,7 @@ impl Reading {
         };
         let documents: Vec<&RawDocument> = (0..batch.len()).map_while(|index| batch.get(index)).collect();
         for check in &self.checks {
-            let shelf = check.plan.fetch(&self.target, &documents).await?;
+            let shelf = check.plan.fetch(&self.target, &documents, &ReadOptions::default()).await?;
             let finding = check.documents(self.model, &self.target, &shelf, &documents);
             let finding = finding.map_err(|error| self.target.explain(error, "find"))?;
             if !finding.problems.is_empty() {
@@ -185,6 +185,8 @@ impl Check {
             aim: declared.aim,
             collection: None,
             projection: Some(projection),
+            // The rule says whether what is softly deleted is there.
+            scope: Scope::All,
             nested: Box::new(Plan::nothing()),
         }));
         Ok(Check {

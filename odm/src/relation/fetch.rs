@@ -6,13 +6,13 @@ use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc
 use futures_core::future::BoxFuture;
 
 use super::identity::Identity;
-use super::plan::{Forward, Inverse, Node, Plan, and, name, with_needed};
+use super::plan::{Forward, Inverse, Node, Plan, and, name, scoped, with_needed};
 use super::shelf::{Group, INSIDE, Kept, Place, Shelf, place};
 use super::stored::{elements, malformed};
 use crate::backend::{self, Operation, ReadOptions};
 use crate::collection::Target;
 use crate::error::Result;
-use crate::lifecycle::narrow_kind;
+use crate::lifecycle::{Scope, narrow};
 
 /// How many keys go into one query.
 pub(super) const KEYS: usize = 50_000;
@@ -20,11 +20,12 @@ pub(super) const KEYS: usize = 50_000;
 const BYTES: usize = 8 << 20;
 
 impl Plan {
-    /// Fetches what belongs to the documents of a collection.
+    /// Fetches what belongs to the documents of a collection, with what holds for each query (comment, time).
     pub(crate) fn fetch<'a>(
         &'a self,
         parents: &'a Target,
         documents: &'a [&'a RawDocument],
+        options: &'a ReadOptions,
     ) -> BoxFuture<'a, Result<Shelf>> {
         Box::pin(async move {
             Ok(Shelf(match &self.0 {
@@ -32,7 +33,7 @@ impl Plan {
                 Node::All(plans) => {
                     let mut shelves = Vec::with_capacity(plans.len());
                     for plan in plans {
-                        shelves.push(plan.fetch(parents, documents).await?);
+                        shelves.push(plan.fetch(parents, documents, options).await?);
                     }
                     Kept::All(shelves)
                 }
@@ -44,11 +45,13 @@ impl Plan {
                             Ok(())
                         })?;
                     }
-                    Kept::Inside(Box::new(inner.fetch(parents, &embedded).await?))
+                    Kept::Inside(Box::new(inner.fetch(parents, &embedded, options).await?))
                 }
-                Node::Forward(forward) => forward.fetch(parents, documents).await?,
-                Node::Inverse(inverse) if inverse.counted => inverse.count(parents, documents).await?,
-                Node::Inverse(inverse) => inverse.fetch(parents, documents).await?,
+                Node::Forward(forward) => forward.fetch(parents, documents, options).await?,
+                Node::Inverse(inverse) if inverse.counted => {
+                    inverse.count(parents, documents, options).await?
+                }
+                Node::Inverse(inverse) => inverse.fetch(parents, documents, options).await?,
             }))
         })
     }
@@ -56,9 +59,9 @@ impl Plan {
 
 impl Plan {
     /// Fetches what belongs to the documents of a group.
-    async fn fetch_into(&self, group: &mut Group) -> Result<()> {
+    async fn fetch_into(&self, group: &mut Group, options: &ReadOptions) -> Result<()> {
         if !matches!(self.0, Node::Nothing) {
-            let nested = self.fetch(&group.target, &group.documents()).await?;
+            let nested = self.fetch(&group.target, &group.documents(), options).await?;
             *group.nested = nested;
         }
         Ok(())
@@ -123,7 +126,12 @@ impl Keys {
 }
 
 impl Forward {
-    async fn fetch(&self, parents: &Target, documents: &[&RawDocument]) -> Result<Kept> {
+    async fn fetch(
+        &self,
+        parents: &Target,
+        documents: &[&RawDocument],
+        options: &ReadOptions,
+    ) -> Result<Kept> {
         let mut places: HashMap<Place, Keys> = HashMap::new();
         let mut order = Vec::new();
         for document in documents {
@@ -140,12 +148,18 @@ impl Forward {
         let mut groups = HashMap::new();
         for at in order {
             let keys = places.remove(&at).unwrap_or_default();
-            groups.insert(at.clone(), self.group(parents, &at, keys).await?);
+            groups.insert(at.clone(), self.group(parents, &at, keys, options).await?);
         }
         Ok(Kept::Forward(groups))
     }
 
-    async fn group(&self, parents: &Target, at: &Place, keys: Keys) -> Result<Group> {
+    async fn group(
+        &self,
+        parents: &Target,
+        at: &Place,
+        keys: Keys,
+        options: &ReadOptions,
+    ) -> Result<Group> {
         let (database, named) = at;
         let aim = (self.aim)(named.as_deref())?;
         let collection = self.collection.as_deref().unwrap_or(&aim.collection);
@@ -157,14 +171,15 @@ impl Forward {
             let count = (&chunk).into_iter().count();
             let mut filter = RawDocumentBuf::new();
             filter.append(&key, rawdoc! { "$in": chunk });
-            let find = find(&group.target, filter, projection.clone(), Some(count + 1));
-            read(find, &mut group, |document, found| {
+            let mut find = find(&group.target, filter, projection.clone(), Some(count + 1));
+            find.options = options.clone();
+            read(find, self.scope, &mut group, |document, found| {
                 found_at(self.key.one(document)?, found);
                 Ok(())
             })
             .await?;
         }
-        self.nested.fetch_into(&mut group).await?;
+        self.nested.fetch_into(&mut group, options).await?;
         Ok(group)
     }
 
@@ -176,31 +191,43 @@ impl Forward {
 }
 
 impl Inverse {
-    async fn fetch(&self, parents: &Target, documents: &[&RawDocument]) -> Result<Kept> {
+    async fn fetch(
+        &self,
+        parents: &Target,
+        documents: &[&RawDocument],
+        options: &ReadOptions,
+    ) -> Result<Kept> {
         let keys = self.keys(documents)?;
         let mut group = Group::new((self.open)(parents, None, &self.collection)?);
         for chunk in keys.chunks() {
             // For a single parent, skip and limit are those of the query.
             let one = (&chunk).into_iter().nth(1).is_none();
             match one || (self.skip == 0 && self.limit == 0) {
-                true => self.fetch_all(parents, chunk, &mut group).await?,
-                false => self.fetch_some(parents, chunk, &mut group).await?,
+                true => self.fetch_all(parents, chunk, &mut group, options).await?,
+                false => self.fetch_some(parents, chunk, &mut group, options).await?,
             }
         }
-        self.nested.fetch_into(&mut group).await?;
+        self.nested.fetch_into(&mut group, options).await?;
         Ok(Kept::Inverse(Box::new(group)))
     }
 
     /// All that refer, or those of a single parent: a find by the field that refers.
-    async fn fetch_all(&self, parents: &Target, keys: RawArrayBuf, group: &mut Group) -> Result<()> {
+    async fn fetch_all(
+        &self,
+        parents: &Target,
+        keys: RawArrayBuf,
+        group: &mut Group,
+        options: &ReadOptions,
+    ) -> Result<()> {
         let filter = self.filter(parents, &keys)?;
         let mut find = find(&group.target, filter, self.projection()?, None);
         find.sort = self.sort.clone();
         find.skip = self.skip;
         find.limit = self.limit;
+        find.options = options.clone();
         let wanted = wanted(&keys)?;
         let here = parents.namespace().collection.as_str();
-        read(find, group, |document, found| {
+        read(find, self.scope, group, |document, found| {
             self.referred(document, here, &mut |key| {
                 if wanted.contains(&Identity::of(key)) {
                     found(key, false);
@@ -212,7 +239,13 @@ impl Inverse {
 
     /// Some for each parent: a `$lookup` from the parents, whose inner sort and limit an index on the field that
     /// refers and the sort's fields answers.
-    async fn fetch_some(&self, parents: &Target, keys: RawArrayBuf, group: &mut Group) -> Result<()> {
+    async fn fetch_some(
+        &self,
+        parents: &Target,
+        keys: RawArrayBuf,
+        group: &mut Group,
+        options: &ReadOptions,
+    ) -> Result<()> {
         let mut by_key = RawDocumentBuf::new();
         by_key.append(name(&self.key.text())?, rawdoc! { "$in": keys });
         let key = format!("${}", self.key.text());
@@ -220,9 +253,9 @@ impl Inverse {
             rawdoc! { "$match": by_key },
             rawdoc! { "$project": { "_id": 0, "k": key } },
         ];
-        pipeline.push(self.lookup("k", INSIDE, parents)?);
+        pipeline.push(self.lookup("k", INSIDE, parents, &group.target)?);
         pipeline.push(rawdoc! { "$unwind": format!("${INSIDE}") });
-        let answer = aggregate(parents, pipeline);
+        let answer = aggregate(parents, pipeline, options);
         let target = group.target.clone();
         let mut cursor = target.execute(answer).await.and_then(|answer| answer.cursor())?;
         while let Some(batch) = crate::cursor::next_batch(&target, "aggregate", &mut *cursor).await? {
@@ -237,9 +270,17 @@ impl Inverse {
     }
 
     /// The stage that joins what refers to the value at `local`.
-    pub(super) fn lookup(&self, local: &str, into: &str, parents: &Target) -> Result<RawDocumentBuf> {
+    pub(super) fn lookup(
+        &self,
+        local: &str,
+        into: &str,
+        parents: &Target,
+        target: &Target,
+    ) -> Result<RawDocumentBuf> {
         let mut inner = RawArrayBuf::new();
-        let conditions = and(self.conditions(&parents.namespace().collection)?);
+        let mut conditions = self.conditions(&parents.namespace().collection)?;
+        conditions.extend(scoped(target, self.scope)?);
+        let conditions = and(conditions);
         if !conditions.is_empty() {
             inner.push(rawdoc! { "$match": conditions });
         }
@@ -267,7 +308,12 @@ impl Inverse {
         Ok(rawdoc! { "$lookup": lookup })
     }
 
-    async fn count(&self, parents: &Target, documents: &[&RawDocument]) -> Result<Kept> {
+    async fn count(
+        &self,
+        parents: &Target,
+        documents: &[&RawDocument],
+        options: &ReadOptions,
+    ) -> Result<Kept> {
         let target = (self.open)(parents, None, &self.collection)?;
         let mut counts = HashMap::new();
         for chunk in self.keys(documents)?.chunks() {
@@ -285,7 +331,7 @@ impl Inverse {
                 }
             }
             let answer = target
-                .execute(of_kind(&target, aggregate(&target, pipeline))?)
+                .execute(seen(&target, aggregate(&target, pipeline, options), self.scope)?)
                 .await;
             let mut cursor = answer.and_then(|answer| answer.cursor())?;
             while let Some(batch) = crate::cursor::next_batch(&target, "aggregate", &mut *cursor).await? {
@@ -386,31 +432,32 @@ pub(super) fn find(
     }
 }
 
-/// The operation on the documents of the target's kind alone.
-fn of_kind(target: &Target, mut operation: Operation) -> Result<Operation> {
+/// The operation on the documents of the target's kind and of the scope alone.
+fn seen(target: &Target, mut operation: Operation, scope: Scope) -> Result<Operation> {
     if let Some(plan) = target.plan() {
-        narrow_kind(plan, &mut operation)?;
+        narrow(plan, &mut operation, scope)?;
     }
     Ok(operation)
 }
 
-fn aggregate(target: &Target, pipeline: Vec<RawDocumentBuf>) -> Operation {
+fn aggregate(target: &Target, pipeline: Vec<RawDocumentBuf>, options: &ReadOptions) -> Operation {
     Operation::Aggregate(backend::Aggregate {
         namespace: target.namespace().clone(),
         pipeline,
         batch_size: None,
         allow_disk_use: false,
-        options: ReadOptions::default(),
+        options: options.clone(),
     })
 }
 
 async fn read(
     find: backend::Find,
+    scope: Scope,
     group: &mut Group,
     mut keys: impl FnMut(&RawDocument, &mut dyn FnMut(RawBsonRef<'_>, bool)) -> Result<()>,
 ) -> Result<()> {
     let target = group.target.clone();
-    let operation = of_kind(&target, Operation::Find(find))?;
+    let operation = seen(&target, Operation::Find(find), scope)?;
     let mut cursor = target.execute(operation).await?.cursor()?;
     while let Some(batch) = crate::cursor::next_batch(&target, "find", &mut *cursor).await? {
         group.keep(batch, &mut keys)?;

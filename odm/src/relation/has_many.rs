@@ -16,6 +16,7 @@ use crate::action::projection;
 use crate::codec;
 use crate::collection::{Record, Target, encode};
 use crate::error::{Error, ErrorKind, Result};
+use crate::lifecycle::Scope;
 use crate::model::{Embedded, Model, Path};
 use crate::query::{Filter, Sort};
 
@@ -77,6 +78,7 @@ pub struct HasMany<P, C, Q = C, N = Alone> {
     skip: u64,
     limit: u64,
     projection: Option<Result<RawDocumentBuf>>,
+    scope: Scope,
     decode: fn(&RawDocument) -> Result<Q>,
     nested: N,
     marker: PhantomData<fn() -> (P, C)>,
@@ -98,6 +100,7 @@ impl<P: Model, C: Model> HasMany<P, C> {
             skip: 0,
             limit: 0,
             projection: None,
+            scope: Scope::Living,
             decode: <C as Record>::decode,
             nested: Alone,
             marker: PhantomData,
@@ -140,6 +143,19 @@ impl<P: Model, C: Model, Q, N> HasMany<P, C, Q, N> {
         self
     }
 
+    /// Softly deleted documents too, which a load passes over as a find does. Says nothing where the model has no
+    /// `#[odm(soft_delete)]`.
+    pub fn with_deleted(mut self) -> Self {
+        self.scope = Scope::All;
+        self
+    }
+
+    /// Only softly deleted documents. Says nothing where the model has no `#[odm(soft_delete)]`.
+    pub fn only_deleted(mut self) -> Self {
+        self.scope = Scope::Deleted;
+        self
+    }
+
     /// Fetches only the stored fields of another type, and decodes that.
     pub fn project<O: Embedded + Send>(self) -> HasMany<P, C, O, N> {
         let projection = projection::<O>().transpose();
@@ -155,6 +171,7 @@ impl<P: Model, C: Model, Q, N> HasMany<P, C, Q, N> {
             skip: self.skip,
             limit: self.limit,
             projection,
+            scope: self.scope,
             decode: codec::decode_document,
             nested,
             marker: PhantomData,
@@ -194,6 +211,7 @@ impl<P: Model, C: Model, Q, N> HasMany<P, C, Q, N> {
             limit: self.limit,
             projection: self.projection.clone().transpose()?,
             counted,
+            scope: self.scope,
             nested: Box::new(nested),
         })))
     }
@@ -222,6 +240,7 @@ impl<P: Model, C: Model, Q> HasMany<P, C, Q, Alone> {
             skip: self.skip,
             limit: self.limit,
             projection: self.projection,
+            scope: self.scope,
             decode: self.decode,
             nested: Nested::new(relation),
             marker: PhantomData,
@@ -275,6 +294,11 @@ impl<P: Model, C: Model, Q> HasOne<P, C, Q, Alone> {
 }
 
 impl<P: Model, C: Model, Q, N> HasOne<P, C, Q, N> {
+    /// Softly deleted documents too; as [`HasMany::with_deleted`].
+    pub fn with_deleted(self) -> Self {
+        HasOne(self.0.with_deleted())
+    }
+
     /// Fetches only the stored fields of another type, and decodes that.
     pub fn project<O: Embedded + Send>(self) -> HasOne<P, C, O, N> {
         HasOne(self.0.project())
@@ -329,6 +353,7 @@ impl<P, C, Q, N: Clone> Clone for HasMany<P, C, Q, N> {
             skip: self.skip,
             limit: self.limit,
             projection: self.projection.clone(),
+            scope: self.scope,
             decode: self.decode,
             nested: self.nested.clone(),
             marker: PhantomData,

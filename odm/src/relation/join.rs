@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bson::{RawDocument, RawDocumentBuf, rawdoc};
 
-use super::plan::{Forward, Node, Plan};
+use super::plan::{Forward, Node, Plan, and, scoped};
 use super::shelf::{Group, Kept, Shelf};
 use super::stored::malformed;
 use crate::collection::Target;
@@ -38,13 +38,16 @@ fn add(plan: &Plan, at: &str, parents: &Target, stages: &mut Vec<RawDocumentBuf>
                 "foreignField": forward.key.text(),
                 "as": into.as_str(),
             };
+            let mut inner = bson::RawArrayBuf::new();
+            let conditions = and(scoped(&target, forward.scope)?);
+            if !conditions.is_empty() {
+                inner.push(rawdoc! { "$match": conditions });
+            }
             if let Some(projection) = forward.projection()? {
-                lookup.append(
-                    bson::cstr!("pipeline"),
-                    [rawdoc! { "$project": projection }]
-                        .into_iter()
-                        .collect::<bson::RawArrayBuf>(),
-                );
+                inner.push(rawdoc! { "$project": projection });
+            }
+            if !inner.is_empty() {
+                lookup.append(bson::cstr!("pipeline"), inner);
             }
             stages.push(rawdoc! { "$lookup": lookup });
             add(&forward.nested, &into, &target, stages)
@@ -54,7 +57,7 @@ fn add(plan: &Plan, at: &str, parents: &Target, stages: &mut Vec<RawDocumentBuf>
             let target = (inverse.open)(parents, None, &inverse.collection)?;
             let into = field(stages.len());
             let local = format!("{at}.{}", inverse.key.text());
-            stages.push(inverse.lookup(&local, &into, parents)?);
+            stages.push(inverse.lookup(&local, &into, parents, &target)?);
             add(&inverse.nested, &into, &target, stages)
         }
     }

@@ -4,7 +4,9 @@ use bson::{RawBsonRef, RawDocumentBuf, rawdoc};
 
 use super::link::{Aim, Open, Pointer};
 use super::stored::{Steps, elements};
+use crate::collection::Target;
 use crate::error::{Error, ErrorKind, Result};
+use crate::lifecycle::{self, Scope};
 
 /// What a relation loads for a batch of documents.
 #[doc(hidden)]
@@ -38,6 +40,8 @@ pub(super) struct Forward {
     /// Another collection of the target's model.
     pub(super) collection: Option<String>,
     pub(super) projection: Option<RawDocumentBuf>,
+    /// Which targets count as there.
+    pub(super) scope: Scope,
     pub(super) nested: Box<Plan>,
 }
 
@@ -59,6 +63,8 @@ pub(super) struct Inverse {
     pub(super) limit: u64,
     pub(super) projection: Option<RawDocumentBuf>,
     pub(super) counted: bool,
+    /// Which documents count as there.
+    pub(super) scope: Scope,
     pub(super) nested: Box<Plan>,
 }
 
@@ -173,6 +179,14 @@ pub(super) fn and(mut conditions: Vec<RawDocumentBuf>) -> RawDocumentBuf {
             }
             rawdoc! { "$and": all }
         }
+    }
+}
+
+/// What the documents of a collection must meet to be loaded.
+pub(super) fn scoped(target: &Target, scope: Scope) -> Result<Vec<RawDocumentBuf>> {
+    match target.plan() {
+        Some(plan) => lifecycle::conditions(plan, scope),
+        None => Ok(Vec::new()),
     }
 }
 

@@ -16,6 +16,7 @@ use super::stored::Steps;
 use crate::action::projection;
 use crate::codec;
 use crate::error::Result;
+use crate::lifecycle::Scope;
 use crate::model::{Embedded, Field, Model, Path};
 use crate::schema::RelationKind;
 
@@ -29,6 +30,7 @@ pub struct To<R, X: Reference, Q, N> {
     decode: Decode<Q>,
     projection: Option<Result<RawDocumentBuf>>,
     collection: Option<String>,
+    scope: Scope,
     nested: N,
     marker: PhantomData<fn() -> (R, X)>,
 }
@@ -128,12 +130,19 @@ impl<R, X: Reference> Field<R, X> {
         self.referred().from_collection(name)
     }
 
+    /// What the field refers to, also when it is softly deleted; otherwise such a target counts as missing, as it does
+    /// for a find: `books.find_all().load(|b| b.publisher.with_deleted())`.
+    pub fn with_deleted(&self) -> To<R, X, Target<X>, Alone> {
+        self.referred().with_deleted()
+    }
+
     pub(super) fn referred(&self) -> To<R, X, Target<X>, Alone> {
         To {
             path: self.path().clone(),
             decode: <X::Link as Link>::decode,
             projection: None,
             collection: None,
+            scope: Scope::Living,
             nested: Alone,
             marker: PhantomData,
         }
@@ -148,9 +157,16 @@ impl<R, X: Reference, Q, N> To<R, X, Q, N> {
             decode: |_, document| codec::decode_document(document),
             projection: projection::<P>().transpose(),
             collection: self.collection,
+            scope: self.scope,
             nested: self.nested,
             marker: PhantomData,
         }
+    }
+
+    /// Softly deleted targets too; as [`Field::with_deleted`].
+    pub fn with_deleted(mut self) -> Self {
+        self.scope = Scope::All;
+        self
     }
 
     /// Looks in another collection of the target's model than its own.
@@ -179,6 +195,7 @@ impl<R, X: Reference, Q> To<R, X, Q, Alone> {
             decode: self.decode,
             projection: self.projection,
             collection: self.collection,
+            scope: self.scope,
             nested: Nested::new(relation),
             marker: PhantomData,
         }
@@ -202,6 +219,7 @@ where
             aim: <X::Link as Link>::aim,
             collection: self.collection.clone(),
             projection: self.projection.clone().transpose()?,
+            scope: self.scope,
             nested: Box::new(self.nested.plan()?),
         })))
     }
@@ -277,6 +295,7 @@ impl<R, X: Reference, Q, N: Clone> Clone for To<R, X, Q, N> {
             decode: self.decode,
             projection: self.projection.clone(),
             collection: self.collection.clone(),
+            scope: self.scope,
             nested: self.nested.clone(),
             marker: PhantomData,
         }

@@ -36,7 +36,7 @@ async fn volumes(db: &Db, count: i32) -> odm::Collection<Volume> {
 }
 
 /// Walks to the end and back, and holds every page against the whole list.
-async fn walk<D: odm::Record>(find: Find<D, Document>, whole: &[Bson], size: u32) {
+pub(super) async fn walk<D: odm::Record>(find: Find<D, Document>, whole: &[Bson], size: u32) {
     let ids = |items: &[Document]| -> Vec<Bson> {
         items
             .iter()
@@ -99,121 +99,6 @@ pub async fn pages_are_walked_both_ways(db: &Db) {
             // One by one is many round trips: for one sort.
             if size > 1 || one_by_one {
                 walk(find.clone(), &whole, size).await;
-            }
-        }
-    }
-}
-
-/// Values of every type that documents can be ordered by. Not the deprecated undefined, which MongoDB takes for null when
-/// it merges parts of an index, but not when it sorts.
-fn values() -> Vec<Option<Bson>> {
-    let decimal = |text: &str| Bson::Decimal128(text.parse().unwrap());
-    let mut values: Vec<Option<Bson>> = vec![
-        None,
-        Some(Bson::Null),
-        Some(Bson::MinKey),
-        Some(Bson::MaxKey),
-        Some(Bson::Double(f64::NAN)),
-        Some(Bson::Double(f64::NEG_INFINITY)),
-        Some(Bson::Double(f64::INFINITY)),
-        Some(Bson::Double(-0.0)),
-        Some(Bson::Int32(0)),
-        Some(Bson::Int64(9_007_199_254_740_993)),
-        Some(Bson::Double(9_007_199_254_740_992.0)),
-        Some(decimal("0.1")),
-        Some(decimal("NaN")),
-        Some(Bson::Double(0.1)),
-        Some(Bson::String(String::new())),
-        Some(Bson::String("a\0b".into())),
-        Some(Bson::String("é".into())),
-        Some(Bson::Symbol("b".into())),
-        Some(doc! {}.into()),
-        Some(doc! { "$gt": 1 }.into()),
-        Some(doc! { "a": Bson::Null }.into()),
-        Some(Bson::Binary(bson::Binary {
-            subtype: bson::spec::BinarySubtype::Generic,
-            bytes: vec![1, 2],
-        })),
-        Some(Bson::ObjectId(bson::oid::ObjectId::from_bytes([7; 12]))),
-        Some(Bson::Boolean(false)),
-        Some(Bson::Boolean(true)),
-        Some(Bson::DateTime(bson::DateTime::from_millis(-5))),
-        Some(Bson::DateTime(bson::DateTime::from_millis(5))),
-        Some(Bson::Timestamp(bson::Timestamp {
-            time: 5,
-            increment: 1,
-        })),
-        Some(Bson::JavaScriptCode("x".into())),
-    ];
-    // Ties.
-    values.extend([
-        Some(Bson::Null),
-        None,
-        Some(Bson::Int32(0)),
-        Some(Bson::Double(f64::NAN)),
-    ]);
-    values
-}
-
-pub async fn pages_cross_the_types(db: &Db) {
-    if db.backend().name() == "mongodb" {
-        println!(
-            "skipped: MongoDB merges index ranges over several types in another order than it sorts them"
-        );
-        return;
-    }
-    let mixed = db.raw_collection("mixed");
-    let mut documents = Vec::new();
-    for (row, first) in values().iter().enumerate() {
-        for (column, second) in values()
-            .iter()
-            .enumerate()
-            .filter(|(column, _)| (row + column) % 11 == 0)
-        {
-            let mut document = doc! { "_id": (row * 100 + column) as i32 };
-            document.extend(first.clone().map(|value| ("a".to_owned(), value)));
-            let inner: Document = second
-                .clone()
-                .map(|value| ("b".to_owned(), value))
-                .into_iter()
-                .collect();
-            // A path that ends at a scalar is a missing one.
-            let inner = if column == 0 && row % 2 == 0 {
-                Bson::Int32(5)
-            } else {
-                inner.into()
-            };
-            document.insert("in", inner);
-            documents.push(document);
-        }
-    }
-    let count = documents.len();
-    mixed.insert_many(documents).await.unwrap();
-    for index in [None, Some(doc! { "a": 1, "in.b": -1, "_id": -1 })] {
-        if let Some(keys) = index {
-            mixed
-                .create_indexes()
-                .index_raw(doc! { "key": keys, "name": "all" })
-                .await
-                .unwrap();
-        }
-        for sort in [
-            doc! { "a": 1 },
-            doc! { "a": -1, "in.b": 1 },
-            doc! { "a": 1, "in.b": -1 },
-            doc! { "in.b": 1 },
-        ] {
-            let mut total = sort.clone();
-            total.insert("_id", sort.values().last().cloned().unwrap());
-            let whole = mixed.find_all().sort_raw(total).await.unwrap();
-            let whole: Vec<Bson> = whole
-                .iter()
-                .map(|item| item.get("_id").cloned().unwrap())
-                .collect();
-            assert_eq!(whole.len(), count);
-            let sizes: &[u32] = if sort.len() == 1 { &[4, 9] } else { &[5] };
-            for &size in sizes {
-                walk(mixed.find_all().sort_raw(sort.clone()), &whole, size).await;
             }
         }
     }
@@ -338,8 +223,6 @@ pub async fn pages_say_what_they_cannot(db: &Db) {
         .await
         .unwrap();
     for (filter, sort, path, id) in [
-        (doc! { "_id": { "$in": [1, 2] } }, "a", "a", 2),
-        (doc! { "_id": { "$in": [1, 3] } }, "a", "a", 3),
         (doc! { "_id": 4 }, "a", "a", 4),
         (doc! { "_id": 5 }, "b.c", "b.c", 5),
     ] {
@@ -355,8 +238,14 @@ pub async fn pages_say_what_they_cannot(db: &Db) {
         );
         assert_eq!(error.id(), Some(&Bson::Int32(id)));
     }
+    if db.backend().name() == "mongodb" {
+        // The least string by a collation is the server's to know.
+        let collated = lists.find(doc! { "_id": 2 }).sort_raw(doc! { "a": 1 });
+        let error = collated.collation(doc! { "locale": "en" }).page(5).await.unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::InvalidArgument, Some("a")));
+    }
     let kind = |result: odm::Result<odm::action::Page<Document>>| result.unwrap_err().kind();
-    let find = || lists.find(doc! {});
+    let find = || lists.find(doc! { "_id": { "$ne": 4 } });
     assert_eq!(kind(find().page(0).await), ErrorKind::InvalidArgument);
     assert_eq!(kind(find().skip(1).page(5).await), ErrorKind::InvalidArgument);
     assert_eq!(kind(find().limit(1).page(5).await), ErrorKind::InvalidArgument);

@@ -3,6 +3,7 @@
 use bson::{Bson, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::malformed;
+use super::order::compare;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::encode::path_text;
 
@@ -11,9 +12,16 @@ use crate::query::encode::path_text;
 pub(crate) struct Place(Vec<RawBson>);
 
 impl Place {
-    pub(super) fn of<'p>(paths: impl Iterator<Item = &'p str>, document: &RawDocument) -> Result<Place> {
-        let values = paths.map(|path| {
-            value_at(document, path).map_err(|error| {
+    /// The place by these fields, of which an array counts by its greatest element where the flag is set, otherwise
+    /// by its least.
+    pub(super) fn of<'p>(
+        paths: impl Iterator<Item = (&'p str, bool)>,
+        document: &RawDocument,
+        collated: bool,
+    ) -> Result<Place> {
+        let values = paths.map(|(path, greatest)| {
+            let value = stored(document, path).and_then(|value| ordered(value, greatest, collated));
+            value.map_err(|error| {
                 let error = error.with_path(path);
                 match document.get("_id").ok().flatten().map(Bson::try_from) {
                     Some(Ok(id)) => error.with_id(id),
@@ -48,39 +56,56 @@ impl Place {
     }
 }
 
-/// The value that the document is ordered by, where it is one.
-fn value_at(document: &RawDocument, path: &str) -> Result<RawBson> {
+/// What stands at the path; null where nothing does.
+pub(super) fn stored<'a>(document: &'a RawDocument, path: &str) -> Result<RawBsonRef<'a>> {
     let (first, rest) = match path.split_once('.') {
         Some((first, rest)) => (first, Some(rest)),
         None => (path, None),
     };
     match (document.get(first).map_err(malformed)?, rest) {
-        (None, _) => Ok(RawBson::Null),
-        (Some(RawBsonRef::Document(inner)), Some(rest)) => value_at(inner, rest),
-        (Some(value), None) => positioned(value),
-        (Some(RawBsonRef::Array(array)), Some(_)) => positioned(RawBsonRef::Array(array)),
-        (Some(_), Some(_)) => Ok(RawBson::Null),
+        (None, _) => Ok(RawBsonRef::Null),
+        (Some(RawBsonRef::Document(inner)), Some(rest)) => stored(inner, rest),
+        (Some(value), None) => Ok(value),
+        (Some(RawBsonRef::Array(_)), Some(_)) => Err(refused(
+            "a page cannot begin or end at a document whose sort leads through an array; sort by another field",
+        )),
+        (Some(_), Some(_)) => Ok(RawBsonRef::Null),
     }
+}
+
+/// The value that the document is ordered by: of an array an element, of an empty one undefined.
+fn ordered(value: RawBsonRef<'_>, greatest: bool, collated: bool) -> Result<RawBson> {
+    let RawBsonRef::Array(array) = value else {
+        return positioned(value);
+    };
+    let mut chosen: Option<RawBsonRef<'_>> = None;
+    for element in array {
+        let element = element.map_err(malformed)?;
+        let is_chosen = chosen.is_none_or(|chosen| {
+            let order = compare(element, chosen);
+            if greatest { order.is_gt() } else { order.is_lt() }
+        });
+        if chosen.is_some() && collated {
+            return Err(refused(
+                "under a collation a page cannot begin or end at an array of several elements; sort by another field",
+            ));
+        }
+        if is_chosen {
+            chosen = Some(element);
+        }
+    }
+    positioned(chosen.unwrap_or(RawBsonRef::Undefined))
 }
 
 fn positioned(value: RawBsonRef<'_>) -> Result<RawBson> {
-    let refused = match value {
-        RawBsonRef::Array(_) => {
-            "an array has no one place in an order, so that a page cannot begin or end at it; sort by another field"
-        }
-        RawBsonRef::RegularExpression(_) => {
-            "filters cannot compare patterns, so that a page cannot begin or end at one; sort by another field"
-        }
-        value => return Ok(value.into()),
-    };
-    Err(Error::new(ErrorKind::InvalidArgument, refused))
+    match value {
+        RawBsonRef::RegularExpression(_) => Err(refused(
+            "filters cannot compare patterns, so that a page cannot begin or end at one; sort by another field",
+        )),
+        value => Ok(value.into()),
+    }
 }
 
-pub(super) fn is_nan(value: &RawBson) -> bool {
-    match value {
-        RawBson::Double(value) => value.is_nan(),
-        // The combination field of decimal128 that means NaN is in the highest byte.
-        RawBson::Decimal128(value) => value.bytes()[15] & 0x7C == 0x7C,
-        _ => false,
-    }
+fn refused(message: &'static str) -> Error {
+    Error::new(ErrorKind::InvalidArgument, message)
 }
