@@ -71,7 +71,8 @@ macro_rules! for_every_case {
                 a_view_is_read_like_a_collection,
                 a_collection_is_renamed,
                 a_collection_is_modified,
-                figures_count_documents_and_bytes;
+                figures_count_documents_and_bytes,
+                commands_give_the_figures_too;
             consistency_deletion:
                 each_rule_is_carried_out,
                 every_way_to_delete_carries_them_out,
