@@ -27,6 +27,32 @@ pub struct Find {
     pub options: ReadOptions,
 }
 
+impl Find {
+    /// Finds all that match, whole, in whatever order.
+    ///
+    /// ```
+    /// use odm::backend::{Find, Namespace};
+    /// use odm::bson::rawdoc;
+    ///
+    /// let books = Namespace { database: "library".into(), collection: "books".into() };
+    /// let first = Find { limit: 1, ..Find::new(books, rawdoc! { "available": { "$gt": 0 } }) };
+    /// assert!(first.sort.is_none());
+    /// ```
+    pub fn new(namespace: Namespace, filter: RawDocumentBuf) -> Find {
+        Find {
+            namespace,
+            filter,
+            sort: None,
+            projection: None,
+            skip: 0,
+            limit: 0,
+            batch_size: None,
+            tail: None,
+            options: ReadOptions::default(),
+        }
+    }
+}
+
 /// What a tailable cursor does at the end of its collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
