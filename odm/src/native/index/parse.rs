@@ -79,6 +79,6 @@ fn context(spec: Doc<'_>) -> String {
     format!("Error in specification {spec} :: caused by :: ")
 }
 
-fn cannot(message: impl Into<std::borrow::Cow<'static, str>>) -> Fault {
+pub(super) fn cannot(message: impl Into<std::borrow::Cow<'static, str>>) -> Fault {
     Fault::new(code::CANNOT_CREATE_INDEX, message)
 }
