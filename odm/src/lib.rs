@@ -43,6 +43,7 @@
 //! | keep references consistent | [`DeleteRule`], [`Collection::link`], [`Collection::verify_relations`] |
 //! | what becomes of every write | [`Hooks`], [`Timestamp`], [`Violation`], [`Tracked`] |
 //! | several documents at once | [`Db::transaction`], [`Tx`] |
+//! | be told of changes | [`Collection::watch`], [`ChangeStream`], [`ResumeToken`] |
 //! | what went wrong | [`Error`], [`ErrorKind`], [`PartialWrite`] |
 //! | tests | [`Db::logged`], [`Db::budget`], [`Db::faulty`], [`Find::must_use_index`](action::Find::must_use_index) |
 //! | below the typed methods | [`Collection::raw`], [`Db::run_command`], [`backend`] |

@@ -96,15 +96,11 @@ impl RawCollection {
         limit: u64,
     ) -> odm::Result<Vec<RawDocumentBuf>> {
         let find = Find {
-            namespace: self.namespace(),
-            filter: raw(filter),
             sort: sort.map(raw),
             projection: projection.map(raw),
             skip,
             limit,
-            batch_size: None,
-            tail: None,
-            options: ReadOptions::default(),
+            ..Find::new(self.namespace(), raw(filter))
         };
         let Response::Cursor(mut cursor) = self.execute(Operation::Find(find)).await? else {
             panic!("a find answers with a cursor");

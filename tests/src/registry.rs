@@ -29,27 +29,31 @@ macro_rules! for_every_case {
                 the_greatest_of_equals_in_a_window_is_the_last;
             change_streams:
                 every_kind_of_change_has_its_event,
-                updates_are_described_by_what_they_touched,
-                pipeline_updates_are_described_where_that_is_shorter,
                 typed_events_carry_typed_documents,
-                typed_filters_choose_by_the_document,
                 a_dropped_collection_ends_its_stream,
                 a_renamed_collection_ends_its_stream,
                 a_dropped_database_ends_its_stream,
-                full_documents_are_looked_up_on_demand,
-                images_are_kept_where_the_collection_says_so,
-                required_images_that_are_missing_are_errors,
-                stages_filter_and_reshape,
-                stages_that_cannot_be_are_the_servers_errors,
-                a_stream_resumes_after_every_token,
-                tokens_of_empty_batches_resume_too,
-                a_stream_begins_at_a_time,
-                tokens_that_cannot_be_are_errors,
                 the_changes_of_a_transaction_come_together,
                 what_is_rolled_back_is_never_seen,
                 a_waiting_reader_is_woken,
                 scopes_are_kept_apart,
                 a_transaction_cannot_watch;
+            change_streams_descriptions:
+                updates_are_described_by_what_they_touched,
+                pipeline_updates_are_described_where_that_is_shorter;
+            change_streams_images:
+                full_documents_are_looked_up_on_demand,
+                images_are_kept_where_the_collection_says_so,
+                required_images_that_are_missing_are_errors;
+            change_streams_resuming:
+                a_stream_resumes_after_every_token,
+                tokens_of_empty_batches_resume_too,
+                a_stream_begins_at_a_time,
+                tokens_that_cannot_be_are_errors;
+            change_streams_stages:
+                typed_filters_choose_by_the_document,
+                stages_filter_and_reshape,
+                stages_that_cannot_be_are_the_servers_errors;
             collections:
                 collections_are_created_listed_and_dropped,
                 one_model_lives_in_several_collections,
@@ -67,7 +71,8 @@ macro_rules! for_every_case {
                 a_view_is_read_like_a_collection,
                 a_collection_is_renamed,
                 a_collection_is_modified,
-                figures_count_documents_and_bytes;
+                figures_count_documents_and_bytes,
+                commands_give_the_figures_too;
             consistency_deletion:
                 each_rule_is_carried_out,
                 every_way_to_delete_carries_them_out,

@@ -7,7 +7,7 @@ use bson::{Document, RawDocumentBuf};
 use super::setters::{runs, setters};
 use super::write_back::WriteBack;
 use super::{Draft, Explain, FindOne, Join, Load};
-use crate::backend::{self, Operation, ReadOptions, Tail};
+use crate::backend::{self, Operation, Tail};
 use crate::codec::{self, Raw};
 use crate::collection::{Record, Target, encode};
 use crate::cursor::{self, Cursor, Decode};
@@ -32,17 +32,7 @@ pub struct Find<D, P = D> {
 impl<D: Record> Find<D> {
     pub(crate) fn new(target: &Target, filter: Result<RawDocumentBuf>) -> Find<D> {
         let namespace = target.namespace().clone();
-        let draft = Draft::with_filter(target, filter, |filter| backend::Find {
-            namespace,
-            filter,
-            sort: None,
-            projection: None,
-            skip: 0,
-            limit: 0,
-            batch_size: None,
-            tail: None,
-            options: ReadOptions::default(),
-        });
+        let draft = Draft::with_filter(target, filter, |filter| backend::Find::new(namespace, filter));
         Find {
             draft,
             decode: D::decode,

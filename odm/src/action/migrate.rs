@@ -62,16 +62,8 @@ impl<M: Model> Migrate<M> {
                 "the model declares no `schema_version`",
             )),
         };
-        let mut draft = Draft::with_filter(target, filter, |filter| backend::Find {
-            namespace: target.namespace().clone(),
-            filter,
-            sort: None,
-            projection: None,
-            skip: 0,
-            limit: 0,
-            batch_size: None,
-            tail: None,
-            options: ReadOptions::default(),
+        let mut draft = Draft::with_filter(target, filter, |filter| {
+            backend::Find::new(target.namespace().clone(), filter)
         });
         draft.settings.scope = Scope::All;
         Migrate {

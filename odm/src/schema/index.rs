@@ -262,4 +262,17 @@ mod tests {
         };
         assert_eq!(full.to_spec().unwrap(), expected);
     }
+
+    #[test]
+    fn the_plane_has_bounds_and_a_grain() {
+        let place = Field::<(), [f64; 2]>::new(Path::root().child("place"));
+        let index = IndexDeclaration::new().geo_2d(&place);
+        let expected = rawdoc! { "key": { "place": "2d" }, "name": "place_2d" };
+        assert_eq!(index.clone().to_spec().unwrap(), expected);
+        let index = index.geo_2d_bounds(0.0, 100.0).geo_2d_bits(16);
+        let expected = rawdoc! {
+            "key": { "place": "2d" }, "name": "place_2d", "min": 0.0, "max": 100.0, "bits": 16,
+        };
+        assert_eq!(index.to_spec().unwrap(), expected);
+    }
 }

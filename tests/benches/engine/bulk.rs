@@ -5,7 +5,7 @@ use std::hint::black_box;
 use bson::{RawDocumentBuf, doc};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use odm::Db;
-use odm::backend::{Find, Namespace, Operation, ReadOptions, Response};
+use odm::backend::{Find, Namespace, Operation, Response};
 use odm_tests::measure::{
     Bare, Server, Settings, Thing, compare, count_instructions, per_operation, verdict,
 };
@@ -113,20 +113,11 @@ pub(crate) async fn find_all(settings: &Settings, server: Option<&Server>) {
 
 /// Reads all things as raw batches, and counts them.
 async fn read_raw(db: &Db) -> usize {
-    let find = Find {
-        namespace: Namespace {
-            database: db.name().to_owned(),
-            collection: "things".to_owned(),
-        },
-        filter: RawDocumentBuf::new(),
-        sort: None,
-        projection: None,
-        skip: 0,
-        limit: 0,
-        batch_size: None,
-        tail: None,
-        options: ReadOptions::default(),
+    let namespace = Namespace {
+        database: db.name().to_owned(),
+        collection: "things".to_owned(),
     };
+    let find = Find::new(namespace, RawDocumentBuf::new());
     let response = db.backend().execute(Operation::Find(find)).await;
     let Ok(Response::Cursor(mut cursor)) = response else {
         panic!("a find answers with a cursor");

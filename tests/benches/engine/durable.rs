@@ -6,7 +6,7 @@ use odm_tests::measure::{
     verdict,
 };
 
-use crate::{child, describe, directory, faster, no_server, open, prepare, things};
+use crate::{child, describe, directory, faster, inserts, no_server, open, prepare, things};
 
 const CLASS: &str = "immediate durability, j: true";
 const TASKS: usize = 64;
@@ -60,22 +60,7 @@ pub(crate) async fn one_writer(settings: &Settings, server: Option<&Server>) {
     };
     prepare::<Thing>(server).await;
     let theirs = server.collection::<Thing>("things", true);
-    let own = things(1 << 40, rounds, each);
-    let result = compare(
-        rounds,
-        each,
-        async |round| {
-            for thing in &own[round] {
-                collection.insert(thing).await.expect("an insert");
-            }
-        },
-        async |round| {
-            for thing in &own[round] {
-                theirs.insert_one(thing).await.expect("an insert");
-            }
-        },
-    )
-    .await;
+    let result = inserts(&collection, &theirs, 1 << 40, [rounds, each]).await;
     faster("P2", "driver and mongod", CLASS, result, 1.0);
 }
 

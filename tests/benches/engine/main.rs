@@ -14,8 +14,9 @@ mod shapes;
 
 use std::time::Duration;
 
-use odm::{Db, Durability, Model};
-use odm_tests::measure::{Comparison, Server, Settings, Thing, verdict};
+use odm::mongodb::driver;
+use odm::{Collection, Db, Durability, Model};
+use odm_tests::measure::{Comparison, Server, Settings, Thing, compare, verdict};
 use tempfile::TempDir;
 
 /// MongoDB's class of acknowledged writes that wait for no journal.
@@ -95,6 +96,31 @@ pub(crate) async fn prepare<M: Model>(server: &Server) {
     let collection = server.open().await.collection::<M>();
     collection.drop().await.expect("it is dropped");
     collection.create_indexes().await.expect("indexes are built");
+}
+
+/// Inserts of one client, one after the other, here and through the driver; ids from `first` on.
+pub(crate) async fn inserts(
+    ours: &Collection<Thing>,
+    theirs: &driver::Collection<Thing>,
+    first: i64,
+    [rounds, each]: [usize; 2],
+) -> Comparison {
+    let own = things(first, rounds, each);
+    compare(
+        rounds,
+        each,
+        async |round| {
+            for thing in &own[round] {
+                ours.insert(thing).await.expect("an insert");
+            }
+        },
+        async |round| {
+            for thing in &own[round] {
+                theirs.insert_one(thing).await.expect("an insert");
+            }
+        },
+    )
+    .await
 }
 
 /// The lines of a comparison that is to be many times faster.

@@ -3,7 +3,7 @@
 use bson::doc;
 use odm_tests::measure::{Job, Server, Settings, Thing, compare, count_fsyncs, per_operation};
 
-use crate::{RELAXED, child, directory, faster, no_server, open, prepare, things};
+use crate::{RELAXED, child, directory, faster, inserts, no_server, open, prepare};
 
 const CLASS: &str = "durable within 100 ms, j: false";
 
@@ -23,22 +23,7 @@ pub(crate) async fn one_client(settings: &Settings, server: Option<&Server>) {
     let collection = db.collection::<Thing>();
     prepare::<Thing>(server).await;
     let theirs = server.collection::<Thing>("things", false);
-    let own = things(0, rounds, each);
-    let result = compare(
-        rounds,
-        each,
-        async |round| {
-            for thing in &own[round] {
-                collection.insert(thing).await.expect("an insert");
-            }
-        },
-        async |round| {
-            for thing in &own[round] {
-                theirs.insert_one(thing).await.expect("an insert");
-            }
-        },
-    )
-    .await;
+    let result = inserts(&collection, &theirs, 0, [rounds, each]).await;
     faster("P4 insert", "driver and mongod", CLASS, result, 8.0);
 
     let there = (rounds * each) as i64;

@@ -7,8 +7,7 @@ use super::{Budget, depth, mutate};
 
 /// Commands that are right: what is mutated.
 pub fn corpus() -> Vec<Document> {
-    let mut corpus: Vec<Document> = depth::DOORS
-        .iter()
+    let mut corpus: Vec<Document> = depth::doors()
         .flat_map(|door| [door.command(1), door.command(2)])
         .collect();
     corpus.extend(depth::over_deep_documents());

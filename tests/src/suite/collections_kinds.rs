@@ -446,3 +446,38 @@ pub async fn figures_count_documents_and_bytes(db: &Db) {
     let all = db.stats().await.unwrap();
     assert_eq!((all.collections, all.views, all.documents), (2, 0, 51));
 }
+
+pub async fn commands_give_the_figures_too(db: &Db) {
+    for command in [
+        doc! { "create": "log", "capped": true, "size": 5120, "max": 7 },
+        doc! { "create": "view", "viewOn": "log", "pipeline": [] },
+        doc! { "insert": "log", "documents": [{ "_id": 1, "a": 5 }] },
+    ] {
+        db.run_command(command).await.unwrap();
+    }
+    let figures = db.run_command(doc! { "collStats": "log" }).await.unwrap();
+    let number = |name: &str| figures.get_i32(name).unwrap();
+    assert!(figures.get_bool("capped").unwrap());
+    assert_eq!((number("max"), number("maxSize")), (7, 5120));
+    assert_eq!(
+        (number("count"), number("size"), number("avgObjSize")),
+        (1, 21, 21)
+    );
+    for name in ["collStats", "validate"] {
+        let error = db.run_command(doc! { name: "view" }).await.unwrap_err();
+        assert_eq!(error.code(), Some(166), "{error}");
+    }
+    let all = db
+        .run_command(doc! { "dbStats": 1, "scale": 1024 })
+        .await
+        .unwrap();
+    assert_eq!(all.get_i32("views").unwrap(), 1);
+    let size = all.get_f64("dataSize").unwrap();
+    assert!(0.0 < size && size < 1.0, "sizes are not rounded");
+    assert!(!all.contains_key("freeStorageSize"));
+    let free = doc! { "dbStats": 1, "freeStorage": 1 };
+    let all = db.run_command(free).await.unwrap();
+    for name in ["freeStorageSize", "indexFreeStorageSize", "totalFreeStorageSize"] {
+        assert!(all.get_f64(name).unwrap() >= 0.0);
+    }
+}

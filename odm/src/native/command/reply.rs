@@ -1,14 +1,14 @@
 //! Replies, in the server's fields and their order.
 
 use super::super::document::doc::framed;
-use super::super::document::{Doc, Owned, Value};
+use super::super::document::{Doc, Fields, Owned, Value};
 use super::super::exec::statement::Outcome;
 use super::super::fault::Fault;
 
 /// A reply being built.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
-    fields: Vec<(String, Owned)>,
+    fields: Fields,
 }
 
 impl Reply {
@@ -18,6 +18,11 @@ impl Reply {
 
     pub(super) fn with(mut self, name: &str, value: Owned) -> Reply {
         self.fields.push((name.to_owned(), value));
+        self
+    }
+
+    pub(super) fn with_all(mut self, fields: Fields) -> Reply {
+        self.fields.extend(fields);
         self
     }
 

@@ -1,14 +1,13 @@
 //! What says of the server, its databases and collections as a whole.
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use super::super::catalog::Collection;
 use super::super::document::{MAX_DOCUMENT_BYTES, Owned};
-use super::super::exec::Namespace;
+use super::super::exec::{statistics, view};
 use super::super::fault::{Fault, Result, code};
-use super::super::storage::{Read, TreeId, format};
+use super::super::storage::{ALL, format};
 use super::reply::{self, Reply, count, text};
 use super::shape::{Shape, Type, truth};
 use super::{Call, Job};
@@ -130,10 +129,8 @@ pub(super) fn list_databases(call: &Call<'_>) -> Result<Job> {
         for name in read.catalog().databases() {
             let mut entry = Reply::new().with("name", text(name));
             if !names_only {
-                let mut bytes = 0;
-                for collection in read.catalog().collections(name) {
-                    bytes += Sizes::of(read, collection)?.all();
-                }
+                let found = statistics::of_database(read, name)?;
+                let bytes = found.storage + found.index_bytes();
                 total += bytes;
                 entry = entry
                     .with("sizeOnDisk", Owned::Int64(bytes as i64))
@@ -158,57 +155,6 @@ pub(super) fn list_databases(call: &Call<'_>) -> Result<Job> {
     })))
 }
 
-/// How much a collection holds.
-#[derive(Debug, Default)]
-struct Sizes {
-    documents: u64,
-    bytes: u64,
-    /// By index: its name, how many keys, how many bytes.
-    indexes: Vec<(String, u64, u64)>,
-}
-
-impl Sizes {
-    /// Reads the whole collection.
-    fn of(read: &dyn Read, collection: &Collection) -> Result<Sizes> {
-        let mut sizes = Sizes::default();
-        let all = (Bound::Unbounded, Bound::Unbounded);
-        let records = collection.records;
-        read.scan(records, all, false, &mut |key, stored| {
-            sizes.documents += 1;
-            sizes.bytes += format::unseal(records, key, stored)?.len() as u64;
-            Ok(ControlFlow::Continue(()))
-        })?;
-        for entry in &collection.indexes {
-            let (keys, bytes) = tree_size(read, entry.tree)?;
-            sizes.indexes.push((entry.definition.name.clone(), keys, bytes));
-        }
-        Ok(sizes)
-    }
-
-    fn index_bytes(&self) -> u64 {
-        self.indexes.iter().map(|(_, _, bytes)| bytes).sum()
-    }
-
-    fn all(&self) -> u64 {
-        self.bytes + self.index_bytes()
-    }
-}
-
-fn tree_size(read: &dyn Read, tree: TreeId) -> Result<(u64, u64)> {
-    let (mut keys, mut bytes) = (0, 0);
-    read.scan(
-        tree,
-        (Bound::Unbounded, Bound::Unbounded),
-        false,
-        &mut |key, value| {
-            keys += 1;
-            bytes += (key.len() + value.len()) as u64;
-            Ok(ControlFlow::Continue(()))
-        },
-    )?;
-    Ok((keys, bytes))
-}
-
 /// By what sizes are divided.
 fn scale(given: Option<i64>) -> Result<u64> {
     match given {
@@ -226,60 +172,43 @@ pub(super) fn collection_statistics(call: &Call<'_>) -> Result<Job> {
     let namespace = call.namespace()?;
     let scale = scale(fields.number("scale"))?;
     Ok(Job::Read(Box::new(move |read| {
-        let sizes = match find(read, &namespace) {
-            Some(collection) => Sizes::of(read, collection)?,
-            None => Sizes::default(),
-        };
-        let mut reply = Reply::new()
-            .with("ns", text(namespace.to_string()))
-            .with("size", count(sizes.bytes / scale))
-            .with("count", count(sizes.documents));
-        if let Some(average) = sizes.bytes.checked_div(sizes.documents) {
-            reply = reply.with("avgObjSize", count(average));
-        }
-        let index_sizes = sizes.indexes.iter();
-        let index_sizes = index_sizes.fold(Reply::new(), |reply, (name, _, bytes)| {
-            reply.with(name, count(bytes / scale))
-        });
-        Ok(reply
-            .with("storageSize", count(sizes.bytes / scale))
-            .with("capped", Owned::Bool(false))
-            .with("nindexes", count(sizes.indexes.len() as u64))
-            .with("totalIndexSize", count(sizes.index_bytes() / scale))
-            .with("totalSize", count(sizes.all() / scale))
-            .with("indexSizes", index_sizes.inner())
-            .with("scaleFactor", count(scale))
-            .done())
+        let found = statistics::of_collection(read, &namespace)?;
+        let reply = Reply::new().with("ns", text(namespace.to_string()));
+        Ok(reply.with_all(found.stored(scale)).done())
     })))
 }
 
 pub(super) fn database_statistics(call: &Call<'_>) -> Result<Job> {
     let fields = DATABASE_STATISTICS.command(call.doc)?;
     let scale = scale(fields.number("scale"))?;
+    let free = fields.number("freeStorage").is_some_and(|asked| asked != 0);
     let database = call.database.to_owned();
     Ok(Job::Read(Box::new(move |read| {
-        let (mut collections, mut documents, mut bytes, mut indexes, mut index_bytes) = (0, 0, 0, 0, 0);
-        for collection in read.catalog().collections(&database) {
-            let sizes = Sizes::of(read, collection)?;
-            collections += 1;
-            documents += sizes.documents;
-            bytes += sizes.bytes;
-            indexes += sizes.indexes.len() as u64;
-            index_bytes += sizes.index_bytes();
-        }
-        let average = bytes.checked_div(documents).unwrap_or(0);
-        let scaled = |bytes: u64| Owned::Double((bytes / scale) as f64);
-        Ok(Reply::new()
+        let found = statistics::of_database(read, &database)?;
+        let average = match found.documents {
+            0 => 0.0,
+            documents => found.size as f64 / documents as f64,
+        };
+        let scaled = |bytes: u64| Owned::Double(bytes as f64 / scale as f64);
+        // Space is free in the file, not in a database.
+        let free = |reply: Reply, name| match free {
+            true => reply.with(name, scaled(0)),
+            false => reply,
+        };
+        let mut reply = Reply::new()
             .with("db", text(&*database))
-            .with("collections", Owned::Int64(collections))
-            .with("views", Owned::Int64(0))
-            .with("objects", Owned::Int64(documents as i64))
-            .with("avgObjSize", Owned::Double(average as f64))
-            .with("dataSize", scaled(bytes))
-            .with("storageSize", scaled(bytes))
-            .with("indexes", Owned::Int64(indexes as i64))
-            .with("indexSize", scaled(index_bytes))
-            .with("totalSize", scaled(bytes + index_bytes))
+            .with("collections", count(found.collections))
+            .with("views", count(found.views))
+            .with("objects", count(found.documents))
+            .with("avgObjSize", Owned::Double(average))
+            .with("dataSize", scaled(found.size))
+            .with("storageSize", scaled(found.storage));
+        reply = free(reply, "freeStorageSize")
+            .with("indexes", count(found.indexes.len() as u64))
+            .with("indexSize", scaled(found.index_bytes()));
+        reply = free(reply, "indexFreeStorageSize")
+            .with("totalSize", scaled(found.storage + found.index_bytes()));
+        Ok(free(reply, "totalFreeStorageSize")
             .with("scaleFactor", Owned::Double(scale as f64))
             .done())
     })))
@@ -290,27 +219,48 @@ pub(super) fn validate(call: &Call<'_>) -> Result<Job> {
     let fields = VALIDATE.command(call.doc)?;
     let namespace = call.namespace()?;
     if fields.get("repair").is_some_and(|repair| truth(&repair)) {
-        return Err(Fault::unsupported("the embedded engine does not repair"));
+        return Err(Fault::unsupported(
+            "the command does not repair, the engine's own repair does",
+        ));
     }
     Ok(Job::Read(Box::new(move |read| {
-        let Some(collection) = find(read, &namespace) else {
+        if view::view_of(read.catalog(), &namespace).is_some() {
+            return Err(Fault::new(
+                code::COMMAND_NOT_SUPPORTED_ON_VIEW,
+                "Cannot validate a view",
+            ));
+        }
+        let found = read
+            .catalog()
+            .collection(&namespace.database, &namespace.collection);
+        let Some(collection) = found else {
             return Err(Fault::new(
                 code::NAMESPACE_NOT_FOUND,
                 format!("Collection '{namespace}' does not exist to validate."),
             ));
         };
-        let sizes = Sizes::of(read, collection)?;
+        let (mut documents, records) = (0, collection.records);
+        read.scan(records, ALL, false, &mut |key, stored| {
+            documents += 1;
+            format::unseal(records, key, stored)?;
+            Ok(ControlFlow::Continue(()))
+        })?;
         let (mut keys, mut details) = (Reply::new(), Reply::new());
-        for (name, number, _) in &sizes.indexes {
-            keys = keys.with(name, count(*number));
+        for index in &collection.indexes {
+            let (name, mut number) = (&index.definition.name, 0);
+            read.scan(index.tree, ALL, false, &mut |_, _| {
+                number += 1;
+                Ok(ControlFlow::Continue(()))
+            })?;
+            keys = keys.with(name, count(number));
             details = details.with(name, Reply::new().with("valid", Owned::Bool(true)).inner());
         }
         let none = || Owned::Array(Vec::new());
         Ok(Reply::new()
             .with("ns", text(namespace.to_string()))
             .with("nInvalidDocuments", count(0))
-            .with("nrecords", count(sizes.documents))
-            .with("nIndexes", count(sizes.indexes.len() as u64))
+            .with("nrecords", count(documents))
+            .with("nIndexes", count(collection.indexes.len() as u64))
             .with("keysPerIndex", keys.inner())
             .with("indexDetails", details.inner())
             .with("valid", Owned::Bool(true))
@@ -322,10 +272,4 @@ pub(super) fn validate(call: &Call<'_>) -> Result<Job> {
             .with("corruptRecords", none())
             .done())
     })))
-}
-
-fn find<'a>(read: &'a dyn Read, namespace: &Namespace) -> Option<&'a Collection> {
-    read.catalog()
-        .collection(&namespace.database, &namespace.collection)
-        .map(|collection| &**collection)
 }

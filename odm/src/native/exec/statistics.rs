@@ -149,10 +149,15 @@ fn number(name: &str, count: u64) -> (String, Owned) {
 }
 
 impl Statistics {
+    /// Bytes of all the indexes' entries.
+    pub(crate) fn index_bytes(&self) -> u64 {
+        self.indexes.iter().map(|(_, bytes)| bytes).sum()
+    }
+
     /// The sizes as `storageStats` gives them.
-    fn stored(&self, scale: u64) -> Fields {
+    pub(crate) fn stored(&self, scale: u64) -> Fields {
         let scale = scale.max(1);
-        let indexes: u64 = self.indexes.iter().map(|(_, bytes)| bytes).sum();
+        let indexes = self.index_bytes();
         let sizes = self
             .indexes
             .iter()

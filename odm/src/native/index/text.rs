@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::document::{Doc, Owned, Value, number};
-use super::super::fault::{Fault, Result, code};
+use super::super::fault::{Fault, Result};
 use super::super::key;
 use super::super::text::{Language, MAX_WEIGHT, TextSpec, WILDCARD};
 use super::extract::Extraction;
+use super::parse::cannot;
 use super::{IndexDefinition, IndexField, IndexKeys, Order};
 
 /// The fields that stand for the terms and their scores in a key pattern.
@@ -35,10 +36,6 @@ pub(super) struct TextIndex {
     /// The options as `listIndexes` gives them.
     pub(super) options: Vec<(String, Owned)>,
     pub(super) spec: Arc<TextSpec>,
-}
-
-fn cannot(message: impl Into<std::borrow::Cow<'static, str>>) -> Fault {
-    Fault::new(code::CANNOT_CREATE_INDEX, message)
 }
 
 /// Whether a key pattern is that of a text index.

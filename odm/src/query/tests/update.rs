@@ -111,6 +111,10 @@ fn elements_go_in() {
         doc! { "$push": { "ratings": { "$each": [5], "$position": 0_i64, "$slice": -5_i64, "$sort": -1 } } },
     );
     check(
+        |b| b.ratings.push_each_with([5], |p| p.sort_asc()),
+        doc! { "$push": { "ratings": { "$each": [5], "$sort": 1 } } },
+    );
+    check(
         |b| {
             b.checkouts.push_each_with([checkout("joe", 1)], |p| {
                 p.sort_by(|c| c.days.desc() & c.by.asc())

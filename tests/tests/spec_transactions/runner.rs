@@ -1,177 +1,18 @@
-//! The public specification cases of transactions, on every backend.
-//!
-//! A case that needs fail points, another server version or topology, or what `odm` or a backend does not have, is
-//! listed with its reason instead. What goes over the wire is not looked at: results, errors and the documents in the
-//! end are.
+//! Runs one case: its entities, its operations, and what is there in the end.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bson::{Bson, Document, doc};
 use odm::backend::{ReadConcern, ReadPreference, TransactionOptions, WriteConcern};
-use odm::{Collection, Db, Error, Tx};
-use odm_tests::harness::{self, Fixture, Target};
-use odm_tests::spec::{documents, matches, suits};
+use odm::{Db, Error, Tx};
+use odm_tests::harness::{self, Target};
+use odm_tests::spec::{documents, matches};
 
-/// How many of the cases can be run at the least, so that none is left out by mistake.
-const RUN_ON_MONGODB: usize = 95;
-const RUN_ON_NATIVE: usize = 83;
-
-#[test]
-fn specification_cases_in_memory() {
-    run_all(Target::Memory, RUN_ON_NATIVE);
-}
-
-#[test]
-fn specification_cases_on_native() {
-    run_all(Target::Native, RUN_ON_NATIVE);
-}
-
-#[test]
-fn specification_cases_on_mongodb() {
-    run_all(Target::MongoDb, RUN_ON_MONGODB);
-}
-
-fn run_all(target: Target, floor: usize) {
-    let Some(folder) = odm_tests::data::path("transactions") else {
-        return;
-    };
-    let mut files: Vec<String> = std::fs::read_dir(&folder)
-        .expect("a readable folder")
-        .filter_map(|entry| {
-            let name = entry.ok()?.file_name().into_string().ok()?;
-            Some(name.strip_suffix(".json")?.to_owned())
-        })
-        .collect();
-    files.sort();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.expect("a runtime").block_on(async {
-        let Some(fixture) = Fixture::open(target).await else {
-            return;
-        };
-        let (mut run, mut failures) = (0, Vec::new());
-        let mut left: BTreeMap<&'static str, usize> = BTreeMap::new();
-        for file in &files {
-            // A database of this run's own, for all the names that the cases have.
-            let own = format!("\"{}_s\"", fixture.db.name());
-            let cases = odm_tests::spec::file(&folder, file, |text| {
-                [
-                    "transaction-tests",
-                    "transactions-tests",
-                    "database0",
-                    "retryable-abort-tests",
-                ]
-                .iter()
-                .fold(text.to_owned(), |text, name| {
-                    text.replace(&format!("\"{name}\""), &own)
-                })
-            });
-            for case in documents(&cases, "tests") {
-                let name = format!("{file}: {}", case.get_str("description").unwrap_or_default());
-                if let Some(reason) = left_out(target, &cases, &case) {
-                    println!("not applicable: {name}: {reason}");
-                    *left.entry(reason).or_default() += 1;
-                    continue;
-                }
-                run += 1;
-                if let Err(reason) = Runner::run(target, &fixture.db, &cases, &case).await {
-                    failures.push(format!("{name}: {reason}"));
-                }
-            }
-        }
-        fixture.close().await;
-        println!(
-            "{target:?}: {run} specification cases of transactions ran, {} passed, {} are not applicable",
-            run - failures.len(),
-            left.values().sum::<usize>(),
-        );
-        for (reason, count) in &left {
-            println!("  {count}: {reason}");
-        }
-        assert!(failures.is_empty(), "{failures:#?}");
-        assert!(run >= floor, "only {run} cases ran");
-    });
-}
-
-/// Why a case is not run.
-fn left_out(target: Target, file: &Document, case: &Document) -> Option<&'static str> {
-    if case.contains_key("skipReason") {
-        return Some("is switched off by the specification");
-    }
-    let operations = documents(case, "operations");
-    let text = Bson::from(operations.clone()).to_string();
-    if operations.iter().any(|o| {
-        o.get_str("name")
-            .is_ok_and(|name| name == "failPoint" || name == "targetedFailPoint")
-    }) {
-        return Some("needs a fail point");
-    }
-    if !suits(file) || !suits(case) {
-        return Some("is for another server version or topology than a replica set of 6.0");
-    }
-    if text.contains("no transaction started") {
-        return Some("commits or aborts a session without a transaction, which odm does not have");
-    }
-    if ["calling commitTransaction", "cannot call abortTransaction twice"]
-        .iter()
-        .any(|error| text.contains(error))
-    {
-        return Some("expects an error of an abort, which never fails in odm");
-    }
-    if operations.iter().any(|operation| {
-        operation.get_str("name").ok() == Some("runCommand")
-            && operation.get_document("arguments").is_ok_and(|arguments| {
-                arguments
-                    .get_document("readPreference")
-                    .is_ok_and(|own| own.get_str("mode").ok() != Some("primary"))
-            })
-    }) {
-        return Some("gives a command a read preference of its own, which odm does not have");
-    }
-    if target == Target::MongoDb {
-        return None;
-    }
-    let own = operations.iter().flat_map(|operation| {
-        let arguments = operation.get_document("arguments").cloned().unwrap_or_default();
-        documents(&arguments, "entities")
-    });
-    if documents(file, "createEntities")
-        .into_iter()
-        .chain(own)
-        .any(|entity| {
-            let client = entity.get_document("client");
-            let options = client.and_then(|client| client.get_document("uriOptions"));
-            options.is_ok_and(|options| {
-                ["w", "readConcernLevel", "readPreference"]
-                    .iter()
-                    .any(|name| options.contains_key(name))
-            })
-        })
-    {
-        return Some("is about options in a server's URL");
-    }
-    if text.contains("\"w\": 10") {
-        return Some("wants more members than the embedded engine is");
-    }
-    None
-}
-
-/// A client's database or collection.
-#[derive(Clone)]
-struct Place {
-    client: Db,
-    database: Option<String>,
-    collection: Option<String>,
-}
-
-struct Session {
-    client: Db,
-    defaults: Document,
-    tx: Option<Tx>,
-}
+use crate::operations::{on_collection, on_database};
 
 /// One case under way.
-struct Runner {
+pub(super) struct Runner {
     target: Target,
     db: Db,
     places: BTreeMap<String, Place>,
@@ -179,7 +20,7 @@ struct Runner {
 }
 
 impl Runner {
-    async fn run(target: Target, db: &Db, file: &Document, case: &Document) -> Result<(), String> {
+    pub(super) async fn run(target: Target, db: &Db, file: &Document, case: &Document) -> Result<(), String> {
         let mut runner = Runner {
             target,
             db: db.clone(),
@@ -418,13 +259,18 @@ impl Runner {
     }
 }
 
-/// How `odm` says what a driver's client says of its session.
-fn ours(text: &str) -> &str {
-    match text {
-        "transaction already in progress" => "cannot be started inside a transaction",
-        "Cannot call commitTransaction after calling abortTransaction" => "the transaction was aborted",
-        other => other,
-    }
+/// A client's database or collection.
+#[derive(Clone)]
+struct Place {
+    client: Db,
+    database: Option<String>,
+    collection: Option<String>,
+}
+
+struct Session {
+    client: Db,
+    defaults: Document,
+    tx: Option<Tx>,
 }
 
 impl Session {
@@ -492,148 +338,13 @@ fn options(given: &Document) -> Result<TransactionOptions, String> {
     Ok(options)
 }
 
-async fn on_database(db: &Db, name: &str, arguments: &Document) -> Result<Option<Bson>, Error> {
-    let text = |name: &str| arguments.get_str(name).unwrap_or_default();
-    match name {
-        "runCommand" => {
-            let command = arguments.get_document("command").cloned().unwrap_or_default();
-            db.run_command(command).await.map(|reply| Some(reply.into()))
-        }
-        "dropCollection" => db.drop_collection(text("collection")).await.map(|()| None),
-        "createCollection" => db.create_collection(text("collection")).await.map(|()| None),
-        other => panic!("the runner does not know {other}"),
+/// How `odm` says what a driver's client says of its session.
+fn ours(text: &str) -> &str {
+    match text {
+        "transaction already in progress" => "cannot be started inside a transaction",
+        "Cannot call commitTransaction after calling abortTransaction" => "the transaction was aborted",
+        other => other,
     }
-}
-
-async fn on_collection(
-    c: &Collection<Document>,
-    db: &Db,
-    name: &str,
-    arguments: &Document,
-) -> Result<Option<Bson>, Error> {
-    let part = |name: &str| arguments.get_document(name).cloned().unwrap_or_default();
-    let upsert = arguments.get_bool("upsert").unwrap_or_default();
-    let new = arguments.get_str("returnDocument").ok() == Some("After");
-    let found = |document: Option<Document>| document.map_or(Bson::Null, Bson::from);
-    let updated = |result: odm::action::UpdateResult<Bson>| {
-        let mut answer = doc! {
-            "matchedCount": result.matched as i64,
-            "modifiedCount": result.modified as i64,
-            "upsertedCount": i32::from(result.upserted_id.is_some()),
-        };
-        if let Some(id) = result.upserted_id {
-            answer.insert("upsertedId", id);
-        }
-        Bson::from(answer)
-    };
-    Ok(Some(match name {
-        "insertOne" => {
-            c.insert(part("document")).await?;
-            return Ok(None);
-        }
-        "insertMany" => {
-            c.insert_many(documents(arguments, "documents")).await?;
-            return Ok(None);
-        }
-        "find" => {
-            let mut find = c.find(part("filter"));
-            if let Ok(size) = arguments.get_i32("batchSize") {
-                find = find.batch_size(size.unsigned_abs());
-            }
-            find.await?.into()
-        }
-        "aggregate" => {
-            let mut aggregate = c.aggregate_raw(documents(arguments, "pipeline"));
-            if let Ok(size) = arguments.get_i32("batchSize") {
-                aggregate = aggregate.batch_size(size.unsigned_abs());
-            }
-            aggregate.await?.into()
-        }
-        "distinct" => {
-            let field = arguments.get_str("fieldName").unwrap_or_default();
-            let values: Vec<Bson> = c.distinct(field).filter_raw(part("filter")).await?;
-            values.into()
-        }
-        "countDocuments" => (c.count(part("filter")).await? as i64).into(),
-        "count" => {
-            let command = doc! { "count": c.name(), "query": part("filter") };
-            db.run_command(command).await?.into()
-        }
-        "updateOne" if upsert => updated(c.upsert(part("filter"), part("update")).await?),
-        "updateOne" => updated(c.update_one(part("filter"), part("update")).await?),
-        "updateMany" if upsert => updated(c.update_many(part("filter"), part("update")).upsert().await?),
-        "updateMany" => updated(c.update_many(part("filter"), part("update")).await?),
-        "replaceOne" => {
-            let replace = c.replace_one(part("filter"), part("replacement"));
-            updated(if upsert {
-                replace.upsert().await?
-            } else {
-                replace.await?
-            })
-        }
-        "deleteOne" => doc! { "deletedCount": c.delete_one(part("filter")).await?.deleted as i64 }.into(),
-        "deleteMany" => doc! { "deletedCount": c.delete_many(part("filter")).await?.deleted as i64 }.into(),
-        "findOneAndDelete" => found(c.find_one_and_delete(part("filter")).await?),
-        "findOneAndUpdate" | "findOneAndReplace" => {
-            let mut change = match name {
-                "findOneAndUpdate" => c.find_one_and_update(part("filter"), part("update")),
-                _ => c.find_one_and_replace(part("filter"), part("replacement")),
-            };
-            if new {
-                change = change.return_new();
-            }
-            if upsert {
-                change = change.upsert();
-            }
-            found(change.await?)
-        }
-        "bulkWrite" => bulk_write(c, &documents(arguments, "requests")).await?.into(),
-        "createIndex" => {
-            let name = arguments.get_str("name").unwrap_or_default();
-            let index = doc! { "key": part("keys"), "name": name };
-            let command = doc! { "createIndexes": c.name(), "indexes": [index] };
-            db.run_command(command).await?;
-            return Ok(None);
-        }
-        other => panic!("the runner does not know {other}"),
-    }))
-}
-
-async fn bulk_write(c: &Collection<Document>, requests: &[Document]) -> Result<Document, Error> {
-    let mut bulk = c.bulk_write();
-    for request in requests {
-        for (name, own) in request {
-            let own = own.as_document().cloned().unwrap_or_default();
-            let part = |name: &str| own.get_document(name).cloned().unwrap_or_default();
-            let upsert = own.get_bool("upsert").unwrap_or_default();
-            bulk = match name.as_str() {
-                "insertOne" => bulk.insert(part("document")),
-                "updateOne" if upsert => bulk.upsert(part("filter"), part("update")),
-                "updateOne" => bulk.update_one(part("filter"), part("update")),
-                "updateMany" => bulk.update_many(part("filter"), part("update")),
-                "replaceOne" => bulk.replace_one(part("filter"), part("replacement")),
-                "deleteOne" => bulk.delete_one(part("filter")),
-                "deleteMany" => bulk.delete_many(part("filter")),
-                other => panic!("the runner does not know {other}"),
-            };
-        }
-    }
-    let result = bulk.await?;
-    let ids = |all: &[(usize, Bson)]| -> Document {
-        all.iter()
-            .map(|(index, id)| (index.to_string(), id.clone()))
-            .collect()
-    };
-    let (inserted, upserted) = (ids(&result.inserted_ids), ids(&result.upserted_ids));
-    Ok(doc! {
-        "insertedCount": result.inserted as i64,
-        "matchedCount": result.matched as i64,
-        "modifiedCount": result.modified as i64,
-        "deletedCount": result.deleted as i64,
-        "upsertedCount": upserted.len() as i64,
-        "upsertedIds": upserted,
-        "insertedIds": inserted,
-    })
 }
 
 fn told(error: Error) -> String {

@@ -1,0 +1,118 @@
+//! Insertions, which the driver splits where they are too large for one message.
+
+use ::mongodb::error::ErrorKind as DriverKind;
+use bson::{Bson, Document, RawDocumentBuf};
+
+use super::super::{Attempt, MongoBackend, SharedSession, collections, error};
+use crate::backend::{Insert, Namespace, Response, WriteResult};
+use crate::error::Error;
+
+/// Inserts raw documents; the driver splits what is too large for one message.
+pub(in crate::mongodb) async fn insert(
+    backend: &MongoBackend,
+    insert: Insert,
+    session: Option<&SharedSession>,
+) -> Attempt<Response> {
+    let result = insert_all(
+        backend,
+        &insert.namespace,
+        &insert.documents,
+        insert.ordered,
+        insert.comment,
+        session,
+    )
+    .await?;
+    Ok(Response::Write(result))
+}
+
+pub(super) async fn insert_all(
+    backend: &MongoBackend,
+    namespace: &Namespace,
+    documents: &[RawDocumentBuf],
+    ordered: bool,
+    comment: Option<String>,
+    session: Option<&SharedSession>,
+) -> Attempt<WriteResult> {
+    let mut result = WriteResult::default();
+    if documents.is_empty() {
+        return Ok(result);
+    }
+    let collection = backend.collection(namespace);
+    let mut options = ::mongodb::options::InsertManyOptions::default();
+    options.ordered = Some(ordered);
+    options.comment = comment.map(Into::into);
+    let action = collection.insert_many(documents).with_options(options);
+    let outcome = match session {
+        None => action.await,
+        Some(shared) => {
+            let mut session = shared.lock().await;
+            action.session(&mut *session).await
+        }
+    };
+    match outcome {
+        Ok(_) => result.summary.inserted = documents.len() as u64,
+        Err(failure) => {
+            let reply = failure.server_response().cloned();
+            match failure.kind.as_ref() {
+                DriverKind::InsertMany(many) if many.write_concern_error.is_none() => {
+                    let errors = many.write_errors.as_deref().unwrap_or_default();
+                    let mut indexes = None;
+                    for one in errors {
+                        let mut own = error::from_code(one.code, one.message.clone(), reply.as_ref());
+                        if let Some(details) = &one.details {
+                            own = own.with_details(details.clone());
+                        }
+                        if own.is_duplicate_key() && own.key_pattern().is_none() {
+                            if indexes.is_none() {
+                                indexes = Some(collections::indexes_of(backend, namespace).await);
+                            }
+                            own = with_key(
+                                own,
+                                indexes.as_deref().unwrap_or_default(),
+                                documents.get(one.index),
+                            );
+                        }
+                        result.errors.push((one.index, own));
+                    }
+                    result.summary.inserted = match errors.first() {
+                        Some(first) if ordered => first.index as u64,
+                        _ => (documents.len() - errors.len()) as u64,
+                    };
+                }
+                _ => return Err(failure.into()),
+            }
+        }
+    }
+    Ok(result)
+}
+
+/// The driver keeps neither the key pattern nor the key of a refused insert: the pattern is looked up by the
+/// index's name, the key in the document.
+fn with_key(error: Error, indexes: &[Document], document: Option<&RawDocumentBuf>) -> Error {
+    let pattern = indexes
+        .iter()
+        .find(|index| index.get_str("name").ok() == error.index())
+        .and_then(|index| index.get_document("key").ok());
+    let (Some(pattern), Some(document)) = (pattern, document) else {
+        return error;
+    };
+    let Ok(document) = Document::try_from(document.as_ref()) else {
+        return error;
+    };
+    let value = pattern
+        .keys()
+        .map(|path| (path.clone(), at(&document, path)))
+        .collect();
+    error.with_key(pattern.clone(), value)
+}
+
+/// The value at a dotted path; null where there is none.
+fn at(document: &Document, path: &str) -> Bson {
+    match path.split_once('.') {
+        None => document.get(path).cloned().unwrap_or(Bson::Null),
+        Some((first, rest)) => match document.get(first) {
+            Some(Bson::Document(inner)) => at(inner, rest),
+            _ => Bson::Null,
+        },
+    }
+}

@@ -1,0 +1,138 @@
+//! Key patterns.
+
+use super::super::super::document::{Doc, Value, number};
+use super::super::super::fault::{Fault, Result, code};
+use super::super::super::geo::Grid;
+use super::super::super::text::WILDCARD;
+use super::super::text;
+use super::super::{IndexField, Order};
+use super::cannot;
+
+/// How many fields an index may have.
+const MAX_FIELDS: usize = 32;
+
+pub(super) fn parse_key(pattern: Doc<'_>) -> Result<Vec<IndexField>> {
+    let mut keys: Vec<IndexField> = Vec::new();
+    for element in pattern.elements() {
+        let path = element.name_str();
+        if keys.iter().any(|key| key.path == path) {
+            return Err(Fault::new(
+                code::BAD_VALUE,
+                format!("The field '{path}' appears multiple times in the index key pattern {pattern}"),
+            ));
+        }
+        let order = parse_order(&element.value())?;
+        if order != Order::Text || path != WILDCARD {
+            check_path(path)?;
+        }
+        keys.push(IndexField {
+            path: path.to_owned(),
+            order,
+        });
+    }
+    if keys.is_empty() {
+        return Err(cannot("Index keys cannot be empty."));
+    }
+    check_plugins(pattern)?;
+    let text = keys.iter().any(|key| key.order == Order::Text);
+    if !text && let Some(reserved) = keys.iter().find(|key| key.path == text::TERM) {
+        return Err(cannot(format!(
+            "Index key contains an illegal field name: '{}'",
+            reserved.path
+        )));
+    }
+    Ok(keys)
+}
+
+/// All fields that are kept in a way of their own are kept in the same way.
+fn check_plugins(pattern: Doc<'_>) -> Result<()> {
+    let mut plugins = pattern.values().filter_map(|value| match value {
+        Value::String(plugin) => Some(plugin),
+        _ => None,
+    });
+    let first = plugins.next();
+    if plugins.any(|other| Some(other) != first) {
+        return Err(cannot("Can't use more than one index plugin for a single index."));
+    }
+    Ok(())
+}
+
+fn parse_order(value: &Value<'_>) -> Result<Order> {
+    match *value {
+        ref number if number.is_number() => {
+            if number::is_nan(number) {
+                return Err(cannot("Values in the index key pattern cannot be NaN."));
+            }
+            match number::compare(number, &Value::Int32(0)) {
+                std::cmp::Ordering::Greater => Ok(Order::Ascending),
+                std::cmp::Ordering::Less => Ok(Order::Descending),
+                std::cmp::Ordering::Equal => Err(cannot("Values in the index key pattern cannot be 0.")),
+            }
+        }
+        Value::String("hashed") => Ok(Order::Hashed),
+        Value::String("text") => Ok(Order::Text),
+        Value::String("") => Err(cannot("Values in the index key pattern cannot be empty strings")),
+        Value::String("geoHaystack") => Err(cannot(
+            "GeoHaystack indexes cannot be created in version 5.0 and above",
+        )),
+        Value::String("2d") => Ok(Order::Flat(Grid::default())),
+        Value::String("2dsphere") => Ok(Order::Sphere),
+        Value::String(unknown) => Err(cannot(format!("Unknown index plugin '{unknown}'"))),
+        ref other => Err(cannot(format!(
+            "Values in v:2 index key pattern cannot be of type {}. Only numbers > 0, numbers < 0, and strings \
+             are allowed.",
+            other.kind().alias()
+        ))),
+    }
+}
+
+/// Whether a key pattern is that of a wildcard index.
+pub(super) fn is_wildcard(pattern: &Value<'_>) -> bool {
+    let mut names = pattern
+        .as_document()
+        .into_iter()
+        .flat_map(Doc::elements)
+        .map(|element| element.name_str());
+    names.any(|name| name == "$**" || name.ends_with(".$**"))
+}
+
+fn check_path(path: &str) -> Result<()> {
+    if path.is_empty() {
+        return Err(cannot("Index keys cannot be an empty field."));
+    }
+    if path == "$**" || path.ends_with(".$**") {
+        return Err(Fault::unsupported("wildcard indexes are not supported"));
+    }
+    for (position, name) in path.split('.').enumerate() {
+        if name.is_empty() {
+            return Err(cannot("Index keys cannot contain an empty field."));
+        }
+        let reference = position > 0 && matches!(name, "$id" | "$ref" | "$db");
+        if name.starts_with('$') && !reference {
+            return Err(cannot(
+                "Index key contains an illegal field name: field name starts with '$'.",
+            ));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn check_count(keys: &[IndexField], unique: bool) -> Result<()> {
+    let hashed = keys.iter().filter(|key| key.order == Order::Hashed).count();
+    if hashed > 1 {
+        return Err(Fault::new(
+            31303,
+            format!("A maximum of one index field is allowed to be hashed but found {hashed}"),
+        ));
+    }
+    if hashed > 0 && unique {
+        return Err(Fault::new(
+            16764,
+            "Currently hashed indexes cannot guarantee uniqueness. Use a regular index.",
+        ));
+    }
+    if keys.len() > MAX_FIELDS {
+        return Err(Fault::new(13103, "too many compound keys"));
+    }
+    Ok(())
+}

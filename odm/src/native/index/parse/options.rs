@@ -1,0 +1,204 @@
+//! The options of a specification as written, each of its type.
+
+use super::super::super::document::{Doc, Kind, Value, number};
+use super::super::super::fault::{Fault, Result, code};
+use super::super::options::GeoOptions;
+use super::super::text::{self, TextOptions};
+use super::cannot;
+use super::key::is_wildcard;
+
+/// Options that MongoDB knows and this engine either uses or may leave aside.
+const OPTIONS: &[&str] = &[
+    "key",
+    "name",
+    "v",
+    "ns",
+    "unique",
+    "sparse",
+    "background",
+    "dropDups",
+    "hidden",
+    "prepareUnique",
+    "expireAfterSeconds",
+    "partialFilterExpression",
+    "collation",
+    "storageEngine",
+    "weights",
+    "default_language",
+    "language_override",
+    "textIndexVersion",
+    "wildcardProjection",
+    "clustered",
+];
+
+/// The options as written, each of its type.
+pub(super) struct Options<'a> {
+    pub(super) key: Doc<'a>,
+    pub(super) name: &'a str,
+    pub(super) unique: bool,
+    pub(super) prepare_unique: bool,
+    pub(super) sparse: Option<bool>,
+    pub(super) background: Option<bool>,
+    pub(super) hidden: bool,
+    pub(super) expire_after_seconds: Option<Value<'a>>,
+    pub(super) partial: Option<Doc<'a>>,
+    pub(super) geo: GeoOptions,
+    pub(super) text: TextOptions<'a>,
+}
+
+impl<'a> Options<'a> {
+    pub(super) fn read(spec: Doc<'a>) -> Result<Options<'a>> {
+        let (mut key, mut name) = (None, None);
+        let mut options = Options {
+            key: Doc::empty(),
+            name: "",
+            unique: false,
+            prepare_unique: false,
+            sparse: None,
+            background: None,
+            hidden: false,
+            expire_after_seconds: None,
+            partial: None,
+            geo: GeoOptions::default(),
+            text: TextOptions::default(),
+        };
+        for element in spec.elements() {
+            let (field, value) = (element.name_str(), element.value());
+            if options.geo.take(field, &value)? {
+                continue;
+            }
+            match field {
+                "key" => key = Some(object(field, &value)?),
+                "name" => match value {
+                    Value::String(text) => name = Some(text),
+                    other => return Err(wrong_type(field, "a string", other.kind())),
+                },
+                "v" => check_version(spec, &value)?,
+                "unique" => options.unique = truth(field, &value)?,
+                "sparse" => options.sparse = Some(truth(field, &value)?),
+                "background" => options.background = Some(truth(field, &value)?),
+                "prepareUnique" => options.prepare_unique = truth(field, &value)?,
+                "dropDups" => {
+                    truth(field, &value)?;
+                }
+                "hidden" => match value {
+                    Value::Bool(hidden) => options.hidden = hidden,
+                    // mongod names the wrong field here.
+                    other => return Err(wrong_type("name", "a bool", other.kind())),
+                },
+                "expireAfterSeconds" => options.expire_after_seconds = Some(value),
+                "partialFilterExpression" => options.partial = Some(object(field, &value)?),
+                "collation" => {
+                    let collation = object(field, &value)?;
+                    if collation.get("locale").and_then(|locale| locale.as_str()) != Some("simple") {
+                        return Err(Fault::unsupported("index collations are not supported"));
+                    }
+                }
+                "weights" if spec_is_text(spec) => match value {
+                    Value::Document(_) | Value::String(_) => options.text.weights = Some(value),
+                    other => return Err(wrong_type(field, "an object", other.kind())),
+                },
+                "default_language" | "language_override" => {
+                    let Value::String(text) = value else {
+                        return Err(wrong_type(field, "a string", value.kind()));
+                    };
+                    match field {
+                        "default_language" => options.text.default_language = Some(text),
+                        _ => options.text.language_override = Some(text),
+                    }
+                }
+                "textIndexVersion" if value.is_number() => options.text.version = Some(value),
+                "textIndexVersion" => return Err(wrong_type(field, "a number", value.kind())),
+                "weights" => {
+                    return Err(cannot(format!(
+                        "Invalid index specification {spec}; the field 'weights' can only be specified with \
+                         text indexes"
+                    )));
+                }
+                "wildcardProjection" if spec.get("key").is_some_and(|key| is_wildcard(&key)) => {
+                    return Err(Fault::unsupported("wildcard indexes are not supported"));
+                }
+                "wildcardProjection" => {
+                    return Err(Fault::new(
+                        code::BAD_VALUE,
+                        "The field 'wildcardProjection' is only allowed in an 'wildcard' index",
+                    ));
+                }
+                "clustered" => {
+                    return Err(Fault::unsupported("clustered indexes are not supported"));
+                }
+                "storageEngine" => match object(field, &value)? {
+                    empty if empty.is_empty() => {
+                        return Err(cannot(
+                            "Empty \"storageEngine\" options are invalid. Please remove the field or include \
+                             valid options.",
+                        ));
+                    }
+                    _ => return Err(Fault::unsupported("storage engine options are not supported")),
+                },
+                known if OPTIONS.contains(&known) => {}
+                unknown => {
+                    return Err(Fault::new(
+                        197,
+                        format!(
+                            "The field '{unknown}' is not valid for an index specification. Specification: \
+                             {spec}"
+                        ),
+                    ));
+                }
+            }
+        }
+        options.key = key.ok_or_else(|| required("The 'key' field"))?;
+        options.name = name.ok_or_else(|| required("The 'name' field"))?;
+        Ok(options)
+    }
+}
+
+fn required(what: &str) -> Fault {
+    Fault::new(
+        code::FAILED_TO_PARSE,
+        format!("{what} is a required property of an index specification"),
+    )
+}
+
+fn wrong_type(field: &str, expected: &str, got: Kind) -> Fault {
+    Fault::new(
+        code::TYPE_MISMATCH,
+        format!("The field '{field}' must be {expected}, but got {}", got.alias()),
+    )
+}
+
+fn object<'a>(field: &str, value: &Value<'a>) -> Result<Doc<'a>> {
+    match value {
+        Value::Document(doc) => Ok(*doc),
+        other => Err(wrong_type(field, "an object", other.kind())),
+    }
+}
+
+/// A bool, or a number that is not zero.
+fn truth(field: &str, value: &Value<'_>) -> Result<bool> {
+    match value {
+        Value::Bool(truth) => Ok(*truth),
+        number if number.is_number() => Ok(number::as_f64(number) != Some(0.0)),
+        other => Err(Fault::new(
+            code::TYPE_MISMATCH,
+            format!("The field '{field} has value {field}: {other}, which is not convertible to bool"),
+        )),
+    }
+}
+
+fn check_version(spec: Doc<'_>, value: &Value<'_>) -> Result<()> {
+    if !value.is_number() {
+        return Err(wrong_type("v", "a number", value.kind()));
+    }
+    match number::as_i64_exact(value) {
+        Some(1 | 2) => Ok(()),
+        _ => Err(cannot(format!(
+            "Invalid index specification {spec}; cannot create an index with v={value}"
+        ))),
+    }
+}
+
+fn spec_is_text(spec: Doc<'_>) -> bool {
+    matches!(spec.get("key"), Some(Value::Document(pattern)) if text::is_text(pattern))
+}

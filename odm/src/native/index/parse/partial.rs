@@ -1,0 +1,59 @@
+//! Partial filters.
+
+use super::super::super::document::Doc;
+use super::super::super::fault::{Fault, Result};
+use super::super::super::matcher::ast::{Node, Predicate};
+use super::super::super::matcher::{Matcher, near};
+use super::cannot;
+
+pub(super) fn parse_partial(filter: Doc<'_>, sparse: bool) -> Result<Matcher> {
+    let matcher = Matcher::parse(filter)?;
+    check_partial(matcher.root())?;
+    if sparse {
+        return Err(cannot(
+            "cannot mix \"partialFilterExpression\" and \"sparse\" options",
+        ));
+    }
+    Ok(matcher)
+}
+
+/// What a partial filter may say: a document's membership has to follow from single values.
+fn check_partial(node: &Node) -> Result<()> {
+    match node {
+        Node::Always => Ok(()),
+        Node::And(nodes) | Node::Or(nodes) => nodes.iter().try_for_each(check_partial),
+        Node::Field { predicate, .. } => check_partial_predicate(predicate),
+        Node::Nor(_) => Err(not_in_partial("$nor")),
+        Node::Expr(_) => Err(Fault::new(224, "$expr is not allowed in this context")),
+        Node::Schema(_) => Err(not_in_partial("$jsonSchema")),
+        Node::Never => Err(not_in_partial("$alwaysFalse")),
+        Node::Sample(_) => Err(not_in_partial("$sampleRate")),
+        Node::Near(_) => Err(near::not_allowed()),
+        Node::Text(_) => Err(not_in_partial("$text")),
+    }
+}
+
+fn check_partial_predicate(predicate: &Predicate) -> Result<()> {
+    match predicate {
+        Predicate::Equal(_)
+        | Predicate::Less(_)
+        | Predicate::LessOrEqual(_)
+        | Predicate::Greater(_)
+        | Predicate::GreaterOrEqual(_)
+        | Predicate::Exists
+        | Predicate::Geo(_)
+        | Predicate::Type(_) => Ok(()),
+        Predicate::In { patterns, .. } if patterns.is_empty() => Ok(()),
+        Predicate::And(predicates) => predicates.iter().try_for_each(check_partial_predicate),
+        Predicate::In { .. } | Predicate::Regex(_) => Err(not_in_partial("regex")),
+        Predicate::Not(_) => Err(not_in_partial("$not")),
+        Predicate::ElementObject(_) | Predicate::ElementValue(_) => Err(not_in_partial("$elemMatch")),
+        Predicate::Size(_) => Err(not_in_partial("$size")),
+        Predicate::Mod { .. } => Err(not_in_partial("mod")),
+        Predicate::Bits(_) => Err(not_in_partial("bit test")),
+    }
+}
+
+fn not_in_partial(what: &str) -> Fault {
+    cannot(format!("Expression not supported in partial index: {what}\n"))
+}
