@@ -5,6 +5,7 @@
 //! writes go straight to the database.
 
 mod condition;
+mod copies;
 mod declared;
 mod deletion;
 mod document;
@@ -27,8 +28,9 @@ mod versions;
 mod violation;
 mod write;
 
+pub(crate) use self::copies::{PENDING, STAMP, unmark, write_copies};
 pub use self::declared::{Declare, Declared, Save};
-pub(crate) use self::document::narrowed;
+pub(crate) use self::document::{narrowed, with_field};
 pub use self::hooks::{DeleteWrite, HookContext, HookTable, Hooks, UpdateWrite};
 pub use self::kind::{Kind, KindOf};
 pub use self::literal::Literal;
