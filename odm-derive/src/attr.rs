@@ -1,5 +1,6 @@
 //! `#[odm(..)]` as written. The only place that knows its grammar.
 
+mod copies;
 mod index;
 mod inverse;
 pub(crate) mod lifecycle;
@@ -12,6 +13,7 @@ use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{Attribute, Ident, LitStr, Path, Token};
 
+pub(crate) use self::copies::{CopyOf, CopyRole};
 pub(crate) use self::index::{Index, IndexKey, Order};
 pub(crate) use self::inverse::Inverse;
 use self::lifecycle::{Life, Role};
@@ -32,6 +34,10 @@ pub(crate) struct OnType {
     pub(crate) schema: Schema,
     /// The models whose references to this one have rules.
     pub(crate) referred_by: Option<Vec<Path>>,
+    /// The models that hold copies of this one's fields.
+    pub(crate) copied_to: Option<Vec<Path>>,
+    /// What the type holds copies of.
+    pub(crate) copy_of: Option<CopyOf>,
 }
 
 /// What stands on a field.
@@ -46,6 +52,8 @@ pub(crate) struct OnField {
     pub(crate) two_way: Option<Ident>,
     /// The name of the key by which references to the model hold this field.
     pub(crate) key: Option<Ident>,
+    /// What a field of a copy is.
+    pub(crate) copy: Option<(CopyRole, Span)>,
     pub(crate) life: Life,
 }
 
@@ -69,6 +77,22 @@ impl OnType {
                 })?,
                 (Derive::Model, "referred_by") => {
                     once(&mut on_type.referred_by, meta, key, rules::referring)?
+                }
+                (Derive::Model, "copied_to") => once(&mut on_type.copied_to, meta, key, rules::holding)?,
+                (Derive::Embedded, "copied_to") => {
+                    return Err(problem(
+                        meta.path.span(),
+                        "what is copied is a document of a collection, and this is nested in one",
+                        "put `copied_to` on the model whose fields are copied",
+                    ));
+                }
+                (Derive::Embedded, "copy_of") => once(&mut on_type.copy_of, meta, key, CopyOf::read)?,
+                (Derive::Model, "copy_of") => {
+                    return Err(problem(
+                        meta.path.span(),
+                        "a copy is nested in the documents that hold it, and this is a document of a collection",
+                        "derive `odm::Embedded` for a type of the copied fields, and hold it in a field",
+                    ));
                 }
                 (Derive::Embedded, "referred_by") => {
                     return Err(problem(
@@ -121,6 +145,7 @@ impl OnType {
                         key,
                         &[
                             "collection",
+                            "copied_to",
                             "crate",
                             "hooks",
                             "index",
@@ -139,7 +164,7 @@ impl OnType {
                         meta.path.span(),
                         "attribute",
                         key,
-                        &["crate", "opaque", "validate"],
+                        &["copy_of", "crate", "opaque", "validate"],
                     ));
                 }
             }
@@ -170,6 +195,16 @@ impl OnField {
                             "`{key}` is about a document of a collection, and this is nested in one"
                         ),
                         "put it on a field of each model that holds this type",
+                    ));
+                }
+                (Derive::Embedded, "source" | "source_version" | "from" | "own") => {
+                    CopyRole::read(&mut on_field.copy, key, meta)?;
+                }
+                (Derive::Model, "source" | "source_version" | "from" | "own") => {
+                    return Err(problem(
+                        meta.path.span(),
+                        format_args!("`{key}` is about a field of a copy, and this is a field of a model"),
+                        "put it into a type of its own: `#[derive(odm::Embedded)] #[odm(copy_of(Source))]`",
                     ));
                 }
                 (Derive::Model, "index" | "unique") => {
@@ -240,7 +275,16 @@ impl OnField {
                         meta.path.span(),
                         "attribute",
                         key,
-                        &["max", "opaque", "save", "validate"],
+                        &[
+                            "from",
+                            "max",
+                            "opaque",
+                            "own",
+                            "save",
+                            "source",
+                            "source_version",
+                            "validate",
+                        ],
                     ));
                 }
             }

@@ -4,8 +4,8 @@ use quote::quote;
 use syn::ext::IdentExt;
 use syn::{GenericParam, Generics, Ident, LitStr};
 
-use crate::attr;
-use crate::input::{Container, Field, Shape, Storage, Tagging, Variant};
+use crate::attr::{self, CopyRole};
+use crate::input::{Container, Content, Field, Shape, Storage, Tagging, Variant};
 use crate::problem::Problems;
 use crate::serde_attr;
 
@@ -169,6 +169,13 @@ pub(crate) fn unnamed(odm: &attr::OnField, problems: &mut Problems) {
         let help = "say it on the fields of this type, or give the field a name";
         problems.at_span(span, "a field without a name has no rules of its own", help);
     }
+    if let Some((role, span)) = &odm.copy {
+        let wrong = format!(
+            "`{}` is about a field of a copy, and this has no name",
+            role.name()
+        );
+        problems.at_span(*span, wrong, "give the fields of a copy names");
+    }
 }
 
 /// Each role once.
@@ -186,6 +193,111 @@ pub(crate) fn roles<'a, 'b: 'a>(fields: impl Iterator<Item = &'a Field<'b>>, pro
             problems.at_span(span, wrong, "it never changes; give it another field");
         }
         seen.push(role);
+    }
+}
+
+/// A copy refers to what it copies, and says which version it is.
+pub(crate) fn copy(container: &mut Container<'_>, problems: &mut Problems) {
+    let Some(copy) = &container.copy else {
+        return no_copy(&container.shape, problems);
+    };
+    let mut are_right = true;
+    let mut wrong = |span, wrong: &str, help: &str| {
+        problems.at_span(span, wrong, help);
+        are_right = false;
+    };
+    if !container.generics.params.is_empty() {
+        wrong(
+            copy.span,
+            "a copy has no parameters",
+            "name the types of what is copied",
+        );
+    }
+    match &container.shape {
+        Shape::Fields(fields) => {
+            let is = |role: fn(&CopyRole) -> bool| {
+                let fields = fields.iter();
+                fields.filter(move |field| field.copy.as_ref().is_some_and(|(copy, _)| role(copy)))
+            };
+            let roles: [(&str, fn(&CopyRole) -> bool, &str); 2] = [
+                (
+                    "source",
+                    |role| matches!(role, CopyRole::Source),
+                    "mark the reference to what is copied: `#[odm(source)] id: Ref<Source>`",
+                ),
+                (
+                    "source_version",
+                    |role| matches!(role, CopyRole::Version),
+                    "add the version that was copied: `#[odm(source_version)] version: i64`",
+                ),
+            ];
+            for (name, role, help) in roles {
+                match (is(role).next(), is(role).nth(1)) {
+                    (None, _) => wrong(copy.span, &format!("a copy needs a field that is `{name}`"), help),
+                    (_, Some(second)) => wrong(
+                        second.span,
+                        &format!("two fields say `{name}`"),
+                        "a copy has one of it",
+                    ),
+                    (Some(field), None) if !matches!(field.storage, Storage::Typed) => wrong(
+                        field.span,
+                        &format!("the field that is `{name}` is stored as its type is"),
+                        "remove what stores the field in another way than its type does",
+                    ),
+                    _ => {}
+                }
+            }
+            let copied = |field: &&Field<'_>| matches!(field.copy, None | Some((CopyRole::From(_), _)));
+            if !fields.iter().any(|field| copied(&field)) {
+                wrong(
+                    copy.span,
+                    "nothing is copied",
+                    "add the fields of the source that are copied",
+                );
+            }
+            for field in fields.iter().filter(copied) {
+                if matches!(field.storage, Storage::Flattened) {
+                    wrong(
+                        field.span,
+                        "a flattened field is no copy of one field",
+                        "copy its fields one by one, or mark it `#[odm(own)]`",
+                    );
+                }
+            }
+        }
+        _ => wrong(
+            copy.span,
+            "only a struct with named fields holds copies of fields",
+            "`struct PublisherCopy { #[odm(source)] id: Ref<Publisher>, .. }`",
+        ),
+    }
+    if !are_right {
+        container.copy = None;
+    }
+}
+
+/// What is said of the fields of copies, where there is no copy.
+fn no_copy(shape: &Shape<'_>, problems: &mut Problems) {
+    let mut none_of = |fields: &[Field<'_>]| {
+        for (role, span) in fields.iter().filter_map(|field| field.copy.as_ref()) {
+            let wrong = format!("`{}` is about a field of a copy, and this is none", role.name());
+            problems.at_span(
+                *span,
+                wrong,
+                "say on the type what it copies: `#[odm(copy_of(Source))]`",
+            );
+        }
+    };
+    match shape {
+        Shape::Fields(fields) => none_of(fields),
+        Shape::Enum { variants, .. } => {
+            for variant in variants {
+                if let Content::Fields(fields) = &variant.content {
+                    none_of(fields);
+                }
+            }
+        }
+        Shape::Newtype(_) | Shape::Value => {}
     }
 }
 

@@ -4,6 +4,7 @@
 //! that are not the user's are reached through `__odm`, an import of the private module of `odm` inside that block.
 
 mod codec;
+mod copies;
 mod fields;
 mod lifecycle;
 mod model;
@@ -28,6 +29,7 @@ pub(crate) fn expand(container: &Container<'_>) -> TokenStream {
             outside.extend(fields::declaration(&expansion, &name, fields));
             let implementation = fields::implementation(&expansion, &name, fields);
             let embedded = expansion.embedded(&name);
+            let copy = copies::implementation(&expansion, fields);
             outside.extend(
                 container
                     .model
@@ -38,7 +40,7 @@ pub(crate) fn expand(container: &Container<'_>) -> TokenStream {
                 .model
                 .as_ref()
                 .map(|model| model::implementation(&expansion, model, fields));
-            quote!(#implementation #embedded #model)
+            quote!(#implementation #embedded #copy #model)
         }
         Shape::Enum { tagging, variants } => {
             let name = expansion.fields_name("");

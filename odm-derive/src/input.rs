@@ -5,7 +5,7 @@ use syn::{ExprPath, Generics, Ident, Path, Type, Visibility};
 
 use crate::attr::lifecycle::Life;
 use crate::attr::schema::{Kind, Versions};
-use crate::attr::{DeleteRule, Index, Inverse};
+use crate::attr::{CopyOf, CopyRole, DeleteRule, Index, Inverse};
 
 /// Which derive runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(crate) struct Container<'a> {
     pub(crate) model: Option<Model<'a>>,
     /// The function that checks the whole value.
     pub(crate) validate: Option<TokenStream>,
+    /// What the type holds copies of.
+    pub(crate) copy: Option<CopyOf>,
 }
 
 /// How values of the type are stored.
@@ -54,6 +56,8 @@ pub(crate) struct Model<'a> {
     pub(crate) rules: Vec<ModelRule<'a>>,
     /// The models whose references to this one have rules.
     pub(crate) referred_by: Vec<Path>,
+    /// The models that hold copies of this one's fields.
+    pub(crate) copied_to: Vec<Path>,
     /// Where hooks were declared.
     pub(crate) hooks: Option<Span>,
     pub(crate) kind: Option<Kind>,
@@ -115,6 +119,8 @@ pub(crate) struct Field<'a> {
     /// Whether serde reads the field back.
     pub(crate) read: bool,
     pub(crate) life: Life,
+    /// What it is in a copy.
+    pub(crate) copy: Option<(CopyRole, Span)>,
     pub(crate) span: Span,
 }
 

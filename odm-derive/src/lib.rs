@@ -32,6 +32,7 @@ use self::input::Derive;
 /// | `hooks` | code runs around the writes: `impl odm::Hooks for Book` |
 /// | `validate = function` | `fn(&Book) -> Result<(), impl Display>` says what is wrong with a whole document |
 /// | `referred_by(Book, Loan)` | the models whose references to this one say `on_delete` |
+/// | `copied_to(Book, Order)` | the models that hold copies of this one's fields |
 /// | `crate = path` | where `odm` is, if not at `::odm` |
 ///
 /// | on a field | |
@@ -64,6 +65,16 @@ pub fn derive_model(input: TokenStream) -> TokenStream {
 ///
 /// On the type: `#[odm(opaque)]` makes it a plain value, `#[odm(validate = function)]` checks it whole,
 /// `#[odm(crate = path)]` says where `odm` is. On a field: `opaque`, `max`, `save` and `validate`, as on a model's.
+///
+/// `#[odm(copy_of(Publisher))]` on a struct makes its values copies of some fields of a model: `odm::CopyOf`. Copies
+/// follow the writes of the model at once, or with `copy_of(Publisher, eventual)` later. On its fields:
+///
+/// | | |
+/// |---|---|
+/// | `source` | the reference to what is copied, `Ref<Publisher>` |
+/// | `source_version` | the version that was copied, `i64` |
+/// | `from = address.city` | a copy of this field; without it of the field of the same name |
+/// | `own` | no copy |
 #[proc_macro_derive(Embedded, attributes(odm, serde))]
 pub fn derive_embedded(input: TokenStream) -> TokenStream {
     derive(Derive::Embedded, &parse_macro_input!(input as DeriveInput)).into()

@@ -16,7 +16,7 @@ use crate::{check, plural, serde_attr};
 
 /// Reads the input. What cannot be read becomes a problem and the nearest thing that can be expanded.
 pub(crate) fn resolve<'a>(derive: Derive, input: &'a DeriveInput, problems: &mut Problems) -> Container<'a> {
-    let odm = attr::OnType::read(derive, &input.attrs, problems);
+    let mut odm = attr::OnType::read(derive, &input.attrs, problems);
     let serde = serde_attr::OnType::read(&input.attrs, problems);
     check::generics(&input.generics, problems);
     check::remote(&serde, problems);
@@ -32,8 +32,10 @@ pub(crate) fn resolve<'a>(derive: Derive, input: &'a DeriveInput, problems: &mut
         shape: Shape::Value,
         model: None,
         validate: None,
+        copy: None,
     };
     container.validate.clone_from(&odm.validate);
+    let odm_copy = odm.copy_of.take();
     match derive {
         Derive::Model if matches!(input.data, Data::Union(_)) => {
             problems.at(
@@ -57,6 +59,8 @@ pub(crate) fn resolve<'a>(derive: Derive, input: &'a DeriveInput, problems: &mut
         Derive::Embedded if odm.opaque.is_some() => {}
         Derive::Embedded => container.shape = embedded(input, &serde, problems),
     }
+    container.copy = odm_copy;
+    check::copy(&mut container, problems);
     check::validated_type(&container, problems);
     if input.generics.lifetimes().next().is_some() {
         make_opaque(&mut container.shape);
@@ -158,6 +162,7 @@ fn declared<'a>(
             storage,
             read: serde.skip_deserializing.is_none(),
             life: std::mem::take(&mut odm.life),
+            copy: odm.copy.take(),
             span: serde.rename.as_ref().map_or(ident.span(), Spanned::span),
         });
         declared.push(Declared {
@@ -192,6 +197,13 @@ fn model<'a>(
         problems.at_span(
             span,
             "the kind and the schema version are stored in fields that the struct does not have",
+            "remove `deny_unknown_fields`",
+        );
+    }
+    if let (Some(span), true) = (serde.deny_unknown_fields, odm.copied_to.is_some()) {
+        problems.at_span(
+            span,
+            "that the copies of a document wait is stored in a field that the struct does not have",
             "remove `deny_unknown_fields`",
         );
     }
@@ -282,6 +294,7 @@ fn model<'a>(
         reference_keys,
         rules,
         referred_by: odm.referred_by.unwrap_or_default(),
+        copied_to: odm.copied_to.unwrap_or_default(),
         hooks: odm.hooks,
         kind,
         versions,

@@ -19,8 +19,8 @@ pub use crate::model::{
     Stored, Variant, VariantTest, encode_with,
 };
 pub use crate::relation::{
-    HasMany, HasOne, HasVariant, Link, LinksTo, Ref, Reference, ReferenceEnum, ReferenceKey,
-    ReferenceVariant, ReferredBy, Searchable, TwoWayReference, partner, read_key, read_variant,
+    CopyDeclaration, CopyOf, HasMany, HasOne, HasVariant, Link, LinksTo, Ref, Reference, ReferenceEnum,
+    ReferenceKey, ReferenceVariant, ReferredBy, Searchable, TwoWayReference, partner, read_key, read_variant,
     write_variant,
 };
 pub use crate::schema::{

@@ -1,5 +1,6 @@
 //! Collections of typed documents.
 
+mod copies;
 pub(crate) mod encode;
 mod index_info;
 mod record;

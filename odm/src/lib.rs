@@ -117,9 +117,10 @@ pub use self::query::{
     TextSearch, Update,
 };
 pub use self::relation::{
-    Alone, ById, CountOf, DbRef, DeleteRule, Every, Extra, HasMany, HasOne, Joinable, Link, LinksTo, Loads,
-    Nested, NullableReference, Ref, Reference, ReferenceEnum, ReferenceKey, ReferenceList, ReferredBy,
-    Referring, Relation, RelationProblem, RelationProblemKind, RuledReference, Searchable, To,
+    Alone, ById, CopiedValue, CopyDeclaration, CopyOf, CountOf, DbRef, DeclaredCopy, DeleteRule, Every,
+    Extra, HasMany, HasOne, Joinable, Link, LinksTo, Loads, Nested, NullableReference, Ref, Reference,
+    ReferenceEnum, ReferenceKey, ReferenceList, ReferredBy, Referring, Relation, RelationProblem,
+    RelationProblemKind, RuledReference, Searchable, SourceReference, SourceVersion, StaleCopy, To,
     TwoWayReference, Values, With,
 };
 pub use self::schema::{

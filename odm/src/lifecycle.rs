@@ -5,6 +5,7 @@
 //! writes go straight to the database.
 
 mod condition;
+mod copies;
 mod declared;
 mod deletion;
 mod document;
@@ -27,8 +28,9 @@ mod versions;
 mod violation;
 mod write;
 
+pub(crate) use self::copies::{PENDING, STAMP, unmark, write_copies};
 pub use self::declared::{Declare, Declared, Save};
-pub(crate) use self::document::narrowed;
+pub(crate) use self::document::{narrowed, with_field};
 pub use self::hooks::{DeleteWrite, HookContext, HookTable, Hooks, UpdateWrite};
 pub use self::kind::{Kind, KindOf};
 pub use self::literal::Literal;
@@ -38,7 +40,7 @@ pub(crate) use self::plan::Plan;
 pub use self::probe::{OfAny, OfArray, OfArrayOfArrays, OfField, OfMap, OfMapOfArrays, Probe};
 pub use self::rule::{Measured, Rule, checked};
 pub(crate) use self::schema::of as schema_of;
-pub(crate) use self::scope::{Scope, Settings, conditions, narrow};
+pub(crate) use self::scope::{Scope, Settings, conditions, narrow, narrow_kind};
 pub use self::timestamp::{Deletion, Timestamp, Version, deletion, stamp, stamp_with};
 pub use self::tracked::Tracked;
 pub use self::versions::Versions;

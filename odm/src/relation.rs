@@ -4,7 +4,12 @@
 //! a plan for a whole batch of parents and leaves a [`Shelf`]; the typed side takes each parent's share from it.
 
 mod audit;
+mod copy_circle;
+mod copy_of;
+mod copy_source;
+mod copy_write;
 mod db_ref;
+mod declared_copy;
 mod delete_rule;
 mod doom;
 mod every;
@@ -23,17 +28,22 @@ mod reference;
 mod relation_trait;
 mod shape;
 mod shelf;
+mod stale_copy;
 mod stored;
 mod to;
 mod two_way;
 
 pub(crate) use self::audit::Audit;
+pub use self::copy_of::{CopiedValue, CopyDeclaration, CopyOf, SourceReference, SourceVersion};
+pub(crate) use self::copy_source::{find as find_sources, ids, read as read_sources};
 pub use self::db_ref::DbRef;
+pub use self::declared_copy::DeclaredCopy;
 pub use self::delete_rule::{
     DeleteRule, NullableReference, ReferenceList, ReferredBy, Referring, RuledReference,
 };
 pub(crate) use self::doom::{Doom, has_rules};
 pub use self::every::{Every, Values};
+pub(crate) use self::fetch::Keys as CopyKeys;
 pub use self::has_many::{CountOf, HasMany, HasOne};
 pub use self::inverse::LinksTo;
 pub(crate) use self::join::{DOCUMENT, joined, stages};
@@ -51,6 +61,8 @@ pub use self::reference::Ref;
 pub use self::relation_trait::{Joinable, Relation};
 pub use self::shape::{Reference, Searchable};
 pub(crate) use self::shelf::Shelf;
+pub use self::stale_copy::StaleCopy;
+pub(crate) use self::stale_copy::{Found as FoundCopy, fill};
 pub(crate) use self::to::links;
 pub use self::to::{Alone, Extra, Nested, To};
 pub(crate) use self::two_way::{Relink, TwoWay};

@@ -19,8 +19,8 @@ pub use self::relation::{
 pub(crate) use self::suggestion::suggested_index;
 pub(crate) use self::verify::{names, verify};
 use crate::collection::Target;
-use crate::lifecycle::Kind;
-use crate::model::Model;
+use crate::lifecycle::{Declared, Kind};
+use crate::model::{FieldType, Model};
 use crate::relation::Open;
 
 /// What a model declares. The derive emits one as a constant.
@@ -49,6 +49,9 @@ pub struct ModelDescriptor {
     pub options: Option<fn() -> CollectionDeclaration>,
     /// The models whose references to this one have rules for its deletion.
     pub referred_by: &'static [fn() -> &'static ModelDescriptor],
+    /// The models that hold copies of this one's fields.
+    pub copied_to: &'static [fn() -> &'static ModelDescriptor],
+    pub(crate) declared: fn() -> &'static Declared,
     pub(crate) open: Open,
 }
 
@@ -106,6 +109,8 @@ impl ModelDescriptor {
             version: 0,
             options: None,
             referred_by: &[],
+            copied_to: &[],
+            declared: <M as FieldType>::declared,
             open: Target::sibling::<M>,
         }
     }
@@ -145,9 +150,13 @@ impl ModelDescriptor {
         self
     }
 
-    /// The declared indexes, those of all kinds: an index that several kinds declare alike is there once.
+    /// The declared indexes, those of all kinds: an index that several kinds declare alike is there once. A model of
+    /// which others hold copies has one more, of the documents whose copies wait.
     pub fn all_indexes(&self) -> Vec<IndexDeclaration> {
         let mut all: Vec<IndexDeclaration> = (self.indexes)();
+        if !self.copied_to.is_empty() {
+            all.push(IndexDeclaration::of_pending_copies());
+        }
         for kind in self.kinds {
             for index in kind.model.all_indexes() {
                 let same = |known: &IndexDeclaration| match (known.to_spec(), index.to_spec()) {
@@ -169,6 +178,16 @@ impl ModelDescriptor {
         referrers: &'static [fn() -> &'static ModelDescriptor],
     ) -> ModelDescriptor {
         self.referred_by = referrers;
+        self
+    }
+
+    /// The same with the models that hold copies of its fields.
+    #[doc(hidden)]
+    pub const fn copied_to(
+        mut self,
+        holders: &'static [fn() -> &'static ModelDescriptor],
+    ) -> ModelDescriptor {
+        self.copied_to = holders;
         self
     }
 

@@ -73,6 +73,33 @@ macro_rules! for_every_case {
                 a_collection_is_modified,
                 figures_count_documents_and_bytes,
                 commands_give_the_figures_too;
+            consistency_copies:
+                copies_of_every_shape_follow,
+                every_way_to_write_is_followed,
+                an_upsert_that_inserts_is_followed,
+                what_is_not_copied_is_not_followed,
+                holders_see_a_write_like_any_other,
+                a_change_and_its_copies_are_one_transaction,
+                eventual_copies_wait,
+                a_late_propagation_changes_nothing_back,
+                racing_changes_end_with_the_newest,
+                a_source_without_a_version_is_stamped,
+                the_number_of_round_trips_of_a_change_does_not_grow,
+                a_batch_is_propagated_or_not_as_a_whole,
+                other_collections_of_the_model_have_no_copies,
+                what_waits_has_an_index;
+            consistency_copies_repair:
+                a_crash_at_any_write_of_a_change_is_repaired,
+                a_crash_at_any_write_of_a_propagation_is_repaired,
+                stale_copies_are_found_and_repaired,
+                an_interrupted_repair_of_copies_is_started_again,
+                new_documents_are_filled,
+                the_fan_out_is_counted_before_a_change;
+            consistency_copies_schema:
+                a_source_must_know_its_holders,
+                copies_that_no_update_reaches_are_refused,
+                copies_in_a_circle_are_refused,
+                models_show_their_copies;
             consistency_deletion:
                 each_rule_is_carried_out,
                 every_way_to_delete_carries_them_out,

@@ -1,5 +1,6 @@
 //! The cases: plain async functions over `&Db`. Each theme is a module; `registry` lists the cases.
 
+mod consistency_copies_models;
 mod consistency_models;
 mod library;
 mod lifecycle_models;
@@ -14,6 +15,9 @@ pub mod change_streams_resuming;
 pub mod change_streams_stages;
 pub mod collections;
 pub mod collections_kinds;
+pub mod consistency_copies;
+pub mod consistency_copies_repair;
+pub mod consistency_copies_schema;
 pub mod consistency_deletion;
 pub mod consistency_two_way;
 pub mod consistency_verify;

@@ -46,14 +46,24 @@ pub(super) fn partner(meta: &ParseNestedMeta<'_>) -> syn::Result<Ident> {
 /// The models in `referred_by(..)`.
 pub(super) fn referring(meta: &ParseNestedMeta<'_>) -> syn::Result<Vec<Path>> {
     let help = "`referred_by(Book, Loan)`: the models whose references to this one say `on_delete`";
+    models(meta, "`referred_by` needs models", help)
+}
+
+/// The models in `copied_to(..)`.
+pub(super) fn holding(meta: &ParseNestedMeta<'_>) -> syn::Result<Vec<Path>> {
+    let help = "`copied_to(Book, Order)`: the models that hold copies of this one's fields";
+    models(meta, "`copied_to` needs models", help)
+}
+
+fn models(meta: &ParseNestedMeta<'_>, wrong: &'static str, help: &'static str) -> syn::Result<Vec<Path>> {
     if !meta.input.peek(syn::token::Paren) {
-        return Err(problem(meta.path.span(), "`referred_by` needs models", help));
+        return Err(problem(meta.path.span(), wrong, help));
     }
     let content;
     syn::parenthesized!(content in meta.input);
     let models = content.parse_terminated(Path::parse_mod_style, Token![,])?;
     if models.is_empty() {
-        return Err(problem(meta.path.span(), "`referred_by` needs models", help));
+        return Err(problem(meta.path.span(), wrong, help));
     }
     let mut all: Vec<Path> = Vec::new();
     for model in models {

@@ -13,13 +13,16 @@ pub(super) fn declared(container: &Container<'_>, this: &TokenStream) -> TokenSt
     let declared = match &container.shape {
         Shape::Fields(all) => {
             let fields = fields(all);
-            match &container.validate {
+            let document = match &container.validate {
                 Some(function) => {
                     let check = check(this, function);
                     quote!(__odm::Declared::checked(&[#fields], #check))
                 }
                 None => quote!(__odm::Declared::document(&[#fields])),
-            }
+            };
+            let copy = container.copy.as_ref();
+            let copy = copy.map(|_| quote!(.copy_of(<#this as __odm::CopyOf>::declaration)));
+            quote!(#document #copy)
         }
         Shape::Enum { tagging, variants } => match of_variants(tagging, variants) {
             Some(declared) => declared,

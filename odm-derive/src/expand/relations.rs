@@ -90,11 +90,16 @@ pub(super) fn implementation(expansion: &Expansion<'_>, model: &Model<'_>) -> To
     quote!(#(#keys)* #inverses #(#referrers)*)
 }
 
-/// The models whose references to this one have rules, for the descriptor.
+/// The models whose references to this one have rules, and those that hold copies of it, for the descriptor.
 pub(super) fn referrers(model: &Model<'_>) -> TokenStream {
-    let referrers = &model.referred_by;
-    match referrers.is_empty() {
-        true => TokenStream::new(),
-        false => quote!(.referred_by(&[#(|| <#referrers as __odm::Model>::DESCRIPTOR),*])),
+    let mut all = TokenStream::new();
+    for (method, models) in [
+        (quote!(referred_by), &model.referred_by),
+        (quote!(copied_to), &model.copied_to),
+    ] {
+        if !models.is_empty() {
+            all.extend(quote!(.#method(&[#(|| <#models as __odm::Model>::DESCRIPTOR),*])));
+        }
     }
+    all
 }

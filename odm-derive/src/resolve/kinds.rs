@@ -22,6 +22,13 @@ pub(super) fn model<'a>(
             help,
         );
     }
+    if let Some(holder) = odm.copied_to.iter().flatten().next() {
+        problems.at(
+            holder,
+            "an enum has no fields that could be copied",
+            "put `copied_to` on the models that the variants hold",
+        );
+    }
     if !odm.indexes.is_empty() {
         problems.at(
             &input.ident,
@@ -44,6 +51,7 @@ pub(super) fn model<'a>(
         reference_keys: Vec::new(),
         rules: Vec::new(),
         referred_by: odm.referred_by.unwrap_or_default(),
+        copied_to: Vec::new(),
         hooks: None,
         kind: None,
         versions: None,

@@ -16,7 +16,8 @@ use crate::schema::ModelDescriptor;
 /// relation and 500 documents. Only so much is in memory at once, beside the problems that `.await` gives. What is
 /// written meanwhile may be seen or not.
 ///
-/// Looked at are the fields of models that refer, in whatever shape; not those of embedded documents.
+/// Looked at are the fields of models that refer, in whatever shape, and declared copies ([`CopyOf`](crate::CopyOf)),
+/// wherever they are; not other references in embedded documents.
 #[derive(Clone, Debug)]
 #[must_use = "an action does nothing until it is awaited"]
 pub struct VerifyRelations {
@@ -76,7 +77,9 @@ impl VerifyRelations {
     /// reference counts; between two lists, what is missing is added; between two that hold one each, it is added where
     /// the other side is free, and taken away where it is not.
     ///
-    /// One write for each relation and 500 documents, and one for each link that is there on one side only. Each says
+    /// A copy that differs from its source is made what that is now.
+    ///
+    /// One write for each relation and 500 documents, one for each document with stale copies of one source, and one for each link that is there on one side only. Each says
     /// again what it repairs, so a repair that was interrupted is simply started again.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use bson::RawBsonRef;
 use super::rule::Rule;
 use crate::error::Result;
 use crate::model::{ArrayType, Numeric};
+use crate::relation::CopyDeclaration;
 
 /// What is declared of a type's values. Found through functions, because types may hold themselves.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub enum Declared {
         fields: &'static [Declare],
         /// The function that checks the whole.
         check: Option<Check>,
+        /// What it is copied from, if it is a copy.
+        copy: Option<fn() -> CopyDeclaration>,
     },
     /// An array of such elements.
     Array(Nested),
@@ -103,7 +106,11 @@ impl Declared {
 
     /// A document of these fields.
     pub const fn document(fields: &'static [Declare]) -> Declared {
-        Declared::Document { fields, check: None }
+        Declared::Document {
+            fields,
+            check: None,
+            copy: None,
+        }
     }
 
     /// A document of these fields that is checked as a whole.
@@ -111,6 +118,19 @@ impl Declared {
         Declared::Document {
             fields,
             check: Some(check),
+            copy: None,
+        }
+    }
+
+    /// The same as a copy of another model's fields.
+    pub const fn copy_of(self, declaration: fn() -> CopyDeclaration) -> Declared {
+        match self {
+            Declared::Document { fields, check, .. } => Declared::Document {
+                fields,
+                check,
+                copy: Some(declaration),
+            },
+            other => other,
         }
     }
 
@@ -136,7 +156,7 @@ impl Declared {
             seen.push(declared);
             match declared {
                 Declared::Nothing => false,
-                Declared::Document { fields, check } => {
+                Declared::Document { fields, check, .. } => {
                     check.is_some()
                         || fields
                             .iter()

@@ -61,6 +61,10 @@ impl Lifecycle {
                 lifecycle.hooks.is_none() && lifecycle.versions.is_none(),
                 "a kind with hooks or a schema version is written and read by its own collection, not by an enum"
             );
+            assert!(
+                descriptor.model.copied_to.is_empty(),
+                "a kind of which others hold copies is written and read by its own collection, not by an enum"
+            );
             let first = &kinds[0].1;
             assert!(
                 same_stamp(lifecycle.created_name(), first.created_name())

@@ -5,10 +5,12 @@
 
 use std::sync::Arc;
 
+use bson::oid::ObjectId;
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
 use super::condition::GUARD;
+use super::copies::Copied;
 use super::deletion;
 use super::hooks::HookContext;
 use super::plan::Plan;
@@ -44,7 +46,14 @@ async fn run(
     let has_rules = plan.is_referred_to
         && !settings.carried_out
         && target.namespace().collection == plan.model.collection;
-    if has_rules && deletion::wants_transaction(target, &operation) {
+    let copied = plan
+        .copied
+        .as_ref()
+        .filter(|_| target.namespace().collection == plan.model.collection);
+    let hooked = plan.lifecycle.hooks.is_some();
+    if (has_rules && deletion::wants_transaction(target, &operation))
+        || copied.is_some_and(|copied| copied.wants_transaction(target, &operation, hooked))
+    {
         return deletion::in_transaction(plan, target, operation, settings).await;
     }
     let mut batch = Batch::take(operation)?;
@@ -61,6 +70,8 @@ async fn run(
         settings,
         now: target.executor().now(),
         validator: &mut validator,
+        marks: copied.map(|copied| (copied, ObjectId::new())),
+        has_marked: false,
     };
     let mut terms = Vec::with_capacity(batch.writes.len());
     let mut softly = Vec::with_capacity(batch.writes.len());
@@ -77,6 +88,12 @@ async fn run(
         ruled.push(was_delete && has_rules);
         softly.push(was_delete && !matches!(write.kind, Kind::Delete));
     }
+    let marked = match (copied, stages.marks) {
+        (Some(copied), Some((_, token))) if stages.has_marked => {
+            Some((copied, Copied::marked_by(&batch.writes, token)))
+        }
+        _ => None,
+    };
     validator.finish()?;
     let sending = Sending {
         plan,
@@ -87,6 +104,12 @@ async fn run(
         purge: settings.purge,
     };
     let answer = sending.send(&mut batch).await?;
+    // A transaction in which something failed is over.
+    let is_over =
+        target.db().guard().is_some() && answer.as_write().is_some_and(|result| !result.errors.is_empty());
+    if let (Some((copied, marked)), false) = (marked, is_over) {
+        copied.follow(target, marked).await?;
+    }
     if let (Some(hooks), Some(asked)) = (plan.lifecycle.hooks, asked) {
         let collection = target.namespace().collection.clone();
         let done = written(&answer, &batch.carrier, asked);

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bson::{DateTime, RawBson};
 
+use super::copies::Copied;
 use super::declared::Declared;
 use super::deletion::deletes;
 use super::hooks::HookTable;
@@ -143,6 +144,8 @@ pub(crate) struct Plan {
     pub(crate) model: &'static ModelDescriptor,
     /// Whether deletions mean something for documents that refer.
     pub(crate) is_referred_to: bool,
+    /// The copies that there are of the documents.
+    pub(crate) copied: Option<Copied>,
     /// Whether only deletions mean something.
     is_about_deletions: bool,
 }
@@ -163,7 +166,9 @@ impl Plan {
             let has_rules = declared.has_rules();
             let shard_key = M::DESCRIPTOR.declared_options().shard_fields();
             let is_referred_to = relation::has_rules(M::DESCRIPTOR);
-            let is_about_deletions = !has_rules && shard_key.is_empty() && M::LIFECYCLE.is_none();
+            let copied = Copied::of(M::DESCRIPTOR);
+            let is_about_deletions =
+                !has_rules && shard_key.is_empty() && copied.is_none() && M::LIFECYCLE.is_none();
             (is_referred_to || !is_about_deletions).then(|| {
                 let plan = Plan {
                     lifecycle: M::LIFECYCLE,
@@ -172,6 +177,7 @@ impl Plan {
                     shard_key,
                     model: M::DESCRIPTOR,
                     is_referred_to,
+                    copied,
                     is_about_deletions,
                 };
                 &*Box::leak(Box::new(plan))

@@ -32,7 +32,7 @@ pub(crate) enum Scope {
 ///
 /// # Errors
 /// `Unsupported` for watching: a deletion does not say which kind it took.
-fn narrow_kind(plan: &Plan, operation: &mut Operation) -> Result<()> {
+pub(crate) fn narrow_kind(plan: &Plan, operation: &mut Operation) -> Result<()> {
     let Some(kind) = plan.lifecycle.kind else {
         return Ok(());
     };

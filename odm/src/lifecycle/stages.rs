@@ -1,9 +1,11 @@
 //! What happens to a write before it is sent, in this order: soft deletion, timestamps, version, kind and shape,
 //! validation, bounds.
 
+use bson::oid::ObjectId;
 use bson::{DateTime, RawBson, RawBsonRef, RawDocumentBuf, doc};
 
 use super::condition::{Added, Condition, Must, guard_stage};
+use super::copies::{Copied, PENDING, STAMP};
 use super::declared::Declared;
 use super::document;
 use super::place::Place;
@@ -41,6 +43,10 @@ pub(crate) struct Stages<'a> {
     pub(crate) settings: Settings,
     pub(crate) now: DateTime,
     pub(crate) validator: &'a mut Validator,
+    /// The copies that follow the documents, and what marks a document whose copies wait.
+    pub(crate) marks: Option<(&'static Copied, ObjectId)>,
+    /// Whether a write was marked.
+    pub(crate) has_marked: bool,
 }
 
 impl Stages<'_> {
@@ -59,9 +65,12 @@ impl Stages<'_> {
                 if let Some(version) = self.plan.lifecycle.version {
                     whole = document::with_field(&whole, version, version_like(&whole, version, 0))?;
                 }
-                let whole = self.marked(whole)?;
+                let whole = self.pending(self.marked(whole)?)?;
                 self.check(&whole)?;
-                *document = whole;
+                *document = match self.is_stamped() {
+                    true => document::with_field(&whole, STAMP, RawBson::Int64(0))?,
+                    false => whole,
+                };
             }
             Kind::Replace(document) => {
                 let mut whole = self.stamped(document, &[self.updated()])?;
@@ -77,13 +86,14 @@ impl Stages<'_> {
                     write.filter = document::narrowed(&write.filter, &Raw::from(condition).into_document()?)?;
                     terms.version = Some(loaded);
                 }
-                let whole = self.marked(whole)?;
+                let whole = self.pending(self.marked(whole)?)?;
                 self.check(&whole)?;
-                write.kind = self.keeping_created(whole)?;
+                write.kind = self.replacing(whole)?;
             }
             Kind::Update(Form::Changes { changes, .. }) => {
                 self.mark_changes(changes, write.upsert)?;
                 self.stamp_changes(changes, write.upsert)?;
+                self.pending_changes(changes, write.upsert);
                 if let Some(version) = self.plan.lifecycle.version
                     && !touches(changes, version)
                 {
@@ -178,25 +188,55 @@ impl Stages<'_> {
         Ok(())
     }
 
-    /// A replacement that leaves the stored date of creation as it is, or is the creation.
-    fn keeping_created(&self, document: RawDocumentBuf) -> Result<Kind> {
-        let Some(stamp) = self.created() else {
-            return Ok(Kind::Replace(document));
+    /// Whether the changes are counted for the copies.
+    fn is_stamped(&self) -> bool {
+        self.marks.is_some_and(|(copied, _)| copied.is_stamped)
+    }
+
+    /// With what says that its copies wait.
+    fn pending(&mut self, whole: RawDocumentBuf) -> Result<RawDocumentBuf> {
+        let Some((_, token)) = self.marks else {
+            return Ok(whole);
         };
-        let now = (stamp.encode)(self.now)?;
-        let mut literal = RawDocumentBuf::new();
-        literal.append(bson::cstr!("$literal"), now);
-        let mut either = bson::RawArrayBuf::new();
-        either.push(format!("${}", stamp.name));
-        either.push(literal);
-        let mut created = RawDocumentBuf::new();
-        created.append(
-            document::key(stamp.name)?,
-            document::single(bson::cstr!("$ifNull"), either),
-        );
+        self.has_marked = true;
+        document::with_field(&whole, PENDING, RawBson::ObjectId(token))
+    }
+
+    fn pending_changes(&mut self, changes: &mut Vec<Change>, upsert: bool) {
+        let Some((copied, token)) = self.marks else { return };
+        if upsert || copied.touches(changes) {
+            self.has_marked = true;
+            changes.push(change(PENDING, Action::Set(RawBson::ObjectId(token))));
+            if copied.is_stamped {
+                changes.push(change(STAMP, Action::Increment(RawBson::Int64(1))));
+            }
+        }
+    }
+
+    /// A replacement that leaves the stored date of creation as it is, or is the creation, and goes on counting.
+    fn replacing(&self, document: RawDocumentBuf) -> Result<Kind> {
+        let mut computed = RawDocumentBuf::new();
+        if let Some(stamp) = self.created() {
+            let now = (stamp.encode)(self.now)?;
+            let mut literal = RawDocumentBuf::new();
+            literal.append(bson::cstr!("$literal"), now);
+            let mut either = bson::RawArrayBuf::new();
+            either.push(format!("${}", stamp.name));
+            either.push(literal);
+            computed.append(
+                document::key(stamp.name)?,
+                document::single(bson::cstr!("$ifNull"), either),
+            );
+        }
+        if self.is_stamped() {
+            computed.append(document::key(STAMP)?, Raw::from(next_stamp()).into_document()?);
+        }
+        if computed.is_empty() {
+            return Ok(Kind::Replace(document));
+        }
         let mut merged = bson::RawArrayBuf::new();
         merged.push(document::single(bson::cstr!("$literal"), document));
-        merged.push(created);
+        merged.push(computed);
         let replaced = document::single(bson::cstr!("$mergeObjects"), merged);
         Ok(Kind::Update(Form::Pipeline(vec![document::single(
             bson::cstr!("$replaceWith"),
@@ -218,7 +258,7 @@ impl Stages<'_> {
         Ok(())
     }
 
-    fn finish_pipeline(&self, stages: &mut Vec<RawDocumentBuf>, upsert: bool) -> Result<()> {
+    fn finish_pipeline(&mut self, stages: &mut Vec<RawDocumentBuf>, upsert: bool) -> Result<()> {
         if self.plan.lifecycle.versions.is_some() && upsert {
             return Err(Error::new(
                 ErrorKind::Unsupported,
@@ -240,6 +280,13 @@ impl Stages<'_> {
         if let Some(version) = self.plan.lifecycle.version {
             let one = doc! { "$add": [{ "$ifNull": [format!("${version}"), 0] }, 1] };
             set.insert(version, one);
+        }
+        if let Some((copied, token)) = self.marks {
+            self.has_marked = true;
+            set.insert(PENDING, doc! { "$literal": token });
+            if copied.is_stamped {
+                set.insert(STAMP, next_stamp());
+            }
         }
         if !set.is_empty() {
             stages.push(Raw::from(doc! { "$set": set }).into_document()?);
@@ -419,6 +466,11 @@ fn change(name: &str, action: Action) -> Change {
         path: raw_path(name),
         action,
     }
+}
+
+/// The stamp of the document after this change, as an expression.
+fn next_stamp() -> bson::Document {
+    doc! { "$add": [{ "$ifNull": [format!("${STAMP}"), bson::Bson::Int64(0)] }, bson::Bson::Int64(1)] }
 }
 
 /// A version of the width that the field has.

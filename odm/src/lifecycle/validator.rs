@@ -84,7 +84,7 @@ impl Validator {
     /// As [`value`](Validator::value).
     pub(crate) fn node(&mut self, declared: &'static Declared, value: RawBsonRef<'_>) -> Result<()> {
         match (declared, value) {
-            (Declared::Document { fields, check }, RawBsonRef::Document(document)) => {
+            (Declared::Document { fields, check, .. }, RawBsonRef::Document(document)) => {
                 self.fields(fields, document)?;
                 match check {
                     Some(check) => self.whole(*check, value),

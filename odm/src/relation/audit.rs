@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use bson::{Bson, RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 
+use super::declared_copy::DeclaredCopy;
 use super::delete_rule::DeleteRule;
 use super::doom::update_of;
 use super::fetch::{self, Keys};
@@ -12,6 +13,7 @@ use super::link::Pointer;
 use super::plan::{Forward, Node, Plan, name};
 use super::problem::{RelationProblem, RelationProblemKind};
 use super::shelf::Shelf;
+use super::stale_copy::Found;
 use super::stored::{Steps, malformed};
 use super::two_way::TwoWay;
 use crate::backend::{self, BatchCursor, DeleteStatement, Operation, ReadOptions};
@@ -47,6 +49,7 @@ struct Reading {
     target: Target,
     cursor: Box<dyn BatchCursor>,
     checks: Vec<Check>,
+    copies: &'static [DeclaredCopy],
 }
 
 /// One relation of a model, and how its targets are looked for.
@@ -81,8 +84,10 @@ impl Audit {
             let targets = model
                 .relations()
                 .flat_map(|relation| (relation.relation.targets)());
-            let referrers = model.referred_by.iter().map(|referrer| referrer());
-            for related in targets.chain(referrers) {
+            let sources = model.copies().iter().map(|copy| copy.copy.source);
+            let referrers = model.referred_by.iter().chain(model.copied_to);
+            let referrers = referrers.map(|referrer| referrer());
+            for related in targets.chain(sources).chain(referrers) {
                 if !self.waiting.iter().any(|(known, _)| known.is(related)) {
                     let target = (related.open)(&target, None, related.collection)?;
                     self.waiting.push_back((related, target));
@@ -122,10 +127,22 @@ impl Reading {
             projection.append(name(relation.stored)?, 1);
             checks.push(Check::of(relation, &target)?);
         }
-        if checks.is_empty() {
+        let copies = model.copies();
+        if checks.is_empty() && copies.is_empty() {
             return Ok(None);
         }
-        let mut find = fetch::find(&target, RawDocumentBuf::new(), Some(projection), None);
+        let mut projection = Some(projection);
+        for copy in copies {
+            match (copy.root(), &mut projection) {
+                (Some(root), Some(projection)) => {
+                    if projection.get(root).map_err(malformed)?.is_none() {
+                        projection.append(name(root)?, 1);
+                    }
+                }
+                _ => projection = None,
+            }
+        }
+        let mut find = fetch::find(&target, RawDocumentBuf::new(), projection, None);
         find.batch_size = Some(BATCH);
         let mut find = Operation::Find(find);
         if let Some(plan) = target.plan() {
@@ -137,6 +154,7 @@ impl Reading {
             target,
             cursor,
             checks,
+            copies,
         }))
     }
 
@@ -154,7 +172,44 @@ impl Reading {
                 found.push_back(finding);
             }
         }
+        for copy in self.copies {
+            let finding = Finding::of_copies(copy, &self.target, copy.stale(&self.target, &documents).await?);
+            if !finding.problems.is_empty() {
+                found.push_back(finding);
+            }
+        }
         Ok(true)
+    }
+}
+
+impl Finding {
+    fn of_copies(place: &'static DeclaredCopy, target: &Target, copies: Vec<Found>) -> Finding {
+        let mut finding = Finding::default();
+        for Found { copy, repair } in copies {
+            let kind = match copy.is_missing() {
+                true => RelationProblemKind::Dangling,
+                false => RelationProblemKind::StaleCopy,
+            };
+            finding.left += u64::from(copy.is_missing());
+            finding.repairs.extend(repair.map(|statement| {
+                let operation = Operation::Update(backend::Update {
+                    namespace: target.namespace().clone(),
+                    statements: vec![statement],
+                    ordered: true,
+                    options: ReadOptions::default(),
+                });
+                (target.clone(), operation)
+            }));
+            finding.problems.push(RelationProblem {
+                kind,
+                model: copy.model,
+                collection: copy.collection,
+                id: copy.id,
+                field: &place.path,
+                key: copy.key,
+            });
+        }
+        finding
     }
 }
 

@@ -88,14 +88,14 @@ pub(super) fn inside<'a>(
 
 /// Different keys in the order of their first use.
 #[derive(Default)]
-pub(super) struct Keys {
+pub(crate) struct Keys {
     seen: std::collections::HashSet<Identity>,
     values: Vec<RawBson>,
     sizes: Vec<usize>,
 }
 
 impl Keys {
-    pub(super) fn add(&mut self, key: RawBsonRef<'_>) {
+    pub(crate) fn add(&mut self, key: RawBsonRef<'_>) {
         let identity = Identity::of(key);
         // Type, index as the element's name, the value.
         let size = identity.len() + 12;
@@ -106,7 +106,7 @@ impl Keys {
     }
 
     /// The keys as arrays, each small enough for one query.
-    pub(super) fn chunks(self) -> Vec<RawArrayBuf> {
+    pub(crate) fn chunks(self) -> Vec<RawArrayBuf> {
         let mut chunks = Vec::new();
         let (mut chunk, mut count, mut bytes) = (RawArrayBuf::new(), 0, 0);
         for (value, size) in self.values.into_iter().zip(self.sizes) {

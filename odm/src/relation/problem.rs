@@ -17,7 +17,7 @@ pub struct RelationProblem {
     pub collection: String,
     /// The `_id` of the document that refers.
     pub id: Bson,
-    /// The field that refers, by its stored name.
+    /// The field that refers, by its stored name; of a copy its path ([`DeclaredCopy::path`](crate::DeclaredCopy)).
     pub field: &'static str,
     /// What the reference holds.
     pub key: Bson,
@@ -32,6 +32,8 @@ pub enum RelationProblemKind {
     Dangling,
     /// What it refers to does not refer back, though the reference is two-way.
     OneSided,
+    /// A copy of its fields is not what it is. [`stale_copies`](crate::Collection::stale_copies) says more.
+    StaleCopy,
 }
 
 impl fmt::Display for RelationProblemKind {
@@ -39,6 +41,7 @@ impl fmt::Display for RelationProblemKind {
         f.write_str(match self {
             RelationProblemKind::Dangling => "what is referred to is not there",
             RelationProblemKind::OneSided => "what is referred to does not refer back",
+            RelationProblemKind::StaleCopy => "what is copied is not what it was when it was copied",
         })
     }
 }

@@ -6,6 +6,7 @@ use bson::{RawDocumentBuf, rawdoc};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::geo::Located;
+use crate::lifecycle::PENDING;
 use crate::model::{Date, Field, Model, Path, Segment};
 use crate::query::Filter;
 
@@ -44,6 +45,16 @@ impl IndexDeclaration {
     /// An index over no fields yet.
     pub fn new() -> IndexDeclaration {
         IndexDeclaration::default()
+    }
+
+    /// The index of the documents whose copies wait.
+    pub(crate) fn of_pending_copies() -> IndexDeclaration {
+        let keys = vec![(Path::root().child(PENDING), IndexOrder::Ascending)];
+        let index = IndexDeclaration {
+            keys,
+            ..IndexDeclaration::default()
+        };
+        index.sparse()
     }
 
     /// Adds an ascending field.
@@ -131,6 +142,11 @@ impl IndexDeclaration {
     /// The fields, by their stored names.
     pub fn keys(&self) -> &[(Path, IndexOrder)] {
         &self.keys
+    }
+
+    /// Whether it leaves out documents by a filter.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.partial.is_some()
     }
 
     /// Whether no two documents may have the same key.

@@ -8,6 +8,7 @@ use super::{FieldDescriptor, ModelDescriptor, RelationKind};
 use crate::codec;
 use crate::error::Result;
 use crate::model::Model;
+use crate::relation::DeclaredCopy;
 
 /// The models of a program, to be shown, synchronised and compared with a database.
 ///
@@ -99,6 +100,16 @@ impl Models {
                     let _ = writeln!(text, "    {from} }}o--{many} {to} : \"{}\"", relation.field);
                 }
             }
+            for copy in model.copies() {
+                let (from, to) = (word(model.name), word(copy.copy.source.name));
+                let copied = copy.copy.fields.iter().map(|(from, _)| from.as_str());
+                let copied = copied.collect::<Vec<_>>().join(", ");
+                let _ = writeln!(
+                    text,
+                    "    {from} }}o..o| {to} : \"{} copies {copied}\"",
+                    copy.path
+                );
+            }
             for kind in model.kinds {
                 let (from, to) = (word(model.name), word(kind.model.name));
                 let _ = writeln!(
@@ -133,7 +144,10 @@ impl Models {
                     .relation
                     .map(|relation| (relation.targets)())
                     .unwrap_or_default();
-                let targets: Vec<&str> = targets.iter().map(|target| target.name).collect();
+                let mut targets: Vec<String> = targets.iter().map(|target| target.name.to_owned()).collect();
+                let copies = model.copies().iter();
+                let copies = copies.filter(|copy| copy.path.split('.').next() == Some(field.stored));
+                targets.extend(copies.map(|copy| format!("copy of {}", copy.copy.source.name)));
                 let of_field = indexes.iter().filter(|index| {
                     let prefix = format!("{}.", field.stored);
                     index.keys().iter().any(|(path, _)| {
@@ -236,6 +250,13 @@ impl Entry {
                 .collect();
             declared.insert("kinds", doc! { "tag": model.tag, "models": kinds });
         }
+        if !model.copies().is_empty() {
+            let copies = model.copies().iter();
+            let copies: Document = copies
+                .map(|copy| (copy.path.clone(), Bson::from(of_copy(copy))))
+                .collect();
+            declared.insert("copies", copies);
+        }
         if model.version > 0 {
             declared.insert("version", model.version);
         }
@@ -249,6 +270,21 @@ impl Entry {
             declared.insert("options", all);
         }
         Ok(declared)
+    }
+}
+
+fn of_copy(copy: &DeclaredCopy) -> Document {
+    let copy = &copy.copy;
+    let fields = copy.fields.iter();
+    let fields: Document = fields
+        .map(|(from, to)| (to.clone(), Bson::from(from.as_str())))
+        .collect();
+    doc! {
+        "source": copy.source.name,
+        "reference": copy.reference.as_str(),
+        "version": copy.version.as_str(),
+        "fields": fields,
+        "eventual": copy.is_eventual,
     }
 }
 

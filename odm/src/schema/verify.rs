@@ -25,7 +25,7 @@ pub(crate) fn verify<M: Model>() -> Result<()> {
     let known = known.get_or_insert_default();
     known
         .entry(TypeId::of::<M>())
-        .or_insert_with(|| compare(M::DESCRIPTOR, names::<M>()))
+        .or_insert_with(|| compare(M::DESCRIPTOR, names::<M>()).and_then(|()| M::DESCRIPTOR.check_copies()))
         .clone()
 }
 

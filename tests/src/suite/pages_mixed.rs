@@ -143,7 +143,7 @@ pub async fn pages_cut_any_list(db: &Db) {
         let mut random = Random::new(seed);
         let with_arrays = seed % 2 == 1;
         let name = format!("random_{seed}");
-        let random_documents = db.raw_collection(name);
+        let random_documents = db.raw_collection(&name);
         let documents: Vec<Document> = (0..70)
             .map(|id| {
                 let id: Bson = match random.one_in(5) {

@@ -1,0 +1,240 @@
+//! Changes of documents of which other documents hold copies.
+//!
+//! Every write that can change what is copied marks its documents with a token of its own, by the same write. What
+//! carries the mark waits for its copies to be made anew; whoever does that takes the mark away, if it is still the
+//! one that was seen.
+
+use bson::oid::ObjectId;
+use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
+
+use super::scope::{Scope, Settings};
+use super::write::{Kind, Write};
+use crate::backend::{self, Modification, Operation, ReadOptions, UpdateStatement, WriteStatement};
+use crate::collection::Target;
+use crate::error::Result;
+use crate::query::update::{Action, Change};
+use crate::relation::{self, DeclaredCopy};
+use crate::schema::ModelDescriptor;
+
+/// The field that marks a document whose copies wait.
+pub(crate) const PENDING: &str = "copies_pending";
+/// The field that counts the changes of what is copied, where the model has no version.
+pub(crate) const STAMP: &str = "copies_version";
+
+/// How many statements go into one write.
+const STATEMENTS: usize = 500;
+
+/// The copies that there are of a model's documents.
+#[derive(Debug)]
+pub(crate) struct Copied {
+    pub(crate) places: Vec<&'static DeclaredCopy>,
+    /// The stored fields that are copied.
+    paths: Vec<&'static str>,
+    /// Whether the stamp is to be counted.
+    pub(super) is_stamped: bool,
+    has_immediate: bool,
+    has_eventual: bool,
+}
+
+impl Copied {
+    /// Nothing of a model that nobody copies.
+    pub(super) fn of(model: &'static ModelDescriptor) -> Option<Copied> {
+        let places = model.copied();
+        if places.is_empty() {
+            return None;
+        }
+        let mut paths: Vec<&'static str> = Vec::new();
+        for place in &places {
+            let copied = place.copy.fields.iter().map(|(from, _)| from.as_str());
+            for path in copied.chain([place.copy.key.as_str()]) {
+                if !paths.contains(&path) {
+                    paths.push(path);
+                }
+            }
+        }
+        Some(Copied {
+            is_stamped: places.iter().any(|place| place.copy.is_stamped),
+            has_immediate: places.iter().any(|place| !place.copy.is_eventual),
+            has_eventual: places.iter().any(|place| place.copy.is_eventual),
+            places,
+            paths,
+        })
+    }
+
+    /// Whether a change of this path changes something that is copied.
+    fn is_copied(&self, path: &str) -> bool {
+        let within = |path: &str, outer: &str| {
+            path.strip_prefix(outer)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        self.paths
+            .iter()
+            .any(|copied| within(path, copied) || within(copied, path))
+    }
+
+    /// Whether the changes change something that is copied.
+    pub(super) fn touches(&self, changes: &[Change]) -> bool {
+        changes.iter().any(|change| {
+            self.is_copied(&change.path.to_string())
+                || matches!(&change.action, Action::Rename(to) if self.is_copied(&to.to_string()))
+        })
+    }
+
+    /// Whether the write and its copies are to be one transaction, which is not running yet.
+    pub(super) fn wants_transaction(&self, target: &Target, operation: &Operation, hooked: bool) -> bool {
+        let db = target.db();
+        self.has_immediate
+            && db.guard().is_none()
+            && db.capabilities().transactions
+            && self.concerns(operation, hooked)
+    }
+
+    /// Whether the operation can change something that is copied. Hooks can add anything to a change.
+    fn concerns(&self, operation: &Operation, hooked: bool) -> bool {
+        let modifies = |modification: &Modification, upsert: bool| match modification {
+            Modification::Operators(operators) => hooked || upsert || self.is_operated_on(operators),
+            _ => true,
+        };
+        let updates = |update: &UpdateStatement| modifies(&update.modification, update.upsert);
+        match operation {
+            Operation::Insert(_) => true,
+            Operation::Update(update) => update.statements.iter().any(updates),
+            Operation::BulkWrite(bulk) => bulk.statements.iter().any(|statement| match statement {
+                WriteStatement::Insert(_) => true,
+                WriteStatement::Update(update) => updates(update),
+                WriteStatement::Delete(_) => false,
+            }),
+            Operation::FindAndModify(find) => match &find.modification {
+                Some(modification) => modifies(modification, find.upsert),
+                None => false,
+            },
+            _ => false,
+        }
+    }
+
+    fn is_operated_on(&self, operators: &RawDocument) -> bool {
+        operators.iter().flatten().any(|(operator, fields)| {
+            let RawBsonRef::Document(fields) = fields else {
+                return true;
+            };
+            fields.iter().flatten().any(|(path, operand)| {
+                self.is_copied(path.as_str())
+                    || (operator.as_str() == "$rename"
+                        && operand.as_str().is_some_and(|to| self.is_copied(to)))
+            })
+        })
+    }
+
+    /// What is known of the documents that the writes are about, for the search for what they marked.
+    pub(super) fn marked_by(writes: &[Write], token: ObjectId) -> RawDocumentBuf {
+        let mut ids = RawArrayBuf::new();
+        let mut are_known = true;
+        for write in writes {
+            match id_of(write) {
+                Some(id) => ids.push(id),
+                None => are_known = false,
+            }
+        }
+        match are_known {
+            true => rawdoc! { "_id": { "$in": ids }, PENDING_NAME: token },
+            false => rawdoc! { PENDING_NAME: token },
+        }
+    }
+
+    /// Makes the copies of what was marked anew, as far as they do not wait.
+    pub(super) async fn follow(&self, target: &Target, marked: RawDocumentBuf) -> Result<()> {
+        if !self.has_immediate {
+            return Ok(());
+        }
+        let find = relation::find_sources(target, marked.clone());
+        let sources = relation::read_sources(target, &self.places, find).await?;
+        if sources.is_empty() {
+            return Ok(());
+        }
+        for place in self.places.iter().filter(|place| !place.copy.is_eventual) {
+            let holder = (place.model.open)(target, None, place.model.collection)?;
+            for sources in sources.chunks(STATEMENTS) {
+                let mut statements = Vec::with_capacity(sources.len());
+                for source in sources {
+                    if let Some(copied) = place.copied_from(source)? {
+                        statements.push(place.update(&copied, None)?);
+                    }
+                }
+                write_copies(&holder, statements).await?;
+            }
+        }
+        match self.has_eventual {
+            true => Ok(()),
+            false => unmark(target, marked, true).await,
+        }
+    }
+}
+
+/// `bson`'s macros take names as constants.
+const PENDING_NAME: &bson::raw::CStr = bson::cstr!("copies_pending");
+
+/// The `_id` that a write is about, if it says one.
+fn id_of(write: &Write) -> Option<RawBson> {
+    if let Kind::Insert(document) = &write.kind {
+        return document.get("_id").ok().flatten().map(RawBson::from);
+    }
+    match write.filter.get("_id").ok().flatten()? {
+        RawBsonRef::Document(condition) => {
+            let mut fields = condition.iter().flatten();
+            match (fields.next(), fields.next()) {
+                (Some((name, id)), None) if name.as_str() == "$eq" => Some(id.into()),
+                _ => None,
+            }
+        }
+        RawBsonRef::RegularExpression(_) => None,
+        id => Some(id.into()),
+    }
+}
+
+/// Writes copies by the way of every write of the model that holds them; how many documents changed.
+pub(crate) async fn write_copies(holder: &Target, statements: Vec<UpdateStatement>) -> Result<u64> {
+    if statements.is_empty() {
+        return Ok(0);
+    }
+    let mut operation = Operation::Update(backend::Update {
+        namespace: holder.namespace().clone(),
+        statements,
+        ordered: true,
+        options: ReadOptions::default(),
+    });
+    if let Some(plan) = holder.plan() {
+        super::narrow_kind(plan, &mut operation)?;
+    }
+    let settings = Settings {
+        scope: Scope::All,
+        ..Settings::default()
+    };
+    let result = holder.write(operation, settings).await?.write()?;
+    match result.errors.into_iter().next() {
+        Some((_, error)) => Err(holder.explain(error, "update")),
+        None => Ok(result.summary.modified),
+    }
+}
+
+/// Takes the mark away. No change of the document: nothing that the model declares sees it.
+pub(crate) async fn unmark(target: &Target, filter: RawDocumentBuf, multi: bool) -> Result<()> {
+    let operation = Operation::Update(backend::Update {
+        namespace: target.namespace().clone(),
+        statements: vec![UpdateStatement {
+            filter,
+            modification: Modification::Operators(rawdoc! { "$unset": { PENDING_NAME: "" } }),
+            multi,
+            upsert: false,
+            array_filters: Vec::new(),
+            hint: None,
+            collation: None,
+        }],
+        ordered: true,
+        options: ReadOptions::default(),
+    });
+    let result = target.execute(operation).await?.write()?;
+    match result.errors.into_iter().next() {
+        Some((_, error)) => Err(target.explain(error, "update")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,315 @@
+//! How the copies of one document are found in those that hold them, and written: only where the version says so.
+
+use bson::raw::CStr;
+use bson::{RawArrayBuf, RawBson, RawDocument, RawDocumentBuf, cstr, rawdoc};
+
+use super::declared_copy::{DeclaredCopy, Step, names};
+use super::plan::{and, name};
+use crate::backend::{Modification, UpdateStatement};
+use crate::error::Result;
+
+/// Which copies of a source are meant, by the version that they were copied from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Which {
+    /// Those that are older.
+    OlderThan(i64),
+    /// Those that have exactly this one, or none.
+    Seen(Option<i64>),
+}
+
+/// What copies of a source are to hold.
+#[derive(Clone, Debug)]
+pub(crate) struct Copied {
+    /// What references to the source hold.
+    pub(super) key: RawBson,
+    pub(super) version: i64,
+    values: Vec<(String, Option<RawBson>)>,
+}
+
+impl DeclaredCopy {
+    /// What copies here are to hold of a stored source; nothing of one without a key.
+    pub(crate) fn copied_from(&self, source: &RawDocument) -> Result<Option<Copied>> {
+        let Some(key) = self.key_of(source)? else {
+            return Ok(None);
+        };
+        Ok(Some(Copied {
+            key,
+            version: self.copy.version_of(source)?,
+            values: self.copy.values(source)?,
+        }))
+    }
+
+    /// The documents with copies that are older than these values.
+    pub(crate) fn outdated(&self, copied: &Copied) -> Result<RawDocumentBuf> {
+        self.filter(&copied.key, Which::OlderThan(copied.version))
+    }
+
+    /// The update of all copies that are older than these values, in documents that a filter narrows further.
+    pub(crate) fn update(
+        &self,
+        copied: &Copied,
+        narrowed: Option<RawDocumentBuf>,
+    ) -> Result<UpdateStatement> {
+        self.statement(copied, Which::OlderThan(copied.version), narrowed)
+    }
+
+    pub(super) fn statement(
+        &self,
+        copied: &Copied,
+        which: Which,
+        narrowed: Option<RawDocumentBuf>,
+    ) -> Result<UpdateStatement> {
+        let filter = self.filter(&copied.key, which)?;
+        let filter = and(narrowed.into_iter().chain([filter]).collect());
+        let (modification, array_filters) = match self.needs_expressions() {
+            true => {
+                let replaced = self.replaced(&self.steps, "$$ROOT", copied, which, 0)?;
+                let stage = rawdoc! { "$replaceWith": replaced };
+                (Modification::Pipeline(vec![stage]), Vec::new())
+            }
+            false => self.operators(copied, which)?,
+        };
+        Ok(UpdateStatement {
+            filter,
+            modification,
+            multi: true,
+            upsert: false,
+            array_filters,
+            hint: None,
+            collation: None,
+        })
+    }
+
+    /// The documents whose copies refer to one of the keys.
+    pub(crate) fn referring(&self, keys: RawArrayBuf) -> Result<RawDocumentBuf> {
+        if !self.needs_expressions() {
+            return one(&self.reference_path(), rawdoc! { "$in": keys });
+        }
+        let keys = rawdoc! { "$literal": keys };
+        let any = self.any(&self.steps, "$$ROOT", 0, &|copy| {
+            let mut operands = RawArrayBuf::new();
+            operands.push(format!("{copy}.{}", self.copy.reference));
+            operands.push(keys.clone());
+            Ok(rawdoc! { "$in": operands })
+        })?;
+        Ok(rawdoc! { "$expr": any })
+    }
+
+    fn filter(&self, key: &RawBson, which: Which) -> Result<RawDocumentBuf> {
+        if self.needs_expressions() {
+            let any = self.any(&self.steps, "$$ROOT", 0, &|copy| self.is_meant(copy, key, which));
+            return Ok(rawdoc! { "$expr": any? });
+        }
+        let Some(last) = self.steps.iter().rposition(|step| *step == Step::Each) else {
+            return self.conditions(&names(&self.steps), key, which);
+        };
+        // The first condition is the one that every index on the reference can answer.
+        let (outer, inner) = (names(&self.steps[..last]), names(&self.steps[last + 1..]));
+        let mut filter = one(&self.reference_path(), equal(key))?;
+        let element = self.conditions(&inner, key, which)?;
+        filter.append(name(&outer.join("."))?, rawdoc! { "$elemMatch": element });
+        Ok(filter)
+    }
+
+    /// The conditions on one copy at this path.
+    fn conditions(&self, path: &[&str], key: &RawBson, which: Which) -> Result<RawDocumentBuf> {
+        let mut conditions = one(&below(path, &self.copy.reference), equal(key))?;
+        let version = name(&below(path, &self.copy.version))?;
+        match which {
+            Which::OlderThan(version_of_source) => {
+                conditions.append(version, rawdoc! { "$not": { "$gte": version_of_source } });
+            }
+            Which::Seen(Some(seen)) => conditions.append(version, seen),
+            Which::Seen(None) => conditions.append(version, RawBson::Null),
+        }
+        Ok(conditions)
+    }
+
+    /// By operators, elements of arrays chosen by filters of their own: `lines.$[c0].product.name`.
+    fn operators(&self, copied: &Copied, which: Which) -> Result<(Modification, Vec<RawDocumentBuf>)> {
+        let mut path = Vec::new();
+        let mut filters = Vec::new();
+        for (position, step) in self.steps.iter().enumerate() {
+            let Step::Name(field) = step else {
+                let element = format!("c{}", filters.len());
+                let rest = &self.steps[position + 1..];
+                let mut at = vec![element.as_str()];
+                at.extend(names(rest));
+                filters.push(match rest.contains(&Step::Each) {
+                    // An element without the inner array would be an error.
+                    true => one(&below(&at, &self.copy.reference), equal(&copied.key))?,
+                    false => self.conditions(&at, &copied.key, which)?,
+                });
+                path.push(format!("$[{element}]"));
+                continue;
+            };
+            path.push(field.clone());
+        }
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        let (mut set, mut unset) = (RawDocumentBuf::new(), RawDocumentBuf::new());
+        set.append(name(&below(&path, &self.copy.version))?, copied.version);
+        for (field, value) in &copied.values {
+            let field = name(&below(&path, field))?;
+            match value {
+                Some(value) => set.append(field, value.clone()),
+                None => unset.append(field, ""),
+            }
+        }
+        let mut operators = rawdoc! { "$set": set };
+        if !unset.is_empty() {
+            operators.append(cstr!("$unset"), unset);
+        }
+        Ok((Modification::Operators(operators), filters))
+    }
+
+    /// Whether any of the copies below `base` is so, as an expression.
+    fn any(
+        &self,
+        steps: &[Step],
+        base: &str,
+        depth: usize,
+        is: &dyn Fn(&str) -> Result<RawDocumentBuf>,
+    ) -> Result<RawDocumentBuf> {
+        let Some((step, rest)) = steps.split_first() else {
+            return is(base);
+        };
+        let variable = format!("v{depth}");
+        let (input, inner) = match step {
+            Step::Name(field) => return self.any(rest, &format!("{base}.{field}"), depth, is),
+            Step::Each => (
+                when(is_array(base), base, RawArrayBuf::new()),
+                format!("$${variable}"),
+            ),
+            Step::Values => (
+                when(
+                    is_document(base),
+                    rawdoc! { "$objectToArray": base },
+                    RawArrayBuf::new(),
+                ),
+                format!("$${variable}.v"),
+            ),
+        };
+        let inner = self.any(rest, &inner, depth + 1, is)?;
+        Ok(rawdoc! { "$anyElementTrue": [{ "$map": { "input": input, "as": variable, "in": inner } }] })
+    }
+
+    /// Whether the copy at `base` is meant, as an expression.
+    fn is_meant(&self, base: &str, key: &RawBson, which: Which) -> Result<RawDocumentBuf> {
+        let version = format!("{base}.{}", self.copy.version);
+        let by_version = match which {
+            // What is missing comes before all numbers.
+            Which::OlderThan(newer) => rawdoc! { "$lt": [version, newer] },
+            Which::Seen(Some(seen)) => rawdoc! { "$eq": [version, seen] },
+            Which::Seen(None) => rawdoc! { "$lte": [version, RawBson::Null] },
+        };
+        let reference = format!("{base}.{}", self.copy.reference);
+        let by_key = rawdoc! { "$eq": [reference, literal(key.clone())] };
+        Ok(rawdoc! { "$and": [by_key, by_version] })
+    }
+
+    /// What is at `base` with its copies replaced, as an expression.
+    fn replaced(
+        &self,
+        steps: &[Step],
+        base: &str,
+        copied: &Copied,
+        which: Which,
+        depth: usize,
+    ) -> Result<RawDocumentBuf> {
+        let variable = format!("v{depth}");
+        let Some((step, rest)) = steps.split_first() else {
+            let is_meant = self.is_meant(base, &copied.key, which)?;
+            return Ok(when(is_meant, self.rewritten(base, copied)?, base));
+        };
+        Ok(match step {
+            Step::Name(field) => {
+                let inner = self.replaced(rest, &format!("{base}.{field}"), copied, which, depth)?;
+                let inner = one(field, inner)?;
+                when(
+                    is_document(base),
+                    rawdoc! { "$mergeObjects": [base, inner] },
+                    base,
+                )
+            }
+            Step::Each => {
+                let inner = self.replaced(rest, &format!("$${variable}"), copied, which, depth + 1)?;
+                let map = rawdoc! { "$map": { "input": base, "as": variable, "in": inner } };
+                when(is_array(base), map, base)
+            }
+            Step::Values => {
+                let inner = self.replaced(rest, &format!("$${variable}.v"), copied, which, depth + 1)?;
+                let entry = rawdoc! { "k": format!("$${variable}.k"), "v": inner };
+                let entries = rawdoc! { "$objectToArray": base };
+                let map = rawdoc! { "$map": { "input": entries, "as": variable, "in": entry } };
+                when(is_document(base), rawdoc! { "$arrayToObject": map }, base)
+            }
+        })
+    }
+
+    /// The copy at `base` with new values, as an expression.
+    fn rewritten(&self, base: &str, copied: &Copied) -> Result<RawDocumentBuf> {
+        let mut values = one(&self.copy.version, literal(RawBson::Int64(copied.version)))?;
+        let mut gone = RawArrayBuf::new();
+        for (field, value) in &copied.values {
+            match value {
+                Some(value) => values.append(name(field)?, literal(value.clone())),
+                None => gone.push(field.as_str()),
+            }
+        }
+        let mut merged = RawArrayBuf::new();
+        match gone.is_empty() {
+            true => merged.push(base),
+            false => merged.push(rawdoc! { "$arrayToObject": { "$filter": {
+                "input": { "$objectToArray": base },
+                "as": "f",
+                "cond": { "$not": [{ "$in": ["$$f.k", { "$literal": gone }] }] },
+            } } }),
+        }
+        merged.push(values);
+        Ok(rawdoc! { "$mergeObjects": merged })
+    }
+}
+
+/// A document of one field.
+fn one(path: &str, value: impl Into<RawBson>) -> Result<RawDocumentBuf> {
+    let mut document = RawDocumentBuf::new();
+    document.append(name(path)?, value.into());
+    Ok(document)
+}
+
+fn equal(key: &RawBson) -> RawDocumentBuf {
+    rawdoc! { "$eq": key.clone() }
+}
+
+fn literal(value: RawBson) -> RawDocumentBuf {
+    rawdoc! { "$literal": value }
+}
+
+fn below(path: &[&str], field: &str) -> String {
+    let mut all = path.to_vec();
+    all.push(field);
+    all.join(".")
+}
+
+fn is_array(base: &str) -> RawDocumentBuf {
+    rawdoc! { "$isArray": [base] }
+}
+
+fn is_document(base: &str) -> RawDocumentBuf {
+    rawdoc! { "$eq": [{ "$type": base }, "object"] }
+}
+
+fn when(
+    condition: RawDocumentBuf,
+    then: impl Into<RawBson>,
+    otherwise: impl Into<RawBson>,
+) -> RawDocumentBuf {
+    const COND: &CStr = cstr!("$cond");
+    let mut operands = RawArrayBuf::new();
+    operands.push(condition);
+    operands.push(then.into());
+    operands.push(otherwise.into());
+    let mut document = RawDocumentBuf::new();
+    document.append(COND, operands);
+    document
+}

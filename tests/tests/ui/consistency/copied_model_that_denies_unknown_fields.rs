@@ -1,0 +1,30 @@
+use odm::{Embedded, Model, Ref};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Model)]
+#[serde(deny_unknown_fields)]
+#[odm(copied_to(Book))]
+struct Publisher {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+}
+
+#[derive(Serialize, Deserialize, Embedded)]
+#[odm(copy_of(Publisher))]
+struct PublisherCopy {
+    #[odm(source)]
+    id: Ref<Publisher>,
+    name: String,
+    #[odm(source_version)]
+    version: i64,
+}
+
+#[derive(Serialize, Deserialize, Model)]
+struct Book {
+    #[serde(rename = "_id")]
+    id: i32,
+    publisher: PublisherCopy,
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+use odm::Model;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Model)]
+#[odm(copied_to)]
+struct Publisher {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+}
+
+fn main() {}

@@ -1,0 +1,28 @@
+use odm::{Embedded, Model, Ref};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Model)]
+#[odm(copied_to(Book))]
+struct Publisher {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+}
+
+#[derive(Serialize, Deserialize, Embedded)]
+#[odm(copy_of(Publisher))]
+struct PublisherCopy {
+    id: Ref<Publisher>,
+    name: String,
+    #[odm(source_version)]
+    version: i64,
+}
+
+#[derive(Serialize, Deserialize, Model)]
+struct Book {
+    #[serde(rename = "_id")]
+    id: i32,
+    publisher: PublisherCopy,
+}
+
+fn main() {}
