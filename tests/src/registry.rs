@@ -167,7 +167,9 @@ macro_rules! for_every_case {
                 index_options_are_checked_with_the_servers_codes,
                 sparse_and_partial_indexes_enforce_only_their_documents,
                 parallel_arrays_are_refused,
-                a_taken_id_is_found_before_what_is_wrong_with_a_later_index;
+                a_taken_id_is_found_before_what_is_wrong_with_a_later_index,
+                unknown_options_are_left_out_when_asked,
+                a_foreign_uuid_is_never_passed_over;
             interchange:
                 each_type_is_stored_as_its_bson_type,
                 filters_match_what_is_stored,

@@ -245,6 +245,16 @@ impl Call<'_> {
     }
 }
 
+/// Refuses to be told a collection by its UUID too.
+fn refuse_uuid(fields: &shape::Fields<'_>) -> Result<()> {
+    match fields.get("collectionUUID") {
+        None | Some(Value::Null | Value::Undefined) => Ok(()),
+        Some(_) => Err(Fault::unsupported(
+            "the embedded engine knows collections by their names; collectionUUID is not supported",
+        )),
+    }
+}
+
 /// Refuses strings to be compared by a language's rules: the engine compares their bytes.
 fn refuse_collation(collation: Option<Doc<'_>>) -> Result<()> {
     match collation {

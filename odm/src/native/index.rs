@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use self::extract::Extraction;
-use super::document::{Doc, Owned, Value};
+use super::document::{Doc, Fields, Owned, Value};
 use super::fault::{DuplicateKey, Fault, Result};
 use super::geo::Grid;
 use super::matcher::Matcher;
@@ -82,6 +82,16 @@ impl IndexDefinition {
     /// index, 9 and 14 for a malformed specification. Wildcard indexes and collations are unsupported.
     pub(crate) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
         parse::parse(spec)
+    }
+
+    /// A specification without the options that no index has.
+    pub(crate) fn known_options(spec: Doc<'_>) -> Vec<u8> {
+        let known: Fields = spec
+            .elements()
+            .filter(|element| parse::is_option(element.name_str()))
+            .map(|element| (element.name_str().to_owned(), Owned::from(element.value())))
+            .collect();
+        Doc::Fields(&known).to_bytes()
     }
 
     /// The index on `_id`.

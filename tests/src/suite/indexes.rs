@@ -172,3 +172,34 @@ pub async fn a_taken_id_is_found_before_what_is_wrong_with_a_later_index(db: &Db
         .unwrap();
     assert_eq!(result.errors[0].1.code(), Some(11000));
 }
+
+pub async fn unknown_options_are_left_out_when_asked(db: &Db) {
+    let create = |lenient: bool| {
+        let index = doc! { "key": { "a": 1 }, "name": "a", "sparse": true, "bogus": 3 };
+        doc! { "createIndexes": "c", "indexes": [index], "ignoreUnknownIndexOptions": lenient }
+    };
+    let error = db.run_command(create(false)).await.unwrap_err();
+    assert_eq!(error.code(), Some(197), "{error}");
+    db.run_command(create(true)).await.unwrap();
+    let listed = db.run_command(doc! { "listIndexes": "c" }).await.unwrap();
+    let batch = listed.get_document("cursor").unwrap().get_array("firstBatch");
+    let expected = doc! { "v": 2, "key": { "a": 1 }, "name": "a", "sparse": true };
+    assert_eq!(batch.unwrap()[1].as_document(), Some(&expected));
+}
+
+pub async fn a_foreign_uuid_is_never_passed_over(db: &Db) {
+    db.raw_collection("c").insert(doc! { "_id": 1 }).await.unwrap();
+    let bytes = vec![7; 16];
+    let uuid = bson::Binary {
+        subtype: bson::spec::BinarySubtype::Uuid,
+        bytes,
+    };
+    for command in [
+        doc! { "aggregate": "c", "pipeline": [], "cursor": {}, "collectionUUID": &uuid },
+        doc! { "drop": "c", "collectionUUID": &uuid },
+    ] {
+        let error = db.run_command(command).await.unwrap_err();
+        let is_refused = error.kind() == ErrorKind::Unsupported || error.code() == Some(361);
+        assert!(is_refused, "{error}");
+    }
+}

@@ -9,7 +9,7 @@ use super::super::exec::{Namespace, output};
 use super::super::fault::{Fault, Result, code};
 use super::cursor::{Opened, Rows};
 use super::shape::{Shape, Type, out_of_range};
-use super::{Call, Job, query, refuse_collation};
+use super::{Call, Job, query, refuse_collation, refuse_uuid};
 
 pub(super) static AGGREGATE: Shape = Shape {
     name: "aggregate",
@@ -99,6 +99,7 @@ pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
         }
     }
     refuse_collation(fields.object("collation"))?;
+    refuse_uuid(&fields)?;
     let variables = query::variables(fields.object("let"), call)?;
     let mut stages = Vec::new();
     for stage in fields.array("pipeline").into_iter().flat_map(Doc::values) {

@@ -7,7 +7,7 @@ use super::super::index::IndexDefinition;
 use super::cursor::{Opened, Rows};
 use super::reply::{self, Reply, count, text};
 use super::shape::{Shape, Type, out_of_range};
-use super::{Call, Job, indexes};
+use super::{Call, Job, indexes, refuse_uuid};
 
 static CREATE: Shape = Shape {
     name: "create",
@@ -183,8 +183,9 @@ fn check_id_index(spec: Doc<'_>, on_view: bool) -> Result<()> {
 }
 
 pub(super) fn drop(call: &Call<'_>) -> Result<Job> {
-    DROP.command(call.doc)?;
+    let fields = DROP.command(call.doc)?;
     let namespace = call.namespace()?;
+    refuse_uuid(&fields)?;
     Ok(Job::Write(Box::new(move |write| {
         let is_view = view::view_of(write.catalog(), &namespace).is_some();
         let indexes = indexes::size(&*write, &namespace).filter(|_| !is_view);
@@ -284,6 +285,7 @@ pub(super) fn rename(call: &Call<'_>) -> Result<Job> {
     call.refuse_outside_admin()?;
     let from = whole_name(from)?;
     let to = whole_name(fields.string("to").unwrap_or_default())?;
+    refuse_uuid(&fields)?;
     Ok(Job::Write(Box::new(move |write| {
         alter::rename(write, &from, &to, drop_target)?;
         Ok(reply::ok())

@@ -3,6 +3,7 @@
 use super::super::document::{Kind, Owned, Value};
 use super::super::exec::{Namespace, indexes};
 use super::super::fault::{Fault, Result, code};
+use super::super::index::IndexDefinition;
 use super::super::storage::Read;
 use super::collections::batch_size;
 use super::cursor::{Opened, Rows};
@@ -39,10 +40,14 @@ static LIST: Shape = Shape {
 pub(super) fn create(call: &Call<'_>) -> Result<Job> {
     let fields = CREATE.command(call.doc)?;
     let namespace = call.namespace()?;
+    let lenient = fields.flag("ignoreUnknownIndexOptions");
     let specs: Vec<Vec<u8>> = fields
         .documents("indexes")?
         .into_iter()
-        .map(|spec| spec.to_bytes())
+        .map(|spec| match lenient {
+            true => IndexDefinition::known_options(spec),
+            false => spec.to_bytes(),
+        })
         .collect();
     if specs.is_empty() {
         return Err(Fault::new(

@@ -17,6 +17,15 @@ pub(super) struct GeoOptions {
 }
 
 impl GeoOptions {
+    pub(super) const NAMES: [&str; 6] = [
+        "min",
+        "max",
+        "2dsphereIndexVersion",
+        "bits",
+        "coarsestIndexedLevel",
+        "finestIndexedLevel",
+    ];
+
     /// Takes an option, if it is one of these.
     pub(super) fn take(&mut self, name: &str, value: &Value<'_>) -> Result<bool> {
         let slot = match name {

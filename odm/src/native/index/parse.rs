@@ -10,6 +10,7 @@ use self::expiry::parse_expiry;
 use self::identity::check_id;
 use self::key::{check_count, parse_key};
 use self::options::Options;
+pub(super) use self::options::is_option;
 use self::partial::parse_partial;
 use super::super::document::Doc;
 use super::super::fault::{Fault, Result, code};

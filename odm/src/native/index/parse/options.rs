@@ -31,6 +31,11 @@ const OPTIONS: &[&str] = &[
     "clustered",
 ];
 
+/// Whether an index, of whatever kind, may have this option.
+pub(in super::super) fn is_option(name: &str) -> bool {
+    OPTIONS.contains(&name) || GeoOptions::NAMES.contains(&name)
+}
+
 /// The options as written, each of its type.
 pub(super) struct Options<'a> {
     pub(super) key: Doc<'a>,

@@ -74,7 +74,7 @@ impl Bounds {
                 .ok_or_else(|| wrong("Numeric document-based bounds must be an integer"))
         };
         let (lower, upper) = (end(&lower, &integer)?, end(&upper, &integer)?);
-        if let (Some(low), Some(high)) = (lower.distance(0), upper.distance(0))
+        if let (Some(low), Some(high)) = (lower.distance(&0), upper.distance(&0))
             && low > high
         {
             return Err(Fault::new(
@@ -109,7 +109,7 @@ impl Bounds {
         };
         let (lower, upper) = (end(&lower, &number)?, end(&upper, &number)?);
         let zero = Owned::Int32(0);
-        if let (Some(low), Some(high)) = (lower.distance_ref(&zero), upper.distance_ref(&zero))
+        if let (Some(low), Some(high)) = (lower.distance(&zero), upper.distance(&zero))
             && compare(&low.as_value(), &high.as_value()).is_gt()
         {
             return Err(Fault::new(
@@ -209,18 +209,8 @@ impl Bounds {
     }
 }
 
-impl<T: Copy> Bound<T> {
-    fn distance(&self, current: T) -> Option<T> {
-        match self {
-            Bound::Unbounded => None,
-            Bound::Current => Some(current),
-            Bound::By(by) => Some(*by),
-        }
-    }
-}
-
 impl<T> Bound<T> {
-    fn distance_ref<'a>(&'a self, current: &'a T) -> Option<&'a T> {
+    fn distance<'a>(&'a self, current: &'a T) -> Option<&'a T> {
         match self {
             Bound::Unbounded => None,
             Bound::Current => Some(current),
