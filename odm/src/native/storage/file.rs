@@ -15,6 +15,7 @@ mod fault;
 mod figures;
 mod recover;
 mod snapshot;
+mod sorted;
 mod transaction;
 
 use std::io;

@@ -8,6 +8,7 @@ use redb::{Table, TableDefinition, WriteTransaction};
 
 use super::fault::{explained, fault};
 use super::snapshot::{as_slice, get, records_table, scan, scan_shared};
+use super::sorted::{self, Change};
 use super::{TREE_BYTES, TREES};
 use crate::native::fault::Result;
 use crate::native::storage::log::Changes;
@@ -105,6 +106,7 @@ impl Transaction for FileTransaction<'_> {
         for tree in pending.cleared() {
             self.clear(tree)?;
         }
+        let mut changes: Vec<Change<'_>> = Vec::new();
         let mut writes = pending.writes().peekable();
         while let Some((composite, _)) = writes.peek() {
             let (tree, _) = split(composite);
@@ -113,19 +115,22 @@ impl Transaction for FileTransaction<'_> {
                 self.records(tree)?;
             }
             let own = self.records.get_mut().get_mut(&tree).and_then(Rc::get_mut);
+            changes.clear();
+            // The trees that share a table are next to each other.
             let (table, prefix) = match own {
                 Some(table) => (table, TREE_BYTES),
                 None => (&mut self.shared, 0),
             };
-            while let Some((composite, value)) = writes.next_if(|(composite, _)| split(composite).0 == tree) {
-                let key = &composite[prefix..];
-                match value {
-                    Some(value) => drop(table.insert(key, value).map_err(|error| fault(error.into()))?),
-                    None => drop(table.remove(key).map_err(|error| fault(error.into()))?),
-                }
+            while let Some((composite, value)) = writes.next_if(|(composite, _)| {
+                let (next, _) = split(composite);
+                next == tree || !(next.is_records() || tree.is_records())
+            }) {
+                changes.push((&composite[prefix..], value));
             }
+            sorted::apply(table, &changes)?;
         }
         drop(writes);
+        drop(changes);
         pending.reset();
         Ok(())
     }
