@@ -164,6 +164,10 @@ impl IndexDefinition {
             self.text_keys(text, Doc::Raw(&bytes), &mut found, &mut |_, _, _| {})?;
             return Ok(found);
         }
+        if let Some(key) = self.plain_key(&bytes) {
+            found.keys.push(key);
+            return Ok(found);
+        }
         let mut extraction = Extraction::new(&self.paths);
         let keys = &mut found.keys;
         extraction.run(Doc::Raw(&bytes), &mut |values| {
@@ -238,6 +242,20 @@ impl IndexDefinition {
             }
         });
         found.unwrap_or_else(|| Doc::empty().to_bytes())
+    }
+
+    /// The one key of a document without arrays on the paths; none where more must be looked at. The index is
+    /// neither one of geometries nor one of texts.
+    fn plain_key(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut key = Vec::with_capacity(12 * self.keys.len() + 1);
+        let mut is_there = false;
+        for (field, path) in self.keys.iter().zip(&self.paths) {
+            let value = path.plain(Doc::Raw(bytes))?;
+            is_there |= value.is_some();
+            field.order.encode(&value.unwrap_or(Value::Null), &mut key);
+        }
+        key.push(super::key::END);
+        (is_there || !self.sparse).then_some(key)
     }
 
     fn encode(&self, values: &[Option<Value<'_>>]) -> Vec<u8> {

@@ -77,7 +77,12 @@ pub(crate) trait Read {
 /// gives an error leaves nothing behind.
 pub(crate) trait Write: Read {
     /// Stores a value under a key, in place of one that is there.
-    fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()>;
+    fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()> {
+        self.put_owned(tree, key, value.to_vec())
+    }
+
+    /// The same with a value that need not be copied.
+    fn put_owned(&mut self, tree: TreeId, key: &[u8], value: Vec<u8>) -> Result<()>;
 
     /// Removes a key; a missing one is no error.
     fn remove(&mut self, tree: TreeId, key: &[u8]) -> Result<()>;
@@ -90,6 +95,14 @@ pub(crate) trait Write: Read {
     /// the snapshot wrote it. In a single operation, a fault of class `Blocked` when a running transaction
     /// holds it: hand it up, the job runs again when that transaction has ended.
     fn claim(&mut self, tree: TreeId, key: &[u8]) -> Result<()>;
+
+    /// Whether the tree is known to have no key that is as great as this one. `false` says nothing.
+    ///
+    /// # Errors
+    /// The store's.
+    fn ends_before(&mut self, _tree: TreeId, _key: &[u8]) -> Result<bool> {
+        Ok(false)
+    }
 
     /// A record id that no other record of the collection has had since the engine was opened; ids grow.
     ///

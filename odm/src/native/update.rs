@@ -28,7 +28,7 @@ mod tree;
 use self::apply::Context;
 pub(crate) use self::describe::Description;
 use self::filters::ArrayFilter;
-pub(crate) use self::insert::prepare_insert;
+pub(crate) use self::insert::{changed_for_insert, prepare_insert};
 use self::tree::Object;
 use super::aggregate::transform::Transform;
 use super::document::{Doc, MAX_DEPTH, MAX_DOCUMENT_BYTES, Malformed, Owned, Value, validate};

@@ -1,5 +1,6 @@
 //! A job's state on the writer: what is committed, what earlier jobs of the batch wrote, its own writes.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::changes::Logged;
@@ -7,7 +8,7 @@ use super::claims::Claim;
 use super::queue::Shared;
 use crate::native::catalog::{Catalog, Collection, CollectionId};
 use crate::native::fault::{Class, Fault, Result, code};
-use crate::native::storage::{Pending, Range, Read, TreeId, Trees, Visitor, Write};
+use crate::native::storage::{ALL, Pending, Range, Read, TreeId, Trees, Visitor, Write};
 
 /// The writer as one job sees it.
 pub(super) struct Writer<'a> {
@@ -21,6 +22,14 @@ pub(super) struct Writer<'a> {
     notes: Vec<(Claim, Option<u64>)>,
     blocked_on: Option<Claim>,
     logged: Logged,
+    ends: Vec<End>,
+}
+
+/// A tree in which new keys are looked up.
+struct End {
+    tree: TreeId,
+    /// No key of the tree is greater; none while only one was looked up.
+    greatest: Option<Vec<u8>>,
 }
 
 impl<'a> Writer<'a> {
@@ -41,6 +50,7 @@ impl<'a> Writer<'a> {
             notes: Vec::new(),
             blocked_on: None,
             logged: Logged::default(),
+            ends: Vec::new(),
         }
     }
 
@@ -113,9 +123,36 @@ impl Read for Writer<'_> {
 }
 
 impl Write for Writer<'_> {
-    fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()> {
-        self.pending.put(tree, key, value);
+    fn put_owned(&mut self, tree: TreeId, key: &[u8], value: Vec<u8>) -> Result<()> {
+        for end in &mut self.ends {
+            if let Some(greatest) = &mut end.greatest
+                && end.tree == tree
+                && greatest.as_slice() < key
+            {
+                greatest.clear();
+                greatest.extend_from_slice(key);
+            }
+        }
+        self.pending.put_owned(tree, key, value);
         Ok(())
+    }
+
+    fn ends_before(&mut self, tree: TreeId, key: &[u8]) -> Result<bool> {
+        let Some(at) = self.ends.iter().position(|end| end.tree == tree) else {
+            // For a single key looking for the end costs as much as looking for the key.
+            self.ends.push(End { tree, greatest: None });
+            return Ok(false);
+        };
+        if self.ends[at].greatest.is_none() {
+            let mut last = Vec::new();
+            self.scan(tree, ALL, true, &mut |key, _| {
+                last.extend_from_slice(key);
+                Ok(ControlFlow::Break(()))
+            })?;
+            self.ends[at].greatest = Some(last);
+        }
+        let greatest = self.ends[at].greatest.as_deref();
+        Ok(greatest.is_some_and(|greatest| greatest < key))
     }
 
     fn remove(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {

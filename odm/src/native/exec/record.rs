@@ -31,14 +31,14 @@ pub(crate) fn insert(
     }
     let record = write.next_record(collection.id)?;
     let place = record.to_be_bytes();
-    write.put(
+    write.put_owned(
         collection.records,
         &place,
-        &format::seal(collection.records, &place, document),
+        format::seal(collection.records, &place, document),
     )?;
     for (entry, own) in collection.indexes.iter().zip(&keys) {
         for key in &own.keys {
-            put_entry(write, entry, &stored_key(key, record))?;
+            with_stored_key(key, record, |stored| put_entry(write, entry, stored))?;
         }
     }
     change::inserted(write, collection, document);
@@ -93,17 +93,17 @@ fn put(
             check_unique(write, ns, entry, new, &own.keys, &old.keys, Some(record))?;
         }
     }
-    write.put(
+    write.put_owned(
         collection.records,
         &place,
-        &format::seal(collection.records, &place, new),
+        format::seal(collection.records, &place, new),
     )?;
     for ((entry, old), new) in collection.indexes.iter().zip(&before).zip(&after) {
         for key in old.keys.iter().filter(|key| new.keys.binary_search(key).is_err()) {
-            write.remove(entry.tree, &stored_key(key, record))?;
+            with_stored_key(key, record, |stored| write.remove(entry.tree, stored))?;
         }
         for key in new.keys.iter().filter(|key| old.keys.binary_search(key).is_err()) {
-            put_entry(write, entry, &stored_key(key, record))?;
+            with_stored_key(key, record, |stored| put_entry(write, entry, stored))?;
         }
     }
     note_multikey(write, collection, &after)?;
@@ -126,11 +126,23 @@ pub(crate) fn remove(write: &mut dyn Write, collection: &Collection, record: u64
     write.remove(collection.records, &place)?;
     for (entry, own) in collection.indexes.iter().zip(&keys) {
         for key in &own.keys {
-            write.remove(entry.tree, &stored_key(key, record))?;
+            with_stored_key(key, record, |stored| write.remove(entry.tree, stored))?;
         }
     }
     change::removed(write, collection, old);
     capped::note(write, collection, -1, -(old.len() as i64))
+}
+
+/// Calls `body` with a stored key, which need not be allocated unless it is long.
+fn with_stored_key<T>(key: &[u8], record: u64, body: impl FnOnce(&[u8]) -> T) -> T {
+    const INLINE: usize = 120;
+    if key.len() > INLINE {
+        return body(&stored_key(key, record));
+    }
+    let mut stored = [0; INLINE + RECORD_BYTES];
+    stored[..key.len()].copy_from_slice(key);
+    stored[key.len()..key.len() + RECORD_BYTES].copy_from_slice(&record.to_be_bytes());
+    body(&stored[..key.len() + RECORD_BYTES])
 }
 
 /// The key an index tree stores: the order key, then the record id.
@@ -153,11 +165,23 @@ pub(crate) fn holder(
     key: &[u8],
     except: Option<u64>,
 ) -> Result<Option<u64>> {
-    let (from, to) = (stored_key(key, 0), stored_key(key, u64::MAX));
+    with_stored_key(key, 0, |from| {
+        with_stored_key(key, u64::MAX, |to| {
+            holder_between(read, entry, (key, from, to), except)
+        })
+    })
+}
+
+fn holder_between(
+    read: &dyn Read,
+    entry: &IndexEntry,
+    (key, from, to): (&[u8], &[u8], &[u8]),
+    except: Option<u64>,
+) -> Result<Option<u64>> {
     let mut found = None;
     read.scan(
         entry.tree,
-        (Bound::Included(&from), Bound::Included(&to)),
+        (Bound::Included(from), Bound::Included(to)),
         false,
         &mut |stored, _| {
             let record = stored
@@ -197,7 +221,7 @@ fn check_unique(
     }
     for key in new.iter().filter(|key| old.binary_search(key).is_err()) {
         write.claim(entry.tree, key)?;
-        if holder(write, entry, key, record)?.is_some() {
+        if !write.ends_before(entry.tree, key)? && holder(write, entry, key, record)?.is_some() {
             return Err(duplicate(ns, entry, document, key));
         }
     }

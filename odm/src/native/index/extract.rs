@@ -36,6 +36,25 @@ impl Path {
         Path { segments }
     }
 
+    /// The value at the path of a document, or that there is none; nothing when the path meets an array.
+    pub(crate) fn plain<'d>(&self, doc: Doc<'d>) -> Option<Option<Value<'d>>> {
+        let mut current = Value::Document(doc);
+        for segment in &self.segments {
+            current = match current {
+                Value::Document(doc) => match doc.get(&segment.name) {
+                    Some(value) => value,
+                    None => return Some(None),
+                },
+                Value::Array(_) => return None,
+                _ => return Some(None),
+            };
+        }
+        match current {
+            Value::Array(_) => None,
+            value => Some(Some(value)),
+        }
+    }
+
     /// The path up to the first array that it meets in the document.
     pub(super) fn text_to_array(&self, bytes: &[u8]) -> String {
         let mut text = String::new();

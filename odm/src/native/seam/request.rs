@@ -25,7 +25,7 @@ use super::super::fault::{Fault, Result, code};
 use super::super::matcher::near;
 use super::super::projection::Projection;
 use super::super::storage::{Read, Write};
-use super::super::update::{Now, Updater, prepare_insert, too_deep};
+use super::super::update::{Now, Updater, changed_for_insert, too_deep};
 use super::maintenance::Maintenance;
 use super::response::{counted, raw_bson};
 use super::watch;
@@ -86,7 +86,7 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
             let now = now();
             let statements = insert
                 .documents
-                .iter()
+                .into_iter()
                 .map(|document| insert_statement(document, now))
                 .collect();
             Request::Batch(batch(
@@ -127,11 +127,11 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
             let now = now();
             let statements = bulk
                 .statements
-                .iter()
+                .into_iter()
                 .map(|statement| match statement {
                     WriteStatement::Insert(document) => insert_statement(document, now),
-                    WriteStatement::Update(update) => update_statement(update),
-                    WriteStatement::Delete(delete) => delete_statement(delete),
+                    WriteStatement::Update(update) => update_statement(&update),
+                    WriteStatement::Delete(delete) => delete_statement(&delete),
                 })
                 .collect();
             Request::Batch(batch(bulk.namespace, statements, bulk.ordered, now, &shared)?)
@@ -481,9 +481,10 @@ fn batch(
     })
 }
 
-fn insert_statement(document: &RawDocumentBuf, now: Now) -> Statement {
-    match gate(document).and_then(|doc| prepare_insert(doc, now)) {
-        Ok(bytes) => Statement::Insert(bytes),
+fn insert_statement(document: RawDocumentBuf, now: Now) -> Statement {
+    match gate(&document).and_then(|doc| changed_for_insert(doc, now)) {
+        Ok(Some(bytes)) => Statement::Insert(bytes),
+        Ok(None) => Statement::Insert(document.into_bytes()),
         Err(fault) => Statement::Refused(fault),
     }
 }

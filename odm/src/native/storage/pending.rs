@@ -15,6 +15,22 @@ pub(crate) struct Pending {
     writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
+/// A state with writes over it that are not yet in the store.
+pub(crate) struct Layered<'a> {
+    pub(crate) base: &'a dyn Trees,
+    pub(crate) pending: &'a Pending,
+}
+
+impl Trees for Layered<'_> {
+    fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.pending.get(self.base, tree, key)
+    }
+
+    fn scan(&self, tree: TreeId, range: Range<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Result<()> {
+        self.pending.scan(self.base, tree, range, reverse, visit)
+    }
+}
+
 /// Room for a composite key without allocation.
 pub(crate) const INLINE: usize = 124;
 
@@ -99,7 +115,12 @@ impl Pending {
     }
 
     pub(crate) fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
-        self.writes.insert(composite(tree, key), Some(value.to_vec()));
+        self.put_owned(tree, key, value.to_vec());
+    }
+
+    /// The same with a value that need not be copied.
+    pub(crate) fn put_owned(&mut self, tree: TreeId, key: &[u8], value: Vec<u8>) {
+        self.writes.insert(composite(tree, key), Some(value));
     }
 
     pub(crate) fn remove(&mut self, tree: TreeId, key: &[u8]) {
@@ -117,6 +138,20 @@ impl Pending {
             self.writes.remove(&key);
         }
         self.cleared.insert(tree);
+    }
+
+    /// Takes over later writes, which clear no tree.
+    pub(crate) fn absorb(&mut self, later: &mut Pending) {
+        debug_assert!(later.cleared.is_empty());
+        match self.writes.is_empty() {
+            true => std::mem::swap(&mut self.writes, &mut later.writes),
+            false => self.writes.extend(std::mem::take(&mut later.writes)),
+        }
+    }
+
+    /// Whether a tree is cleared.
+    pub(crate) fn clears(&self) -> bool {
+        !self.cleared.is_empty()
     }
 
     /// Forgets everything.

@@ -1,7 +1,7 @@
 //! Documents to insert.
 
-use super::super::document::doc::framed;
-use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Value};
+use super::super::document::doc::{Element, framed};
+use super::super::document::{Doc, Kind, MAX_DOCUMENT_BYTES, Value, equal};
 use super::super::fault::{Fault, Result, code};
 use super::{Now, identity};
 
@@ -11,6 +11,14 @@ use super::{Now, identity};
 /// # Errors
 /// 2 (too large, `_id` twice), 53 (type of `_id`), 52 (`$` inside of `_id`).
 pub(crate) fn prepare_insert(doc: Doc<'_>, now: Now) -> Result<Vec<u8>> {
+    Ok(changed_for_insert(doc, now)?.unwrap_or_else(|| doc.to_bytes()))
+}
+
+/// The same; nothing when the document is ready as it is.
+///
+/// # Errors
+/// As [`prepare_insert`].
+pub(crate) fn changed_for_insert(doc: Doc<'_>, now: Now) -> Result<Option<Vec<u8>>> {
     let size = match doc {
         Doc::Raw(bytes) => bytes.len(),
         _ => doc.to_bytes().len(),
@@ -21,36 +29,41 @@ pub(crate) fn prepare_insert(doc: Doc<'_>, now: Now) -> Result<Vec<u8>> {
             format!("object to insert too large. size in bytes: {size}, max size: {MAX_DOCUMENT_BYTES}"),
         ));
     }
-    if doc.elements().filter(|element| element.name() == b"_id").count() > 1 {
+    let (mut ids, mut leads, mut timestamps) = (0, false, false);
+    for (position, element) in doc.elements().enumerate() {
+        if element.name() == b"_id" {
+            ids += 1;
+            leads |= position == 0;
+        } else {
+            timestamps |= is_empty_timestamp(&element);
+        }
+    }
+    if ids > 1 {
         return Err(Fault::new(
             code::BAD_VALUE,
             "can't have multiple _id fields in one document",
         ));
     }
     identity::check(doc)?;
-    if let Doc::Raw(bytes) = doc
-        && !has_empty_timestamp(doc)
-        && doc.elements().next().is_some_and(|first| first.name() == b"_id")
-    {
-        return Ok(bytes.to_vec());
+    if matches!(doc, Doc::Raw(_)) && leads && !timestamps {
+        return Ok(None);
     }
-    Ok(identity::lead(Doc::Raw(&filled(doc, now))))
+    Ok(Some(identity::lead(Doc::Raw(&filled(doc, now)))))
 }
 
 /// Whether a field of the document itself, not `_id`, is an empty timestamp.
 pub(super) fn has_empty_timestamp(doc: Doc<'_>) -> bool {
     doc.elements()
-        .any(|element| element.name() != b"_id" && is_empty_timestamp(&element.value()))
+        .any(|element| element.name() != b"_id" && is_empty_timestamp(&element))
 }
 
-fn is_empty_timestamp(value: &Value<'_>) -> bool {
-    matches!(
-        value,
-        Value::Timestamp {
-            time: 0,
-            increment: 0
-        }
-    )
+fn is_empty_timestamp(element: &Element<'_>) -> bool {
+    let empty = Value::Timestamp {
+        time: 0,
+        increment: 0,
+    };
+    // Values of other types are not worth decoding.
+    element.kind() == Kind::Timestamp && equal(&element.value(), &empty)
 }
 
 /// The document with its empty timestamps filled.
@@ -59,11 +72,9 @@ pub(super) fn filled(doc: Doc<'_>, now: Now) -> Vec<u8> {
     let mut new = Vec::new();
     framed(&mut new, |out| {
         for element in doc.elements() {
-            let value = match element.value() {
-                value if element.name() != b"_id" && is_empty_timestamp(&value) => {
-                    Value::Timestamp { time, increment }
-                }
-                value => value,
+            let value = match element.name() != b"_id" && is_empty_timestamp(&element) {
+                true => Value::Timestamp { time, increment },
+                false => element.value(),
             };
             value.write_element(element.name(), out);
         }
