@@ -1,9 +1,10 @@
 //! The writer and its queue: who runs which jobs, in which commit.
 //!
 //! There is one writer, behind a lock. With immediate durability only the engine's thread takes it: each
-//! round applies every job that has arrived, commits with one fsync, then answers. Otherwise whoever starts
-//! a job takes the writer when it is free, and runs what others queued meanwhile before it goes; when that
-//! gets too much the thread takes over.
+//! round applies every job that has arrived, commits with one fsync, then answers. Where several wrote at once it
+//! waits a little for them to come back, so that they do not split into two crowds that take turns. Otherwise
+//! whoever starts a job takes the writer when it is free, and runs what others queued meanwhile before it goes;
+//! when that gets too much the thread takes over.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -8,6 +8,7 @@ mod disk;
 #[cfg(target_os = "linux")]
 mod full;
 mod golden;
+mod group;
 mod interrupted;
 mod jobs;
 mod keep;

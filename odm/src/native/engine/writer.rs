@@ -140,10 +140,7 @@ impl Write for Writer<'_> {
     fn ends_before(&mut self, tree: TreeId, key: &[u8]) -> Result<bool> {
         let Some(at) = self.ends.iter().position(|end| end.tree == tree) else {
             // For a single key looking for the end costs as much as looking for the key.
-            self.ends.push(End {
-                tree,
-                greatest: None,
-            });
+            self.ends.push(End { tree, greatest: None });
             return Ok(false);
         };
         if self.ends[at].greatest.is_none() {

@@ -203,11 +203,7 @@ impl FindCursor {
     }
 
     /// Visits all documents that are left, from the same state of the database.
-    pub(crate) fn each(
-        &mut self,
-        read: &dyn Read,
-        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
+    pub(crate) fn each(&mut self, read: &dyn Read, visit: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         if let State::Walking {
             walk,
             plan,

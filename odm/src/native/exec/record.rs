@@ -166,7 +166,9 @@ pub(crate) fn holder(
     except: Option<u64>,
 ) -> Result<Option<u64>> {
     with_stored_key(key, 0, |from| {
-        with_stored_key(key, u64::MAX, |to| holder_between(read, entry, (key, from, to), except))
+        with_stored_key(key, u64::MAX, |to| {
+            holder_between(read, entry, (key, from, to), except)
+        })
     })
 }
 

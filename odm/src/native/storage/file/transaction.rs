@@ -7,8 +7,8 @@ use std::rc::Rc;
 use redb::{Table, TableDefinition, WriteTransaction};
 
 use super::fault::{explained, fault};
-use super::sorted::{self, Change};
 use super::snapshot::{as_slice, get, records_table, scan, scan_shared};
+use super::sorted::{self, Change};
 use super::{TREE_BYTES, TREES};
 use crate::native::fault::Result;
 use crate::native::storage::log::Changes;
