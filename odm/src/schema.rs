@@ -3,6 +3,7 @@
 mod collection;
 mod index;
 mod models;
+mod nested_relations;
 mod relation;
 mod suggestion;
 mod verify;
@@ -12,6 +13,7 @@ pub(crate) use self::collection::is_equal_in;
 pub use self::index::{IndexDeclaration, IndexOrder};
 pub use self::models::Models;
 pub(crate) use self::models::{differences, fingerprint};
+pub(crate) use self::nested_relations::EVERY;
 pub use self::relation::{
     DeclaredRelation, InverseDescriptor, NoRelation, RelationDescriptor, RelationKind, RelationProbe,
     model_graph,
@@ -19,7 +21,7 @@ pub use self::relation::{
 pub(crate) use self::suggestion::suggested_index;
 pub(crate) use self::verify::{names, verify};
 use crate::collection::Target;
-use crate::lifecycle::Kind;
+use crate::lifecycle::{Declared, Kind};
 use crate::model::Model;
 use crate::relation::Open;
 
@@ -50,6 +52,7 @@ pub struct ModelDescriptor {
     /// The models whose references to this one have rules for its deletion.
     pub referred_by: &'static [fn() -> &'static ModelDescriptor],
     pub(crate) open: Open,
+    pub(crate) declared: fn() -> &'static Declared,
 }
 
 /// One of the models that an enum holds.
@@ -107,6 +110,7 @@ impl ModelDescriptor {
             options: None,
             referred_by: &[],
             open: Target::sibling::<M>,
+            declared: M::declared,
         }
     }
 
