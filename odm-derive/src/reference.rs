@@ -124,6 +124,7 @@ fn expand(input: &DeriveInput, odm: &OnReference, variants: &[Variant<'_>]) -> T
             impl __odm::FieldType for #this {
                 type Handle<__R> = __odm::Field<__R, #this>;
                 type Optional<__R> = __odm::Field<__R, __odm::Option<#this>>;
+                const DECLARED: &'static __odm::Declared = &__odm::Declared::refers::<#this>();
             }
             impl __odm::Serialize for #this {
                 fn serialize<__S: __odm::Serializer>(

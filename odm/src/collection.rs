@@ -426,6 +426,10 @@ impl<M: Model> Collection<M> {
     /// Lets the documents that match live again, where the model says `#[odm(soft_delete)]`: the date of their
     /// deletion becomes null.
     ///
+    /// What went with them by [delete rules](crate::DeleteRule) stays as it is: documents that cascaded are softly deleted
+    /// still (of the same date, where their model is deleted softly) or gone, references that became null or were taken
+    /// out stay so.
+    ///
     /// # Errors
     /// `InvalidArgument` when the model is not deleted softly; `DuplicateKey` when a partial unique index that leaves
     /// out the deleted holds the key of another document by now.

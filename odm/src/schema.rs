@@ -3,6 +3,7 @@
 mod collection;
 mod index;
 mod models;
+mod nested_relations;
 mod relation;
 mod suggestion;
 mod verify;
@@ -12,6 +13,7 @@ pub(crate) use self::collection::is_equal_in;
 pub use self::index::{IndexDeclaration, IndexOrder};
 pub use self::models::Models;
 pub(crate) use self::models::{differences, fingerprint};
+pub(crate) use self::nested_relations::EVERY;
 pub use self::relation::{
     DeclaredRelation, InverseDescriptor, NoRelation, RelationDescriptor, RelationKind, RelationProbe,
     model_graph,
@@ -20,7 +22,7 @@ pub(crate) use self::suggestion::suggested_index;
 pub(crate) use self::verify::{names, verify};
 use crate::collection::Target;
 use crate::lifecycle::{Declared, Kind};
-use crate::model::{FieldType, Model};
+use crate::model::Model;
 use crate::relation::Open;
 
 /// What a model declares. The derive emits one as a constant.
@@ -51,8 +53,8 @@ pub struct ModelDescriptor {
     pub referred_by: &'static [fn() -> &'static ModelDescriptor],
     /// The models that hold copies of this one's fields.
     pub copied_to: &'static [fn() -> &'static ModelDescriptor],
-    pub(crate) declared: fn() -> &'static Declared,
     pub(crate) open: Open,
+    pub(crate) declared: fn() -> &'static Declared,
 }
 
 /// One of the models that an enum holds.
@@ -110,8 +112,8 @@ impl ModelDescriptor {
             options: None,
             referred_by: &[],
             copied_to: &[],
-            declared: <M as FieldType>::declared,
             open: Target::sibling::<M>,
+            declared: M::declared,
         }
     }
 

@@ -95,20 +95,3 @@ pub fn documents(owner: &Document, name: &str) -> Vec<Document> {
         .filter_map(|item| item.as_document().cloned())
         .collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use bson::doc;
-
-    use super::*;
-
-    #[test]
-    fn the_matcher_knows_its_operators() {
-        let found = Bson::from(doc! {"a": {"b": 1_i64}, "c": 2});
-        let check = |expected: Document| matches(&Bson::from(expected), Some(&found), true).is_ok();
-        assert!(check(doc! {"a": {"b": 1}}));
-        assert!(!check(doc! {"a": {}}));
-        assert!(check(doc! {"x": {"$$exists": false}, "c": {"$$exists": true}}));
-        assert!(!check(doc! {"c": {"$$type": "string"}}));
-    }
-}

@@ -40,7 +40,10 @@ impl<M: Model, L: Relation<M>> LoadStored<M, L> {
         let documents = self.documents.map_err(explain)?;
         let documents: Vec<&RawDocument> = documents.iter().map(AsRef::as_ref).collect();
         let plan = self.relation.plan().map_err(explain)?;
-        let shelf = plan.fetch(target, &documents, &ReadOptions::default()).await.map_err(explain)?;
+        let shelf = plan
+            .fetch(target, &documents, &ReadOptions::default())
+            .await
+            .map_err(explain)?;
         let loaded = documents
             .iter()
             .map(|document| self.relation.take(&shelf, document));

@@ -27,7 +27,10 @@ impl PlanReading {
                 Bson::Document(plan) if name == "winningPlan" => self.visit(plan),
                 Bson::Document(inner) if name != "executionStats" => self.search(inner),
                 Bson::Array(parts) if name != "rejectedPlans" => {
-                    parts.iter().filter_map(Bson::as_document).for_each(|part| self.search(part));
+                    parts
+                        .iter()
+                        .filter_map(Bson::as_document)
+                        .for_each(|part| self.search(part));
                 }
                 _ => {}
             }
@@ -57,9 +60,14 @@ impl PlanReading {
         for (name, value) in stage {
             match value {
                 // The plan of the slot-based engine has the stages one deeper.
-                Bson::Document(inner) if matches!(name.as_str(), "inputStage" | "queryPlan") => self.visit(inner),
+                Bson::Document(inner) if matches!(name.as_str(), "inputStage" | "queryPlan") => {
+                    self.visit(inner)
+                }
                 Bson::Array(inputs) if name == "inputStages" => {
-                    inputs.iter().filter_map(Bson::as_document).for_each(|input| self.visit(input));
+                    inputs
+                        .iter()
+                        .filter_map(Bson::as_document)
+                        .for_each(|input| self.visit(input));
                 }
                 _ => {}
             }

@@ -8,12 +8,16 @@ use super::rule::Rule;
 use crate::error::Result;
 use crate::model::{ArrayType, Numeric};
 use crate::relation::CopyDeclaration;
+use crate::relation::Reference;
+use crate::schema::RelationDescriptor;
 
 /// What is declared of a type's values. Found through functions, because types may hold themselves.
 #[derive(Debug)]
 pub enum Declared {
     /// A plain value.
     Nothing,
+    /// A reference to another document.
+    Refers(RelationDescriptor),
     /// A document with these fields.
     Document {
         /// The fields; those that say nothing may be left out.
@@ -104,6 +108,16 @@ impl Declared {
         &Declared::Nothing
     }
 
+    /// A reference.
+    pub const fn refers<X: Reference>() -> Declared {
+        Declared::Refers(RelationDescriptor::of::<X>())
+    }
+
+    /// Whether nothing is said of what is inside of a value.
+    pub(crate) const fn is_plain(&self) -> bool {
+        matches!(self, Declared::Nothing | Declared::Refers(_))
+    }
+
     /// A document of these fields.
     pub const fn document(fields: &'static [Declare]) -> Declared {
         Declared::Document {
@@ -155,7 +169,7 @@ impl Declared {
             }
             seen.push(declared);
             match declared {
-                Declared::Nothing => false,
+                Declared::Nothing | Declared::Refers(_) => false,
                 Declared::Document { fields, check, .. } => {
                     check.is_some()
                         || fields

@@ -14,12 +14,12 @@ pub(crate) fn of(declared: &'static Declared) -> Document {
 }
 
 fn nested(declared: &'static Declared, above: &mut Vec<*const Declared>) -> Document {
-    if matches!(declared, Declared::Nothing) || above.contains(&std::ptr::from_ref(declared)) {
+    if declared.is_plain() || above.contains(&std::ptr::from_ref(declared)) {
         return Document::new();
     }
     above.push(std::ptr::from_ref(declared));
     let schema = match declared {
-        Declared::Nothing => Document::new(),
+        Declared::Nothing | Declared::Refers(_) => Document::new(),
         Declared::Document { fields, .. } => document(fields, above),
         Declared::Array(inner) => wrap("items", nested(inner(), above)),
         Declared::Map(inner) => wrap("additionalProperties", nested(inner(), above)),

@@ -93,7 +93,7 @@ impl Validator {
             }
             (Declared::Array(inner), RawBsonRef::Array(array)) => {
                 let inner = inner();
-                if matches!(inner, Declared::Nothing) {
+                if inner.is_plain() {
                     return Ok(());
                 }
                 for (position, element) in array.into_iter().enumerate() {
@@ -104,7 +104,7 @@ impl Validator {
             }
             (Declared::Map(inner), RawBsonRef::Document(map)) => {
                 let inner = inner();
-                if matches!(inner, Declared::Nothing) {
+                if inner.is_plain() {
                     return Ok(());
                 }
                 for element in map {

@@ -124,7 +124,14 @@ impl Reading {
         let mut projection = rawdoc! { "_id": 1 };
         let mut checks = Vec::new();
         for relation in model.relations() {
-            projection.append(name(relation.stored)?, 1);
+            // Of references inside of embedded documents the field that holds those.
+            let field = relation.stored.split('.').next().unwrap_or_default();
+            if !projection
+                .iter()
+                .any(|shown| shown.is_ok_and(|(name, _)| name == field))
+            {
+                projection.append(name(field)?, 1);
+            }
             checks.push(Check::of(relation, &target)?);
         }
         let copies = model.copies();
@@ -165,7 +172,10 @@ impl Reading {
         };
         let documents: Vec<&RawDocument> = (0..batch.len()).map_while(|index| batch.get(index)).collect();
         for check in &self.checks {
-            let shelf = check.plan.fetch(&self.target, &documents, &ReadOptions::default()).await?;
+            let shelf = check
+                .plan
+                .fetch(&self.target, &documents, &ReadOptions::default())
+                .await?;
             let finding = check.documents(self.model, &self.target, &shelf, &documents);
             let finding = finding.map_err(|error| self.target.explain(error, "find"))?;
             if !finding.problems.is_empty() {
@@ -232,7 +242,7 @@ impl Check {
         if let Some(two_way) = &two_way {
             projection.append(name(two_way.far.field)?, 1);
         }
-        let path = Steps::dotted(relation.stored);
+        let path = Steps::declared(relation.stored);
         let plan = Plan(Node::Forward(Forward {
             path: path.clone(),
             links: declared.links,
@@ -287,7 +297,7 @@ impl Check {
     ) -> Result<()> {
         let mut seen: Vec<Identity> = Vec::new();
         let links = self.relation.relation.links;
-        links.each(self.path.one(document)?, &mut |pointer| {
+        let look = &mut |pointer: Pointer<'_>| {
             let identity = Identity::of(pointer.key);
             if seen.contains(&identity) {
                 return Ok(());
@@ -325,7 +335,9 @@ impl Check {
                 key: value(pointer.key)?,
             });
             Ok(())
-        })
+        };
+        self.path
+            .each(document, &mut |value| links.each(Some(value), look))
     }
 
     /// What is referred to, if it is there.

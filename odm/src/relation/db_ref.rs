@@ -13,6 +13,7 @@ use super::link::{Aim, Link, Pointer};
 use super::stored::malformed;
 use crate::collection::{Record, Target};
 use crate::error::{Error, ErrorKind, Result};
+use crate::lifecycle::Declared;
 use crate::model::{Field, FieldType, Model};
 use crate::schema::ModelDescriptor;
 
@@ -88,6 +89,8 @@ impl<M: Model> DbRef<M> {
 impl<D: Record> FieldType for DbRef<D> {
     type Handle<R> = Field<R, DbRef<D>>;
     type Optional<R> = Field<R, Option<DbRef<D>>>;
+
+    const DECLARED: &'static Declared = &Declared::refers::<DbRef<D>>();
 }
 
 impl<D: Record> Link for DbRef<D> {

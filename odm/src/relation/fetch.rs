@@ -135,14 +135,16 @@ impl Forward {
         let mut places: HashMap<Place, Keys> = HashMap::new();
         let mut order = Vec::new();
         for document in documents {
-            self.links.each(self.path.one(document)?, &mut |pointer| {
-                let place = place(&pointer);
-                let keys = places.entry(place).or_insert_with_key(|place| {
-                    order.push(place.clone());
-                    Keys::default()
-                });
-                keys.add(pointer.key);
-                Ok(())
+            self.path.each(document, &mut |value| {
+                self.links.each(Some(value), &mut |pointer| {
+                    let place = place(&pointer);
+                    let keys = places.entry(place).or_insert_with_key(|place| {
+                        order.push(place.clone());
+                        Keys::default()
+                    });
+                    keys.add(pointer.key);
+                    Ok(())
+                })
             })?;
         }
         let mut groups = HashMap::new();
@@ -153,13 +155,7 @@ impl Forward {
         Ok(Kept::Forward(groups))
     }
 
-    async fn group(
-        &self,
-        parents: &Target,
-        at: &Place,
-        keys: Keys,
-        options: &ReadOptions,
-    ) -> Result<Group> {
+    async fn group(&self, parents: &Target, at: &Place, keys: Keys, options: &ReadOptions) -> Result<Group> {
         let (database, named) = at;
         let aim = (self.aim)(named.as_deref())?;
         let collection = self.collection.as_deref().unwrap_or(&aim.collection);

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::key::{ById, ReferenceKey};
 use crate::codec;
+use crate::lifecycle::Declared;
 use crate::model::{Field, FieldType, Id, Model, Newtype};
 use crate::query::Operand;
 
@@ -106,6 +107,8 @@ impl<T: Model, K: ReferenceKey<T>> Ref<T, K> {
 impl<T: Model, K: ReferenceKey<T>> FieldType for Ref<T, K> {
     type Handle<R> = Field<R, Ref<T, K>>;
     type Optional<R> = Field<R, Option<Ref<T, K>>>;
+
+    const DECLARED: &'static Declared = &Declared::refers::<Ref<T, K>>();
 }
 
 impl<T: Model, K: ReferenceKey<T>> Newtype for Ref<T, K> {

@@ -4,6 +4,10 @@ use bson::{RawArray, RawBsonRef, RawDocument};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Path, Segment};
+use crate::schema::EVERY;
+
+/// The step to all values of a map: no name of a field holds a NUL.
+const VALUES: &str = "\0";
 
 /// The names of a path, outermost first.
 #[derive(Clone, Debug)]
@@ -32,6 +36,15 @@ impl Steps {
     /// The names of a dotted path.
     pub(super) fn dotted(path: &str) -> Steps {
         Steps(path.split('.').map(str::to_owned).collect())
+    }
+
+    /// The path of a declared reference, in which a map's values are reached by [`EVERY`].
+    pub(super) fn declared(path: &str) -> Steps {
+        let names = path.split('.').map(|name| match name {
+            EVERY => VALUES.to_owned(),
+            name => name.to_owned(),
+        });
+        Steps(names.collect())
     }
 
     /// The dotted text.
@@ -95,6 +108,12 @@ fn walk<'a>(
         return give(value);
     };
     match value {
+        RawBsonRef::Document(document) if name == VALUES => {
+            for field in document {
+                walk(field.map_err(malformed)?.1, rest, give)?;
+            }
+            Ok(())
+        }
         RawBsonRef::Document(document) => match document.get(name).map_err(malformed)? {
             Some(value) => walk(value, rest, give),
             None => Ok(()),

@@ -1,6 +1,7 @@
 //! Which fields of a model refer to which models.
 
 use super::ModelDescriptor;
+use super::nested_relations::nested_relations;
 use crate::error::Result;
 use crate::model::Model;
 use crate::relation::{
@@ -56,9 +57,9 @@ pub enum RelationKind {
 pub struct DeclaredRelation {
     /// The model.
     pub model: &'static ModelDescriptor,
-    /// The field's Rust name.
+    /// The field's Rust name; of a field in an embedded document its stored path.
     pub field: &'static str,
-    /// The field's stored name; empty for a flattened one.
+    /// The field's stored name, or its path; empty for a flattened one.
     pub stored: &'static str,
     /// What it refers to.
     pub relation: RelationDescriptor,
@@ -137,16 +138,18 @@ impl RelationDescriptor {
 }
 
 impl ModelDescriptor {
-    /// The fields that refer to other models.
+    /// The fields that refer to other models, its own first, then those of embedded documents, by their paths:
+    /// `lines.book`, and `shelves.*.book` for the values of a map.
     pub fn relations(&'static self) -> impl Iterator<Item = DeclaredRelation> {
-        self.fields.iter().filter_map(move |field| {
+        let own = self.fields.iter().filter_map(move |field| {
             Some(DeclaredRelation {
                 model: self,
                 field: field.name,
                 stored: field.stored,
                 relation: field.relation?,
             })
-        })
+        });
+        own.chain(nested_relations(self).iter().copied())
     }
 }
 

@@ -139,7 +139,7 @@ fn random_value(random: &mut Random, with_arrays: bool) -> Option<Bson> {
 
 /// The pages of random documents are the sorted list, cut: forwards, and backwards from the end.
 pub async fn pages_cut_any_list(db: &Db) {
-    for seed in 0..6 {
+    for seed in 0..4 {
         let mut random = Random::new(seed);
         let with_arrays = seed % 2 == 1;
         let name = format!("random_{seed}");
@@ -171,7 +171,10 @@ pub async fn pages_cut_any_list(db: &Db) {
         ] {
             let mut total = sort.clone();
             total.insert("_id", sort.values().last().cloned().unwrap());
-            let whole = random_documents.find_all().sort_raw(total.clone()).hint(doc! { "$natural": 1 });
+            let whole = random_documents
+                .find_all()
+                .sort_raw(total.clone())
+                .hint(doc! { "$natural": 1 });
             let whole: Vec<Bson> = whole
                 .await
                 .unwrap()
@@ -183,10 +186,8 @@ pub async fn pages_cut_any_list(db: &Db) {
                     let index = doc! { "key": total.clone(), "name": "order" };
                     random_documents.create_indexes().index_raw(index).await.unwrap();
                 }
-                for size in [3, 10] {
-                    println!("seed {seed}, sort {sort}, size {size}, index {has_index}");
-                    walk(random_documents.find_all().sort_raw(sort.clone()), &whole, size).await;
-                }
+                println!("seed {seed}, sort {sort}, index {has_index}");
+                walk(random_documents.find_all().sort_raw(sort.clone()), &whole, 6).await;
             }
             random_documents.drop_index("order").await.unwrap();
         }
@@ -219,7 +220,10 @@ pub async fn pages_over_one_type_and_null_read_only_their_part(db: &Db) {
                     Some(Bson::Int64(count)) => *count,
                     other => panic!("{other:?}"),
                 };
-                assert!((20..=90).contains(&examined), "{examined} at {depth} of {sort}: {plan}");
+                assert!(
+                    (20..=90).contains(&examined),
+                    "{examined} at {depth} of {sort}: {plan}"
+                );
             }
             token = page.await.unwrap().next;
         }

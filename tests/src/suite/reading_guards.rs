@@ -196,22 +196,40 @@ pub async fn scans_are_found(db: &Db) {
     // What goes by an index, and what asks for everything.
     tomes.get(1).await.unwrap();
     tomes.get_many([1, 2]).await.unwrap();
-    tomes.find(|t| t.shelf.eq("s1")).sort(|t| t.year.desc()).await.unwrap();
+    tomes
+        .find(|t| t.shelf.eq("s1"))
+        .sort(|t| t.year.desc())
+        .await
+        .unwrap();
     tomes.find_all().await.unwrap();
     tomes.find_all().limit(3).await.unwrap();
     tomes.find_all().sort(|t| t.id.desc()).page(5).await.unwrap();
-    tomes.find(|t| t.code.starts_with("c1")).stream().try_collect::<Vec<_>>().await.unwrap();
+    tomes
+        .find(|t| t.code.starts_with("c1"))
+        .stream()
+        .try_collect::<Vec<_>>()
+        .await
+        .unwrap();
     tomes.count(|t| t.shelf.is_in(["s1", "s2"])).await.unwrap();
     tomes.estimated_count().await.unwrap();
     tomes.distinct(|t| t.year.clone()).await.unwrap();
-    tomes.update_many(|t| t.shelf.eq("s2"), |t| t.pages.inc(1)).await.unwrap();
-    tomes.find_one_and_update(|t| t.code.eq("c3"), |t| t.pages.inc(1)).await.unwrap();
+    tomes
+        .update_many(|t| t.shelf.eq("s2"), |t| t.pages.inc(1))
+        .await
+        .unwrap();
+    tomes
+        .find_one_and_update(|t| t.code.eq("c3"), |t| t.pages.inc(1))
+        .await
+        .unwrap();
     tomes.delete(29).await.unwrap();
     tomes
         .aggregate_raw([doc! { "$match": { "shelf": "s1" } }, doc! { "$count": "n" }])
         .await
         .unwrap();
-    let bulk = tomes.bulk_write().insert(tome(40)).update_one(|t| t.id.eq(1), |t| t.pages.inc(1));
+    let bulk = tomes
+        .bulk_write()
+        .insert(tome(40))
+        .update_one(|t| t.id.eq(1), |t| t.pages.inc(1));
     bulk.delete_one(|t| t.code.eq("c40")).await.unwrap();
     assert_eq!(scans.entries(), []);
 
@@ -222,7 +240,11 @@ pub async fn scans_are_found(db: &Db) {
         assert_eq!(found[0].namespace.collection, "tomes");
         assert_eq!(found[0].suggestion, Some(suggestion), "{operation}");
     };
-    tomes.find(|t| t.pages.gt(100)).sort(|t| t.year.asc()).await.unwrap();
+    tomes
+        .find(|t| t.pages.gt(100))
+        .sort(|t| t.year.asc())
+        .await
+        .unwrap();
     found("find", doc! { "year": 1, "pages": 1 });
     tomes.find(|t| t.pages.eq(100)).first().await.unwrap();
     found("find", doc! { "pages": 1 });
@@ -232,9 +254,16 @@ pub async fn scans_are_found(db: &Db) {
     found("count", doc! { "year": 1 });
     tomes.exists(|t| t.year.eq(1903)).await.unwrap();
     assert_eq!(scans.take().len(), 1);
-    tomes.distinct(|t| t.shelf.clone()).filter(|t| t.pages.gt(5)).await.unwrap();
+    tomes
+        .distinct(|t| t.shelf.clone())
+        .filter(|t| t.pages.gt(5))
+        .await
+        .unwrap();
     found("distinct", doc! { "pages": 1 });
-    tomes.update_one(|t| t.pages.eq(3), |t| t.pages.inc(1)).await.unwrap();
+    tomes
+        .update_one(|t| t.pages.eq(3), |t| t.pages.inc(1))
+        .await
+        .unwrap();
     found("update", doc! { "pages": 1 });
     tomes.delete_many(|t| t.pages.eq(3)).await.unwrap();
     found("delete", doc! { "pages": 1 });
@@ -267,7 +296,10 @@ pub async fn scans_are_refused(db: &Db) {
     tomes.insert_many((0..5).map(tome)).await.unwrap();
     assert_eq!(tomes.find(|t| t.code.eq("c1")).await.unwrap().len(), 1);
     log.take();
-    let error = tomes.update_many(|t| t.pages.gt(1), |t| t.pages.set(0)).await.unwrap_err();
+    let error = tomes
+        .update_many(|t| t.pages.gt(1), |t| t.pages.set(0))
+        .await
+        .unwrap_err();
     assert_eq!(
         (error.kind(), error.operation(), error.model()),
         (ErrorKind::Unindexed, Some("update"), Some("Tome"))

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use bson::{DateTime, doc};
 use futures_util::future::BoxFuture;
-use odm::backend::{Backend, Capabilities, Operation, ReadOptions, Response, Transaction, TransactionOptions};
+use odm::backend::{
+    Backend, Capabilities, Operation, ReadOptions, Response, Transaction, TransactionOptions,
+};
 use odm::{Db, ErrorKind, Model, Ref};
 use serde::{Deserialize, Serialize};
 
@@ -134,7 +136,10 @@ pub async fn loads_pass_over_what_is_softly_deleted(db: &Db) {
         .await
         .unwrap();
     assert!(found.iter().all(|(_, studio, _)| studio.is_some()));
-    let prequel = found[2].2.as_ref().map(|(film, studio)| (film.id, studio.is_some()));
+    let prequel = found[2]
+        .2
+        .as_ref()
+        .map(|(film, studio)| (film.id, studio.is_some()));
     assert_eq!(prequel, Some((19, true)));
 
     // Lists keep their places, posters their missing film, both by one round trip too.
@@ -148,17 +153,30 @@ pub async fn loads_pass_over_what_is_softly_deleted(db: &Db) {
         .unwrap();
     let places: Vec<_> = studios.iter().map(Option::is_some).collect();
     assert_eq!(places, [true, false, true]);
-    let places: Vec<_> = films.iter().map(|film| film.as_ref().map(|film| film.id)).collect();
+    let places: Vec<_> = films
+        .iter()
+        .map(|film| film.as_ref().map(|film| film.id))
+        .collect();
     assert_eq!(places, [Some(11), None, Some(21)]);
     let joined = festivals.find_all().join(|f| f.films).await.unwrap();
     let places: Vec<_> = joined[0].1.iter().map(Option::is_some).collect();
     assert_eq!(places, [true, false, true]);
-    let joined = festivals.find_all().join(|f| f.films.with_deleted()).await.unwrap();
+    let joined = festivals
+        .find_all()
+        .join(|f| f.films.with_deleted())
+        .await
+        .unwrap();
     assert!(joined[0].1.iter().all(Option::is_some));
     let posters = db.collection::<Poster>();
-    let joined = posters.find(|p| p.id.eq(1)).join(|p| p.film.project::<Film>()).await.unwrap();
+    let joined = posters
+        .find(|p| p.id.eq(1))
+        .join(|p| p.film.project::<Film>())
+        .await
+        .unwrap();
     assert_eq!(joined[0].1, None);
-    let loaded = posters.load(&posters.find_all().sort(|p| p.id.asc()).await.unwrap(), |p| p.film);
+    let loaded = posters.load(&posters.find_all().sort(|p| p.id.asc()).await.unwrap(), |p| {
+        p.film
+    });
     let loaded: Vec<_> = loaded.await.unwrap().iter().map(Option::is_some).collect();
     assert_eq!(loaded, [false, true]);
 }
@@ -174,7 +192,10 @@ pub async fn inverses_pass_over_what_is_softly_deleted(db: &Db) {
         (by_id().only_deleted(), vec![vec![19], vec![29]]),
         (by_id().skip(1).limit(1), vec![vec![12], vec![]]),
         (by_id().limit(2).only_deleted(), vec![vec![19], vec![29]]),
-        (by_id().skip(1).limit(9).with_deleted(), vec![vec![12, 13, 19], vec![29]]),
+        (
+            by_id().skip(1).limit(9).with_deleted(),
+            vec![vec![12, 13, 19], vec![29]],
+        ),
     ] {
         let found = list().with(relation.clone()).await.unwrap();
         let found: Vec<_> = found.iter().map(|(_, films)| ids(films)).collect();
@@ -187,10 +208,19 @@ pub async fn inverses_pass_over_what_is_softly_deleted(db: &Db) {
         .with(Film::by_studio().count())
         .with(Film::by_studio().with_deleted().count())
         .with(Film::by_studio().only_deleted().count());
-    let counts: Vec<_> = counts.await.unwrap().into_iter().map(|(_, a, b, c)| (a, b, c)).collect();
+    let counts: Vec<_> = counts
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|(_, a, b, c)| (a, b, c))
+        .collect();
     assert_eq!(counts, [(3, 4, 1), (1, 2, 1)]);
     // References in arrays are counted another way.
-    let all = db.collection::<Film>().find_all().with_deleted().sort(|f| f.id.asc());
+    let all = db
+        .collection::<Film>()
+        .find_all()
+        .with_deleted()
+        .sort(|f| f.id.asc());
     let shown = all.with(Festival::by_film().count()).await.unwrap();
     let shown: Vec<_> = shown.iter().map(|(_, count)| *count).collect();
     assert_eq!(shown, [1, 0, 0, 1, 1, 0, 0]);
@@ -242,7 +272,9 @@ pub async fn loads_take_over_comment_and_time(db: &Db) {
     let films = db.collection::<Film>();
     let find = || {
         let find = films.find(|f| f.studio.eq(1)).sort(|f| f.id.desc());
-        find.comment("catalogue").max_time(Duration::from_secs(9)).hint("studio_1__id_-1")
+        find.comment("catalogue")
+            .max_time(Duration::from_secs(9))
+            .hint("studio_1__id_-1")
     };
     let load = find()
         .load(|f| f.prequel.load(|f| f.studio))
@@ -252,12 +284,22 @@ pub async fn loads_take_over_comment_and_time(db: &Db) {
     assert_eq!(load.await.unwrap().len(), 3);
     find().page(2).load(|f| f.studio).await.unwrap();
     find().page_number(1, 2).load(|f| f.studio).await.unwrap();
-    films.get(11).comment("catalogue").max_time(Duration::from_secs(9)).load(|f| f.studio).await.unwrap();
+    films
+        .get(11)
+        .comment("catalogue")
+        .max_time(Duration::from_secs(9))
+        .load(|f| f.studio)
+        .await
+        .unwrap();
     let asked = std::mem::take(&mut *recorder.1.lock().unwrap());
     assert_eq!(asked.len(), 6 + 2 + 3 + 2, "{asked:?}");
     for (position, (name, options)) in asked.iter().enumerate() {
         assert_eq!(options.comment.as_deref(), Some("catalogue"), "{name} {position}");
-        assert_eq!(options.max_time, Some(Duration::from_secs(9)), "{name} {position}");
+        assert_eq!(
+            options.max_time,
+            Some(Duration::from_secs(9)),
+            "{name} {position}"
+        );
         // The hint is an index of the find's own collection.
         let is_own = [0, 6, 8, 9].contains(&position);
         assert_eq!(options.hint.is_some(), is_own, "{name} {position}");
@@ -269,7 +311,12 @@ pub async fn pages_are_loaded(db: &Db) {
     let (db, log) = db.logged();
     let films = db.collection::<Film>();
     let list = || films.find_all().sort(|f| f.id.asc());
-    let first = list().page(2).load(|f| f.studio).with(Film::by_prequel().count()).await.unwrap();
+    let first = list()
+        .page(2)
+        .load(|f| f.studio)
+        .with(Film::by_prequel().count())
+        .await
+        .unwrap();
     assert_eq!(log.counts(), [("find", 2), ("aggregate", 1)]);
     let rows: Vec<_> = first
         .items
@@ -279,14 +326,24 @@ pub async fn pages_are_loaded(db: &Db) {
     assert_eq!(rows, [(11, Some(1), 1), (12, Some(1), 1)]);
     assert!(first.has_more && first.previous.is_none());
     // What is read beyond the page is not loaded for.
-    let second = list().page(2).after(first.next.as_ref().unwrap()).load(|f| f.prequel).await.unwrap();
+    let second = list()
+        .page(2)
+        .after(first.next.as_ref().unwrap())
+        .load(|f| f.prequel)
+        .await
+        .unwrap();
     let rows: Vec<_> = second
         .items
         .iter()
         .map(|(film, prequel)| (film.id, prequel.as_ref().map(|film| film.id)))
         .collect();
     assert_eq!(rows, [(13, None), (21, Some(12))]);
-    let back = list().page(2).load(|f| f.studio).before(second.previous.unwrap()).await.unwrap();
+    let back = list()
+        .page(2)
+        .load(|f| f.studio)
+        .before(second.previous.unwrap())
+        .await
+        .unwrap();
     let rows: Vec<_> = back.items.iter().map(|(film, _)| film.id).collect();
     assert_eq!(rows, [11, 12]);
 
@@ -298,11 +355,23 @@ pub async fn pages_are_loaded(db: &Db) {
     }
     let page = list().project::<Bare>().page(9).load(|f| f.studio).await.unwrap();
     assert!(page.items[0].1.is_some() && page.items[4].1.is_none());
-    assert_eq!(page.items.iter().map(|(bare, _)| bare.id).collect::<Vec<_>>(), [11, 12, 13, 21, 31]);
+    assert_eq!(
+        page.items.iter().map(|(bare, _)| bare.id).collect::<Vec<_>>(),
+        [11, 12, 13, 21, 31]
+    );
 
-    let page = list().page_number(2, 2).load(|f| f.prequel).with(Poster::of_film()).await.unwrap();
+    let page = list()
+        .page_number(2, 2)
+        .load(|f| f.prequel)
+        .with(Poster::of_film())
+        .await
+        .unwrap();
     assert_eq!((page.total, page.pages, page.number), (5, 3, 2));
-    let rows: Vec<_> = page.items.iter().map(|(film, _, poster)| (film.id, poster.is_some())).collect();
+    let rows: Vec<_> = page
+        .items
+        .iter()
+        .map(|(film, _, poster)| (film.id, poster.is_some()))
+        .collect();
     assert_eq!(rows, [(13, false), (21, false)]);
     log.take();
     let behind = list().page_number(9, 2).load(|f| f.studio).await.unwrap();
@@ -319,8 +388,16 @@ pub async fn a_soft_deletion_and_its_way_back(db: &Db) {
     let (studios, films) = (db.collection::<Studio>(), db.collection::<Film>());
     assert_eq!(studios.delete(1).await.unwrap().deleted, 1);
     // Its films went softly with it; one had gone before, and keeps its date.
-    let gone = films.find(|f| f.studio.eq(1)).only_deleted().sort(|f| f.id.asc()).await.unwrap();
-    let dates: Vec<_> = gone.iter().map(|film| film.deleted.unwrap().timestamp_millis()).collect();
+    let gone = films
+        .find(|f| f.studio.eq(1))
+        .only_deleted()
+        .sort(|f| f.id.asc())
+        .await
+        .unwrap();
+    let dates: Vec<_> = gone
+        .iter()
+        .map(|film| film.deleted.unwrap().timestamp_millis())
+        .collect();
     assert_eq!((ids(&gone), dates), (vec![11, 12, 13, 19], vec![7, 7, 7, 5]));
     let posters = db.collection::<Poster>();
     assert_eq!(posters.count(|p| p.studio.is_null()).await.unwrap(), 2);

@@ -9,15 +9,25 @@ mod runner;
 
 use std::collections::BTreeMap;
 
-use bson::{Bson, Document};
+use bson::{Bson, Document, doc};
 use odm_tests::harness::{Fixture, Target};
-use odm_tests::spec::{documents, suits};
+use odm_tests::spec::{documents, matches, suits};
 
 use crate::runner::Runner;
 
 /// How many of the cases can be run at the least, so that none is left out by mistake.
 const RUN_ON_MONGODB: usize = 95;
 const RUN_ON_NATIVE: usize = 83;
+
+#[test]
+fn the_matcher_knows_its_operators() {
+    let found = Bson::from(doc! {"a": {"b": 1_i64}, "c": 2});
+    let check = |expected: Document| matches(&Bson::from(expected), Some(&found), true).is_ok();
+    assert!(check(doc! {"a": {"b": 1}}));
+    assert!(!check(doc! {"a": {}}));
+    assert!(check(doc! {"x": {"$$exists": false}, "c": {"$$exists": true}}));
+    assert!(!check(doc! {"c": {"$$type": "string"}}));
+}
 
 #[test]
 fn specification_cases_in_memory() {

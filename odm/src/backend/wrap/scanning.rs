@@ -127,9 +127,8 @@ impl<B: ?Sized> Scanning<B> {
                 continue;
             };
             let reading = PlanReading::of(&plan);
-            let is_cut = question.is_limited && question.filter.is_empty() && !reading.sorts_in_memory;
             let wants_all = question.filter.is_empty() && !reading.sorts_in_memory;
-            if !reading.reads_everything || is_cut || wants_all {
+            if !reading.reads_everything || wants_all {
                 continue;
             }
             let document = |raw: &RawDocument| Document::try_from(raw).unwrap_or_default();
@@ -150,7 +149,6 @@ struct Question {
     operation: Operation,
     filter: RawDocumentBuf,
     sort: Option<RawDocumentBuf>,
-    is_limited: bool,
 }
 
 impl Question {
@@ -159,7 +157,6 @@ impl Question {
             operation,
             filter: filter.clone(),
             sort: None,
-            is_limited: false,
         }
     }
 }
@@ -169,7 +166,6 @@ fn questions(operation: &Operation) -> Vec<Question> {
         Operation::Find(find) if find.tail.is_none() => {
             let mut question = Question::new(operation.clone(), &find.filter);
             question.sort = find.sort.clone();
-            question.is_limited = find.limit > 0;
             vec![question]
         }
         Operation::Count(count) if !count.estimated => vec![Question::new(operation.clone(), &count.filter)],

@@ -29,7 +29,10 @@ pub(super) fn filter(stands: &[Stand<'_>], before: bool, inclusive: bool) -> Res
     let all: RawArrayBuf = alternatives.into_iter().collect();
     Ok(match all.is_empty() {
         // Nothing is beyond the end.
-        true => single(cstr!("$nor"), [RawDocumentBuf::new()].into_iter().collect::<RawArrayBuf>()),
+        true => single(
+            cstr!("$nor"),
+            [RawDocumentBuf::new()].into_iter().collect::<RawArrayBuf>(),
+        ),
         false => single(cstr!("$or"), all),
     })
 }
@@ -54,7 +57,10 @@ fn alternatives(stands: &[Stand<'_>], before: bool, inclusive: bool) -> Result<V
                         both.extend(next.narrow(before)?);
                     }
                     let inner = single(cstr!("$nor"), inner.iter().cloned().collect::<RawArrayBuf>());
-                    both.push((cstr!("$nor").to_owned(), [inner].into_iter().collect::<RawArrayBuf>().into()));
+                    both.push((
+                        cstr!("$nor").to_owned(),
+                        [inner].into_iter().collect::<RawArrayBuf>().into(),
+                    ));
                     all.push(joined(both));
                 }
                 _ => {
@@ -127,7 +133,9 @@ impl Stand<'_> {
             false => keys_beyond(self.value, !self.descending, false),
         };
         let equals = keys_equal(self.value).into_iter();
-        Ok(equals.map(|equal| with_none(&name, equal, none.clone())).collect())
+        Ok(equals
+            .map(|equal| with_none(&name, equal, none.clone()))
+            .collect())
     }
 
     fn beyond(&self, before: bool) -> Result<Vec<RawDocumentBuf>> {
@@ -176,8 +184,8 @@ fn with_none(name: &CStr, found: RawDocumentBuf, none: Vec<RawDocumentBuf>) -> C
 
 /// Less (or greater) in the order, of a value or any element of an array.
 ///
-/// An `_id` is never missing and no array: null is one more type, and no equality, for which MongoDB would leave the
-/// index over the order for that on `_id`, and sort in memory.
+/// An `_id` is never missing and no array: null is one more type, and neither it nor NaN an equality, for which MongoDB
+/// would leave the index over the order for that on `_id`, and sort in memory.
 fn keys_beyond(value: &RawBson, less: bool, is_id: bool) -> Vec<RawDocumentBuf> {
     let class = Class::of(value.as_raw_bson_ref());
     let comparison = match less {
@@ -192,7 +200,14 @@ fn keys_beyond(value: &RawBson, less: bool, is_id: bool) -> Vec<RawDocumentBuf> 
         Class::Number if is_nan(value) => conditions.push(single(cstr!("$gte"), f64::NEG_INFINITY)),
         Class::Number if less => {
             conditions.push(single(comparison, value.clone()));
-            conditions.push(single(cstr!("$eq"), f64::NAN));
+            conditions.push(match is_id {
+                true => {
+                    let mut nan = single(cstr!("$type"), "number");
+                    nan.append(cstr!("$not"), single(cstr!("$gte"), f64::NEG_INFINITY));
+                    nan
+                }
+                false => single(cstr!("$eq"), f64::NAN),
+            });
         }
         // What is ordered as an array is an element of one; the whole would be compared, too.
         Class::Array => conditions.push(single(cstr!("$elemMatch"), single(comparison, value.clone()))),
@@ -209,10 +224,13 @@ fn keys_beyond(value: &RawBson, less: bool, is_id: bool) -> Vec<RawDocumentBuf> 
         conditions.push(empty());
     }
     if class.has(Class::Array, less) && !is_id {
-        conditions.push(nested(class));
+        conditions.push(nested());
     }
     if !others.is_empty() {
-        conditions.push(single(cstr!("$type"), others.into_iter().collect::<RawArrayBuf>()));
+        conditions.push(single(
+            cstr!("$type"),
+            others.into_iter().collect::<RawArrayBuf>(),
+        ));
     }
     conditions
 }
@@ -241,15 +259,19 @@ fn empty() -> RawDocumentBuf {
     condition
 }
 
-/// An array that has an array as an element. That it is no value of this class and not null says nothing more, but
-/// keeps the index from being read where there are only such.
-fn nested(class: Class) -> RawDocumentBuf {
-    let mut element = single(cstr!("$type"), "array");
-    element.append(cstr!("$ne"), RawBson::Null);
-    if let Some(least) = class.least() {
-        element.append(cstr!("$not"), single(cstr!("$gte"), least));
-    }
-    single(cstr!("$elemMatch"), element)
+/// An array that has an array as an element. That such an element is no null, and no value of the classes that fields
+/// have, says nothing more, but keeps the index from being read where there are only those.
+fn nested() -> RawDocumentBuf {
+    let conditions = Class::COMPARED
+        .iter()
+        .filter_map(|class| class.least())
+        .map(|least| {
+            let mut element = single(cstr!("$type"), "array");
+            element.append(cstr!("$ne"), RawBson::Null);
+            element.append(cstr!("$not"), single(cstr!("$gte"), least));
+            single(cstr!("$elemMatch"), element)
+        });
+    single(cstr!("$all"), conditions.collect::<RawArrayBuf>())
 }
 
 fn single(name: &CStr, value: impl Into<RawBson>) -> RawDocumentBuf {

@@ -47,6 +47,18 @@ const NAMES: [(Class, &[&str]); 16] = [
 ];
 
 impl Class {
+    /// The classes that have a [`least`](Class::least) value.
+    pub(super) const COMPARED: [Class; 8] = [
+        Class::Number,
+        Class::Text,
+        Class::Document,
+        Class::Binary,
+        Class::ObjectId,
+        Class::Boolean,
+        Class::Date,
+        Class::Timestamp,
+    ];
+
     pub(super) fn of(value: RawBsonRef<'_>) -> Class {
         match value {
             RawBsonRef::MinKey => Class::MinKey,

@@ -10,9 +10,10 @@ use super::class::Class;
 pub(super) fn compare(left: RawBsonRef<'_>, right: RawBsonRef<'_>) -> Ordering {
     let class = Class::of(left);
     class.cmp(&Class::of(right)).then_with(|| match (left, right) {
-        (RawBsonRef::String(left) | RawBsonRef::Symbol(left), RawBsonRef::String(right) | RawBsonRef::Symbol(right)) => {
-            left.as_bytes().cmp(right.as_bytes())
-        }
+        (
+            RawBsonRef::String(left) | RawBsonRef::Symbol(left),
+            RawBsonRef::String(right) | RawBsonRef::Symbol(right),
+        ) => left.as_bytes().cmp(right.as_bytes()),
         (RawBsonRef::Document(left), RawBsonRef::Document(right)) => documents(left, right, true),
         (RawBsonRef::Array(left), RawBsonRef::Array(right)) => {
             match (bytes(left.as_bytes()), bytes(right.as_bytes())) {
@@ -22,7 +23,9 @@ pub(super) fn compare(left: RawBsonRef<'_>, right: RawBsonRef<'_>) -> Ordering {
         }
         (RawBsonRef::Binary(left), RawBsonRef::Binary(right)) => {
             let key = |binary: bson::raw::RawBinaryRef<'_>| (binary.bytes.len(), u8::from(binary.subtype));
-            key(left).cmp(&key(right)).then_with(|| left.bytes.cmp(right.bytes))
+            key(left)
+                .cmp(&key(right))
+                .then_with(|| left.bytes.cmp(right.bytes))
         }
         (RawBsonRef::ObjectId(left), RawBsonRef::ObjectId(right)) => left.bytes().cmp(&right.bytes()),
         (RawBsonRef::Boolean(left), RawBsonRef::Boolean(right)) => left.cmp(&right),
@@ -34,10 +37,13 @@ pub(super) fn compare(left: RawBsonRef<'_>, right: RawBsonRef<'_>) -> Ordering {
             (left.pattern, left.options).cmp(&(right.pattern, right.options))
         }
         (RawBsonRef::JavaScriptCode(left), RawBsonRef::JavaScriptCode(right)) => left.cmp(right),
-        (RawBsonRef::JavaScriptCodeWithScope(left), RawBsonRef::JavaScriptCodeWithScope(right)) => {
-            left.code.cmp(right.code).then_with(|| documents(left.scope, right.scope, true))
+        (RawBsonRef::JavaScriptCodeWithScope(left), RawBsonRef::JavaScriptCodeWithScope(right)) => left
+            .code
+            .cmp(right.code)
+            .then_with(|| documents(left.scope, right.scope, true)),
+        (RawBsonRef::DbPointer(_), RawBsonRef::DbPointer(_)) => {
+            lone(left).as_bytes().cmp(lone(right).as_bytes())
         }
-        (RawBsonRef::DbPointer(_), RawBsonRef::DbPointer(_)) => lone(left).as_bytes().cmp(lone(right).as_bytes()),
         (left, right) if class == Class::Number => numbers(left, right),
         _ => Ordering::Equal,
     })

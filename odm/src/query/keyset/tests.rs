@@ -41,7 +41,8 @@ fn orders_that_are_not_by_fields_are_refused() {
 #[test]
 fn a_place_is_the_values_of_the_order() {
     let order = keyset(rawdoc! { "a.b": 1, "c": 1 });
-    let place = |document: bson::RawDocumentBuf| order.place(&document, false).unwrap().to_document().unwrap();
+    let place =
+        |document: bson::RawDocumentBuf| order.place(&document, false).unwrap().to_document().unwrap();
     assert_eq!(
         place(rawdoc! { "_id": 7, "a": { "b": "x" } }),
         rawdoc! { "0": "x", "1": RawBson::Null, "2": 7 }
@@ -82,10 +83,16 @@ fn comparisons_cross_the_types() {
         }
     }
     let at = filter.to_string();
-    assert!(at.contains(r#"{ "a": { "$eq": 5 }, "_id": { "$lt": 7 }, "$nor""#), "{at}");
+    assert!(
+        at.contains(r#"{ "a": { "$eq": 5 }, "_id": { "$lt": 7 }, "$nor""#),
+        "{at}"
+    );
     let filter = bson::Document::try_from(order.beyond(&place, false, true).unwrap()).unwrap();
     let here = filter.get_array("$or").unwrap().first().unwrap().to_string();
-    assert!(here.starts_with(r#"{ "a": { "$eq": 5 }, "_id": { "$eq": 7 }, "$nor""#), "{here}");
+    assert!(
+        here.starts_with(r#"{ "a": { "$eq": 5 }, "_id": { "$eq": 7 }, "$nor""#),
+        "{here}"
+    );
 }
 
 #[test]
@@ -98,7 +105,9 @@ fn arrays_are_at_their_least_or_greatest_element() {
         assert_eq!(place.values().next(), Some(&expected));
         assert!(order.place(&document, true).is_err());
     }
-    let empty = keyset(rawdoc! { "a": 1 }).place(&rawdoc! { "_id": 7, "a": [] }, true).unwrap();
+    let empty = keyset(rawdoc! { "a": 1 })
+        .place(&rawdoc! { "_id": 7, "a": [] }, true)
+        .unwrap();
     assert_eq!(empty.values().next(), Some(&RawBson::Undefined));
 }
 
@@ -130,7 +139,12 @@ fn numbers_of_all_types_are_on_one_line() {
             assert_eq!(order, left.cmp(&right), "{one:?} {other:?}");
         }
     }
-    let zeros = [RawBson::Double(-0.0), decimal("-0E+3"), RawBson::Int64(0), decimal("0.00")];
+    let zeros = [
+        RawBson::Double(-0.0),
+        decimal("-0E+3"),
+        RawBson::Int64(0),
+        decimal("0.00"),
+    ];
     for zero in &zeros {
         assert!(super::order::compare(zero.as_raw_bson_ref(), zeros[0].as_raw_bson_ref()).is_eq());
     }
