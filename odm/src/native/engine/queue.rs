@@ -1,16 +1,17 @@
 //! The writer and its queue: who runs which jobs, in which commit.
 //!
 //! There is one writer, behind a lock. With immediate durability only the engine's thread takes it: each
-//! round applies every job that has arrived, commits with one fsync, then answers. Otherwise whoever starts
-//! a job takes the writer when it is free, and runs what others queued meanwhile before it goes; when that
-//! gets too much the thread takes over.
+//! round applies every job that has arrived, commits with one fsync, then answers. Where several wrote at once it
+//! waits a little for them to come back, so that they do not split into two crowds that take turns. Otherwise
+//! whoever starts a job takes the writer when it is free, and runs what others queued meanwhile before it goes;
+//! when that gets too much the thread takes over.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_channel::oneshot;
 
@@ -23,6 +24,7 @@ use super::view::{View, panic_text, shielded};
 use super::writer::Writer;
 use crate::native::catalog::{self, Catalog};
 use crate::native::fault::{Class, Fault, Result, code};
+use crate::native::storage::pending::Layered;
 use crate::native::storage::{Failure, Finish, Pending, Store, TreeId};
 
 /// What the handles and the thread of an engine share.
@@ -58,7 +60,10 @@ struct Published {
 /// What only the writer uses.
 #[derive(Debug, Default)]
 pub(super) struct WriterState {
+    /// Of the job that runs.
     pending: Pending,
+    /// Of those before it in the same commit.
+    group: Pending,
     /// How much was committed without being durable.
     unsynced_bytes: usize,
 }
@@ -68,6 +73,8 @@ struct Queue {
     jobs: VecDeque<Box<dyn Job>>,
     /// The thread is to run the jobs.
     served: bool,
+    /// How many jobs the thread waits for; it is told of no fewer.
+    wanted: usize,
     /// The thread is to make commits durable: now, or when the interval is over.
     sync: Option<Sync>,
     closing: bool,
@@ -88,6 +95,9 @@ pub(super) enum Here {
 
 /// Commits that are not durable cost space in the file: after this much they are made durable.
 const MAX_UNSYNCED_BYTES: usize = 64 * 1024 * 1024;
+
+/// The longest that is waited for others to share a commit.
+const MOST_PATIENCE: Duration = Duration::from_millis(2);
 
 /// How many jobs of others a caller runs before the thread takes over.
 const MAX_JOBS_FOR_OTHERS: usize = 64;
@@ -245,15 +255,15 @@ impl Shared {
 
     /// Queues jobs; sees to it that somebody runs them.
     pub(super) fn enqueue(self: &Arc<Self>, jobs: impl IntoIterator<Item = Box<dyn Job>>) {
-        let served = {
+        let (served, enough) = {
             let mut queue = lock(&self.queue);
             queue.jobs.extend(jobs);
-            queue.served
+            (queue.served, queue.jobs.len() >= queue.wanted)
         };
-        if served {
-            self.wake.notify_one();
-        } else {
-            self.drain();
+        match (served, enough) {
+            (true, true) => self.wake.notify_one(),
+            (true, false) => {}
+            (false, _) => self.drain(),
         }
     }
 
@@ -347,12 +357,18 @@ impl Shared {
         let mut durable = self.durability == Some(Durability::Immediate);
         let WriterState {
             pending,
+            group,
             unsynced_bytes,
         } = state;
         pending.reset();
+        group.reset();
         let mut body = |transaction: &mut dyn crate::native::storage::Transaction| {
             for (at, job) in jobs.iter_mut().enumerate() {
-                let mut writer = Writer::new(self, transaction, pending, catalog.clone(), sequence);
+                let layered = Layered {
+                    base: &*transaction,
+                    pending: group,
+                };
+                let mut writer = Writer::new(self, &layered, pending, catalog.clone(), sequence);
                 match job.run(&mut writer) {
                     Ran::Done => {
                         writer.write_log()?;
@@ -361,7 +377,13 @@ impl Shared {
                         if !pending.is_empty() {
                             written += pending.bytes();
                             kept += 1;
-                            transaction.apply(pending)?;
+                            // Together they are in order, and next to each other where they are neighbors.
+                            if pending.clears() {
+                                transaction.apply(group)?;
+                                transaction.apply(pending)?;
+                            } else {
+                                group.absorb(pending);
+                            }
                         }
                     }
                     Ran::Failed => writer.forget(),
@@ -373,6 +395,9 @@ impl Shared {
             }
             if written == 0 {
                 return Ok(Finish::Abort);
+            }
+            if !group.is_empty() {
+                transaction.apply(group)?;
             }
             if !Arc::ptr_eq(&catalog, &before) {
                 self.view()?;
@@ -493,18 +518,31 @@ impl Shared {
             if sync || closing {
                 self.sync(&mut writer);
             }
+            let mut commit = Duration::ZERO;
+            let mut crowd = 0;
             loop {
                 let jobs = {
                     let mut queue = lock(&self.queue);
+                    if crowd > 1 {
+                        queue = self.gather(queue, crowd, commit);
+                    }
+                    crowd = queue.jobs.len();
                     if queue.jobs.is_empty() {
                         // Back to callers who run their jobs themselves; under the lock that they look at
                         // the queue with, so that no job is left to nobody.
                         queue.served = self.durability == Some(Durability::Immediate);
+                        queue.wanted = 0;
                         break;
                     }
+                    // Nobody need wake a thread that is at work.
+                    queue.wanted = usize::MAX;
                     Vec::from(std::mem::take(&mut queue.jobs))
                 };
+                let start = Instant::now();
                 self.run_jobs(&mut writer, jobs);
+                commit = start.elapsed();
+                // All who write now: those who were answered and those who came meanwhile.
+                crowd += lock(&self.queue).jobs.len();
             }
             if closing {
                 self.sync(&mut writer);
@@ -513,6 +551,30 @@ impl Shared {
             drop(writer);
             self.drain();
         }
+    }
+
+    /// Waits until as many jobs are there as could share a commit: those who were part of the last one ask again at
+    /// once, or not soon. No longer than that commit took, so that waiting in vain costs no more than a commit.
+    fn gather<'q>(
+        &self,
+        mut queue: MutexGuard<'q, Queue>,
+        crowd: usize,
+        commit: Duration,
+    ) -> MutexGuard<'q, Queue> {
+        let until = Instant::now() + commit.min(MOST_PATIENCE);
+        queue.wanted = crowd;
+        while queue.jobs.len() < crowd && !queue.closing {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            queue = self
+                .wake
+                .wait_timeout(queue, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        queue
     }
 
     /// Waits until there is something to do: whether the engine is closing, and whether to sync.

@@ -7,6 +7,7 @@ mod disk;
 #[cfg(target_os = "linux")]
 mod full;
 mod golden;
+mod group;
 mod interrupted;
 mod keep;
 #[cfg(target_os = "linux")]

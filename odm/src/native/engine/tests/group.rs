@@ -1,0 +1,107 @@
+//! Jobs that share a commit.
+
+use super::*;
+
+/// Queues jobs while the writer is taken, so that they run together.
+fn together<T>(
+    engine: &Engine,
+    mut jobs: Vec<Pin<Box<dyn Future<Output = Result<T>> + Send>>>,
+) -> Vec<Result<T>> {
+    let writer = engine.0.shared.writer();
+    for job in &mut jobs {
+        assert!(poll(job).is_pending());
+    }
+    drop(writer);
+    engine.0.shared.drain();
+    jobs.into_iter().map(wait).collect()
+}
+
+#[test]
+fn jobs_of_one_commit_see_those_before_them() {
+    for (engine, _directory) in engines() {
+        let tree = collection(&engine, "c").records;
+        put(&engine, tree, b"a", b"old").unwrap();
+        let commits = engine.statistics(false).unwrap().commits;
+        let first = engine.write(move |writer| {
+            writer.put(tree, b"a", b"1")?;
+            writer.put(tree, b"b", b"1")
+        });
+        let failed = engine.write(move |writer| {
+            writer.put(tree, b"b", b"never")?;
+            writer.put(tree, b"c", b"never")?;
+            Err::<(), _>(Fault::new(code::BAD_VALUE, "no"))
+        });
+        let third = engine.write(move |writer| {
+            let expected = [(b"a".to_vec(), b"1".to_vec()), (b"b".to_vec(), b"1".to_vec())];
+            assert_eq!(entries(&*writer, tree), expected);
+            assert_eq!(value(&*writer, tree, b"c"), None);
+            writer.remove(tree, b"a")?;
+            writer.put(tree, b"b", b"3")
+        });
+        let other = engine.write(move |writer| create(writer, "d").map(|_| ()));
+        let last = engine.write(move |writer| {
+            assert!(writer.catalog().collection("db", "d").is_some());
+            assert_eq!(value(&*writer, tree, b"a"), None);
+            writer.put(tree, b"e", b"5")
+        });
+        let jobs: Vec<Pin<Box<dyn Future<Output = Result<()>> + Send>>> = vec![
+            Box::pin(first),
+            Box::pin(failed),
+            Box::pin(third),
+            Box::pin(other),
+            Box::pin(last),
+        ];
+        let ended: Vec<bool> = together(&engine, jobs).iter().map(Result::is_ok).collect();
+        assert_eq!(ended, [true, false, true, true, true]);
+        assert_eq!(engine.statistics(false).unwrap().commits, commits + 1);
+        let view = engine.view().unwrap();
+        let expected = [(b"b".to_vec(), b"3".to_vec()), (b"e".to_vec(), b"5".to_vec())];
+        assert_eq!(entries(&*view, tree), expected);
+    }
+}
+
+#[test]
+fn a_dropped_tree_forgets_what_was_written_before_it_in_the_same_commit() {
+    for (engine, _directory) in engines() {
+        let old = collection(&engine, "c").records;
+        put(&engine, old, b"a", b"1").unwrap();
+        let write = engine.write(move |writer| writer.put(old, b"b", b"1"));
+        let dropped = engine.write(move |writer| {
+            writer.catalog_mut().drop_collection("db", "c");
+            Ok(())
+        });
+        let created = engine.write(move |writer| {
+            let new = create(writer, "c")?;
+            writer.put(new.records, b"c", b"1")
+        });
+        let jobs: Vec<Pin<Box<dyn Future<Output = Result<()>> + Send>>> =
+            vec![Box::pin(write), Box::pin(dropped), Box::pin(created)];
+        for ended in together(&engine, jobs) {
+            ended.unwrap();
+        }
+        let view = engine.view().unwrap();
+        assert!(entries(&*view, old).is_empty());
+        let new = view.catalog().collection("db", "c").unwrap().records;
+        assert_eq!(entries(&*view, new), [(b"c".to_vec(), b"1".to_vec())]);
+    }
+}
+
+#[test]
+fn a_tree_ends_before_what_is_beyond_all_of_its_keys() {
+    for (engine, _directory) in engines() {
+        let tree = collection(&engine, "c").records;
+        put(&engine, tree, b"b", b"1").unwrap();
+        let asked = engine.write(move |writer| {
+            // Of a single key nothing is said.
+            assert!(!writer.ends_before(tree, b"c")?);
+            assert!(writer.ends_before(tree, b"c")?);
+            assert!(!writer.ends_before(tree, b"b")?);
+            assert!(!writer.ends_before(tree, b"a")?);
+            writer.put(tree, b"d", b"1")?;
+            assert!(!writer.ends_before(tree, b"c")?);
+            assert!(!writer.ends_before(tree, b"d")?);
+            writer.ends_before(tree, b"e")
+        });
+        assert!(wait(asked).unwrap());
+    }
+}
