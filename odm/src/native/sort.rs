@@ -107,7 +107,15 @@ impl SortSpec {
     }
 
     /// Appends the document's sort key: of all the keys that its arrays give, the first in the order.
-    fn write_key(&self, doc: Doc<'_>, score: Option<f64>, out: &mut Vec<u8>) -> Result<()> {
+    ///
+    /// # Errors
+    /// Those of [`SortSpec::key`].
+    pub(crate) fn write_key(&self, doc: Doc<'_>, score: Option<f64>, out: &mut Vec<u8>) -> Result<()> {
+        if let Doc::Raw(_) = doc
+            && self.write_plain_key(doc, score, out)
+        {
+            return Ok(());
+        }
         let score = score.map_or(Value::Null, Value::Double);
         let bytes = match doc {
             Doc::Raw(bytes) => Cow::Borrowed(bytes),
@@ -142,6 +150,28 @@ impl SortSpec {
             )),
             other => other,
         }
+    }
+
+    /// Appends the only key of a document without arrays on the paths; `false` and nothing when there are some.
+    fn write_plain_key(&self, doc: Doc<'_>, score: Option<f64>, out: &mut Vec<u8>) -> bool {
+        let start = out.len();
+        let mut paths = self.paths.iter();
+        for field in &self.fields {
+            let value = if field.by_score {
+                score.map(Value::Double)
+            } else {
+                match paths.next().map(|path| path.plain(doc)) {
+                    Some(Some(value)) => value,
+                    _ => {
+                        out.truncate(start);
+                        return false;
+                    }
+                }
+            };
+            key::encode(&value.unwrap_or(Value::Null), field.descending, out);
+        }
+        out.push(key::END);
+        true
     }
 }
 

@@ -157,18 +157,16 @@ pub(crate) struct Order<'a> {
 }
 
 impl Order<'_> {
-    /// A document's place: documents come in the order of these bytes.
-    pub(crate) fn key(&self, doc: Doc<'_>, score: Option<f64>) -> Result<Vec<u8>> {
-        let mut key = self
-            .sort
-            .map(|sort| sort.key_with(doc, score))
-            .transpose()?
-            .unwrap_or_default();
+    /// Appends a document's place: documents come in the order of these bytes.
+    pub(crate) fn write_key(&self, doc: Doc<'_>, score: Option<f64>, key: &mut Vec<u8>) -> Result<()> {
+        if let Some(sort) = self.sort {
+            sort.write_key(doc, score, key)?;
+        }
         if let Some(hit) = self.near.and_then(|near| near.hit(doc)) {
             // Distances are not negative, so that their bits have their order.
             key.extend_from_slice(&hit.distance.to_bits().to_be_bytes());
         }
-        Ok(key)
+        Ok(())
     }
 
     /// Whether it asks for how well a document answers a text search.

@@ -88,14 +88,16 @@ pub(crate) fn all(
         }
         Some(order) => {
             let mut top = Top::new(keep);
+            let mut key = Vec::new();
             walk.documents(read, collection, &mut |record, document| {
                 if let Some(matched) = test(query, plan, limits.positions, document)? {
                     let score = match order.needs_score() {
                         true => plan.score(Doc::Raw(document))?,
                         false => None,
                     };
-                    let key = order.key(Doc::Raw(document), score)?;
-                    top.offer(key, || Found {
+                    key.clear();
+                    order.write_key(Doc::Raw(document), score, &mut key)?;
+                    top.offer(&key, || Found {
                         record,
                         document: document.to_vec(),
                         matched,
@@ -139,13 +141,14 @@ fn nearest(
         };
         let mut walk = Walk::new(&plan, collection, deadline);
         let mut top = Top::new(Some(wanted));
+        let mut key = Vec::new();
         walk.documents(read, collection, &mut |record, document| {
             if let Some(matched) = test(&within, &plan, limits.positions, document)? {
-                let key = match within.order_after(&plan) {
-                    Some(order) => order.key(Doc::Raw(document), None)?,
-                    None => Vec::new(),
-                };
-                top.offer(key, || Found {
+                key.clear();
+                if let Some(order) = within.order_after(&plan) {
+                    order.write_key(Doc::Raw(document), None, &mut key)?;
+                }
+                top.offer(&key, || Found {
                     record,
                     document: document.to_vec(),
                     matched,
@@ -213,30 +216,24 @@ impl<T> Top<T> {
     }
 
     /// Takes a value if its key is among the first so far.
-    pub(crate) fn offer(&mut self, key: Vec<u8>, value: impl FnOnce() -> T) {
+    pub(crate) fn offer(&mut self, key: &[u8], value: impl FnOnce() -> T) {
         let order = self.offered;
         self.offered += 1;
+        let ranked = || Ranked {
+            key: key.to_vec(),
+            order,
+            value: value(),
+        };
         match self.keep {
-            None => self.all.push(Ranked {
-                key,
-                order,
-                value: value(),
-            }),
+            None => self.all.push(ranked()),
             Some(0) => {}
-            Some(keep) if self.heap.len() < keep => self.heap.push(Ranked {
-                key,
-                order,
-                value: value(),
-            }),
+            Some(keep) if self.heap.len() < keep => self.heap.push(ranked()),
             Some(_) => {
                 // A later value with an equal key never displaces an earlier one.
-                if self.heap.peek().is_some_and(|worst| key < worst.key) {
-                    self.heap.pop();
-                    self.heap.push(Ranked {
-                        key,
-                        order,
-                        value: value(),
-                    });
+                if let Some(mut worst) = self.heap.peek_mut()
+                    && key < worst.key.as_slice()
+                {
+                    *worst = ranked();
                 }
             }
         }
