@@ -9,8 +9,11 @@ use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::Matcher;
 use super::super::sort::SortSpec;
-use super::stage::{self, GeoNear, Stage, Statistics};
+use super::stage::{self, Gathered, GeoNear, Group, Stage, Statistics};
 use super::transform::stage_parts;
+
+/// Gives documents one after another to what it is given.
+pub(crate) type Feed<'a> = dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'a;
 
 /// A stream of documents.
 pub(crate) type Rows<'a> = Box<dyn Iterator<Item = Result<Vec<u8>>> + 'a>;
@@ -363,6 +366,27 @@ impl Pipeline {
     ) -> Result<Rows<'a>> {
         let rows = self.flow(first, input, context).map_err(in_run)?;
         Ok(Box::new(rows.map(|row| row.map_err(in_run))))
+    }
+
+    /// The `$group` at this position.
+    pub(crate) fn group_at(&self, position: usize) -> Option<&Group> {
+        match self.stages.get(position) {
+            Some(Stage::Group(group)) => Some(group),
+            _ => None,
+        }
+    }
+
+    /// Runs the stages from a `$group` on; `feed` gives each of its documents, which need not be kept.
+    pub(crate) fn run_from_group<'a>(
+        &'a self,
+        (position, group): (usize, &'a Group),
+        feed: &mut Feed<'_>,
+        context: &'a Context<'a>,
+    ) -> Result<Rows<'a>> {
+        let mut gathered = Gathered::default();
+        feed(&mut |document| group.add(&mut gathered, document, context)).map_err(in_run)?;
+        let rows = group.finish(gathered).map_err(in_run)?;
+        self.run_from(position + 1, rows, context)
     }
 
     /// Runs as a part of another pipeline.

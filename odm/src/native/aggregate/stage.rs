@@ -33,7 +33,7 @@ use self::facet::Facet;
 use self::filter::Match;
 pub(crate) use self::geo_near::GeoNear;
 use self::graph_lookup::GraphLookup;
-use self::group::Group;
+pub(crate) use self::group::{Gathered, Group};
 use self::lookup::Lookup;
 use self::redact::Redact;
 use self::sort::Sort;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::super::aggregate::Group;
 use super::super::aggregate::pipeline::{self as aggregate, Context, Memory, Pipeline, Rows, Source};
 use super::super::catalog::Collection;
 use super::super::document::{Doc, Owned, Value};
@@ -310,6 +311,8 @@ impl AggregateCursor {
                     cursor.text = input.text().filter(|_| pipeline.needs_score());
                     if pipeline.is_streaming_from(first) {
                         cursor.input = Some(input);
+                    } else if let (Some(group), None) = (pipeline.group_at(first), &cursor.text) {
+                        cursor.group(read, group, input)?;
                     } else {
                         cursor.run(read, Box::new(Input::new(read, input)))?;
                     }
@@ -348,14 +351,28 @@ impl AggregateCursor {
                 })))
             }
         };
-        let mut deadline = self.setting.deadline;
-        for row in self.pipeline.run_from(self.first, input, &context)? {
-            deadline.tick()?;
-            let row = row?;
-            check_size(&row)?;
-            self.results.push_back(row);
-        }
-        Ok(())
+        let rows = self.pipeline.run_from(self.first, input, &context)?;
+        keep(rows, self.setting.deadline, &mut self.results)
+    }
+
+    /// The same where the first stage is a group, which needs no copies of its documents.
+    fn group(&mut self, read: &dyn Read, group: &Group, mut input: FindCursor) -> Result<()> {
+        let source = Collections {
+            read,
+            setting: &self.setting,
+        };
+        let context = Context {
+            source: &source,
+            variables: self.setting.variables.clone(),
+            now: self.setting.now,
+            memory: self.setting.memory,
+            score: Default::default(),
+        };
+        let mut feed = |visit: &mut dyn FnMut(&[u8]) -> Result<()>| input.each(read, visit);
+        let rows = self
+            .pipeline
+            .run_from_group((self.first, group), &mut feed, &context)?;
+        keep(rows, self.setting.deadline, &mut self.results)
     }
 
     /// The next results, from the same state of the database; `None` after the last.
@@ -391,6 +408,17 @@ impl AggregateCursor {
         }
         Ok((packed.len() > 0).then_some(packed))
     }
+}
+
+/// Adds rows to the results.
+fn keep(rows: Rows<'_>, mut deadline: Deadline, results: &mut VecDeque<Vec<u8>>) -> Result<()> {
+    for row in rows {
+        deadline.tick()?;
+        let row = row?;
+        check_size(&row)?;
+        results.push_back(row);
+    }
+    Ok(())
 }
 
 fn names_of(stages: &[Doc<'_>]) -> Vec<String> {

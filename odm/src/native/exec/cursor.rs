@@ -202,6 +202,41 @@ impl FindCursor {
         matches!(self.state, State::Done)
     }
 
+    /// Visits all documents that are left, from the same state of the database.
+    pub(crate) fn each(&mut self, read: &dyn Read, visit: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        if let State::Walking {
+            walk,
+            plan,
+            skip,
+            left,
+        } = &mut self.state
+            && let Some(collection) = &self.collection
+            && self.request.projection.is_none()
+        {
+            let query = &self.request.query;
+            walk.documents(read, collection, &mut |_, document| {
+                if search::test(query, plan, false, document)?.is_none() {
+                    return Ok(Flow::Continue);
+                }
+                if *skip > 0 {
+                    *skip -= 1;
+                    return Ok(Flow::Continue);
+                }
+                visit(document)?;
+                *left -= 1;
+                Ok(if *left == 0 { Flow::Stop } else { Flow::Continue })
+            })?;
+            self.state = State::Done;
+            return Ok(());
+        }
+        while let Some(batch) = self.next_batch(read)? {
+            for document in (0..batch.len()).filter_map(|at| batch.get(at)) {
+                visit(document)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The next documents, at most so many.
     pub(crate) fn next_batch_of(&mut self, read: &dyn Read, most: Option<usize>) -> Result<Option<Packed>> {
         let projection = self.request.projection.clone();

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::super::super::document::{Doc, Owned, Value, compare};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::key;
-use super::super::expression::Expression;
+use super::super::expression::{Answer, Expression};
 use super::super::pipeline::OVER_MEMORY;
 use super::{Context, Rows, path, scope, write};
 
@@ -23,6 +23,18 @@ pub(crate) struct Group {
     order: Order,
     /// Whether it reads a collection with nothing before it but filters and orders.
     is_early: bool,
+}
+
+/// The groups so far.
+#[derive(Default)]
+pub(crate) struct Gathered {
+    /// By their encoded values.
+    positions: HashMap<Vec<u8>, usize>,
+    groups: Vec<(Owned, Vec<State>)>,
+    /// Bytes.
+    held: usize,
+    /// The value of the last document.
+    encoded: Vec<u8>,
 }
 
 /// What documents are grouped by.
@@ -149,39 +161,58 @@ impl Group {
     }
 
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
-        let mut positions: HashMap<Vec<u8>, usize> = HashMap::new();
-        let mut groups: Vec<(Owned, Vec<State>)> = Vec::new();
-        let mut held = 0usize;
-        let mut encoded = Vec::new();
+        let mut gathered = Gathered::default();
         for row in input {
-            let row = row?;
-            let scope = scope(Doc::Raw(&row), context);
-            let id = self.coded(self.by.id(&scope))?;
-            encoded.clear();
-            key::encode(&id.as_value(), false, &mut encoded);
-            let at = match positions.get(&encoded) {
-                Some(at) => *at,
-                None => {
-                    held += 2 * encoded.len();
-                    let states = self
-                        .accumulators
-                        .iter()
-                        .map(|(_, accumulator)| accumulator.start(&id, context))
-                        .collect::<Result<Vec<_>>>()?;
-                    positions.insert(encoded.clone(), groups.len());
-                    groups.push((id, states));
-                    groups.len() - 1
-                }
-            };
-            for ((_, accumulator), state) in self.accumulators.iter().zip(&mut groups[at].1) {
-                held += self.coded(accumulator.add(state, &scope))?;
-            }
-            context.memory.hold(
-                held,
-                OVER_MEMORY,
-                "Exceeded memory limit for $group, but didn't allow external spilling; pass allowDiskUse:true to opt in",
-            )?;
+            self.add(&mut gathered, &row?, context)?;
         }
+        self.finish(gathered)
+    }
+
+    /// Takes one document in.
+    pub(in super::super) fn add(
+        &self,
+        gathered: &mut Gathered,
+        row: &[u8],
+        context: &Context<'_>,
+    ) -> Result<()> {
+        let Gathered {
+            positions,
+            groups,
+            held,
+            encoded,
+        } = gathered;
+        let scope = scope(Doc::Raw(row), context);
+        let id = self.coded(self.by.id(&scope))?;
+        encoded.clear();
+        key::encode(&id.value().unwrap_or(Value::Null), false, encoded);
+        let at = match positions.get(encoded.as_slice()) {
+            Some(at) => *at,
+            None => {
+                *held += 2 * encoded.len();
+                let id = id.into_owned().unwrap_or(Owned::Null);
+                let states = self
+                    .accumulators
+                    .iter()
+                    .map(|(_, accumulator)| accumulator.start(&id, context))
+                    .collect::<Result<Vec<_>>>()?;
+                positions.insert(encoded.clone(), groups.len());
+                groups.push((id, states));
+                groups.len() - 1
+            }
+        };
+        for ((_, accumulator), state) in self.accumulators.iter().zip(&mut groups[at].1) {
+            *held += self.coded(accumulator.add(state, &scope))?;
+        }
+        context.memory.hold(
+            *held,
+            OVER_MEMORY,
+            "Exceeded memory limit for $group, but didn't allow external spilling; pass allowDiskUse:true to opt in",
+        )
+    }
+
+    /// What came of all documents that were taken in.
+    pub(in super::super) fn finish(&self, gathered: Gathered) -> Result<Rows<'_>> {
+        let groups = gathered.groups;
         let mut rows: Vec<(Owned, Vec<Owned>)> = groups
             .into_iter()
             .map(|(id, states)| {
@@ -214,9 +245,9 @@ impl Group {
 }
 
 impl By {
-    fn id(&self, scope: &super::Scope<'_>) -> Result<Owned> {
+    fn id<'a>(&'a self, scope: &'a super::Scope<'a>) -> Result<Answer<'a>> {
         match self {
-            By::Value(value) => Ok(value.evaluate(scope)?.unwrap_or(Owned::Null)),
+            By::Value(value) => value.answer(scope),
             By::Boundaries {
                 value,
                 boundaries,
@@ -226,9 +257,10 @@ impl By {
                 let value = answer.value().unwrap_or(Value::Null);
                 let above = boundaries.partition_point(|low| compare(&low.as_value(), &value).is_le());
                 if above > 0 && above < boundaries.len() {
-                    return Ok(boundaries[above - 1].clone());
+                    return Ok(Answer::Borrowed(boundaries[above - 1].as_value()));
                 }
-                default.clone().ok_or_else(|| {
+                let default = default.as_ref().map(|value| Answer::Borrowed(value.as_value()));
+                default.ok_or_else(|| {
                     Fault::new(
                         4934200,
                         "$switch could not find a matching branch for an input, and no default was specified.",
