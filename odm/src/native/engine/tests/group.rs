@@ -1,11 +1,12 @@
 //! Jobs that share a commit.
 
-use futures_core::future::BoxFuture;
-
 use super::*;
 
 /// Queues jobs while the writer is taken, so that they run together.
-fn together<T>(engine: &Engine, mut jobs: Vec<BoxFuture<'static, Result<T>>>) -> Vec<Result<T>> {
+fn together<T>(
+    engine: &Engine,
+    mut jobs: Vec<Pin<Box<dyn Future<Output = Result<T>> + Send>>>,
+) -> Vec<Result<T>> {
     let writer = engine.0.shared.writer();
     for job in &mut jobs {
         assert!(poll(job).is_pending());
@@ -43,7 +44,7 @@ fn jobs_of_one_commit_see_those_before_them() {
             assert_eq!(value(&*writer, tree, b"a"), None);
             writer.put(tree, b"e", b"5")
         });
-        let jobs: Vec<BoxFuture<'static, Result<()>>> = vec![
+        let jobs: Vec<Pin<Box<dyn Future<Output = Result<()>> + Send>>> = vec![
             Box::pin(first),
             Box::pin(failed),
             Box::pin(third),
@@ -73,7 +74,7 @@ fn a_dropped_tree_forgets_what_was_written_before_it_in_the_same_commit() {
             let new = create(writer, "c")?;
             writer.put(new.records, b"c", b"1")
         });
-        let jobs: Vec<BoxFuture<'static, Result<()>>> =
+        let jobs: Vec<Pin<Box<dyn Future<Output = Result<()>> + Send>>> =
             vec![Box::pin(write), Box::pin(dropped), Box::pin(created)];
         for ended in together(&engine, jobs) {
             ended.unwrap();
