@@ -197,9 +197,12 @@ pub(crate) fn roles<'a, 'b: 'a>(fields: impl Iterator<Item = &'a Field<'b>>, pro
 }
 
 /// A copy refers to what it copies, and says which version it is.
-pub(crate) fn copy(container: &mut Container<'_>, problems: &mut Problems) {
+pub(crate) fn copy(container: &mut Container<'_>, is_copy: bool, problems: &mut Problems) {
     let Some(copy) = &container.copy else {
-        return no_copy(&container.shape, problems);
+        if !is_copy {
+            no_copy(&container.shape, problems);
+        }
+        return;
     };
     let mut are_right = true;
     let mut wrong = |span, wrong: &str, help: &str| {
