@@ -196,6 +196,9 @@ pub(crate) fn roles<'a, 'b: 'a>(fields: impl Iterator<Item = &'a Field<'b>>, pro
     }
 }
 
+/// Tells one role from others.
+type IsRole = fn(&CopyRole) -> bool;
+
 /// A copy refers to what it copies, and says which version it is.
 pub(crate) fn copy(container: &mut Container<'_>, is_copy: bool, problems: &mut Problems) {
     let Some(copy) = &container.copy else {
@@ -218,11 +221,11 @@ pub(crate) fn copy(container: &mut Container<'_>, is_copy: bool, problems: &mut 
     }
     match &container.shape {
         Shape::Fields(fields) => {
-            let is = |role: fn(&CopyRole) -> bool| {
+            let is = |role: IsRole| {
                 let fields = fields.iter();
                 fields.filter(move |field| field.copy.as_ref().is_some_and(|(copy, _)| role(copy)))
             };
-            let roles: [(&str, fn(&CopyRole) -> bool, &str); 2] = [
+            let roles: [(&str, IsRole, &str); 2] = [
                 (
                     "source",
                     |role| matches!(role, CopyRole::Source),
