@@ -38,6 +38,8 @@ pub(crate) struct OnType {
     pub(crate) copied_to: Option<Vec<Path>>,
     /// What the type holds copies of.
     pub(crate) copy_of: Option<CopyOf>,
+    /// Whether it says so, perhaps wrongly.
+    pub(crate) is_copy: bool,
 }
 
 /// What stands on a field.
@@ -86,7 +88,10 @@ impl OnType {
                         "put `copied_to` on the model whose fields are copied",
                     ));
                 }
-                (Derive::Embedded, "copy_of") => once(&mut on_type.copy_of, meta, key, CopyOf::read)?,
+                (Derive::Embedded, "copy_of") => {
+                    on_type.is_copy = true;
+                    once(&mut on_type.copy_of, meta, key, CopyOf::read)?;
+                }
                 (Derive::Model, "copy_of") => {
                     return Err(problem(
                         meta.path.span(),

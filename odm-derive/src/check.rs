@@ -196,10 +196,16 @@ pub(crate) fn roles<'a, 'b: 'a>(fields: impl Iterator<Item = &'a Field<'b>>, pro
     }
 }
 
+/// Tells one role from others.
+type IsRole = fn(&CopyRole) -> bool;
+
 /// A copy refers to what it copies, and says which version it is.
-pub(crate) fn copy(container: &mut Container<'_>, problems: &mut Problems) {
+pub(crate) fn copy(container: &mut Container<'_>, is_copy: bool, problems: &mut Problems) {
     let Some(copy) = &container.copy else {
-        return no_copy(&container.shape, problems);
+        if !is_copy {
+            no_copy(&container.shape, problems);
+        }
+        return;
     };
     let mut are_right = true;
     let mut wrong = |span, wrong: &str, help: &str| {
@@ -215,11 +221,11 @@ pub(crate) fn copy(container: &mut Container<'_>, problems: &mut Problems) {
     }
     match &container.shape {
         Shape::Fields(fields) => {
-            let is = |role: fn(&CopyRole) -> bool| {
+            let is = |role: IsRole| {
                 let fields = fields.iter();
                 fields.filter(move |field| field.copy.as_ref().is_some_and(|(copy, _)| role(copy)))
             };
-            let roles: [(&str, fn(&CopyRole) -> bool, &str); 2] = [
+            let roles: [(&str, IsRole, &str); 2] = [
                 (
                     "source",
                     |role| matches!(role, CopyRole::Source),

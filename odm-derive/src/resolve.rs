@@ -35,7 +35,7 @@ pub(crate) fn resolve<'a>(derive: Derive, input: &'a DeriveInput, problems: &mut
         copy: None,
     };
     container.validate.clone_from(&odm.validate);
-    let odm_copy = odm.copy_of.take();
+    let (copy, is_copy) = (odm.copy_of.take(), odm.is_copy);
     match derive {
         Derive::Model if matches!(input.data, Data::Union(_)) => {
             problems.at(
@@ -59,8 +59,8 @@ pub(crate) fn resolve<'a>(derive: Derive, input: &'a DeriveInput, problems: &mut
         Derive::Embedded if odm.opaque.is_some() => {}
         Derive::Embedded => container.shape = embedded(input, &serde, problems),
     }
-    container.copy = odm_copy;
-    check::copy(&mut container, problems);
+    container.copy = copy;
+    check::copy(&mut container, is_copy, problems);
     check::validated_type(&container, problems);
     if input.generics.lifetimes().next().is_some() {
         make_opaque(&mut container.shape);

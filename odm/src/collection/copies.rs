@@ -105,18 +105,27 @@ impl<M: Model> Collection<M> {
     }
 
     /// Looks for copies in these documents that are not what their sources are. See [`StaleCopies`].
+    ///
+    /// # Errors
+    /// As any read.
     pub fn stale_copies(&self) -> StaleCopies {
         StaleCopies::new(M::DESCRIPTOR, self.target(), Ok(RawDocumentBuf::new()))
     }
 
     /// How many documents of other models hold copies of the matching ones, place by place: what a change of them
-    /// costs. See [`FanOut`].
+    /// costs. Nothing of a model that nobody copies. See [`FanOut`].
+    ///
+    /// # Errors
+    /// As any read.
     pub fn copy_fan_out(&self, filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>) -> FanOut {
         FanOut::new(M::DESCRIPTOR, self.target(), filter(M::fields()).to_document())
     }
 
     /// Makes the copies of these documents anew where that waits: those declared `eventual`, and what an interruption
     /// left of the others. See [`PropagateCopies`].
+    ///
+    /// # Errors
+    /// As any read and any write. What was propagated before stays, and the rest waits on.
     pub fn propagate_pending(&self) -> PropagateCopies {
         PropagateCopies::new(M::DESCRIPTOR, self.target())
     }

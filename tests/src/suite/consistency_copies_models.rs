@@ -301,3 +301,11 @@ pub async fn is_clean(db: &Db) {
     assert_eq!(db.collection::<Diary>().stale_copies().await.unwrap(), []);
     assert_eq!(pending(db).await, 0);
 }
+
+/// Takes all documents away, and leaves the collections.
+pub async fn clear(db: &Db) {
+    for name in ["presses", "volumes", "parcels", "diaries"] {
+        let all = db.raw_collection(name).delete_many(doc! {});
+        all.await.unwrap();
+    }
+}

@@ -1,4 +1,4 @@
-use odm::{Embedded, Model, Ref};
+use odm::{Embedded, Model};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize, Model)]
