@@ -26,4 +26,5 @@ pages! {
     operations: "../docs/guide/operations.md";
     testing: "../docs/guide/testing.md";
     errors: "../docs/guide/errors.md";
+    examples: "../docs/guide/examples.md";
 }

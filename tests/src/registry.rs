@@ -306,6 +306,11 @@ macro_rules! for_every_case {
                 loads_take_over_comment_and_time,
                 pages_are_loaded,
                 a_soft_deletion_and_its_way_back;
+            relations_nested:
+                nested_references_are_loaded,
+                inverses_point_back_to_nested_references,
+                nested_references_are_part_of_the_graph,
+                nested_references_are_verified;
             schema_models:
                 a_database_becomes_what_is_declared,
                 drift_is_found_and_readable,

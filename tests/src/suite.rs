@@ -44,6 +44,7 @@ pub mod reads;
 pub mod relations;
 pub mod relations_inverse;
 pub mod relations_loads;
+pub mod relations_nested;
 pub mod schema_models;
 pub mod schema_versions;
 pub mod text;
