@@ -183,7 +183,16 @@ impl Reading {
             }
         }
         for copy in self.copies {
-            let finding = Finding::of_copies(copy, &self.target, copy.stale(&self.target, &documents).await?);
+            let mut stale = copy.stale(&self.target, &documents).await?;
+            // The check of the reference inside of the copy tells of sources that are gone.
+            if self
+                .checks
+                .iter()
+                .any(|check| check.relation.stored.starts_with(copy.path.as_str()))
+            {
+                stale.retain(|found| !found.copy.is_missing());
+            }
+            let finding = Finding::of_copies(copy, &self.target, stale);
             if !finding.problems.is_empty() {
                 found.push_back(finding);
             }

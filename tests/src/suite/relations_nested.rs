@@ -109,7 +109,7 @@ pub async fn nested_references_are_loaded(db: &Db) {
         .load(|c| c.rain.work_played)
         .load(|c| c.pieces.every(|p| (p.work_played, p.encores)))
         .load(|c| c.rehearsals.values(|p| p.work_played))
-        .load(|c| c.place.indoors.hall)
+        .load(|c| c.place.indoors.hall.clone())
         .await
         .unwrap();
     // One query for each relation.
