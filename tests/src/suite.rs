@@ -50,5 +50,6 @@ pub mod schema_versions;
 pub mod text;
 pub mod transactions;
 pub mod traps;
+pub mod tree_basics;
 pub mod updates;
 pub mod writes;

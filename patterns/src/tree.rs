@@ -1,0 +1,120 @@
+//! Trees: parent references, child references, arrays of ancestors, materialized paths, nested sets.
+//!
+//! One API over five stored models, which are those of the MongoDB manual. The model is a type parameter:
+//! `Tree<Category, NestedSets>`; what a model cannot do does not compile.
+//!
+//! ```
+//! use odm::{Db, Model};
+//! use odm_patterns::tree::{MaterializedPaths, Position, Tree, TreeOptions};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Debug, Serialize, Deserialize, Model)]
+//! struct Category {
+//!     #[serde(rename = "_id")]
+//!     id: String,
+//! }
+//!
+//! # #[tokio::main]
+//! # async fn main() -> odm::Result<()> {
+//! let db = Db::open("memory:").await?;
+//! let tree = Tree::<Category, MaterializedPaths>::open(&db, TreeOptions::new()).await?;
+//! let category = |id: &str| Category { id: id.into() };
+//!
+//! tree.insert_root(category("Books")).await?;
+//! tree.insert_child("Books", category("Programming")).await?;
+//! tree.insert_child("Programming", category("Databases")).await?;
+//! tree.insert_at(category("Languages"), "Databases", Position::Left).await?;
+//!
+//! let below: Vec<String> = tree.descendants("Books").await?.into_iter().map(|c| c.id).collect();
+//! assert_eq!(below, ["Programming", "Languages", "Databases"]);
+//! assert_eq!(tree.path_of("Databases").await?.as_deref(), Some(",Books,Programming,"));
+//!
+//! let error = tree.move_under("Books", "Databases").await.unwrap_err();
+//! assert!(matches!(error, odm_patterns::tree::TreeError::IntoOwnDescendant { .. }));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is stored
+//!
+//! | model | fields of a node | indexes, behind the tenant's field |
+//! |---|---|---|
+//! | [`ParentReference`] | `parent` | `parent`, `position` |
+//! | [`ChildReference`] | `children`; the roots are in the state document | `children` |
+//! | [`ArrayOfAncestors`] | `ancestors`, `parent` | `parent`, `position`; `ancestors` |
+//! | [`MaterializedPaths`] | `path`, `parent`; in threads `depth` | `parent`, `position`; `path` |
+//! | [`NestedSets`] | `left`, `right`, `parent` | `parent`, `left`; `left`, `right`; `right` |
+//!
+//! The first, third and fourth have a `position` beside, unless [`ByKey`] says that siblings need no places. The fields
+//! need not be in the model's struct; where they are, the tree overwrites them. Nodes that the tree did not insert are
+//! read as they are: the parent of a path is then its last segment, and roots of child references are found once, by
+//! reading all. Every tree has one small document in the collection `.._trees`, and where there are no transactions each
+//! node that was written has the number of its last change in a field `tree_fence`.
+//!
+//! # What is promised
+//!
+//! | | |
+//! |---|---|
+//! | a change | happens as a whole or not at all: in a transaction, or in that of the caller; where there are none, its writes are recorded first, and made by the next change, opening or repair if the process ends |
+//! | many at a time | changes of one tree come one after another: all of them touch its state document, and are run again by themselves when another was first. So no crossing moves make a circle, and no inserts share a place |
+//! | reading | each method sees what was committed when its queries ran; only those of one transaction see one moment |
+//! | without transactions | readers may see a change half made; a process that was held up while others finished its change does no harm, unless it ends in the very moment in which it notices, or after a thousand changes more |
+//! | sharding | shard by the tenant's field: a change then stays on one shard, and so do all reads |
+//!
+//! # What it costs
+//!
+//! Queries, and documents written, for a node with `c` children and `d` ancestors; `s` nodes in its subtree. Each
+//! operation reads the node first, and each change the state and its neighbours.
+//!
+//! | | parent | children | ancestors | paths | nested sets |
+//! |---|---|---|---|---|---|
+//! | children | 1 | 1 | 1 | 1 | 1 |
+//! | ancestors | 1 lookup, or `d` | 1 lookup, or `d` | 1 | 1 | 1 lookup |
+//! | descendants | 1 lookup, or one a level | 1 lookup, or one a level | 1 | 1 | 1 |
+//! | insert a leaf | 1 | 2 | 1 | 1 | 1, rarely some neighbours |
+//! | move | 1 | 3 | `s` | `s` | `s` |
+//! | rename | `c` | 3 | `s` | `s` | `c` |
+
+mod arrangement;
+mod branch;
+mod change;
+mod convert;
+mod core;
+mod derive;
+mod error;
+mod execute;
+mod forest;
+mod graft;
+mod handle;
+mod identity;
+mod intent;
+mod labels;
+mod layout;
+mod line;
+mod model;
+mod node;
+mod options;
+mod path;
+mod plan;
+mod position;
+mod problem;
+mod read;
+mod render;
+mod repair;
+mod segment;
+mod slot;
+mod state;
+mod verify;
+mod write;
+
+pub use self::branch::{Annotated, Branch};
+pub use self::error::{Result, TreeError};
+pub use self::handle::Tree;
+pub use self::model::{
+    ArrayOfAncestors, ByKey, ChildReference, KeepsOrder, MaterializedPaths, NestedSets, ParentReference,
+    Positioned, SiblingPlaces, StoresIntervals, StoresPaths, TreeModel,
+};
+pub use self::options::{Numbering, Orphans, PathStyle, TreeOptions};
+pub use self::position::{DeleteMode, Order, Position};
+pub use self::problem::{TreeProblem, TreeProblemKind, TreeRepair};
+pub use self::read::Descendants;
