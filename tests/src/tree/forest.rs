@@ -40,12 +40,14 @@ pub enum OnDelete {
 }
 
 /// Why an operation was refused; the forest is as it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     Missing,
     Duplicate,
     IntoDescendant,
     HasChildren,
+    /// What the reference never says.
+    Other(String),
 }
 
 impl<K> Default for Forest<K> {
