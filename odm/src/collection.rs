@@ -4,6 +4,7 @@ pub(crate) mod encode;
 mod index_info;
 mod record;
 mod references;
+mod stored;
 mod target;
 mod untyped;
 

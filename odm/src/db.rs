@@ -167,6 +167,11 @@ impl Db {
         self.executor.backend.capabilities()
     }
 
+    /// Whether this is a part of a transaction: a [`Tx`], or made of one.
+    pub fn in_transaction(&self) -> bool {
+        self.executor.guard.is_some()
+    }
+
     /// The backend, for operations that have no method here.
     pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.executor.backend

@@ -32,7 +32,7 @@ pub(crate) use self::document::narrowed;
 pub use self::hooks::{DeleteWrite, HookContext, HookTable, Hooks, UpdateWrite};
 pub use self::kind::{Kind, KindOf};
 pub use self::literal::Literal;
-pub(crate) use self::pipeline::write;
+pub(crate) use self::pipeline::{prepared, write};
 pub use self::plan::Lifecycle;
 pub(crate) use self::plan::Plan;
 pub use self::probe::{OfAny, OfArray, OfArrayOfArrays, OfField, OfMap, OfMapOfArrays, Probe};

@@ -2,3 +2,4 @@
 
 #[cfg(doctest)]
 mod doctests;
+pub mod tree;

@@ -66,6 +66,14 @@ impl<T> Aggregate<T> {
         }
     }
 
+    /// Gives the results as bytes.
+    pub fn encoded(self) -> Aggregate<RawDocumentBuf> {
+        Aggregate {
+            draft: self.draft,
+            decode: |document| Ok(document.to_owned()),
+        }
+    }
+
     /// How many documents to fetch in one round trip, where the backend lets one choose.
     pub fn batch_size(mut self, count: u32) -> Self {
         self.draft.operation.batch_size = Some(count);

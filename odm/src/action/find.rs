@@ -115,6 +115,12 @@ impl<D, P> Find<D, P> {
         self.decoded(codec::decode_untyped)
     }
 
+    /// Gives the documents as the bytes that are stored; [`Collection::decode`](crate::Collection::decode) makes values
+    /// of them.
+    pub fn encoded(self) -> Find<D, RawDocumentBuf> {
+        self.decoded(|document| Ok(document.to_owned()))
+    }
+
     fn decoded<Q>(self, decode: Decode<Q>) -> Find<D, Q> {
         Find {
             draft: self.draft,

@@ -3,15 +3,16 @@
 use std::borrow::Borrow;
 use std::fmt;
 
-use bson::Bson;
+use bson::{Bson, RawDocumentBuf};
 
 use super::Draft;
 use super::insert_one::prepare;
 use super::setters::runs;
-use crate::backend::{self, WriteResult};
+use crate::backend::{self, Operation, WriteResult};
 use crate::codec;
 use crate::collection::{Record, Target};
 use crate::error::{Error, PartialWrite, Result, WriteError};
+use crate::lifecycle;
 
 /// Inserts documents. One round trip, or as many as the backend's message limits need; none without documents.
 ///
@@ -75,6 +76,26 @@ impl<D: Record> InsertMany<D> {
     pub fn comment(mut self, comment: impl Into<String>) -> Self {
         self.draft.operation.comment = Some(comment.into());
         self
+    }
+
+    /// Gives the documents as they would be stored, and stores nothing: with their `_id`, and with what the model's
+    /// hooks, dates, version and kind make of them, held against its rules. For code that stores them together with
+    /// other writes. Hooks that run after a write are not run.
+    ///
+    /// # Errors
+    /// Those of inserting that need no round trip: `Validation`, `Encode`, and what hooks give.
+    pub async fn prepared(self) -> Result<Vec<RawDocumentBuf>> {
+        let settings = self.draft.settings;
+        let (target, operation) = self.draft.ready()?;
+        let Operation::Insert(insert) = operation else {
+            return Ok(Vec::new());
+        };
+        match target.plan() {
+            None => Ok(insert.documents),
+            Some(plan) => lifecycle::prepared(plan, &target, insert, settings)
+                .await
+                .map_err(|error| target.explain(error, "insert")),
+        }
     }
 
     async fn run(self) -> Result<InsertManyResult<D::Key>> {

@@ -110,6 +110,39 @@ async fn run(
     Ok(answer)
 }
 
+/// The documents of an insert as they would be sent: with what hooks, dates, version and kind make of them, checked.
+pub(crate) async fn prepared(
+    plan: &'static Plan,
+    target: &Target,
+    insert: backend::Insert,
+    settings: Settings,
+) -> Result<Vec<RawDocumentBuf>> {
+    let mut batch = Batch::take(Operation::Insert(insert))?;
+    if let Some(hooks) = plan.lifecycle.hooks {
+        let context = HookContext::new(target.db(), target.namespace().collection.clone());
+        for write in &mut batch.writes {
+            (hooks.before)(write, &context).await?;
+        }
+    }
+    let mut validator = Validator::default();
+    let mut stages = Stages {
+        plan,
+        settings,
+        now: target.executor().now(),
+        validator: &mut validator,
+    };
+    for (index, write) in batch.writes.iter_mut().enumerate() {
+        stages.validator.statement(index);
+        stages.apply(write)?;
+    }
+    validator.finish()?;
+    let documents = batch.writes.into_iter().filter_map(|write| match write.kind {
+        Kind::Insert(document) => Some(document),
+        _ => None,
+    });
+    Ok(documents.collect())
+}
+
 /// The writes that took effect.
 fn written(answer: &Answer, carrier: &Operation, asked: Vec<Write>) -> Vec<Write> {
     let Some(result) = answer.as_write() else {

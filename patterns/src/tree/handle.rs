@@ -1,0 +1,166 @@
+//! The handle of a tree.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use odm::bson::{Bson, Document, RawDocumentBuf};
+use odm::{Collection, Db, Model, Operand};
+
+use super::core::Core;
+use super::error::{Result, TreeError};
+use super::layout::Layout;
+use super::model::{ParentReference, TreeModel, sealed};
+use super::node::Node;
+use super::options::TreeOptions;
+
+/// A tree of the documents of a model, stored in the way of `S`. Cheap to clone.
+///
+/// See the [module](super) for what it can do, and an example.
+pub struct Tree<M: Model, S: TreeModel = ParentReference> {
+    pub(super) core: Result<Core>,
+    pub(super) collection: Collection<M>,
+    marker: PhantomData<fn() -> S>,
+}
+
+impl<M: Model, S: TreeModel> Tree<M, S> {
+    /// The tree in a database, or in a running transaction. No round trip.
+    ///
+    /// A wrong option comes out of every operation, as [`TreeError::InvalidOption`].
+    pub fn new(db: &Db, options: TreeOptions) -> Tree<M, S> {
+        let layout = Layout::resolve(sealed::shape_of::<S>(), M::DESCRIPTOR.collection, options);
+        let collection = match &layout {
+            Ok(layout) => db.collection_named(&layout.collection),
+            Err(_) => db.collection(),
+        };
+        Tree {
+            core: layout.map(|layout| Core::new(db, Arc::new(layout))),
+            collection,
+            marker: PhantomData,
+        }
+    }
+
+    /// The tree, [prepared](Tree::prepare).
+    ///
+    /// # Errors
+    /// As [`prepare`](Tree::prepare).
+    pub async fn open(db: &Db, options: TreeOptions) -> Result<Tree<M, S>> {
+        let tree = Tree::new(db, options);
+        tree.prepare().await?;
+        Ok(tree)
+    }
+
+    /// Makes the tree ready: builds the indexes, and carries out a change that a process which ended had begun.
+    /// Not inside a transaction.
+    ///
+    /// # Errors
+    /// A wrong option, and those of the database.
+    pub async fn prepare(&self) -> Result<()> {
+        let core = self.core()?;
+        let mut indexes = core.nodes.create_indexes();
+        for key in core.layout.indexes() {
+            indexes = indexes.index_raw(odm::bson::doc! { "key": key });
+        }
+        indexes.await?;
+        core.roll_forward().await?;
+        core.adopt_roots().await
+    }
+
+    /// The same tree on another executor: in a running transaction.
+    ///
+    /// ```
+    /// # use odm::{Db, Model};
+    /// # use odm_patterns::tree::{Tree, TreeOptions};
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize, Model)]
+    /// # struct Category { #[serde(rename = "_id")] id: String }
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// # let db = Db::open("memory:").await?;
+    /// let tree = Tree::<Category>::new(&db, TreeOptions::new());
+    /// db.transaction(async |tx| {
+    ///     let tree = tree.within(&tx);
+    ///     tree.insert_root(Category { id: "Books".into() }).await?;
+    ///     tree.insert_child("Books", Category { id: "Programming".into() }).await?;
+    ///     Ok(())
+    /// })
+    /// .await?;
+    /// assert_eq!(tree.len().await?, 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn within(&self, db: &Db) -> Tree<M, S> {
+        let collection = match &self.core {
+            Ok(core) => db.collection_named(&core.layout.collection),
+            Err(_) => db.collection(),
+        };
+        Tree {
+            core: self
+                .core
+                .as_ref()
+                .map(|core| core.within(db))
+                .map_err(Clone::clone),
+            collection,
+            marker: PhantomData,
+        }
+    }
+
+    /// The collection of the nodes. Its updates may change what the tree has no fields for; the fields of the tree
+    /// are the tree's, and replacing a document by one that does not have them takes the node out of the tree.
+    pub fn collection(&self) -> &Collection<M> {
+        &self.collection
+    }
+
+    pub(super) fn core(&self) -> Result<&Core> {
+        self.core.as_ref().map_err(Clone::clone)
+    }
+
+    pub(super) fn key(&self, id: impl Operand<M::Key>) -> Result<Bson> {
+        Ok(self.collection.encode_key(id)?)
+    }
+
+    /// The node as the model has it.
+    pub(super) fn decode(&self, node: &Node) -> Result<M> {
+        Ok(self.collection.decode(&node.raw)?)
+    }
+
+    pub(super) fn decode_all(&self, nodes: &[Node]) -> Result<Vec<M>> {
+        nodes.iter().map(|node| self.decode(node)).collect()
+    }
+
+    /// Documents as they would be stored by the model.
+    pub(super) async fn encode(&self, nodes: Vec<M>) -> Result<Vec<Document>> {
+        let prepared = self.collection.insert_many(nodes).prepared().await?;
+        prepared.iter().map(document).collect()
+    }
+}
+
+fn document(raw: &RawDocumentBuf) -> Result<Document> {
+    Document::try_from(raw).map_err(|error| {
+        let error = odm::Error::new(odm::ErrorKind::Encode, "the node does not fit bson").with_source(error);
+        TreeError::Database(error)
+    })
+}
+
+impl<M: Model, S: TreeModel> Clone for Tree<M, S> {
+    fn clone(&self) -> Self {
+        Tree {
+            core: self.core.clone(),
+            collection: self.collection.clone(),
+            marker: PhantomData,
+        }
+    }
+}
+
+impl<M: Model, S: TreeModel> fmt::Debug for Tree<M, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.core {
+            Ok(core) => f
+                .debug_struct("Tree")
+                .field("model", &core.layout.shape.name())
+                .field("collection", &self.collection)
+                .finish(),
+            Err(error) => f.debug_tuple("Tree").field(error).finish(),
+        }
+    }
+}

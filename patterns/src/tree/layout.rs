@@ -1,0 +1,260 @@
+//! Options with every default filled in.
+
+use odm::bson::{Bson, Document, doc};
+
+use super::error::{Result, TreeError};
+use super::options::{Numbering, Orphans, PathStyle, TreeOptions};
+use super::segment::ESCAPE;
+
+/// Which of the five models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    Parent,
+    Children,
+    Ancestors,
+    Paths,
+    Nested,
+}
+
+impl Shape {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Shape::Parent => "parent_reference",
+            Shape::Children => "child_reference",
+            Shape::Ancestors => "array_of_ancestors",
+            Shape::Paths => "materialized_paths",
+            Shape::Nested => "nested_sets",
+        }
+    }
+}
+
+/// Where everything is stored.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    pub(super) shape: Shape,
+    pub(super) positioned: bool,
+    pub(super) collection: String,
+    pub(super) state: String,
+    pub(super) tenant: Option<(String, Bson)>,
+    pub(super) parent: String,
+    pub(super) children: String,
+    pub(super) ancestors: String,
+    pub(super) path: String,
+    pub(super) depth: String,
+    pub(super) left: String,
+    pub(super) right: String,
+    pub(super) position: String,
+    pub(super) delimiter: char,
+    pub(super) style: PathStyle,
+    pub(super) numbering: Numbering,
+    pub(super) sort_key: Option<Document>,
+    pub(super) max_depth: Option<usize>,
+    pub(super) max_path: usize,
+    pub(super) orphans: Orphans,
+    pub(super) write_ahead: bool,
+}
+
+impl Layout {
+    /// # Errors
+    /// An option that cannot be.
+    pub(super) fn resolve(
+        (shape, positioned): (Shape, bool),
+        model: &str,
+        options: TreeOptions,
+    ) -> Result<Layout> {
+        let collection = options.collection.unwrap_or_else(|| model.to_owned());
+        let state = options
+            .state_collection
+            .unwrap_or_else(|| format!("{collection}_trees"));
+        let named = |name: Option<String>, default: &str| name.unwrap_or_else(|| default.to_owned());
+        let layout = Layout {
+            shape,
+            positioned,
+            collection,
+            state,
+            tenant: options.tenant,
+            parent: named(options.parent_field, "parent"),
+            children: named(options.children_field, "children"),
+            ancestors: named(options.ancestors_field, "ancestors"),
+            path: named(options.path_field, "path"),
+            depth: named(options.depth_field, "depth"),
+            left: named(options.left_field, "left"),
+            right: named(options.right_field, "right"),
+            position: named(options.position_field, "position"),
+            delimiter: delimiter(options.delimiter.as_deref(), options.path_style)?,
+            style: options.path_style,
+            numbering: options.numbering,
+            sort_key: options.sort_key,
+            max_depth: options.max_depth,
+            max_path: options.max_path_bytes.unwrap_or(1_000),
+            orphans: options.orphans,
+            write_ahead: options.write_ahead,
+        };
+        layout.check()?;
+        Ok(layout)
+    }
+
+    fn check(&self) -> Result<()> {
+        let wrong = |option, reason| Err(TreeError::InvalidOption { option, reason });
+        let mut names = self.fields();
+        if let Some((field, _)) = &self.tenant {
+            names.push(field);
+        }
+        for (index, name) in names.iter().enumerate() {
+            if name.is_empty() || name.starts_with('$') || name.contains(['.', '\0']) {
+                return wrong("field", "a field of the tree is a plain name of the top level");
+            }
+            if *name == "_id" || names[..index].contains(name) {
+                return wrong("field", "the fields of a tree have names of their own");
+            }
+        }
+        if self.collection == self.state || self.collection.is_empty() || self.state.is_empty() {
+            return wrong("collection", "nodes and states live in two collections");
+        }
+        if self.sort_key.as_ref().is_some_and(|key| {
+            key.is_empty()
+                || key
+                    .values()
+                    .any(|value| !matches!(direction(value), Some(-1 | 1)))
+        }) {
+            return wrong("sort_key", "a sort key names fields with 1 or -1");
+        }
+        if self.max_depth == Some(0) {
+            return wrong("max_depth", "a root has depth 1");
+        }
+        Ok(())
+    }
+
+    /// The fields that the model keeps in nodes.
+    pub(super) fn fields(&self) -> Vec<&str> {
+        let mut fields: Vec<&str> = match self.shape {
+            Shape::Parent => vec![&self.parent],
+            Shape::Children => vec![&self.children],
+            Shape::Ancestors => vec![&self.parent, &self.ancestors],
+            Shape::Paths if self.style == PathStyle::Threaded => vec![&self.parent, &self.path, &self.depth],
+            Shape::Paths => vec![&self.parent, &self.path],
+            Shape::Nested => vec![&self.parent, &self.left, &self.right],
+        };
+        if self.positioned {
+            fields.push(&self.position);
+        }
+        fields
+    }
+
+    /// The filter, for the nodes of this tree alone.
+    pub(super) fn scoped(&self, mut filter: Document) -> Document {
+        if let Some((field, value)) = &self.tenant {
+            filter.insert(field, equal(value));
+        }
+        filter
+    }
+
+    /// The field that orders siblings, if a field of the tree does.
+    pub(super) fn order_field(&self) -> Option<&str> {
+        match self.shape {
+            Shape::Nested => Some(&self.left),
+            _ if self.positioned => Some(&self.position),
+            _ => None,
+        }
+    }
+
+    /// The order of siblings as MongoDB sorts; that of child references is in their parents.
+    pub(super) fn order(&self) -> Document {
+        let mut order = match self.order_field() {
+            Some(field) => doc! { field: 1 },
+            None => self.sort_key.clone().unwrap_or_default(),
+        };
+        if !order.contains_key("_id") {
+            order.insert("_id", 1);
+        }
+        order
+    }
+
+    /// Whether a node knows which nodes are above it.
+    pub(super) fn knows_ancestors(&self) -> bool {
+        matches!(self.shape, Shape::Ancestors | Shape::Paths)
+    }
+
+    /// Whether moving a node changes its descendants too.
+    pub(super) fn moves_descendants(&self) -> bool {
+        matches!(self.shape, Shape::Ancestors | Shape::Paths | Shape::Nested)
+    }
+
+    /// The `_id` of the state document.
+    pub(super) fn state_id(&self) -> Document {
+        let tenant = self
+            .tenant
+            .as_ref()
+            .map_or(Bson::Null, |(_, value)| value.clone());
+        doc! { "tree": &self.collection, "tenant": tenant }
+    }
+
+    /// The indexes that make each read one range.
+    pub(super) fn indexes(&self) -> Vec<Document> {
+        let mut keys = match self.shape {
+            Shape::Parent => vec![self.with_order(&self.parent)],
+            Shape::Children => vec![doc! { &self.children: 1 }],
+            Shape::Ancestors => vec![self.with_order(&self.parent), doc! { &self.ancestors: 1 }],
+            Shape::Paths => vec![self.with_order(&self.parent), doc! { &self.path: 1 }],
+            Shape::Nested => vec![
+                self.with_order(&self.parent),
+                doc! { &self.left: 1, &self.right: 1 },
+                doc! { &self.right: 1 },
+            ],
+        };
+        if let Some((tenant, _)) = &self.tenant {
+            for key in &mut keys {
+                let mut whole = doc! { tenant: 1 };
+                whole.extend(std::mem::take(key));
+                *key = whole;
+            }
+        }
+        keys
+    }
+
+    fn with_order(&self, field: &str) -> Document {
+        let mut key = doc! { field: 1 };
+        match self.order_field() {
+            Some(order) => {
+                key.insert(order, 1);
+            }
+            None => key.extend(self.sort_key.clone().unwrap_or_default()),
+        }
+        key
+    }
+}
+
+fn delimiter(given: Option<&str>, style: PathStyle) -> Result<char> {
+    let default = if style == PathStyle::Threaded { ':' } else { ',' };
+    let Some(given) = given else { return Ok(default) };
+    let mut chars = given.chars();
+    match (chars.next(), chars.next()) {
+        (Some(delimiter), None)
+            if delimiter.is_ascii_punctuation() && delimiter != ESCAPE && delimiter != '-' =>
+        {
+            Ok(delimiter)
+        }
+        _ => Err(TreeError::InvalidOption {
+            option: "delimiter",
+            reason: "the delimiter is one ASCII punctuation mark, not `~` and not `-`",
+        }),
+    }
+}
+
+/// A condition that is equality for every value, documents and regular expressions too.
+pub(super) fn equal(value: &Bson) -> Bson {
+    match value {
+        Bson::Document(_) | Bson::RegularExpression(_) => Bson::Document(doc! { "$eq": value }),
+        plain => plain.clone(),
+    }
+}
+
+/// The direction that a sort key gives a field.
+pub(super) fn direction(value: &Bson) -> Option<i64> {
+    match value {
+        Bson::Int32(direction) => Some(i64::from(*direction)),
+        Bson::Int64(direction) => Some(*direction),
+        Bson::Double(direction) if direction.fract() == 0.0 => Some(*direction as i64),
+        _ => None,
+    }
+}
