@@ -21,3 +21,30 @@ pub use self::shrink::shrink;
 pub use self::subject::{Named, Numbered, Stored, Subject};
 pub use self::taxonomy::{Category, taxonomy};
 pub use self::trace::{Run, Step, trace};
+
+/// Runs an expression once for each of the five models, which it knows by the name given.
+#[macro_export]
+macro_rules! each_model {
+    ($model:ident => $body:expr) => {{
+        {
+            type $model = odm_patterns::tree::ParentReference;
+            $body
+        };
+        {
+            type $model = odm_patterns::tree::ChildReference;
+            $body
+        };
+        {
+            type $model = odm_patterns::tree::ArrayOfAncestors;
+            $body
+        };
+        {
+            type $model = odm_patterns::tree::MaterializedPaths;
+            $body
+        };
+        {
+            type $model = odm_patterns::tree::NestedSets;
+            $body
+        };
+    }};
+}

@@ -59,10 +59,11 @@ fn operations() -> Vec<Operation<i64>> {
 }
 
 /// Makes every write of every operation fail, before it, after it, and for good. Afterwards the tree must be as it was
-/// or as it should have become, once it was repaired or somebody changed it. Gives how many failures there were.
-pub async fn sweep<S: KeepsOrder>(db: &Db, options: &TreeOptions) -> usize {
+/// or as it should have become, once it was repaired or somebody changed it. Takes every `step`th operation, and gives how
+/// many failures there were.
+pub async fn sweep<S: KeepsOrder>(db: &Db, options: &TreeOptions, step: usize) -> usize {
     let mut failures = 0;
-    for operation in operations() {
+    for operation in operations().into_iter().step_by(step) {
         for moment in [Moment::Before, Moment::After, Moment::Crash] {
             for next in [Next::Repair, Next::Change] {
                 let mut nth = 1;

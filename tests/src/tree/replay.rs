@@ -78,7 +78,7 @@ async fn compare_all<S: KeepsOrder>(
         if let Some(key) = keys.get(at % keys.len().max(1)) {
             let other = keys[(at * 7 + 3) % keys.len()];
             subject
-                .reads(&forest, *key, other)
+                .reads(&forest, key, &other)
                 .await
                 .map_err(|text| format!("{place}: {text}"))?;
         }

@@ -1,11 +1,9 @@
 //! Many changers at once: crossing moves, inserts under one parent, new roots.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use odm::Db;
 use odm_patterns::tree::{KeepsOrder, TreeOptions};
-use tokio::sync::Barrier;
 
 use super::{Place, Refusal, Subject};
 
@@ -33,13 +31,10 @@ pub async fn cross<S: KeepsOrder>(db: &Db, options: &TreeOptions, rounds: usize)
         ] {
             subject.insert(key, &place).await.expect("inserted");
         }
-        let barrier = Arc::new(Barrier::new(8));
         let mut tasks = Vec::new();
         for task in 0..8 {
             let subject = Subject::<i64, S>::open(db, options.clone()).await;
-            let barrier = barrier.clone();
             tasks.push(tokio::spawn(async move {
-                barrier.wait().await;
                 run(&subject, task, round).await;
             }));
         }
