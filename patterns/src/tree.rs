@@ -35,6 +35,7 @@
 //! # }
 //! ```
 
+mod arrangement;
 mod branch;
 mod change;
 mod core;
@@ -61,6 +62,7 @@ mod repair;
 mod segment;
 mod slot;
 mod state;
+mod verify;
 mod write;
 
 pub use self::branch::{Annotated, Branch};

@@ -77,7 +77,12 @@ impl Core {
             Change::Chain { field, links } => {
                 outcome.ids = self.plan_chain(field, links, &mut plan).await?;
             }
-            Change::Repair { below } => self.plan_repair(below.as_ref(), &mut plan).await?,
+            Change::Repair { below } => {
+                self.plan_repair(below.as_ref(), &mut plan).await?;
+                let settled = usize::from(plan.roots.is_some());
+                outcome.count = (plan.writes.len() + settled) as u64;
+                return Ok((plan.in_order(), outcome));
+            }
         }
         if self.layout.shape == Shape::Nested && self.layout.numbering == Numbering::Dense {
             self.number_densely(&mut plan).await?;

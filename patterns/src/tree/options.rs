@@ -35,7 +35,7 @@ pub enum Orphans {
     /// They become roots, behind the others.
     #[default]
     BecomeRoots,
-    /// They become children of the node with this `_id`, which is created as a root when it is not there.
+    /// They become children of the node with this `_id`, which must be there.
     GoUnder(Bson),
 }
 

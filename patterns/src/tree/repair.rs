@@ -1,18 +1,22 @@
 //! Mending a tree by its parent references.
 
-use odm::bson::Bson;
-use odm::{Error, ErrorKind};
+use std::collections::HashMap;
 
+use odm::bson::Bson;
+
+use super::arrangement::Arrangement;
 use super::core::Core;
+use super::derive;
 use super::error::{Result, TreeError};
-use super::plan::Plan;
-use super::problem::TreeProblem;
+use super::identity::Identity;
+use super::layout::{Layout, Shape};
+use super::node::Node;
+use super::options::Orphans;
+use super::plan::{Plan, Write};
+use super::position::Order;
+use super::verify::Linked;
 
 impl Core {
-    pub(super) async fn verify(&self) -> Result<Vec<TreeProblem>> {
-        Err(unsupported())
-    }
-
     pub(super) async fn roll_forward_first(&self) -> Result<()> {
         if !self.db.in_transaction() {
             self.roll_forward().await?;
@@ -20,15 +24,142 @@ impl Core {
         Ok(())
     }
 
-    pub(super) async fn plan_repair(&self, _below: Option<&Bson>, _plan: &mut Plan) -> Result<()> {
-        Err(unsupported())
+    /// The writes that make everything what the links say; of a subtree only, if one is named.
+    pub(super) async fn plan_repair(&self, below: Option<&Bson>, plan: &mut Plan) -> Result<()> {
+        let nodes = self.everything().await?;
+        let roots = match self.layout.shape {
+            Shape::Children => self.listed_roots().await?,
+            _ => Vec::new(),
+        };
+        let mut linked = Linked::of(&self.layout, nodes, &roots);
+        self.place_orphans(&mut linked)?;
+        let ranks = self.ranks().await?;
+        sort(&mut linked, &ranks);
+        let forest = &linked.forest;
+        let wanted = match below {
+            None => None,
+            Some(below) => {
+                let top = forest.place(below).ok_or(TreeError::NotFound { id: below.clone() })?;
+                let mut wanted = vec![false; forest.nodes.len()];
+                for (place, _) in forest.walk(&[top], Order::Preorder) {
+                    wanted[place] = true;
+                }
+                Some(wanted)
+            }
+        };
+        // What is there is not lost for being too deep or too long.
+        let boundless = Layout { max_depth: None, max_path: usize::MAX, ..(*self.layout).clone() };
+        let arrangement = Arrangement::of(&boundless, forest)?;
+        for (place, fields) in arrangement.places.iter().zip(arrangement.fields) {
+            if wanted.as_ref().is_none_or(|wanted| wanted[*place]) {
+                let node = &forest.nodes[*place];
+                plan.set(&node.id, derive::missing(node, fields));
+            }
+        }
+        if self.layout.shape == Shape::Children && arrangement.roots != roots && below.is_none() {
+            plan.roots = Some(arrangement.roots);
+        }
+        Ok(())
     }
 
-    pub(super) async fn number_densely(&self, _plan: &mut Plan) -> Result<()> {
-        Err(unsupported())
+    /// Puts nodes whose parent is not there, and one of each circle, where the option says.
+    fn place_orphans(&self, linked: &mut Linked) -> Result<()> {
+        let mut lost = std::mem::take(&mut linked.orphans);
+        for circle in &linked.circles {
+            let first = circle.iter().min_by_key(|place| Identity::of(&linked.forest.nodes[**place].id));
+            let Some(first) = first.copied() else { continue };
+            if let Some(parent) = linked.forest.parents[first].take() {
+                linked.forest.children[parent].retain(|child| *child != first);
+            }
+            lost.push(first);
+        }
+        let forest = &mut linked.forest;
+        forest.tops.retain(|top| !lost.contains(top));
+        let under = match &self.layout.orphans {
+            Orphans::BecomeRoots => None,
+            Orphans::GoUnder(id) if lost.is_empty() => forest.place(id),
+            Orphans::GoUnder(id) => Some(forest.place(id).ok_or(TreeError::NotFound { id: id.clone() })?),
+        };
+        for place in lost {
+            // The place for what is lost may itself be below one of them.
+            let is_above = under.is_some_and(|under| {
+                forest.walk(&[place], Order::Preorder).iter().any(|(below, _)| *below == under)
+            });
+            match under.filter(|_| !is_above) {
+                Some(under) => {
+                    forest.children[under].push(place);
+                    forest.parents[place] = Some(under);
+                }
+                None => forest.tops.push(place),
+            }
+        }
+        Ok(())
+    }
+
+    /// Numbers nested sets from 1 to twice the number of nodes, as they will be after the writes of a plan.
+    pub(super) async fn number_densely(&self, plan: &mut Plan) -> Result<()> {
+        if plan.writes.is_empty() {
+            return Ok(());
+        }
+        let mut nodes: HashMap<Identity, Node> = self
+            .everything()
+            .await?
+            .into_iter()
+            .map(|node| (Identity::of(&node.id), node))
+            .collect();
+        for write in &plan.writes {
+            match write {
+                Write::Insert(document) => {
+                    let raw = odm::bson::RawDocumentBuf::try_from(document).map_err(|error| {
+                        let text = "the node does not fit bson";
+                        odm::Error::new(odm::ErrorKind::Encode, text).with_source(error)
+                    })?;
+                    let node = self.read(raw);
+                    nodes.insert(Identity::of(&node.id), node);
+                }
+                Write::Set { id, set, .. } => {
+                    if let Some(node) = nodes.get_mut(&Identity::of(id)) {
+                        node.left = set.get_i64(&self.layout.left).ok().or(node.left);
+                        node.right = set.get_i64(&self.layout.right).ok().or(node.right);
+                    }
+                }
+                Write::Delete(ids) => {
+                    for id in ids {
+                        nodes.remove(&Identity::of(id));
+                    }
+                }
+            }
+        }
+        let mut ends: Vec<(i64, bool, Bson)> = Vec::with_capacity(nodes.len() * 2);
+        for node in nodes.into_values() {
+            if let (Some(left), Some(right)) = (node.left, node.right) {
+                ends.push((left, true, node.id.clone()));
+                ends.push((right, false, node.id));
+            }
+        }
+        ends.sort_by_key(|(number, _, _)| *number);
+        for (at, (number, is_left, id)) in ends.into_iter().enumerate() {
+            let dense = at as i64 + 1;
+            let field = if is_left { &self.layout.left } else { &self.layout.right };
+            let is_pending = plan.pending(&id).is_some_and(|set| set.contains_key(field));
+            if number != dense || is_pending {
+                let mut set = odm::bson::Document::new();
+                set.insert(field, dense);
+                plan.set(&id, set);
+            }
+        }
+        Ok(())
     }
 }
 
-fn unsupported() -> TreeError {
-    TreeError::Database(Error::new(ErrorKind::Unsupported, "trees are not mended yet"))
+/// Puts siblings into the order of the sort key, where there is one and they keep places.
+fn sort(linked: &mut Linked, ranks: &HashMap<Identity, usize>) {
+    if ranks.is_empty() {
+        return;
+    }
+    let forest = &mut linked.forest;
+    let nodes = &forest.nodes;
+    for siblings in forest.children.iter_mut().chain([&mut forest.tops]) {
+        siblings.sort_by_cached_key(|place| ranks.get(&Identity::of(&nodes[*place].id)).copied());
+    }
 }
