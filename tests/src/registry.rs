@@ -303,6 +303,11 @@ macro_rules! for_every_case {
                 a_single_write_waits_no_longer_than_it_may;
             traps:
                 every_recorded_trap;
+            tree_conversion:
+                trees_become_trees_of_every_other_model_in_place,
+                trees_become_trees_in_other_collections,
+                an_interrupted_conversion_is_finished_by_the_next_opening,
+                what_another_model_cannot_hold_is_not_converted;
             tree_costs:
                 trees_cost_what_is_asked_and_not_their_size;
             tree_integrity:

@@ -56,16 +56,32 @@ async fn costs<S: KeepsOrder>(db: &Db, shelves: i64, groups: i64) -> Costs {
     let descendants = cost.take();
     assert_eq!(tree.descendant_count(head).await.expect("a count"), 99);
     let count = cost.take();
-    tree.insert_child(head + 1, 777_777_777.node()).await.expect("inserted");
+    tree.insert_child(head + 1, 777_777_777.node())
+        .await
+        .expect("inserted");
     let insert = cost.take();
-    tree.move_to(head + 9, head + 1, Position::Left).await.expect("moved");
+    tree.move_to(head + 9, head + 1, Position::Left)
+        .await
+        .expect("moved");
     let reorder = cost.take();
     tree.move_to(head, 1, Position::FirstChild).await.expect("moved");
     let moved = cost.take();
-    assert_eq!(tree.delete(head, DeleteMode::Cascade).await.expect("deleted"), 101);
+    assert_eq!(
+        tree.delete(head, DeleteMode::Cascade).await.expect("deleted"),
+        101
+    );
     let deleted = cost.take();
     subject.clear().await;
-    Costs { children, ancestors, descendants, count, insert, reorder, moved, deleted }
+    Costs {
+        children,
+        ancestors,
+        descendants,
+        count,
+        insert,
+        reorder,
+        moved,
+        deleted,
+    }
 }
 
 pub async fn trees_cost_what_is_asked_and_not_their_size(db: &Db) {

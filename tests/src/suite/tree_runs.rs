@@ -21,7 +21,12 @@ fn is_far(db: &Db) -> bool {
 fn runs(db: &Db, first: usize) -> Vec<Run> {
     let step = if is_far(db) { 10 } else { 1 };
     let first = if is_far(db) { first } else { 0 };
-    trace().unwrap_or_default().into_iter().skip(first).step_by(step).collect()
+    trace()
+        .unwrap_or_default()
+        .into_iter()
+        .skip(first)
+        .step_by(step)
+        .collect()
 }
 
 pub async fn recorded_runs_of_trees_end_as_recorded(db: &Db) {
@@ -87,7 +92,11 @@ pub async fn load<S: KeepsOrder>(db: &Db, categories: &[Category]) -> Subject<i6
         };
         (node, category.parent_id.map(i64::from))
     });
-    subject.tree.load_flat(nodes.collect()).await.expect("the taxonomy is loaded");
+    subject
+        .tree
+        .load_flat(nodes.collect())
+        .await
+        .expect("the taxonomy is loaded");
     subject
 }
 
@@ -96,7 +105,11 @@ pub async fn a_taxonomy_agrees_with_its_intervals(db: &Db) {
     let asked = if is_far(db) { 40 } else { 200 };
     if is_far(db) {
         // The whole of the first two top categories.
-        let tops: Vec<i64> = categories.iter().filter(|c| c.depth == 1).map(|c| c.left).collect();
+        let tops: Vec<i64> = categories
+            .iter()
+            .filter(|c| c.depth == 1)
+            .map(|c| c.left)
+            .collect();
         categories.retain(|category| category.left < tops[2]);
     }
     each_model!(S => agree::<S>(db, &categories, asked).await);
@@ -108,8 +121,10 @@ pub async fn agree<S: KeepsOrder>(db: &Db, categories: &[Category], asked: usize
     assert!(subject.problems().await.is_empty());
     let rows = subject.tree.annotated().await.expect("the tree is read");
     let found: Vec<(i64, usize)> = rows.iter().map(|row| (row.node.id, row.depth)).collect();
-    let expected: Vec<(i64, usize)> =
-        categories.iter().map(|category| (category.id.into(), category.depth)).collect();
+    let expected: Vec<(i64, usize)> = categories
+        .iter()
+        .map(|category| (category.id.into(), category.depth))
+        .collect();
     assert_eq!(found, expected);
     let step = (categories.len() / asked).max(1);
     for category in categories.iter().step_by(step) {

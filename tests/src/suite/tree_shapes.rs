@@ -66,8 +66,16 @@ async fn is_the_manuals_by_key<S: TreeModel>(db: &Db, options: TreeOptions) -> T
     let names = |nodes: Vec<Named>| -> Vec<String> { nodes.into_iter().map(|node| node.id).collect() };
     for (key, _) in MANUAL {
         let own = key.to_owned();
-        assert_eq!(names(tree.children(key).await.expect("children")), forest.children(&own), "{key}");
-        assert_eq!(names(tree.ancestors(key).await.expect("ancestors")), forest.ancestors(&own), "{key}");
+        assert_eq!(
+            names(tree.children(key).await.expect("children")),
+            forest.children(&own),
+            "{key}"
+        );
+        assert_eq!(
+            names(tree.ancestors(key).await.expect("ancestors")),
+            forest.ancestors(&own),
+            "{key}"
+        );
         let below = names(tree.descendants(key).await.expect("descendants"));
         assert_eq!(below, forest.descendants(&own), "{key}");
     }
@@ -76,13 +84,22 @@ async fn is_the_manuals_by_key<S: TreeModel>(db: &Db, options: TreeOptions) -> T
 }
 
 pub async fn parent_references_of_the_manual_are_adopted(db: &Db) {
-    write(db, MANUAL.map(|(id, parent)| doc! { "_id": id, "parent": parent })).await;
+    write(
+        db,
+        MANUAL.map(|(id, parent)| doc! { "_id": id, "parent": parent }),
+    )
+    .await;
     let tree = is_the_manuals_by_key::<ParentReference<ByKey>>(db, TreeOptions::new()).await;
     let perl = Named { id: "Perl".into() };
     tree.insert_child("Languages", perl).await.expect("inserted");
-    assert_eq!(stored(db, "Perl").await, doc! { "_id": "Perl", "parent": "Languages" });
+    assert_eq!(
+        stored(db, "Perl").await,
+        doc! { "_id": "Perl", "parent": "Languages" }
+    );
     // With places, they are missing, and repair gives them.
-    let tree = Tree::<Named, ParentReference>::open(db, TreeOptions::new()).await.expect("it opens");
+    let tree = Tree::<Named, ParentReference>::open(db, TreeOptions::new())
+        .await
+        .expect("it opens");
     assert_eq!(tree.verify().await.expect("a look").len(), 7);
     tree.repair().await.expect("a repair");
     tree.delete("Perl", DeleteMode::Refuse).await.expect("deleted");
@@ -91,7 +108,11 @@ pub async fn parent_references_of_the_manual_are_adopted(db: &Db) {
 
 pub async fn child_references_of_the_manual_are_adopted(db: &Db) {
     let forest = forest();
-    write(db, MANUAL.map(|(id, _)| doc! { "_id": id, "children": forest.children(&id.to_owned()) })).await;
+    write(
+        db,
+        MANUAL.map(|(id, _)| doc! { "_id": id, "children": forest.children(&id.to_owned()) }),
+    )
+    .await;
     let subject = is_the_manuals::<ChildReference>(db, TreeOptions::new()).await;
     subject
         .insert("Perl".to_owned(), &Place::FirstChild("Programming".to_owned()))
@@ -118,7 +139,10 @@ pub async fn arrays_of_ancestors_of_the_manual_are_adopted(db: &Db) {
         doc! { "_id": "Perl", "parent": "Languages", "ancestors": ["Books", "Programming", "Languages"] }
     );
     tree.move_under("Languages", "Books").await.expect("moved");
-    assert_eq!(stored(db, "Perl").await.get_array("ancestors").ok(), Some(&vec!["Books".into(), "Languages".into()]));
+    assert_eq!(
+        stored(db, "Perl").await.get_array("ancestors").ok(),
+        Some(&vec!["Books".into(), "Languages".into()])
+    );
 }
 
 pub async fn paths_of_the_manual_are_adopted(db: &Db) {
@@ -131,7 +155,9 @@ pub async fn paths_of_the_manual_are_adopted(db: &Db) {
         };
         write(db, MANUAL.map(document)).await;
         let options = TreeOptions::new().path_style(style);
-        let tree = Tree::<Named, MaterializedPaths<ByKey>>::open(db, options.clone()).await.expect("it opens");
+        let tree = Tree::<Named, MaterializedPaths<ByKey>>::open(db, options.clone())
+            .await
+            .expect("it opens");
         // What the manual leaves out is said, and added.
         tree.repair().await.expect("a repair");
         let tree_options = options.clone();
@@ -154,11 +180,19 @@ pub async fn threads_of_comments_are_adopted(db: &Db) {
         ("c0de", "34db:c0de", 2),
         ("ffff", "ffff", 1),
     ];
-    write(db, comments.map(|(id, path, depth)| doc! { "_id": id, "path": path, "depth": depth })).await;
+    write(
+        db,
+        comments.map(|(id, path, depth)| doc! { "_id": id, "path": path, "depth": depth }),
+    )
+    .await;
     let options = TreeOptions::new().path_style(PathStyle::Threaded);
-    let tree = Tree::<Named, MaterializedPaths<ByKey>>::open(db, options).await.expect("it opens");
-    let expected: Vec<(String, usize)> =
-        comments.iter().map(|(id, _, depth)| ((*id).to_owned(), *depth as usize)).collect();
+    let tree = Tree::<Named, MaterializedPaths<ByKey>>::open(db, options)
+        .await
+        .expect("it opens");
+    let expected: Vec<(String, usize)> = comments
+        .iter()
+        .map(|(id, _, depth)| ((*id).to_owned(), *depth as usize))
+        .collect();
     let (logged, log) = db.logged();
     let page = tree.within(&logged).threaded_page(0, 0).await.expect("a page");
     let found: Vec<(String, usize)> = page.into_iter().map(|(node, depth)| (node.id, depth)).collect();
@@ -166,8 +200,16 @@ pub async fn threads_of_comments_are_adopted(db: &Db) {
     assert_eq!(log.round_trips(), 1);
     tree.repair().await.expect("a repair");
     let threads = tree.threaded().await.expect("threads");
-    assert_eq!(threads.into_iter().map(|(node, depth)| (node.id, depth)).collect::<Vec<_>>(), expected);
-    tree.insert_child("8bda", Named { id: "beef".into() }).await.expect("a reply");
+    assert_eq!(
+        threads
+            .into_iter()
+            .map(|(node, depth)| (node.id, depth))
+            .collect::<Vec<_>>(),
+        expected
+    );
+    tree.insert_child("8bda", Named { id: "beef".into() })
+        .await
+        .expect("a reply");
     let reply = stored(db, "beef").await;
     assert_eq!(reply.get_str("path").ok(), Some("34db:8bda:beef"));
     assert_eq!(reply.get_i32("depth").ok(), Some(3));
@@ -182,9 +224,14 @@ pub async fn nested_sets_of_the_manual_are_adopted(db: &Db) {
     });
     write(db, documents).await;
     let options = TreeOptions::new().numbering(Numbering::Dense);
-    let tree = Tree::<Named, NestedSets>::open(db, options.clone()).await.expect("it opens");
+    let tree = Tree::<Named, NestedSets>::open(db, options.clone())
+        .await
+        .expect("it opens");
     let below = tree.descendants("Databases").await.expect("descendants");
-    assert_eq!(below.into_iter().map(|node| node.id).collect::<Vec<_>>(), ["MongoDB", "dbm"]);
+    assert_eq!(
+        below.into_iter().map(|node| node.id).collect::<Vec<_>>(),
+        ["MongoDB", "dbm"]
+    );
     tree.repair().await.expect("a repair");
     let subject = is_the_manuals::<NestedSets>(db, options).await;
     assert_eq!(stored(db, "Books").await.get("parent"), Some(&Bson::Null));
@@ -199,8 +246,36 @@ pub async fn nested_sets_of_the_manual_are_adopted(db: &Db) {
 
 /// Ids that would be mistaken for something in a path, a pattern or an update.
 const HOSTILE: [&str; 30] = [
-    "1", "10", "100", ",", ",,", "a,b", ",a,", "\\", "\\,", "~", "~2c", "~~", ".*", "^", "$", "(", "[a-z]", "|", "$where",
-    "a.b", ".", " ", "é", "日本語", "😀", "\u{7f}", "-", ":", "a:b", "\u{10ffff}",
+    "1",
+    "10",
+    "100",
+    ",",
+    ",,",
+    "a,b",
+    ",a,",
+    "\\",
+    "\\,",
+    "~",
+    "~2c",
+    "~~",
+    ".*",
+    "^",
+    "$",
+    "(",
+    "[a-z]",
+    "|",
+    "$where",
+    "a.b",
+    ".",
+    " ",
+    "é",
+    "日本語",
+    "😀",
+    "\u{7f}",
+    "-",
+    ":",
+    "a:b",
+    "\u{10ffff}",
 ];
 
 pub async fn hostile_ids_are_ids_like_others(db: &Db) {
@@ -369,9 +444,28 @@ pub async fn limits_of_depth_and_length_are_kept(db: &Db) {
         subject.clear().await;
     });
     let options = TreeOptions::new().max_path_bytes(20);
-    let tree = Tree::<Named, MaterializedPaths>::open(db, options).await.expect("it opens");
-    tree.insert_root("0123456789".to_owned().node()).await.expect("inserted");
-    tree.insert_child("0123456789", "abcdefghij".to_owned().node()).await.expect("inserted");
-    let error = tree.insert_child("abcdefghij", "x".to_owned().node()).await.expect_err("too long");
-    assert!(matches!(error, TreeError::PathTooLong { bytes: 23, limit: 20, .. }), "{error:?}");
+    let tree = Tree::<Named, MaterializedPaths>::open(db, options)
+        .await
+        .expect("it opens");
+    tree.insert_root("0123456789".to_owned().node())
+        .await
+        .expect("inserted");
+    tree.insert_child("0123456789", "abcdefghij".to_owned().node())
+        .await
+        .expect("inserted");
+    let error = tree
+        .insert_child("abcdefghij", "x".to_owned().node())
+        .await
+        .expect_err("too long");
+    assert!(
+        matches!(
+            error,
+            TreeError::PathTooLong {
+                bytes: 23,
+                limit: 20,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
 }

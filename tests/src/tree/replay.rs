@@ -14,7 +14,12 @@ pub async fn replay<S: KeepsOrder>(db: &Db, options: &TreeOptions, run: &Run) {
         assert_eq!(outcome.err(), step.refusal, "{place}");
         assert_eq!(subject.outline().await.as_ref(), Ok(&step.after), "{place}");
     }
-    assert_eq!(subject.problems().await, Vec::<String>::new(), "seed {}", run.seed);
+    assert_eq!(
+        subject.problems().await,
+        Vec::<String>::new(),
+        "seed {}",
+        run.seed
+    );
     subject.clear().await;
 }
 

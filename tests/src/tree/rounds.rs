@@ -49,10 +49,26 @@ pub async fn cross<S: KeepsOrder>(db: &Db, options: &TreeOptions, rounds: usize)
 async fn run<S: KeepsOrder>(subject: &Subject<i64, S>, task: usize, round: usize) {
     // Which of two crossing moves is refused depends on which comes second.
     let moves: &[(i64, Place<i64>)] = match task {
-        0 => &[(2, Place::LastChild(14)), (3, Place::FirstChild(1)), (12, Place::Left(2))],
-        1 => &[(12, Place::LastChild(4)), (13, Place::Left(3)), (2, Place::LastChild(11))],
-        2 => &[(1, Place::FirstChild(13)), (4, Place::LastRoot), (3, Place::Right(4))],
-        3 => &[(11, Place::FirstChild(3)), (14, Place::FirstRoot), (13, Place::LastChild(4))],
+        0 => &[
+            (2, Place::LastChild(14)),
+            (3, Place::FirstChild(1)),
+            (12, Place::Left(2)),
+        ],
+        1 => &[
+            (12, Place::LastChild(4)),
+            (13, Place::Left(3)),
+            (2, Place::LastChild(11)),
+        ],
+        2 => &[
+            (1, Place::FirstChild(13)),
+            (4, Place::LastRoot),
+            (3, Place::Right(4)),
+        ],
+        3 => &[
+            (11, Place::FirstChild(3)),
+            (14, Place::FirstRoot),
+            (13, Place::LastChild(4)),
+        ],
         _ => &[],
     };
     for (key, place) in moves {
@@ -99,11 +115,19 @@ async fn check<S: KeepsOrder>(subject: &Subject<i64, S>, round: usize) {
         expected.extend((0..ROOTS / 2).map(|n| 300 + (task * ROOTS + n) as i64));
     }
     assert_eq!(found, expected, "round {round}: nodes were lost or made up");
-    assert_eq!(outline.len(), expected.len(), "round {round}: nodes are there twice");
+    assert_eq!(
+        outline.len(),
+        expected.len(),
+        "round {round}: nodes are there twice"
+    );
     for task in [4, 5] {
         for n in 0..INSERTED {
             let key = 100 + task * 20 + n;
-            assert_eq!(subject.parent(key).await, Some(4), "round {round}: {key} is under another node");
+            assert_eq!(
+                subject.parent(key).await,
+                Some(4),
+                "round {round}: {key} is under another node"
+            );
         }
     }
     let stored = subject.stored().await;
@@ -115,5 +139,9 @@ async fn check<S: KeepsOrder>(subject: &Subject<i64, S>, round: usize) {
             }
         }
     }
-    assert_eq!(stored.len(), expected.len(), "round {round}: more is stored than is in the trees");
+    assert_eq!(
+        stored.len(),
+        expected.len(),
+        "round {round}: more is stored than is in the trees"
+    );
 }

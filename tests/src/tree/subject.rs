@@ -214,7 +214,11 @@ impl<K: Stored, S: KeepsOrder> Subject<K, S> {
             name.node()
         };
         let copied = match target {
-            Some(target) => self.tree.copy_to(key.clone(), target, position(place), name).await,
+            Some(target) => {
+                self.tree
+                    .copy_to(key.clone(), target, position(place), name)
+                    .await
+            }
             None => self.tree.copy_to_root(key.clone(), name).await,
         };
         copied.map(drop).map_err(refusal)
@@ -263,10 +267,7 @@ impl<K: Stored, S: KeepsOrder> Subject<K, S> {
             ($what:literal, $found:expr, $expected:expr) => {
                 let (found, expected) = ($found, $expected);
                 if found != expected {
-                    return Ok(Err(format!(
-                        "{}: {found:?} instead of {expected:?}",
-                        $what
-                    )));
+                    return Ok(Err(format!("{}: {found:?} instead of {expected:?}", $what)));
                 }
             };
         }
@@ -288,10 +289,18 @@ impl<K: Stored, S: KeepsOrder> Subject<K, S> {
         same!("get", tree.get(k()).await?.as_ref().map(K::of), Some(k()));
         same!("len", tree.len().await?, forest.len() as u64);
         same!("is_empty", tree.is_empty().await?, false);
-        same!("parent", tree.parent(k()).await?.as_ref().map(K::of), forest.parent(key).cloned());
+        same!(
+            "parent",
+            tree.parent(k()).await?.as_ref().map(K::of),
+            forest.parent(key).cloned()
+        );
         same!("root_of", K::of(&tree.root_of(k()).await?), forest.root_of(key));
         same!("roots", keys(tree.roots().await?), forest.roots().to_vec());
-        same!("ancestors", keys(tree.ancestors(k()).await?), forest.ancestors(key));
+        same!(
+            "ancestors",
+            keys(tree.ancestors(k()).await?),
+            forest.ancestors(key)
+        );
         same!("children", keys(tree.children(k()).await?), children.clone());
         let page: Vec<K> = children.iter().skip(1).take(2).cloned().collect();
         same!("children_page", keys(tree.children_page(k(), 1, 2).await?), page);
@@ -299,7 +308,11 @@ impl<K: Stored, S: KeepsOrder> Subject<K, S> {
         let mut siblings = forest.siblings(key).to_vec();
         siblings.retain(|sibling| sibling != key);
         same!("siblings", keys(tree.siblings(k()).await?), siblings);
-        same!("descendants", keys(tree.descendants(k()).await?), descendants.clone());
+        same!(
+            "descendants",
+            keys(tree.descendants(k()).await?),
+            descendants.clone()
+        );
         same!(
             "descendants with self",
             keys(tree.descendants(k()).with_self().await?),
@@ -331,7 +344,10 @@ impl<K: Stored, S: KeepsOrder> Subject<K, S> {
         same!("depth", tree.depth(k()).await?, forest.depth(key) + 1);
         same!(
             "lowest_common_ancestor",
-            tree.lowest_common_ancestor(k(), other.clone()).await?.as_ref().map(K::of),
+            tree.lowest_common_ancestor(k(), other.clone())
+                .await?
+                .as_ref()
+                .map(K::of),
             forest.common_ancestor(key, other)
         );
         same!("is_root", tree.is_root(k()).await?, forest.parent(key).is_none());
