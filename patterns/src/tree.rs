@@ -38,6 +38,7 @@
 mod arrangement;
 mod branch;
 mod change;
+mod convert;
 mod core;
 mod derive;
 mod error;
@@ -58,6 +59,7 @@ mod plan;
 mod position;
 mod problem;
 mod read;
+mod render;
 mod repair;
 mod segment;
 mod slot;
