@@ -292,13 +292,16 @@ impl<K: Clone + Ord + Debug> Forest<K> {
         Ok(1)
     }
 
-    /// Gives a node another key.
+    /// Gives a node another key; its own changes nothing.
     ///
     /// # Errors
     /// `Missing`, `Duplicate`.
     pub fn rename(&mut self, key: &K, new: K) -> Result<(), Refusal> {
         if !self.contains(key) {
             return Err(Refusal::Missing);
+        }
+        if *key == new {
+            return Ok(());
         }
         if self.contains(&new) {
             return Err(Refusal::Duplicate);

@@ -79,6 +79,10 @@ async fn compare_all<S: KeepsOrder>(
                 return Err(format!("{place}: {problems:?}"));
             }
         }
+        // Asking everything about two nodes takes longer than a change.
+        if at % 8 != 7 {
+            continue;
+        }
         let keys: Vec<i64> = forest.keys().copied().collect();
         if let Some(key) = keys.get(at % keys.len().max(1)) {
             let other = keys[(at * 7 + 3) % keys.len()];
