@@ -2,6 +2,7 @@
 //!
 //! [`for_every_case`] is the registry. Each file in `tests/tests/` named after a backend turns it into tests.
 
+pub mod counted;
 pub mod crash;
 pub mod data;
 pub mod differential;
@@ -14,6 +15,7 @@ pub mod random;
 pub mod raw;
 pub mod spec;
 pub mod suite;
+pub mod tree;
 pub mod vectors;
 
 mod registry;

@@ -309,7 +309,6 @@ macro_rules! for_every_case {
             relations_nested:
                 nested_references_are_loaded,
                 inverses_point_back_to_nested_references,
-                nested_references_are_part_of_the_graph,
                 nested_references_are_verified;
             schema_models:
                 a_database_becomes_what_is_declared,
@@ -366,6 +365,45 @@ macro_rules! for_every_case {
                 trees_share_a_collection_and_a_transaction,
                 siblings_stand_by_a_key,
                 ids_are_of_any_type;
+            tree_conversion:
+                trees_become_trees_of_every_other_model_in_place,
+                trees_become_trees_in_other_collections,
+                an_interrupted_conversion_is_finished_by_the_next_opening,
+                what_another_model_cannot_hold_is_not_converted;
+            tree_costs:
+                trees_cost_what_is_asked_and_not_their_size;
+            tree_integrity:
+                wrong_parents_are_found_and_mended,
+                wrong_lists_of_children_are_found_and_mended,
+                wrong_ancestors_are_found_and_mended,
+                wrong_paths_are_found_and_mended,
+                wrong_intervals_are_found_and_mended,
+                wrong_places_are_found_and_mended,
+                too_deep_a_tree_is_told_and_left,
+                what_is_lost_goes_where_the_option_says,
+                rebuilding_a_subtree_leaves_the_rest;
+            tree_runs:
+                recorded_runs_of_trees_end_as_recorded,
+                recorded_runs_end_the_same_by_intents_and_other_shapes,
+                random_operations_on_trees_agree_with_the_reference,
+                random_operations_by_intents_agree_with_the_reference,
+                many_changers_of_a_tree_lose_nothing,
+                a_failure_at_any_write_of_a_tree_is_mended,
+                a_taxonomy_agrees_with_its_intervals,
+                places_and_intervals_never_run_out;
+            tree_shapes:
+                parent_references_of_the_manual_are_adopted,
+                child_references_of_the_manual_are_adopted,
+                arrays_of_ancestors_of_the_manual_are_adopted,
+                paths_of_the_manual_are_adopted,
+                threads_of_comments_are_adopted,
+                nested_sets_of_the_manual_are_adopted,
+                hostile_ids_are_ids_like_others,
+                an_empty_id_is_refused_where_it_would_leave_no_trace,
+                what_is_missing_is_an_error_and_never_everything,
+                trees_of_tenants_are_apart,
+                wrong_options_are_told,
+                limits_of_depth_and_length_are_kept;
             updates:
                 values,
                 numbers,

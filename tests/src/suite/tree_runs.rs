@@ -1,0 +1,181 @@
+//! Trees of all five models against the reference: recorded runs, random operations, a real taxonomy, many changers at
+//! once, failures at every write.
+
+use odm::Db;
+use odm_patterns::tree::{
+    ChildReference, KeepsOrder, MaterializedPaths, NestedSets, Numbering, PathStyle, TreeOptions,
+};
+
+use crate::each_model;
+use crate::plain::Plain;
+use crate::tree::{
+    Category, Forest, Numbered, Place, Run, Subject, cross, random, replay, sweep, taxonomy, trace,
+};
+
+/// Whether each operation is a round trip to a server, so that there should be few.
+fn is_far(db: &Db) -> bool {
+    db.backend_name() == "mongodb"
+}
+
+/// Some of the runs: all, but on a server.
+fn runs(db: &Db, first: usize) -> Vec<Run> {
+    let step = if is_far(db) { 10 } else { 1 };
+    let first = if is_far(db) { first } else { 0 };
+    trace()
+        .unwrap_or_default()
+        .into_iter()
+        .skip(first)
+        .step_by(step)
+        .collect()
+}
+
+pub async fn recorded_runs_of_trees_end_as_recorded(db: &Db) {
+    let mut first = 0;
+    each_model!(S => {
+        for run in runs(db, first) {
+            replay::<S>(db, &TreeOptions::new(), &run).await;
+        }
+        first += 1;
+    });
+}
+
+pub async fn recorded_runs_end_the_same_by_intents_and_other_shapes(db: &Db) {
+    for run in runs(db, 7).iter().take(3) {
+        each_model!(S => replay::<S>(db, &TreeOptions::new().write_ahead(), run).await);
+        each_model!(S => replay::<S>(&Plain::db(db), &TreeOptions::new(), run).await);
+        for style in [PathStyle::Trailing, PathStyle::Threaded] {
+            let options = TreeOptions::new().path_style(style);
+            replay::<MaterializedPaths>(db, &options, run).await;
+        }
+        let dense = TreeOptions::new().numbering(Numbering::Dense);
+        replay::<NestedSets>(db, &dense, run).await;
+    }
+}
+
+pub async fn random_operations_on_trees_agree_with_the_reference(db: &Db) {
+    let count = if is_far(db) { 40 } else { 300 };
+    each_model!(S => random::<S>(db, &TreeOptions::new(), 7, count, 150).await);
+}
+
+pub async fn random_operations_by_intents_agree_with_the_reference(db: &Db) {
+    let count = if is_far(db) { 30 } else { 150 };
+    each_model!(S => random::<S>(db, &TreeOptions::new().write_ahead(), 11, count, 150).await);
+}
+
+pub async fn many_changers_of_a_tree_lose_nothing(db: &Db) {
+    let rounds = if is_far(db) { 1 } else { 2 };
+    each_model!(S => cross::<S>(db, &TreeOptions::new(), rounds).await);
+    each_model!(S => cross::<S>(db, &TreeOptions::new().write_ahead(), rounds).await);
+}
+
+pub async fn a_failure_at_any_write_of_a_tree_is_mended(db: &Db) {
+    if is_far(db) {
+        // The same writes, in the models that make most of them; the long run makes all fail.
+        sweep::<ChildReference>(db, &TreeOptions::new(), 5).await;
+        sweep::<NestedSets>(db, &TreeOptions::new().write_ahead(), 5).await;
+        return;
+    }
+    each_model!(S => {
+        let failures = sweep::<S>(db, &TreeOptions::new(), 1).await;
+        assert!(failures > 100, "{failures}");
+        sweep::<S>(&Plain::db(db), &TreeOptions::new(), 1).await;
+    });
+}
+
+/// The taxonomy as a tree, or a first part of it.
+pub async fn load<S: KeepsOrder>(db: &Db, categories: &[Category]) -> Subject<i64, S> {
+    let subject = Subject::<i64, S>::open(db, TreeOptions::new()).await;
+    let nodes = categories.iter().map(|category| {
+        let node = Numbered {
+            id: category.id.into(),
+            name: category.title.clone(),
+        };
+        (node, category.parent_id.map(i64::from))
+    });
+    subject
+        .tree
+        .load_flat(nodes.collect())
+        .await
+        .expect("the taxonomy is loaded");
+    subject
+}
+
+pub async fn a_taxonomy_agrees_with_its_intervals(db: &Db) {
+    let Some(mut categories) = taxonomy() else { return };
+    let asked = if is_far(db) { 40 } else { 200 };
+    if is_far(db) {
+        // The whole of the first two top categories.
+        let tops: Vec<i64> = categories
+            .iter()
+            .filter(|c| c.depth == 1)
+            .map(|c| c.left)
+            .collect();
+        categories.retain(|category| category.left < tops[2]);
+    }
+    each_model!(S => agree::<S>(db, &categories, asked).await);
+}
+
+/// Holds a loaded taxonomy against the numbers of its file: all nodes by one read, some by a read of their own.
+pub async fn agree<S: KeepsOrder>(db: &Db, categories: &[Category], asked: usize) {
+    let subject = load::<S>(db, categories).await;
+    assert!(subject.problems().await.is_empty());
+    let rows = subject.tree.annotated().await.expect("the tree is read");
+    let found: Vec<(i64, usize)> = rows.iter().map(|row| (row.node.id, row.depth)).collect();
+    let expected: Vec<(i64, usize)> = categories
+        .iter()
+        .map(|category| (category.id.into(), category.depth))
+        .collect();
+    assert_eq!(found, expected);
+    let step = (categories.len() / asked).max(1);
+    for category in categories.iter().step_by(step) {
+        let id = i64::from(category.id);
+        let keys = |nodes: Vec<Numbered>| -> Vec<i64> { nodes.iter().map(|node| node.id).collect() };
+        let above: Vec<i64> = categories
+            .iter()
+            .filter(|other| other.contains(category))
+            .map(|other| other.id.into())
+            .collect();
+        let below: Vec<i64> = categories
+            .iter()
+            .filter(|other| category.contains(other))
+            .map(|other| other.id.into())
+            .collect();
+        assert_eq!(below.len(), category.below());
+        let ancestors = subject.tree.ancestors(id).await.expect("ancestors are read");
+        assert_eq!(keys(ancestors), above, "the ancestors of {id}");
+        let count = subject.tree.descendant_count(id).await.expect("they are counted");
+        assert_eq!(count as usize, below.len(), "the descendants of {id}");
+        let descendants = subject.tree.descendants(id).await.expect("descendants are read");
+        assert_eq!(keys(descendants), below, "the descendants of {id}");
+    }
+    subject.clear().await;
+}
+
+pub async fn places_and_intervals_never_run_out(db: &Db) {
+    let count = if is_far(db) { 40 } else { 150 };
+    each_model!(S => {
+        let subject = Subject::<i64, S>::open(db, TreeOptions::new()).await;
+        let mut forest = Forest::default();
+        let mut insert = async |key: i64, place: Place<i64>| {
+            forest.insert(key, &place).expect("inserted");
+            subject.insert(key, &place).await.expect("inserted");
+        };
+        insert(1, Place::LastRoot).await;
+        insert(2, Place::LastChild(1)).await;
+        insert(3, Place::LastChild(1)).await;
+        // Always into the same place, which halves what is left of it; and ever deeper.
+        for key in 10..10 + count {
+            insert(key, Place::Right(2)).await;
+        }
+        for key in 1_000..1_000 + count / 2 {
+            let above = if key == 1_000 { 3 } else { key - 1 };
+            insert(key, Place::LastChild(above)).await;
+        }
+        for key in 2_000..2_000 + count / 2 {
+            insert(key, Place::Left(3)).await;
+        }
+        assert_eq!(subject.outline().await, Ok(forest.outline()));
+        assert!(subject.problems().await.is_empty());
+        subject.clear().await;
+    });
+}

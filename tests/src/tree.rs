@@ -1,0 +1,50 @@
+//! What the tree patterns are held against: a forest in memory, recorded runs, a real taxonomy, random operations.
+
+mod faults;
+mod forest;
+mod generate;
+mod operation;
+mod replay;
+mod rounds;
+mod shrink;
+mod subject;
+mod taxonomy;
+mod trace;
+
+pub use self::faults::sweep;
+pub use self::forest::{Forest, OnDelete, Place, Refusal};
+pub use self::generate::Operations;
+pub use self::operation::{Key, Operation, shuffled};
+pub use self::replay::{compare, random, replay};
+pub use self::rounds::cross;
+pub use self::shrink::shrink;
+pub use self::subject::{Named, Numbered, Stored, Subject};
+pub use self::taxonomy::{Category, taxonomy};
+pub use self::trace::{Run, Step, trace};
+
+/// Runs an expression once for each of the five models, which it knows by the name given.
+#[macro_export]
+macro_rules! each_model {
+    ($model:ident => $body:expr) => {{
+        {
+            type $model = odm_patterns::tree::ParentReference;
+            $body
+        };
+        {
+            type $model = odm_patterns::tree::ChildReference;
+            $body
+        };
+        {
+            type $model = odm_patterns::tree::ArrayOfAncestors;
+            $body
+        };
+        {
+            type $model = odm_patterns::tree::MaterializedPaths;
+            $body
+        };
+        {
+            type $model = odm_patterns::tree::NestedSets;
+            $body
+        };
+    }};
+}
