@@ -163,7 +163,12 @@ impl<J: Job> Queue<J> {
                 .find_one_and_update(|j| j.unique.eq(&job.unique), |_| Update::raw(insert.clone()))
                 .upsert()
                 .return_new()
-                .await?;
+                .await;
+            let found = match found {
+                // Two at once that insert: the other one was faster.
+                Err(error) if error.is_duplicate_key() => continue,
+                found => found?,
+            };
             let Some(found) = found else { continue };
             let id = found.id;
             if id == job.id {

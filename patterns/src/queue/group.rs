@@ -108,9 +108,11 @@ impl<J> Queue<J> {
     /// Looks through a part of the groups in which jobs wait for slots that nobody handed out: whoever should have died
     /// before. Goes on where it ended the last time. How many slots were handed out.
     pub(super) async fn admit_forgotten(&self) -> Result<u64> {
-        let behind = self.shared.control.group_place();
-        let mut waiting = doc! { "state": State::Waiting.name() };
-        waiting.insert("group", doc! { "$gt": behind.clone().unwrap_or_default() });
+        let groups = match self.shared.control.group_place() {
+            Some(last) => doc! { "$gt": last },
+            None => doc! { "$gte": "" },
+        };
+        let waiting = doc! { "state": State::Waiting.name(), "group": groups };
         let limit = i64::from(self.options.batch);
         let found: Vec<Document> = self
             .jobs

@@ -32,6 +32,8 @@ pub(super) struct Run<'a, J, H> {
     claiming: bool,
     /// Nothing was ready when it was looked for the last time.
     idle: bool,
+    /// Something may have become ready since that look began.
+    woken: bool,
     polling: bool,
     watching: bool,
     summary: Summary,
@@ -53,6 +55,7 @@ where
             stopping: false,
             claiming: false,
             idle: false,
+            woken: false,
             polling: false,
             watching: false,
             summary: Summary::default(),
@@ -93,7 +96,7 @@ where
             Event::TimeIsUp => {}
             Event::Claimed(Ok(jobs)) => {
                 self.claiming = false;
-                self.idle = jobs.is_empty();
+                self.idle = jobs.is_empty() && !self.woken;
                 for job in jobs {
                     self.work(job);
                 }
@@ -105,21 +108,22 @@ where
             }
             Event::Poll => {
                 self.polling = false;
-                self.idle = false;
+                self.wake();
             }
             Event::Rung => {
-                self.idle = false;
+                self.wake();
                 self.listen();
             }
             Event::Changed(Some(stream)) => {
-                self.idle = false;
+                self.wake();
                 self.watch(Some(stream));
             }
             Event::Changed(None) => self.watching = false,
             Event::Tend => self.tend(),
             Event::Tended(tended) => {
                 match tended {
-                    Ok(tended) => self.idle &= tended.found + tended.admitted == 0,
+                    Ok(tended) if tended.found + tended.admitted > 0 => self.wake(),
+                    Ok(_) => {}
                     Err(error) => self.note(&error),
                 }
                 self.later(self.worker.tend, Event::Tend);
@@ -138,6 +142,11 @@ where
                 }
             }
         }
+    }
+
+    fn wake(&mut self) {
+        self.idle = false;
+        self.woken = true;
     }
 
     fn stop(&mut self) {
@@ -195,6 +204,7 @@ where
             return;
         }
         self.claiming = true;
+        self.woken = false;
         let queue = &self.worker.queue;
         let free = u32::try_from(free).unwrap_or(u32::MAX);
         self.events.push(Box::pin(async move {
