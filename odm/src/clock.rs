@@ -2,13 +2,34 @@
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-/// Ready at an instant. One thread for all sleepers of the process keeps their time; it starts with the first.
-pub(crate) struct Sleep {
+/// Waits until an instant, on any executor: one thread for all sleepers of the process keeps their time. It starts with
+/// the first.
+///
+/// ```
+/// # #[tokio::main]
+/// # async fn main() {
+/// use std::time::{Duration, Instant};
+///
+/// let start = Instant::now();
+/// odm::sleep_until(start + Duration::from_millis(5)).await;
+/// assert!(start.elapsed() >= Duration::from_millis(5));
+/// # }
+/// ```
+///
+/// Cancel safety: dropping the future forgets it.
+pub fn sleep_until(instant: Instant) -> Sleep {
+    Sleep::until(instant)
+}
+
+/// Ready at an instant: [`sleep_until`] makes it.
+#[must_use = "a future does nothing until it is awaited"]
+pub struct Sleep {
     until: Instant,
     entry: Option<Arc<Mutex<Waker>>>,
 }
@@ -16,6 +37,14 @@ pub(crate) struct Sleep {
 impl Sleep {
     pub(crate) fn until(until: Instant) -> Sleep {
         Sleep { until, entry: None }
+    }
+}
+
+impl fmt::Debug for Sleep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sleep")
+            .field("until", &self.until)
+            .finish_non_exhaustive()
     }
 }
 

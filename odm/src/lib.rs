@@ -98,6 +98,7 @@ pub use self::change::{
     Change, ChangeEvent, ChangeKind, ChangeTransaction, ResumeToken, TruncatedArray, UpdateDescription,
 };
 pub use self::change_stream::ChangeStream;
+pub use self::clock::{Sleep, sleep_until};
 pub use self::codec::Raw;
 pub use self::collection::{Collection, IndexChange, IndexDrift, IndexInfo, RawUpdate, Record};
 pub use self::cursor::Cursor;

@@ -9,4 +9,5 @@ macro_rules! pages {
 
 pages! {
     trees: "../../odm/docs/guide/trees.md";
+    queues: "../../odm/docs/guide/queues.md";
 }

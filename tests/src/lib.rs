@@ -11,6 +11,7 @@ pub mod hostile;
 pub mod isolation;
 pub mod measure;
 pub mod plain;
+pub mod queue;
 pub mod random;
 pub mod raw;
 pub mod spec;

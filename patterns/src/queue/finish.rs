@@ -1,0 +1,292 @@
+//! What a worker says of a job in the end.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use odm::bson::oid::ObjectId;
+use odm::bson::{DateTime, RawBson};
+use odm::{Embedded, Filter, Result, Update};
+use serde::{Deserialize, Serialize};
+
+use super::Queue;
+use super::failure::{Failure, Then};
+use super::lease::{Lease, LeaseLost};
+use super::message;
+use super::order;
+use super::stored::{AttemptError, State, Stored, StoredFields, StoredLease};
+
+/// What is looked at when a lease is found lost.
+#[derive(Debug, Serialize, Deserialize, Embedded)]
+pub(super) struct Seen {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    pub state: State,
+    #[serde(default)]
+    pub lease: Option<StoredLease>,
+    #[serde(default)]
+    pub cancel: bool,
+}
+
+impl Seen {
+    fn is_of(&self, lease: &Lease) -> bool {
+        self.lease.as_ref().is_some_and(|seen| seen.token == lease.token)
+    }
+}
+
+/// How a job goes back into the queue.
+struct Back {
+    state: State,
+    due: DateTime,
+    /// Whether the attempt counts.
+    counts: bool,
+    error: Option<AttemptError>,
+}
+
+impl<J> Queue<J> {
+    /// Says that the job is done. Saying it twice is no error, so that it can be said again when the reply was lost.
+    ///
+    /// One round trip; one more when the lease is lost, or for a job of a group, whose next job it lets go.
+    ///
+    /// # Errors
+    /// `Conflict` with [`LeaseLost`] when the job belongs to somebody else by now, was called off, or is gone; then nothing
+    /// is written.
+    pub async fn ack(&self, lease: impl AsRef<Lease>) -> Result<()> {
+        self.finish(lease.as_ref(), State::Done, None, None).await
+    }
+
+    /// Says that the job is done, and keeps a result with it, to be read by [`Entry::result`](super::Entry::result).
+    ///
+    /// # Errors
+    /// As [`ack`](Queue::ack); `Encode` for a result that does not fit BSON.
+    pub async fn ack_with<R: Serialize>(&self, lease: impl AsRef<Lease>, result: &R) -> Result<()> {
+        let result = message::encode(result)?;
+        let result = Some(result).filter(|result| *result != RawBson::Null);
+        self.finish(lease.as_ref(), State::Done, result, None).await
+    }
+
+    /// Says of several jobs that they are done; gives those whose leases are lost. One round trip for a batch that was
+    /// claimed together, one more when leases are lost, and one more for each group.
+    ///
+    /// # Errors
+    /// As any operation; then some of the jobs may be done.
+    pub async fn ack_many<L: AsRef<Lease>>(
+        &self,
+        leases: impl IntoIterator<Item = L>,
+    ) -> Result<Vec<LeaseLost>> {
+        let leases: Vec<Lease> = leases.into_iter().map(|lease| lease.as_ref().clone()).collect();
+        let mut by_token: BTreeMap<i64, Vec<ObjectId>> = BTreeMap::new();
+        for lease in &leases {
+            by_token.entry(lease.token).or_default().push(lease.id);
+        }
+        let now = self.now();
+        let deletes = self.options.keep_done == Some(Duration::ZERO);
+        let mut batch = self.jobs.bulk_write().unordered();
+        for (token, ids) in &by_token {
+            let filter =
+                |j: StoredFields| j.id.is_in(ids) & j.lease.token.eq(*token) & j.state.eq(State::Running);
+            batch = match deletes {
+                true => batch.delete_many(filter),
+                false => batch.update_many(filter, |j| self.finishing(&j, State::Done, now, None, None)),
+            };
+        }
+        let written = batch.await?;
+        let groups = leases.iter().filter_map(|lease| lease.group.clone());
+        self.settle(groups.map(|(group, slot)| (group, Some(slot))).collect())
+            .await;
+        if written.matched + written.deleted == leases.len() as u64 {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<ObjectId> = leases.iter().map(|lease| lease.id).collect();
+        let seen = self.jobs.find(|j| j.id.is_in(&ids)).project::<Seen>().await?;
+        let lost = leases.iter().filter_map(|lease| {
+            let seen = seen.iter().find(|seen| seen.id == lease.id);
+            match seen {
+                Some(seen) if seen.state == State::Done && seen.is_of(lease) => None,
+                // Deleted by the acknowledgement itself, as far as can be told.
+                None if deletes => None,
+                seen => Some(LeaseLost {
+                    id: lease.id,
+                    token: lease.token,
+                    state: seen.map(|seen| seen.state),
+                }),
+            }
+        });
+        Ok(lost.collect())
+    }
+
+    /// Says that the job was not done: it is tried again later, dead, put off or called off, as the [`Failure`] and the
+    /// kind's [policy](super::Retry) say. A job that was [canceled](Queue::cancel) meanwhile is not tried again.
+    ///
+    /// One round trip; one more when the lease is lost, or for a job of a group that is dead; two more when it was canceled.
+    ///
+    /// # Errors
+    /// As [`ack`](Queue::ack).
+    pub async fn fail(&self, lease: impl AsRef<Lease>, failure: impl Into<Failure>) -> Result<()> {
+        let (lease, failure) = (lease.as_ref(), failure.into());
+        let now = self.now();
+        let error = || AttemptError::new(lease.attempt, now, &lease.owner, &failure.error);
+        match failure.then {
+            Then::Snooze(delay) => self.snooze(lease, delay).await,
+            Then::Canceled => self.finish(lease, State::Canceled, None, None).await,
+            Then::Retry(after) if lease.attempt < lease.max_attempts => {
+                let policy = self.options.policy(&lease.kind);
+                let delay = after.unwrap_or_else(|| policy.delay(lease.id, lease.attempt));
+                let back = Back {
+                    state: State::Failed,
+                    due: order::later(now, delay),
+                    counts: true,
+                    error: Some(error()),
+                };
+                self.put_back(lease, back).await
+            }
+            Then::Retry(_) | Then::Dead => self.finish(lease, State::Dead, None, Some(error())).await,
+        }
+    }
+
+    /// Gives the job back, to be claimed again after this long. The attempt does not count. One round trip, as
+    /// [`fail`](Queue::fail).
+    ///
+    /// # Errors
+    /// As [`ack`](Queue::ack).
+    pub async fn snooze(&self, lease: impl AsRef<Lease>, delay: Duration) -> Result<()> {
+        let back = Back {
+            state: State::Scheduled,
+            due: order::later(self.now(), delay),
+            counts: false,
+            error: None,
+        };
+        self.put_back(lease.as_ref(), back).await
+    }
+
+    /// Gives the job back at once, as if it had not been claimed: for workers that shut down. One round trip, as
+    /// [`fail`](Queue::fail).
+    ///
+    /// # Errors
+    /// As [`ack`](Queue::ack).
+    pub async fn release(&self, lease: impl AsRef<Lease>) -> Result<()> {
+        let lease = lease.as_ref();
+        let released = self
+            .jobs
+            .update_one(
+                |j| held(&j, lease) & j.cancel.ne(true),
+                |j| j.state.set(State::Ready) & j.order.set(lease.place) & j.attempts.inc(-1),
+            )
+            .await?;
+        if released.matched == 0 {
+            return self.canceled_or_lost(lease).await;
+        }
+        self.settle(Vec::new()).await;
+        Ok(())
+    }
+
+    async fn put_back(&self, lease: &Lease, back: Back) -> Result<()> {
+        let place = order::place(order::lane_of(lease.place), lease.priority, back.due);
+        let changed = self
+            .jobs
+            .update_one(
+                |j| held(&j, lease) & j.cancel.ne(true),
+                |j| {
+                    let mut update = j.state.set(back.state)
+                        & j.order.set(order::at(back.due))
+                        & j.place.set(place)
+                        & j.due.set(back.due);
+                    if !back.counts {
+                        update = update & j.attempts.inc(-1);
+                    }
+                    match back.error {
+                        Some(error) => update & self.logging(&j, error),
+                        None => update,
+                    }
+                },
+            )
+            .await?;
+        match changed.matched {
+            0 => self.canceled_or_lost(lease).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// A job that was called off while it ran ends here; otherwise the lease is lost.
+    async fn canceled_or_lost(&self, lease: &Lease) -> Result<()> {
+        let seen = self.jobs.get(lease.id).project::<Seen>().await?;
+        match seen {
+            Some(seen) if seen.cancel && seen.state == State::Running && seen.is_of(lease) => {
+                self.finish(lease, State::Canceled, None, None).await
+            }
+            seen => Err(LeaseLost::error(lease, seen.map(|seen| seen.state))),
+        }
+    }
+
+    pub(super) async fn finish(
+        &self,
+        lease: &Lease,
+        state: State,
+        result: Option<RawBson>,
+        error: Option<AttemptError>,
+    ) -> Result<()> {
+        let now = self.now();
+        let keeps =
+            state == State::Dead || result.is_some() || self.options.keep_done != Some(Duration::ZERO);
+        let finished = if keeps {
+            let update = |j: StoredFields| self.finishing(&j, state, now, result, error);
+            let updated = self.jobs.update_one(|j| held(&j, lease), update).await?;
+            updated.matched
+        } else {
+            self.jobs.delete_one(|j| held(&j, lease)).await?.deleted
+        };
+        if finished == 0 {
+            let seen = self.jobs.get(lease.id).project::<Seen>().await?;
+            if !seen
+                .as_ref()
+                .is_some_and(|seen| seen.state == state && seen.is_of(lease))
+            {
+                return Err(LeaseLost::error(lease, seen.map(|seen| seen.state)));
+            }
+        }
+        if let Some((group, slot)) = lease.group.clone() {
+            self.settle(vec![(group, Some(slot))]).await;
+        }
+        Ok(())
+    }
+
+    pub(super) fn finishing(
+        &self,
+        j: &StoredFields,
+        state: State,
+        now: DateTime,
+        result: Option<RawBson>,
+        error: Option<AttemptError>,
+    ) -> Update<Stored> {
+        let mut update = j.state.set(state)
+            & j.order.set(self.prune_at(state, now))
+            & j.finished.set(Some(now))
+            & j.slot.unset();
+        if let Some(result) = result {
+            update = update & j.result.set(Some(result));
+        }
+        match error {
+            Some(error) => update & self.logging(j, error),
+            None => update,
+        }
+    }
+
+    /// When a job that is finished now can be pruned.
+    pub(super) fn prune_at(&self, state: State, now: DateTime) -> i64 {
+        let kept = match state {
+            State::Dead => self.options.keep_dead,
+            _ => self.options.keep_done,
+        };
+        kept.map_or(order::NEVER, |kept| order::at(order::later(now, kept)))
+    }
+
+    /// Adds to the log of errors, which keeps the latest.
+    pub(super) fn logging(&self, j: &StoredFields, error: AttemptError) -> Update<Stored> {
+        let kept = -i64::from(self.options.errors);
+        j.errors.push_each_with([error], |options| options.slice(kept))
+    }
+}
+
+/// The job, as long as the lease is valid.
+pub(super) fn held(j: &StoredFields, lease: &Lease) -> Filter<Stored> {
+    j.id.eq(lease.id) & j.lease.token.eq(lease.token) & j.state.eq(State::Running)
+}

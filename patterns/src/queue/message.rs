@@ -1,0 +1,71 @@
+//! Values of the user's types, inside of stored jobs.
+
+use odm::bson::{self, RawBson, RawDocumentBuf};
+use odm::{Error, ErrorKind, Result};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize)]
+struct Wrapped<'a, T> {
+    v: &'a T,
+}
+
+#[derive(Deserialize)]
+struct Unwrapped<T> {
+    v: T,
+}
+
+/// The stored form of a value.
+pub(super) fn encode<T: Serialize>(value: &T) -> Result<RawBson> {
+    let failed = |error: bson::error::Error| {
+        Error::new(ErrorKind::Encode, "the value of the job does not fit bson").with_source(error)
+    };
+    let document = bson::serialize_to_raw_document_buf(&Wrapped { v: value }).map_err(failed)?;
+    let value = document.get("v").map_err(failed)?;
+    Ok(value.map_or(RawBson::Null, RawBson::from))
+}
+
+/// The value from its stored form.
+pub(super) fn decode<T: DeserializeOwned>(stored: &RawBson) -> Result<T> {
+    let failed = |error: bson::error::Error| {
+        Error::new(ErrorKind::Decode, "the stored value does not fit the type").with_source(error)
+    };
+    if let RawBson::Document(document) = stored
+        && let Ok(value) = bson::deserialize_from_slice(document.as_bytes())
+    {
+        return Ok(value);
+    }
+    let mut document = RawDocumentBuf::new();
+    document.append(bson::cstr!("v"), stored.clone());
+    let unwrapped: Unwrapped<T> = bson::deserialize_from_slice(document.as_bytes()).map_err(failed)?;
+    Ok(unwrapped.v)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    enum Work {
+        Stop,
+        Mail { to: String },
+        Sum(i32, i32),
+    }
+
+    #[test]
+    fn values_go_there_and_back() {
+        for work in [Work::Stop, Work::Mail { to: "ann".to_owned() }, Work::Sum(1, 2)] {
+            assert_eq!(decode::<Work>(&encode(&work).unwrap()).unwrap(), work);
+        }
+        assert_eq!(encode(&()).unwrap(), RawBson::Null);
+        assert_eq!(decode::<i64>(&encode(&7_i64).unwrap()).unwrap(), 7);
+        assert_eq!(decode::<Option<i64>>(&RawBson::Null).unwrap(), None);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_an_error() {
+        assert_eq!(encode(&u64::MAX).unwrap_err().kind(), ErrorKind::Encode);
+        let error = decode::<Work>(&RawBson::String("Sleep".to_owned())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Decode);
+    }
+}

@@ -1,0 +1,80 @@
+//! Giving dead jobs another chance.
+
+use odm::Result;
+use odm::bson::oid::ObjectId;
+
+use super::Queue;
+use super::order;
+use super::stored::{State, Stored};
+
+impl<J> Queue<J> {
+    /// Makes a dead or canceled job ready again, with all its attempts before it; `false` when it is in no such state. Its
+    /// log of errors stays. A job of a group takes up its old place in it, before those that were enqueued later.
+    ///
+    /// One round trip for the job and one to find it; one more for one of a group.
+    ///
+    /// # Errors
+    /// As any operation.
+    pub async fn redrive(&self, id: ObjectId) -> Result<bool> {
+        let found = self
+            .jobs
+            .find_one(|j| j.id.eq(id) & j.state.is_in([State::Dead, State::Canceled]))
+            .await?;
+        match found {
+            Some(job) => self.revive(job).await,
+            None => Ok(false),
+        }
+    }
+
+    /// Redrives up to so many dead jobs, those first that died first; how many. One round trip, and those of
+    /// [`redrive`](Queue::redrive) for each.
+    ///
+    /// # Errors
+    /// As any operation; then some may have been redriven.
+    pub async fn redrive_dead(&self, limit: u64) -> Result<u64> {
+        let dead = self
+            .jobs
+            .find(|j| j.state.eq(State::Dead))
+            .sort(|j| j.order.asc())
+            .limit(limit.max(1))
+            .await?;
+        let mut redriven = 0;
+        for job in dead
+            .into_iter()
+            .take(usize::try_from(limit).unwrap_or(usize::MAX))
+        {
+            redriven += u64::from(self.revive(job).await?);
+        }
+        Ok(redriven)
+    }
+
+    async fn revive(&self, job: Stored) -> Result<bool> {
+        let now = self.now();
+        let place = order::place(order::lane_of(job.place), job.priority, now);
+        let (state, order) = match job.group {
+            Some(_) => (State::Waiting, order::at(now)),
+            None => (State::Ready, place),
+        };
+        let revived = self
+            .jobs
+            .update_one(
+                |j| j.id.eq(job.id) & j.state.eq(job.state) & j.order.eq(job.order),
+                |j| {
+                    j.state.set(state)
+                        & j.order.set(order)
+                        & j.place.set(place)
+                        & j.due.set(now)
+                        & j.attempts.set(0)
+                        & j.finished.unset()
+                        & j.cancel.unset()
+                },
+            )
+            .await?;
+        if revived.matched == 0 {
+            return Ok(false);
+        }
+        self.settle(job.group.map(|group| (group, None)).into_iter().collect())
+            .await;
+        Ok(true)
+    }
+}

@@ -1,0 +1,190 @@
+//! What has to be done now and then, by anybody.
+
+use std::time::Duration;
+
+use odm::bson::oid::ObjectId;
+use odm::bson::{DateTime, doc};
+use odm::{Embedded, Result, Update};
+use serde::{Deserialize, Serialize};
+
+use super::Queue;
+use super::order;
+use super::stored::{AttemptError, Due, State, StoredFields};
+
+/// By how much the lease of another handle may be ahead of this one's clock.
+const SKEW: Duration = Duration::from_secs(1);
+
+/// What tending to the queue did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tended {
+    /// Jobs that were found to be due, or with a lease that had ended; others may have been faster.
+    pub found: u64,
+    /// Jobs that were due and are ready now.
+    pub promoted: u64,
+    /// Jobs whose lease had ended and that are ready now.
+    pub reclaimed: u64,
+    /// Jobs whose lease had ended in their last attempt, and that are dead now.
+    pub died: u64,
+    /// Jobs that had been called off while they ran, and whose lease had ended.
+    pub canceled: u64,
+    /// Jobs of groups that somebody had forgotten to let go.
+    pub admitted: u64,
+    /// Leases that ended so late that only a clock that was set back explains it, and that end in due time now.
+    pub shortened: u64,
+    /// Finished jobs that were deleted.
+    pub pruned: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize, Embedded)]
+struct Finished {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+}
+
+impl<J> Queue<J> {
+    /// Does what has to be done now and then: makes ready what is due, and what a dead worker held; lets go the jobs of
+    /// groups that were forgotten; deletes what was kept long enough; up to a [batch](super::Options::batch) of each. A
+    /// [`Worker`](super::Worker) calls it every second. Anybody may, as often as they like and at the same time.
+    ///
+    /// Four round trips when there is nothing to do.
+    ///
+    /// # Errors
+    /// As any operation; what was done until then stays done.
+    pub async fn tend(&self) -> Result<Tended> {
+        let shortened = self.shorten().await?;
+        let mut tended = self.promote().await?;
+        tended.shortened = shortened;
+        tended.admitted = self.admit_forgotten().await?;
+        tended.pruned = self.prune().await?;
+        Ok(tended)
+    }
+
+    /// Makes ready what is due and what is no longer held. One round trip, and one more when there is something.
+    pub(super) async fn promote(&self) -> Result<Tended> {
+        let now = self.now();
+        let due = self
+            .jobs
+            .find(|j| {
+                j.state.is_in([State::Scheduled, State::Failed, State::Running]) & j.order.lte(order::at(now))
+            })
+            .limit(u64::from(self.options.batch))
+            .project::<Due>()
+            .await?;
+        let mut tended = Tended::default();
+        if due.is_empty() {
+            return Ok(tended);
+        }
+        tended.found = due.len() as u64;
+        let mut batch = self.jobs.bulk_write().unordered();
+        let mut freed = Vec::new();
+        let (expired, waiting): (Vec<Due>, Vec<Due>) =
+            due.into_iter().partition(|job| job.state == State::Running);
+        if !waiting.is_empty() {
+            let ids: Vec<ObjectId> = waiting.iter().map(|job| job.id).collect();
+            batch = batch.update_many(
+                |j| {
+                    j.id.is_in(&ids)
+                        & j.state.is_in([State::Scheduled, State::Failed])
+                        & j.order.lte(order::at(now))
+                },
+                |_| Update::pipeline([doc! { "$set": { "state": State::Ready.name(), "order": "$place" } }]),
+            );
+        }
+        for job in &expired {
+            let next = next_state(job);
+            if let (true, Some((group, slot))) = (next.is_finished(), job.group.clone().zip(job.slot)) {
+                freed.push((group, Some(slot)));
+            }
+            let token = job.lease.as_ref().map_or(0, |lease| lease.token);
+            batch = batch.update_one(
+                |j| {
+                    j.id.eq(job.id)
+                        & j.state.eq(State::Running)
+                        & j.order.eq(job.order)
+                        & j.lease.token.eq(token)
+                },
+                |j| self.reclaim(&j, job, next, now),
+            );
+        }
+        // Others may do the same at the same time: what they did is not counted here.
+        let written = batch.await?;
+        let mut left = written.matched;
+        for job in &expired {
+            let count = match next_state(job) {
+                State::Dead => &mut tended.died,
+                State::Canceled => &mut tended.canceled,
+                _ => &mut tended.reclaimed,
+            };
+            *count += u64::from(left > 0);
+            left = left.saturating_sub(1);
+        }
+        tended.promoted = left.min(waiting.len() as u64);
+        self.settle(freed).await;
+        Ok(tended)
+    }
+
+    fn reclaim(
+        &self,
+        j: &StoredFields,
+        job: &Due,
+        next: State,
+        now: DateTime,
+    ) -> Update<super::stored::Stored> {
+        let owner = job.lease.as_ref().map_or("", |lease| lease.owner.as_str());
+        let error = AttemptError::new(job.attempts, now, owner, "the lease ended without a sign of life");
+        match next {
+            State::Ready => j.state.set(State::Ready) & j.order.set(job.place) & self.logging(j, error),
+            finished => self.finishing(j, finished, now, None, Some(error)),
+        }
+    }
+
+    /// Makes leases end in due time that end further ahead than any lease lasts: the clock was set back. One round trip.
+    async fn shorten(&self) -> Result<u64> {
+        let now = self.now();
+        let until = order::later(now, self.options.lease);
+        let latest = order::later(until, SKEW);
+        let shortened = self
+            .jobs
+            .update_many(
+                |j| j.state.eq(State::Running) & j.order.gt(order::at(latest)),
+                |j| j.order.set(order::at(until)) & j.lease.until.set(until),
+            )
+            .await?;
+        Ok(shortened.modified)
+    }
+
+    /// Deletes finished jobs that were kept long enough, up to a [batch](super::Options::batch). One round trip, and one
+    /// more when there are some. [`tend`](Queue::tend) does it too.
+    ///
+    /// # Errors
+    /// As any operation.
+    pub async fn prune(&self) -> Result<u64> {
+        let now = order::at(self.now());
+        let finished = [State::Done, State::Dead, State::Canceled];
+        let old = self
+            .jobs
+            .find(|j| j.state.is_in(finished) & j.order.lte(now))
+            .limit(u64::from(self.options.batch))
+            .project::<Finished>()
+            .await?;
+        if old.is_empty() {
+            return Ok(0);
+        }
+        let ids: Vec<ObjectId> = old.iter().map(|job| job.id).collect();
+        let pruned = self
+            .jobs
+            .delete_many(|j| j.id.is_in(&ids) & j.state.is_in(finished) & j.order.lte(now))
+            .await?;
+        Ok(pruned.deleted)
+    }
+}
+
+/// What becomes of a job whose lease has ended. The attempt counts.
+fn next_state(job: &Due) -> State {
+    match job.attempts {
+        _ if job.cancel => State::Canceled,
+        attempts if attempts >= job.max_attempts => State::Dead,
+        _ => State::Ready,
+    }
+}

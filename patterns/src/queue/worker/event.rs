@@ -1,0 +1,35 @@
+//! What a worker waits for.
+
+use odm::bson::Document;
+use odm::bson::oid::ObjectId;
+use odm::{ChangeStream, Result};
+
+use crate::queue::{Claimed, Tended};
+
+/// What a worker waits for.
+pub(super) enum Event<J> {
+    /// The end was asked for.
+    Stop,
+    /// The time that handlers have after that is over.
+    TimeIsUp,
+    Claimed(Result<Vec<Claimed<J>>>),
+    /// Time to look again.
+    Poll,
+    /// Somebody in this process did something that may have made a job ready.
+    Rung,
+    /// The change stream saw that something became ready; none when it ended.
+    Changed(Option<ChangeStream<Document>>),
+    Tended(Result<Tended>),
+    /// Time to tend to the queue again.
+    Tend,
+    Ended(ObjectId, End),
+}
+
+/// How the work on a job ended.
+pub(super) enum End {
+    Done,
+    Failed,
+    Lost,
+    /// It could not be said what became of it.
+    Error(odm::Error),
+}

@@ -1,0 +1,357 @@
+//! A queue's history: workers that die, stall and come back while the clock jumps, and a judge of what they saw.
+
+mod judge;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bson::DateTime;
+use bson::oid::ObjectId;
+use odm::Db;
+use odm_patterns::queue::{Entry, Failure, Job, Lease, LeaseLost, New, Options, Queue, Retry, State};
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinHandle;
+
+pub use self::judge::{Verdict, judge};
+use crate::random::Random;
+
+/// How long a lease lasts by the clock.
+pub const LEASE: Duration = Duration::from_secs(4);
+const ATTEMPTS: u32 = 50;
+const HOUR: i64 = 3_600_000;
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// How many jobs.
+    pub jobs: usize,
+    /// How many workers at a time.
+    pub workers: usize,
+    /// How many of them are killed, one after another; each is followed by a new one.
+    pub kills: usize,
+    /// How often the clock jumps by an hour, ahead and back in turns.
+    pub jumps: usize,
+    /// What chance is drawn from.
+    pub seed: u64,
+}
+
+/// A job of the history: its number, and that of its group if it has one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Numbered {
+    /// Counted from 0, in the order in which the jobs of its producer were enqueued.
+    pub number: i64,
+    /// Its group.
+    pub group: Option<i64>,
+}
+
+impl Job for Numbered {}
+
+/// Something that was done: begun and ended at places in the one order of all.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Before anything was asked.
+    pub start: u64,
+    /// After the answer; none when there was none, since the worker was killed.
+    pub end: Option<u64>,
+    /// The clock without its jumps, at the end.
+    pub steady: i64,
+    /// The job.
+    pub job: ObjectId,
+    /// The token that it was done with, or that was given.
+    pub token: i64,
+    /// What.
+    pub what: What,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A claim that was given a job, as the attempt of this number.
+    Claimed(u32),
+    /// A sign of life that was accepted.
+    Alive,
+    /// An acknowledgement: accepted, or refused.
+    Acked(bool),
+    /// A failure, snooze or release: accepted, or refused.
+    GivenBack(bool),
+}
+
+/// What was seen, and what was left.
+#[derive(Clone, Debug)]
+pub struct History {
+    /// What was done, in no order.
+    pub events: Vec<Event>,
+    /// The jobs as they are in the end.
+    pub jobs: Vec<Entry<Numbered>>,
+    /// How many were enqueued.
+    pub enqueued: usize,
+    /// How many workers were killed.
+    pub kills: usize,
+    /// How often the clock jumped.
+    pub jumps: usize,
+}
+
+#[derive(Debug, Default)]
+struct World {
+    /// Without jumps.
+    steady: AtomicI64,
+    offset: AtomicI64,
+    order: AtomicU64,
+    over: AtomicBool,
+    events: Mutex<Vec<Event>>,
+}
+
+impl World {
+    fn now(&self) -> i64 {
+        1_800_000_000_000 + self.steady.load(Ordering::SeqCst) + self.offset.load(Ordering::SeqCst)
+    }
+
+    fn next(&self) -> u64 {
+        self.order.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// Notes what is about to be done; the event is ended when the answer is there.
+    fn begin(&self, lease: &Lease, what: What) -> usize {
+        let event = Event {
+            start: self.next(),
+            end: None,
+            steady: self.steady.load(Ordering::SeqCst),
+            job: lease.id,
+            token: lease.token,
+            what,
+        };
+        let mut events = self.events.lock().expect("no panic holds it");
+        events.push(event);
+        events.len() - 1
+    }
+
+    fn end(&self, at: usize, what: What) {
+        let (end, steady) = (self.next(), self.steady.load(Ordering::SeqCst));
+        let mut events = self.events.lock().expect("no panic holds it");
+        let event = &mut events[at];
+        (event.end, event.steady, event.what) = (Some(end), steady, what);
+    }
+}
+
+/// Runs the load on a database of its own.
+pub async fn run(db: &Db, load: Load) -> History {
+    let world = Arc::new(World::default());
+    let clock = world.clone();
+    let db = db.with_clock(move || DateTime::from_millis(clock.now()));
+    let options = Options::new()
+        .lease(LEASE)
+        .retry(
+            Retry::times(ATTEMPTS)
+                .backoff(Duration::from_millis(50), 1.5)
+                .at_most(Duration::from_secs(1)),
+        )
+        .control_age(Duration::from_secs(86_400))
+        .keep_done_for_ever();
+    let queue: Queue<Numbered> = Queue::with_options(&db, "history", options);
+    queue.prepare().await.expect("indexes");
+
+    let tender = tokio::spawn(tend(queue.clone(), world.clone()));
+    let mut workers: Vec<JoinHandle<()>> = Vec::new();
+    let mut random = Random::new(load.seed);
+    let mut spawned = 0_u64;
+    let mut spawn = |workers: &mut Vec<JoinHandle<()>>| {
+        spawned += 1;
+        let queue = queue.owner(format!("worker {spawned}"));
+        workers.push(tokio::spawn(work(
+            queue,
+            world.clone(),
+            load.seed ^ (spawned << 20),
+        )));
+    };
+    for _ in 0..load.workers {
+        spawn(&mut workers);
+    }
+    let enqueued = tokio::spawn(produce(queue.clone(), load));
+    let mut history = History {
+        events: Vec::new(),
+        jobs: Vec::new(),
+        enqueued: 0,
+        kills: 0,
+        jumps: 0,
+    };
+    loop {
+        let statistics = queue.statistics().await.expect("figures");
+        let done = usize::try_from(statistics.done + statistics.dead).expect("a count");
+        // Kills and jumps are spread over the whole of the work.
+        while history.kills < load.kills && done * (load.kills + 1) >= history.kills * load.jobs {
+            let victim = random.below(workers.len());
+            workers.swap_remove(victim).abort();
+            history.kills += 1;
+            spawn(&mut workers);
+            if done + 1 < load.jobs {
+                break;
+            }
+        }
+        if history.jumps < load.jumps && done * (load.jumps + 1) >= history.jumps * load.jobs {
+            let jump = if (history.jumps % 2 == 0) != random.one_in(3) {
+                HOUR
+            } else {
+                -HOUR
+            };
+            world.offset.fetch_add(jump, Ordering::SeqCst);
+            history.jumps += 1;
+        }
+        if enqueued.is_finished() && statistics.unfinished() == 0 {
+            break;
+        }
+        for worker in workers.iter_mut().filter(|worker| worker.is_finished()) {
+            panic!("a worker ended: {:?}", worker.await);
+        }
+        for _ in 0..200 {
+            tokio::task::yield_now().await;
+        }
+    }
+    world.over.store(true, Ordering::SeqCst);
+    for worker in workers {
+        worker.await.expect("a worker ends well");
+    }
+    tender.await.expect("the tender ends well");
+    history.enqueued = enqueued.await.expect("the producers end well");
+    history.events = std::mem::take(&mut *world.events.lock().expect("no panic holds it"));
+    for state in State::ALL {
+        history.jobs.extend(queue.list(state, 0).await.expect("the jobs"));
+    }
+    history
+}
+
+async fn tend(queue: Queue<Numbered>, world: Arc<World>) {
+    while !world.over.load(Ordering::SeqCst) {
+        queue.tend().await.expect("tended");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A third of the jobs is of groups, of which each has one producer: this one.
+async fn produce(queue: Queue<Numbered>, load: Load) -> usize {
+    let mut random = Random::new(load.seed ^ 0x5eed);
+    let mut enqueued = 0;
+    let groups = 1 + load.jobs / 40;
+    while enqueued < load.jobs {
+        let count = (1 + random.below(20)).min(load.jobs - enqueued);
+        let jobs = (enqueued..enqueued + count).map(|number| {
+            let group = random.one_in(3).then(|| random.below(groups) as i64);
+            let new = New::job(Numbered {
+                number: number as i64,
+                group,
+            });
+            match group {
+                Some(group) => new.group(format!("group {group}")),
+                None => new.priority(random.below(3) as i8),
+            }
+        });
+        let added = queue
+            .enqueue_many(jobs.collect::<Vec<_>>())
+            .await
+            .expect("enqueued");
+        enqueued += added.len();
+        tokio::task::yield_now().await;
+    }
+    enqueued
+}
+
+async fn work(queue: Queue<Numbered>, world: Arc<World>, seed: u64) {
+    let mut random = Random::new(seed);
+    // Leases that are kept for long, to be used when they are no longer valid.
+    let mut stalled: HashMap<ObjectId, Lease> = HashMap::new();
+    while !world.over.load(Ordering::SeqCst) {
+        world.steady.fetch_add(1, Ordering::SeqCst);
+        let start = world.next();
+        let claimed = match random.below(3) {
+            0 => queue
+                .claim_many(1 + random.below(8) as u32)
+                .await
+                .expect("claimed"),
+            _ => queue.claim().await.expect("claimed").into_iter().collect(),
+        };
+        let (end, steady) = (world.next(), world.steady.load(Ordering::SeqCst));
+        {
+            let mut events = world.events.lock().expect("no panic holds it");
+            events.extend(claimed.iter().map(|claimed| Event {
+                start,
+                end: Some(end),
+                steady,
+                job: claimed.id(),
+                token: claimed.lease.token,
+                what: What::Claimed(claimed.lease.attempt),
+            }));
+        }
+        if claimed.is_empty() {
+            world.steady.fetch_add(5, Ordering::SeqCst);
+            tokio::task::yield_now().await;
+        }
+        for claimed in claimed {
+            match random.below(20) {
+                0 => {
+                    stalled.insert(claimed.id(), claimed.lease);
+                }
+                _ => finish(&queue, &world, &claimed.lease, &mut random).await,
+            }
+        }
+        if !stalled.is_empty() && random.below(10) == 0 {
+            let late = stalled.keys().next().copied();
+            if let Some(lease) = late.and_then(|late| stalled.remove(&late)) {
+                finish(&queue, &world, &lease, &mut random).await;
+            }
+        }
+    }
+}
+
+/// Works on a job for a while, and says what became of it.
+async fn finish(queue: &Queue<Numbered>, world: &World, lease: &Lease, random: &mut Random) {
+    for _ in 0..random.below(3) {
+        world.steady.fetch_add(1, Ordering::SeqCst);
+        let at = world.begin(lease, What::Alive);
+        match queue.heartbeat(lease).await {
+            Ok(_) => world.end(at, What::Alive),
+            Err(error) => {
+                assert!(LeaseLost::of(&error).is_some(), "{error}");
+                world.end(at, What::GivenBack(false));
+                // Somebody who does not listen goes on all the same.
+                if random.below(2) == 0 {
+                    return;
+                }
+            }
+        }
+    }
+    world.steady.fetch_add(1, Ordering::SeqCst);
+    let accepted = |result: odm::Result<()>| match result {
+        Ok(()) => true,
+        Err(error) => {
+            assert!(LeaseLost::of(&error).is_some(), "{error}");
+            false
+        }
+    };
+    let choice = random.below(20);
+    match choice {
+        0..=2 => {
+            let at = world.begin(lease, What::GivenBack(false));
+            let given_back = match choice {
+                0 => queue.fail(lease, Failure::retry("by chance")).await,
+                1 => {
+                    queue
+                        .snooze(lease, Duration::from_millis(random.below(500) as u64))
+                        .await
+                }
+                _ => queue.release(lease).await,
+            };
+            world.end(at, What::GivenBack(accepted(given_back)));
+        }
+        3..=6 => {
+            let at = world.begin(lease, What::Acked(false));
+            let lost = queue.ack_many([lease]).await.expect("acknowledged");
+            world.end(at, What::Acked(lost.is_empty()));
+        }
+        _ => {
+            let at = world.begin(lease, What::Acked(false));
+            let acked = queue.ack(lease).await;
+            world.end(at, What::Acked(accepted(acked)));
+        }
+    }
+}
