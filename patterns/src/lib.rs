@@ -2,3 +2,6 @@
 
 #[cfg(doctest)]
 mod doctests;
+mod dotted;
+pub mod hold;
+pub mod saga;
