@@ -4,4 +4,6 @@
 mod doctests;
 mod dotted;
 pub mod hold;
+pub mod idempotency;
+mod later;
 pub mod saga;

@@ -1,15 +1,16 @@
 //! Working on a saga that is claimed: every write carries the token of the lease.
 
 use odm::backend::TransactionOptions;
-use odm::{Db, Update};
+use odm::{Db, Model, Update};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::definition::{Action, Step};
-use super::effect::{Effect, later};
+use super::effect::Effect;
 use super::error::{SagaError, StepError};
 use super::record::{Event, EventKind, SagaRecord, SagaRecordFields, SagaStatus, StepState};
 use super::sagas::{Outcome, Sagas, stored};
+use crate::later::later;
 
 /// What a write makes of a saga.
 pub(super) struct Move {
@@ -109,8 +110,13 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
         if again {
             let due = later(self.db.now(), step.retry.pause(attempt));
             let event = self.event(record, EventKind::Failed, Some(text.clone()));
+            // On the way back the error stays the one that it turned around for.
+            let error = match record.status {
+                SagaStatus::Running => SagaRecord::fields().error.set(text),
+                _ => Update::none(),
+            };
             let change = |s: SagaRecordFields| {
-                s.due.set(due) & s.lease.owner.unset() & s.error.set(text) & self.remembered(&s, event)
+                s.due.set(due) & s.lease.owner.unset() & error & self.remembered(&s, event)
             };
             return Ok((self.write(&self.db, record, change).await?, false));
         }

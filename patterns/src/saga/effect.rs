@@ -10,6 +10,7 @@ use super::error::StepError;
 use super::mark::{Mark, MarkState};
 use super::record::SagaRecord;
 use crate::dotted::elements_at;
+use crate::later::later;
 
 /// One try of a step or of its compensation.
 #[derive(Clone)]
@@ -178,11 +179,6 @@ impl Effect {
             at: self.db.now(),
         }
     }
-}
-
-/// The time so much later.
-pub(super) fn later(time: DateTime, by: Duration) -> DateTime {
-    time.saturating_add_millis(i64::try_from(by.as_millis()).unwrap_or(i64::MAX))
 }
 
 impl fmt::Debug for Effect {

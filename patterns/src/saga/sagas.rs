@@ -12,9 +12,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::definition::Definition;
-use super::effect::later;
 use super::error::SagaError;
 use super::record::{Event, EventKind, Lease, SagaRecord, SagaStatus, StepRecord, StepState};
+use crate::later::later;
 
 /// How many due sagas are looked for at a time.
 const DUE: u64 = 16;
