@@ -1,9 +1,12 @@
 //! Schema-design patterns for `odm`: ready, crash-safe implementations on its public API.
 
+pub mod computed;
 #[cfg(doctest)]
 mod doctests;
 mod dotted;
 pub mod hold;
 pub mod idempotency;
 mod later;
+pub mod outbox;
 pub mod saga;
+pub mod version;
