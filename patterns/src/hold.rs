@@ -94,6 +94,7 @@ mod audit;
 mod checkout;
 mod error;
 mod inventory;
+mod seen;
 mod shelf;
 mod statement;
 
@@ -101,4 +102,5 @@ pub use self::audit::{StockProblem, StockProblemKind, StockRepair};
 pub use self::checkout::{Checkout, Ending, Settled};
 pub use self::error::HoldError;
 pub use self::inventory::{Inventory, Stocked};
-pub use self::shelf::{Answered, Shelf, Stock};
+pub use self::seen::Stock;
+pub use self::shelf::{Answered, Shelf};

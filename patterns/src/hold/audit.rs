@@ -6,7 +6,8 @@ use odm::bson::{Bson, Document};
 use odm::{Filter, Result, Update};
 
 use super::inventory::Stocked;
-use super::shelf::{Seen, Shelf, Stock};
+use super::seen::{Seen, Stock};
+use super::shelf::Shelf;
 
 /// What is wrong with the copies of a document.
 #[derive(Clone, Debug, PartialEq)]

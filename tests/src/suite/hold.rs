@@ -86,7 +86,10 @@ async fn ticket(db: &Db, stock: u32) -> Shelf<Ticket> {
 fn clocked(db: &Db) -> (Db, Arc<AtomicI64>) {
     let seconds = Arc::new(AtomicI64::new(0));
     let hand = seconds.clone();
-    (db.with_clock(move || second(hand.load(Ordering::SeqCst))), seconds)
+    (
+        db.with_clock(move || second(hand.load(Ordering::SeqCst))),
+        seconds,
+    )
 }
 
 fn second(seconds: i64) -> DateTime {
@@ -184,7 +187,10 @@ pub async fn the_manuals_documents_are_taken_as_they_are(db: &Db) {
     assert!(matches!(error, HoldError::UnknownHold), "{error}");
     let error = shelf.give_back(2, "joe").await.unwrap_err();
     assert!(matches!(error, HoldError::NoItem), "{error}");
-    assert!(matches!(shelf.take(2, "joe").await.unwrap_err(), HoldError::NoItem));
+    assert!(matches!(
+        shelf.take(2, "joe").await.unwrap_err(),
+        HoldError::NoItem
+    ));
     let book = db.collection::<Title>().get(1).required().await.unwrap();
     assert_eq!((book.available, book.checkout.len()), (3, 0));
 }
@@ -209,9 +215,15 @@ pub async fn every_operation_is_idempotent_by_the_holds_id(db: &Db) {
     let (db, _) = clocked(&db);
     let shelf = ticket(&db, 5).await;
     log.take();
-    assert_eq!(shelf.hold(1, "a", "ann", 2, second(10)).await.unwrap(), Answered::Now);
+    assert_eq!(
+        shelf.hold(1, "a", "ann", 2, second(10)).await.unwrap(),
+        Answered::Now
+    );
     assert_eq!(log.take().len(), 1);
-    assert_eq!(shelf.hold(1, "a", "ann", 2, second(10)).await.unwrap(), Answered::Before);
+    assert_eq!(
+        shelf.hold(1, "a", "ann", 2, second(10)).await.unwrap(),
+        Answered::Before
+    );
     assert_eq!(log.take().len(), 2);
     for (by, quantity) in [("joe", 2), ("ann", 1)] {
         let error = shelf.hold(1, "a", by, quantity, second(10)).await.unwrap_err();
@@ -227,7 +239,12 @@ pub async fn every_operation_is_idempotent_by_the_holds_id(db: &Db) {
         shelf.release(1, "a").await.unwrap_err(),
         shelf.extend(1, "a", second(20)).await.unwrap_err(),
     ];
-    assert!(again.iter().all(|error| matches!(error, HoldError::AlreadyConfirmed)), "{again:?}");
+    assert!(
+        again
+            .iter()
+            .all(|error| matches!(error, HoldError::AlreadyConfirmed)),
+        "{again:?}"
+    );
 
     shelf.hold(1, "b", "joe", 1, second(10)).await.unwrap();
     log.take();
@@ -240,10 +257,21 @@ pub async fn every_operation_is_idempotent_by_the_holds_id(db: &Db) {
         shelf.confirm(1, "b").await.unwrap_err(),
         shelf.extend(1, "b", second(20)).await.unwrap_err(),
     ];
-    assert!(again.iter().all(|error| matches!(error, HoldError::AlreadyReleased)), "{again:?}");
+    assert!(
+        again
+            .iter()
+            .all(|error| matches!(error, HoldError::AlreadyReleased)),
+        "{again:?}"
+    );
 
-    assert_eq!(shelf.hold_for_good(1, "c", "eve", 1).await.unwrap(), Answered::Now);
-    assert_eq!(shelf.hold_for_good(1, "c", "eve", 1).await.unwrap(), Answered::Before);
+    assert_eq!(
+        shelf.hold_for_good(1, "c", "eve", 1).await.unwrap(),
+        Answered::Now
+    );
+    assert_eq!(
+        shelf.hold_for_good(1, "c", "eve", 1).await.unwrap(),
+        Answered::Before
+    );
     shelf.release(1, "c").await.unwrap();
 
     for error in [
@@ -266,7 +294,10 @@ pub async fn every_operation_is_idempotent_by_the_holds_id(db: &Db) {
     let error = Error::from(shelf.hold(1, "x", "ann", 0, second(10)).await.unwrap_err());
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     let stock = shelf.stock(1).await.unwrap();
-    assert_eq!((stock.available, stock.held, stock.sold, stock.stock), (3, 0, 2, Some(5)));
+    assert_eq!(
+        (stock.available, stock.held, stock.sold, stock.stock),
+        (3, 0, 2, Some(5))
+    );
     assert!(shelf.verify().await.unwrap().is_empty());
 }
 
@@ -298,10 +329,16 @@ pub async fn expired_holds_make_room_in_the_same_write(db: &Db) {
     let stock = shelf.stock(1).await.unwrap();
     assert_eq!((stock.available, stock.held, stock.expired), (1, 2, 0));
     // What has expired is remembered as such.
-    assert!(matches!(shelf.confirm(1, "a").await.unwrap_err(), HoldError::Expired));
+    assert!(matches!(
+        shelf.confirm(1, "a").await.unwrap_err(),
+        HoldError::Expired
+    ));
     assert_eq!(shelf.release(1, "a").await.unwrap(), Answered::Before);
     let document = db.collection::<Ticket>().get(1).required().await.unwrap();
-    assert_eq!((document.settled.len(), document.settled[0].ending), (1, Ending::Expired));
+    assert_eq!(
+        (document.settled.len(), document.settled[0].ending),
+        (1, Ending::Expired)
+    );
 
     // Somebody who releases too late gives back all the same.
     seconds.store(15, Ordering::SeqCst);
@@ -349,14 +386,23 @@ pub async fn without_a_count_of_sold_copies_confirming_lends(db: &Db) {
     shelf.hold(1, "a", "ann", 1, second(10)).await.unwrap();
     assert_eq!(shelf.confirm(1, "a").await.unwrap(), Answered::Now);
     assert_eq!(shelf.confirm(1, "a").await.unwrap(), Answered::Before);
-    assert!(matches!(shelf.extend(1, "a", second(9)).await.unwrap_err(), HoldError::AlreadyConfirmed));
+    assert!(matches!(
+        shelf.extend(1, "a", second(9)).await.unwrap_err(),
+        HoldError::AlreadyConfirmed
+    ));
     seconds.store(100, Ordering::SeqCst);
     assert_eq!(shelf.sweep().await.unwrap(), 0);
-    assert_eq!(shelf.hold(1, "a", "ann", 1, second(10)).await.unwrap(), Answered::Before);
+    assert_eq!(
+        shelf.hold(1, "a", "ann", 1, second(10)).await.unwrap(),
+        Answered::Before
+    );
     shelf.give_back(1, "ann").await.unwrap();
     assert_eq!(shelf.stock(1).await.unwrap().available, 1);
     // Nothing is remembered here.
-    assert!(matches!(shelf.confirm(1, "a").await.unwrap_err(), HoldError::UnknownHold));
+    assert!(matches!(
+        shelf.confirm(1, "a").await.unwrap_err(),
+        HoldError::UnknownHold
+    ));
 }
 
 pub async fn copies_are_added_and_taken_away(db: &Db) {
@@ -377,7 +423,10 @@ pub async fn the_last_endings_are_remembered(db: &Db) {
         shelf.hold(1, hold, "ann", 1, second(10)).await.unwrap();
         shelf.confirm(1, hold).await.unwrap();
     }
-    assert!(matches!(shelf.confirm(1, "a").await.unwrap_err(), HoldError::UnknownHold));
+    assert!(matches!(
+        shelf.confirm(1, "a").await.unwrap_err(),
+        HoldError::UnknownHold
+    ));
     assert_eq!(shelf.confirm(1, "b").await.unwrap(), Answered::Before);
     assert_eq!(shelf.stock(1).await.unwrap().sold, 3);
 }
@@ -391,7 +440,10 @@ pub async fn a_lost_reply_is_answered_when_asked_again(db: &Db) {
     faults.add(lost());
     let error = shelf.hold(1, "a", "ann", 1, second(10)).await.unwrap_err();
     assert_eq!(Error::from(error).kind(), ErrorKind::Network);
-    assert_eq!(shelf.hold(1, "a", "ann", 1, second(10)).await.unwrap(), Answered::Before);
+    assert_eq!(
+        shelf.hold(1, "a", "ann", 1, second(10)).await.unwrap(),
+        Answered::Before
+    );
     faults.add(lost());
     assert!(shelf.confirm(1, "a").await.is_err());
     assert_eq!(shelf.confirm(1, "a").await.unwrap(), Answered::Before);
@@ -413,7 +465,10 @@ pub async fn holds_are_parts_of_transactions(db: &Db) {
     let error = outcome.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Validation);
     let source = std::error::Error::source(&error).unwrap();
-    assert!(matches!(source.downcast_ref(), Some(HoldError::SoldOut { available: 1 })));
+    assert!(matches!(
+        source.downcast_ref(),
+        Some(HoldError::SoldOut { available: 1 })
+    ));
     assert_eq!(shelf.stock(1).await.unwrap().held, 0);
 }
 
@@ -424,7 +479,8 @@ pub async fn wrong_figures_are_found_and_repaired(db: &Db) {
     raw.update_one(doc! {"_id": 1}, doc! {"$set": {"shelf.free": 7}})
         .await
         .unwrap();
-    let entry = |hold: &str, quantity: i32| doc! {"by": "x", "date": second(0), "hold": hold, "quantity": quantity};
+    let entry =
+        |hold: &str, quantity: i32| doc! {"by": "x", "date": second(0), "hold": hold, "quantity": quantity};
     raw.insert(doc! {
         "_id": 2,
         "shelf": {"free": -1, "out": [entry("h", 2), entry("h", 0)], "sold": 0, "stock": 1},

@@ -30,7 +30,9 @@ async fn fresh(keys: &Keys) -> Permit {
 /// Counts its effects in the collection `effects`.
 async fn run(keys: &Keys, key: &str, request: i32) -> odm::Result<Ran<i32, String>> {
     keys.run("scope", key, &request, async |tx| {
-        tx.raw_collection("effects").insert(doc! {"request": request}).await?;
+        tx.raw_collection("effects")
+            .insert(doc! {"request": request})
+            .await?;
         match request {
             13 => Ok(Err("thirteen".to_owned())),
             99 => Err(Error::new(ErrorKind::Validation, "broken")),
@@ -79,7 +81,10 @@ pub async fn a_key_is_fresh_then_in_progress_then_replayed(db: &Db) {
 pub async fn errors_are_replayed_as_errors(db: &Db) {
     let keys = Keys::new(db);
     let permit = fresh(&keys).await;
-    permit.complete::<i32, String>(&Err("no".to_owned())).await.unwrap();
+    permit
+        .complete::<i32, String>(&Err("no".to_owned()))
+        .await
+        .unwrap();
     assert!(matches!(begin(&keys, 1).await, Begin::Replay(Err(error)) if error == "no"));
     let wrong = keys.begin::<String, i32>("scope", "key", &1).await.unwrap_err();
     assert_eq!(wrong.kind(), ErrorKind::Decode);
@@ -163,7 +168,10 @@ pub async fn effect_and_result_are_one_transaction(db: &Db) {
     let (db, log) = db.logged();
     let keys = Keys::new(&db);
     // Collections that are made inside a transaction would be a round trip of their own to some.
-    db.raw_collection("effects").insert(doc! {"_id": 0}).await.unwrap();
+    db.raw_collection("effects")
+        .insert(doc! {"_id": 0})
+        .await
+        .unwrap();
     run(&keys, "warm", 1).await.unwrap();
     log.take();
     assert_eq!(run(&keys, "k", 4).await.unwrap(), Ran::Now(Ok(8)));
@@ -172,8 +180,14 @@ pub async fn effect_and_result_are_one_transaction(db: &Db) {
     assert_eq!(run(&keys, "k", 5).await.unwrap(), Ran::Mismatch);
     assert_eq!(effects(&db).await, 3);
     // A refusal leaves nothing but itself.
-    assert_eq!(run(&keys, "r", 13).await.unwrap(), Ran::Now(Err("thirteen".to_owned())));
-    assert_eq!(run(&keys, "r", 13).await.unwrap(), Ran::Replayed(Err("thirteen".to_owned())));
+    assert_eq!(
+        run(&keys, "r", 13).await.unwrap(),
+        Ran::Now(Err("thirteen".to_owned()))
+    );
+    assert_eq!(
+        run(&keys, "r", 13).await.unwrap(),
+        Ran::Replayed(Err("thirteen".to_owned()))
+    );
     // An error leaves not even that.
     for _ in 0..2 {
         assert_eq!(run(&keys, "e", 99).await.unwrap_err().message(), "broken");
@@ -182,7 +196,10 @@ pub async fn effect_and_result_are_one_transaction(db: &Db) {
     let (db, _) = clocked(&db);
     let keys = keys.on(&db);
     let _permit = keys.begin::<i32, String>("scope", "p", &1).await.unwrap();
-    assert!(matches!(run(&keys, "p", 1).await.unwrap(), Ran::InProgress { .. }));
+    assert!(matches!(
+        run(&keys, "p", 1).await.unwrap(),
+        Ran::InProgress { .. }
+    ));
 }
 
 pub async fn of_many_runs_at_once_one_has_an_effect(db: &Db) {
@@ -218,7 +235,10 @@ pub async fn a_crash_at_any_write_of_a_run_is_done_once(db: &Db) {
             let failed = faults.failures() > 0;
             assert_eq!(first.is_err(), failed);
             let again = run(&Keys::new(db), "k", 4).await.unwrap();
-            assert!(matches!(again, Ran::Now(Ok(8)) | Ran::Replayed(Ok(8))), "{again:?}");
+            assert!(
+                matches!(again, Ran::Now(Ok(8)) | Ran::Replayed(Ok(8))),
+                "{again:?}"
+            );
             assert_eq!(effects(db).await, 1);
             if !failed {
                 assert!(n > 3);

@@ -94,18 +94,35 @@ pub async fn a_change_and_its_event_are_one_update(db: &Db) {
     assert_eq!(log.take().len(), 3);
     let wire = Wire::default();
     let relayed = relay(&db).run(|delivery| wire.ok(delivery)).await.unwrap();
-    assert_eq!((relayed.delivered, relayed.lost.len(), relayed.failed.len()), (3, 0, 0));
+    assert_eq!(
+        (relayed.delivered, relayed.lost.len(), relayed.failed.len()),
+        (3, 0, 0)
+    );
     assert_eq!(log.take().len(), 1 + 2 * 2);
     // The document whose event is oldest comes first.
-    let expected = ["outbox_orders/2#1=5", "outbox_orders/2#2=7", "outbox_orders/1#1=6"];
+    let expected = [
+        "outbox_orders/2#1=5",
+        "outbox_orders/2#2=7",
+        "outbox_orders/1#1=6",
+    ];
     assert_eq!(wire.take(), expected);
-    assert_eq!(relay(&db).run(|delivery| wire.ok(delivery)).await.unwrap().delivered, 0);
+    assert_eq!(
+        relay(&db)
+            .run(|delivery| wire.ok(delivery))
+            .await
+            .unwrap()
+            .delivered,
+        0
+    );
     assert_eq!(log.take().len(), 1);
     add(&db, 2, 8).await;
     relay(&db).run(|delivery| wire.ok(delivery)).await.unwrap();
     assert_eq!(wire.take(), ["outbox_orders/2#3=8"]);
     let order = db.collection::<Order>().get(2).required().await.unwrap();
-    assert_eq!((order.total, order.outbox.pruned, order.outbox.events.len()), (20, 3, 0));
+    assert_eq!(
+        (order.total, order.outbox.pruned, order.outbox.events.len()),
+        (20, 3, 0)
+    );
 }
 
 pub async fn a_bounded_outbox_refuses_the_change(db: &Db) {
@@ -141,10 +158,25 @@ pub async fn what_fails_is_sent_again_before_what_follows(db: &Db) {
     });
     let relayed = relayed.await.unwrap();
     assert_eq!(relayed.delivered, 1);
-    assert_eq!(relayed.failed, [("outbox_orders/1".to_owned(), "the broker is away")]);
-    relay(db).batch(1).run(|delivery| wire.ok(delivery)).await.unwrap();
-    relay(db).batch(1).run(|delivery| wire.ok(delivery)).await.unwrap();
-    let expected = ["outbox_orders/1#1=1", "outbox_orders/1#2=2", "outbox_orders/1#3=3"];
+    assert_eq!(
+        relayed.failed,
+        [("outbox_orders/1".to_owned(), "the broker is away")]
+    );
+    relay(db)
+        .batch(1)
+        .run(|delivery| wire.ok(delivery))
+        .await
+        .unwrap();
+    relay(db)
+        .batch(1)
+        .run(|delivery| wire.ok(delivery))
+        .await
+        .unwrap();
+    let expected = [
+        "outbox_orders/1#1=1",
+        "outbox_orders/1#2=2",
+        "outbox_orders/1#3=3",
+    ];
     assert_eq!(wire.take(), expected);
 }
 
@@ -164,9 +196,16 @@ pub async fn a_late_relay_takes_nothing_out(db: &Db) {
         Ok::<(), Error>(())
     });
     let relayed = relayed.await.unwrap();
-    assert_eq!((relayed.delivered, relayed.lost), (0, vec!["outbox_orders/1".to_owned()]));
+    assert_eq!(
+        (relayed.delivered, relayed.lost),
+        (0, vec!["outbox_orders/1".to_owned()])
+    );
     relay(&db).run(|delivery| wire.ok(delivery)).await.unwrap();
-    let twice = ["outbox_orders/1#1=1", "outbox_orders/1#1=1", "outbox_orders/1#2=2"];
+    let twice = [
+        "outbox_orders/1#1=1",
+        "outbox_orders/1#1=1",
+        "outbox_orders/1#2=2",
+    ];
     assert_eq!(wire.take(), twice);
     // Somebody who has the lease keeps others away.
     add(&db, 1, 3).await;
@@ -239,7 +278,14 @@ pub async fn events_of_a_log_are_in_the_callers_transaction(db: &Db) {
     let mut sent = wire.take();
     sent.sort_by_key(|text| text.starts_with('b'));
     assert_eq!(sent, ["a#1=1", "a#2=2", "a#3=3", "a#4=4", "b#1=7"]);
-    assert_eq!(events.relay(|delivery| wire.ok(delivery)).await.unwrap().delivered, 0);
+    assert_eq!(
+        events
+            .relay(|delivery| wire.ok(delivery))
+            .await
+            .unwrap()
+            .delivered,
+        0
+    );
     assert!(events.verify().await.unwrap().is_empty());
     assert_eq!(events.prune(DateTime::from_millis(0)).await.unwrap(), 0);
     events.append("b", [message(8)]).await.unwrap();
@@ -265,7 +311,15 @@ pub async fn many_writers_of_a_source_leave_no_gap(db: &Db) {
     sequences.sort_unstable();
     assert_eq!(sequences, (1..=12).collect::<Vec<i64>>());
     let wire = Wire::default();
-    while events.clone().batch(5).relay(|delivery| wire.ok(delivery)).await.unwrap().delivered > 0 {}
+    while events
+        .clone()
+        .batch(5)
+        .relay(|delivery| wire.ok(delivery))
+        .await
+        .unwrap()
+        .delivered
+        > 0
+    {}
     assert_eq!(wire.take().len(), 12);
     assert!(events.verify().await.unwrap().is_empty());
 }
@@ -276,25 +330,45 @@ pub async fn a_log_with_a_gap_waits_and_says_so(db: &Db) {
     let message = |data: i64| Message::new(&db, "added", &data).unwrap();
     events.append("a", (1..=4).map(message)).await.unwrap();
     let raw = db.raw_collection("outbox_events");
-    raw.delete_one(doc! {"_id": {"source": "a", "sequence": 2_i64}}).await.unwrap();
+    raw.delete_one(doc! {"_id": {"source": "a", "sequence": 2_i64}})
+        .await
+        .unwrap();
     raw.insert(doc! {"_id": {"source": "a", "sequence": 6_i64}, "at": db.now(), "kind": "x", "data": 6})
         .await
         .unwrap();
     let sources = db.raw_collection("outbox_sources");
-    sources.update_one(doc! {"_id": "a"}, doc! {"$set": {"pending": 9_i64}}).await.unwrap();
+    sources
+        .update_one(doc! {"_id": "a"}, doc! {"$set": {"pending": 9_i64}})
+        .await
+        .unwrap();
     let wire = Wire::default();
     for _ in 0..2 {
         events.relay(|delivery| wire.ok(delivery)).await.unwrap();
     }
     assert_eq!(wire.take(), ["a#1=1"]);
-    let problems: Vec<_> = events.verify().await.unwrap().into_iter().map(|problem| problem.kind).collect();
+    let problems: Vec<_> = events
+        .verify()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|problem| problem.kind)
+        .collect();
     let expected = [
-        EventProblemKind::WrongPending { stored: 8, counted: 3 },
+        EventProblemKind::WrongPending {
+            stored: 8,
+            counted: 3,
+        },
         EventProblemKind::Gap { missing: 2 },
         EventProblemKind::Beyond { sequence: 6 },
     ];
     assert_eq!(problems, expected);
-    let left: Vec<_> = events.repair().await.unwrap().into_iter().map(|problem| problem.kind).collect();
+    let left: Vec<_> = events
+        .repair()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|problem| problem.kind)
+        .collect();
     assert_eq!(left, expected[1..]);
     assert_eq!(events.verify().await.unwrap().len(), 2);
 
@@ -308,7 +382,10 @@ pub async fn a_log_with_a_gap_waits_and_says_so(db: &Db) {
         Ok::<(), Error>(())
     });
     let late = late.await.unwrap();
-    assert!(late.lost.contains(&"b".to_owned()) && late.delivered == 0, "{late:?}");
+    assert!(
+        late.lost.contains(&"b".to_owned()) && late.delivered == 0,
+        "{late:?}"
+    );
 }
 
 pub async fn an_inbox_handles_each_event_once_and_in_order(db: &Db) {
@@ -317,7 +394,9 @@ pub async fn an_inbox_handles_each_event_once_and_in_order(db: &Db) {
     db.raw_collection("bills").insert(doc! {"_id": 0}).await.unwrap();
     let handle = async |source: &str, sequence: i64| {
         let received = inbox.receive(source, sequence, async |tx| {
-            tx.raw_collection("bills").insert(doc! {"sequence": sequence}).await?;
+            tx.raw_collection("bills")
+                .insert(doc! {"sequence": sequence})
+                .await?;
             Ok(sequence * 10)
         });
         received.await.unwrap()
@@ -368,14 +447,26 @@ pub async fn a_crash_of_the_consumer_handles_once(db: &Db) {
         let handle = async |db: &Db| {
             let inbox = Inbox::new(db, "billing");
             let body = async |tx: odm::Tx| {
-                tx.raw_collection("bills").insert(doc! {"source": &source}).await.map(drop)
+                tx.raw_collection("bills")
+                    .insert(doc! {"source": &source})
+                    .await
+                    .map(drop)
             };
             inbox.receive(&source, 1, body).await
         };
         let first = handle(&faulty).await;
         assert_eq!(first.is_err(), faults.failures() > 0);
-        assert!(matches!(handle(db).await.unwrap(), Received::Now(()) | Received::Before));
-        assert_eq!(db.raw_collection("bills").count(doc! {"source": &source}).await.unwrap(), 1);
+        assert!(matches!(
+            handle(db).await.unwrap(),
+            Received::Now(()) | Received::Before
+        ));
+        assert_eq!(
+            db.raw_collection("bills")
+                .count(doc! {"source": &source})
+                .await
+                .unwrap(),
+            1
+        );
         if n > 8 {
             assert_eq!(faults.failures(), 0);
             break;
@@ -429,7 +520,10 @@ pub async fn relay_and_inbox_together_are_exactly_once(db: &Db) {
             let amount: i64 = delivery.data()?;
             let received = inbox.receive(&delivery.source, delivery.sequence, async |tx| {
                 let totals = tx.raw_collection("totals");
-                totals.upsert(doc! {"_id": 1}, doc! {"$inc": {"total": amount}}).await.map(drop)
+                totals
+                    .upsert(doc! {"_id": 1}, doc! {"$inc": {"total": amount}})
+                    .await
+                    .map(drop)
             });
             match received.await? {
                 Received::Gap { .. } => panic!("a gap"),

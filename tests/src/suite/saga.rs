@@ -1,210 +1,32 @@
 //! Sagas: what is begun is ended, one way or the other.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bson::{DateTime, doc};
 use odm::backend::wrap::Fault;
-use odm::{Db, Error, ErrorKind, Filter, Model};
+use odm::{Db, Error, ErrorKind, Model};
 use odm_patterns::saga::{
-    Definition, Effect, EventKind, Mark, MarkState, Outcome, Retry, SagaError, SagaProblemKind, SagaStatus,
-    Sagas, Started, Step, StepError, StepState,
+    Definition, Effect, EventKind, MarkState, Outcome, Retry, SagaError, SagaProblemKind, SagaStatus, Sagas,
+    Started, Step, StepError, StepState,
 };
-use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, Serialize, Deserialize, Model)]
-#[odm(collection = "saga_accounts")]
-pub struct Account {
-    #[serde(rename = "_id")]
-    pub id: String,
-    pub balance: i64,
-    #[serde(default)]
-    pub marks: Vec<Mark>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Transfer {
-    pub from: String,
-    pub to: String,
-    pub amount: i64,
-}
-
-impl Transfer {
-    pub fn new(from: &str, to: &str, amount: i64) -> Transfer {
-        Transfer {
-            from: from.to_owned(),
-            to: to.to_owned(),
-            amount,
-        }
-    }
-}
-
-async fn debit(effect: Effect, t: Transfer) -> Result<Transfer, StepError> {
-    let accounts = effect.db().collection::<Account>();
-    effect
-        .apply(
-            &accounts,
-            &t.from,
-            |a| a.marks,
-            |a| a.balance.gte(t.amount),
-            |a| a.balance.inc(-t.amount),
-        )
-        .await?;
-    Ok(t)
-}
-
-async fn give_back(effect: Effect, t: Transfer) -> Result<Transfer, StepError> {
-    let accounts = effect.db().collection::<Account>();
-    effect
-        .undo(&accounts, &t.from, |a| a.marks, |a| a.balance.inc(t.amount))
-        .await?;
-    Ok(t)
-}
-
-async fn credit(effect: Effect, t: Transfer) -> Result<Transfer, StepError> {
-    let accounts = effect.db().collection::<Account>();
-    effect
-        .apply(&accounts, &t.to, |a| a.marks, |_| Filter::all(), |a| a.balance.inc(t.amount))
-        .await?;
-    Ok(t)
-}
-
-async fn take_back(effect: Effect, t: Transfer) -> Result<Transfer, StepError> {
-    let accounts = effect.db().collection::<Account>();
-    effect
-        .undo(&accounts, &t.to, |a| a.marks, |a| a.balance.inc(-t.amount))
-        .await?;
-    Ok(t)
-}
-
-/// A fee that the bank does not take of transfers of 13.
-async fn fee(effect: Effect, t: Transfer) -> Result<Transfer, StepError> {
-    if t.amount == 13 {
-        return Err(StepError::fatal("thirteen"));
-    }
-    let accounts = effect.db().collection::<Account>();
-    effect
-        .apply(&accounts, "bank", |a| a.marks, |_| Filter::all(), |a| a.balance.inc(0))
-        .await?;
-    Ok(t)
-}
-
-async fn plain_debit(effect: Effect, t: Transfer) -> Result<Transfer, StepError> {
-    let accounts = effect.db().collection::<Account>();
-    let enough = accounts.update_one(
-        |a| a.id.eq(&t.from) & a.balance.gte(t.amount),
-        |a| a.balance.inc(-t.amount),
-    );
-    match enough.await?.matched {
-        1 => Ok(t),
-        _ => Err(StepError::fatal("not enough money")),
-    }
-}
-
-async fn plain_add(effect: Effect, id: &str, amount: i64) -> Result<(), StepError> {
-    let accounts = effect.db().collection::<Account>();
-    accounts.update_one(|a| a.id.eq(id), |a| a.balance.inc(amount)).await?;
-    Ok(())
-}
-
-/// Three steps with marks in the accounts.
-pub fn marked() -> Definition<Transfer> {
-    Definition::new("marked")
-        .step(Step::new("debit", debit).compensate(give_back))
-        .step(Step::new("credit", credit).compensate(take_back))
-        .step(Step::new("fee", fee))
-}
-
-/// The same with transactions, and accounts that know nothing of it.
-pub fn atomic() -> Definition<Transfer> {
-    Definition::new("atomic")
-        .step(
-            Step::new("debit", plain_debit)
-                .compensate(async |effect: Effect, t: Transfer| {
-                    plain_add(effect, &t.from, t.amount).await?;
-                    Ok(t)
-                })
-                .atomic(),
-        )
-        .step(
-            Step::new("credit", async |effect: Effect, t: Transfer| {
-                plain_add(effect, &t.to, t.amount).await?;
-                Ok(t)
-            })
-            .compensate(async |effect: Effect, t: Transfer| {
-                plain_add(effect, &t.to, -t.amount).await?;
-                Ok(t)
-            })
-            .atomic(),
-        )
-        .step(
-            Step::new("fee", async |_: Effect, t: Transfer| match t.amount {
-                13 => Err(StepError::fatal("thirteen")),
-                _ => Ok(t),
-            })
-            .atomic(),
-        )
-}
-
-pub async fn accounts(db: &Db, balances: &[(&str, i64)]) {
-    let accounts = db.collection::<Account>();
-    let bank = [("bank", 0)];
-    let all = balances.iter().chain(&bank).map(|(id, balance)| Account {
-        id: (*id).to_owned(),
-        balance: *balance,
-        marks: Vec::new(),
-    });
-    accounts.insert_many(all).await.unwrap();
-}
-
-pub async fn balance(db: &Db, id: &str) -> i64 {
-    db.collection::<Account>().get(id).required().await.unwrap().balance
-}
-
-/// A clock that stands at a second until it is moved.
-pub fn clocked(db: &Db) -> (Db, Arc<AtomicI64>) {
-    let seconds = Arc::new(AtomicI64::new(1_000_000));
-    let hand = seconds.clone();
-    let clock = move || DateTime::from_millis(hand.load(Ordering::SeqCst) * 1000);
-    (db.with_clock(clock), seconds)
-}
-
-/// Steps a, b, .. that note what they do in the collection `journal`; each fails as often as its number says.
-fn journaled(name: &str, steps: &[(&'static str, u32, u32)], pivot: Option<&str>) -> Definition<i32> {
-    let mut definition = Definition::new(name);
-    for &(step, failures, undo_failures) in steps {
-        let (left, undo_left) = (Arc::new(AtomicU32::new(failures)), Arc::new(AtomicU32::new(undo_failures)));
-        let act = move |effect: Effect, text: String, left: Arc<AtomicU32>| async move {
-            let fails = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
-            if fails {
-                return Err(StepError::retry(format!("{text} failed")));
-            }
-            let entry = doc! {"text": text, "key": effect.key(), "certain": effect.is_certain()};
-            effect.db().raw_collection("journal").insert(entry).await?;
-            Ok(())
-        };
-        let name_of_step = step;
-        let mut step = Step::new(step, move |effect, state: i32| {
-            let done = act(effect, format!("+{step}"), left.clone());
-            async move { done.await.map(|()| state + 1) }
-        })
-        .compensate(move |effect, state: i32| {
-            let undone = act(effect, format!("-{step}"), undo_left.clone());
-            async move { undone.await.map(|()| state - 1) }
-        })
-        .retry(Retry::times(3).first_pause(Duration::from_secs(10)));
-        if pivot == Some(name_of_step) {
-            step = step.pivot();
-        }
-        definition = definition.step(step);
-    }
-    definition
-}
+use super::saga_models::{
+    Account, Transfer, accounts, atomic, balance, clocked, credit, debit, fee, give_back, journaled, marked,
+};
 
 async fn journal(db: &Db) -> String {
-    let entries = db.raw_collection("journal").find(doc! {}).sort_raw(doc! {"_id": 1}).await.unwrap();
-    let texts: Vec<&str> = entries.iter().map(|entry| entry.get_str("text").unwrap()).collect();
+    let entries = db
+        .raw_collection("journal")
+        .find(doc! {})
+        .sort_raw(doc! {"_id": 1})
+        .await
+        .unwrap();
+    let texts: Vec<&str> = entries
+        .iter()
+        .map(|entry| entry.get_str("text").unwrap())
+        .collect();
     texts.join(" ")
 }
 
@@ -260,7 +82,9 @@ pub async fn what_cannot_be_done_is_undone(db: &Db) {
     let states: Vec<MarkState> = ann.marks.iter().map(|mark| mark.state).collect();
     assert_eq!(states, [MarkState::Void, MarkState::Undone]);
     let before = DateTime::from_millis(i64::MAX);
-    let pruned = Effect::prune_marks(&db.collection::<Account>(), |a| a.marks, before).await.unwrap();
+    let pruned = Effect::prune_marks(&db.collection::<Account>(), |a| a.marks, before)
+        .await
+        .unwrap();
     assert_eq!(pruned, 2);
     let ann = db.collection::<Account>().get("ann").required().await.unwrap();
     assert!(ann.marks.is_empty());
@@ -307,7 +131,11 @@ pub async fn when_tries_are_used_up_it_turns_around(db: &Db) {
     // A step that may have happened is undone too: c, which was begun.
     assert_eq!(journal(&db).await, "+a +b -c -b -a");
     assert_eq!(outcomes.last(), Some(&Outcome::Compensated { state: -1, error }));
-    let entries = db.raw_collection("journal").find(doc! {"text": "-c"}).await.unwrap();
+    let entries = db
+        .raw_collection("journal")
+        .find(doc! {"text": "-c"})
+        .await
+        .unwrap();
     assert!(!entries[0].get_bool("certain").unwrap());
     assert_eq!(entries[0].get_str("key").unwrap(), "s/c/undo");
     let record = sagas.get("s").await.unwrap();
@@ -318,7 +146,11 @@ pub async fn when_tries_are_used_up_it_turns_around(db: &Db) {
 
 pub async fn behind_the_pivot_somebody_is_asked(db: &Db) {
     let (db, seconds) = clocked(db);
-    let sagas = Sagas::new(&db, journaled("j", &[("a", 0, 0), ("p", 0, 0), ("c", 7, 0)], Some("p"))).unwrap();
+    let sagas = Sagas::new(
+        &db,
+        journaled("j", &[("a", 0, 0), ("p", 0, 0), ("c", 7, 0)], Some("p")),
+    )
+    .unwrap();
     sagas.start("s", &0).await.unwrap();
     let until_stuck = async || loop {
         seconds.fetch_add(100, Ordering::SeqCst);
@@ -329,27 +161,52 @@ pub async fn behind_the_pivot_somebody_is_asked(db: &Db) {
     };
     let error = Some("+c failed".to_owned());
     let step = "c".to_owned();
-    assert_eq!(until_stuck().await, Outcome::Stuck { step, error: error.clone() });
+    assert_eq!(
+        until_stuck().await,
+        Outcome::Stuck {
+            step,
+            error: error.clone()
+        }
+    );
     assert!(sagas.work().await.unwrap().is_none());
     assert_eq!(sagas.stuck().await.unwrap().len(), 1);
     assert_eq!(sagas.counts().await.unwrap(), [(SagaStatus::Stuck, 1)].into());
     let problems = sagas.verify(Duration::ZERO).await.unwrap();
     assert_eq!(problems[0].kind, SagaProblemKind::Stuck(error));
-    assert!(matches!(sagas.abort("s", "ops").await.unwrap_err(), SagaError::PastPivot));
+    assert!(matches!(
+        sagas.abort("s", "ops").await.unwrap_err(),
+        SagaError::PastPivot
+    ));
 
     sagas.retry("s", "ops: the printer has paper").await.unwrap();
-    assert!(matches!(sagas.retry("s", "ops").await.unwrap_err(), SagaError::NotStuck));
+    assert!(matches!(
+        sagas.retry("s", "ops").await.unwrap_err(),
+        SagaError::NotStuck
+    ));
     assert!(matches!(until_stuck().await, Outcome::Stuck { .. }));
     sagas.skip("s", "ops: done by hand").await.unwrap();
     assert_eq!(sagas.run("s").await.unwrap(), Outcome::Completed(2));
-    assert!(matches!(sagas.skip("s", "ops").await.unwrap_err(), SagaError::Finished));
-    assert!(matches!(sagas.abort("s", "ops").await.unwrap_err(), SagaError::Finished));
+    assert!(matches!(
+        sagas.skip("s", "ops").await.unwrap_err(),
+        SagaError::Finished
+    ));
+    assert!(matches!(
+        sagas.abort("s", "ops").await.unwrap_err(),
+        SagaError::Finished
+    ));
     let record = sagas.get("s").await.unwrap();
     assert_eq!(record.steps[2].state, StepState::Skipped);
     let last = record.history.last().unwrap();
-    assert_eq!((last.kind, last.note.as_deref()), (EventKind::Skipped, Some("ops: done by hand")));
+    assert_eq!(
+        (last.kind, last.note.as_deref()),
+        (EventKind::Skipped, Some("ops: done by hand"))
+    );
     assert_eq!(journal(&db).await, "+a +p");
-    for act in [sagas.retry("x", "").await, sagas.skip("x", "").await, sagas.abort("x", "").await] {
+    for act in [
+        sagas.retry("x", "").await,
+        sagas.skip("x", "").await,
+        sagas.abort("x", "").await,
+    ] {
         assert!(matches!(act.unwrap_err(), SagaError::NotFound));
     }
 }
@@ -405,7 +262,10 @@ pub async fn a_step_that_kills_its_worker_does_not_do_so_for_ever(db: &Db) {
         assert!(matches!(sagas.run("s").await.unwrap(), Outcome::Waiting { .. }));
         seconds.fetch_add(60, Ordering::SeqCst);
     }
-    assert!(matches!(sagas.run("s").await.unwrap(), Outcome::Compensated { .. }));
+    assert!(matches!(
+        sagas.run("s").await.unwrap(),
+        Outcome::Compensated { .. }
+    ));
     assert_eq!(calls.load(Ordering::SeqCst), 3);
 }
 
@@ -466,9 +326,15 @@ pub async fn an_abort_takes_the_lease_away(db: &Db) {
     sagas.start("s", &Transfer::new("ann", "joe", 30)).await.unwrap();
     assert!(matches!(sagas.run("s").await.unwrap_err(), SagaError::LeaseLost));
     // Credit has no compensation here: it is what the definition says.
-    assert!(matches!(sagas.run("s").await.unwrap(), Outcome::Compensated { .. }));
+    assert!(matches!(
+        sagas.run("s").await.unwrap(),
+        Outcome::Compensated { .. }
+    ));
     assert_eq!((balance(&db, "ann").await, balance(&db, "joe").await), (100, 30));
-    assert!(matches!(sagas.abort("s", "again").await.unwrap_err(), SagaError::Finished));
+    assert!(matches!(
+        sagas.abort("s", "again").await.unwrap_err(),
+        SagaError::Finished
+    ));
 }
 
 pub async fn a_saga_is_started_with_what_it_is_about(db: &Db) {
@@ -483,10 +349,15 @@ pub async fn a_saga_is_started_with_what_it_is_about(db: &Db) {
     assert!(refused.is_err());
     assert!(matches!(sagas.get("s").await.unwrap_err(), SagaError::NotFound));
     assert!(matches!(sagas.run("s").await.unwrap_err(), SagaError::NotFound));
-    db.transaction(async |tx| Ok(sagas.on(&tx).start("s", &t).await?)).await.unwrap();
+    db.transaction(async |tx| Ok(sagas.on(&tx).start("s", &t).await?))
+        .await
+        .unwrap();
     assert_eq!(sagas.get("s").await.unwrap().status, SagaStatus::Running);
     let other = Sagas::new(db, atomic()).unwrap();
-    assert!(matches!(other.start("s", &t).await.unwrap_err(), SagaError::Taken));
+    assert!(matches!(
+        other.start("s", &t).await.unwrap_err(),
+        SagaError::Taken
+    ));
     assert!(matches!(other.get("s").await.unwrap_err(), SagaError::NotFound));
 }
 
@@ -504,7 +375,10 @@ pub async fn definitions_are_held_to_what_is_stored(db: &Db) {
     let due = sagas.get("s").await.unwrap().due;
     let kinds: Vec<_> = problems.into_iter().map(|problem| problem.kind).collect();
     let stored = vec!["a".to_owned(), "b".to_owned()];
-    assert_eq!(kinds, [SagaProblemKind::OtherSteps(stored), SagaProblemKind::Overdue(due)]);
+    assert_eq!(
+        kinds,
+        [SagaProblemKind::OtherSteps(stored), SagaProblemKind::Overdue(due)]
+    );
     assert!(sagas.verify(Duration::from_secs(60)).await.unwrap().is_empty());
 
     let sagas = db.raw_collection("sagas");
@@ -513,7 +387,10 @@ pub async fn definitions_are_held_to_what_is_stored(db: &Db) {
     let problems = Sagas::new(&db, journaled("j", &[("a", 0, 0), ("b", 0, 0)], None)).unwrap();
     let problems = problems.verify(Duration::ZERO).await.unwrap();
     assert!(matches!(problems[0].kind, SagaProblemKind::BadState(_)));
-    let step = |step: &str, state| SagaProblemKind::WrongEnd { step: step.to_owned(), state };
+    let step = |step: &str, state| SagaProblemKind::WrongEnd {
+        step: step.to_owned(),
+        state,
+    };
     assert_eq!(problems[1].kind, step("a", StepState::Begun));
     assert_eq!(problems[2].kind, step("b", StepState::Pending));
 
@@ -521,7 +398,10 @@ pub async fn definitions_are_held_to_what_is_stored(db: &Db) {
         Definition::<i32>::new("none"),
         journaled("twice", &[("a", 0, 0), ("a", 0, 0)], None),
     ] {
-        assert!(matches!(Sagas::new(&db, definition).unwrap_err(), SagaError::BadDefinition(_)));
+        assert!(matches!(
+            Sagas::new(&db, definition).unwrap_err(),
+            SagaError::BadDefinition(_)
+        ));
     }
 }
 
@@ -531,7 +411,14 @@ pub async fn the_history_is_bounded(db: &Db) {
     let sagas = Sagas::new(&db, journaled("j", &steps, None)).unwrap().remember(2);
     sagas.start("s", &0).await.unwrap();
     assert_eq!(sagas.run("s").await.unwrap(), Outcome::Completed(4));
-    let steps: Vec<i32> = sagas.get("s").await.unwrap().history.iter().map(|event| event.step).collect();
+    let steps: Vec<i32> = sagas
+        .get("s")
+        .await
+        .unwrap()
+        .history
+        .iter()
+        .map(|event| event.step)
+        .collect();
     assert_eq!(steps, [2, 3]);
 }
 
@@ -540,7 +427,11 @@ pub async fn sagas_are_documents(db: &Db) {
     let sagas = Sagas::new(db, marked()).unwrap();
     sagas.start("s", &Transfer::new("ann", "joe", 7)).await.unwrap();
     let collection = db.collection::<odm_patterns::saga::SagaRecord>();
-    let found = collection.find_one(|s| s.status.eq(SagaStatus::Running)).required().await.unwrap();
+    let found = collection
+        .find_one(|s| s.status.eq(SagaStatus::Running))
+        .required()
+        .await
+        .unwrap();
     assert_eq!(found.state::<Transfer>().unwrap().amount, 7);
     assert_eq!(found.state::<i32>().unwrap_err().kind(), ErrorKind::Decode);
     assert_eq!(odm_patterns::saga::SagaRecord::DESCRIPTOR.collection, "sagas");

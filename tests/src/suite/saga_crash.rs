@@ -8,7 +8,7 @@ use odm::backend::wrap::Fault;
 use odm::{Db, Error, ErrorKind};
 use odm_patterns::saga::{Definition, Outcome, SagaError, Sagas};
 
-use super::saga::{Transfer, accounts, atomic, balance, clocked, marked};
+use super::saga_models::{Transfer, accounts, atomic, balance, clocked, marked};
 
 const LEASE: i64 = 60;
 
@@ -98,7 +98,11 @@ pub async fn many_transfers_with_faults_conserve_the_money(db: &Db) {
     let names = Arc::new(names);
     let definitions: [fn() -> Definition<Transfer>; 2] = [marked, atomic];
     for definition in definitions {
-        Sagas::new(&db, definition()).unwrap().sync_indexes().await.unwrap();
+        Sagas::new(&db, definition())
+            .unwrap()
+            .sync_indexes()
+            .await
+            .unwrap();
     }
     let mut tasks = Vec::new();
     for n in 0..count {
@@ -132,7 +136,13 @@ pub async fn many_transfers_with_faults_conserve_the_money(db: &Db) {
         for _ in 0..count * 20 {
             if sagas.work().await.unwrap().is_none() {
                 seconds.fetch_add(LEASE, Ordering::SeqCst);
-                if sagas.counts().await.unwrap().keys().all(|status| status.is_finished()) {
+                if sagas
+                    .counts()
+                    .await
+                    .unwrap()
+                    .keys()
+                    .all(|status| status.is_finished())
+                {
                     break;
                 }
             }

@@ -58,7 +58,10 @@ pub async fn a_change_is_made_again_until_nobody_was_first(db: &Db) {
     assert!(matches!(refused.unwrap_err(), VersionError::Refused(text) if text == "no"));
     let missing: Outcome<()> = pages.update_with_retry(2, |_| Ok(())).await;
     assert!(matches!(missing.unwrap_err(), VersionError::NotFound));
-    let unversioned: Outcome<()> = db.collection::<Unversioned>().update_with_retry(1, |_| Ok(())).await;
+    let unversioned: Outcome<()> = db
+        .collection::<Unversioned>()
+        .update_with_retry(1, |_| Ok(()))
+        .await;
     assert!(matches!(unversioned.unwrap_err(), VersionError::NoVersion));
 }
 
@@ -100,7 +103,11 @@ pub async fn tries_are_bounded(db: &Db) {
         tokio::task::spawn_blocking(move || {
             while receiver.recv().is_ok() {
                 runtime
-                    .block_on(pages.update_one(|p| p.id.eq(1), |p| p.words.push("other")).into_future())
+                    .block_on(
+                        pages
+                            .update_one(|p| p.id.eq(1), |p| p.words.push("other"))
+                            .into_future(),
+                    )
                     .unwrap();
                 answer.send(()).ok();
             }
@@ -121,7 +128,10 @@ pub async fn tries_are_bounded(db: &Db) {
         })
         .attempts(3)
         .await;
-    assert!(matches!(outcome.unwrap_err(), VersionError::Conflict { attempts: 3 }));
+    assert!(matches!(
+        outcome.unwrap_err(),
+        VersionError::Conflict { attempts: 3 }
+    ));
     assert_eq!(tries.load(Ordering::SeqCst), 3);
     other.await.unwrap();
     assert_eq!(pages.get(1).required().await.unwrap().words, ["other"; 3]);
@@ -140,7 +150,10 @@ pub async fn an_update_holds_for_one_version(db: &Db) {
     assert_eq!(pages.get(1).required().await.unwrap().words, ["a", "c"]);
     let missing = pages.update_if(2, 0, |p| p.words.push("b")).await.unwrap_err();
     assert!(matches!(missing, VersionError::NotFound));
-    let unversioned = db.collection::<Unversioned>().update_if(1, 0, |p| p.words.push("b")).await;
+    let unversioned = db
+        .collection::<Unversioned>()
+        .update_if(1, 0, |p| p.words.push("b"))
+        .await;
     assert!(matches!(unversioned.unwrap_err(), VersionError::NoVersion));
     // Documents from before the model had versions.
     pages.raw().insert(doc! {"_id": 3, "words": []}).await.unwrap();
