@@ -312,6 +312,7 @@ macro_rules! for_every_case {
                 a_failed_step_is_tried_again_after_a_pause,
                 when_tries_are_used_up_it_turns_around,
                 behind_the_pivot_somebody_is_asked,
+                a_pivot_that_may_have_happened_is_not_turned_back,
                 a_compensation_that_is_stuck_is_decided_by_somebody,
                 a_step_that_kills_its_worker_does_not_do_so_for_ever,
                 a_late_worker_changes_nothing,

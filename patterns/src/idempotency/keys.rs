@@ -159,7 +159,7 @@ impl Keys {
     /// wrote is rolled back, and the refusal is the result. After a database error nothing is stored, and the key is as
     /// it was. As the body of any transaction it may run several times.
     ///
-    /// Cost: 3 round trips beside the body's: key, result, commit. A refusal takes 3 more, and one to abort.
+    /// Cost: 3 round trips beside the body's: key, result, commit. A refusal takes 4: key, abort, key, result.
     ///
     /// # Errors
     /// Those of the body and of the database.

@@ -109,7 +109,8 @@ impl<S> Step<S> {
     }
 
     /// Makes it the pivot: once it is done, the saga only goes forward. Steps behind it are tried again, and wait for
-    /// somebody when that does not help.
+    /// somebody when that does not help. So does a pivot without a compensation whose tries are used up, since it may have
+    /// happened; unless it is atomic, or says that it never will ([`StepError::Fatal`]).
     pub fn pivot(mut self) -> Step<S> {
         self.is_pivot = true;
         self

@@ -39,7 +39,7 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
             };
             let result = match u32::try_from(record.attempt).unwrap_or(u32::MAX) > step.retry.attempts {
                 // Tries that ended with their process.
-                true => Err(Stop::Failed(StepError::fatal(
+                true => Err(Stop::Failed(StepError::retry(
                     record
                         .error
                         .clone()
@@ -70,13 +70,15 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
     ) -> Result<SagaRecord, Stop> {
         let state: S = record.state().map_err(SagaError::from)?;
         let forward = record.status == SagaStatus::Running;
-        let action: &Action<S> = match (&step.compensation, forward) {
-            (_, true) | (None, false) => &step.action,
-            (Some(compensation), false) => compensation,
-        };
         let kind = match forward {
             true => EventKind::Done,
             false => EventKind::Compensated,
+        };
+        let action: &Action<S> = match (&step.compensation, forward) {
+            (_, true) => &step.action,
+            (Some(compensation), false) => compensation,
+            // The definition has lost it since the saga turned around: there is nothing to be undone.
+            (None, false) => return Ok(self.store(&self.db, record, next, None, kind, None).await?),
         };
         if !step.is_atomic {
             let state = action(self.effect(&self.db, record, position), state).await?;
@@ -120,7 +122,12 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
             };
             return Ok((self.write(&self.db, record, change).await?, false));
         }
-        if record.status == SagaStatus::Running && !self.is_past_pivot(record) {
+        // A pivot that may have happened, and cannot be undone, leaves no way back.
+        let may_be_past = step.is_pivot
+            && !step.is_atomic
+            && step.compensation.is_none()
+            && matches!(error, StepError::Retry(_));
+        if record.status == SagaStatus::Running && !self.is_past_pivot(record) && !may_be_past {
             let turned = self.turned(record, position);
             let kind = EventKind::TurnedAround;
             let record = self

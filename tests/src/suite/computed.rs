@@ -217,6 +217,8 @@ async fn ratings(tx: odm::Tx) -> odm::Result<Vec<i64>> {
 }
 
 pub async fn figures_are_held_against_their_source(db: &Db) {
+    let (db, log) = db.logged();
+    let db = &db;
     let films = film(db).await;
     db.collection::<Rating>().create().await.unwrap();
     for (id, value) in [(1, 5), (2, 3), (3, 4)] {
@@ -241,14 +243,17 @@ pub async fn figures_are_held_against_their_source(db: &Db) {
             actual: Some(5),
         },
     ];
+    log.take();
     assert_eq!(
         verify(db, &films, 1, |f| f.stars, ratings).await.unwrap(),
         expected
     );
+    assert_eq!(log.take().len(), 3);
     assert_eq!(
         rebuild(db, &films, 1, |f| f.stars, ratings).await.unwrap(),
         expected
     );
+    assert_eq!(log.take().len(), 4);
     assert_eq!(stars(db).await, Running::of([5, 3, 4]).unwrap());
     // A bound is no difference, and becomes exact.
     db.collection::<Rating>().delete(2).await.unwrap();

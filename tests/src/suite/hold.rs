@@ -307,7 +307,9 @@ pub async fn expired_holds_make_room_in_the_same_write(db: &Db) {
     let shelf = ticket(&db, 3).await;
     shelf.hold(1, "a", "ann", 2, second(10)).await.unwrap();
     shelf.hold(1, "b", "joe", 1, second(20)).await.unwrap();
+    log.take();
     shelf.extend(1, "b", second(15)).await.unwrap();
+    assert_eq!(log.take().len(), 1);
     let error = shelf.hold(1, "c", "eve", 1, second(30)).await.unwrap_err();
     assert!(matches!(error, HoldError::SoldOut { available: 0 }), "{error}");
 
@@ -406,8 +408,12 @@ pub async fn without_a_count_of_sold_copies_confirming_lends(db: &Db) {
 }
 
 pub async fn copies_are_added_and_taken_away(db: &Db) {
-    let shelf = ticket(db, 2).await;
+    let (db, log) = db.logged();
+    let shelf = ticket(&db, 2).await;
+    log.take();
     shelf.restock(1, 3).await.unwrap();
+    shelf.stock(1).await.unwrap();
+    assert_eq!(log.take().len(), 2);
     shelf.hold_for_good(1, "a", "ann", 4).await.unwrap();
     let error = shelf.restock(1, -2).await.unwrap_err();
     assert!(matches!(error, HoldError::SoldOut { available: 1 }), "{error}");

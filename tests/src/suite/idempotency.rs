@@ -180,10 +180,12 @@ pub async fn effect_and_result_are_one_transaction(db: &Db) {
     assert_eq!(run(&keys, "k", 5).await.unwrap(), Ran::Mismatch);
     assert_eq!(effects(&db).await, 3);
     // A refusal leaves nothing but itself.
+    log.take();
     assert_eq!(
         run(&keys, "r", 13).await.unwrap(),
         Ran::Now(Err("thirteen".to_owned()))
     );
+    assert_eq!(log.take().len(), 4 + 1);
     assert_eq!(
         run(&keys, "r", 13).await.unwrap(),
         Ran::Replayed(Err("thirteen".to_owned()))

@@ -145,7 +145,8 @@ pub async fn when_tries_are_used_up_it_turns_around(db: &Db) {
 }
 
 pub async fn behind_the_pivot_somebody_is_asked(db: &Db) {
-    let (db, seconds) = clocked(db);
+    let (db, log) = db.logged();
+    let (db, seconds) = clocked(&db);
     let sagas = Sagas::new(
         &db,
         journaled("j", &[("a", 0, 0), ("p", 0, 0), ("c", 7, 0)], Some("p")),
@@ -178,7 +179,9 @@ pub async fn behind_the_pivot_somebody_is_asked(db: &Db) {
         SagaError::PastPivot
     ));
 
+    log.take();
     sagas.retry("s", "ops: the printer has paper").await.unwrap();
+    assert_eq!(log.take().len(), 2);
     assert!(matches!(
         sagas.retry("s", "ops").await.unwrap_err(),
         SagaError::NotStuck
@@ -209,6 +212,28 @@ pub async fn behind_the_pivot_somebody_is_asked(db: &Db) {
     ] {
         assert!(matches!(act.unwrap_err(), SagaError::NotFound));
     }
+}
+
+pub async fn a_pivot_that_may_have_happened_is_not_turned_back(db: &Db) {
+    let charge = |name: &str, error: fn() -> StepError| {
+        let pay = Step::new("charge", async move |_: Effect, _: i32| Err(error()));
+        let definition = Definition::new(name).step(pay.retry(Retry::times(1)).pivot());
+        Sagas::new(db, definition).unwrap()
+    };
+    let unknown = charge("unknown", || StepError::retry("no reply"));
+    unknown.start("s", &0).await.unwrap();
+    assert!(matches!(unknown.run("s").await.unwrap(), Outcome::Stuck { step, .. } if step == "charge"));
+    unknown.abort("s", "ops: the bank says it was not").await.unwrap();
+    assert!(matches!(
+        unknown.run("s").await.unwrap(),
+        Outcome::Compensated { .. }
+    ));
+    let refused = charge("refused", || StepError::fatal("no such card"));
+    refused.start("t", &0).await.unwrap();
+    assert!(matches!(
+        refused.run("t").await.unwrap(),
+        Outcome::Compensated { .. }
+    ));
 }
 
 pub async fn a_compensation_that_is_stuck_is_decided_by_somebody(db: &Db) {

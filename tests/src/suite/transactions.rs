@@ -431,7 +431,10 @@ pub async fn a_single_write_waits_no_longer_than_it_may(db: &Db) {
 pub async fn a_write_that_changes_nothing_is_in_nobodys_way(db: &Db) {
     let (a, _) = two(db).await;
     let accounts = db.collection::<Account>();
-    let same = accounts.update_one(|x| x.id.eq(a.id), |x| x.balance.set(100)).await.unwrap();
+    let same = accounts
+        .update_one(|x| x.id.eq(a.id), |x| x.balance.set(100))
+        .await
+        .unwrap();
     assert_eq!((same.matched, same.modified), (1, 0));
     let tx = db.begin().await.unwrap();
     let inside = tx.collection::<Account>();
