@@ -70,6 +70,8 @@ pub struct Step<S> {
 impl<S> Step<S> {
     /// A step. The function gets what it needs to be idempotent, and the state, and gives the state for the next step.
     ///
+    /// A function, an async closure that captures nothing, or a closure that gives an `async move` block.
+    ///
     /// Its intent is stored before it is called. After a crash it is called again, with the same key: it happens at
     /// least once, and [`Effect::apply`] makes that once.
     pub fn new<F, Fut>(name: impl Into<String>, action: F) -> Step<S>

@@ -216,7 +216,9 @@ pub async fn behind_the_pivot_somebody_is_asked(db: &Db) {
 
 pub async fn a_pivot_that_may_have_happened_is_not_turned_back(db: &Db) {
     let charge = |name: &str, error: fn() -> StepError| {
-        let pay = Step::new("charge", async move |_: Effect, _: i32| Err(error()));
+        let pay = Step::new("charge", move |_: Effect, _: i32| {
+            std::future::ready(Err(error()))
+        });
         let definition = Definition::new(name).step(pay.retry(Retry::times(1)).pivot());
         Sagas::new(db, definition).unwrap()
     };
