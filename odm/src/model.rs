@@ -68,6 +68,28 @@ pub trait Model: Embedded + Send + Sync + 'static {
         Self::fields_at(Path::root())
     }
 
+    /// The field of `_id`, for code that is generic over the model: `M::key_field().eq(document.key())`.
+    ///
+    /// ```
+    /// use odm::{Filter, Model};
+    ///
+    /// fn same<M: Model>(document: &M) -> Filter<M> {
+    ///     M::key_field().eq(document.key())
+    /// }
+    /// ```
+    fn key_field() -> Field<Self, Self::Key> {
+        let path = Path::root().child("_id");
+        match Self::KEY_CODEC {
+            Some(codec) => Field::with_codec(path, codec),
+            None => Field::new(path),
+        }
+    }
+
+    /// The stored name of the field with the document's version (`#[odm(version)]`), where there is one.
+    fn version_field() -> Option<&'static str> {
+        Self::LIFECYCLE.version_name()
+    }
+
     /// The declared rules as MongoDB's `$jsonSchema`, for the collection's validator: see
     /// [`CreateCollection::validated`](crate::action::CreateCollection::validated). Custom functions have no place in
     /// it.

@@ -10,4 +10,6 @@ macro_rules! pages {
 pages! {
     trees: "../../odm/docs/guide/trees.md";
     queues: "../../odm/docs/guide/queues.md";
+    atomic: "../../odm/docs/guide/atomic.md";
+    sagas: "../../odm/docs/guide/sagas.md";
 }

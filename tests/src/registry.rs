@@ -73,6 +73,13 @@ macro_rules! for_every_case {
                 a_collection_is_modified,
                 figures_count_documents_and_bytes,
                 commands_give_the_figures_too;
+            computed:
+                figures_follow_their_values,
+                removal_is_exact_and_says_where_it_cannot_be,
+                what_cannot_be_exact_is_an_error,
+                many_at_once_lose_nothing,
+                figures_are_held_against_their_source,
+                a_rebuild_beside_writers_is_right;
             consistency_copies:
                 copies_of_every_shape_follow,
                 every_way_to_write_is_followed,
@@ -159,6 +166,31 @@ macro_rules! for_every_case {
                 nearness_needs_an_index_and_its_place,
                 geo_near_writes_the_distance,
                 updates_and_deletes_take_the_nearest;
+            hold:
+                sixty_four_want_three,
+                sixty_four_hold_three_and_keep_or_release_them,
+                the_manuals_documents_are_taken_as_they_are,
+                a_name_is_never_an_operator,
+                every_operation_is_idempotent_by_the_holds_id,
+                expired_holds_make_room_in_the_same_write,
+                a_sweep_takes_back_everywhere,
+                without_a_count_of_sold_copies_confirming_lends,
+                copies_are_added_and_taken_away,
+                the_last_endings_are_remembered,
+                a_lost_reply_is_answered_when_asked_again,
+                holds_are_parts_of_transactions,
+                wrong_figures_are_found_and_repaired;
+            idempotency:
+                a_key_is_fresh_then_in_progress_then_replayed,
+                errors_are_replayed_as_errors,
+                a_lease_that_is_over_is_taken_over,
+                an_abandoned_key_is_fresh_at_once,
+                a_forgotten_key_is_fresh_before_it_is_deleted,
+                of_many_at_once_one_is_fresh,
+                effect_and_result_are_one_transaction,
+                of_many_runs_at_once_one_has_an_effect,
+                a_crash_at_any_write_of_a_run_is_done_once,
+                a_permit_is_completed_in_the_callers_transaction;
             indexes:
                 declared_indexes_are_created_and_listed,
                 a_unique_index_refuses_the_second,
@@ -234,6 +266,19 @@ macro_rules! for_every_case {
                 a_backup_is_restored_by_opening_it,
                 compaction_gives_space_back,
                 figures_of_the_store;
+            outbox:
+                a_change_and_its_event_are_one_update,
+                a_bounded_outbox_refuses_the_change,
+                what_fails_is_sent_again_before_what_follows,
+                a_late_relay_takes_nothing_out,
+                a_crash_of_the_relay_repeats_and_loses_nothing,
+                events_of_a_log_are_in_the_callers_transaction,
+                many_writers_of_a_source_leave_no_gap,
+                a_log_with_a_gap_waits_and_says_so,
+                an_inbox_handles_each_event_once_and_in_order,
+                a_crash_of_the_consumer_handles_once,
+                a_consumers_own_document_can_be_its_inbox,
+                relay_and_inbox_together_are_exactly_once;
             pages:
                 pages_are_walked_both_ways,
                 pages_hold_under_inserts_and_deletes,
@@ -387,6 +432,26 @@ macro_rules! for_every_case {
                 nested_references_are_loaded,
                 inverses_point_back_to_nested_references,
                 nested_references_are_verified;
+            saga:
+                a_transfer_is_made_once_with_a_write_for_each_step,
+                what_cannot_be_done_is_undone,
+                a_failed_step_is_tried_again_after_a_pause,
+                when_tries_are_used_up_it_turns_around,
+                behind_the_pivot_somebody_is_asked,
+                a_pivot_that_may_have_happened_is_not_turned_back,
+                a_compensation_that_is_stuck_is_decided_by_somebody,
+                a_step_that_kills_its_worker_does_not_do_so_for_ever,
+                a_late_worker_changes_nothing,
+                an_abort_takes_the_lease_away,
+                a_saga_is_started_with_what_it_is_about,
+                definitions_are_held_to_what_is_stored,
+                the_history_is_bounded,
+                sagas_are_documents;
+            saga_crash:
+                a_crash_at_any_write_is_resumed,
+                a_crash_on_the_way_back_is_resumed,
+                a_crash_in_a_transaction_is_resumed,
+                many_transfers_with_faults_conserve_the_money;
             schema_models:
                 a_database_becomes_what_is_declared,
                 drift_is_found_and_readable,
@@ -426,7 +491,8 @@ macro_rules! for_every_case {
                 a_swallowed_conflict_is_retried,
                 a_command_that_cannot_run_inside_leaves_the_transaction_alone,
                 a_transaction_takes_options,
-                a_single_write_waits_no_longer_than_it_may;
+                a_single_write_waits_no_longer_than_it_may,
+                a_write_that_changes_nothing_is_in_nobodys_way;
             traps:
                 every_recorded_trap;
             tree_basics:
@@ -494,6 +560,11 @@ macro_rules! for_every_case {
                 wrong_targets_are_errors_with_the_servers_codes,
                 a_missing_factor_is_zero_times_the_operand,
                 an_update_of_many_that_fails_counts_nothing;
+            version:
+                a_change_is_made_again_until_nobody_was_first,
+                many_at_once_all_have_their_word,
+                tries_are_bounded,
+                an_update_holds_for_one_version;
             writes:
                 an_inserted_document_comes_back_whole,
                 a_second_document_with_the_same_id_is_refused,

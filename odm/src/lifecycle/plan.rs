@@ -106,6 +106,11 @@ impl Lifecycle {
         self
     }
 
+    /// The field that counts the changes.
+    pub(crate) const fn version_name(&self) -> Option<&'static str> {
+        self.version
+    }
+
     /// The field that says when a document was deleted.
     pub(crate) const fn soft_delete_field(&self) -> Option<&'static str> {
         Stamp::name_of(&self.soft_delete)

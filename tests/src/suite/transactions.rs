@@ -425,3 +425,23 @@ pub async fn a_single_write_waits_no_longer_than_it_may(db: &Db) {
         1
     );
 }
+
+/// A write that changed nothing was noted as one of a commit that never came: every later transaction on the document
+/// conflicted, until something else was written.
+pub async fn a_write_that_changes_nothing_is_in_nobodys_way(db: &Db) {
+    let (a, _) = two(db).await;
+    let accounts = db.collection::<Account>();
+    let same = accounts
+        .update_one(|x| x.id.eq(a.id), |x| x.balance.set(100))
+        .await
+        .unwrap();
+    assert_eq!((same.matched, same.modified), (1, 0));
+    let tx = db.begin().await.unwrap();
+    let inside = tx.collection::<Account>();
+    inside
+        .update_one(|x| x.id.eq(a.id), |x| x.balance.inc(1))
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(balance(db, &a).await, 101);
+}

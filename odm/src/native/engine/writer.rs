@@ -86,22 +86,31 @@ impl<'a> Writer<'a> {
     }
 
     /// Ends a job that succeeded: adds the catalog's changes to its writes and gives the new catalog.
-    pub(super) fn keep(self) -> Arc<Catalog> {
-        match self.changed {
+    pub(super) fn keep(mut self) -> Arc<Catalog> {
+        let catalog = match self.changed.take() {
             Some(mut changed) if !changed.same(&self.catalog) => {
                 changed.store_changes(&self.catalog, self.pending);
                 Arc::new(changed)
             }
-            _ => self.catalog,
+            _ => self.catalog.clone(),
+        };
+        if self.pending.is_empty() {
+            // Without a write there may be no commit of this sequence: transactions would conflict with it for ever.
+            self.take_notes_back();
         }
+        catalog
     }
 
     /// Ends a job that failed: forgets what it wrote.
-    pub(super) fn forget(self) {
+    pub(super) fn forget(mut self) {
         self.pending.reset();
+        self.take_notes_back();
+    }
+
+    fn take_notes_back(&mut self) {
         if !self.notes.is_empty() {
             let mut claims = self.shared.claims();
-            for (claim, before) in self.notes.into_iter().rev() {
+            for (claim, before) in self.notes.drain(..).rev() {
                 claims.restore(claim, before);
             }
         }

@@ -1,0 +1,77 @@
+//! Why a copy could not be had, kept or given back.
+
+use std::fmt;
+
+use odm::{Error, ErrorKind};
+
+/// Why an operation of a [`Shelf`](super::Shelf) was refused.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum HoldError {
+    /// There are not so many copies.
+    SoldOut {
+        /// How many there are, with those of expired holds.
+        available: i64,
+    },
+    /// There is no document with this `_id`.
+    NoItem,
+    /// No hold of this id is known, or nobody of this name has a copy.
+    UnknownHold,
+    /// The hold's time is over.
+    Expired,
+    /// The hold was confirmed before.
+    AlreadyConfirmed,
+    /// The hold was released before.
+    AlreadyReleased,
+    /// The hold's id is taken by a hold of other copies, or of somebody else.
+    OtherHold,
+    /// The database's error.
+    Database(Error),
+}
+
+impl HoldError {
+    /// What the error is about, without its fields.
+    pub fn message(&self) -> &str {
+        match self {
+            HoldError::SoldOut { .. } => "there are not enough copies",
+            HoldError::NoItem => "there is no such item",
+            HoldError::UnknownHold => "the hold is not known",
+            HoldError::Expired => "the hold has expired",
+            HoldError::AlreadyConfirmed => "the hold was confirmed before",
+            HoldError::AlreadyReleased => "the hold was released before",
+            HoldError::OtherHold => "the id is that of another hold",
+            HoldError::Database(error) => error.message(),
+        }
+    }
+}
+
+impl fmt::Display for HoldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HoldError::Database(error) => error.fmt(f),
+            HoldError::SoldOut { available } => write!(f, "{} (available: {available})", self.message()),
+            other => f.write_str(other.message()),
+        }
+    }
+}
+
+impl std::error::Error for HoldError {}
+
+impl From<Error> for HoldError {
+    fn from(error: Error) -> HoldError {
+        HoldError::Database(error)
+    }
+}
+
+/// For bodies of [`Db::transaction`](odm::Db::transaction): kind `NotFound` or `Validation`, with the refusal as the
+/// source.
+impl From<HoldError> for Error {
+    fn from(error: HoldError) -> Error {
+        let kind = match &error {
+            HoldError::Database(inner) => return inner.clone(),
+            HoldError::NoItem | HoldError::UnknownHold => ErrorKind::NotFound,
+            _ => ErrorKind::Validation,
+        };
+        Error::new(kind, error.message().to_owned()).with_source(error)
+    }
+}

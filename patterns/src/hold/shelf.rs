@@ -1,0 +1,357 @@
+//! The operations.
+
+use std::fmt;
+
+use odm::bson::{DateTime, Document, doc};
+use odm::{Collection, Db, Error, ErrorKind, Filter, Operand, Update};
+
+use super::checkout::{Checkout, Ending};
+use super::error::HoldError;
+use super::inventory::{Inventory, Stocked};
+use super::seen::{Seen, Stock};
+use super::statement::{Statement, Which};
+
+/// The documents of a model with copies to take and hold. Made in a transaction (`Shelf::new(&tx)`), its operations are
+/// part of it.
+pub struct Shelf<M> {
+    pub(super) db: Db,
+    pub(super) collection: Collection<M>,
+    pub(super) inventory: Inventory<M>,
+    remember: i32,
+}
+
+/// Whether an operation on a hold did something, or had done it before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Answered {
+    /// It did.
+    Now,
+    /// The same operation was sent before; nothing was changed.
+    Before,
+}
+
+impl<M: Stocked> Shelf<M> {
+    /// The documents of the model's own collection.
+    pub fn new(db: &Db) -> Shelf<M> {
+        Shelf::of(db, db.collection())
+    }
+
+    /// The documents of another collection of the same database.
+    pub fn of(db: &Db, collection: Collection<M>) -> Shelf<M> {
+        Shelf {
+            db: db.clone(),
+            collection,
+            inventory: M::inventory(M::fields()),
+            remember: 100,
+        }
+    }
+
+    /// How many ended holds each document remembers, where the model has a field for them. At least 1.
+    pub fn remember(mut self, holds: u16) -> Shelf<M> {
+        self.remember = i32::from(holds.max(1));
+        self
+    }
+
+    /// Takes a copy for somebody, until [`give_back`](Shelf::give_back). The manual's checkout.
+    ///
+    /// Sent twice it takes two: where a lost reply matters, use [`hold`](Shelf::hold) and
+    /// [`confirm`](Shelf::confirm), or [`hold_for_good`](Shelf::hold_for_good).
+    ///
+    /// # Errors
+    /// `SoldOut`, `NoItem`.
+    pub async fn take(&self, id: impl Operand<M::Key>, by: &str) -> Result<(), HoldError> {
+        let id = id.with(Clone::clone);
+        let entry = Checkout::new(by, self.db.now());
+        self.check_out(&id, &entry).await.map(drop)
+    }
+
+    /// Gives back what [`take`](Shelf::take) took for somebody: the longest-held of it, with all its copies.
+    ///
+    /// # Errors
+    /// `UnknownHold` when this person has none, `NoItem`.
+    pub async fn give_back(&self, id: impl Operand<M::Key>, by: &str) -> Result<(), HoldError> {
+        let id = id.with(Clone::clone);
+        let statement = self.statement();
+        match self
+            .write(&id, statement.has_loan(by), statement.check_in_of(by))
+            .await?
+        {
+            true => Ok(()),
+            false => self.look(&id).await.and(Err(HoldError::UnknownHold)),
+        }
+    }
+
+    /// Holds copies for somebody until a time. The id is the caller's: the id of the order, say.
+    ///
+    /// # Errors
+    /// `SoldOut`, `NoItem`; `Expired`, `AlreadyConfirmed`, `AlreadyReleased` when the hold of this id has ended;
+    /// `OtherHold` when the id is that of other copies; `Database` of kind `InvalidArgument` for fewer than 1 copy.
+    pub async fn hold(
+        &self,
+        id: impl Operand<M::Key>,
+        hold: &str,
+        by: &str,
+        quantity: u32,
+        until: DateTime,
+    ) -> Result<Answered, HoldError> {
+        let id = id.with(Clone::clone);
+        self.check_out(&id, &self.entry(hold, by, quantity, Some(until))?)
+            .await
+    }
+
+    /// Takes copies for somebody as [`take`](Shelf::take) does, under an id: sent twice it takes them once, and
+    /// [`release`](Shelf::release) gives them back.
+    ///
+    /// # Errors
+    /// As [`hold`](Shelf::hold).
+    pub async fn hold_for_good(
+        &self,
+        id: impl Operand<M::Key>,
+        hold: &str,
+        by: &str,
+        quantity: u32,
+    ) -> Result<Answered, HoldError> {
+        let id = id.with(Clone::clone);
+        self.check_out(&id, &self.entry(hold, by, quantity, None)?).await
+    }
+
+    /// Keeps what is held: its copies are sold, or, where the model does not count what is sold, lent for good.
+    ///
+    /// # Errors
+    /// `Expired`, `UnknownHold`, `AlreadyReleased`, `NoItem`.
+    pub async fn confirm(&self, id: impl Operand<M::Key>, hold: &str) -> Result<Answered, HoldError> {
+        let id = id.with(Clone::clone);
+        let statement = self.statement();
+        let done = match &self.inventory.sold {
+            Some(sold) => {
+                self.write(&id, statement.is_held(hold), statement.sell(hold, sold))
+                    .await?
+            }
+            None => {
+                let lend = doc! { "$unset": { format!("{}.$.until", self.inventory.checkout): "" } };
+                self.write_operators(&id, statement.is_held(hold), lend).await?
+            }
+        };
+        if done {
+            return Ok(Answered::Now);
+        }
+        let seen = self.look(&id).await?;
+        match (seen.entry(hold), seen.ending(hold)) {
+            // Without a field for sold copies, this is what confirming makes of a hold.
+            (Some((None, _)), _) if self.inventory.sold.is_none() => Ok(Answered::Before),
+            (Some((None, _)), _) => Err(HoldError::AlreadyConfirmed),
+            (Some(_), _) => Err(HoldError::Expired),
+            (None, Some(Ending::Confirmed)) => Ok(Answered::Before),
+            (None, ending) => Err(refusal(ending)),
+        }
+    }
+
+    /// Gives back what is held, or what [`hold_for_good`](Shelf::hold_for_good) took. Of a hold that has ended in
+    /// another way than by a sale, nothing is left to give back, which is no error.
+    ///
+    /// # Errors
+    /// `AlreadyConfirmed`, `UnknownHold`, `NoItem`.
+    pub async fn release(&self, id: impl Operand<M::Key>, hold: &str) -> Result<Answered, HoldError> {
+        let id = id.with(Clone::clone);
+        let statement = self.statement();
+        let back = statement.check_in(&Which::Hold(hold), Ending::Released);
+        if self.write(&id, statement.is_out(hold), back).await? {
+            return Ok(Answered::Now);
+        }
+        match self.look(&id).await?.ending(hold) {
+            Some(Ending::Released | Ending::Expired) => Ok(Answered::Before),
+            ending => Err(refusal(ending)),
+        }
+    }
+
+    /// Gives a hold another end.
+    ///
+    /// # Errors
+    /// `Expired`, `UnknownHold`, `AlreadyConfirmed`, `AlreadyReleased`, `NoItem`.
+    pub async fn extend(
+        &self,
+        id: impl Operand<M::Key>,
+        hold: &str,
+        until: DateTime,
+    ) -> Result<(), HoldError> {
+        let id = id.with(Clone::clone);
+        let statement = self.statement();
+        let change = doc! { "$set": { format!("{}.$.until", self.inventory.checkout): until } };
+        if self.write_operators(&id, statement.is_held(hold), change).await? {
+            return Ok(());
+        }
+        let seen = self.look(&id).await?;
+        Err(match (seen.entry(hold), seen.ending(hold)) {
+            (Some((None, _)), _) => HoldError::AlreadyConfirmed,
+            (Some(_), _) => HoldError::Expired,
+            (None, ending) => refusal(ending),
+        })
+    }
+
+    /// Takes back what has expired of one document. Says whether there was something.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn expire(&self, id: impl Operand<M::Key>) -> Result<bool, HoldError> {
+        let id = id.with(Clone::clone);
+        let statement = self.statement();
+        let back = statement.check_in(&Which::Expired, Ending::Expired);
+        self.write(&id, statement.has_expired(), back).await
+    }
+
+    /// Takes back what has expired of all documents, each by itself, and says of how many. An index on
+    /// `checkout.until` keeps it from reading all of them.
+    ///
+    /// # Errors
+    /// Those of the database; documents that were swept before stay so.
+    pub async fn sweep(&self) -> Result<u64, HoldError> {
+        let statement = self.statement();
+        let back = statement.check_in(&Which::Expired, Ending::Expired);
+        let update = self.collection.update_many(
+            |_| Filter::raw(statement.has_expired()),
+            |_| Update::pipeline([back]),
+        );
+        Ok(update.await?.modified)
+    }
+
+    /// Adds copies, or takes some away that are available.
+    ///
+    /// # Errors
+    /// `SoldOut` when fewer than that are available, `NoItem`.
+    pub async fn restock(&self, id: impl Operand<M::Key>, more: i32) -> Result<(), HoldError> {
+        let id = id.with(Clone::clone);
+        let mut change = doc! { &self.inventory.available: more };
+        if let Some(stock) = &self.inventory.stock {
+            change.insert(stock, more);
+        }
+        let least = doc! { "$gte": i64::from(more.min(0)).abs() };
+        let condition = match more < 0 {
+            true => doc! { &self.inventory.available: least },
+            false => Document::new(),
+        };
+        match self
+            .write_operators(&id, condition, doc! { "$inc": change })
+            .await?
+        {
+            true => Ok(()),
+            false => {
+                let available = self.look(&id).await?.stock.available;
+                Err(HoldError::SoldOut { available })
+            }
+        }
+    }
+
+    /// How many copies of a document there are, and where.
+    ///
+    /// # Errors
+    /// `NoItem`.
+    pub async fn stock(&self, id: impl Operand<M::Key>) -> Result<Stock, HoldError> {
+        let id = id.with(Clone::clone);
+        Ok(self.look(&id).await?.stock)
+    }
+
+    fn entry(
+        &self,
+        hold: &str,
+        by: &str,
+        quantity: u32,
+        until: Option<DateTime>,
+    ) -> Result<Checkout, HoldError> {
+        match i32::try_from(quantity) {
+            Ok(quantity @ 1..) => Ok(Checkout {
+                hold: Some(hold.to_owned()),
+                until,
+                quantity,
+                ..Checkout::new(by, self.db.now())
+            }),
+            _ => {
+                let message = "at least one copy and at most 2147483647 can be held";
+                Err(Error::new(ErrorKind::InvalidArgument, message).into())
+            }
+        }
+    }
+
+    async fn check_out(&self, id: &M::Key, entry: &Checkout) -> Result<Answered, HoldError> {
+        let statement = self.statement();
+        let room = statement.has_room(entry.quantity, entry.hold.as_deref());
+        if self.write(id, room, statement.check_out(entry)).await? {
+            return Ok(Answered::Now);
+        }
+        let seen = self.look(id).await?;
+        let free = seen.stock.available + seen.stock.expired;
+        let Some(hold) = &entry.hold else {
+            return Err(HoldError::SoldOut { available: free });
+        };
+        if let Some((until, is_same)) = seen.entry_like(hold, entry) {
+            return match until {
+                _ if !is_same => Err(HoldError::OtherHold),
+                Some(until) if until <= self.db.now() => Err(HoldError::Expired),
+                _ => Ok(Answered::Before),
+            };
+        }
+        Err(match seen.ending(hold) {
+            None => HoldError::SoldOut { available: free },
+            ending => refusal(ending),
+        })
+    }
+
+    async fn write(&self, id: &M::Key, condition: Document, stage: Document) -> Result<bool, HoldError> {
+        self.change(id, condition, Update::pipeline([stage])).await
+    }
+
+    async fn write_operators(
+        &self,
+        id: &M::Key,
+        condition: Document,
+        operators: Document,
+    ) -> Result<bool, HoldError> {
+        self.change(id, condition, Update::raw(operators)).await
+    }
+
+    pub(super) async fn change(
+        &self,
+        id: &M::Key,
+        condition: Document,
+        update: Update<M>,
+    ) -> Result<bool, HoldError> {
+        let filter = M::key_field().eq(id) & Filter::raw(condition);
+        let result = self.collection.update_one(|_| filter, |_| update).await?;
+        Ok(result.matched == 1)
+    }
+
+    async fn look(&self, id: &M::Key) -> Result<Seen, HoldError> {
+        let found = self
+            .collection
+            .find_one(|_| M::key_field().eq(id))
+            .untyped()
+            .await?;
+        let document = found.ok_or(HoldError::NoItem)?;
+        Ok(Seen::read(&self.inventory, self.db.now(), &document))
+    }
+
+    pub(super) fn statement(&self) -> Statement<'_, M> {
+        Statement {
+            inventory: &self.inventory,
+            now: self.db.now(),
+            remember: self.remember,
+        }
+    }
+}
+
+fn refusal(ending: Option<Ending>) -> HoldError {
+    match ending {
+        None => HoldError::UnknownHold,
+        Some(Ending::Confirmed) => HoldError::AlreadyConfirmed,
+        Some(Ending::Released) => HoldError::AlreadyReleased,
+        Some(Ending::Expired) => HoldError::Expired,
+    }
+}
+
+impl<M> fmt::Debug for Shelf<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shelf")
+            .field("collection", &self.collection)
+            .field("inventory", &self.inventory)
+            .finish()
+    }
+}

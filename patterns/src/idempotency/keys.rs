@@ -1,0 +1,333 @@
+//! The keys.
+
+use std::time::Duration;
+
+use odm::backend::TransactionOptions;
+use odm::bson::oid::ObjectId;
+use odm::bson::{Bson, DateTime, Document, doc};
+use odm::{Collection, Db, Error, ErrorKind, Model, Result, Tx, Update};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::fingerprint::fingerprint;
+use super::permit::Permit;
+use super::record::{KeyId, KeyRecord};
+use crate::later::later;
+
+/// How often a key is looked at again when others change it at the same time.
+const TRIES: usize = 5;
+
+/// The idempotency keys of a database. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    pub(super) db: Db,
+    pub(super) collection: Collection<KeyRecord>,
+    pub(super) lease: Duration,
+    pub(super) keep: Duration,
+}
+
+/// What there is to do for a key.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Begin<T, E> {
+    /// Nobody has done it: do it, and store the result.
+    Fresh(Permit),
+    /// Somebody is at it.
+    InProgress {
+        /// When the lease is over.
+        until: DateTime,
+    },
+    /// It was done: this is what came of it.
+    Replay(Result<T, E>),
+    /// The key is that of another request.
+    Mismatch,
+}
+
+/// What came of [`Keys::run`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Ran<T, E> {
+    /// It was done, or refused, just now.
+    Now(Result<T, E>),
+    /// It was done, or refused, before.
+    Replayed(Result<T, E>),
+    /// Somebody is at it.
+    InProgress {
+        /// When the lease is over.
+        until: DateTime,
+    },
+    /// The key is that of another request.
+    Mismatch,
+}
+
+impl Keys {
+    /// The keys in the collection `idempotency_keys`. Run [`sync_indexes`](Keys::sync_indexes) once, or they stay for
+    /// ever.
+    pub fn new(db: &Db) -> Keys {
+        Keys {
+            db: db.clone(),
+            collection: db.collection(),
+            lease: Duration::from_secs(60),
+            keep: Duration::from_secs(24 * 3600),
+        }
+    }
+
+    /// How long a permit lasts: 60 seconds unless said otherwise.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Keys {
+        self.lease = lease;
+        self
+    }
+
+    /// How long a result is kept: 24 hours unless said otherwise, and never shorter than a lease.
+    #[must_use]
+    pub fn keep(mut self, keep: Duration) -> Keys {
+        self.keep = keep;
+        self
+    }
+
+    /// The same keys through another handle of the database, such as a transaction.
+    #[must_use]
+    pub fn on(&self, db: &Db) -> Keys {
+        Keys {
+            db: db.clone(),
+            collection: db.collection_named(self.collection.name()),
+            ..self.clone()
+        }
+    }
+
+    /// Builds the index by which old keys are deleted.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn sync_indexes(&self) -> Result<()> {
+        self.collection.sync_indexes().await.map(drop)
+    }
+
+    /// Asks what there is to do for a key, and gets a permit when it is fresh. `T` and `E` are the types of the result.
+    ///
+    /// Cost: 1 round trip; 2 when a lease that is over, or a result that should be forgotten, is taken over.
+    ///
+    /// # Errors
+    /// `Encode` for a request, and `Decode` for a stored result, of another type; `Conflict` when others kept changing
+    /// the key.
+    pub async fn begin<T: DeserializeOwned, E: DeserializeOwned>(
+        &self,
+        scope: &str,
+        key: &str,
+        request: &impl Serialize,
+    ) -> Result<Begin<T, E>> {
+        let fingerprint = fingerprint(request)?;
+        let id = KeyId {
+            scope: scope.to_owned(),
+            key: key.to_owned(),
+        };
+        for _ in 0..TRIES {
+            let permit = ObjectId::new();
+            let found = match self.insert(&id, &fingerprint, permit).await {
+                // Another one inserted it at the same time.
+                Err(error) if error.is_duplicate_key() => continue,
+                found => found?,
+            };
+            let Some(found) = found else {
+                return Ok(Begin::Fresh(self.permit(id, permit, 1)));
+            };
+            let now = self.db.now();
+            let is_forgotten = found.expires <= now;
+            if !is_forgotten {
+                if found.fingerprint != fingerprint {
+                    return Ok(Begin::Mismatch);
+                }
+                if let Some(result) = found.result {
+                    return Ok(Begin::Replay(decoded(result)?));
+                }
+                if found.until > now {
+                    return Ok(Begin::InProgress { until: found.until });
+                }
+            }
+            if self.take_over(&found, &fingerprint, permit).await? {
+                return Ok(Begin::Fresh(self.permit(id, permit, found.token + 1)));
+            }
+        }
+        Err(Error::new(
+            ErrorKind::Conflict,
+            "the idempotency key kept changing",
+        ))
+    }
+
+    /// Does something once for a key: in one transaction, with its result. The body gives `Ok(Err(..))` to refuse: what it
+    /// wrote is rolled back, and the refusal is the result. After a database error nothing is stored, and the key is as
+    /// it was. As the body of any transaction it may run several times.
+    ///
+    /// Cost: 3 round trips beside the body's: key, result, commit. A refusal takes 4: key, abort, key, result.
+    ///
+    /// # Errors
+    /// Those of the body and of the database.
+    pub async fn run<T, E, F, Fut>(
+        &self,
+        scope: &str,
+        key: &str,
+        request: &impl Serialize,
+        mut body: F,
+    ) -> Result<Ran<T, E>>
+    where
+        T: Serialize + DeserializeOwned,
+        E: Serialize + DeserializeOwned,
+        F: FnMut(Tx) -> Fut,
+        Fut: Future<Output = Result<Result<T, E>>>,
+    {
+        let options = TransactionOptions::default();
+        let attempt = |tx: Tx| {
+            let keys = self.on(&tx);
+            // The future does nothing until it is awaited.
+            let effect = body(tx);
+            async move {
+                let permit = match keys.begin(scope, key, request).await? {
+                    Begin::Fresh(permit) => permit,
+                    other => return Ok(other.into_ran()),
+                };
+                match effect.await? {
+                    Ok(value) => {
+                        let result = Ok(value);
+                        permit.complete::<T, E>(&result).await?;
+                        Ok(Some(Ran::Now(result)))
+                    }
+                    Err(refusal) => Err(Stop::Refused(refusal)),
+                }
+            }
+        };
+        match self.db.transaction_with(options, attempt).await {
+            Ok(Some(ran)) => Ok(ran),
+            Ok(None) => Err(Error::new(
+                ErrorKind::Conflict,
+                "the idempotency key kept changing",
+            )),
+            Err(Stop::Database(error)) => Err(error),
+            Err(Stop::Refused(refusal)) => self.refuse(scope, key, request, refusal).await,
+        }
+    }
+
+    /// Stores a refusal by itself, since what belonged to it was rolled back.
+    async fn refuse<T: Serialize + DeserializeOwned, E: Serialize + DeserializeOwned>(
+        &self,
+        scope: &str,
+        key: &str,
+        request: &impl Serialize,
+        refusal: E,
+    ) -> Result<Ran<T, E>> {
+        match self.begin(scope, key, request).await? {
+            Begin::Fresh(permit) => {
+                let result = Err(refusal);
+                permit.complete::<T, E>(&result).await?;
+                Ok(Ran::Now(result))
+            }
+            other => other
+                .into_ran()
+                .ok_or_else(|| Error::new(ErrorKind::Conflict, "the idempotency key kept changing")),
+        }
+    }
+
+    /// Looks at a key. One round trip.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn get(&self, scope: &str, key: &str) -> Result<Option<KeyRecord>> {
+        let id = KeyId {
+            scope: scope.to_owned(),
+            key: key.to_owned(),
+        };
+        self.collection.get(id).await
+    }
+
+    /// Inserts the key, or gives the one that is there.
+    async fn insert(&self, id: &KeyId, fingerprint: &str, permit: ObjectId) -> Result<Option<KeyRecord>> {
+        let fields = self.fresh(fingerprint, permit, 1);
+        let insert = Update::raw(doc! { "$setOnInsert": fields });
+        self.collection
+            .find_one_and_update(|k| k.id.eq(id), |_| insert)
+            .upsert()
+            .await
+    }
+
+    async fn take_over(&self, found: &KeyRecord, fingerprint: &str, permit: ObjectId) -> Result<bool> {
+        let fields = self.fresh(fingerprint, permit, found.token + 1);
+        let update = doc! { "$set": fields, "$unset": { "result": "" } };
+        let k = KeyRecord::fields();
+        let unchanged = k.id.eq(&found.id)
+            & k.permit.eq(found.permit)
+            & k.until.eq(found.until)
+            & match found.result {
+                None => k.result.is_none(),
+                Some(_) => k.expires.eq(found.expires),
+            };
+        let update = self.collection.update_one(|_| unchanged, |_| Update::raw(update));
+        Ok(update.await?.matched == 1)
+    }
+
+    fn fresh(&self, fingerprint: &str, permit: ObjectId, token: i64) -> Document {
+        let (until, expires) = self.times();
+        doc! {
+            "fingerprint": fingerprint,
+            "token": token,
+            "permit": permit,
+            "until": until,
+            "created": self.db.now(),
+            "expires": expires,
+        }
+    }
+
+    /// The ends of a lease that begins now, and of the key.
+    pub(super) fn times(&self) -> (DateTime, DateTime) {
+        let now = self.db.now();
+        (later(now, self.lease), later(now, self.keep.max(self.lease)))
+    }
+
+    fn permit(&self, id: KeyId, permit: ObjectId, token: i64) -> Permit {
+        Permit {
+            keys: self.clone(),
+            id,
+            permit,
+            token,
+        }
+    }
+}
+
+impl<T, E> Begin<T, E> {
+    /// What it means for somebody without a permit.
+    fn into_ran(self) -> Option<Ran<T, E>> {
+        match self {
+            Begin::Fresh(_) => None,
+            Begin::InProgress { until } => Some(Ran::InProgress { until }),
+            Begin::Replay(result) => Some(Ran::Replayed(result)),
+            Begin::Mismatch => Some(Ran::Mismatch),
+        }
+    }
+}
+
+enum Stop<E> {
+    Refused(E),
+    Database(Error),
+}
+
+impl<E> From<Error> for Stop<E> {
+    fn from(error: Error) -> Stop<E> {
+        Stop::Database(error)
+    }
+}
+
+fn decoded<T: DeserializeOwned, E: DeserializeOwned>(result: Bson) -> Result<Result<T, E>> {
+    let unfit = |error| {
+        Error::new(ErrorKind::Decode, "the stored result does not fit its type")
+            .with_path("result")
+            .with_source(error)
+    };
+    let mut result = match result {
+        Bson::Document(result) => result,
+        _ => Document::new(),
+    };
+    if let Some(value) = result.remove("ok") {
+        return odm::bson::deserialize_from_bson(value).map(Ok).map_err(unfit);
+    }
+    let error = result.remove("err").unwrap_or(Bson::Null);
+    odm::bson::deserialize_from_bson(error).map(Err).map_err(unfit)
+}

@@ -1,0 +1,99 @@
+//! Outbox and inbox: events that are published if, and only if, the change happened; and are handled once.
+//!
+//! # The problem
+//! "Store the order, then publish `ordered`" loses the event when the process dies in between; the other way round
+//! publishes what never happened. So the event is stored **with** the change, and a relay publishes it afterwards. The
+//! relay publishes at least once, so that whoever consumes has to know what it had already.
+//!
+//! # Two places for events
+//!
+//! | | [`Outbox`], a field of your model | [`EventLog`], two collections |
+//! |---|---|---|
+//! | written by | the same update as the change: no transaction, no more round trips | the caller's transaction: 2 round trips |
+//! | sequence | for each document, from 1, without gaps: its place in the array plus how many were pruned | for each source (any text), from 1, without gaps: a counter in the same transaction |
+//! | bounded | by a [condition of the same update](Emit::has_room) | no |
+//! | after publishing | taken out of the array | kept until [pruned](EventLog::prune), so that it can be read again |
+//! | stored | `{pruned, lease, events: [{id, at, kind, data}]}` | `outbox_sources`, `outbox_events` |
+//!
+//! # Guarantees
+//!
+//! | | |
+//! |---|---|
+//! | published | **at least once**, and only what was committed |
+//! | order | that of the sequence, for each document or source. A relay that was stopped while it published, and goes on when another has taken over, can repeat old events late: the sequence shows it, and an [`Inbox`] refuses them |
+//! | two relays | one lease for each document or source; its token is the condition of taking events out |
+//! | crash of a relay | what it published since it took the lease is published again when the lease is over |
+//! | consumer | [`Inbox::receive`]: the effect and the sequence are one transaction. [`Receive`]: they are one update. Either way once, in order, and a gap is found |
+//! | round trips | relay: 1 to find, and 2 for each document (3 for each source) with events; inbox 2 beside the effect's, refused 1 more |
+//! | sharded | writes name `_id`; finding what is to be published asks all shards. Shard `outbox_events` by `_id`: ranged, so that a source's events are together |
+//! | time | [`Db::now`](odm::Db::now) |
+//!
+//! A relay changes the document by updates. Do not store such a document whole with what was read before
+//! (`save`, `replace`), unless the model has a version: it would bring events back.
+//!
+//! # Example
+//! ```
+//! use odm::{Db, Model};
+//! use odm_patterns::outbox::{Delivery, Emit, Inbox, Message, Outbox, Received, Relay};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Serialize, Deserialize, Model)]
+//! struct Order {
+//!     #[serde(rename = "_id")]
+//!     id: i32,
+//!     paid: bool,
+//!     outbox: Outbox,
+//! }
+//!
+//! #[derive(Serialize, Deserialize, Model)]
+//! struct Bill {
+//!     #[serde(rename = "_id")]
+//!     order: i32,
+//! }
+//!
+//! # #[tokio::main]
+//! # async fn main() -> odm::Result<()> {
+//! let db = Db::open("memory:").await?;
+//! let orders = db.collection::<Order>();
+//! orders.insert(Order { id: 1, paid: false, outbox: Outbox::default() }).await?;
+//!
+//! // The change and its event are one update.
+//! let paid = Message::new(&db, "paid", &1)?;
+//! orders.update_one(|o| o.id.eq(1) & o.paid.eq(false), |o| o.paid.set(true) & o.outbox.emit(paid)).await?;
+//!
+//! // The consumer's effect and what it has seen are one transaction.
+//! let inbox = Inbox::new(&db, "billing");
+//! let bill = async |event: Delivery| {
+//!     let order = event.data::<i32>()?;
+//!     let received = inbox
+//!         .receive(&event.source, event.sequence, async |tx| {
+//!             tx.collection::<Bill>().insert(Bill { order }).await.map(drop)
+//!         })
+//!         .await?;
+//!     assert_eq!(received, Received::Now(()));
+//!     Ok::<(), odm::Error>(())
+//! };
+//! let relay = Relay::new(&db, orders.clone(), |o| o.outbox);
+//! assert_eq!(relay.run(bill).await?.delivered, 1);
+//! assert_eq!(relay.run(bill).await?.delivered, 0);
+//! assert_eq!(db.collection::<Bill>().find_all().await?.len(), 1);
+//! # Ok(())
+//! # }
+//! ```
+
+mod delivery;
+mod emit;
+mod event_log;
+mod inbox;
+mod log_relay;
+mod message;
+mod receive;
+mod relay;
+
+pub use self::delivery::{Delivery, Relayed};
+pub use self::emit::Emit;
+pub use self::event_log::{EventKey, EventLog, EventProblem, EventProblemKind, SourceRecord, StoredEvent};
+pub use self::inbox::{Inbox, InboxKey, InboxRecord, Received};
+pub use self::message::{Lease, Message, Outbox};
+pub use self::receive::Receive;
+pub use self::relay::Relay;

@@ -1,0 +1,69 @@
+//! Events as they are stored.
+
+use odm::bson::oid::ObjectId;
+use odm::bson::{Bson, DateTime};
+use odm::{Db, Embedded, Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+
+/// Something that happened, to be published.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+pub struct Message {
+    /// What it is known by while it waits.
+    pub id: ObjectId,
+    /// When it happened.
+    pub at: DateTime,
+    /// What happened.
+    pub kind: String,
+    /// The rest, as serde writes it.
+    pub data: Bson,
+}
+
+impl Message {
+    /// An event that happens now.
+    ///
+    /// # Errors
+    /// `Encode` for data that do not fit BSON.
+    pub fn new(db: &Db, kind: impl Into<String>, data: &impl Serialize) -> Result<Message> {
+        let data = odm::bson::serialize_to_bson(data).map_err(|error| {
+            Error::new(ErrorKind::Encode, "the event's data do not fit BSON").with_source(error)
+        })?;
+        Ok(Message {
+            id: ObjectId::new(),
+            at: db.now(),
+            kind: kind.into(),
+            data,
+        })
+    }
+}
+
+/// The events of a document that wait to be published: a field of its model.
+///
+/// The sequence of the event at place `i` is `pruned + i + 1`: it is given by the update that adds the event, without
+/// reading.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Embedded)]
+pub struct Outbox {
+    /// How many events were published and taken out.
+    pub pruned: i64,
+    /// Which relay is at it.
+    pub lease: Lease,
+    /// Those that wait, oldest first.
+    pub events: Vec<Message>,
+}
+
+/// A relay's right to publish the events of a document or source. The token counts the claims and never goes back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+pub struct Lease {
+    /// How many claims there were.
+    pub token: i64,
+    /// When another relay may claim it.
+    pub until: DateTime,
+}
+
+impl Default for Lease {
+    fn default() -> Lease {
+        Lease {
+            token: 0,
+            until: DateTime::from_millis(0),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What a step is given, so that its effect happens once.
+
+use std::fmt;
+use std::time::Duration;
+
+use odm::bson::DateTime;
+use odm::{Collection, Db, Field, Filter, Model, Operand, Update};
+
+use super::error::StepError;
+use super::mark::{Mark, MarkState};
+use super::record::SagaRecord;
+use crate::dotted::elements_at;
+use crate::later::later;
+
+/// One try of a step or of its compensation.
+#[derive(Clone)]
+pub struct Effect {
+    pub(super) db: Db,
+    pub(super) sagas: Collection<SagaRecord>,
+    pub(super) saga: String,
+    pub(super) step: String,
+    pub(super) attempt: u32,
+    pub(super) token: i64,
+    pub(super) lease: Duration,
+    pub(super) is_certain: bool,
+    pub(super) is_compensation: bool,
+}
+
+impl Effect {
+    /// The database; in an atomic step, the transaction.
+    pub fn db(&self) -> &Db {
+        &self.db
+    }
+
+    /// The saga's id.
+    pub fn saga(&self) -> &str {
+        &self.saga
+    }
+
+    /// Which try this is, counted from 1.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// The token of the lease: it grows with every worker. Give it to systems that refuse an older one.
+    pub fn token(&self) -> i64 {
+        self.token
+    }
+
+    /// The effect's key: the same in every try, different for every saga and step, and another one for the
+    /// compensation. The idempotency key for systems outside of the database.
+    pub fn key(&self) -> String {
+        match self.is_compensation {
+            true => format!("{}/{}/undo", self.saga, self.step),
+            false => self.mark_key(),
+        }
+    }
+
+    /// In a compensation: whether the step is known to have happened.
+    pub fn is_certain(&self) -> bool {
+        self.is_certain
+    }
+
+    /// Makes the lease as long as it was at first, for a step that takes longer. One round trip; in an atomic step it
+    /// is none of use, because the transaction keeps its writes to itself.
+    ///
+    /// # Errors
+    /// `LeaseLost`: stop at once.
+    pub async fn renew(&self) -> Result<(), StepError> {
+        let due = later(self.db.now(), self.lease);
+        let update = self.sagas.update_one(
+            |s| s.id.eq(&self.saga) & s.lease.token.eq(self.token),
+            |s| s.due.set(due),
+        );
+        match update.await?.matched {
+            1 => Ok(()),
+            _ => Err(StepError::LeaseLost),
+        }
+    }
+
+    /// Changes one document, once: the change and the mark of it are one write, whose condition is that there is no
+    /// mark. Called again, by this worker or another, it changes nothing. After [`undo`](Effect::undo) it changes
+    /// nothing either, however late the worker is.
+    ///
+    /// Cost: 1 round trip; 2 when it was made before or is refused.
+    ///
+    /// # Errors
+    /// `Fatal` when the condition does not hold or there is no such document, `LeaseLost` when the effect was undone.
+    pub async fn apply<M: Model>(
+        &self,
+        collection: &Collection<M>,
+        id: impl Operand<M::Key>,
+        marks: impl FnOnce(M::Fields<M>) -> Field<M, Vec<Mark>>,
+        condition: impl FnOnce(M::Fields<M>) -> Filter<M>,
+        change: impl FnOnce(M::Fields<M>) -> Update<M>,
+    ) -> Result<(), StepError> {
+        let id = id.with(Clone::clone);
+        let marks = marks(M::fields());
+        let key = self.mark_key();
+        let of_key = M::key_field().eq(&id);
+        let filter = of_key.clone() & condition(M::fields()) & marks.any().key.ne(&key);
+        let update = change(M::fields()) & marks.push(self.mark(&key, MarkState::Done));
+        if collection.update_one(|_| filter, |_| update).await?.matched == 1 {
+            return Ok(());
+        }
+        let found = collection
+            .find_one(|_| of_key & marks.any().key.eq(&key))
+            .untyped()
+            .await?;
+        let Some(document) = found else {
+            return Err(StepError::fatal("the condition of the step does not hold"));
+        };
+        let is_made = elements_at(&document, &marks.path().to_string()).any(|mark| {
+            mark.get_str("key").is_ok_and(|own| own == key)
+                && mark.get_str("state").is_ok_and(|state| state == "done")
+        });
+        match is_made {
+            true => Ok(()),
+            false => Err(StepError::LeaseLost),
+        }
+    }
+
+    /// Undoes what [`apply`](Effect::apply) made of the document, once; where it was not made, makes sure that it never
+    /// will be.
+    ///
+    /// Cost: 1 round trip; 2 when there was nothing to undo, or it was undone before.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn undo<M: Model>(
+        &self,
+        collection: &Collection<M>,
+        id: impl Operand<M::Key>,
+        marks: impl FnOnce(M::Fields<M>) -> Field<M, Vec<Mark>>,
+        change: impl FnOnce(M::Fields<M>) -> Update<M>,
+    ) -> Result<(), StepError> {
+        let id = id.with(Clone::clone);
+        let marks = marks(M::fields());
+        let key = self.mark_key();
+        let of_key = M::key_field().eq(&id);
+        let made = marks.elem_match(|m| m.key.eq(&key) & m.state.eq(MarkState::Done));
+        let update = change(M::fields()) & marks.matched().state.set(MarkState::Undone);
+        let undone = collection
+            .update_one(|_| of_key.clone() & made, |_| update)
+            .await?;
+        if undone.matched == 0 {
+            let unknown = of_key & marks.any().key.ne(&key);
+            let void = marks.push(self.mark(&key, MarkState::Void));
+            collection.update_one(|_| unknown, |_| void).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes old marks out of all documents of a collection; gives how many documents had some. They must be older than
+    /// any worker can be late: a worker that was stopped before its write, and goes on after its mark is gone, would make
+    /// the effect again.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn prune_marks<M: Model>(
+        collection: &Collection<M>,
+        marks: impl FnOnce(M::Fields<M>) -> Field<M, Vec<Mark>>,
+        before: DateTime,
+    ) -> odm::Result<u64> {
+        let marks = marks(M::fields());
+        let filter = marks.any().at.lt(before);
+        let pull = marks.pull_where(|m| m.at.lt(before));
+        Ok(collection.update_many(|_| filter, |_| pull).await?.modified)
+    }
+
+    fn mark_key(&self) -> String {
+        format!("{}/{}", self.saga, self.step)
+    }
+
+    fn mark(&self, key: &str, state: MarkState) -> Mark {
+        Mark {
+            key: key.to_owned(),
+            state,
+            at: self.db.now(),
+        }
+    }
+}
+
+impl fmt::Debug for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Effect")
+            .field("key", &self.key())
+            .field("attempt", &self.attempt)
+            .field("token", &self.token)
+            .finish()
+    }
+}

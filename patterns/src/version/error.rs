@@ -1,0 +1,61 @@
+//! Why a document was not changed.
+
+use std::convert::Infallible;
+use std::fmt;
+
+use odm::{Error, ErrorKind};
+
+/// Why a document was not changed; `E` is what the code that changes it says.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum VersionError<E = Infallible> {
+    /// The model has no field with `#[odm(version)]`.
+    NoVersion,
+    /// There is no such document.
+    NotFound,
+    /// Others were first, every time.
+    Conflict {
+        /// How often it was tried.
+        attempts: u32,
+    },
+    /// The code refused.
+    Refused(E),
+    /// The database's error.
+    Database(Error),
+}
+
+impl<E: fmt::Display> fmt::Display for VersionError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            VersionError::NoVersion => f.write_str("the model has no version"),
+            VersionError::NotFound => f.write_str("there is no such document"),
+            VersionError::Conflict { attempts } => {
+                write!(f, "the document is of another version (attempts: {attempts})")
+            }
+            VersionError::Refused(error) => error.fmt(f),
+            VersionError::Database(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> std::error::Error for VersionError<E> {}
+
+impl<E> From<Error> for VersionError<E> {
+    fn from(error: Error) -> VersionError<E> {
+        VersionError::Database(error)
+    }
+}
+
+/// For bodies of [`Db::transaction`](odm::Db::transaction), with the refusal as the source.
+impl<E: fmt::Debug + fmt::Display + Send + Sync + 'static> From<VersionError<E>> for Error {
+    fn from(error: VersionError<E>) -> Error {
+        let kind = match &error {
+            VersionError::Database(inner) => return inner.clone(),
+            VersionError::NoVersion => ErrorKind::InvalidArgument,
+            VersionError::NotFound => ErrorKind::NotFound,
+            VersionError::Conflict { .. } => ErrorKind::Conflict,
+            VersionError::Refused(_) => ErrorKind::Validation,
+        };
+        Error::new(kind, error.to_string()).with_source(error)
+    }
+}
