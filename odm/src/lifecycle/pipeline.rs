@@ -46,10 +46,7 @@ async fn run(
     let has_rules = plan.is_referred_to
         && !settings.carried_out
         && target.namespace().collection == plan.model.collection;
-    let copied = plan
-        .copied
-        .as_ref()
-        .filter(|_| target.namespace().collection == plan.model.collection);
+    let copied = copied(plan, target);
     let hooked = plan.lifecycle.hooks.is_some();
     if (has_rules && deletion::wants_transaction(target, &operation))
         || copied.is_some_and(|copied| copied.wants_transaction(target, &operation, hooked))
@@ -57,12 +54,7 @@ async fn run(
         return deletion::in_transaction(plan, target, operation, settings).await;
     }
     let mut batch = Batch::take(operation)?;
-    if let Some(hooks) = plan.lifecycle.hooks {
-        let context = HookContext::new(target.db(), target.namespace().collection.clone());
-        for write in &mut batch.writes {
-            (hooks.before)(write, &context).await?;
-        }
-    }
+    run_before(plan, target, &mut batch).await?;
     let mut asked: Option<Vec<Write>> = plan.lifecycle.hooks.map(|_| batch.writes.clone());
     let mut validator = Validator::default();
     let mut stages = Stages {
@@ -133,6 +125,23 @@ async fn run(
     Ok(answer)
 }
 
+/// The copies of the model's fields, which are those of its own collection.
+fn copied(plan: &'static Plan, target: &Target) -> Option<&'static Copied> {
+    let own = target.namespace().collection == plan.model.collection;
+    plan.copied.as_ref().filter(|_| own)
+}
+
+async fn run_before(plan: &'static Plan, target: &Target, batch: &mut Batch) -> Result<()> {
+    let Some(hooks) = plan.lifecycle.hooks else {
+        return Ok(());
+    };
+    let context = HookContext::new(target.db(), target.namespace().collection.clone());
+    for write in &mut batch.writes {
+        (hooks.before)(write, &context).await?;
+    }
+    Ok(())
+}
+
 /// The documents of an insert as they would be sent: with what hooks, dates, version and kind make of them, checked.
 pub(crate) async fn prepared(
     plan: &'static Plan,
@@ -141,18 +150,15 @@ pub(crate) async fn prepared(
     settings: Settings,
 ) -> Result<Vec<RawDocumentBuf>> {
     let mut batch = Batch::take(Operation::Insert(insert))?;
-    if let Some(hooks) = plan.lifecycle.hooks {
-        let context = HookContext::new(target.db(), target.namespace().collection.clone());
-        for write in &mut batch.writes {
-            (hooks.before)(write, &context).await?;
-        }
-    }
+    run_before(plan, target, &mut batch).await?;
     let mut validator = Validator::default();
     let mut stages = Stages {
         plan,
         settings,
         now: target.executor().now(),
         validator: &mut validator,
+        marks: copied(plan, target).map(|copied| (copied, ObjectId::new())),
+        has_marked: false,
     };
     for (index, write) in batch.writes.iter_mut().enumerate() {
         stages.validator.statement(index);

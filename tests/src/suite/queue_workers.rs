@@ -10,7 +10,7 @@ use odm::backend::wrap::Fault;
 use odm_patterns::queue::{Failure, New, Queue, State, Stop, Task, Worker};
 use tokio::sync::oneshot;
 
-use super::queue_model::{clear, Clock, Work, number, options, queue, seconds, until};
+use super::queue_model::{Clock, Work, clear, number, options, queue, seconds, until};
 
 fn worker(queue: &Queue<Work>, clock: &Clock) -> Worker<Work> {
     Worker::new(queue).wait_with(clock.clone()).watch(false)
