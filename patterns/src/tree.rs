@@ -75,12 +75,18 @@
 //! | move | 1 | 3 | `s` | `s` | `s` |
 //! | rename | `c` | 3 | `s` | `s` | `c` |
 
+#![allow(
+    clippy::result_large_err,
+    reason = "callers match on the fields; what fails is followed by a round trip, not by a loop"
+)]
+
 mod arrangement;
 mod branch;
 mod change;
 mod convert;
 mod core;
 mod derive;
+mod descendants;
 mod error;
 mod execute;
 mod forest;
@@ -108,6 +114,7 @@ mod verify;
 mod write;
 
 pub use self::branch::{Annotated, Branch};
+pub use self::descendants::Descendants;
 pub use self::error::{Result, TreeError};
 pub use self::handle::Tree;
 pub use self::model::{
@@ -117,4 +124,3 @@ pub use self::model::{
 pub use self::options::{Numbering, Orphans, PathStyle, TreeOptions};
 pub use self::position::{DeleteMode, Order, Position};
 pub use self::problem::{TreeProblem, TreeProblemKind, TreeRepair};
-pub use self::read::Descendants;
