@@ -34,6 +34,46 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # What is stored
+//!
+//! | model | fields of a node | indexes, behind the tenant's field |
+//! |---|---|---|
+//! | [`ParentReference`] | `parent` | `parent`, `position` |
+//! | [`ChildReference`] | `children`; the roots are in the state document | `children` |
+//! | [`ArrayOfAncestors`] | `ancestors`, `parent` | `parent`, `position`; `ancestors` |
+//! | [`MaterializedPaths`] | `path`, `parent`; in threads `depth` | `parent`, `position`; `path` |
+//! | [`NestedSets`] | `left`, `right`, `parent` | `parent`, `left`; `left`, `right`; `right` |
+//!
+//! The first, third and fourth have a `position` beside, unless [`ByKey`] says that siblings need no places. The fields
+//! need not be in the model's struct; where they are, the tree overwrites them. Nodes that the tree did not insert are
+//! read as they are: the parent of a path is then its last segment, and roots of child references are found once, by
+//! reading all. Every tree has one small document in the collection `.._trees`, and where there are no transactions each
+//! node that was written has the number of its last change in a field `tree_fence`.
+//!
+//! # What is promised
+//!
+//! | | |
+//! |---|---|
+//! | a change | happens as a whole or not at all: in a transaction, or in that of the caller; where there are none, its writes are recorded first, and made by the next change, opening or repair if the process ends |
+//! | many at a time | changes of one tree come one after another: all of them touch its state document, and are run again by themselves when another was first. So no crossing moves make a circle, and no inserts share a place |
+//! | reading | each method sees what was committed when its queries ran; only those of one transaction see one moment |
+//! | without transactions | readers may see a change half made; a process that was held up while others finished its change does no harm, unless it ends in the very moment in which it notices, or after a thousand changes more |
+//! | sharding | shard by the tenant's field: a change then stays on one shard, and so do all reads |
+//!
+//! # What it costs
+//!
+//! Queries, and documents written, for a node with `c` children and `d` ancestors; `s` nodes in its subtree. Each
+//! operation reads the node first, and each change the state and its neighbours.
+//!
+//! | | parent | children | ancestors | paths | nested sets |
+//! |---|---|---|---|---|---|
+//! | children | 1 | 1 | 1 | 1 | 1 |
+//! | ancestors | 1 lookup, or `d` | 1 lookup, or `d` | 1 | 1 | 1 lookup |
+//! | descendants | 1 lookup, or one a level | 1 lookup, or one a level | 1 | 1 | 1 |
+//! | insert a leaf | 1 | 2 | 1 | 1 | 1, rarely some neighbours |
+//! | move | 1 | 3 | `s` | `s` | `s` |
+//! | rename | `c` | 3 | `s` | `s` | `c` |
 
 mod arrangement;
 mod branch;

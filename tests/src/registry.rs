@@ -303,6 +303,19 @@ macro_rules! for_every_case {
                 a_single_write_waits_no_longer_than_it_may;
             traps:
                 every_recorded_trap;
+            tree_basics:
+                nodes_are_stored_as_in_the_manual,
+                trees_of_the_manual_are_adopted,
+                nodes_are_read_in_every_direction,
+                nodes_go_to_every_position,
+                what_cannot_be_is_refused_and_changes_nothing,
+                children_of_a_deleted_node_are_cared_for,
+                nodes_are_renamed_and_copied,
+                chains_are_found_or_created_once,
+                trees_load_flat_and_become_other_models,
+                trees_share_a_collection_and_a_transaction,
+                siblings_stand_by_a_key,
+                ids_are_of_any_type;
             tree_conversion:
                 trees_become_trees_of_every_other_model_in_place,
                 trees_become_trees_in_other_collections,

@@ -39,6 +39,7 @@ pub mod schema_versions;
 pub mod text;
 pub mod transactions;
 pub mod traps;
+pub mod tree_basics;
 pub mod tree_conversion;
 pub mod tree_costs;
 pub mod tree_integrity;

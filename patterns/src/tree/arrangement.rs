@@ -59,14 +59,25 @@ impl Arrangement {
             number(layout, forest, &places, &mut seats);
         }
         let fields = derive::fields(layout, &Base::default(), &seats)?;
-        let roots = forest.tops.iter().map(|top| forest.nodes[*top].id.clone()).collect();
-        Ok(Arrangement { places, fields, roots })
+        let roots = forest
+            .tops
+            .iter()
+            .map(|top| forest.nodes[*top].id.clone())
+            .collect();
+        Ok(Arrangement {
+            places,
+            fields,
+            roots,
+        })
     }
 }
 
 /// The places of siblings: those that they have, if these are in order.
 fn positions(forest: &Forest, siblings: &[usize]) -> Vec<(usize, i64)> {
-    let stored: Vec<Option<i64>> = siblings.iter().map(|place| forest.nodes[*place].position).collect();
+    let stored: Vec<Option<i64>> = siblings
+        .iter()
+        .map(|place| forest.nodes[*place].position)
+        .collect();
     let is_sound = stored.iter().all(Option::is_some) && stored.windows(2).all(|pair| pair[0] < pair[1]);
     let numbered = siblings.iter().zip(stored).enumerate();
     numbered
@@ -102,7 +113,9 @@ pub(super) fn is_in_order(seats: &[Seat]) -> bool {
     let mut last = None;
     let mut open: Vec<(usize, i64)> = Vec::new();
     for (at, seat) in seats.iter().enumerate() {
-        let Some((left, right)) = seat.interval else { return false };
+        let Some((left, right)) = seat.interval else {
+            return false;
+        };
         while let Some((above, end)) = open.last().copied() {
             if Some(above) == seat.parent {
                 break;
@@ -147,7 +160,16 @@ mod tests {
 
     #[test]
     fn intervals_are_in_order_or_not() {
-        check(&[(None, 1, 8), (Some(0), 2, 5), (Some(1), 3, 4), (Some(0), 6, 7), (None, 9, 10)], true);
+        check(
+            &[
+                (None, 1, 8),
+                (Some(0), 2, 5),
+                (Some(1), 3, 4),
+                (Some(0), 6, 7),
+                (None, 9, 10),
+            ],
+            true,
+        );
         check(&[(None, 1, 8), (Some(0), 2, 9)], false);
         check(&[(None, 1, 8), (Some(0), 2, 5), (Some(0), 5, 7)], false);
         check(&[(None, 4, 1)], false);

@@ -15,13 +15,15 @@ use super::position::{DeleteMode, Order};
 use super::segment;
 use super::slot::{Place, is_in};
 
+/// Documents to be inserted, those before their children, with the places of their parents in the list.
+pub(super) type Seedlings = Vec<(Document, Option<usize>)>;
+
 /// A structural change, as it was asked for.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
-    /// Documents, those before their children, with the places of their parents in the list.
+    /// Forests, each for a place of its own.
     Insert {
-        documents: Vec<(Document, Option<usize>)>,
-        place: Place,
+        forests: Vec<(Seedlings, Place)>,
     },
     Move {
         id: Bson,
@@ -69,7 +71,15 @@ impl Core {
         let mut plan = Plan::default();
         let mut outcome = Outcome::default();
         match change {
-            Change::Insert { documents, place } => self.plan_insert(documents, place, &mut plan).await?,
+            Change::Insert { forests } => {
+                for (documents, place) in forests {
+                    self.plan_insert(documents, place, &mut plan).await?;
+                }
+                if forests.len() > 1 && self.layout.shape == Shape::Nested && plan.moves_nodes() {
+                    // Room was made twice, each time as if the other were not there.
+                    self.number_anew(&mut plan).await?;
+                }
+            }
             Change::Move { id, place } => self.plan_move(id, place, &mut plan).await?,
             Change::Delete { id, mode } => outcome.count = self.plan_delete(id, *mode, &mut plan).await?,
             Change::Reorder { parent, ids } => self.plan_reorder(parent.as_ref(), ids, &mut plan).await?,

@@ -99,8 +99,8 @@ impl Core {
         let _turn = turn.lock().await;
         loop {
             let state = self.ensure_state().await?;
-            if let Some(intent) = state.intent {
-                self.carry_out(&intent).await?;
+            if state.intent.is_some() {
+                self.roll_forward().await?;
                 continue;
             }
             let plan = self.plan_conversion(&target.layout).await?;
@@ -117,7 +117,10 @@ impl Core {
             _ => Vec::new(),
         };
         let linked = Linked::of(&self.layout, nodes, &roots);
-        let lost = linked.orphans.first().or_else(|| linked.circles.first().and_then(|circle| circle.first()));
+        let lost = linked
+            .orphans
+            .first()
+            .or_else(|| linked.circles.first().and_then(|circle| circle.first()));
         if let Some(lost) = lost {
             return Err(TreeError::Damaged {
                 id: linked.forest.nodes[*lost].id.clone(),
@@ -136,8 +139,13 @@ impl Core {
         }
         let arrangement = Arrangement::of(target, &forest)?;
         let kept = target.fields();
-        let gone: Vec<String> =
-            self.layout.fields().into_iter().filter(|field| !kept.contains(field)).map(str::to_owned).collect();
+        let gone: Vec<String> = self
+            .layout
+            .fields()
+            .into_iter()
+            .filter(|field| !kept.contains(field))
+            .map(str::to_owned)
+            .collect();
         let mut plan = Plan::default();
         for (place, fields) in arrangement.places.iter().zip(arrangement.fields) {
             let node = &forest.nodes[*place];
@@ -145,7 +153,11 @@ impl Core {
             let unset: Vec<String> = gone.iter().filter(stored).cloned().collect();
             plan.change(&node.id, derive::missing(node, fields), unset);
         }
-        let listed = if target.shape == Shape::Children { Bson::Array(arrangement.roots) } else { Bson::Null };
+        let listed = if target.shape == Shape::Children {
+            Bson::Array(arrangement.roots)
+        } else {
+            Bson::Null
+        };
         let mut state = Document::new();
         state.insert("roots", listed);
         plan.state = state;

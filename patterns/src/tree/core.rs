@@ -166,17 +166,16 @@ impl Core {
         match layout.shape {
             Shape::Ancestors => self.get_all(node.ancestors.as_deref().unwrap_or(&[])).await,
             Shape::Paths => self.ancestors_of_path(node).await,
-            Shape::Nested => {
+            // A range of numbers reads the index from its beginning; the way up reads the ancestors alone.
+            Shape::Nested if !self.db.capabilities().aggregation => {
                 let (Some(left), Some(right)) = (node.left, node.right) else {
                     return self.ancestors_by_steps(node).await;
                 };
                 let around = doc! { &layout.left: { "$lt": left }, &layout.right: { "$gt": right } };
                 self.find(around, Some(doc! { &layout.left: 1 }), 0).await
             }
-            Shape::Parent | Shape::Children if self.db.capabilities().aggregation => {
-                self.ancestors_by_lookup(node).await
-            }
-            Shape::Parent | Shape::Children => self.ancestors_by_steps(node).await,
+            _ if self.db.capabilities().aggregation => self.ancestors_by_lookup(node).await,
+            _ => self.ancestors_by_steps(node).await,
         }
     }
 

@@ -56,11 +56,16 @@ impl Core {
     async fn execute_ahead(&self, change: &Change) -> Result<Outcome> {
         for _ in 0..ATTEMPTS {
             let state = self.ensure_state().await?;
-            if let Some(intent) = state.intent {
-                self.carry_out(&intent).await?;
+            if state.intent.is_some() {
+                self.roll_forward().await?;
                 continue;
             }
-            let (plan, outcome) = self.plan(change).await?;
+            let planned = self.plan(change).await;
+            // What was read while others wrote says nothing.
+            if planned.is_err() && self.is_changed_since(state.version).await? {
+                continue;
+            }
+            let (plan, outcome) = planned?;
             if plan.is_empty() {
                 return Ok(outcome);
             }
@@ -72,6 +77,11 @@ impl Core {
             ErrorKind::Conflict,
             "other changes of the tree were always first",
         )))
+    }
+
+    async fn is_changed_since(&self, version: i64) -> Result<bool> {
+        let now = self.state().await?;
+        Ok(now.is_some_and(|now| now.version != version || now.intent.is_some()))
     }
 
     /// Makes the writes of a plan, inside a transaction.

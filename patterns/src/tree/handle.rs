@@ -59,7 +59,10 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
         let core = self.core()?;
         let mut indexes = core.nodes.create_indexes();
         for key in core.layout.indexes() {
-            let parts: Vec<String> = key.iter().map(|(field, order)| format!("{field}_{order}")).collect();
+            let parts: Vec<String> = key
+                .iter()
+                .map(|(field, order)| format!("{field}_{order}"))
+                .collect();
             indexes = indexes.index_raw(odm::bson::doc! { "name": parts.join("_"), "key": key });
         }
         indexes.await?;

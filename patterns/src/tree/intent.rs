@@ -10,6 +10,7 @@ use odm::bson::{Bson, Document, doc};
 use super::core::Core;
 use super::error::{Result, TreeError};
 use super::execute::{fenced, refused};
+use super::layout::equal;
 use super::plan::{Plan, Write};
 use super::state::unreadable;
 
@@ -20,6 +21,9 @@ pub(super) const FENCE: &str = "tree_fence";
 const CHUNK: usize = 2 << 20;
 
 const BATCH: usize = 1_000;
+
+/// For how many changes a deletion is remembered.
+const REMEMBERED: i64 = 1_000;
 
 impl Core {
     /// Records the writes of a plan and makes them; `false` when the tree was changed since the version was read.
@@ -174,7 +178,10 @@ impl Core {
                 continue;
             }
             let made = self.nodes.insert_many(&missing).await;
-            let Err(error) = made else { continue };
+            let Err(error) = made else {
+                self.take_back(&missing, fence).await?;
+                continue;
+            };
             let again = error.is_duplicate_key() && error.index() == Some("_id_");
             if again && !self.db.in_transaction() {
                 // Somebody else makes the same writes at the same time.
@@ -187,7 +194,57 @@ impl Core {
         Ok(())
     }
 
+    /// Takes back what was inserted too late: others carried the intent out meanwhile, and deleted the node since.
+    async fn take_back(&self, documents: &[Document], fence: i64) -> Result<()> {
+        let ids = documents.iter().filter_map(|document| document.get("_id"));
+        let ids: Vec<Document> = ids.map(|id| self.grave(id)).collect();
+        let later = doc! { "_id": { "$in": ids }, "fence": { "$gt": fence } };
+        for grave in self.states.find(later).await? {
+            if let Some(id) = grave.get("gone") {
+                self.nodes
+                    .delete_one(doc! { "_id": equal(id), FENCE: fence })
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The `_id` of the document that says by which intent a node was deleted.
+    fn grave(&self, id: &Bson) -> Document {
+        let mut grave = self.layout.state_id();
+        grave.insert("gone", id);
+        grave
+    }
+
+    /// Remembers which nodes an intent deletes, for a while.
+    async fn bury(&self, writes: &[Write], fence: i64) -> Result<()> {
+        let gone: Vec<&Bson> = writes
+            .iter()
+            .filter_map(|write| match write {
+                Write::Delete(ids) => Some(ids),
+                _ => None,
+            })
+            .flatten()
+            .collect();
+        for some in gone.chunks(BATCH) {
+            let mut bulk = self.states.bulk_write();
+            for id in some {
+                let set = doc! { "of": self.layout.state_id(), "gone": *id };
+                let grave = doc! { "$set": set, "$max": { "fence": fence } };
+                bulk = bulk.upsert(doc! { "_id": self.grave(id) }, grave);
+            }
+            bulk.await?;
+        }
+        if !gone.is_empty() {
+            let of = doc! { "$eq": self.layout.state_id() };
+            let forgotten = doc! { "of": of, "fence": { "$lt": fence - REMEMBERED } };
+            self.states.delete_many(forgotten).await?;
+        }
+        Ok(())
+    }
+
     async fn make_changes(&self, writes: &[Write], fence: i64) -> Result<()> {
+        self.bury(writes, fence).await?;
         for writes in writes.chunks(BATCH) {
             let mut bulk = self.nodes.bulk_write();
             for write in writes {

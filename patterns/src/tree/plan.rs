@@ -74,6 +74,11 @@ impl Plan {
         }
     }
 
+    /// Whether nodes are written to that are there already.
+    pub(super) fn moves_nodes(&self) -> bool {
+        self.writes.iter().any(|write| matches!(write, Write::Set { .. }))
+    }
+
     /// What is set of a document so far.
     pub(super) fn pending(&self, id: &Bson) -> Option<&Document> {
         match self.writes.get(*self.places.get(&Identity::of(id))?)? {

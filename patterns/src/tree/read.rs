@@ -1,8 +1,8 @@
 //! Reading a tree.
 
 use futures_util::future::BoxFuture;
-use odm::bson::{Bson, doc};
-use odm::{Model, Operand};
+use odm::bson::{Bson, Document, doc};
+use odm::{Filter, Model, Operand};
 
 use super::branch::{Annotated, Branch, nest};
 use super::core::Core;
@@ -86,8 +86,8 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
 
     /// The ancestors, the root first.
     ///
-    /// Two queries: the node, and one for all ancestors (parent and child references: a `$graphLookup`, or one query
-    /// for each level where there is none).
+    /// Two queries: the node, and one for all ancestors (parent and child references and nested sets: a `$graphLookup`, or
+    /// one query for each level where there is none).
     ///
     /// # Errors
     /// `NotFound`; `Damaged` when the node is its own ancestor.
@@ -113,8 +113,27 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
     pub async fn children_page(&self, id: impl Operand<M::Key>, skip: u64, limit: u64) -> Result<Vec<M>> {
         let core = self.core()?;
         let node = core.need(&self.key(id)?).await?;
-        let nodes = core.children(Some(&node), skip, limit).await?;
-        self.decode_all(&nodes)
+        if core.layout.shape == Shape::Children {
+            let nodes = core.children(Some(&node), skip, limit).await?;
+            return self.decode_all(&nodes);
+        }
+        let filter = core.children_filter(Some(&node));
+        self.find(filter, Some(core.layout.order()), skip, limit).await
+    }
+
+    /// The nodes that match as the model has them, where the fields of the tree need not be looked at.
+    async fn find(&self, filter: Document, sort: Option<Document>, skip: u64, limit: u64) -> Result<Vec<M>> {
+        let filter = self.core()?.layout.scoped(filter);
+        let mut find = self
+            .collection
+            .find(|_| Filter::raw(filter))
+            .with_deleted()
+            .skip(skip)
+            .limit(limit);
+        if let Some(sort) = sort {
+            find = find.sort_raw(sort);
+        }
+        Ok(find.await?)
     }
 
     /// How many children a node has. Two queries.
@@ -515,9 +534,20 @@ impl<M: Model, S: TreeModel> Descendants<M, S> {
         let core = self.tree.core()?;
         let node = core.need(&self.id?).await?;
         let id = node.id.clone();
+        let is_nested = core.layout.shape == Shape::Nested;
+        let is_sorted = self.order == Order::Unordered || (self.order == Order::Preorder && is_nested);
+        if is_sorted
+            && self.levels.is_none()
+            && let Some(filter) = core.below_filter(&node)?
+        {
+            let sort = (self.order == Order::Preorder).then(|| doc! { &core.layout.left: 1 });
+            let mut found = self.tree.find(filter, sort, 0, 0).await?;
+            if self.with_self {
+                found.insert(0, self.tree.decode(&node)?);
+            }
+            return Ok(found);
+        }
         let mut nodes = core.descendants(&node, self.levels).await?;
-        let is_sorted = self.order == Order::Unordered
-            || (self.order == Order::Preorder && core.layout.shape == Shape::Nested);
         if is_sorted {
             if self.with_self {
                 nodes.insert(0, node);
@@ -548,7 +578,7 @@ impl<M: Model, S: TreeModel> IntoFuture for Descendants<M, S> {
 
 impl Core {
     /// The condition for all below a node, where one tells.
-    pub(super) fn below_filter(&self, node: &Node) -> Result<Option<odm::bson::Document>> {
+    pub(super) fn below_filter(&self, node: &Node) -> Result<Option<Document>> {
         let layout = &self.layout;
         Ok(match layout.shape {
             Shape::Ancestors => Some(doc! { &layout.ancestors: equal(&node.id) }),

@@ -63,8 +63,11 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
 fn text<M>(branches: &[Branch<M>], label: impl Fn(&M) -> String) -> String {
     let mut text = String::new();
     // Each with the line's beginning, that of the lines below it, and the branch.
-    let mut open: Vec<(String, String, &Branch<M>)> =
-        branches.iter().rev().map(|branch| (String::new(), String::new(), branch)).collect();
+    let mut open: Vec<(String, String, &Branch<M>)> = branches
+        .iter()
+        .rev()
+        .map(|branch| (String::new(), String::new(), branch))
+        .collect();
     while let Some((own, below, branch)) = open.pop() {
         let label = label(&branch.node);
         let mut lines = label.lines();
@@ -74,7 +77,11 @@ fn text<M>(branches: &[Branch<M>], label: impl Fn(&M) -> String) -> String {
         }
         let last = branch.children.len().saturating_sub(1);
         open.extend(branch.children.iter().enumerate().rev().map(|(at, child)| {
-            let (first, rest) = if at == last { ("└── ", "    ") } else { ("├── ", "│   ") };
+            let (first, rest) = if at == last {
+                ("└── ", "    ")
+            } else {
+                ("├── ", "│   ")
+            };
             (format!("{below}{first}"), format!("{below}{rest}"), child)
         }));
     }
@@ -84,7 +91,8 @@ fn text<M>(branches: &[Branch<M>], label: impl Fn(&M) -> String) -> String {
 /// Nodes with numbers, each with the number of its parent.
 fn numbered<M>(branches: &[Branch<M>]) -> Vec<(&M, Option<usize>)> {
     let mut nodes = Vec::new();
-    let mut open: Vec<(&Branch<M>, Option<usize>)> = branches.iter().rev().map(|branch| (branch, None)).collect();
+    let mut open: Vec<(&Branch<M>, Option<usize>)> =
+        branches.iter().rev().map(|branch| (branch, None)).collect();
     while let Some((branch, parent)) = open.pop() {
         let own = nodes.len();
         nodes.push((&branch.node, parent));
@@ -96,7 +104,10 @@ fn numbered<M>(branches: &[Branch<M>]) -> Vec<(&M, Option<usize>)> {
 fn dot<M>(branches: &[Branch<M>], label: impl Fn(&M) -> String) -> String {
     let mut text = String::from("digraph tree {\n    node [shape=box];\n");
     for (number, (node, parent)) in numbered(branches).into_iter().enumerate() {
-        let label = label(node).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        let label = label(node)
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"")
+            .replace('\n', "\\n");
         let _ = writeln!(text, "    n{number} [label=\"{label}\"];");
         if let Some(parent) = parent {
             let _ = writeln!(text, "    n{parent} -> n{number};");
@@ -132,7 +143,13 @@ mod tests {
     use super::*;
 
     fn forest() -> Vec<Branch<&'static str>> {
-        vec![Branch::new("a", [Branch::new("b \"q\"", [Branch::leaf("c\nd")]), Branch::leaf("e")]), Branch::leaf("f")]
+        vec![
+            Branch::new(
+                "a",
+                [Branch::new("b \"q\"", [Branch::leaf("c\nd")]), Branch::leaf("e")],
+            ),
+            Branch::leaf("f"),
+        ]
     }
 
     fn label(node: &&'static str) -> String {
@@ -148,7 +165,10 @@ mod tests {
     #[test]
     fn diagrams_escape_labels() {
         let graph = dot(&forest(), label);
-        assert!(graph.contains("n1 [label=\"b \\\"q\\\"\"];\n    n0 -> n1;"), "{graph}");
+        assert!(
+            graph.contains("n1 [label=\"b \\\"q\\\"\"];\n    n0 -> n1;"),
+            "{graph}"
+        );
         assert!(graph.contains("n2 [label=\"c\\nd\"]"), "{graph}");
         let chart = mermaid(&forest(), label);
         assert!(chart.contains("n1[\"b #34;q#34;\"]\n    n0 --> n1"), "{chart}");

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use odm::bson::Bson;
+use odm::bson::{Bson, Document, RawDocumentBuf};
+use odm::{Error, ErrorKind};
 
 use super::arrangement::Arrangement;
 use super::core::Core;
 use super::derive;
 use super::error::{Result, TreeError};
-use super::identity::Identity;
+use super::identity::{Identity, same};
 use super::layout::{Layout, Shape};
 use super::node::Node;
 use super::options::Orphans;
@@ -39,7 +40,9 @@ impl Core {
         let wanted = match below {
             None => None,
             Some(below) => {
-                let top = forest.place(below).ok_or(TreeError::NotFound { id: below.clone() })?;
+                let top = forest
+                    .place(below)
+                    .ok_or(TreeError::NotFound { id: below.clone() })?;
                 let mut wanted = vec![false; forest.nodes.len()];
                 for (place, _) in forest.walk(&[top], Order::Preorder) {
                     wanted[place] = true;
@@ -48,7 +51,11 @@ impl Core {
             }
         };
         // What is there is not lost for being too deep or too long.
-        let boundless = Layout { max_depth: None, max_path: usize::MAX, ..(*self.layout).clone() };
+        let boundless = Layout {
+            max_depth: None,
+            max_path: usize::MAX,
+            ..(*self.layout).clone()
+        };
         let arrangement = Arrangement::of(&boundless, forest)?;
         for (place, fields) in arrangement.places.iter().zip(arrangement.fields) {
             if wanted.as_ref().is_none_or(|wanted| wanted[*place]) {
@@ -66,7 +73,9 @@ impl Core {
     fn place_orphans(&self, linked: &mut Linked) -> Result<()> {
         let mut lost = std::mem::take(&mut linked.orphans);
         for circle in &linked.circles {
-            let first = circle.iter().min_by_key(|place| Identity::of(&linked.forest.nodes[**place].id));
+            let first = circle
+                .iter()
+                .min_by_key(|place| Identity::of(&linked.forest.nodes[**place].id));
             let Some(first) = first.copied() else { continue };
             if let Some(parent) = linked.forest.parents[first].take() {
                 linked.forest.children[parent].retain(|child| *child != first);
@@ -74,6 +83,11 @@ impl Core {
             lost.push(first);
         }
         let forest = &mut linked.forest;
+        let is_own_parent = |place: &usize| {
+            let node = &forest.nodes[*place];
+            node.parent.as_ref().is_some_and(|parent| same(parent, &node.id))
+        };
+        lost.extend(forest.tops.iter().copied().filter(is_own_parent));
         forest.tops.retain(|top| !lost.contains(top));
         let under = match &self.layout.orphans {
             Orphans::BecomeRoots => None,
@@ -83,7 +97,10 @@ impl Core {
         for place in lost {
             // The place for what is lost may itself be below one of them.
             let is_above = under.is_some_and(|under| {
-                forest.walk(&[place], Order::Preorder).iter().any(|(below, _)| *below == under)
+                forest
+                    .walk(&[place], Order::Preorder)
+                    .iter()
+                    .any(|(below, _)| *below == under)
             });
             match under.filter(|_| !is_above) {
                 Some(under) => {
@@ -92,6 +109,31 @@ impl Core {
                 }
                 None => forest.tops.push(place),
             }
+        }
+        Ok(())
+    }
+
+    /// Gives all nodes of nested sets new numbers, with the new ones of a plan behind their siblings.
+    pub(super) async fn number_anew(&self, plan: &mut Plan) -> Result<()> {
+        let mut nodes = self.everything().await?;
+        let mut new = Vec::new();
+        for write in std::mem::take(plan).writes {
+            let Write::Insert(document) = write else { continue };
+            let mut node = self.read(encoded(&document)?);
+            // Behind all that have numbers.
+            node.left = Some(i64::MAX / 2 + new.len() as i64);
+            node.right = None;
+            nodes.push(node);
+            new.push(document);
+        }
+        for document in new {
+            plan.insert(document);
+        }
+        let forest = Linked::of(&self.layout, nodes, &[]).forest;
+        let arrangement = Arrangement::of(&self.layout, &forest)?;
+        for (place, fields) in arrangement.places.iter().zip(arrangement.fields) {
+            let node = &forest.nodes[*place];
+            plan.set(&node.id, derive::missing(node, fields));
         }
         Ok(())
     }
@@ -110,11 +152,7 @@ impl Core {
         for write in &plan.writes {
             match write {
                 Write::Insert(document) => {
-                    let raw = odm::bson::RawDocumentBuf::try_from(document).map_err(|error| {
-                        let text = "the node does not fit bson";
-                        odm::Error::new(odm::ErrorKind::Encode, text).with_source(error)
-                    })?;
-                    let node = self.read(raw);
+                    let node = self.read(encoded(document)?);
                     nodes.insert(Identity::of(&node.id), node);
                 }
                 Write::Set { id, set, .. } => {
@@ -140,16 +178,26 @@ impl Core {
         ends.sort_by_key(|(number, _, _)| *number);
         for (at, (number, is_left, id)) in ends.into_iter().enumerate() {
             let dense = at as i64 + 1;
-            let field = if is_left { &self.layout.left } else { &self.layout.right };
+            let field = if is_left {
+                &self.layout.left
+            } else {
+                &self.layout.right
+            };
             let is_pending = plan.pending(&id).is_some_and(|set| set.contains_key(field));
             if number != dense || is_pending {
-                let mut set = odm::bson::Document::new();
+                let mut set = Document::new();
                 set.insert(field, dense);
                 plan.set(&id, set);
             }
         }
         Ok(())
     }
+}
+
+fn encoded(document: &Document) -> Result<RawDocumentBuf> {
+    let encoded = RawDocumentBuf::try_from(document);
+    Ok(encoded
+        .map_err(|error| Error::new(ErrorKind::Encode, "the node does not fit bson").with_source(error))?)
 }
 
 /// Puts siblings into the order of the sort key, where there is one and they keep places.

@@ -39,7 +39,12 @@ impl Linked {
                 && parent_of(place).is_some_and(|parent| !same(parent, &forest.nodes[*place].id))
         };
         let orphans = forest.tops.iter().copied().filter(is_orphan).collect();
-        Linked { forest, depths, circles, orphans }
+        Linked {
+            forest,
+            depths,
+            circles,
+            orphans,
+        }
     }
 }
 
@@ -97,7 +102,12 @@ impl Core {
             for pair in siblings.windows(2) {
                 let (one, two) = (&linked.forest.nodes[pair[0]], &linked.forest.nodes[pair[1]]);
                 if ranks.get(&Identity::of(&one.id)) > ranks.get(&Identity::of(&two.id)) {
-                    problems.add(&two.id, TreeProblemKind::OutOfOrder { other: one.id.clone() });
+                    problems.add(
+                        &two.id,
+                        TreeProblemKind::OutOfOrder {
+                            other: one.id.clone(),
+                        },
+                    );
                 }
             }
         }
@@ -110,7 +120,8 @@ impl Core {
         let Some(key) = self.layout.sort_key.clone().filter(|_| keeps_order) else {
             return Ok(HashMap::new());
         };
-        let mut projection: odm::bson::Document = key.keys().map(|field| (field.clone(), Bson::Int32(1))).collect();
+        let mut projection: odm::bson::Document =
+            key.keys().map(|field| (field.clone(), Bson::Int32(1))).collect();
         projection.insert("_id", 1);
         let find = self.nodes.find(self.layout.scoped(doc! {}));
         let sorted = find.sort_raw(key).project_raw(projection).await?;
@@ -152,7 +163,12 @@ fn links(layout: &Layout, linked: &Linked, problems: &mut Problems) {
             _ => node.parent.as_ref().is_some_and(|parent| same(parent, &node.id)),
         };
         if own {
-            problems.add(&node.id, TreeProblemKind::Cycle { nodes: vec![node.id.clone()] });
+            problems.add(
+                &node.id,
+                TreeProblemKind::Cycle {
+                    nodes: vec![node.id.clone()],
+                },
+            );
         }
     }
     for place in &linked.orphans {
@@ -188,8 +204,16 @@ fn lists(linked: &Linked, roots: &[Bson], problems: &mut Problems) {
         }
     }
     for node in nodes {
-        if let Some(parents) = parents.get(&Identity::of(&node.id)).filter(|parents| parents.len() > 1) {
-            problems.add(&node.id, TreeProblemKind::SeveralParents { parents: parents.clone() });
+        if let Some(parents) = parents
+            .get(&Identity::of(&node.id))
+            .filter(|parents| parents.len() > 1)
+        {
+            problems.add(
+                &node.id,
+                TreeProblemKind::SeveralParents {
+                    parents: parents.clone(),
+                },
+            );
         }
     }
     let mut listed = HashSet::new();
@@ -232,7 +256,10 @@ fn ancestors(linked: &Linked, problems: &mut Problems) {
         let expected: Vec<Bson> = chain.iter().map(|place| nodes[*place].id.clone()).collect();
         let stored = node.ancestors.as_deref().unwrap_or(&[]);
         let is_same = stored.len() == expected.len()
-            && stored.iter().zip(&expected).all(|(stored, expected)| same(stored, expected))
+            && stored
+                .iter()
+                .zip(&expected)
+                .all(|(stored, expected)| same(stored, expected))
             && node.ancestors.is_some();
         if is_same {
             continue;
@@ -264,19 +291,33 @@ fn paths(layout: &Layout, linked: &Linked, problems: &mut Problems) {
         }
         let above = forest.parents[place].and_then(|parent| inside[parent].clone());
         // What is too long or no segment was refused when it was written.
-        let Ok(expected) = path::stored(layout, above.as_deref(), &node.id) else { continue };
+        let Ok(expected) = path::stored(layout, above.as_deref(), &node.id) else {
+            continue;
+        };
         inside[place] = path::inside(layout, expected.as_deref(), &node.id).ok();
         if node.path != expected {
             let parent = node.parent.clone().unwrap_or(Bson::Null);
             let other = node.parent_of_path(layout).unwrap_or(Bson::Null);
             match same(&parent, &other) {
-                true => problems.add(&node.id, TreeProblemKind::WrongPath { path: node.path.clone(), expected }),
+                true => problems.add(
+                    &node.id,
+                    TreeProblemKind::WrongPath {
+                        path: node.path.clone(),
+                        expected,
+                    },
+                ),
                 false => problems.add(&node.id, TreeProblemKind::ParentDisagrees { parent, other }),
             }
         }
         let expected = depth as i64 + 1;
         if layout.style == PathStyle::Threaded && node.depth != Some(expected) {
-            problems.add(&node.id, TreeProblemKind::WrongDepth { depth: node.depth, expected });
+            problems.add(
+                &node.id,
+                TreeProblemKind::WrongDepth {
+                    depth: node.depth,
+                    expected,
+                },
+            );
         }
     }
 }
@@ -303,7 +344,12 @@ fn intervals(layout: &Layout, forest: &Forest, problems: &mut Problems) {
         if let Some((start, end, other)) = around
             && (start == *left || end <= *right)
         {
-            problems.add(&node.id, TreeProblemKind::IntervalOverlap { other: other.id.clone() });
+            problems.add(
+                &node.id,
+                TreeProblemKind::IntervalOverlap {
+                    other: other.id.clone(),
+                },
+            );
             continue;
         }
         let other = around.map_or(Bson::Null, |(_, _, other)| other.id.clone());
@@ -320,9 +366,15 @@ fn intervals(layout: &Layout, forest: &Forest, problems: &mut Problems) {
         }
     }
     if layout.numbering == Numbering::Dense {
-        let mut numbers: Vec<i64> = sound.iter().flat_map(|(left, right, _)| [*left, *right]).collect();
+        let mut numbers: Vec<i64> = sound
+            .iter()
+            .flat_map(|(left, right, _)| [*left, *right])
+            .collect();
         numbers.sort_unstable();
-        let is_dense = numbers.iter().enumerate().all(|(at, number)| *number == at as i64 + 1);
+        let is_dense = numbers
+            .iter()
+            .enumerate()
+            .all(|(at, number)| *number == at as i64 + 1);
         if !is_dense {
             problems.add(&Bson::Null, TreeProblemKind::Gap);
         }
@@ -337,7 +389,12 @@ fn positions(forest: &Forest, problems: &mut Problems) {
             match (node.position, last) {
                 (None, _) => problems.add(&node.id, TreeProblemKind::MissingPosition),
                 (Some(position), Some(before)) if before.position == Some(position) => {
-                    problems.add(&node.id, TreeProblemKind::DuplicatePosition { other: before.id.clone() });
+                    problems.add(
+                        &node.id,
+                        TreeProblemKind::DuplicatePosition {
+                            other: before.id.clone(),
+                        },
+                    );
                 }
                 _ => {}
             }

@@ -4,7 +4,7 @@ use odm::bson::{Bson, Document};
 use odm::{Field, Model, Operand};
 
 use super::branch::Branch;
-use super::change::{Change, Outcome};
+use super::change::{Change, Outcome, Seedlings};
 use super::error::{Result, TreeError};
 use super::handle::Tree;
 use super::identity::Identity;
@@ -40,8 +40,9 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
         .await
     }
 
-    async fn insert_documents(&self, documents: Vec<(Document, Option<usize>)>, place: Place) -> Result<()> {
-        self.change(Change::Insert { documents, place }).await.map(|_| ())
+    async fn insert_documents(&self, documents: Seedlings, place: Place) -> Result<()> {
+        let forests = vec![(documents, place)];
+        self.change(Change::Insert { forests }).await.map(|_| ())
     }
 
     /// Inserts roots with all below them, all or nothing; their `_id`s are kept.
@@ -90,10 +91,8 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
             parents.push(parent.map(|parent| self.key(parent)).transpose()?);
         }
         let documents = self.encode(models).await?;
-        for (documents, place) in flat_forests(documents, parents)? {
-            self.insert_documents(documents, place).await?;
-        }
-        Ok(())
+        let forests = flat_forests(documents, parents)?;
+        self.change(Change::Insert { forests }).await.map(|_| ())
     }
 
     /// Finds the node at the end of a chain of values of a field, from a root down, and creates what is missing of it.
@@ -118,7 +117,8 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
     /// # }
     /// ```
     ///
-    /// Many at a time create a node once. Gives `None` for a chain of no values.
+    /// Many at a time create a node once. `make` is called for each value, whether its node is there or not. Gives `None`
+    /// for a chain of no values.
     ///
     /// # Errors
     /// As [`insert_child`](Tree::insert_child).
@@ -392,10 +392,8 @@ fn at_path(document: &Document, path: &str) -> Bson {
     value.cloned().unwrap_or(Bson::Null)
 }
 
-type Loaded = (Vec<(Document, Option<usize>)>, Place);
-
 /// Flat documents as forests, one for each node of the tree that some of them go under.
-fn flat_forests(documents: Vec<Document>, parents: Vec<Option<Bson>>) -> Result<Vec<Loaded>> {
+fn flat_forests(documents: Vec<Document>, parents: Vec<Option<Bson>>) -> Result<Vec<(Seedlings, Place)>> {
     let ids: Vec<Bson> = documents
         .iter()
         .map(|document| document.get("_id").cloned().unwrap_or(Bson::Null))
@@ -405,6 +403,13 @@ fn flat_forests(documents: Vec<Document>, parents: Vec<Option<Bson>>) -> Result<
         .enumerate()
         .map(|(place, id)| (Identity::of(id), place))
         .collect();
+    if places.len() < ids.len() {
+        let first = |place: &usize| places.get(&Identity::of(&ids[*place])) != Some(place);
+        let id = (0..ids.len())
+            .find(first)
+            .map_or(Bson::Null, |place| ids[place].clone());
+        return Err(TreeError::DuplicateKey { id, source: None });
+    }
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); ids.len()];
     let mut tops: Vec<(Option<Bson>, Vec<usize>)> = Vec::new();
     for (place, parent) in parents.into_iter().enumerate() {
@@ -422,7 +427,7 @@ fn flat_forests(documents: Vec<Document>, parents: Vec<Option<Bson>>) -> Result<
     let mut documents: Vec<Option<Document>> = documents.into_iter().map(Some).collect();
     let mut forests = Vec::with_capacity(tops.len());
     for (parent, tops) in tops {
-        let mut forest: Vec<(Document, Option<usize>)> = Vec::new();
+        let mut forest = Seedlings::new();
         let mut open: Vec<(usize, Option<usize>)> = tops.into_iter().rev().map(|top| (top, None)).collect();
         while let Some((place, parent)) = open.pop() {
             let own = forest.len();

@@ -34,7 +34,16 @@ fn branch(id: &str, children: impl IntoIterator<Item = Branch<Category>>) -> Bra
 
 /// The tree of the manual.
 fn books() -> Branch<Category> {
-    branch("Books", [branch("Programming", [leaf("Languages"), branch("Databases", [leaf("MongoDB"), leaf("dbm")])])])
+    branch(
+        "Books",
+        [branch(
+            "Programming",
+            [
+                leaf("Languages"),
+                branch("Databases", [leaf("MongoDB"), leaf("dbm")]),
+            ],
+        )],
+    )
 }
 
 fn ids(nodes: &[Category]) -> Vec<&str> {
@@ -85,7 +94,11 @@ macro_rules! in_all_models {
 }
 
 async fn stored(db: &Db, collection: &str, id: &str) -> Document {
-    let found = db.raw_collection(collection).find_one(doc! { "_id": id }).await.unwrap();
+    let found = db
+        .raw_collection(collection)
+        .find_one(doc! { "_id": id })
+        .await
+        .unwrap();
     let mut found = found.expect("the node is stored");
     found.remove("title");
     found
@@ -93,13 +106,22 @@ async fn stored(db: &Db, collection: &str, id: &str) -> Document {
 
 pub async fn nodes_are_stored_as_in_the_manual(db: &Db) {
     tree::<ParentReference<ByKey>>(db, options("parents")).await;
-    assert_eq!(stored(db, "parents", "MongoDB").await, doc! { "_id": "MongoDB", "parent": "Databases" });
-    assert_eq!(stored(db, "parents", "Books").await, doc! { "_id": "Books", "parent": null });
+    assert_eq!(
+        stored(db, "parents", "MongoDB").await,
+        doc! { "_id": "MongoDB", "parent": "Databases" }
+    );
+    assert_eq!(
+        stored(db, "parents", "Books").await,
+        doc! { "_id": "Books", "parent": null }
+    );
 
     tree::<ChildReference>(db, options("children")).await;
     let databases = doc! { "_id": "Databases", "children": ["MongoDB", "dbm"] };
     assert_eq!(stored(db, "children", "Databases").await, databases);
-    assert_eq!(stored(db, "children", "MongoDB").await, doc! { "_id": "MongoDB", "children": [] });
+    assert_eq!(
+        stored(db, "children", "MongoDB").await,
+        doc! { "_id": "MongoDB", "children": [] }
+    );
 
     tree::<ArrayOfAncestors<ByKey>>(db, options("ancestors")).await;
     let above = ["Books", "Programming", "Databases"];
@@ -125,19 +147,46 @@ pub async fn nodes_are_stored_as_in_the_manual(db: &Db) {
 }
 
 pub async fn trees_of_the_manual_are_adopted(db: &Db) {
-    let all = [("Books", None), ("Programming", Some("Books")), ("10", Some("Programming")), ("1", Some("Programming"))];
-    let paths = [None, Some(",Books,"), Some(",Books,Programming,"), Some(",Books,Programming,")];
-    let documents: Vec<Document> =
-        all.iter().zip(paths).map(|((id, _), path)| doc! { "_id": *id, "path": path }).collect();
+    let all = [
+        ("Books", None),
+        ("Programming", Some("Books")),
+        ("10", Some("Programming")),
+        ("1", Some("Programming")),
+    ];
+    let paths = [
+        None,
+        Some(",Books,"),
+        Some(",Books,Programming,"),
+        Some(",Books,Programming,"),
+    ];
+    let documents: Vec<Document> = all
+        .iter()
+        .zip(paths)
+        .map(|((id, _), path)| doc! { "_id": *id, "path": path })
+        .collect();
     db.raw_collection("paths").insert_many(&documents).await.unwrap();
-    let tree = Tree::<Category, MaterializedPaths<ByKey>>::open(db, options("paths")).await.unwrap();
+    let tree = Tree::<Category, MaterializedPaths<ByKey>>::open(db, options("paths"))
+        .await
+        .unwrap();
     sound(&tree, "Books(Programming(1 10))").await;
     assert_eq!(tree.parent("10").await.unwrap().unwrap().id, "Programming");
-    assert_eq!(ids(&tree.ancestors("10").await.unwrap()), ["Books", "Programming"]);
+    assert_eq!(
+        ids(&tree.ancestors("10").await.unwrap()),
+        ["Books", "Programming"]
+    );
 
-    let children = [doc! { "_id": "a", "children": ["c", "b"] }, doc! { "_id": "b" }, doc! { "_id": "c" }];
-    db.raw_collection("children").insert_many(&children).await.unwrap();
-    let tree = Tree::<Category, ChildReference>::open(db, options("children")).await.unwrap();
+    let children = [
+        doc! { "_id": "a", "children": ["c", "b"] },
+        doc! { "_id": "b" },
+        doc! { "_id": "c" },
+    ];
+    db.raw_collection("children")
+        .insert_many(&children)
+        .await
+        .unwrap();
+    let tree = Tree::<Category, ChildReference>::open(db, options("children"))
+        .await
+        .unwrap();
     sound(&tree, "a(c b)").await;
     tree.move_to_root("c").await.unwrap();
     sound(&tree, "a(b) c").await;
@@ -148,7 +197,9 @@ pub async fn trees_of_the_manual_are_adopted(db: &Db) {
         doc! { "_id": "c", "parent": "a", "left": 4, "right": 5 },
     ];
     db.raw_collection("nested").insert_many(&nested).await.unwrap();
-    let tree = Tree::<Category, NestedSets>::open(db, options("nested")).await.unwrap();
+    let tree = Tree::<Category, NestedSets>::open(db, options("nested"))
+        .await
+        .unwrap();
     tree.insert_at(category("x"), "b", Position::Right).await.unwrap();
     sound(&tree, "a(b x c)").await;
 }
@@ -157,25 +208,61 @@ pub async fn nodes_are_read_in_every_direction(db: &Db) {
     async fn case<S: TreeModel>(db: &Db, options: TreeOptions) {
         let tree = tree::<S>(db, options).await;
         let all = ["Books", "Programming", "Languages", "Databases", "MongoDB", "dbm"];
-        assert_eq!(ids(&tree.ancestors("MongoDB").await.unwrap()), ["Books", "Programming", "Databases"]);
+        assert_eq!(
+            ids(&tree.ancestors("MongoDB").await.unwrap()),
+            ["Books", "Programming", "Databases"]
+        );
         assert_eq!(tree.ancestors("Books").await.unwrap(), []);
         assert_eq!(ids(&tree.descendants("Books").with_self().await.unwrap()), all);
-        assert_eq!(ids(&tree.descendants("Programming").max_depth(1).await.unwrap()), ["Languages", "Databases"]);
-        let level = tree.descendants("Books").order(Order::BreadthFirst).max_depth(2).await.unwrap();
+        assert_eq!(
+            ids(&tree.descendants("Programming").max_depth(1).await.unwrap()),
+            ["Languages", "Databases"]
+        );
+        let level = tree
+            .descendants("Books")
+            .order(Order::BreadthFirst)
+            .max_depth(2)
+            .await
+            .unwrap();
         assert_eq!(ids(&level), ["Programming", "Languages", "Databases"]);
-        let mut found = tree.descendants("Databases").order(Order::Unordered).await.unwrap();
+        let mut found = tree
+            .descendants("Databases")
+            .order(Order::Unordered)
+            .await
+            .unwrap();
         found.sort_by(|one, other| one.id.cmp(&other.id));
         assert_eq!(ids(&found), ["MongoDB", "dbm"]);
         assert_eq!(tree.descendant_count("Programming").await.unwrap(), 4);
-        assert_eq!(ids(&tree.children("Databases").await.unwrap()), ["MongoDB", "dbm"]);
-        assert_eq!(ids(&tree.children_page("Databases", 1, 5).await.unwrap()), ["dbm"]);
-        assert_eq!((tree.child_count("Databases").await.unwrap(), tree.len().await.unwrap()), (2, 6));
+        assert_eq!(
+            ids(&tree.children("Databases").await.unwrap()),
+            ["MongoDB", "dbm"]
+        );
+        assert_eq!(
+            ids(&tree.children_page("Databases", 1, 5).await.unwrap()),
+            ["dbm"]
+        );
+        assert_eq!(
+            (
+                tree.child_count("Databases").await.unwrap(),
+                tree.len().await.unwrap()
+            ),
+            (2, 6)
+        );
         assert_eq!(ids(&tree.siblings("dbm").await.unwrap()), ["MongoDB"]);
-        assert_eq!(ids(&tree.leaves("Books").await.unwrap()), ["Languages", "MongoDB", "dbm"]);
+        assert_eq!(
+            ids(&tree.leaves("Books").await.unwrap()),
+            ["Languages", "MongoDB", "dbm"]
+        );
         assert_eq!(ids(&tree.roots().await.unwrap()), ["Books"]);
         assert_eq!(tree.root_of("dbm").await.unwrap().id, "Books");
         assert_eq!(tree.parent("Books").await.unwrap(), None);
-        assert_eq!((tree.depth("Books").await.unwrap(), tree.depth("dbm").await.unwrap()), (1, 4));
+        assert_eq!(
+            (
+                tree.depth("Books").await.unwrap(),
+                tree.depth("dbm").await.unwrap()
+            ),
+            (1, 4)
+        );
         let common = tree.lowest_common_ancestor("Languages", "dbm").await.unwrap();
         assert_eq!(common.unwrap().id, "Programming");
         assert!(tree.is_ancestor_of("Books", "dbm").await.unwrap());
@@ -184,13 +271,24 @@ pub async fn nodes_are_read_in_every_direction(db: &Db) {
         assert!(tree.is_child_of("dbm", "Databases").await.unwrap());
         assert!(tree.is_sibling_of("dbm", "MongoDB").await.unwrap());
         assert!(tree.is_root("Books").await.unwrap() && tree.is_leaf("dbm").await.unwrap());
-        assert_eq!(tree.branch("Databases").await.unwrap(), branch("Databases", [leaf("MongoDB"), leaf("dbm")]));
+        assert_eq!(
+            tree.branch("Databases").await.unwrap(),
+            branch("Databases", [leaf("MongoDB"), leaf("dbm")])
+        );
         let rows = tree.annotated_below("Databases").await.unwrap();
-        let marks: Vec<_> = rows.iter().map(|row| (row.depth, row.index, row.opens, row.closes)).collect();
+        let marks: Vec<_> = rows
+            .iter()
+            .map(|row| (row.depth, row.index, row.opens, row.closes))
+            .collect();
         assert_eq!(marks, [(1, 0, true, 0), (2, 0, true, 0), (2, 1, false, 2)]);
         let flat = tree.flat().await.unwrap();
         assert_eq!(flat[3], (category("Databases"), Some("Programming".into())));
-        assert!(tree.to_text(|node| node.id.clone()).await.unwrap().contains("└── dbm"));
+        assert!(
+            tree.to_text(|node| node.id.clone())
+                .await
+                .unwrap()
+                .contains("└── dbm")
+        );
     }
     in_all_models!(case(db));
 }
@@ -198,29 +296,75 @@ pub async fn nodes_are_read_in_every_direction(db: &Db) {
 pub async fn nodes_go_to_every_position(db: &Db) {
     async fn case<S: KeepsOrder>(db: &Db, options: TreeOptions) {
         let tree = tree::<S>(db, options).await;
-        tree.insert_at(category("a"), "Databases", Position::FirstChild).await.unwrap();
-        tree.insert_at(category("b"), "Databases", Position::ChildAt(2)).await.unwrap();
-        tree.insert_at(category("c"), "MongoDB", Position::Right).await.unwrap();
-        tree.insert_at(category("d"), "Books", Position::Left).await.unwrap();
-        tree.insert_at(category("e"), "Books", Position::LastSibling).await.unwrap();
-        tree.insert_at(category("f"), "dbm", Position::SiblingAt(99)).await.unwrap();
-        sound(&tree, "d Books(Programming(Languages Databases(a MongoDB c b dbm f))) e").await;
+        tree.insert_at(category("a"), "Databases", Position::FirstChild)
+            .await
+            .unwrap();
+        tree.insert_at(category("b"), "Databases", Position::ChildAt(2))
+            .await
+            .unwrap();
+        tree.insert_at(category("c"), "MongoDB", Position::Right)
+            .await
+            .unwrap();
+        tree.insert_at(category("d"), "Books", Position::Left)
+            .await
+            .unwrap();
+        tree.insert_at(category("e"), "Books", Position::LastSibling)
+            .await
+            .unwrap();
+        tree.insert_at(category("f"), "dbm", Position::SiblingAt(99))
+            .await
+            .unwrap();
+        sound(
+            &tree,
+            "d Books(Programming(Languages Databases(a MongoDB c b dbm f))) e",
+        )
+        .await;
         tree.move_to("Databases", "Books", Position::Right).await.unwrap();
-        sound(&tree, "d Books(Programming(Languages)) Databases(a MongoDB c b dbm f) e").await;
+        sound(
+            &tree,
+            "d Books(Programming(Languages)) Databases(a MongoDB c b dbm f) e",
+        )
+        .await;
         tree.move_to("c", "c", Position::LastSibling).await.unwrap();
         tree.move_to("c", "c", Position::Left).await.unwrap();
         tree.move_to("a", "b", Position::Right).await.unwrap();
-        sound(&tree, "d Books(Programming(Languages)) Databases(MongoDB b a dbm f c) e").await;
-        tree.reorder("Databases", ["c", "f", "a", "b", "MongoDB", "dbm"]).await.unwrap();
-        tree.reorder_roots(["e", "d", "Databases", "Books"]).await.unwrap();
-        sound(&tree, "e d Databases(c f a b MongoDB dbm) Books(Programming(Languages))").await;
+        sound(
+            &tree,
+            "d Books(Programming(Languages)) Databases(MongoDB b a dbm f c) e",
+        )
+        .await;
+        tree.reorder("Databases", ["c", "f", "a", "b", "MongoDB", "dbm"])
+            .await
+            .unwrap();
+        tree.reorder_roots(["e", "d", "Databases", "Books"])
+            .await
+            .unwrap();
+        sound(
+            &tree,
+            "e d Databases(c f a b MongoDB dbm) Books(Programming(Languages))",
+        )
+        .await;
         let error = tree.reorder("Databases", ["c", "f"]).await.unwrap_err();
         assert!(matches!(error, TreeError::InvalidPosition { .. }), "{error:?}");
         tree.move_under("Databases", "Languages").await.unwrap();
         tree.move_to_root("f").await.unwrap();
-        sound(&tree, "e d Books(Programming(Languages(Databases(c a b MongoDB dbm)))) f").await;
-        tree.load_to(vec![branch("x", [leaf("y")]), leaf("z")], "f", Position::FirstSibling).await.unwrap();
-        sound(&tree, "x(y) z e d Books(Programming(Languages(Databases(c a b MongoDB dbm)))) f").await;
+        sound(
+            &tree,
+            "e d Books(Programming(Languages(Databases(c a b MongoDB dbm)))) f",
+        )
+        .await;
+        tree.load_to(
+            vec![branch("x", [leaf("y")]), leaf("z")],
+            "f",
+            Position::FirstSibling,
+        )
+        .await
+        .unwrap();
+        sound(
+            &tree,
+            "x(y) z e d Books(Programming(Languages(Databases(c a b MongoDB dbm)))) f",
+        )
+        .await;
     }
     in_all_models!(case(db));
 }
@@ -231,7 +375,10 @@ pub async fn what_cannot_be_is_refused_and_changes_nothing(db: &Db) {
         let before = shown(&tree).await;
         let error = tree.move_under("Books", "dbm").await.unwrap_err();
         assert!(matches!(error, TreeError::IntoOwnDescendant { .. }), "{error:?}");
-        let error = tree.move_to("Books", "Books", Position::LastChild).await.unwrap_err();
+        let error = tree
+            .move_to("Books", "Books", Position::LastChild)
+            .await
+            .unwrap_err();
         assert!(matches!(error, TreeError::IntoOwnDescendant { .. }), "{error:?}");
         for error in [
             tree.delete("nothing", DeleteMode::Cascade).await.unwrap_err(),
@@ -250,13 +397,18 @@ pub async fn what_cannot_be_is_refused_and_changes_nothing(db: &Db) {
             tree.insert_child("Books", category("dbm")).await.unwrap_err(),
             tree.rename("dbm", "Books").await.unwrap_err(),
             tree.load(vec![branch("x", [leaf("x")])]).await.unwrap_err(),
-            tree.load_under("dbm", vec![branch("x", [leaf("Books")])]).await.unwrap_err(),
+            tree.load_under("dbm", vec![branch("x", [leaf("Books")])])
+                .await
+                .unwrap_err(),
         ] {
             assert!(matches!(&error, TreeError::DuplicateKey { .. }), "{error:?}");
         }
         let error = tree.delete("Databases", DeleteMode::Refuse).await.unwrap_err();
         assert!(matches!(error, TreeError::HasChildren { .. }), "{error:?}");
-        let error = tree.move_to("dbm", "Books", Position::SortedChild).await.unwrap_err();
+        let error = tree
+            .move_to("dbm", "Books", Position::SortedChild)
+            .await
+            .unwrap_err();
         assert!(matches!(error, TreeError::InvalidPosition { .. }), "{error:?}");
         sound(&tree, &before).await;
     }
@@ -265,30 +417,69 @@ pub async fn what_cannot_be_is_refused_and_changes_nothing(db: &Db) {
     let flat = Tree::<Category, ArrayOfAncestors>::new(db, options("flat").max_depth(2));
     flat.load(vec![branch("a", [leaf("b")])]).await.unwrap();
     let error = flat.insert_child("b", category("c")).await.unwrap_err();
-    assert!(matches!(error, TreeError::TooDeep { depth: 3, limit: 2, .. }), "{error:?}");
-    let error = flat.load_under("a", vec![branch("d", [leaf("e")])]).await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            TreeError::TooDeep {
+                depth: 3,
+                limit: 2,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+    let error = flat
+        .load_under("a", vec![branch("d", [leaf("e")])])
+        .await
+        .unwrap_err();
     assert!(matches!(error, TreeError::TooDeep { .. }), "{error:?}");
     let short = Tree::<Category, MaterializedPaths>::new(db, options("short").max_path_bytes(5));
     short.load(vec![branch("a", [leaf("b")])]).await.unwrap();
-    let error = short.insert_child("b", category("c")).await.map(|()| short.clone());
+    let error = short
+        .insert_child("b", category("c"))
+        .await
+        .map(|()| short.clone());
     assert!(error.is_ok(), "`,a,b,` has five bytes");
     let error = short.insert_child("c", category("d")).await.unwrap_err();
-    assert!(matches!(error, TreeError::PathTooLong { bytes: 7, limit: 5, .. }), "{error:?}");
+    assert!(
+        matches!(
+            error,
+            TreeError::PathTooLong {
+                bytes: 7,
+                limit: 5,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
     let error = short.insert_root(category("")).await.unwrap_err();
     assert!(matches!(error, TreeError::Segment { .. }), "{error:?}");
     let wrong = Tree::<Category, MaterializedPaths>::new(db, TreeOptions::new().delimiter("--"));
-    assert!(matches!(wrong.roots().await, Err(TreeError::InvalidOption { option: "delimiter", .. })));
+    assert!(matches!(
+        wrong.roots().await,
+        Err(TreeError::InvalidOption {
+            option: "delimiter",
+            ..
+        })
+    ));
 }
 
 pub async fn children_of_a_deleted_node_are_cared_for(db: &Db) {
     async fn case<S: KeepsOrder>(db: &Db, options: TreeOptions) {
         let tree = tree::<S>(db, options).await;
-        tree.insert_at(category("Last"), "Databases", Position::Right).await.unwrap();
+        tree.insert_at(category("Last"), "Databases", Position::Right)
+            .await
+            .unwrap();
         assert_eq!(tree.delete("Databases", DeleteMode::Adopt).await.unwrap(), 1);
         sound(&tree, "Books(Programming(Languages MongoDB dbm Last))").await;
-        assert_eq!(tree.delete("Programming", DeleteMode::MakeRoots).await.unwrap(), 1);
+        assert_eq!(
+            tree.delete("Programming", DeleteMode::MakeRoots).await.unwrap(),
+            1
+        );
         sound(&tree, "Books Languages MongoDB dbm Last").await;
-        tree.load_under("Books", vec![branch("x", [leaf("y")])]).await.unwrap();
+        tree.load_under("Books", vec![branch("x", [leaf("y")])])
+            .await
+            .unwrap();
         assert_eq!(tree.delete("Books", DeleteMode::Adopt).await.unwrap(), 1);
         sound(&tree, "x(y) Languages MongoDB dbm Last").await;
         assert_eq!(tree.delete("dbm", DeleteMode::Refuse).await.unwrap(), 1);
@@ -307,7 +498,9 @@ pub async fn nodes_are_renamed_and_copied(db: &Db) {
         sound(&tree, "Arts, Crafts ~ 1(Code(Languages Databases(MongoDB dbm)))").await;
         assert_eq!(tree.get("Code").await.unwrap().unwrap().title, "programming");
         let copy = tree
-            .copy_under("Databases", "Databases", |node| category(&format!("{}2", node.id)))
+            .copy_under("Databases", "Databases", |node| {
+                category(&format!("{}2", node.id))
+            })
             .await
             .unwrap();
         assert_eq!(copy.id, "Databases2");
@@ -316,7 +509,9 @@ pub async fn nodes_are_renamed_and_copied(db: &Db) {
             "Arts, Crafts ~ 1(Code(Languages Databases(MongoDB dbm Databases2(MongoDB2 dbm2))))",
         )
         .await;
-        tree.copy_to_root("Databases2", |node| category(&format!("{}3", node.id))).await.unwrap();
+        tree.copy_to_root("Databases2", |node| category(&format!("{}3", node.id)))
+            .await
+            .unwrap();
         assert_eq!(tree.roots().await.unwrap().len(), 2);
     }
     in_all_models!(case(db));
@@ -325,20 +520,34 @@ pub async fn nodes_are_renamed_and_copied(db: &Db) {
 pub async fn chains_are_found_or_created_once(db: &Db) {
     async fn case<S: TreeModel>(db: &Db, options: TreeOptions) {
         let tree = tree::<S>(db, options).await;
-        let make = |title: &String| Category { id: format!("new {title}"), title: title.clone() };
+        let make = |title: &String| Category {
+            id: format!("new {title}"),
+            title: title.clone(),
+        };
         let chain = ["books", "programming", "paradigms", "logic"].map(str::to_owned);
         for _ in 0..2 {
-            let found = tree.find_or_create(&chain, |c| c.title, make).await.unwrap().unwrap();
+            let found = tree
+                .find_or_create(&chain, |c| c.title, make)
+                .await
+                .unwrap()
+                .unwrap();
             assert_eq!(found.id, "new logic");
         }
-        sound(&tree, "Books(Programming(Languages Databases(MongoDB dbm) new paradigms(new logic)))").await;
+        sound(
+            &tree,
+            "Books(Programming(Languages Databases(MongoDB dbm) new paradigms(new logic)))",
+        )
+        .await;
     }
     in_all_models!(case(db));
 }
 
 pub async fn trees_load_flat_and_become_other_models(db: &Db) {
     async fn case<S: TreeModel>(db: &Db, _: TreeOptions) {
-        async fn to<S: TreeModel, T: TreeModel>(from: &Tree<Category, S>, options: TreeOptions) -> Tree<Category, T> {
+        async fn to<S: TreeModel, T: TreeModel>(
+            from: &Tree<Category, S>,
+            options: TreeOptions,
+        ) -> Tree<Category, T> {
             let tree = from.convert::<T>(options).await.unwrap();
             sound(&tree, "z Books(Programming(Languages Databases(MongoDB dbm))) a").await;
             tree
@@ -364,13 +573,23 @@ pub async fn trees_load_flat_and_become_other_models(db: &Db) {
         let parents = to::<_, ParentReference>(&ancestors, options("converted")).await;
         let listed = to::<_, ChildReference>(&parents, options("converted")).await;
         let back = to::<_, S>(&listed, options("converted")).await;
-        let fields = db.raw_collection("converted").find_one(doc! { "_id": "dbm" }).await.unwrap().unwrap();
+        let fields = db
+            .raw_collection("converted")
+            .find_one(doc! { "_id": "dbm" })
+            .await
+            .unwrap()
+            .unwrap();
         let mut names: Vec<&String> = fields.keys().filter(|name| *name != "tree_fence").collect();
         names.sort();
         let fresh = Tree::<Category, S>::open(db, options("fresh")).await.unwrap();
         back.convert_into(&fresh, |node| node).await.unwrap();
         sound(&fresh, &shown(&back).await).await;
-        let fields = db.raw_collection("fresh").find_one(doc! { "_id": "dbm" }).await.unwrap().unwrap();
+        let fields = db
+            .raw_collection("fresh")
+            .find_one(doc! { "_id": "dbm" })
+            .await
+            .unwrap()
+            .unwrap();
         let mut expected: Vec<&String> = fields.keys().collect();
         expected.sort();
         assert_eq!(names, expected);
@@ -431,7 +650,9 @@ pub async fn trees_share_a_collection_and_a_transaction(db: &Db) {
 
 pub async fn siblings_stand_by_a_key(db: &Db) {
     async fn sorted<S: KeepsOrder>(db: &Db, options: TreeOptions) {
-        let tree = Tree::<Category, S>::open(db, options.sort_key(doc! { "title": 1 })).await.unwrap();
+        let tree = Tree::<Category, S>::open(db, options.sort_key(doc! { "title": 1 }))
+            .await
+            .unwrap();
         for id in ["M", "C", "X", "A", "P"] {
             tree.insert_root(category(id)).await.unwrap();
         }
@@ -442,7 +663,10 @@ pub async fn siblings_stand_by_a_key(db: &Db) {
         tree.move_to("X", "o", Position::SortedSibling).await.unwrap();
         tree.move_to_root("o").await.unwrap();
         sound(&tree, "A C M(q X) o P").await;
-        tree.collection().update_one(|c| c.id.eq("A"), |c| c.title.set("zz")).await.unwrap();
+        tree.collection()
+            .update_one(|c| c.id.eq("A"), |c| c.title.set("zz"))
+            .await
+            .unwrap();
         assert_eq!(tree.verify().await.unwrap().len(), 1);
         assert!(!tree.repair().await.unwrap().is_clean());
         sound(&tree, "C M(q X) o P A").await;
@@ -483,16 +707,35 @@ struct Spot {
 pub async fn ids_are_of_any_type(db: &Db) {
     async fn case<S: KeepsOrder>(db: &Db, options: TreeOptions) {
         let tree = Tree::<Spot, S>::open(db, options.clone()).await.unwrap();
-        let place = odm::bson::serialize_to_bson(&Place { row: 1, name: "a,b".into() }).unwrap();
-        let chain: Vec<Bson> = vec![place, 7.into(), 2.5.into(), "a,b~c".into(), Bson::Boolean(true), "x.y".into()];
+        let place = odm::bson::serialize_to_bson(&Place {
+            row: 1,
+            name: "a,b".into(),
+        })
+        .unwrap();
+        let chain: Vec<Bson> = vec![
+            place,
+            7.into(),
+            2.5.into(),
+            "a,b~c".into(),
+            Bson::Boolean(true),
+            "x.y".into(),
+        ];
         tree.insert_root(Spot { id: chain[0].clone() }).await.unwrap();
         for pair in chain.windows(2) {
-            tree.insert_child(&pair[0], Spot { id: pair[1].clone() }).await.unwrap();
+            tree.insert_child(&pair[0], Spot { id: pair[1].clone() })
+                .await
+                .unwrap();
         }
         let above = tree.ancestors(&chain[5]).await.unwrap();
-        assert_eq!(above.into_iter().map(|spot| spot.id).collect::<Vec<_>>(), chain[..5]);
+        assert_eq!(
+            above.into_iter().map(|spot| spot.id).collect::<Vec<_>>(),
+            chain[..5]
+        );
         let below = tree.descendants(&chain[0]).await.unwrap();
-        assert_eq!(below.into_iter().map(|spot| spot.id).collect::<Vec<_>>(), chain[1..]);
+        assert_eq!(
+            below.into_iter().map(|spot| spot.id).collect::<Vec<_>>(),
+            chain[1..]
+        );
         tree.move_to(&chain[3], &chain[0], Position::Left).await.unwrap();
         assert_eq!(tree.verify().await.unwrap(), []);
         assert_eq!(tree.depth(&chain[5]).await.unwrap(), 3);
@@ -509,8 +752,13 @@ pub async fn ids_are_of_any_type(db: &Db) {
     assert!(matches!(error, TreeError::Segment { .. }), "{error:?}");
 
     let threads = TreeOptions::new().path_style(PathStyle::Threaded);
-    let comments = Tree::<Comment, MaterializedPaths<ByKey>>::open(db, threads).await.unwrap();
-    let comment = |text: &str| Comment { id: Id::new(), text: text.into() };
+    let comments = Tree::<Comment, MaterializedPaths<ByKey>>::open(db, threads)
+        .await
+        .unwrap();
+    let comment = |text: &str| Comment {
+        id: Id::new(),
+        text: text.into(),
+    };
     let (first, second, reply, deep) = (comment("1"), comment("2"), comment("1.1"), comment("1.1.1"));
     comments.insert_root(first.clone()).await.unwrap();
     comments.insert_root(second).await.unwrap();
@@ -520,7 +768,10 @@ pub async fn ids_are_of_any_type(db: &Db) {
     let (logged, log) = db.logged();
     let shown = comments.within(&logged).threaded().await.unwrap();
     assert_eq!(log.round_trips(), 1);
-    let text: Vec<(&str, usize)> = shown.iter().map(|(comment, depth)| (comment.text.as_str(), *depth)).collect();
+    let text: Vec<(&str, usize)> = shown
+        .iter()
+        .map(|(comment, depth)| (comment.text.as_str(), *depth))
+        .collect();
     assert_eq!(text, [("1", 1), ("1.1", 2), ("1.1.1", 3), ("1.2", 2), ("2", 1)]);
     let page = comments.threaded_page(1, 3).await.unwrap();
     let text: Vec<&str> = page.iter().map(|(comment, _)| comment.text.as_str()).collect();
