@@ -101,7 +101,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 fn bytes_of(digits: &str) -> Option<Vec<u8>> {
-    if digits.len() % 2 != 0 || !digits.is_ascii() {
+    if !digits.len().is_multiple_of(2) || !digits.is_ascii() {
         return None;
     }
     (0..digits.len())
