@@ -22,29 +22,30 @@ pub use self::subject::{Named, Numbered, Stored, Subject};
 pub use self::taxonomy::{Category, taxonomy};
 pub use self::trace::{Run, Step, trace};
 
-/// Runs an expression once for each of the five models, which it knows by the name given.
+/// Runs an expression once for each of the five models, which it knows by the name given. Each is a future of its own, so
+/// that five of them, or five times five, need no more stack than one.
 #[macro_export]
 macro_rules! each_model {
     ($model:ident => $body:expr) => {{
         {
             type $model = odm_patterns::tree::ParentReference;
-            $body
+            Box::pin(async { $body }).await
         };
         {
             type $model = odm_patterns::tree::ChildReference;
-            $body
+            Box::pin(async { $body }).await
         };
         {
             type $model = odm_patterns::tree::ArrayOfAncestors;
-            $body
+            Box::pin(async { $body }).await
         };
         {
             type $model = odm_patterns::tree::MaterializedPaths;
-            $body
+            Box::pin(async { $body }).await
         };
         {
             type $model = odm_patterns::tree::NestedSets;
-            $body
+            Box::pin(async { $body }).await
         };
     }};
 }

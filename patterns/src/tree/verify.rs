@@ -309,6 +309,11 @@ fn paths(layout: &Layout, linked: &Linked, problems: &mut Problems) {
                 false => problems.add(&node.id, TreeProblemKind::ParentDisagrees { parent, other }),
             }
         }
+        // By the manual there is only the path; children are found by their parents.
+        if let Some(other) = node.parent.clone().filter(|_| !node.has_parent) {
+            let parent = Bson::Null;
+            problems.add(&node.id, TreeProblemKind::ParentDisagrees { parent, other });
+        }
         let expected = depth as i64 + 1;
         if layout.style == PathStyle::Threaded && node.depth != Some(expected) {
             problems.add(

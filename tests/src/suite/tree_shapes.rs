@@ -191,7 +191,7 @@ pub async fn threads_of_comments_are_adopted(db: &Db) {
         .expect("it opens");
     let expected: Vec<(String, usize)> = comments
         .iter()
-        .map(|(id, _, depth)| ((*id).to_owned(), *depth as usize))
+        .map(|(id, _, depth)| (id.to_owned(), *depth as usize))
         .collect();
     let (logged, log) = db.logged();
     let page = tree.within(&logged).threaded_page(0, 0).await.expect("a page");
@@ -283,9 +283,9 @@ pub async fn hostile_ids_are_ids_like_others(db: &Db) {
         let subject = Subject::<String, S>::open(db, TreeOptions::new()).await;
         let mut forest = Forest::default();
         let mut branches = Vec::new();
-        for (at, id) in HOSTILE.iter().enumerate() {
-            let key = (*id).to_owned();
-            let below = format!("{id}{at}");
+        for id in HOSTILE {
+            let key = id.to_owned();
+            let below = format!("<{id}>");
             forest.insert(key.clone(), &Place::LastRoot).expect("inserted");
             forest.insert(below.clone(), &Place::LastChild(key.clone())).expect("inserted");
             branches.push(Branch::new(key.node(), [Branch::leaf(below.node())]));
