@@ -122,7 +122,13 @@ async fn the_judge_notices_what_cannot_be() {
         }
     });
     spoil("late recoveries", &|history| {
-        let claims = history.events.iter_mut().filter(|event| matches!(event.what, What::Claimed(_)));
-        claims.map(|claim| claim.steady += claim.token * 1_000_000).count() > 0
+        let claims = history
+            .events
+            .iter_mut()
+            .filter(|event| matches!(event.what, What::Claimed(_)));
+        claims
+            .map(|claim| claim.steady += claim.token * 1_000_000)
+            .count()
+            > 0
     });
 }

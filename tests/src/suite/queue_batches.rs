@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use odm::Db;
 use odm_patterns::queue::{Failure, State};
 
-use super::queue_model::{clear, Work, number, options, queue, queue_with, seconds};
+use super::queue_model::{Work, clear, number, options, queue, queue_with, seconds};
 
 pub async fn a_batch_takes_three_round_trips_whatever_its_size(db: &Db) {
     let (queue, _) = queue(db).await;

@@ -5,7 +5,7 @@ use odm::backend::wrap::Fault;
 use odm::{Db, Error, ErrorKind};
 use odm_patterns::queue::{Duplicates, Failure, Lease, New, Policy, Queue, State};
 
-use super::queue_model::{clear, Clock, Work, number, options, queue, seconds};
+use super::queue_model::{Clock, Work, clear, number, options, queue, seconds};
 
 /// What is done while something fails.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,7 +5,7 @@ use odm::{Db, Error, ErrorKind};
 use odm_patterns::queue::{Misfire, New, Queue, Schedule, State, Worker};
 use tokio::sync::oneshot;
 
-use super::queue_model::{clear, START, Work, number, options, queue, seconds, until};
+use super::queue_model::{START, Work, clear, number, options, queue, seconds, until};
 
 fn every_minute(misfire: Misfire) -> Schedule<Work> {
     let make =
