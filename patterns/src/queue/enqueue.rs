@@ -118,7 +118,7 @@ impl<J: Job> Queue<J> {
             created: now,
             message: message::encode(&new.job)?,
             kind,
-            order: order_in(state, due, place),
+            order: order_in(state, due, place, now),
             place,
             priority: new.priority,
             due,
@@ -222,7 +222,7 @@ impl<J: Job> Queue<J> {
                 },
                 |j| {
                     let time = j.state.set(state)
-                        & j.order.set(order_in(state, new.due, place))
+                        & j.order.set(order_in(state, new.due, place, now))
                         & j.place.set(place)
                         & j.due.set(new.due);
                     match outcome {
@@ -257,14 +257,16 @@ impl Enqueued {
 }
 
 /// The state of a job that is due then.
-pub(super) fn due_state(due: DateTime, now: DateTime) -> State {
+fn due_state(due: DateTime, now: DateTime) -> State {
     if due > now { State::Scheduled } else { State::Ready }
 }
 
 /// What the job is sorted by in a state of those that wait.
-pub(super) fn order_in(state: State, due: DateTime, place: i64) -> i64 {
+fn order_in(state: State, due: DateTime, place: i64, now: DateTime) -> i64 {
     match state {
         State::Ready => place,
+        // Due when it is its turn, also by a clock that was set back meanwhile.
+        State::Waiting if due <= now => 0,
         _ => order::at(due),
     }
 }

@@ -8,6 +8,7 @@ use odm::{Embedded, Error, ErrorKind, Result, Update};
 use serde::{Deserialize, Serialize};
 
 use super::Queue;
+use super::order;
 use super::stored::State;
 
 /// Over how many counters the numbers of groups are spread.
@@ -81,11 +82,12 @@ impl<J> Queue<J> {
     /// Gives a slot to the first that waits.
     pub(super) async fn admit_into(&self, group: &str, slot: u32) -> Result<Admission> {
         let now = self.now();
-        let later = doc! { "$gt": ["$due", now] };
+        // Among waiting jobs the order says when they are due, if that was later than when they were enqueued.
+        let later = doc! { "$gt": ["$order", order::at(now)] };
         let stage = doc! { "$set": {
             "slot": i64::from(slot),
             "state": { "$cond": [&later, State::Scheduled.name(), State::Ready.name()] },
-            "order": { "$cond": [&later, { "$toLong": "$due" }, "$place"] },
+            "order": { "$cond": [&later, "$order", "$place"] },
         } };
         let admitted = self
             .jobs

@@ -2,7 +2,7 @@
 //!
 //! What it means depends on the state, so that one index over state and order serves every question that the queue asks:
 //! among jobs that are ready, their place (lane, priority, when they are due); of those that are scheduled or failed,
-//! when they are due; of those that run, when their lease ends; of those that are finished, when they can be pruned.
+//! or wait for their turn, when they are due; of those that run, when their lease ends; of those that are finished, when they can be pruned.
 
 use std::time::Duration;
 

@@ -52,7 +52,7 @@ impl<J> Queue<J> {
         let now = self.now();
         let place = order::place(order::lane_of(job.place), job.priority, now);
         let (state, order) = match job.group {
-            Some(_) => (State::Waiting, order::at(now)),
+            Some(_) => (State::Waiting, 0),
             None => (State::Ready, place),
         };
         let revived = self

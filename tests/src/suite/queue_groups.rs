@@ -22,7 +22,7 @@ async fn claim_all(queue: &Queue<Work>) -> Vec<i32> {
 pub async fn jobs_of_a_group_run_one_after_another(db: &Db) {
     let (queue, clock) = queue(db).await;
     let (db, log) = queue.db().logged();
-    let logged = queue.on(&db);
+    let logged: Queue<Work> = Queue::with_options(&db, "work", options());
     for job in 1..=4 {
         log.take();
         logged.enqueue(of("a", job)).await.unwrap();

@@ -122,8 +122,12 @@ pub async fn a_worker_looks_after_schedules(db: &Db) {
     });
     let drive = async {
         until(async || {
-            clock.step(500);
-            queue.statistics().await.unwrap().done >= 3
+            let statistics = queue.statistics().await.unwrap();
+            // A handler has all the time it needs.
+            if statistics.running == 0 {
+                clock.step(500);
+            }
+            statistics.done >= 3
         })
         .await;
         end.send(()).unwrap();

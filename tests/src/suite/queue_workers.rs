@@ -2,18 +2,31 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bson::doc;
 use futures_util::future::{join, pending};
 use odm::Db;
 use odm::backend::wrap::Fault;
-use odm_patterns::queue::{Failure, New, Queue, State, Stop, Task, Worker};
+use odm_patterns::queue::{Failure, New, Queue, State, Stop, Task, Wait, Worker};
 use tokio::sync::oneshot;
 
 use super::queue_model::{Clock, Work, clear, number, options, queue, seconds, until};
 
 fn worker(queue: &Queue<Work>, clock: &Clock) -> Worker<Work> {
     Worker::new(queue).wait_with(clock.clone()).watch(false)
+}
+
+/// Waits by the clock, and counts how often a sign of life was waited for: every three seconds.
+fn counted(clock: &Clock) -> (impl Wait + 'static, Arc<AtomicU32>) {
+    let beats = Arc::new(AtomicU32::new(0));
+    let (clock, count) = (clock.clone(), beats.clone());
+    let wait = move |length: Duration| {
+        let waiting = clock.wait(length);
+        count.fetch_add(u32::from(length == seconds(3)), Ordering::SeqCst);
+        waiting
+    };
+    (wait, beats)
 }
 
 async fn state(queue: &Queue<Work>, job: i32) -> Option<State> {
@@ -100,8 +113,12 @@ pub async fn failed_jobs_come_back_by_themselves(db: &Db) {
     );
     let drive = async {
         until(async || {
-            clock.step(500);
-            queue.statistics().await.unwrap().done == 2
+            let statistics = queue.statistics().await.unwrap();
+            // A handler has all the time it needs.
+            if statistics.running == 0 {
+                clock.step(500);
+            }
+            statistics.done == 2
         })
         .await;
         end.send(()).unwrap();
@@ -118,7 +135,11 @@ pub async fn a_long_job_keeps_its_lease(db: &Db) {
     let id = queue.enqueue(Work::Number(1)).await.unwrap().id;
     let (finish, finished) = oneshot::channel::<()>();
     let finished = Mutex::new(Some(finished));
-    let worker = worker(&queue, &clock).until_empty().heartbeat(seconds(3));
+    let (wait, beats) = counted(&clock);
+    let worker = worker(&queue, &clock)
+        .wait_with(wait)
+        .until_empty()
+        .heartbeat(seconds(3));
     let run = worker.run(
         async |task: Task<Work>| {
             let finished = finished.lock().unwrap().take().unwrap();
@@ -133,23 +154,13 @@ pub async fn a_long_job_keeps_its_lease(db: &Db) {
             entry.progress::<String>().unwrap().is_some()
         })
         .await;
-        for _ in 0..10 {
+        for beat in 1..=10 {
+            until(async || beats.load(Ordering::SeqCst) >= beat).await;
             clock.advance(seconds(3));
-            let due = clock.now() + 10_000;
-            until(async || {
-                queue
-                    .get(id)
-                    .await
-                    .unwrap()
-                    .unwrap()
-                    .lease
-                    .unwrap()
-                    .2
-                    .timestamp_millis()
-                    == due
-            })
-            .await;
         }
+        until(async || beats.load(Ordering::SeqCst) >= 11).await;
+        let lease = queue.get(id).await.unwrap().unwrap().lease.unwrap();
+        assert_eq!(lease.2.timestamp_millis(), clock.now() + 10_000);
         finish.send(()).unwrap();
     };
     let (summary, ()) = join(run, drive).await;
@@ -162,7 +173,9 @@ pub async fn a_handler_is_told_to_stop(db: &Db) {
     let canceled = queue.enqueue(Work::Number(1)).await.unwrap().id;
     let lost = queue.enqueue(Work::Number(2)).await.unwrap().id;
     let stops = Mutex::new(Vec::new());
+    let (wait, beats) = counted(&clock);
     let worker = worker(&queue, &clock)
+        .wait_with(wait)
         .concurrency(2)
         .until_empty()
         .heartbeat(seconds(3));
@@ -179,7 +192,7 @@ pub async fn a_handler_is_told_to_stop(db: &Db) {
         pending(),
     );
     let drive = async {
-        until(async || queue.statistics().await.unwrap().running == 2).await;
+        until(async || beats.load(Ordering::SeqCst) >= 2).await;
         queue.cancel(canceled).await.unwrap();
         // As if somebody else had claimed it.
         let raw = queue.db().raw_collection("work");
@@ -298,7 +311,7 @@ pub async fn a_worker_goes_on_after_errors(db: &Db) {
         end.send(()).unwrap();
     };
     let (summary, ()) = join(run, drive).await;
-    assert!(summary.done >= 9, "{summary:?}");
+    assert!(summary.done + summary.lost >= 9, "{summary:?}");
     assert!(errors.load(Ordering::SeqCst) >= 4);
 }
 

@@ -166,7 +166,13 @@ where
         for (lease, _) in self.running.values() {
             match self.worker.queue.release(lease).await {
                 Ok(()) => self.summary.released += 1,
-                Err(error) if LeaseLost::of(&error).is_some() => self.summary.lost += 1,
+                Err(error) if LeaseLost::of(&error).is_some() => {
+                    // Its acknowledgement may have been on its way: of a job that is done it changes nothing.
+                    let done = LeaseLost::of(&error).and_then(|lost| lost.state) == Some(State::Done)
+                        && self.worker.queue.ack(lease).await.is_ok();
+                    self.summary.done += u64::from(done);
+                    self.summary.lost += u64::from(!done);
+                }
                 Err(error) => {
                     self.summary.errors += 1;
                     (self.worker.on_error)(&error);
