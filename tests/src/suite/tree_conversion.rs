@@ -53,39 +53,53 @@ async fn is_whole<T: KeepsOrder>(subject: &Subject<i64, T>, forest: &Forest<i64>
 }
 
 pub async fn trees_become_trees_of_every_other_model_in_place(db: &Db) {
-    each_model!(S => each_model!(T => {
-        let expected = own_fields::<T>(db).await;
-        let (subject, mut forest) = seeded::<S>(db).await;
-        let converted = subject.tree.convert::<T>(TreeOptions::new()).await.expect("converted");
-        let converted = Subject::<i64, T>::of(db, converted);
-        is_whole(&converted, &forest).await;
-        assert_eq!(fields(&converted.stored().await), expected);
-        // It goes on as one of its model.
-        forest.shift(&2, &Place::FirstChild(7)).expect("moved");
-        converted.shift(&2, &Place::FirstChild(7)).await.expect("moved");
-        assert_eq!(converted.outline().await, Ok(forest.outline()));
-        assert_eq!(converted.problems().await, Vec::<String>::new());
-        converted.clear().await;
-    }));
+    each_model!(S => each_model!(T => in_place::<S, T>(db).await));
+}
+
+async fn in_place<S: KeepsOrder, T: KeepsOrder>(db: &Db) {
+    let expected = own_fields::<T>(db).await;
+    let (subject, mut forest) = seeded::<S>(db).await;
+    let converted = subject
+        .tree
+        .convert::<T>(TreeOptions::new())
+        .await
+        .expect("converted");
+    let converted = Subject::<i64, T>::of(db, converted);
+    is_whole(&converted, &forest).await;
+    assert_eq!(fields(&converted.stored().await), expected);
+    // It goes on as one of its model.
+    forest.shift(&2, &Place::FirstChild(7)).expect("moved");
+    converted.shift(&2, &Place::FirstChild(7)).await.expect("moved");
+    assert_eq!(converted.outline().await, Ok(forest.outline()));
+    assert_eq!(converted.problems().await, Vec::<String>::new());
+    converted.clear().await;
 }
 
 pub async fn trees_become_trees_in_other_collections(db: &Db) {
-    each_model!(S => each_model!(T => {
-        let (subject, forest) = seeded::<S>(db).await;
-        let named = Subject::<String, T>::open(db, TreeOptions::new()).await;
-        let name = |node: Numbered| Named { id: format!("n{}", node.id) };
-        subject.tree.convert_into(&named.tree, name).await.expect("converted");
-        let expected: Vec<(String, usize, usize)> = forest
-            .outline()
-            .into_iter()
-            .map(|(key, depth, children)| (format!("n{key}"), depth, children))
-            .collect();
-        assert_eq!(named.outline().await, Ok(expected));
-        assert_eq!(named.problems().await, Vec::<String>::new());
-        assert_eq!(subject.outline().await, Ok(forest.outline()));
-        subject.clear().await;
-        named.clear().await;
-    }));
+    each_model!(S => each_model!(T => into_another::<S, T>(db).await));
+}
+
+async fn into_another<S: KeepsOrder, T: KeepsOrder>(db: &Db) {
+    let (subject, forest) = seeded::<S>(db).await;
+    let named = Subject::<String, T>::open(db, TreeOptions::new()).await;
+    let name = |node: Numbered| Named {
+        id: format!("n{}", node.id),
+    };
+    subject
+        .tree
+        .convert_into(&named.tree, name)
+        .await
+        .expect("converted");
+    let expected: Vec<(String, usize, usize)> = forest
+        .outline()
+        .into_iter()
+        .map(|(key, depth, children)| (format!("n{key}"), depth, children))
+        .collect();
+    assert_eq!(named.outline().await, Ok(expected));
+    assert_eq!(named.problems().await, Vec::<String>::new());
+    assert_eq!(subject.outline().await, Ok(forest.outline()));
+    subject.clear().await;
+    named.clear().await;
 }
 
 pub async fn an_interrupted_conversion_is_finished_by_the_next_opening(db: &Db) {
