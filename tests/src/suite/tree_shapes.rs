@@ -191,7 +191,7 @@ pub async fn threads_of_comments_are_adopted(db: &Db) {
         .expect("it opens");
     let expected: Vec<(String, usize)> = comments
         .iter()
-        .map(|(id, _, depth)| (id.to_owned(), *depth as usize))
+        .map(|(id, _, depth)| ((*id).to_owned(), *depth as usize))
         .collect();
     let (logged, log) = db.logged();
     let page = tree.within(&logged).threaded_page(0, 0).await.expect("a page");
