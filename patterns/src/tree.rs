@@ -86,6 +86,7 @@ mod change;
 mod convert;
 mod core;
 mod derive;
+mod descendants;
 mod error;
 mod execute;
 mod forest;
@@ -113,6 +114,7 @@ mod verify;
 mod write;
 
 pub use self::branch::{Annotated, Branch};
+pub use self::descendants::Descendants;
 pub use self::error::{Result, TreeError};
 pub use self::handle::Tree;
 pub use self::model::{
@@ -122,4 +124,3 @@ pub use self::model::{
 pub use self::options::{Numbering, Orphans, PathStyle, TreeOptions};
 pub use self::position::{DeleteMode, Order, Position};
 pub use self::problem::{TreeProblem, TreeProblemKind, TreeRepair};
-pub use self::read::Descendants;
