@@ -168,7 +168,11 @@ pub async fn trees_of_the_manual_are_adopted(db: &Db) {
     let tree = Tree::<Category, MaterializedPaths<ByKey>>::open(db, options("paths"))
         .await
         .unwrap();
+    // The manual has no `parent` beside the path: verification names it, repair adds it.
+    assert_eq!(tree.verify().await.unwrap().len(), 3);
+    tree.repair().await.unwrap();
     sound(&tree, "Books(Programming(1 10))").await;
+    assert_eq!(tree.children("Books").await.unwrap().len(), 1);
     assert_eq!(tree.parent("10").await.unwrap().unwrap().id, "Programming");
     assert_eq!(
         ids(&tree.ancestors("10").await.unwrap()),
