@@ -190,7 +190,7 @@ pub async fn run(db: &Db, load: Load) -> History {
             }
         }
         if history.jumps < load.jumps && done * (load.jumps + 1) >= history.jumps * load.jobs {
-            let jump = if (history.jumps % 2 == 0) != random.one_in(3) {
+            let jump = if history.jumps.is_multiple_of(2) != random.one_in(3) {
                 HOUR
             } else {
                 -HOUR
@@ -201,7 +201,7 @@ pub async fn run(db: &Db, load: Load) -> History {
         if enqueued.is_finished() && statistics.unfinished() == 0 {
             break;
         }
-        for worker in workers.iter_mut().filter(|worker| worker.is_finished()) {
+        if let Some(worker) = workers.iter_mut().find(|worker| worker.is_finished()) {
             panic!("a worker ended: {:?}", worker.await);
         }
         for _ in 0..200 {

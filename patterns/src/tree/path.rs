@@ -100,7 +100,7 @@ mod tests {
             inside_parent = Some(inside(&layout, path.as_deref(), &id).unwrap());
             paths.push(path);
         }
-        let mut paths = paths.into_iter().map(|path| path);
+        let mut paths = paths.into_iter();
         (
             paths.next().flatten(),
             paths.next().flatten(),

@@ -131,6 +131,6 @@ pub async fn a_capped_queue_is_the_same_and_forgets(db: &Db) {
         clock.step(1);
     }
     let oldest = queue.take().await.unwrap().unwrap().message;
-    assert!(oldest > "entry 6".to_owned() && oldest != "entry 2", "{oldest}");
+    assert!(oldest.as_str() > "entry 6" && oldest != "entry 2", "{oldest}");
     assert!(queue.statistics().await.unwrap().0 < 60);
 }
