@@ -75,10 +75,12 @@ pub async fn a_failure_at_any_write_of_a_tree_is_mended(db: &Db) {
         sweep::<NestedSets>(db, &TreeOptions::new().write_ahead(), 5).await;
         return;
     }
+    // Some of the operations; the long run takes all.
+    let step = if db.backend_name() == "memory" { 3 } else { 7 };
     each_model!(S => {
-        let failures = sweep::<S>(db, &TreeOptions::new(), 1).await;
-        assert!(failures > 100, "{failures}");
-        sweep::<S>(&Plain::db(db), &TreeOptions::new(), 1).await;
+        let failures = sweep::<S>(db, &TreeOptions::new(), step).await;
+        assert!(failures > 10, "{failures}");
+        sweep::<S>(&Plain::db(db), &TreeOptions::new(), step).await;
     });
 }
 
