@@ -158,13 +158,14 @@ fn a_model_knows_its_relations() {
         ("b", RelationKind::One),
         ("parent", RelationKind::One),
         ("by_code", RelationKind::Many),
+        ("parts.c", RelationKind::Many),
     ];
     assert_eq!(names, expected);
     let by: Vec<_> = A::DESCRIPTOR
         .relations()
         .map(|relation| (relation.relation.by)())
         .collect();
-    assert_eq!(by, ["_id", "_id", "theCode"]);
+    assert_eq!(by, ["_id", "_id", "theCode", "_id"]);
     let inverses: Vec<_> = model_graph::<A>()
         .iter()
         .filter_map(|relation| {
@@ -194,6 +195,7 @@ fn a_model_knows_its_relations() {
         "A.b -> B",
         "A.parent -> A",
         "A.by_code -> B",
+        "A.parts.c -> C",
         "B.a -> A",
         "B.named -> C",
         "B.any -> A|C",
