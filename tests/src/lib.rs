@@ -1,6 +1,6 @@
-//! The test suite of `odm`: plain async functions over `&Db`, run on every backend.
+//! What the tests and benchmarks of `odm` stand on: backends for a test, generators, references, runners, measures.
 //!
-//! [`for_every_case`] is the registry. Each file in `tests/tests/` named after a backend turns it into tests.
+//! The cases themselves are in `tests/tests/suite/`.
 
 pub mod counted;
 pub mod crash;
@@ -15,8 +15,5 @@ pub mod queue;
 pub mod random;
 pub mod raw;
 pub mod spec;
-pub mod suite;
 pub mod tree;
 pub mod vectors;
-
-mod registry;

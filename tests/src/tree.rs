@@ -19,7 +19,7 @@ pub use self::replay::{compare, random, replay};
 pub use self::rounds::cross;
 pub use self::shrink::shrink;
 pub use self::subject::{Named, Numbered, Stored, Subject};
-pub use self::taxonomy::{Category, taxonomy};
+pub use self::taxonomy::{Category, agree, load, taxonomy};
 pub use self::trace::{Run, Step, trace};
 
 /// Runs an expression once for each of the five models, which it knows by the name given. Each is a future of its own, so

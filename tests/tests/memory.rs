@@ -1,6 +1,4 @@
-//! Every case of the suite on `memory`.
-
-odm_tests::for_every_case!(Memory);
+//! What only a database in memory can be asked: expiry by a clock of its own, and no disk to spill to.
 
 #[tokio::test]
 async fn documents_expire_by_their_dates() {

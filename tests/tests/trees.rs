@@ -9,8 +9,7 @@ use odm_patterns::tree::TreeOptions;
 use odm_tests::each_model;
 use odm_tests::harness::{Target, run};
 use odm_tests::plain::Plain;
-use odm_tests::suite::tree_runs::agree;
-use odm_tests::tree::{cross, random, replay, sweep, taxonomy, trace};
+use odm_tests::tree::{agree, cross, random, replay, sweep, taxonomy, trace};
 
 fn number(name: &str, default: usize) -> usize {
     let given = std::env::var(name).ok();

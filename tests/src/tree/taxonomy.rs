@@ -1,6 +1,10 @@
 //! Google's product taxonomy: `trees/google-taxonomy.json` of the public data.
 
+use odm::Db;
+use odm_patterns::tree::{KeepsOrder, TreeOptions};
 use serde::Deserialize;
+
+use super::{Numbered, Subject};
 
 /// One category, with the place in its tree told three ways.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -34,6 +38,60 @@ pub fn taxonomy() -> Option<Vec<Category>> {
     let mut categories: Vec<Category> = serde_json::from_str(&text).expect("the file holds categories");
     categories.sort_by_key(|category| category.left);
     Some(categories)
+}
+
+/// The taxonomy as a tree, or a first part of it.
+pub async fn load<S: KeepsOrder>(db: &Db, categories: &[Category]) -> Subject<i64, S> {
+    let subject = Subject::<i64, S>::open(db, TreeOptions::new()).await;
+    let nodes = categories.iter().map(|category| {
+        let node = Numbered {
+            id: category.id.into(),
+            name: category.title.clone(),
+        };
+        (node, category.parent_id.map(i64::from))
+    });
+    subject
+        .tree
+        .load_flat(nodes.collect())
+        .await
+        .expect("the taxonomy is loaded");
+    subject
+}
+
+/// Holds a loaded taxonomy against the numbers of its file: all nodes by one read, some by a read of their own.
+pub async fn agree<S: KeepsOrder>(db: &Db, categories: &[Category], asked: usize) {
+    let subject = load::<S>(db, categories).await;
+    assert!(subject.problems().await.is_empty());
+    let rows = subject.tree.annotated().await.expect("the tree is read");
+    let found: Vec<(i64, usize)> = rows.iter().map(|row| (row.node.id, row.depth)).collect();
+    let expected: Vec<(i64, usize)> = categories
+        .iter()
+        .map(|category| (category.id.into(), category.depth))
+        .collect();
+    assert_eq!(found, expected);
+    let step = (categories.len() / asked).max(1);
+    for category in categories.iter().step_by(step) {
+        let id = i64::from(category.id);
+        let keys = |nodes: Vec<Numbered>| -> Vec<i64> { nodes.iter().map(|node| node.id).collect() };
+        let above: Vec<i64> = categories
+            .iter()
+            .filter(|other| other.contains(category))
+            .map(|other| other.id.into())
+            .collect();
+        let below: Vec<i64> = categories
+            .iter()
+            .filter(|other| category.contains(other))
+            .map(|other| other.id.into())
+            .collect();
+        assert_eq!(below.len(), category.below());
+        let ancestors = subject.tree.ancestors(id).await.expect("ancestors are read");
+        assert_eq!(keys(ancestors), above, "the ancestors of {id}");
+        let count = subject.tree.descendant_count(id).await.expect("they are counted");
+        assert_eq!(count as usize, below.len(), "the descendants of {id}");
+        let descendants = subject.tree.descendants(id).await.expect("descendants are read");
+        assert_eq!(keys(descendants), below, "the descendants of {id}");
+    }
+    subject.clear().await;
 }
 
 #[test]

@@ -1,3 +1,0 @@
-//! Every case of the suite on `mongodb`.
-
-odm_tests::for_every_case!(MongoDb);

@@ -1,0 +1,280 @@
+//! Types of other crates: stored as what they are, matched by filters, read back.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bson::{Bson, DateTime, doc};
+use odm::{Db, Embedded, ErrorKind, Model};
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+crate::on_every_backend! {
+    each_type_is_stored_as_its_bson_type,
+    filters_match_what_is_stored,
+    updates_store_what_inserts_store,
+    finer_times_are_rounded_down_alike,
+    what_does_not_fit_names_its_place,
+    json_is_for_people,
+    the_times_of_writes_can_be_of_other_crates,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "shipments", index(keys(packed), expire_after = "30d"))]
+struct Shipment {
+    #[serde(rename = "_id", with = "odm::as_bson")]
+    id: Uuid,
+    #[serde(with = "odm::as_bson")]
+    packed: chrono::DateTime<chrono::Utc>,
+    #[serde(with = "odm::as_bson")]
+    sent: Option<time::OffsetDateTime>,
+    #[serde(with = "odm::as_bson")]
+    seen: Vec<jiff::Timestamp>,
+    #[serde(with = "odm::as_bson")]
+    due: jiff::civil::Date,
+    #[serde(with = "odm::as_bson")]
+    took: chrono::TimeDelta,
+    #[serde(with = "odm::as_bson")]
+    #[odm(index)]
+    price: Decimal,
+    #[serde(with = "odm::as_bson")]
+    prices: BTreeMap<String, Decimal>,
+    label: Label,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+struct Label {
+    #[serde(with = "odm::as_bson")]
+    printed: time::Date,
+    #[serde(with = "odm::as_bson")]
+    serial: Uuid,
+}
+
+const MOMENT: i64 = 1_700_000_000_123;
+
+fn shipment(number: u8) -> Shipment {
+    let later = i64::from(number) * 1_000;
+    Shipment {
+        id: Uuid::from_bytes([number; 16]),
+        packed: chrono::DateTime::from_timestamp_millis(MOMENT + later).unwrap(),
+        sent: time::OffsetDateTime::from_unix_timestamp(1_700_000_000 + i64::from(number)).ok(),
+        seen: vec![jiff::Timestamp::from_millisecond(MOMENT + later).unwrap()],
+        due: jiff::civil::date(2024, 2, i8::try_from(number).unwrap()),
+        took: chrono::TimeDelta::milliseconds(later),
+        price: Decimal::new(i64::from(number) * 1_010, 2),
+        prices: [("eur".to_owned(), Decimal::new(15, 1))].into(),
+        label: Label {
+            printed: time::Date::from_ordinal_date(2024, u16::from(number)).unwrap(),
+            serial: Uuid::from_bytes([100 + number; 16]),
+        },
+    }
+}
+
+async fn each_type_is_stored_as_its_bson_type(db: &Db) {
+    let shipments = db.collection::<Shipment>();
+    shipments.create_indexes().await.unwrap();
+    shipments.insert(shipment(2)).await.unwrap();
+    let uuid = |byte| Bson::from(bson::Uuid::from_bytes([byte; 16]));
+    let stored = shipments.raw().find_one(doc! {}).await.unwrap().unwrap();
+    let expected = doc! {
+        "_id": uuid(2),
+        "packed": DateTime::from_millis(MOMENT + 2_000),
+        "sent": DateTime::from_millis(1_700_000_002_000),
+        "seen": [DateTime::from_millis(MOMENT + 2_000)],
+        "due": DateTime::parse_rfc3339_str("2024-02-02T00:00:00Z").unwrap(),
+        "took": 2_000_i64,
+        "price": "20.20".parse::<bson::Decimal128>().unwrap(),
+        "prices": { "eur": "1.5".parse::<bson::Decimal128>().unwrap() },
+        "label": {
+            "printed": DateTime::parse_rfc3339_str("2024-01-02T00:00:00Z").unwrap(),
+            "serial": uuid(102),
+        },
+    };
+    assert_eq!(stored, expected);
+    assert_eq!(shipments.get(shipment(2).id).await.unwrap(), Some(shipment(2)));
+}
+
+async fn filters_match_what_is_stored(db: &Db) {
+    let shipments = db.collection::<Shipment>();
+    shipments.insert_many([1, 2, 3].map(shipment)).await.unwrap();
+    let two = shipment(2);
+    assert_eq!(shipments.count(|s| s.id.eq(two.id)).await.unwrap(), 1);
+    assert_eq!(shipments.count(|s| s.packed.eq(two.packed)).await.unwrap(), 1);
+    assert_eq!(shipments.count(|s| s.packed.lt(two.packed)).await.unwrap(), 1);
+    assert_eq!(
+        shipments.count(|s| s.sent.gte(two.sent.unwrap())).await.unwrap(),
+        2
+    );
+    assert_eq!(shipments.count(|s| s.sent.is_null()).await.unwrap(), 0);
+    assert_eq!(shipments.count(|s| s.seen.has(two.seen[0])).await.unwrap(), 1);
+    assert_eq!(
+        shipments
+            .count(|s| s.due.is_in([two.due, shipment(3).due]))
+            .await
+            .unwrap(),
+        2
+    );
+    assert_eq!(shipments.count(|s| s.took.gt(two.took)).await.unwrap(), 1);
+    assert_eq!(shipments.count(|s| s.price.lte(two.price)).await.unwrap(), 2);
+    assert_eq!(
+        shipments
+            .count(|s| s.label.printed.eq(two.label.printed))
+            .await
+            .unwrap(),
+        1
+    );
+    assert_eq!(
+        shipments
+            .count(|s| s.label.serial.eq(two.label.serial))
+            .await
+            .unwrap(),
+        1
+    );
+    let sorted = shipments.find_all().sort(|s| s.price.desc()).await.unwrap();
+    assert_eq!(sorted, [3, 2, 1].map(shipment));
+    let gone = shipments.get_many([shipment(1).id, two.id]).await.unwrap();
+    assert_eq!(gone.len(), 2);
+}
+
+async fn updates_store_what_inserts_store(db: &Db) {
+    let shipments = db.collection::<Shipment>();
+    shipments.insert(shipment(1)).await.unwrap();
+    let (one, two) = (shipment(1), shipment(2));
+    shipments
+        .update_one(
+            |s| s.id.eq(one.id),
+            |s| {
+                s.price.inc(Decimal::new(25, 1))
+                    & s.packed.set(two.packed)
+                    & s.seen.push(two.seen[0])
+                    & s.label.serial.set(two.label.serial)
+            },
+        )
+        .await
+        .unwrap();
+    shipments
+        .update_one(|s| s.id.eq(one.id), |s| s.price.mul(Decimal::new(2, 0)))
+        .await
+        .unwrap();
+    let changed = shipments.get(one.id).await.unwrap().unwrap();
+    assert_eq!(changed.price, Decimal::new(2520, 2));
+    assert_eq!(changed.packed, two.packed);
+    assert_eq!(changed.seen, [one.seen[0], two.seen[0]]);
+    assert_eq!(changed.label.serial, two.label.serial);
+    let types = doc! {"price": {"$type": "decimal"}, "packed": {"$type": "date"}, "seen": {"$type": "date"}};
+    assert_eq!(shipments.raw().count(types).await.unwrap(), 1);
+    shipments
+        .update_one(|s| s.id.eq(one.id), |s| s.packed.current_date())
+        .await
+        .unwrap();
+    let clock = shipments.get(one.id).await.unwrap().unwrap().packed;
+    assert!(
+        (chrono::DateTime::<chrono::Utc>::from(std::time::SystemTime::now()) - clock).abs()
+            < chrono::TimeDelta::hours(1)
+    );
+}
+
+async fn finer_times_are_rounded_down_alike(db: &Db) {
+    let shipments = db.collection::<Shipment>();
+    let mut fine = shipment(1);
+    fine.packed += chrono::TimeDelta::nanoseconds(999_999);
+    fine.sent = Some(time::OffsetDateTime::UNIX_EPOCH - Duration::from_nanos(1));
+    fine.seen = vec!["1969-12-31T23:59:59.9999Z".parse().unwrap()];
+    shipments.insert(&fine).await.unwrap();
+    assert_eq!(shipments.count(|s| s.packed.eq(fine.packed)).await.unwrap(), 1);
+    assert_eq!(
+        shipments.count(|s| s.sent.eq(fine.sent.unwrap())).await.unwrap(),
+        1
+    );
+    let read = shipments.get(fine.id).await.unwrap().unwrap();
+    assert_eq!(read.packed, shipment(1).packed);
+    assert_eq!(read.sent.unwrap().unix_timestamp_nanos(), -1_000_000);
+    assert_eq!(read.seen[0].as_millisecond(), -1);
+}
+
+async fn what_does_not_fit_names_its_place(db: &Db) {
+    let shipments = db.collection::<Shipment>();
+    let raw = shipments.raw();
+    let id = bson::Uuid::from_bytes([1; 16]);
+    let wrong = [
+        ("packed", Bson::from("2024-01-01T00:00:00Z")),
+        ("due", DateTime::from_millis(1).into()),
+        ("due", DateTime::from_millis(i64::MAX).into()),
+        ("price", "1E+40".parse::<bson::Decimal128>().unwrap().into()),
+        ("price", 1.5.into()),
+        ("label.serial", Bson::from("66666666-6666-6666-6666-666666666666")),
+    ];
+    for (path, value) in wrong {
+        shipments.save(shipment(1)).await.unwrap();
+        let set = doc! {"$set": {path: value.clone()}};
+        raw.update_one(doc! {"_id": id}, set).await.unwrap();
+        let error = shipments.get(shipment(1).id).await.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.path()),
+            (ErrorKind::Decode, Some(path)),
+            "{value}"
+        );
+        assert_eq!(error.id(), Some(&Bson::from(id)));
+        assert!(
+            error.namespace().is_some_and(|name| name.ends_with(".shipments")),
+            "{error}"
+        );
+        assert_eq!(error.model(), Some("Shipment"));
+    }
+    let mut long = shipment(1);
+    long.due = jiff::civil::Date::MAX;
+    let error = shipments.save(&long).await.unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Encode, Some("due")));
+}
+
+async fn json_is_for_people(db: &Db) {
+    let json = serde_json::to_value(shipment(2)).unwrap();
+    let expected = serde_json::json!({
+        "_id": "02020202-0202-0202-0202-020202020202",
+        "packed": "2023-11-14T22:13:22.123Z",
+        "sent": "2023-11-14T22:13:22Z",
+        "seen": ["2023-11-14T22:13:22.123Z"],
+        "due": "2024-02-02",
+        "took": 2000,
+        "price": "20.20",
+        "prices": { "eur": "1.5" },
+        "label": { "printed": "2024-01-02", "serial": "66666666-6666-6666-6666-666666666666" },
+    });
+    assert_eq!(json, expected);
+    let back: Shipment = serde_json::from_value(json).unwrap();
+    assert_eq!(back, shipment(2));
+    db.collection::<Shipment>().insert(back).await.unwrap();
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+struct Dated {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[serde(with = "odm::as_bson")]
+    #[odm(created)]
+    made: chrono::DateTime<chrono::Utc>,
+    #[serde(with = "odm::as_bson")]
+    #[odm(updated)]
+    changed: jiff::Timestamp,
+    #[serde(with = "odm::as_bson")]
+    #[odm(soft_delete)]
+    gone: Option<time::OffsetDateTime>,
+}
+
+async fn the_times_of_writes_can_be_of_other_crates(db: &Db) {
+    let all = db.collection::<Dated>();
+    let old = Dated {
+        id: 1,
+        made: chrono::DateTime::UNIX_EPOCH,
+        changed: jiff::Timestamp::UNIX_EPOCH,
+        gone: None,
+    };
+    all.insert(&old).await.unwrap();
+    let new = all.get(1).await.unwrap().unwrap();
+    assert_eq!(new.made.timestamp_millis(), new.changed.as_millisecond());
+    assert!(new.made > old.made);
+    all.delete(1).await.unwrap();
+    assert_eq!(all.count(|_| odm::Filter::all()).await.unwrap(), 0);
+    let deleted = all.find_all().with_deleted().await.unwrap();
+    assert!(deleted[0].gone.is_some());
+}

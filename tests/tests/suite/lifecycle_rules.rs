@@ -1,0 +1,274 @@
+//! Validation: what the model refuses, and that the database's validator refuses the same.
+
+use bson::{Bson, Document, doc};
+use odm::{Db, Error, ErrorKind, Model};
+
+use super::lifecycle_models::{Address, Contact, Person};
+
+crate::on_every_backend! {
+    every_broken_rule_is_reported_before_any_round_trip,
+    updates_are_held_to_the_rules_where_the_value_is_known,
+    the_databases_validator_refuses_what_the_model_refuses,
+    a_validator_can_be_put_on_a_collection_that_exists,
+}
+
+fn broken(error: &Error) -> Vec<(String, &'static str)> {
+    assert_eq!(error.kind(), ErrorKind::Validation, "{error}");
+    let violations = error.violations().iter();
+    violations
+        .map(|violation| (violation.path.clone(), violation.rule))
+        .collect()
+}
+
+fn wrong(id: i32) -> Person {
+    let mut person = Person::new(id);
+    person.name = "nine char".to_owned();
+    person.age = 151;
+    person.mail = Some("nobody".to_owned());
+    person.site = Some("example.org".to_owned());
+    person.zip = Some("12345".to_owned());
+    person.state = "used".to_owned();
+    person.score = f64::NAN;
+    person.tags = vec!["toolong".to_owned(), "x".to_owned(), "x".to_owned()];
+    person.counts.insert("b".to_owned(), 0);
+    person.home.city = String::new();
+    person.others[0].number = Some(0);
+    person.places.insert("none".to_owned(), Address::new(""));
+    person.contact = Contact::Phone {
+        number: "1".to_owned(),
+    };
+    person
+}
+
+async fn every_broken_rule_is_reported_before_any_round_trip(db: &Db) {
+    let (db, log) = db.logged();
+    let people = db.collection::<Person>();
+    let expected = [
+        ("name", "length"),
+        ("age", "max"),
+        ("mail", "email"),
+        ("site", "url"),
+        ("zip", "pattern"),
+        ("state", "one_of"),
+        ("score", "finite"),
+        ("score", "min"),
+        ("tags", "custom"),
+        ("tags.0", "length"),
+        ("counts.b", "min"),
+        ("home.city", "length"),
+        ("others.0.number", "min"),
+        ("places.none.city", "length"),
+        ("contact.number", "length"),
+    ];
+    let expected: Vec<_> = expected.map(|(path, rule)| (path.to_owned(), rule)).to_vec();
+    assert_eq!(broken(&people.insert(wrong(1)).await.unwrap_err()), expected);
+    assert_eq!(broken(&people.save(wrong(1)).await.unwrap_err()), expected);
+    assert_eq!(broken(&people.replace(wrong(1)).await.unwrap_err()), expected);
+    let replaced = people.find_one_and_replace(|p| p.id.eq(1), wrong(1));
+    assert_eq!(broken(&replaced.await.unwrap_err()), expected);
+    let bulk = people.bulk_write().insert(Person::new(1)).insert(wrong(2));
+    let error = bulk.await.unwrap_err();
+    assert_eq!(broken(&error), expected);
+    assert!(
+        error
+            .violations()
+            .iter()
+            .all(|violation| violation.statement == 1)
+    );
+    let mut minor = Person::new(3);
+    minor.mail = None;
+    let error = people
+        .insert_many([Person::new(2), minor.clone()])
+        .await
+        .unwrap_err();
+    assert_eq!(broken(&error), [(String::new(), "custom")]);
+    assert_eq!(log.entries().len(), 0);
+    minor.age = 17;
+    people.insert_many([Person::new(2), minor]).await.unwrap();
+}
+
+async fn updates_are_held_to_the_rules_where_the_value_is_known(db: &Db) {
+    let (db, log) = db.logged();
+    let people = db.collection::<Person>();
+    people.insert(Person::new(1)).await.unwrap();
+    log.take();
+    let error = people
+        .update_one(
+            |p| p.id.eq(1),
+            |p| {
+                p.name.set("")
+                    & p.tags.push("toolong")
+                    & p.home.city.set("")
+                    & p.others.push(Address::new(""))
+                    & p.counts.key("z").set(0)
+                    & p.places.key("x").city.set("")
+                    & p.score.max(f64::INFINITY)
+                    & p.state.set_on_insert("x")
+            },
+        )
+        .await
+        .unwrap_err();
+    let expected = [
+        ("name", "length"),
+        ("home.city", "length"),
+        ("counts.z", "min"),
+        ("places.x.city", "length"),
+        ("tags", "length"),
+        ("others.city", "length"),
+        ("score", "finite"),
+        ("state", "one_of"),
+    ];
+    assert_eq!(
+        broken(&error),
+        expected.map(|(path, rule)| (path.to_owned(), rule)).to_vec()
+    );
+    let each = people.update_many(|p| p.id.eq(1), |p| p.others.each().number.set(Some(-1)));
+    assert_eq!(
+        broken(&each.await.unwrap_err()),
+        [("others.$[].number".to_owned(), "min")]
+    );
+    let whole = people.upsert(|p| p.id.eq(1), |p| p.home.set(Address::new("")));
+    assert_eq!(
+        broken(&whole.await.unwrap_err()),
+        [("home.city".to_owned(), "length")]
+    );
+    assert_eq!(log.entries().len(), 0);
+    people
+        .update_one(|p| p.id.eq(1), |p| p.mail.set(None) & p.age.set(3))
+        .await
+        .unwrap();
+}
+
+/// What may stand in each field, right and wrong.
+fn values() -> Vec<(&'static str, Vec<Bson>)> {
+    let texts = |all: &[&str]| all.iter().map(|text| Bson::from(*text)).collect::<Vec<_>>();
+    let city = |city: &str, number: Bson| Bson::from(doc! {"city": city, "number": number});
+    vec![
+        ("name", texts(&["", "a", "éééééééé", "ééééééééé", "12345678"])),
+        ("age", vec![(-1).into(), 0.into(), 150.into(), 151.into()]),
+        ("mail", {
+            let mut mails = texts(&["a@b", "a@b.c\n", "a b@c", "@b", "a@", "a@-b", "x.y+z@e-x.org"]);
+            mails.push(Bson::Null);
+            mails
+        }),
+        (
+            "site",
+            texts(&[
+                "http://a",
+                "http://",
+                "a://b c",
+                "ftp://x/y?z#w",
+                "//x",
+                "1http://x",
+            ]),
+        ),
+        (
+            "zip",
+            texts(&["1234", "1234\n", "123", "x1234", "\u{663}\u{663}\u{663}\u{663}"]),
+        ),
+        ("state", texts(&["new", "old", "NEW", ""])),
+        ("score", {
+            let all = [
+                f64::NAN,
+                f64::INFINITY,
+                f64::NEG_INFINITY,
+                -1.5,
+                -1.6,
+                0.0,
+                f64::MAX,
+            ];
+            all.map(Bson::from).to_vec()
+        }),
+        (
+            "tags",
+            vec![
+                Bson::Array(vec![]),
+                Bson::Array(texts(&["12345"])),
+                Bson::Array(texts(&["a", "123456"])),
+            ],
+        ),
+        (
+            "counts",
+            vec![doc! {}.into(), doc! {"a": 1, "b": 0}.into(), doc! {"a": 1}.into()],
+        ),
+        (
+            "home",
+            vec![city("", Bson::Null), city("a", 0.into()), city("a", 1.into())],
+        ),
+        (
+            "others",
+            vec![
+                Bson::Array(vec![]),
+                Bson::Array(vec![city("a", 1.into()), city("", Bson::Null)]),
+            ],
+        ),
+        (
+            "places",
+            vec![doc! {}.into(), doc! {"x": city("a", 0.into())}.into()],
+        ),
+        (
+            "contact",
+            vec![
+                doc! {"kind": "phone", "number": "12"}.into(),
+                doc! {"kind": "phone", "number": "123"}.into(),
+                doc! {"kind": "nobody"}.into(),
+            ],
+        ),
+    ]
+}
+
+async fn the_databases_validator_refuses_what_the_model_refuses(db: &Db) {
+    let people = db.collection::<Person>();
+    people.create().validated().await.unwrap();
+    let mut id = 0;
+    let mut check = async |field: &str, value: Bson| {
+        id += 1;
+        let mut document: Document = bson::serialize_to_document(&Person::new(id)).unwrap();
+        // The rule of the whole document is the model's alone.
+        document.insert("age", 9);
+        document.insert(field, value);
+        let person: Person = bson::deserialize_from_document(document.clone()).unwrap();
+        let typed = people.insert(&person).await;
+        let typed_code = typed.as_ref().err().and_then(Error::code);
+        assert_eq!(typed_code, None, "{document}: refused by the database alone");
+        if typed.is_ok() {
+            people.delete(id).await.unwrap();
+        }
+        let raw = people.raw().insert(&document).await;
+        if let Err(error) = &raw {
+            assert_eq!(error.code(), Some(121), "{error}");
+        }
+        assert_eq!(typed.is_ok(), raw.is_ok(), "{document}: {typed:?}, {raw:?}");
+    };
+    for (field, values) in values() {
+        for value in values {
+            check(field, value).await;
+        }
+    }
+}
+
+async fn a_validator_can_be_put_on_a_collection_that_exists(db: &Db) {
+    let people = db.collection::<Person>();
+    people.sync_validator().await.unwrap();
+    let mut document: Document = bson::serialize_to_document(&Person::new(1)).unwrap();
+    document.insert("age", -1);
+    assert_eq!(
+        people.raw().insert(&document).await.unwrap_err().code(),
+        Some(121)
+    );
+    people.sync_validator().await.unwrap();
+    let listed = db.list_collections().await.unwrap();
+    let options = &listed.iter().find(|one| one.name == "people").unwrap().options;
+    let schema = options
+        .get_document("validator")
+        .unwrap()
+        .get_document("$jsonSchema");
+    assert_eq!(schema.unwrap(), &Person::json_schema());
+    // A product has no bound that the model can check.
+    people.insert(Person::new(2)).await.unwrap();
+    let error = people
+        .update_one(|p| p.id.eq(2), |p| p.age.mul(10))
+        .await
+        .unwrap_err();
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Validation, Some(121)));
+}

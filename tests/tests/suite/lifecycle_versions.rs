@@ -1,0 +1,130 @@
+//! Versions: nobody writes over what they have not seen.
+
+use odm::{Db, ErrorKind};
+
+use super::lifecycle_models::Page;
+
+crate::on_every_backend! {
+    every_write_counts,
+    a_stale_document_is_a_conflict_with_the_current_one,
+    documents_from_before_versions_can_be_written,
+    of_many_at_once_one_wins_each_version,
+}
+
+async fn version(db: &Db, id: i32) -> i64 {
+    db.collection::<Page>().get(id).required().await.unwrap().version
+}
+
+async fn every_write_counts(db: &Db) {
+    let pages = db.collection::<Page>();
+    pages
+        .insert(Page {
+            version: 40,
+            ..Page::new(1, "a")
+        })
+        .await
+        .unwrap();
+    assert_eq!(version(db, 1).await, 0);
+    pages
+        .update_one(|p| p.id.eq(1), |p| p.text.set("b"))
+        .await
+        .unwrap();
+    assert_eq!(version(db, 1).await, 1);
+    pages
+        .update_many(|p| p.id.eq(1), |p| p.text.set("c"))
+        .await
+        .unwrap();
+    let bulk = pages.bulk_write().update_one(|p| p.id.eq(1), |p| p.text.set("d"));
+    bulk.await.unwrap();
+    pages
+        .find_one_and_update(|p| p.id.eq(1), |p| p.text.set("e"))
+        .await
+        .unwrap();
+    let stages = [bson::doc! {"$set": {"text": "f"}}];
+    pages
+        .update_one(|p| p.id.eq(1), |_| odm::Update::pipeline(stages))
+        .await
+        .unwrap();
+    assert_eq!(version(db, 1).await, 5);
+    let mut page = pages.get(1).required().await.unwrap();
+    page.text = "g".to_owned();
+    pages.save(&page).await.unwrap();
+    assert_eq!(version(db, 1).await, 6);
+    pages.upsert(|p| p.id.eq(2), |p| p.text.set("a")).await.unwrap();
+    assert_eq!(version(db, 2).await, 1);
+}
+
+async fn a_stale_document_is_a_conflict_with_the_current_one(db: &Db) {
+    let (db, log) = db.logged();
+    let pages = db.collection::<Page>();
+    let mut mine = Page::new(1, "a");
+    pages.insert(&mine).await.unwrap();
+    pages
+        .update_one(|p| p.id.eq(1), |p| p.text.set("theirs"))
+        .await
+        .unwrap();
+    mine.text = "mine".to_owned();
+    log.take();
+    for error in [
+        pages.replace(&mine).await.unwrap_err(),
+        pages.save(&mine).await.unwrap_err(),
+        pages.replace_one(|p| p.id.eq(1), &mine).await.unwrap_err(),
+        pages
+            .find_one_and_replace(|p| p.id.eq(1), &mine)
+            .await
+            .unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        assert_eq!(error.id(), Some(&bson::Bson::Int32(1)));
+        let current = error.current::<Page>().unwrap().unwrap();
+        assert_eq!((current.text.as_str(), current.version), ("theirs", 1));
+    }
+    assert_eq!(log.entries().len(), 8);
+    let bulk = pages.bulk_write().save(&mine).await.unwrap_err();
+    assert_eq!(bulk.write_errors()[0].error.kind(), ErrorKind::Conflict);
+    // Seen, it can be written.
+    mine.version = 1;
+    log.take();
+    pages.save(&mine).await.unwrap();
+    assert_eq!(log.entries().len(), 1);
+    assert_eq!(version(&db, 1).await, 2);
+    // What is not there is not a conflict.
+    assert_eq!(pages.replace(Page::new(7, "x")).await.unwrap().matched, 0);
+    let saved = pages.save(Page::new(7, "x")).await.unwrap();
+    assert_eq!(saved.upserted_id, Some(7));
+}
+
+async fn documents_from_before_versions_can_be_written(db: &Db) {
+    let pages = db.collection::<Page>();
+    let old = bson::doc! {"_id": 1, "text": "old"};
+    pages.raw().insert(old).await.unwrap();
+    let mut page = pages.get(1).required().await.unwrap();
+    assert_eq!(page.version, 0);
+    page.text = "new".to_owned();
+    pages.replace(&page).await.unwrap();
+    assert_eq!(version(db, 1).await, 1);
+    pages
+        .update_one(|p| p.id.eq(1), |p| p.text.set("newer"))
+        .await
+        .unwrap();
+    assert_eq!(version(db, 1).await, 2);
+}
+
+async fn of_many_at_once_one_wins_each_version(db: &Db) {
+    let pages = db.collection::<Page>();
+    pages.insert(Page::new(1, "a")).await.unwrap();
+    let loaded = pages.get(1).required().await.unwrap();
+    let (one, two) = (
+        Page {
+            text: "one".to_owned(),
+            ..loaded.clone()
+        },
+        Page {
+            text: "two".to_owned(),
+            ..loaded
+        },
+    );
+    let (one, two) = futures_util::join!(pages.save(one).into_future(), pages.save(two).into_future());
+    assert!(one.is_ok() != two.is_ok());
+    assert_eq!(version(db, 1).await, 1);
+}
