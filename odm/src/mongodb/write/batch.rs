@@ -120,11 +120,7 @@ fn parse_reply(reply: &Document, kind: Kind) -> Attempt<WriteResult> {
     };
     let mut result = WriteResult::default();
     for entry in documents(reply, "upserted") {
-        let index = entry
-            .get_i32("index")
-            .ok()
-            .and_then(|i| usize::try_from(i).ok())
-            .unwrap_or(0);
+        let index = place(entry);
         if let Some(id) = entry.get("_id") {
             result.upserted.push((index, raw_id(id.clone())?));
         }
@@ -138,11 +134,7 @@ fn parse_reply(reply: &Document, kind: Kind) -> Attempt<WriteResult> {
         Kind::Delete => result.summary.deleted = count("n"),
     }
     for entry in documents(reply, "writeErrors") {
-        let index = entry
-            .get_i32("index")
-            .ok()
-            .and_then(|i| usize::try_from(i).ok())
-            .unwrap_or(0);
+        let index = place(entry);
         let message = entry.get_str("errmsg").unwrap_or_default().to_owned();
         let code = entry.get_i32("code").unwrap_or_default();
         let whole = RawDocumentBuf::try_from(entry).ok();
@@ -161,6 +153,12 @@ fn parse_reply(reply: &Document, kind: Kind) -> Attempt<WriteResult> {
         ));
     }
     Ok(result)
+}
+
+/// Which statement of the command an entry of the reply is about.
+fn place(entry: &Document) -> usize {
+    let index = entry.get_i32("index").unwrap_or_default();
+    usize::try_from(index).unwrap_or_default()
 }
 
 fn documents<'a>(reply: &'a Document, name: &str) -> impl Iterator<Item = &'a Document> {

@@ -61,6 +61,18 @@ struct Setting {
     deadline: Deadline,
 }
 
+impl Setting {
+    fn context<'a>(&self, source: &'a Collections<'a>) -> Context<'a> {
+        Context {
+            source,
+            variables: self.variables.clone(),
+            now: self.now,
+            memory: self.memory,
+            score: Default::default(),
+        }
+    }
+}
+
 /// A running aggregate.
 #[derive(Debug)]
 pub(crate) struct AggregateCursor {
@@ -328,13 +340,7 @@ impl AggregateCursor {
             read,
             setting: &self.setting,
         };
-        let context = Context {
-            source: &source,
-            variables: self.setting.variables.clone(),
-            now: self.setting.now,
-            memory: self.setting.memory,
-            score: Default::default(),
-        };
+        let context = self.setting.context(&source);
         let input: Rows<'_> = match &self.text {
             None => input,
             Some(text) => {
@@ -361,13 +367,7 @@ impl AggregateCursor {
             read,
             setting: &self.setting,
         };
-        let context = Context {
-            source: &source,
-            variables: self.setting.variables.clone(),
-            now: self.setting.now,
-            memory: self.setting.memory,
-            score: Default::default(),
-        };
+        let context = self.setting.context(&source);
         let mut feed = |visit: &mut dyn FnMut(&[u8]) -> Result<()>| input.each(read, visit);
         let rows = self
             .pipeline
