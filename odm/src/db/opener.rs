@@ -51,6 +51,7 @@ fn traced(backend: Arc<dyn Backend>, _options: &OpenOptions) -> Arc<dyn Backend>
 async fn native(directory: Option<&Path>, options: &OpenOptions) -> Result<Arc<dyn Backend>> {
     let opening = crate::native::Opening {
         expiry: options.chosen_expiry_interval(),
+        cache_bytes: options.chosen_cache_size(),
         transaction_lifetime: options.chosen_transaction_lifetime(),
         changes: options.chosen_change_log(),
     };

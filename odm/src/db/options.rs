@@ -125,6 +125,7 @@ pub struct OpenOptions {
     app_name: Option<String>,
     change_log: ChangeLog,
     expiry_interval: Option<Duration>,
+    cache_size: Option<usize>,
     transaction_lifetime: Option<Duration>,
     #[cfg(feature = "tracing")]
     slow_operation: Option<Duration>,
@@ -159,6 +160,20 @@ impl OpenOptions {
     /// 60 seconds unless said otherwise, as on MongoDB.
     pub fn expiry_interval(mut self, interval: Duration) -> OpenOptions {
         self.expiry_interval = Some(interval);
+        self
+    }
+
+    /// How many bytes of a database's file are kept in memory at most, read and changed ones together (embedded engine on
+    /// files only): 512 MiB unless said otherwise. Beside it the engine needs memory for what it is doing.
+    ///
+    /// ```
+    /// # async fn example() -> odm::Result<()> {
+    /// let db = odm::Db::options().cache_size(32 << 20).open("native:./small").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn cache_size(mut self, bytes: usize) -> OpenOptions {
+        self.cache_size = Some(bytes);
         self
     }
 
@@ -228,6 +243,11 @@ impl OpenOptions {
         self.expiry_interval.unwrap_or(Duration::from_secs(60))
     }
 
+    /// How many bytes of a database's file are kept in memory.
+    pub fn chosen_cache_size(&self) -> usize {
+        self.cache_size.unwrap_or(512 << 20)
+    }
+
     /// How long a transaction may run.
     pub fn chosen_transaction_lifetime(&self) -> Duration {
         self.transaction_lifetime.unwrap_or(Duration::from_secs(60))
@@ -261,6 +281,7 @@ impl fmt::Debug for OpenOptions {
             .field("app_name", &self.app_name)
             .field("change_log", &self.change_log)
             .field("expiry_interval", &self.expiry_interval)
+            .field("cache_size", &self.cache_size)
             .field("transaction_lifetime", &self.transaction_lifetime)
             .finish()
     }

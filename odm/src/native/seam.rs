@@ -53,6 +53,8 @@ struct NativeBackend {
 pub(crate) struct Opening {
     /// How often expired documents are looked for.
     pub(crate) expiry: Duration,
+    /// The most bytes that cached pages of the file take.
+    pub(crate) cache_bytes: usize,
     /// How long a transaction may run.
     pub(crate) transaction_lifetime: Duration,
     pub(crate) changes: db::ChangeLog,
@@ -108,8 +110,8 @@ fn open(
         location,
         EngineOptions {
             durability,
+            cache_bytes: opening.cache_bytes,
             changes,
-            ..EngineOptions::default()
         },
     )
     .map_err(|fault| translate(fault, name))?;
