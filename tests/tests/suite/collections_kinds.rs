@@ -1,4 +1,4 @@
-//! Capped collections, validators, views, renames, changes and figures.
+//! Capped collections, validators, renames, changes and figures.
 
 use std::time::Duration;
 
@@ -12,19 +12,18 @@ crate::on_every_backend! {
     a_capped_collection_keeps_the_newest,
     a_tailable_cursor_waits_for_more,
     a_validator_refuses_what_does_not_match,
-    a_view_is_read_like_a_collection,
     a_collection_is_renamed,
     a_collection_is_modified,
     figures_count_documents_and_bytes,
     commands_give_the_figures_too,
 }
 
-async fn all_ids(collection: &Collection<Document>) -> Vec<i32> {
+pub async fn all_ids(collection: &Collection<Document>) -> Vec<i32> {
     let found = collection.find_all().await.unwrap();
     found.iter().map(|row| row.get_i32("_id").unwrap()).collect()
 }
 
-async fn options_of(db: &Db, name: &str) -> (String, Document) {
+pub async fn options_of(db: &Db, name: &str) -> (String, Document) {
     let listed = db.list_collections().await.unwrap();
     let info = listed.into_iter().find(|info| info.name == name).unwrap();
     (info.kind, info.options)
@@ -246,113 +245,6 @@ async fn a_validator_refuses_what_does_not_match(db: &Db) {
     for wrong in [doc! { "_id": 2 }, doc! { "_id": 2, "title": 1 }] {
         assert_eq!(typed.insert(wrong).await.unwrap_err().code(), Some(121));
     }
-}
-
-async fn a_view_is_read_like_a_collection(db: &Db) {
-    let loans = db.raw_collection("loans");
-    loans
-        .insert_many((0..8).map(|n| doc! { "_id": n, "a": n % 2, "b": n * 10 }))
-        .await
-        .unwrap();
-    db.create_collection("odd")
-        .view_on("loans", [doc! { "$match": { "a": 1 } }])
-        .await
-        .unwrap();
-    db.create_collection("shown")
-        .view_on(
-            "odd",
-            [doc! { "$project": { "b": 1, "c": { "$add": ["$b", 1] } } }],
-        )
-        .await
-        .unwrap();
-    let (kind, options) = options_of(db, "odd").await;
-    assert_eq!(kind, "view");
-    assert_eq!(
-        options,
-        doc! { "viewOn": "loans", "pipeline": [{ "$match": { "a": 1 } }] }
-    );
-    let (odd, shown) = (db.raw_collection("odd"), db.raw_collection("shown"));
-    assert_eq!(all_ids(&odd).await, [1, 3, 5, 7]);
-    assert_eq!(
-        odd.find(doc! { "_id": { "$gt": 1 } })
-            .sort_raw(doc! { "_id": -1 })
-            .skip(1)
-            .limit(1)
-            .await
-            .unwrap(),
-        [doc! { "_id": 5, "a": 1, "b": 50 }]
-    );
-    assert_eq!(
-        shown
-            .find(doc! { "c": { "$gt": 31 } })
-            .sort_raw(doc! { "c": -1 })
-            .project_raw(doc! { "_id": 0 })
-            .await
-            .unwrap(),
-        [doc! { "b": 70, "c": 71 }, doc! { "b": 50, "c": 51 }]
-    );
-    assert_eq!(shown.count(doc! { "c": { "$lt": 40 } }).await.unwrap(), 2);
-    let mut values = RawCollection::new(db, "shown")
-        .distinct("c", &doc! {})
-        .await
-        .unwrap();
-    values.sort_by_key(|value| value.as_i32());
-    assert_eq!(values, [11, 31, 51, 71].map(Bson::from));
-    let sums = shown
-        .aggregate_raw([doc! { "$group": { "_id": 1, "n": { "$sum": "$c" } } }])
-        .await
-        .unwrap();
-    assert_eq!(sums, [doc! { "_id": 1, "n": 164 }]);
-    let joined = loans
-        .aggregate_raw([
-            doc! { "$match": { "_id": 3 } },
-            doc! { "$lookup": { "from": "shown", "localField": "_id", "foreignField": "_id", "as": "s" } },
-            doc! { "$project": { "s.c": 1 } },
-        ])
-        .await
-        .unwrap();
-    assert_eq!(joined, [doc! { "_id": 3, "s": [{ "c": 31 }] }]);
-
-    for refused in [
-        odd.insert(doc! { "_id": 50 }).await.map(|_| ()),
-        odd.update_one(doc! {}, doc! { "$set": { "x": 1 } })
-            .await
-            .map(|_| ()),
-        odd.delete(Bson::from(1)).await.map(|_| ()),
-        odd.find_one_and_update(doc! {}, doc! { "$set": { "x": 1 } })
-            .await
-            .map(|_| ()),
-        RawCollection::new(db, "odd")
-            .create_index(&doc! { "key": { "a": 1 }, "name": "a_1" })
-            .await,
-        odd.list_indexes().await.map(|_| ()),
-        odd.rename("even").await,
-        odd.stats().await.map(|_| ()),
-        loans.aggregate_raw([doc! { "$out": "odd" }]).await.map(|_| ()),
-        loans.aggregate_raw([doc! { "$merge": "odd" }]).await.map(|_| ()),
-    ] {
-        assert_eq!(refused.unwrap_err().code(), Some(166));
-    }
-    let error = db
-        .create_collection("odd")
-        .view_on("loans", [])
-        .await
-        .unwrap_err();
-    assert_eq!(error.code(), Some(48));
-    odd.modify()
-        .view_on("loans", [doc! { "$match": { "a": 0 } }])
-        .await
-        .unwrap();
-    assert_eq!(all_ids(&odd).await, [0, 2, 4, 6]);
-    let error = odd.modify().view_on("shown", []).await.unwrap_err();
-    assert_eq!(error.code(), Some(5));
-    let error = loans.modify().view_on("odd", []).await.unwrap_err();
-    assert_eq!(error.code(), Some(72));
-    let error = odd.modify().validator(doc! {}).await.unwrap_err();
-    assert_eq!(error.code(), Some(72));
-    shown.drop().await.unwrap();
-    odd.drop().await.unwrap();
-    assert_eq!(loans.estimated_count().await.unwrap(), 8);
 }
 
 async fn a_collection_is_renamed(db: &Db) {

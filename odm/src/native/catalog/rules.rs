@@ -246,6 +246,14 @@ pub(crate) fn choice(command: &str, name: &str, value: Value<'_>) -> Result<Stri
 pub(crate) fn view_on(command: &str, value: Value<'_>) -> Result<String> {
     match value {
         Value::String("") => Err(Fault::new(code::BAD_VALUE, "'viewOn' cannot be empty")),
+        Value::String(text) if text.starts_with('.') => Err(Fault::new(
+            code::INVALID_NAMESPACE,
+            format!("Collection names cannot start with '.': {text}"),
+        )),
+        Value::String(text) if text.contains('$') => Err(Fault::new(
+            code::INVALID_NAMESPACE,
+            format!("invalid name for 'viewOn': {text}"),
+        )),
         Value::String(text) => Ok(text.to_owned()),
         other => Err(wrong_type(&format!("{command}.viewOn"), other, "type 'string'")),
     }
@@ -260,11 +268,19 @@ pub(crate) fn view_pipeline(command: &str, value: Value<'_>) -> Result<Vec<Owned
     for (at, item) in items.values().enumerate() {
         match item {
             Value::Document(stage) => stages.push(stage),
+            // As the server, which strips them.
+            Value::Null | Value::Undefined => {}
             other => {
                 let field = format!("{command}.pipeline.{at}");
                 return Err(wrong_type(&field, other, "type 'object'"));
             }
         }
+    }
+    if stages.iter().any(|stage| stage.get("$documents").is_some()) {
+        return Err(Fault::new(
+            code::INVALID_NAMESPACE,
+            "Invalid pipeline for view :: caused by :: '$documents' cannot be used in a view definition",
+        ));
     }
     if Pipeline::parse(&stages, &[])?.output().is_some() {
         return Err(Fault::new(

@@ -3,6 +3,7 @@
 use super::super::catalog::Collection;
 use super::super::document::{Doc, Owned};
 use super::super::fault::{Fault, Result, code};
+use super::super::index::IndexDefinition;
 use super::reply::{Reply, text};
 use super::shape::{Shape, Type};
 use super::{Call, Job};
@@ -75,9 +76,14 @@ fn check_collection(database: &str, name: &str) -> Result<()> {
     Err(Fault::new(code::INVALID_NAMESPACE, text))
 }
 
-/// Of what the engine has, the interface leaves out sparse indexes.
+/// Of what the engine has, the interface leaves out sparse and text indexes.
 fn refuse(collection: &Collection, errors: &mut Vec<Owned>) {
-    for entry in collection.indexes.iter().filter(|entry| entry.definition.sparse) {
+    let left_out = |index: &IndexDefinition| index.sparse || index.text.is_some();
+    for entry in collection
+        .indexes
+        .iter()
+        .filter(|entry| left_out(&entry.definition))
+    {
         let said = format!(
             "The index with name {} is not allowed in API version 1.",
             entry.definition.name

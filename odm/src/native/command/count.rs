@@ -1,6 +1,6 @@
 //! `count` and `distinct`.
 
-use super::super::document::Owned;
+use super::super::document::{Owned, number};
 use super::super::exec::{count as counting, distinct as values};
 use super::super::fault::{Fault, Result, code};
 use super::reply::{self, Reply};
@@ -41,6 +41,14 @@ pub(super) fn count(call: &Call<'_>) -> Result<Job> {
     refuse_collation(fields.object("collation"))?;
     if fields.get("limit").is_some_and(|limit| !limit.is_number()) {
         return Err(Fault::new(code::BAD_VALUE, "limit value is not a valid number"));
+    }
+    if let Some(limit) = fields.get("limit")
+        && number::as_i64_exact(&limit).is_none()
+    {
+        return Err(Fault::new(
+            code::FAILED_TO_PARSE,
+            format!("Cannot represent as a 64-bit integer: limit: {limit}"),
+        ));
     }
     // A negative limit counts as its amount.
     let limit = fields.number("limit").unwrap_or(0).unsigned_abs();

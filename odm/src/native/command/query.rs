@@ -28,6 +28,10 @@ pub(super) fn variables(given: Option<Doc<'_>>, call: &Call<'_>) -> Result<Varia
 fn check_name(name: &str) -> Result<()> {
     let bad = |why: String| Err(Fault::new(code::FAILED_TO_PARSE, why));
     match name.chars().next() {
+        _ if name == "CLUSTER_TIME" => Err(Fault::new(
+            4_738_901,
+            format!("Attempt to set internal constant: {name}"),
+        )),
         None => bad("empty variable names are not allowed".to_owned()),
         Some(first) if first.is_ascii() && !first.is_ascii_lowercase() => bad(format!(
             "'{name}' starts with an invalid character for a user variable name"

@@ -97,8 +97,8 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
     }
     let options = Doc::Fields(&options).to_bytes();
     if options != *collection.options {
-        if let Some(Value::String(on)) = Doc::Raw(&options).get("viewOn") {
-            view::refuse_cycle(write.catalog(), ns, on)?;
+        if is_view {
+            view::refuse_cycle(write.catalog(), ns, Doc::Raw(&options))?;
         }
         write.catalog_mut().set_options(collection.id, &options)?;
     }
@@ -226,6 +226,8 @@ fn modify_index(
             ));
         }
         let seconds = as_i64_exact(&seconds).unwrap_or_else(|| as_f64(&seconds).unwrap_or(0.0) as i64);
+        // Unlike `createIndexes`, which refuses more.
+        let seconds = seconds.min(i32::MAX.into());
         if seconds < 0 {
             return Err(invalid(
                 "TTL index 'expireAfterSeconds' option cannot be less than 0".to_owned(),

@@ -16,10 +16,7 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
         Some(options) => rules::normalize(options)?,
         None => Doc::empty().to_bytes(),
     };
-    let view_on = match Doc::Raw(&options).get("viewOn") {
-        Some(Value::String(on)) => Some(on),
-        _ => None,
-    };
+    let view_on = Doc::Raw(&options).get("viewOn").is_some();
     if let Some(existing) = write.catalog().collection(&ns.database, &ns.collection)
         && existing.rules.view.is_some()
     {
@@ -28,14 +25,14 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
             format!("A view already exists. NS: {ns}"),
         ));
     }
-    if let Some(on) = view_on {
+    if view_on {
         if write.in_transaction() {
             return Err(Fault::new(
                 code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
                 "Cannot create a view in a multi-document transaction.",
             ));
         }
-        view::refuse_cycle(write.catalog(), ns, on)?;
+        view::refuse_cycle(write.catalog(), ns, Doc::Raw(&options))?;
     }
     write
         .catalog_mut()

@@ -1,8 +1,10 @@
 //! Views: what they are on, and the stages that make them.
 
+use std::collections::HashMap;
+
 use super::super::catalog::Catalog;
 use super::super::catalog::rules::View;
-use super::super::document::Doc;
+use super::super::document::{Doc, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher;
 use super::super::storage::Read;
@@ -37,13 +39,13 @@ impl Resolved {
 /// Follows views down to a collection, which need not exist.
 ///
 /// # Errors
-/// Code 165 when more than 20 views stand on each other.
+/// Code 165 when 20 views stand on each other: the last one can be made and not be read.
 pub(crate) fn resolve(catalog: &Catalog, ns: &Namespace) -> Result<Resolved> {
     let mut resolved = Resolved::itself(ns);
     let mut depth = 0;
     while let Some(view) = view_of(catalog, &resolved.base) {
         depth += 1;
-        if depth > MAX_DEPTH {
+        if depth >= MAX_DEPTH {
             return Err(Fault::new(
                 165,
                 format!("View depth too deep or view cycle detected; maximum depth is {MAX_DEPTH}"),
@@ -77,35 +79,114 @@ pub(crate) fn refuse(catalog: &Catalog, ns: &Namespace) -> Result<()> {
     }
 }
 
-/// Refuses a view that would stand on itself.
+/// Refuses a view that would stand on itself, or too high above a collection, by what it is on or by the collections that
+/// its stages read.
 ///
 /// # Errors
-/// Code 5, as the server.
-pub(crate) fn refuse_cycle(catalog: &Catalog, ns: &Namespace, on: &str) -> Result<()> {
-    let mut path = vec![ns.to_string()];
-    let mut next = Namespace {
-        database: ns.database.clone(),
-        collection: on.to_owned(),
+/// Codes 5 and 165, as the server.
+pub(crate) fn refuse_cycle(catalog: &Catalog, ns: &Namespace, options: Doc<'_>) -> Result<()> {
+    let mut under = Vec::new();
+    if let Some(Value::String(on)) = options.get("viewOn") {
+        under.push(on.to_owned());
+    }
+    if let Some(Value::Array(stages)) = options.get("pipeline") {
+        read_by_all(stages, &mut under);
+    }
+    let mut climb = Climb {
+        catalog,
+        ns,
+        path: vec![ns.to_string()],
+        heights: HashMap::new(),
     };
-    for _ in 0..=MAX_DEPTH {
-        path.push(next.to_string());
-        if next == *ns {
-            // The server names the view twice where the circle begins.
-            path.insert(0, ns.to_string());
-            return Err(Fault::new(
-                5,
-                format!("View cycle detected: {}", path.join(" => ")),
-            ));
-        }
-        match view_of(catalog, &next) {
-            Some(view) => next.collection = view.on.clone(),
-            None => return Ok(()),
-        }
+    let mut height = 0;
+    for name in under {
+        height = height.max(climb.height(&name)?);
+    }
+    if height < MAX_DEPTH {
+        return Ok(());
     }
     Err(Fault::new(
         165,
         format!("View depth limit exceeded; maximum depth is {MAX_DEPTH}"),
     ))
+}
+
+/// The search for a view among what it stands on.
+struct Climb<'a> {
+    catalog: &'a Catalog,
+    ns: &'a Namespace,
+    path: Vec<String>,
+    /// Of the names that were gone through.
+    heights: HashMap<String, usize>,
+}
+
+impl Climb<'_> {
+    /// How many views stand on each other here; none for a collection.
+    fn height(&mut self, name: &str) -> Result<usize> {
+        if let Some(height) = self.heights.get(name) {
+            return Ok(*height);
+        }
+        let next = Namespace {
+            database: self.ns.database.clone(),
+            collection: name.to_owned(),
+        };
+        self.path.push(next.to_string());
+        if next == *self.ns {
+            // The server names the view twice where the circle begins.
+            return Err(Fault::new(
+                5,
+                format!("View cycle detected: {} => {}", self.ns, self.path.join(" => ")),
+            ));
+        }
+        let mut height = 0;
+        if let Some(view) = view_of(self.catalog, &next) {
+            let mut under = vec![view.on.clone()];
+            for stage in &view.pipeline {
+                read_by(Doc::Raw(stage), &mut under);
+            }
+            for name in under {
+                height = height.max(self.height(&name)?);
+            }
+            height += 1;
+        }
+        self.path.pop();
+        self.heights.insert(name.to_owned(), height);
+        Ok(height)
+    }
+}
+
+fn read_by_all(stages: Doc<'_>, found: &mut Vec<String>) {
+    for stage in stages.values() {
+        if let Value::Document(stage) = stage {
+            read_by(stage, found);
+        }
+    }
+}
+
+/// The collections that a stage reads beside its input.
+fn read_by(stage: Doc<'_>, found: &mut Vec<String>) {
+    for element in stage.elements() {
+        match (element.name_str(), element.value()) {
+            ("$unionWith", Value::String(name)) => found.push(name.to_owned()),
+            ("$lookup" | "$graphLookup" | "$unionWith", Value::Document(spec)) => {
+                for field in spec.elements() {
+                    match (field.name_str(), field.value()) {
+                        ("from" | "coll", Value::String(name)) => found.push(name.to_owned()),
+                        ("pipeline", Value::Array(stages)) => read_by_all(stages, found),
+                        _ => {}
+                    }
+                }
+            }
+            ("$facet", Value::Document(facets)) => {
+                for facet in facets.elements() {
+                    if let Value::Array(stages) = facet.value() {
+                        read_by_all(stages, found);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 /// How a query on a view is answered.

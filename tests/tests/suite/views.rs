@@ -1,0 +1,184 @@
+//! Views.
+
+use bson::{Bson, Document, doc};
+use odm::Db;
+
+use super::collections_kinds::{all_ids, options_of};
+use odm_tests::raw::RawCollection;
+
+crate::on_every_backend! {
+    a_view_is_read_like_a_collection,
+    views_do_not_stand_on_themselves,
+    views_stand_so_high_and_no_higher,
+}
+
+async fn a_view_is_read_like_a_collection(db: &Db) {
+    let loans = db.raw_collection("loans");
+    loans
+        .insert_many((0..8).map(|n| doc! { "_id": n, "a": n % 2, "b": n * 10 }))
+        .await
+        .unwrap();
+    db.create_collection("odd")
+        .view_on("loans", [doc! { "$match": { "a": 1 } }])
+        .await
+        .unwrap();
+    db.create_collection("shown")
+        .view_on(
+            "odd",
+            [doc! { "$project": { "b": 1, "c": { "$add": ["$b", 1] } } }],
+        )
+        .await
+        .unwrap();
+    let (kind, options) = options_of(db, "odd").await;
+    assert_eq!(kind, "view");
+    assert_eq!(
+        options,
+        doc! { "viewOn": "loans", "pipeline": [{ "$match": { "a": 1 } }] }
+    );
+    let (odd, shown) = (db.raw_collection("odd"), db.raw_collection("shown"));
+    assert_eq!(all_ids(&odd).await, [1, 3, 5, 7]);
+    assert_eq!(
+        odd.find(doc! { "_id": { "$gt": 1 } })
+            .sort_raw(doc! { "_id": -1 })
+            .skip(1)
+            .limit(1)
+            .await
+            .unwrap(),
+        [doc! { "_id": 5, "a": 1, "b": 50 }]
+    );
+    assert_eq!(
+        shown
+            .find(doc! { "c": { "$gt": 31 } })
+            .sort_raw(doc! { "c": -1 })
+            .project_raw(doc! { "_id": 0 })
+            .await
+            .unwrap(),
+        [doc! { "b": 70, "c": 71 }, doc! { "b": 50, "c": 51 }]
+    );
+    assert_eq!(shown.count(doc! { "c": { "$lt": 40 } }).await.unwrap(), 2);
+    let mut values = RawCollection::new(db, "shown")
+        .distinct("c", &doc! {})
+        .await
+        .unwrap();
+    values.sort_by_key(|value| value.as_i32());
+    assert_eq!(values, [11, 31, 51, 71].map(Bson::from));
+    let sums = shown
+        .aggregate_raw([doc! { "$group": { "_id": 1, "n": { "$sum": "$c" } } }])
+        .await
+        .unwrap();
+    assert_eq!(sums, [doc! { "_id": 1, "n": 164 }]);
+    let joined = loans
+        .aggregate_raw([
+            doc! { "$match": { "_id": 3 } },
+            doc! { "$lookup": { "from": "shown", "localField": "_id", "foreignField": "_id", "as": "s" } },
+            doc! { "$project": { "s.c": 1 } },
+        ])
+        .await
+        .unwrap();
+    assert_eq!(joined, [doc! { "_id": 3, "s": [{ "c": 31 }] }]);
+
+    for refused in [
+        odd.insert(doc! { "_id": 50 }).await.map(|_| ()),
+        odd.update_one(doc! {}, doc! { "$set": { "x": 1 } })
+            .await
+            .map(|_| ()),
+        odd.delete(Bson::from(1)).await.map(|_| ()),
+        odd.find_one_and_update(doc! {}, doc! { "$set": { "x": 1 } })
+            .await
+            .map(|_| ()),
+        RawCollection::new(db, "odd")
+            .create_index(&doc! { "key": { "a": 1 }, "name": "a_1" })
+            .await,
+        odd.list_indexes().await.map(|_| ()),
+        odd.rename("even").await,
+        odd.stats().await.map(|_| ()),
+        loans.aggregate_raw([doc! { "$out": "odd" }]).await.map(|_| ()),
+        loans.aggregate_raw([doc! { "$merge": "odd" }]).await.map(|_| ()),
+    ] {
+        assert_eq!(refused.unwrap_err().code(), Some(166));
+    }
+    let error = db
+        .create_collection("odd")
+        .view_on("loans", [])
+        .await
+        .unwrap_err();
+    assert_eq!(error.code(), Some(48));
+    odd.modify()
+        .view_on("loans", [doc! { "$match": { "a": 0 } }])
+        .await
+        .unwrap();
+    assert_eq!(all_ids(&odd).await, [0, 2, 4, 6]);
+    let error = odd.modify().view_on("shown", []).await.unwrap_err();
+    assert_eq!(error.code(), Some(5));
+    let error = loans.modify().view_on("odd", []).await.unwrap_err();
+    assert_eq!(error.code(), Some(72));
+    let error = odd.modify().validator(doc! {}).await.unwrap_err();
+    assert_eq!(error.code(), Some(72));
+    shown.drop().await.unwrap();
+    odd.drop().await.unwrap();
+    assert_eq!(loans.estimated_count().await.unwrap(), 8);
+}
+
+/// The code of a command that fails.
+async fn code(db: &Db, command: Document) -> Option<i32> {
+    db.run_command(command).await.err().and_then(|error| error.code())
+}
+
+/// Neither by what they are on nor by a collection that a stage of theirs reads, however deep.
+async fn views_do_not_stand_on_themselves(db: &Db) {
+    let view =
+        |name: &str, pipeline: Vec<Document>| doc! { "create": name, "viewOn": "base", "pipeline": pipeline };
+    let look =
+        |from: &str| doc! { "$lookup": { "from": from, "localField": "a", "foreignField": "a", "as": "x" } };
+    db.run_command(doc! { "create": "base" }).await.unwrap();
+    // What is not there yet can be read.
+    db.run_command(view("v", vec![look("w")])).await.unwrap();
+    for stage in [
+        doc! { "$unionWith": "v" },
+        doc! { "$unionWith": { "coll": "v", "pipeline": [] } },
+        doc! { "$facet": { "z": [{ "$unionWith": "v" }] } },
+        doc! { "$lookup": { "from": "base", "as": "x", "pipeline": [{ "$unionWith": "v" }] } },
+        doc! { "$graphLookup": {
+            "from": "v", "startWith": "$a", "connectFromField": "a", "connectToField": "a", "as": "x",
+        } },
+        doc! { "$unionWith": "w" },
+    ] {
+        assert_eq!(code(db, view("w", vec![stage.clone()])).await, Some(5), "{stage}");
+    }
+    let on_itself = doc! { "create": "w", "viewOn": "v", "pipeline": [] };
+    assert_eq!(code(db, on_itself).await, Some(5));
+    db.run_command(view("w", vec![look("base")])).await.unwrap();
+    let change = doc! { "collMod": "w", "viewOn": "base", "pipeline": [look("v")] };
+    assert_eq!(code(db, change).await, Some(5));
+    assert_eq!(db.raw_collection("v").count(doc! {}).await.unwrap(), 0);
+    // Other things that no view can be.
+    for (pipeline, expected) in [
+        (vec![Bson::Document(doc! { "$documents": [] })], Some(73)),
+        (
+            vec![Bson::Null, Bson::Document(doc! { "$match": {} }), Bson::Null],
+            None,
+        ),
+        (vec![Bson::Int32(1)], Some(14)),
+    ] {
+        let create = doc! { "create": "other", "viewOn": "base", "pipeline": &pipeline };
+        assert_eq!(code(db, create).await, expected, "{pipeline:?}");
+    }
+    for on in [".x", "a$b"] {
+        let change = doc! { "collMod": "w", "viewOn": on, "pipeline": [] };
+        assert_eq!(code(db, change).await, Some(73), "{on}");
+    }
+}
+
+async fn views_stand_so_high_and_no_higher(db: &Db) {
+    db.run_command(doc! { "create": "v0" }).await.unwrap();
+    db.raw_collection("v0").insert(doc! { "_id": 1 }).await.unwrap();
+    let create = |n: i32| doc! { "create": format!("v{n}"), "viewOn": format!("v{}", n - 1), "pipeline": [] };
+    for n in 1..=20 {
+        db.run_command(create(n)).await.unwrap();
+    }
+    assert_eq!(db.raw_collection("v19").count(doc! {}).await.unwrap(), 1);
+    // It can be made, and not be read.
+    let unread = db.raw_collection("v20").find_all().await.unwrap_err();
+    assert_eq!(unread.code(), Some(165));
+    assert_eq!(code(db, create(21)).await, Some(165));
+}
