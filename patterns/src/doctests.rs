@@ -12,4 +12,5 @@ pages! {
     queues: "../../odm/docs/guide/queues.md";
     atomic: "../../odm/docs/guide/atomic.md";
     sagas: "../../odm/docs/guide/sagas.md";
+    files: "../../odm/docs/guide/files.md";
 }

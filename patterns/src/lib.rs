@@ -5,6 +5,8 @@ pub mod computed;
 #[cfg(doctest)]
 mod doctests;
 mod dotted;
+pub mod gridfs;
+mod hexadecimal;
 pub mod hold;
 pub mod idempotency;
 mod later;

@@ -1,11 +1,11 @@
 //! What makes two requests the same.
 
-use std::fmt::Write;
-
 use odm::bson::{Bson, Document, doc};
 use odm::{Error, ErrorKind, Result};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+
+use crate::hexadecimal::hexadecimal;
 
 /// The SHA-256 of a value as BSON, in hexadecimal digits. The order of fields, and of a map's keys, is none of it; the
 /// types of numbers are.
@@ -16,12 +16,7 @@ pub fn fingerprint(request: &impl Serialize) -> Result<String> {
     let unfit = |error| Error::new(ErrorKind::Encode, "the request does not fit BSON").with_source(error);
     let value = odm::bson::serialize_to_bson(request).map_err(unfit)?;
     let bytes = odm::bson::serialize_to_vec(&doc! { "v": ordered(value) }).map_err(unfit)?;
-    let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(&bytes) {
-        // Writing to a text does not fail.
-        write!(text, "{byte:02x}").ok();
-    }
-    Ok(text)
+    Ok(hexadecimal(&Sha256::digest(&bytes)))
 }
 
 fn ordered(value: Bson) -> Bson {

@@ -8,6 +8,7 @@ use odm::bson::spec::BinarySubtype;
 use odm::bson::{Binary, Bson, Document, RawDocumentBuf, doc};
 
 use super::error::{Result, TreeError};
+use crate::hexadecimal::hexadecimal;
 
 pub(super) const ESCAPE: char = '~';
 
@@ -94,10 +95,6 @@ fn unescape(segment: &str) -> Option<String> {
 
 fn is_lower_hexadecimal(byte: u8) -> bool {
     byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn bytes_of(digits: &str) -> Option<Vec<u8>> {

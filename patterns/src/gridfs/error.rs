@@ -1,0 +1,203 @@
+//! Why a file could not be stored or read.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use odm::bson::Bson;
+use odm::{Error, ErrorKind};
+
+/// Why an operation of a [`Bucket`](super::Bucket) failed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum GridFsError {
+    /// No file has this id.
+    NoFile {
+        /// The id.
+        id: Bson,
+    },
+    /// No file has this name, or not so many revisions.
+    NoRevision {
+        /// The name.
+        filename: String,
+        /// Which was asked for.
+        revision: i32,
+    },
+    /// A chunk of the file is not there: it is damaged, or was deleted while it was read.
+    MissingChunk {
+        /// The file's id.
+        id: Bson,
+        /// The chunk's number, from 0.
+        n: i64,
+    },
+    /// A chunk has another size than it must have.
+    WrongSize {
+        /// The file's id.
+        id: Bson,
+        /// The chunk's number, from 0.
+        n: i64,
+        /// How many bytes it must have.
+        expected: i64,
+        /// How many it has.
+        found: i64,
+    },
+    /// There are more chunks than the file's length says.
+    ExtraChunk {
+        /// The file's id.
+        id: Bson,
+        /// The number of the first.
+        n: i64,
+    },
+    /// The content is not that of the stored checksum.
+    Checksum {
+        /// The file's id.
+        id: Bson,
+        /// The stored one.
+        expected: String,
+        /// The content's.
+        found: String,
+    },
+    /// The length or the size of a chunk in the file's document cannot be.
+    Layout {
+        /// The file's id.
+        id: Bson,
+        /// The length.
+        length: i64,
+        /// The size of a chunk.
+        chunk_size: i64,
+    },
+    /// The range is not within the file, or its end is before its start.
+    Range {
+        /// What was asked for.
+        range: Range<u64>,
+        /// The file's length.
+        length: u64,
+    },
+    /// A file of this id is stored or being stored by somebody else.
+    Taken {
+        /// The id.
+        id: Bson,
+    },
+    /// Reading the source or writing to the destination failed.
+    Io(Arc<std::io::Error>),
+    /// The database's error.
+    Database(Error),
+}
+
+impl GridFsError {
+    /// What the error is about, without its fields.
+    pub fn message(&self) -> &str {
+        match self {
+            GridFsError::NoFile { .. } => "there is no file with this id",
+            GridFsError::NoRevision { .. } => "there is no such revision of a file with this name",
+            GridFsError::MissingChunk { .. } => "a chunk of the file is missing",
+            GridFsError::WrongSize { .. } => "a chunk of the file has the wrong size",
+            GridFsError::ExtraChunk { .. } => "the file has more chunks than its length says",
+            GridFsError::Checksum { .. } => "the content is not that of the stored checksum",
+            GridFsError::Layout { .. } => "the file's length or chunk size cannot be",
+            GridFsError::Range { .. } => "the range is not within the file",
+            GridFsError::Taken { .. } => "the file's id is taken",
+            GridFsError::Io(_) => "the source or destination failed",
+            GridFsError::Database(error) => error.message(),
+        }
+    }
+
+    /// Whether the file, or the revision of the name, is not there.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, GridFsError::NoFile { .. } | GridFsError::NoRevision { .. })
+    }
+
+    /// Whether what is stored is not a whole file.
+    pub fn is_damaged(&self) -> bool {
+        matches!(
+            self,
+            GridFsError::MissingChunk { .. }
+                | GridFsError::WrongSize { .. }
+                | GridFsError::ExtraChunk { .. }
+                | GridFsError::Checksum { .. }
+                | GridFsError::Layout { .. }
+        )
+    }
+}
+
+impl fmt::Display for GridFsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let message = self.message();
+        match self {
+            GridFsError::NoFile { id } | GridFsError::Taken { id } => write!(f, "{message} (_id: {id})"),
+            GridFsError::NoRevision { filename, revision } => {
+                write!(f, "{message} (filename: {filename}, revision: {revision})")
+            }
+            GridFsError::MissingChunk { id, n } | GridFsError::ExtraChunk { id, n } => {
+                write!(f, "{message} (_id: {id}, chunk: {n})")
+            }
+            GridFsError::WrongSize {
+                id,
+                n,
+                expected,
+                found,
+            } => write!(
+                f,
+                "{message} (_id: {id}, chunk: {n}, expected: {expected}, found: {found})"
+            ),
+            GridFsError::Checksum { id, expected, found } => {
+                write!(f, "{message} (_id: {id}, expected: {expected}, found: {found})")
+            }
+            GridFsError::Layout {
+                id,
+                length,
+                chunk_size,
+            } => write!(
+                f,
+                "{message} (_id: {id}, length: {length}, chunk size: {chunk_size})"
+            ),
+            GridFsError::Range { range, length } => {
+                write!(
+                    f,
+                    "{message} (range: {}..{}, length: {length})",
+                    range.start, range.end
+                )
+            }
+            GridFsError::Io(error) => write!(f, "{message}: {error}"),
+            GridFsError::Database(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for GridFsError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            GridFsError::Io(error) => Some(&**error),
+            GridFsError::Database(error) => std::error::Error::source(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<Error> for GridFsError {
+    fn from(error: Error) -> GridFsError {
+        GridFsError::Database(error)
+    }
+}
+
+impl From<std::io::Error> for GridFsError {
+    fn from(error: std::io::Error) -> GridFsError {
+        GridFsError::Io(Arc::new(error))
+    }
+}
+
+/// For bodies of [`Db::transaction`](odm::Db::transaction): kind `NotFound`, `Corrupt`, `DuplicateKey`,
+/// `InvalidArgument` or `Io`, with the reason as the source.
+impl From<GridFsError> for Error {
+    fn from(error: GridFsError) -> Error {
+        let kind = match &error {
+            GridFsError::Database(inner) => return inner.clone(),
+            GridFsError::Taken { .. } => ErrorKind::DuplicateKey,
+            GridFsError::Range { .. } => ErrorKind::InvalidArgument,
+            GridFsError::Io(_) => ErrorKind::Io,
+            other if other.is_not_found() => ErrorKind::NotFound,
+            _ => ErrorKind::Corrupt,
+        };
+        Error::new(kind, error.message().to_owned()).with_source(error)
+    }
+}
