@@ -34,7 +34,6 @@ pub struct Entry {
 }
 
 #[derive(Debug, Reference)]
-#[expect(dead_code, reason = "verification reads the stored references")]
 pub enum Owner {
     House(Ref<House>),
     Title(Ref<Title>),
@@ -157,6 +156,9 @@ async fn every_shape_of_reference_is_verified(db: &Db) {
     let report = entries.verify_relations().repair().await.unwrap();
     assert_eq!((report.repaired, report.left), (0, 5));
     assert_eq!(entries.verify_relations().await.unwrap().len(), 5);
+    let left = entries.find_all().sort(|e| e.id.asc()).await.unwrap();
+    assert!(matches!(&left[0].owner, Some(Owner::Title(title)) if *title == Ref::new(12)));
+    assert!(matches!(&left[1].owner, Some(Owner::House(house)) if *house == Ref::new(11)));
 }
 
 async fn repairs_do_what_the_rules_say(db: &Db) {
