@@ -8,8 +8,12 @@ mod dotted;
 pub mod hold;
 pub mod idempotency;
 mod later;
+#[cfg(feature = "money")]
+pub mod money;
 pub mod outbox;
 pub mod queue;
 pub mod saga;
+#[cfg(feature = "time")]
+pub mod time;
 pub mod tree;
 pub mod version;
