@@ -10,8 +10,12 @@ mod hexadecimal;
 pub mod hold;
 pub mod idempotency;
 mod later;
+#[cfg(feature = "money")]
+pub mod money;
 pub mod outbox;
 pub mod queue;
 pub mod saga;
+#[cfg(feature = "time")]
+pub mod time;
 pub mod tree;
 pub mod version;
