@@ -5,11 +5,11 @@ use std::fmt;
 
 use bson::{Document, RawDocumentBuf};
 
-use super::{Draft, PreparedWrites};
 use super::insert_many::{key_to_bson, partial};
 use super::insert_one::prepare;
 use super::setters::{runs, setters};
 use super::update::{decode_key, update_statement};
+use super::{Draft, PreparedWrites};
 use crate::backend::{self, DeleteStatement, ReadOptions, WriteResult, WriteStatement};
 use crate::codec::Raw;
 use crate::collection::{RawUpdate, Record, Target, encode};

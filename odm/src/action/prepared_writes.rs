@@ -77,12 +77,16 @@ impl PreparedWrites {
     }
 
     /// Adds documents of [`InsertMany::prepared`](crate::action::InsertMany::prepared) that are written with these
-    /// writes, as they are stored.
-    pub fn with_inserted(mut self, documents: Vec<RawDocumentBuf>) -> Self {
+    /// writes, as they are stored: fields that were added since are held against the model's rules.
+    ///
+    /// # Errors
+    /// `Validation`.
+    pub fn with_inserted(mut self, documents: Vec<RawDocumentBuf>) -> Result<Self> {
         if let Some(after) = &mut self.after {
-            after.inserted(&self.target, documents);
+            let inserted = after.inserted(&self.target, documents);
+            inserted.map_err(|error| self.target.explain(error, "insert"))?;
         }
-        self
+        Ok(self)
     }
 
     /// Says that all of it is written: lets copies follow, and runs the hooks that run after writes; inside a

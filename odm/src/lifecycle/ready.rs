@@ -116,8 +116,21 @@ impl Ready {
 }
 
 impl After {
-    /// Documents that were made by an insert of their own, and are written together with these writes.
-    pub(crate) fn inserted(&mut self, target: &Target, documents: Vec<RawDocumentBuf>) {
+    /// Documents that were made by an insert of their own, perhaps with more fields since, and are written together
+    /// with these writes.
+    ///
+    /// # Errors
+    /// `Validation`.
+    pub(crate) fn inserted(&mut self, target: &Target, documents: Vec<RawDocumentBuf>) -> Result<()> {
+        if self.plan.has_rules {
+            let mut validator = Validator::default();
+            for (index, document) in documents.iter().enumerate() {
+                validator.statement(index);
+                validator.at("");
+                validator.node(self.plan.declared, RawBsonRef::Document(document))?;
+            }
+            validator.finish()?;
+        }
         let writes: Vec<Write> = documents.into_iter().map(Write::insert).collect();
         let token = writes.iter().find_map(|write| match &write.kind {
             Kind::Insert(document) => match document.get(PENDING) {
@@ -132,6 +145,7 @@ impl After {
         if self.plan.lifecycle.hooks.is_some() {
             self.asked.extend(writes);
         }
+        Ok(())
     }
 
     /// Lets copies follow, and runs the hooks of `after`: at once, or when the transaction is committed.
@@ -178,9 +192,7 @@ pub(super) fn copied(plan: &'static Plan, target: &Target) -> Option<&'static Co
 
 /// Whether deletions mean something for documents that refer; these refer to the model's own collection.
 pub(super) fn has_rules(plan: &'static Plan, target: &Target, settings: Settings) -> bool {
-    plan.is_referred_to
-        && !settings.carried_out
-        && target.namespace().collection == plan.model.collection
+    plan.is_referred_to && !settings.carried_out && target.namespace().collection == plan.model.collection
 }
 
 /// What is asked of the rules of the references to documents, or done by them, where their deletion is a part of

@@ -251,7 +251,10 @@ impl Core {
 
     async fn plan_delete(&self, id: &Bson, mode: DeleteMode, plan: &mut Plan) -> Result<u64> {
         let node = match plan.for_ever {
-            true => self.get(id).await?.ok_or(TreeError::NotFound { id: id.clone() })?,
+            true => self
+                .get(id)
+                .await?
+                .ok_or(TreeError::NotFound { id: id.clone() })?,
             false => self.need(id).await?,
         };
         // What is deleted softly keeps its place.
@@ -319,11 +322,18 @@ impl Core {
     }
 
     async fn plan_restore(&self, id: &Bson, plan: &mut Plan) -> Result<u64> {
-        let node = self.get(id).await?.ok_or(TreeError::NotFound { id: id.clone() })?;
+        let node = self
+            .get(id)
+            .await?
+            .ok_or(TreeError::NotFound { id: id.clone() })?;
         let (Some(field), Some(date)) = (self.layout.deleted, node.deleted.clone()) else {
             return Ok(0);
         };
-        if let Some(parent) = self.parent(&node).await?.filter(|parent| parent.deleted.is_some()) {
+        if let Some(parent) = self
+            .parent(&node)
+            .await?
+            .filter(|parent| parent.deleted.is_some())
+        {
             return Err(TreeError::ParentDeleted {
                 id: node.id,
                 parent: parent.id,

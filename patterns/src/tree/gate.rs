@@ -19,8 +19,13 @@ pub(super) trait Gate: fmt::Debug + Send + Sync {
     fn prepare<'a>(&self, db: &Db, collection: &'a str, plan: Plan) -> BoxFuture<'a, Result<Prepared>>;
 
     /// Asks those that refer to nodes, or does to them what the rules say.
-    fn rule(&self, db: &Db, collection: &str, ids: Vec<Bson>, ruling: Ruling)
-    -> BoxFuture<'static, Result<()>>;
+    fn rule(
+        &self,
+        db: &Db,
+        collection: &str,
+        ids: Vec<Bson>,
+        ruling: Ruling,
+    ) -> BoxFuture<'static, Result<()>>;
 }
 
 /// A plan, and what is to be told when it is carried out.
@@ -137,7 +142,7 @@ async fn prepare<M: Model>(collection: &Collection<M>, mut plan: Plan) -> Result
     }
     Ok(Prepared {
         plan,
-        writes: Some(prepared.with_inserted(inserted)),
+        writes: Some(prepared.with_inserted(inserted)?),
     })
 }
 

@@ -4,14 +4,17 @@
 //! Each write says what a document is to be, so that it can be made twice, and carries the number of its intent. A
 //! document that was written by a later intent is left alone, so that a process that was held up does no harm.
 
-use odm::bson::oid::ObjectId;
+use std::collections::HashMap;
+
 use odm::ErrorKind;
+use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, Document, doc};
 
 use super::core::Core;
 use super::error::{Result, TreeError};
 use super::execute::{fenced, refused};
 use super::gate::Ruling;
+use super::identity::Identity;
 use super::layout::equal;
 use super::plan::{Plan, Write};
 use super::state::unreadable;
@@ -114,6 +117,11 @@ impl Core {
         };
         let made = self.make_intended(&writes, &intended).await;
         if matches!(made, Err(TreeError::DuplicateKey { .. })) && !self.db.in_transaction() {
+            let now = self.state().await?.and_then(|state| state.intent);
+            if now.and_then(|intent| intent.get_i64("fence").ok()) != Some(fence) {
+                // It was carried out meanwhile, and what is there now came later.
+                return Ok(());
+            }
             // An insert was refused; nothing else is written yet.
             let ids = inserted(&writes);
             let gone: Vec<Write> = ids.chunks(BATCH).map(|ids| Write::Delete(ids.to_vec())).collect();
@@ -161,11 +169,7 @@ impl Core {
             self.settle_state(own, intended.last, true).await?;
             return Ok(());
         }
-        for (step, is_last) in steps
-            .into_iter()
-            .map(|step| (step, false))
-            .chain([(last, true)])
-        {
+        for (step, is_last) in steps.into_iter().map(|step| (step, false)).chain([(last, true)]) {
             let options = odm::backend::TransactionOptions::new();
             let is_held: Result<bool> = self
                 .db
@@ -283,20 +287,21 @@ impl Core {
         for (writes, ids) in inserts(writes).chunks(BATCH).zip(ids.chunks(BATCH)) {
             let there = self.nodes.find(doc! { "_id": { "$in": ids } });
             let there = there.project_raw(doc! { "_id": 1, FENCE: 1 }).await?;
+            let there: HashMap<Identity, Option<i64>> = there
+                .iter()
+                .filter_map(|own| Some((Identity::of(own.get("_id")?), own.get_i64(FENCE).ok())))
+                .collect();
             let mut missing = Vec::new();
             for write in writes {
                 let Write::Insert(document) = write else { continue };
                 let id = document.get("_id").cloned().unwrap_or(Bson::Null);
-                let stored = there
-                    .iter()
-                    .find(|own| own.get("_id").is_some_and(|own| super::identity::same(own, &id)));
-                match stored.map(|stored| stored.get_i64(FENCE).ok()) {
+                match there.get(&Identity::of(&id)) {
                     None => {
                         let mut document = document.clone();
                         document.insert(FENCE, fence);
                         missing.push(document);
                     }
-                    Some(Some(own)) if own >= fence => {}
+                    Some(Some(own)) if *own >= fence => {}
                     Some(_) => return Err(TreeError::DuplicateKey { id, source: None }),
                 }
             }
@@ -312,8 +317,9 @@ impl Core {
             };
             let again = error.is_duplicate_key() && error.index() == Some("_id_");
             if again && !self.db.in_transaction() {
-                // Somebody else makes the same writes at the same time.
+                // Somebody else makes the same writes at the same time, or has made them.
                 Box::pin(self.make_inserts(writes, fence)).await?;
+                self.take_back(&missing, fence).await?;
                 continue;
             }
             let missing: Vec<Option<&Document>> = missing.iter().map(Some).collect();
@@ -402,7 +408,8 @@ impl Core {
                     bulk.delete_many(doc! { "_id": { "$in": ids }, FENCE: { "$not": { "$gt": fence } } })
                 }
                 Write::Made { filter, update, .. } => {
-                    let earlier = |than: &str| doc! { "$and": [filter, { FENCE: { "$not": { than: fence } } }] };
+                    let earlier =
+                        |than: &str| doc! { "$and": [filter, { FENCE: { "$not": { than: fence } } }] };
                     match update {
                         Some(update) => bulk.update_many(earlier("$gte"), with_fence(update, fence)),
                         None => bulk.delete_many(earlier("$gt")),

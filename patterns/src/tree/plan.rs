@@ -123,7 +123,9 @@ impl Plan {
         self.writes.sort_by_key(|write| match write {
             Write::Rename { .. } | Write::Insert(_) => 0,
             Write::Delete(_) => 2,
-            Write::Made { is_deletion: true, .. } => 2,
+            Write::Made {
+                is_deletion: true, ..
+            } => 2,
             Write::Set { .. } | Write::Made { .. } => 1,
         });
         self

@@ -163,7 +163,10 @@ impl Core {
                 }
                 Write::Delete(ids) => {
                     // Those that are softly deleted keep their numbers.
-                    for id in ids.iter().filter(|_| self.layout.deleted.is_none() || plan.for_ever) {
+                    for id in ids
+                        .iter()
+                        .filter(|_| self.layout.deleted.is_none() || plan.for_ever)
+                    {
                         nodes.remove(&Identity::of(id));
                     }
                 }

@@ -3,7 +3,7 @@
 use odm::bson::doc;
 use odm::{Db, ErrorKind};
 use odm_patterns::tree::{
-    ArrayOfAncestors, Branch, ByKey, ChildReference, DeleteMode, KeepsOrder, MaterializedPaths, NestedSets,
+    ArrayOfAncestors, ByKey, ChildReference, DeleteMode, KeepsOrder, MaterializedPaths, NestedSets,
     Numbering, ParentReference, PathStyle, Position, Tree, TreeError, TreeModel, TreeOptions,
 };
 

@@ -72,9 +72,16 @@ async fn sound<M: Model<Key = i32>, S: TreeModel>(tree: &Tree<M, S>, expected: &
 }
 
 /// 1 (2 (3, 4), 5).
-async fn grow<M: Model<Key = i32>, S: TreeModel>(db: &Db, options: TreeOptions, node: fn(i32) -> M) -> Tree<M, S> {
+async fn grow<M: Model<Key = i32>, S: TreeModel>(
+    db: &Db,
+    options: TreeOptions,
+    node: fn(i32) -> M,
+) -> Tree<M, S> {
     let tree = Tree::<M, S>::open(db, options).await.expect("the tree opens");
-    tree.collection().create_indexes().await.expect("the indexes are built");
+    tree.collection()
+        .create_indexes()
+        .await
+        .expect("the indexes are built");
     let leaf = |id| Branch::leaf(node(id));
     let two = Branch::new(node(2), [leaf(3), leaf(4)]);
     let one = Branch::new(node(1), [two, leaf(5)]);
@@ -111,7 +118,10 @@ async fn a_renamed_node_keeps_its_unique_keys(db: &Db) {
         tree.rename(4, 40).await.expect("renamed");
         sound(&tree, "10(20(3 40) 5)").await;
         let slug = |page: Option<Page>| page.map(|page| page.slug);
-        assert_eq!(slug(tree.get(20).await.expect("a read")).as_deref(), Some("page-2"));
+        assert_eq!(
+            slug(tree.get(20).await.expect("a read")).as_deref(),
+            Some("page-2")
+        );
         assert_eq!(tree.get(2).await.expect("a read"), None);
     }
     everywhere!(db, case, ["pages", "pages_trees"]);
@@ -169,9 +179,17 @@ impl Hooks for Watched {
     }
 
     async fn before_delete(delete: &mut DeleteWrite<Watched>, context: &HookContext) -> Result<()> {
-        let mut kept = context.db().raw_collection("watched").find(doc! { "name": "kept" }).await?;
+        let mut kept = context
+            .db()
+            .raw_collection("watched")
+            .find(doc! { "name": "kept" })
+            .await?;
         let filter = Document::try_from(delete.filter()).unwrap_or_default();
-        kept.retain(|kept| filter.to_string().contains(&kept.get_i32("_id").unwrap_or_default().to_string()));
+        kept.retain(|kept| {
+            filter
+                .to_string()
+                .contains(&kept.get_i32("_id").unwrap_or_default().to_string())
+        });
         match kept.is_empty() {
             true => Ok(()),
             false => Err(odm::Error::new(ErrorKind::Validation, "it is to be kept")),
@@ -208,8 +226,19 @@ async fn hooks_see_every_change_of_a_tree(db: &Db) {
         let tree = grow::<Watched, S>(db, options, watched).await;
         let mut seen = events(db).await;
         seen.retain(|event| event != "updated");
-        assert_eq!(seen, ["inserted 1 1+", "inserted 2 2+", "inserted 3 3+", "inserted 4 4+", "inserted 5 5+"]);
-        tree.insert_at(watched(6), 4, Position::Right).await.expect("inserted");
+        assert_eq!(
+            seen,
+            [
+                "inserted 1 1+",
+                "inserted 2 2+",
+                "inserted 3 3+",
+                "inserted 4 4+",
+                "inserted 5 5+"
+            ]
+        );
+        tree.insert_at(watched(6), 4, Position::Right)
+            .await
+            .expect("inserted");
         assert!(events(db).await.contains(&"inserted 6 6+".to_owned()));
         tree.move_to(6, 1, Position::FirstChild).await.expect("moved");
         assert_eq!(events(db).await, ["updated"]);
@@ -220,7 +249,10 @@ async fn hooks_see_every_change_of_a_tree(db: &Db) {
         assert!(events(db).await.contains(&"inserted 7 7+".to_owned()));
         tree.rename(7, 8).await.expect("renamed");
         let seen = events(db).await;
-        assert!(seen.iter().any(|event| event.starts_with("inserted 8 ")), "{seen:?}");
+        assert!(
+            seen.iter().any(|event| event.starts_with("inserted 8 ")),
+            "{seen:?}"
+        );
         assert!(seen.contains(&"deleted".to_owned()), "{seen:?}");
         assert_eq!(tree.delete(2, DeleteMode::Cascade).await.expect("deleted"), 3);
         assert!(events(db).await.contains(&"deleted".to_owned()));
@@ -242,7 +274,10 @@ async fn a_hook_refuses_a_change_as_a_whole(db: &Db) {
             .update_one(doc! { "_id": 4 }, doc! { "$set": { "name": "kept" } })
             .await
             .expect("updated");
-        let error = tree.delete(2, DeleteMode::Cascade).await.expect_err("4 is to be kept");
+        let error = tree
+            .delete(2, DeleteMode::Cascade)
+            .await
+            .expect_err("4 is to be kept");
         assert_eq!(error.kind(), ErrorKind::Validation);
         sound(&tree, "1(2(3 4) 5)").await;
         tree.delete(3, DeleteMode::Cascade).await.expect("deleted");
@@ -281,7 +316,11 @@ async fn dates_and_versions_follow_every_change_of_a_tree(db: &Db) {
         let first = get(4).await;
         assert_eq!(
             (first.created, first.updated, first.version),
-            (Some(DateTime::from_millis(1_000)), Some(DateTime::from_millis(1_000)), 0)
+            (
+                Some(DateTime::from_millis(1_000)),
+                Some(DateTime::from_millis(1_000)),
+                0
+            )
         );
         tree.within(&at(2_000))
             .move_to(4, 1, Position::FirstChild)
@@ -332,7 +371,15 @@ async fn rules_hold_for_what_a_tree_writes(db: &Db) {
             name: "too long".into(),
             ..bounded(6)
         };
-        let error = tree.insert_child(5, long).await.expect_err("the name is too long");
+        let error = tree
+            .insert_child(5, long)
+            .await
+            .expect_err("the name is too long");
+        assert_eq!(error.kind(), ErrorKind::Validation);
+        let error = tree
+            .insert_child(3, bounded(6))
+            .await
+            .expect_err("too many ancestors");
         assert_eq!(error.kind(), ErrorKind::Validation);
         // Its children would have three ancestors.
         let error = tree.move_under(2, 5).await.expect_err("too many ancestors");
@@ -381,7 +428,11 @@ struct Lock {
 async fn rules_of_references_hold_for_deleted_nodes(db: &Db) {
     async fn case<S: KeepsOrder>(db: &Db, options: TreeOptions) {
         let tree = grow::<Shelf, S>(db, options, |id| Shelf { id }).await;
-        let (items, labels, locks) = (db.collection::<Item>(), db.collection::<Label>(), db.collection::<Lock>());
+        let (items, labels, locks) = (
+            db.collection::<Item>(),
+            db.collection::<Label>(),
+            db.collection::<Lock>(),
+        );
         for id in 1..=5 {
             let shelf = Ref::new(id);
             items.insert(Item { id, shelf }).await.expect("inserted");
@@ -395,7 +446,10 @@ async fn rules_of_references_hold_for_deleted_nodes(db: &Db) {
         locks.insert(lock).await.expect("inserted");
 
         // 4 is below 2, and locked.
-        let error = tree.delete(2, DeleteMode::Cascade).await.expect_err("a lock denies it");
+        let error = tree
+            .delete(2, DeleteMode::Cascade)
+            .await
+            .expect_err("a lock denies it");
         assert_eq!(error.kind(), ErrorKind::Referenced);
         let error = tree.rename(3, 30).await.expect_err("an item refers to it");
         assert_eq!(error.kind(), ErrorKind::Referenced);
@@ -413,7 +467,13 @@ async fn rules_of_references_hold_for_deleted_nodes(db: &Db) {
         assert_eq!(bare.iter().filter(|label| label.shelf.is_none()).count(), 3);
         // Where others adopt the children, only the node is gone.
         tree.insert_child(5, Shelf { id: 6 }).await.expect("inserted");
-        items.insert(Item { id: 6, shelf: Ref::new(6) }).await.expect("inserted");
+        items
+            .insert(Item {
+                id: 6,
+                shelf: Ref::new(6),
+            })
+            .await
+            .expect("inserted");
         tree.delete(5, DeleteMode::Adopt).await.expect("deleted");
         sound(&tree, "1(6)").await;
         assert!(items.get(6).await.expect("a read").is_some());
@@ -450,7 +510,10 @@ async fn softly_deleted_nodes_keep_their_places(db: &Db) {
             assert!(matches!(error, TreeError::NotFound { .. }), "{error:?}");
             let error = tree.move_under(5, id).await.expect_err("it is deleted");
             assert!(matches!(error, TreeError::NotFound { .. }), "{error:?}");
-            let error = tree.delete(id, DeleteMode::Cascade).await.expect_err("it is deleted");
+            let error = tree
+                .delete(id, DeleteMode::Cascade)
+                .await
+                .expect_err("it is deleted");
             assert!(matches!(error, TreeError::NotFound { .. }), "{error:?}");
         }
         assert_eq!(folders(tree.children(1).await.expect("children")), [5]);
@@ -460,21 +523,37 @@ async fn softly_deleted_nodes_keep_their_places(db: &Db) {
         assert_eq!(tree.descendant_count(1).await.expect("a count"), 1);
         assert_eq!(tree.len().await.expect("a count"), 2);
         sound(&tree.with_deleted(), "1(2(3 4) 5)").await;
-        assert_eq!(folders(tree.with_deleted().ancestors(4).await.expect("ancestors")), [1, 2]);
+        assert_eq!(
+            folders(tree.with_deleted().ancestors(4).await.expect("ancestors")),
+            [1, 2]
+        );
 
         // Others come and go around them.
-        tree.insert_at(folder(6), 1, Position::ChildAt(1)).await.expect("inserted");
-        tree.insert_at(folder(7), 5, Position::Left).await.expect("inserted");
+        tree.insert_at(folder(6), 1, Position::ChildAt(1))
+            .await
+            .expect("inserted");
+        tree.insert_at(folder(7), 5, Position::Left)
+            .await
+            .expect("inserted");
         tree.reorder(1, [6, 7, 5]).await.expect("reordered");
         sound(&tree, "1(6 7 5)").await;
         tree.insert_root(folder(8)).await.expect("inserted");
         tree.move_under(1, 8).await.expect("moved");
         sound(&tree, "8(1(6 7 5))").await;
-        let error = tree.insert_root(folder(3)).await.expect_err("the document is there");
+        let error = tree
+            .insert_root(folder(3))
+            .await
+            .expect_err("the document is there");
         assert!(matches!(error, TreeError::DuplicateKey { .. }), "{error:?}");
         assert_eq!(tree.purge(2, DeleteMode::Cascade).await.expect("purged"), 3);
         sound(&tree.with_deleted(), "8(1(6 7 5))").await;
-        assert_eq!(db.raw_collection("folders").count(doc! {}).await.expect("a count"), 5);
+        assert_eq!(
+            db.raw_collection("folders")
+                .count(doc! {})
+                .await
+                .expect("a count"),
+            5
+        );
     }
     everywhere!(db, case, ["folders", "folders_trees"]);
 }
@@ -484,7 +563,10 @@ async fn softly_deleted_nodes_are_restored_together(db: &Db) {
         let tree = grow::<Folder, S>(db, options, folder).await;
         let at = |millis: i64| tree.within(&db.with_clock(move || DateTime::from_millis(millis)));
         at(1_000).delete(4, DeleteMode::Refuse).await.expect("deleted");
-        assert_eq!(at(2_000).delete(2, DeleteMode::Cascade).await.expect("deleted"), 2);
+        assert_eq!(
+            at(2_000).delete(2, DeleteMode::Cascade).await.expect("deleted"),
+            2
+        );
         at(3_000).delete(1, DeleteMode::Cascade).await.expect("deleted");
         sound(&tree, "").await;
         let error = tree.restore(2).await.expect_err("its parent is deleted");
@@ -505,7 +587,10 @@ async fn softly_deleted_nodes_are_restored_together(db: &Db) {
 async fn children_of_softly_deleted_nodes_are_cared_for(db: &Db) {
     async fn case<S: KeepsOrder>(db: &Db, options: TreeOptions) {
         let tree = grow::<Folder, S>(db, options, folder).await;
-        let error = tree.delete(2, DeleteMode::Refuse).await.expect_err("it has children");
+        let error = tree
+            .delete(2, DeleteMode::Refuse)
+            .await
+            .expect_err("it has children");
         assert!(matches!(error, TreeError::HasChildren { .. }), "{error:?}");
         tree.delete(3, DeleteMode::Refuse).await.expect("deleted");
         assert_eq!(tree.delete(2, DeleteMode::Adopt).await.expect("deleted"), 1);
