@@ -5,7 +5,9 @@
 //! document that was written by a later intent is left alone, so that a process that was held up does no harm.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use odm::ErrorKind;
 use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, Document, doc};
@@ -105,17 +107,17 @@ impl Core {
             // Somebody else was faster.
             None => return Ok(()),
         };
-        let last = Plan {
-            state: intent.get_document("state").cloned().unwrap_or_default(),
-            ..Plan::default()
-        };
-        let for_ever = intent.get_bool("for_ever").unwrap_or(false);
+        let ids = inserted(&writes);
         let intended = Intended {
             fence,
-            for_ever,
-            last: &last,
+            for_ever: intent.get_bool("for_ever").unwrap_or(false),
+            is_undone: false,
+            last: Plan {
+                state: intent.get_document("state").cloned().unwrap_or_default(),
+                ..Plan::default()
+            },
         };
-        let made = self.make_intended(&writes, &intended).await;
+        let made = self.in_steps(writes, intended).await;
         if matches!(made, Err(TreeError::DuplicateKey { .. })) && !self.db.in_transaction() {
             let now = self.state().await?.and_then(|state| state.intent);
             if now.and_then(|intent| intent.get_i64("fence").ok()) != Some(fence) {
@@ -123,20 +125,14 @@ impl Core {
                 return Ok(());
             }
             // An insert was refused; nothing else is written yet.
-            let ids = inserted(&writes);
-            let gone: Vec<Write> = ids.chunks(BATCH).map(|ids| Write::Delete(ids.to_vec())).collect();
+            let gone = ids.chunks(BATCH).map(|ids| Write::Delete(ids.to_vec()));
             let undone = Intended {
-                last: &Plan::default(),
-                ..intended
+                fence,
+                for_ever: true,
+                is_undone: true,
+                last: Plan::default(),
             };
-            self.in_steps(&gone, &undone, async |core: &Core, writes: &[Write]| {
-                for ids in writes.iter().map(Write::gone) {
-                    let own = doc! { "_id": { "$in": ids }, FENCE: fence };
-                    core.nodes.delete_many(own).await?;
-                }
-                Ok(())
-            })
-            .await?;
+            self.in_steps(gone.collect(), undone).await?;
         }
         if made.is_ok() || !self.db.in_transaction() {
             self.forget_chunks(intent).await?;
@@ -144,63 +140,75 @@ impl Core {
         made
     }
 
-    async fn make_intended(&self, writes: &[Write], intended: &Intended<'_>) -> Result<()> {
-        self.in_steps(writes, intended, async |core: &Core, writes: &[Write]| {
-            core.make_step(writes, intended).await
-        })
-        .await
-    }
-
     /// Makes writes, a part of them at a time, and settles the state.
-    async fn in_steps(
-        &self,
-        writes: &[Write],
-        intended: &Intended<'_>,
-        make: impl AsyncFn(&Core, &[Write]) -> Result<()>,
-    ) -> Result<()> {
-        let mut steps: Vec<&[Write]> = writes.chunks(BATCH).collect();
-        let last = steps.pop().unwrap_or_default();
-        let own = doc! { "intent.fence": intended.fence };
-        if self.db.in_transaction() || !self.db.capabilities().transactions {
-            for step in steps {
-                make(self, step).await?;
-            }
-            make(self, last).await?;
-            self.settle_state(own, intended.last, true).await?;
-            return Ok(());
-        }
-        for (step, is_last) in steps.into_iter().map(|step| (step, false)).chain([(last, true)]) {
-            let options = odm::backend::TransactionOptions::new();
-            let is_held: Result<bool> = self
-                .db
-                .transaction_with(options, async |tx| {
-                    let core = self.within(&tx);
-                    if !core.hold_intent(intended.fence).await? {
-                        return Ok(false);
-                    }
-                    make(&core, step).await?;
-                    if is_last {
-                        core.settle_state(own.clone(), intended.last, true).await?;
-                    }
-                    Ok(true)
-                })
-                .await;
-            if !is_held? {
-                break;
+    async fn in_steps(&self, writes: Vec<Write>, intended: Intended) -> Result<()> {
+        let mut writes = writes.into_iter();
+        let intended = Arc::new(intended);
+        loop {
+            let step: Arc<[Write]> = writes.by_ref().take(BATCH).collect();
+            let is_last = writes.len() == 0;
+            let is_held = match self.db.in_transaction() || !self.db.capabilities().transactions {
+                true => {
+                    self.make_step(&step, &intended, is_last).await?;
+                    true
+                }
+                false => self.make_step_held(step, intended.clone(), is_last).await?,
+            };
+            if is_last || !is_held {
+                return Ok(());
             }
         }
-        Ok(())
     }
 
-    async fn make_step(&self, writes: &[Write], intended: &Intended<'_>) -> Result<()> {
-        let fence = intended.fence;
-        for write in writes {
-            if let Write::Rename { from, old, new } = write {
-                self.make_rename(from, old, new, fence).await?;
+    /// Makes a part of an intent in a transaction; `false` when it was carried out meanwhile.
+    async fn make_step_held(
+        &self,
+        step: Arc<[Write]>,
+        intended: Arc<Intended>,
+        is_last: bool,
+    ) -> Result<bool> {
+        let options = odm::backend::TransactionOptions::new();
+        let made = self.db.transaction_with(options, move |tx| {
+            let (core, step, intended) = (self.within(&tx), step.clone(), intended.clone());
+            async move {
+                if !core.hold_intent(intended.fence).await? {
+                    return Ok(false);
+                }
+                core.make_step(&step, &intended, is_last).await?;
+                Ok(true)
             }
-        }
-        self.make_inserts(writes, fence).await?;
-        self.make_changes(writes, intended).await
+        });
+        made.await
+    }
+
+    fn make_step<'a>(
+        &'a self,
+        writes: &'a [Write],
+        intended: &'a Intended,
+        is_last: bool,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let fence = intended.fence;
+            if intended.is_undone {
+                for ids in writes.iter().map(Write::gone) {
+                    let own = doc! { "_id": { "$in": ids }, FENCE: fence };
+                    self.nodes.delete_many(own).await?;
+                }
+            } else {
+                for write in writes {
+                    if let Write::Rename { from, old, new } = write {
+                        self.make_rename(from, old, new, fence).await?;
+                    }
+                }
+                self.make_inserts(writes, fence).await?;
+                self.make_changes(writes, intended).await?;
+            }
+            if is_last {
+                let own = doc! { "intent.fence": fence };
+                self.settle_state(own, &intended.last, true).await?;
+            }
+            Ok(())
+        })
     }
 
     /// Stores a document under another `_id`.
@@ -370,7 +378,7 @@ impl Core {
         Ok(())
     }
 
-    async fn make_changes(&self, writes: &[Write], intended: &Intended<'_>) -> Result<()> {
+    async fn make_changes(&self, writes: &[Write], intended: &Intended) -> Result<()> {
         let fence = intended.fence;
         let is_deletion = |write: &&Write| !write.gone().is_empty();
         let (deletions, changes): (Vec<&Write>, Vec<&Write>) = writes.iter().partition(is_deletion);
@@ -430,12 +438,14 @@ impl Core {
 }
 
 /// What all steps of an intent have in common.
-#[derive(Clone, Copy, Debug)]
-struct Intended<'a> {
+#[derive(Debug)]
+struct Intended {
     fence: i64,
     for_ever: bool,
+    /// Whether the nodes that it inserted are taken out again.
+    is_undone: bool,
     /// What is set of the state in the end.
-    last: &'a Plan,
+    last: Plan,
 }
 
 /// The update that leaves the number of its intent.
