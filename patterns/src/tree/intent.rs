@@ -172,7 +172,7 @@ impl Core {
             let (core, step, intended) = (self.within(&tx), step.clone(), intended.clone());
             async move {
                 if !core.hold_intent(intended.fence).await? {
-                    return Ok(false);
+                    return Ok::<bool, TreeError>(false);
                 }
                 core.make_step(&step, &intended, is_last).await?;
                 Ok(true)
@@ -190,8 +190,8 @@ impl Core {
         Box::pin(async move {
             let fence = intended.fence;
             if intended.is_undone {
-                for ids in writes.iter().map(Write::gone) {
-                    let own = doc! { "_id": { "$in": ids }, FENCE: fence };
+                for write in writes {
+                    let own = doc! { "_id": { "$in": write.gone() }, FENCE: fence };
                     self.nodes.delete_many(own).await?;
                 }
             } else {
@@ -240,7 +240,6 @@ impl Core {
     }
 
     async fn insert_renamed(&self, new: &Document, old: &Document, earlier: &Document) -> Result<()> {
-        let is_own = |error: &odm::Error| error.is_duplicate_key() && error.index() == Some("_id_");
         let refusal = match self.nodes.insert_one(new).await {
             Ok(_) => return Ok(()),
             Err(error) if is_own(&error) => return Ok(()),
@@ -323,8 +322,7 @@ impl Core {
                 }
                 continue;
             };
-            let again = error.is_duplicate_key() && error.index() == Some("_id_");
-            if again && !self.db.in_transaction() {
+            if is_own(&error) && !self.db.in_transaction() {
                 // Somebody else makes the same writes at the same time, or has made them.
                 Box::pin(self.make_inserts(writes, fence)).await?;
                 self.take_back(&missing, fence).await?;
@@ -435,6 +433,11 @@ impl Core {
         }
         Ok(())
     }
+}
+
+/// Whether a document with this `_id` is there already.
+fn is_own(error: &odm::Error) -> bool {
+    error.is_duplicate_key() && error.index() == Some("_id_")
 }
 
 /// What all steps of an intent have in common.
