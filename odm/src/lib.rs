@@ -129,6 +129,6 @@ pub use self::schema::{
     InverseDescriptor, KindDescriptor, ModelDescriptor, Models, RelationDescriptor, RelationKind,
     model_graph,
 };
-pub use self::transaction::Tx;
+pub use self::transaction::{Backoff, Tx};
 pub use bson;
 pub use odm_derive::{Embedded, Model, Reference};

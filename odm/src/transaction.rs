@@ -8,6 +8,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+pub use self::backoff::Backoff;
 pub(crate) use self::guard::Guard;
 pub(crate) use self::retry::run;
 use crate::db::Db;

@@ -58,8 +58,23 @@
 //! | a change | happens as a whole or not at all: in a transaction, or in that of the caller; where there are none, its writes are recorded first, and made by the next change, opening or repair if the process ends |
 //! | many at a time | changes of one tree come one after another: all of them touch its state document, and are run again by themselves when another was first. So no crossing moves make a circle, and no inserts share a place |
 //! | reading | each method sees what was committed when its queries ran; only those of one transaction see one moment |
-//! | without transactions | readers may see a change half made; a process that was held up while others finished its change does no harm, unless it ends in the very moment in which it notices, or after a thousand changes more |
+//! | both ways | a process that writes ahead and one that uses transactions can share a tree: where there are transactions, an intent is carried out in some that hold the state |
+//! | without transactions | readers may see a change half made; a process that was held up while others finished its change does no harm, unless it ends in the very moment in which it notices, or after a thousand changes more. What others write to a node's own fields in the moment of its renaming may be lost |
+//! | the model | every document that a change writes is written as the model declares it: see below |
 //! | sharding | shard by the tenant's field: a change then stays on one shard, and so do all reads |
+//!
+//! # What the model declares
+//!
+//! | change | to the model |
+//! |---|---|
+//! | insert, load, copy | inserts: hooks of `before` first, before the place is looked for; dates, version, validation; hooks of `after` at the end |
+//! | move, reorder, repair, rebuild, convert, and what these and others do to parents, siblings and descendants | an update of each document whose fields change: hooks, date of change, version, validation of the tree's fields that the model declares. So what was loaded before is not stored over a node that was moved, where there is a version |
+//! | delete | a deletion: hooks, the rules of references, soft deletion. Where it is soft, nodes keep their places, unseen but by [`Tree::with_deleted`], until [`Tree::restore`] or [`Tree::purge`] |
+//! | rename | the insertion of the new document and the deletion, for ever, of the old one; refused where others refer to the node by a reference with a rule |
+//!
+//! Hooks of `before` may run again when others were first. A hook that narrows a write of a tree, or adds to it by more than
+//! plain operators, makes it fail as a whole. By intents, those who deny a deletion are asked before it is recorded, and the
+//! other rules carried out just before the nodes go. Models without such declarations pay nothing.
 //!
 //! # What it costs
 //!
@@ -90,10 +105,12 @@ mod descendants;
 mod error;
 mod execute;
 mod forest;
+mod gate;
 mod graft;
 mod handle;
 mod identity;
 mod intent;
+mod kinship;
 mod labels;
 mod layout;
 mod line;
@@ -110,7 +127,9 @@ mod repair;
 mod segment;
 mod slot;
 mod state;
+mod thread;
 mod verify;
+mod whole;
 mod write;
 
 pub use self::branch::{Annotated, Branch};

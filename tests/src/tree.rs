@@ -16,7 +16,7 @@ pub use self::forest::{Forest, OnDelete, Place, Refusal};
 pub use self::generate::Operations;
 pub use self::operation::{Key, Operation, shuffled};
 pub use self::replay::{compare, random, replay};
-pub use self::rounds::cross;
+pub use self::rounds::{cross, cross_ways};
 pub use self::shrink::shrink;
 pub use self::subject::{Named, Numbered, Stored, Subject};
 pub use self::taxonomy::{Category, agree, load, taxonomy};

@@ -9,7 +9,7 @@ use odm_patterns::tree::TreeOptions;
 use odm_tests::each_model;
 use odm_tests::harness::{Target, run};
 use odm_tests::plain::Plain;
-use odm_tests::tree::{agree, cross, random, replay, sweep, taxonomy, trace};
+use odm_tests::tree::{agree, cross, cross_ways, random, replay, sweep, taxonomy, trace};
 
 fn number(name: &str, default: usize) -> usize {
     let given = std::env::var(name).ok();
@@ -43,6 +43,11 @@ async fn crossing_changes(db: Db) {
             println!("{}, {way}: {rounds} rounds, 0 problems", std::any::type_name::<S>());
         });
     }
+    let both = [TreeOptions::new(), TreeOptions::new().write_ahead()];
+    each_model!(S => {
+        cross_ways::<S>(&db, &both, rounds).await;
+        println!("{}, both: {rounds} rounds, 0 problems", std::any::type_name::<S>());
+    });
 }
 
 /// The long runs alone: each of them is in the suite too, in part.

@@ -5,11 +5,11 @@ use std::fmt;
 
 use bson::{Document, RawDocumentBuf};
 
-use super::Draft;
 use super::insert_many::{key_to_bson, partial};
 use super::insert_one::prepare;
 use super::setters::{runs, setters};
 use super::update::{decode_key, update_statement};
+use super::{Draft, PreparedWrites};
 use crate::backend::{self, DeleteStatement, ReadOptions, WriteResult, WriteStatement};
 use crate::codec::Raw;
 use crate::collection::{RawUpdate, Record, Target, encode};
@@ -78,6 +78,24 @@ impl<D: Record> BulkWrite<D> {
     /// Whether there is no write yet.
     pub fn is_empty(&self) -> bool {
         self.draft.operation.statements.is_empty()
+    }
+
+    /// Takes deleted documents out even where the model is deleted softly.
+    pub fn for_ever(mut self) -> Self {
+        self.draft.settings.purge = true;
+        self
+    }
+
+    /// Gives the writes as they would be sent, and sends nothing: with what the model's hooks, dates, version, kind and
+    /// soft deletion make of them, held against its rules. For code that makes them together with other writes, or
+    /// later; see [`PreparedWrites`].
+    ///
+    /// # Errors
+    /// Those of the writes that need no round trip: `Validation`, `Encode`, and what hooks give.
+    pub async fn prepared(self) -> Result<PreparedWrites> {
+        let settings = self.draft.settings;
+        let (target, operation) = self.draft.ready()?;
+        PreparedWrites::of(target, operation, settings).await
     }
 
     /// Inserts a document.

@@ -12,7 +12,7 @@ use crate::backend::{self, Operation, WriteResult};
 use crate::codec;
 use crate::collection::{Record, Target};
 use crate::error::{Error, PartialWrite, Result, WriteError};
-use crate::lifecycle;
+use crate::lifecycle::Ready;
 
 /// Inserts documents. One round trip, or as many as the backend's message limits need; none without documents.
 ///
@@ -87,14 +87,13 @@ impl<D: Record> InsertMany<D> {
     pub async fn prepared(self) -> Result<Vec<RawDocumentBuf>> {
         let settings = self.draft.settings;
         let (target, operation) = self.draft.ready()?;
-        let Operation::Insert(insert) = operation else {
-            return Ok(Vec::new());
-        };
-        match target.plan() {
-            None => Ok(insert.documents),
-            Some(plan) => lifecycle::prepared(plan, &target, insert, settings)
-                .await
-                .map_err(|error| target.explain(error, "insert")),
+        match (target.plan(), operation) {
+            (None, Operation::Insert(insert)) => Ok(insert.documents),
+            (Some(plan), operation) => match Ready::make(plan, &target, operation, settings).await {
+                Ok(ready) => Ok(ready.into_documents()),
+                Err(error) => Err(target.explain(error, "insert")),
+            },
+            (None, _) => Ok(Vec::new()),
         }
     }
 

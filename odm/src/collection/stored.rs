@@ -5,6 +5,7 @@ use bson::{Bson, RawDocument};
 use super::{Collection, Record};
 use crate::codec;
 use crate::error::{Error, ErrorKind, Result};
+use crate::model::Model;
 use crate::query::Operand;
 
 impl<D: Record> Collection<D> {
@@ -54,5 +55,18 @@ impl<D: Record> Collection<D> {
     /// `Decode` when the value does not fit the type of `_id`.
     pub fn decode_key(&self, id: &Bson) -> Result<D::Key> {
         D::decode_key(id).map_err(|error| self.target().explain(error.with_path("_id"), "find"))
+    }
+}
+
+impl<M: Model> Collection<M> {
+    /// Whether the model declares anything of the life of its documents that their writes go through: dates, a version,
+    /// hooks, rules, soft deletion, copies, references with rules.
+    pub fn has_lifecycle(&self) -> bool {
+        self.target().plan().is_some()
+    }
+
+    /// The stored name of the field of `#[odm(soft_delete)]`.
+    pub fn soft_delete_field(&self) -> Option<&'static str> {
+        M::LIFECYCLE.soft_delete_field()
     }
 }

@@ -173,18 +173,40 @@ impl Sending<'_> {
             Operation::FindAndModify(find) => find.sort.clone(),
             _ => None,
         };
-        let find = Operation::Find(backend::Find {
-            namespace: self.target.namespace().clone(),
-            filter: write.filter.clone(),
-            sort,
-            projection: Some(Doom::projection(self.plan.model)?),
-            skip: 0,
-            limit: u64::from(!write.multi),
-            batch_size: write.multi.then_some(50_000),
-            tail: None,
-            options,
-        });
-        let cursor = self.target.execute(find).await?.cursor()?;
-        cursor::collect(self.target, "find", cursor, |document| Ok(document.to_owned())).await
+        let mut find = find(self.plan, self.target, write.filter.clone())?;
+        find.sort = sort;
+        find.options = options;
+        if !write.multi {
+            (find.limit, find.batch_size) = (1, None);
+        }
+        collect(self.target, find).await
     }
+}
+
+/// All documents that match, as far as references are about them.
+pub(super) async fn found(
+    plan: &'static Plan,
+    target: &Target,
+    filter: RawDocumentBuf,
+) -> Result<Vec<RawDocumentBuf>> {
+    collect(target, find(plan, target, filter)?).await
+}
+
+fn find(plan: &'static Plan, target: &Target, filter: RawDocumentBuf) -> Result<backend::Find> {
+    Ok(backend::Find {
+        namespace: target.namespace().clone(),
+        filter,
+        sort: None,
+        projection: Some(Doom::projection(plan.model)?),
+        skip: 0,
+        limit: 0,
+        batch_size: Some(50_000),
+        tail: None,
+        options: ReadOptions::default(),
+    })
+}
+
+async fn collect(target: &Target, find: backend::Find) -> Result<Vec<RawDocumentBuf>> {
+    let cursor = target.execute(Operation::Find(find)).await?.cursor()?;
+    cursor::collect(target, "find", cursor, |document| Ok(document.to_owned())).await
 }

@@ -5,20 +5,17 @@
 
 use std::sync::Arc;
 
-use bson::oid::ObjectId;
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
 use super::condition::GUARD;
-use super::copies::Copied;
 use super::deletion;
-use super::hooks::HookContext;
 use super::plan::Plan;
+use super::ready::{Ready, copied, has_rules, run_hooks};
 use super::scope::Settings;
-use super::stages::{Stages, Terms};
-use super::validator::Validator;
+use super::stages::Terms;
 use super::violation::{self, Violation};
-use super::write::{Batch, Kind, Write};
+use super::write::{Batch, Write};
 use crate::backend::{self, Operation, ReadOptions, WriteResult};
 use crate::collection::Target;
 use crate::cursor;
@@ -43,9 +40,7 @@ async fn run(
     operation: Operation,
     settings: Settings,
 ) -> Result<Answer> {
-    let has_rules = plan.is_referred_to
-        && !settings.carried_out
-        && target.namespace().collection == plan.model.collection;
+    let has_rules = has_rules(plan, target, settings);
     let copied = copied(plan, target);
     let hooked = plan.lifecycle.hooks.is_some();
     if (has_rules && deletion::wants_transaction(target, &operation))
@@ -53,40 +48,14 @@ async fn run(
     {
         return deletion::in_transaction(plan, target, operation, settings).await;
     }
-    let mut batch = Batch::take(operation)?;
-    run_before(plan, target, &mut batch).await?;
-    let mut asked: Option<Vec<Write>> = plan.lifecycle.hooks.map(|_| batch.writes.clone());
-    let mut validator = Validator::default();
-    let mut stages = Stages {
-        plan,
-        settings,
-        now: target.executor().now(),
-        validator: &mut validator,
-        marks: copied.map(|copied| (copied, ObjectId::new())),
-        has_marked: false,
-    };
-    let mut terms = Vec::with_capacity(batch.writes.len());
-    let mut softly = Vec::with_capacity(batch.writes.len());
-    let mut ruled = Vec::with_capacity(batch.writes.len());
-    for (index, write) in batch.writes.iter_mut().enumerate() {
-        let was_delete = matches!(write.kind, Kind::Delete);
-        stages.validator.statement(index);
-        terms.push(stages.apply(write)?);
-        if let (Some(asked), Kind::Insert(document)) = (&mut asked, &write.kind)
-            && let Some(asked) = asked.get_mut(index)
-        {
-            asked.kind = Kind::Insert(document.clone());
-        }
-        ruled.push(was_delete && has_rules);
-        softly.push(was_delete && !matches!(write.kind, Kind::Delete));
-    }
-    let marked = match (copied, stages.marks) {
-        (Some(copied), Some((_, token))) if stages.has_marked => {
-            Some((copied, Copied::marked_by(&batch.writes, token)))
-        }
-        _ => None,
-    };
-    validator.finish()?;
+    let ready = Ready::make(plan, target, operation, settings).await?;
+    let Ready {
+        mut batch,
+        terms,
+        softly,
+        ruled,
+        after,
+    } = ready;
     let sending = Sending {
         plan,
         target,
@@ -99,77 +68,14 @@ async fn run(
     // A transaction in which something failed is over.
     let is_over =
         target.db().guard().is_some() && answer.as_write().is_some_and(|result| !result.errors.is_empty());
-    if let (Some((copied, marked)), false) = (marked, is_over) {
+    if let (Some((copied, marked)), false) = (after.marked, is_over) {
         copied.follow(target, marked).await?;
     }
-    if let (Some(hooks), Some(asked)) = (plan.lifecycle.hooks, asked) {
-        let collection = target.namespace().collection.clone();
-        let done = written(&answer, &batch.carrier, asked);
-        let db = target.db();
-        let outer = db.outer();
-        let after = async move {
-            let context = HookContext::new(outer, collection);
-            for write in &done {
-                (hooks.after)(write, &context).await?;
-            }
-            Ok(())
-        };
-        match db.guard() {
-            Some(guard) => guard.after_commit(Box::pin(async move {
-                // Nobody is left to be told of an error.
-                let _: Result<()> = after.await;
-            })),
-            None => after.await?,
-        }
+    if let Some(hooks) = plan.lifecycle.hooks {
+        let done = written(&answer, &batch.carrier, after.asked);
+        run_hooks(hooks, target, done).await?;
     }
     Ok(answer)
-}
-
-/// The copies of the model's fields, which are those of its own collection.
-fn copied(plan: &'static Plan, target: &Target) -> Option<&'static Copied> {
-    let own = target.namespace().collection == plan.model.collection;
-    plan.copied.as_ref().filter(|_| own)
-}
-
-async fn run_before(plan: &'static Plan, target: &Target, batch: &mut Batch) -> Result<()> {
-    let Some(hooks) = plan.lifecycle.hooks else {
-        return Ok(());
-    };
-    let context = HookContext::new(target.db(), target.namespace().collection.clone());
-    for write in &mut batch.writes {
-        (hooks.before)(write, &context).await?;
-    }
-    Ok(())
-}
-
-/// The documents of an insert as they would be sent: with what hooks, dates, version and kind make of them, checked.
-pub(crate) async fn prepared(
-    plan: &'static Plan,
-    target: &Target,
-    insert: backend::Insert,
-    settings: Settings,
-) -> Result<Vec<RawDocumentBuf>> {
-    let mut batch = Batch::take(Operation::Insert(insert))?;
-    run_before(plan, target, &mut batch).await?;
-    let mut validator = Validator::default();
-    let mut stages = Stages {
-        plan,
-        settings,
-        now: target.executor().now(),
-        validator: &mut validator,
-        marks: copied(plan, target).map(|copied| (copied, ObjectId::new())),
-        has_marked: false,
-    };
-    for (index, write) in batch.writes.iter_mut().enumerate() {
-        stages.validator.statement(index);
-        stages.apply(write)?;
-    }
-    validator.finish()?;
-    let documents = batch.writes.into_iter().filter_map(|write| match write.kind {
-        Kind::Insert(document) => Some(document),
-        _ => None,
-    });
-    Ok(documents.collect())
 }
 
 /// The writes that took effect.

@@ -64,7 +64,7 @@ impl Write {
         }
     }
 
-    fn into_statement(self) -> Result<WriteStatement> {
+    pub(super) fn into_statement(self) -> Result<WriteStatement> {
         let built = match self.kind {
             Kind::Insert(document) => return Ok(WriteStatement::Insert(document)),
             Kind::Delete => {

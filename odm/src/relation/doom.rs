@@ -105,6 +105,34 @@ impl Doom<'_> {
         Ok(doom)
     }
 
+    /// Whether nothing refers to these documents by a reference with a rule, whatever the rule.
+    ///
+    /// # Errors
+    /// `Referenced` when something does.
+    pub(crate) async fn ask_for_none(
+        model: &'static ModelDescriptor,
+        target: &Target,
+        documents: Vec<RawDocumentBuf>,
+    ) -> Result<()> {
+        let level = Level {
+            model,
+            target: target.clone(),
+            documents,
+        };
+        let doom = Doom {
+            target,
+            purge: true,
+            levels: Vec::new(),
+            all: HashSet::new(),
+        };
+        for relation in referring(model) {
+            let count = doom.count(&level, &relation).await?;
+            let text = "other documents refer to this one by a reference with a rule";
+            refuse(count, text, &relation)?;
+        }
+        Ok(())
+    }
+
     fn add(
         &mut self,
         model: &'static ModelDescriptor,
@@ -154,30 +182,33 @@ impl Doom<'_> {
     async fn check(&self) -> Result<()> {
         for level in &self.levels {
             for relation in rules(level.model, DeleteRule::Deny) {
-                let target = self.open(&relation)?;
-                let mut count = 0;
-                for filter in level.filters(&relation)? {
-                    let find = find(&target, filter, rawdoc! { "_id": 1 }, Scope::Living)?;
-                    let mut cursor = target.execute(find).await?.cursor()?;
-                    while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
-                        for index in 0..batch.len() {
-                            let Some(document) = batch.get(index) else { break };
-                            let key = (target.namespace().collection.clone(), id(document)?);
-                            count += u64::from(!self.all.contains(&key));
-                        }
-                    }
-                }
-                if count > 0 {
-                    let text = "other documents refer to what is to be deleted, and deny it";
-                    return Err(Error::new(ErrorKind::Referenced, text).with_referring(Referring {
-                        model: relation.model.name,
-                        field: relation.stored,
-                        count,
-                    }));
-                }
+                let count = self.count(level, &relation).await?;
+                refuse(
+                    count,
+                    "other documents refer to what is to be deleted, and deny it",
+                    &relation,
+                )?;
             }
         }
         Ok(())
+    }
+
+    /// How many documents refer to those of a level that do not go themselves.
+    async fn count(&self, level: &Level, relation: &DeclaredRelation) -> Result<u64> {
+        let target = self.open(relation)?;
+        let mut count = 0;
+        for filter in level.filters(relation)? {
+            let find = find(&target, filter, rawdoc! { "_id": 1 }, Scope::Living)?;
+            let mut cursor = target.execute(find).await?.cursor()?;
+            while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
+                for index in 0..batch.len() {
+                    let Some(document) = batch.get(index) else { break };
+                    let key = (target.namespace().collection.clone(), id(document)?);
+                    count += u64::from(!self.all.contains(&key));
+                }
+            }
+        }
+        Ok(count)
     }
 
     /// Writes all but the deletion of the documents that it began with.
@@ -281,6 +312,19 @@ fn filters(field: &str, path: &Steps, documents: &[RawDocumentBuf]) -> Result<Ve
         Ok(filter)
     });
     chunks.collect()
+}
+
+/// # Errors
+/// `Referenced` when there are any.
+fn refuse(count: u64, text: &'static str, relation: &DeclaredRelation) -> Result<()> {
+    if count == 0 {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Referenced, text).with_referring(Referring {
+        model: relation.model.name,
+        field: relation.stored,
+        count,
+    }))
 }
 
 fn rules(model: &'static ModelDescriptor, rule: DeleteRule) -> impl Iterator<Item = DeclaredRelation> {

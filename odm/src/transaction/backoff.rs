@@ -13,21 +13,38 @@ const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 const GROWTH: f64 = 1.5;
 
-/// Growing, jittered pauses up to a deadline.
+/// Growing, jittered pauses between tries: what transactions wait by when they are run again, for code that has a loop of
+/// its own. The first tries only let other tasks run; then pauses grow from 5 to 500 ms. Runs on any executor.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+///
+/// # #[tokio::main]
+/// # async fn main() {
+/// let mut backoff = odm::Backoff::new(Instant::now().checked_add(Duration::from_millis(20)));
+/// let mut tries = 1;
+/// while backoff.wait().await {
+///     tries += 1;
+/// }
+/// assert!(tries > 3);
+/// # }
+/// ```
 #[derive(Debug)]
-pub(super) struct Backoff {
+pub struct Backoff {
     deadline: Option<Instant>,
     tries: u32,
 }
 
 impl Backoff {
-    /// Pauses until `deadline`; `None` is never.
-    pub(super) fn new(deadline: Option<Instant>) -> Backoff {
+    /// Pauses until `deadline`; without one, for ever.
+    pub fn new(deadline: Option<Instant>) -> Backoff {
         Backoff { deadline, tries: 0 }
     }
 
     /// Pauses and says `true`, or says `false` at once when the deadline leaves no time for it.
-    pub(super) async fn wait(&mut self) -> bool {
+    ///
+    /// Cancel safety: a dropped pause counts as a try.
+    pub async fn wait(&mut self) -> bool {
         let now = Instant::now();
         let pause = self.next_pause();
         let until = now + pause;

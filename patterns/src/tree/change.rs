@@ -2,7 +2,7 @@
 
 use odm::bson::{Bson, Document, doc};
 
-use super::core::Core;
+use super::core::{Core, Scope};
 use super::error::{Result, TreeError};
 use super::forest::Forest;
 use super::graft::{Graft, What};
@@ -32,6 +32,12 @@ pub(super) enum Change {
     Delete {
         id: Bson,
         mode: DeleteMode,
+        /// Even where the model is deleted softly.
+        for_ever: bool,
+    },
+    /// What was softly deleted at once, undone.
+    Restore {
+        id: Bson,
     },
     /// All children of a node, or all roots, in their new order.
     Reorder {
@@ -81,7 +87,11 @@ impl Core {
                 }
             }
             Change::Move { id, place } => self.plan_move(id, place, &mut plan).await?,
-            Change::Delete { id, mode } => outcome.count = self.plan_delete(id, *mode, &mut plan).await?,
+            Change::Delete { id, mode, for_ever } => {
+                plan.for_ever = *for_ever;
+                outcome.count = self.plan_delete(id, *mode, &mut plan).await?;
+            }
+            Change::Restore { id } => outcome.count = self.plan_restore(id, &mut plan).await?,
             Change::Reorder { parent, ids } => self.plan_reorder(parent.as_ref(), ids, &mut plan).await?,
             Change::Rename { id, to } => self.plan_rename(id, to, &mut plan).await?,
             Change::Chain { field, links } => {
@@ -240,53 +250,102 @@ impl Core {
     }
 
     async fn plan_delete(&self, id: &Bson, mode: DeleteMode, plan: &mut Plan) -> Result<u64> {
-        let node = self.need(id).await?;
+        let node = match plan.for_ever {
+            true => self
+                .get(id)
+                .await?
+                .ok_or(TreeError::NotFound { id: id.clone() })?,
+            false => self.need(id).await?,
+        };
+        // What is deleted softly keeps its place.
+        let stays = self.layout.deleted.is_some() && !plan.for_ever;
+        let is_gone = |below: &Node| stays && below.deleted.is_some();
         let mut gone = vec![node.id.clone()];
         match mode {
             DeleteMode::Cascade => {
-                gone.extend(
-                    self.descendants(&node, None)
-                        .await?
-                        .into_iter()
-                        .map(|below| below.id),
-                );
+                let below = self.descendants(&node, None).await?.into_iter();
+                gone.extend(below.filter(|below| !is_gone(below)).map(|below| below.id));
             }
             DeleteMode::Refuse => {
-                if !self.children(Some(&node), 0, 1).await?.is_empty() {
+                let limit = if stays { 0 } else { 1 };
+                let children = self.children(Some(&node), 0, limit).await?;
+                if !children.iter().all(is_gone) {
                     return Err(TreeError::HasChildren { id: node.id });
                 }
             }
             DeleteMode::Adopt | DeleteMode::MakeRoots => {
-                let children = self.children(Some(&node), 0, 0).await?;
-                let slot = match mode {
-                    DeleteMode::Adopt => self.slot_of(&node, &gone).await?,
-                    _ => self.last_slot(None, &gone).await?,
-                };
-                if !children.is_empty() {
-                    let ids: Vec<Bson> = children.iter().map(|child| child.id.clone()).collect();
-                    if self.layout.shape == Shape::Children {
-                        self.unlist_child(&node, plan).await?;
-                        let mut slot = slot.clone();
-                        if slot.parent.is_none()
-                            && let Some(roots) = &plan.roots
-                        {
-                            slot.siblings = roots.clone();
-                        }
-                        self.list_children(ids, &slot, plan);
-                    }
-                    let grafts = self.stored_grafts(children).await?;
-                    self.graft(grafts, &slot, plan).await?;
-                    plan.delete(gone);
-                    return Ok(1);
-                }
+                self.plan_adoption(&node, mode, stays, plan).await?;
+                plan.delete(gone);
+                return Ok(1);
             }
         }
-        if self.layout.shape == Shape::Children {
+        if self.layout.shape == Shape::Children && !stays {
             self.unlist_child(&node, plan).await?;
         }
         let count = gone.len() as u64;
         plan.delete(gone);
         Ok(count)
+    }
+
+    /// Puts the children of a node that is to be deleted elsewhere. `stays` when its place does.
+    async fn plan_adoption(&self, node: &Node, mode: DeleteMode, stays: bool, plan: &mut Plan) -> Result<()> {
+        let children = self.children(Some(node), 0, 0).await?;
+        let leaving = match stays {
+            true => Vec::new(),
+            false => vec![node.id.clone()],
+        };
+        let slot = match mode {
+            DeleteMode::Adopt => self.slot_of(node, &leaving).await?,
+            _ => self.last_slot(None, &leaving).await?,
+        };
+        if self.layout.shape == Shape::Children {
+            match stays {
+                true => plan.set(&node.id, doc! { &self.layout.children: [] }),
+                false => self.unlist_child(node, plan).await?,
+            }
+        }
+        if children.is_empty() {
+            return Ok(());
+        }
+        if self.layout.shape == Shape::Children {
+            let ids: Vec<Bson> = children.iter().map(|child| child.id.clone()).collect();
+            let mut slot = slot.clone();
+            if slot.parent.is_none()
+                && let Some(roots) = &plan.roots
+            {
+                slot.siblings = roots.clone();
+            }
+            self.list_children(ids, &slot, plan);
+        }
+        let grafts = self.stored_grafts(children).await?;
+        self.graft(grafts, &slot, plan).await
+    }
+
+    async fn plan_restore(&self, id: &Bson, plan: &mut Plan) -> Result<u64> {
+        let node = self
+            .get(id)
+            .await?
+            .ok_or(TreeError::NotFound { id: id.clone() })?;
+        let (Some(field), Some(date)) = (self.layout.deleted, node.deleted.clone()) else {
+            return Ok(0);
+        };
+        if let Some(parent) = self
+            .parent(&node)
+            .await?
+            .filter(|parent| parent.deleted.is_some())
+        {
+            return Err(TreeError::ParentDeleted {
+                id: node.id,
+                parent: parent.id,
+            });
+        }
+        let mut nodes = self.descendants(&node, None).await?;
+        nodes.retain(|below| below.deleted.as_ref() == Some(&date));
+        nodes.insert(0, node);
+        for node in &nodes {
+            plan.change(&node.id, doc! { field: Bson::Null }, Vec::new());
+        }
+        Ok(nodes.len() as u64)
     }
 
     async fn plan_reorder(&self, parent: Option<&Bson>, ids: &[Bson], plan: &mut Plan) -> Result<()> {
@@ -295,6 +354,14 @@ impl Core {
             None => None,
         };
         let children = self.children(parent.as_ref(), 0, 0).await?;
+        // Those that nobody sees go behind the others.
+        let unseen = children.iter().filter(|child| child.deleted.is_some());
+        let unseen: Vec<Bson> = unseen.map(|child| child.id.clone()).collect();
+        let ids: Vec<Bson> = match self.scope {
+            Scope::All => ids.to_vec(),
+            _ => ids.iter().chain(&unseen).cloned().collect(),
+        };
+        let ids = ids.as_slice();
         let mut wanted: Vec<Identity> = ids.iter().map(Identity::of).collect();
         let mut present: Vec<Identity> = children.iter().map(|child| Identity::of(&child.id)).collect();
         wanted.sort();
@@ -354,10 +421,11 @@ impl Core {
             what: What::New(Document::new()),
         };
         self.refuse_known(std::slice::from_ref(&renamed)).await?;
-        let mut document = document_of(&node)?;
-        document.insert("_id", to.clone());
-        plan.insert(document);
-        plan.delete(vec![node.id.clone()]);
+        let old = document_of(&node)?;
+        let mut new = old.clone();
+        new.insert("_id", to.clone());
+        plan.for_ever = true;
+        plan.rename(node.id.clone(), old, new);
         if self.layout.shape == Shape::Children {
             let rename = |list: &[Bson]| -> Vec<Bson> {
                 let renamed = list.iter().map(|own| if same(own, id) { to } else { own });
@@ -476,6 +544,7 @@ impl Core {
             _ => self.children_filter(parent),
         };
         filter.insert(field, equal(value));
+        self.only_seen(&mut filter);
         let sort = (self.layout.shape != Shape::Children).then(|| self.layout.order());
         Ok(self.find(filter, sort, 1).await?.into_iter().next())
     }

@@ -8,6 +8,7 @@ use super::branch::Branch;
 use super::core::Core;
 use super::derive;
 use super::error::{Result, TreeError};
+use super::execute::Turns;
 use super::handle::Tree;
 use super::layout::{Layout, Shape};
 use super::model::TreeModel;
@@ -97,16 +98,22 @@ impl Core {
         }
         let turn = self.turn.clone();
         let _turn = turn.lock().await;
+        let core = self.with_places();
+        let mut turns = Turns::default();
         loop {
-            let state = self.ensure_state().await?;
-            if state.intent.is_some() {
-                self.roll_forward().await?;
+            let Some(version) = turns.next(&core).await? else {
+                continue;
+            };
+            let planned = core.plan_conversion(&target.layout).await;
+            if planned.as_ref().map_or(true, Plan::is_empty) && core.is_changed_since(version).await? {
+                turns.lost().await;
                 continue;
             }
-            let plan = self.plan_conversion(&target.layout).await?;
-            if plan.is_empty() || self.intend(state.version, plan).await? {
+            let plan = planned?;
+            if plan.is_empty() || core.intend_prepared(version, core.prepare(plan).await?).await? {
                 return Ok(());
             }
+            turns.lost().await;
         }
     }
 

@@ -7,6 +7,7 @@ use odm::bson::{Bson, Document, RawDocumentBuf, doc};
 use odm::{Collection, Db};
 
 use super::error::{Result, TreeError};
+use super::gate::Gate;
 use super::identity::{Identity, same};
 use super::layout::{Layout, Shape, equal};
 use super::node::Node;
@@ -19,17 +20,32 @@ pub(super) struct Core {
     pub(super) layout: Arc<Layout>,
     pub(super) nodes: Collection<Document>,
     pub(super) states: Collection<Document>,
+    pub(super) scope: Scope,
+    pub(super) gate: Arc<dyn Gate>,
     /// Keeps the tasks of one handle from running into each other's conflicts.
     pub(super) turn: Arc<Mutex<()>>,
 }
 
+/// Which nodes are seen of a model that is deleted softly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// Those that are not deleted.
+    Living,
+    /// All, but deleted ones cannot be asked for: deleted nodes keep their places.
+    Places,
+    /// All.
+    All,
+}
+
 impl Core {
-    pub(super) fn new(db: &Db, layout: Arc<Layout>) -> Core {
+    pub(super) fn new(db: &Db, layout: Arc<Layout>, gate: Arc<dyn Gate>) -> Core {
         Core {
             nodes: db.raw_collection(&layout.collection),
             states: db.raw_collection(&layout.state),
             db: db.clone(),
             layout,
+            scope: Scope::Living,
+            gate,
             turn: Arc::default(),
         }
     }
@@ -41,8 +57,42 @@ impl Core {
             states: db.raw_collection(&self.layout.state),
             db: db.clone(),
             layout: self.layout.clone(),
+            scope: self.scope,
+            gate: self.gate.clone(),
             turn: self.turn.clone(),
         }
+    }
+
+    /// The same tree with the places of deleted nodes, for changes.
+    pub(super) fn with_places(&self) -> Core {
+        let scope = match self.scope {
+            Scope::Living => Scope::Places,
+            other => other,
+        };
+        Core {
+            scope,
+            ..self.clone()
+        }
+    }
+
+    /// Whether there are nodes that are not to be seen.
+    pub(super) fn hides(&self) -> bool {
+        self.scope == Scope::Living && self.layout.deleted.is_some()
+    }
+
+    /// The filter, for the nodes of this tree alone that are to be seen.
+    pub(super) fn scoped(&self, filter: Document) -> Document {
+        let mut filter = self.layout.scoped(filter);
+        if let Some(field) = self.layout.deleted.filter(|_| self.hides()) {
+            filter.insert(field, Bson::Null);
+        }
+        filter
+    }
+
+    /// The condition for all nodes of this tree that are to be seen, if there is one.
+    fn restriction(&self) -> Option<Document> {
+        let filter = self.scoped(Document::new());
+        (!filter.is_empty()).then_some(filter)
     }
 
     pub(super) fn read(&self, raw: RawDocumentBuf) -> Node {
@@ -56,7 +106,7 @@ impl Core {
         sort: Option<Document>,
         limit: u64,
     ) -> Result<Vec<Node>> {
-        let mut find = self.nodes.find(self.layout.scoped(filter)).limit(limit);
+        let mut find = self.nodes.find(self.scoped(filter)).limit(limit);
         if let Some(sort) = sort {
             find = find.sort_raw(sort);
         }
@@ -73,8 +123,8 @@ impl Core {
     /// `NotFound`.
     pub(super) async fn need(&self, id: &Bson) -> Result<Node> {
         match self.get(id).await? {
-            Some(node) => Ok(node),
-            None => Err(TreeError::NotFound { id: id.clone() }),
+            Some(node) if node.deleted.is_none() || self.scope == Scope::All => Ok(node),
+            _ => Err(TreeError::NotFound { id: id.clone() }),
         }
     }
 
@@ -146,10 +196,13 @@ impl Core {
                 Some(parent) => parent.children.clone(),
                 None => self.listed_roots().await?,
             };
+            if self.hides() {
+                return Ok(page(self.get_all(&ids).await?, skip, limit));
+            }
             let ids: Vec<Bson> = page(ids, skip, limit);
             return self.get_all(&ids).await;
         }
-        let filter = self.layout.scoped(self.children_filter(parent));
+        let filter = self.scoped(self.children_filter(parent));
         let find = self
             .nodes
             .find(filter)
@@ -207,8 +260,8 @@ impl Core {
                 "connectFromField": &layout.parent, "connectToField": "_id", "as": "node",
             },
         };
-        if layout.tenant.is_some() {
-            lookup.insert("restrictSearchWithMatch", layout.scoped(doc! {}));
+        if let Some(restriction) = self.restriction() {
+            lookup.insert("restrictSearchWithMatch", restriction);
         }
         let found = self.looked_up(&node.id, lookup, None).await?;
         self.chain(node, found)
@@ -348,8 +401,8 @@ impl Core {
             let deepest = i64::try_from(levels - 1).unwrap_or(i64::MAX);
             lookup.insert("maxDepth", deepest);
         }
-        if layout.tenant.is_some() {
-            lookup.insert("restrictSearchWithMatch", layout.scoped(doc! {}));
+        if let Some(restriction) = self.restriction() {
+            lookup.insert("restrictSearchWithMatch", restriction);
         }
         let sort = self.sibling_sort().filter(|_| layout.shape == Shape::Parent);
         let mut found = self.looked_up(&node.id, lookup, sort).await?;

@@ -2,13 +2,16 @@
 
 use futures_util::future::BoxFuture;
 use odm::Model;
-use odm::bson::{Bson, doc};
+use odm::bson::{Bson, Document, doc};
 
+use super::core::Core;
 use super::error::Result;
 use super::forest::Forest;
 use super::handle::Tree;
-use super::layout::Shape;
+use super::layout::{Shape, equal};
 use super::model::TreeModel;
+use super::node::Node;
+use super::path;
 use super::position::Order;
 
 /// All below a node. `.await` gives a `Vec<M>`.
@@ -84,5 +87,28 @@ impl<M: Model, S: TreeModel> IntoFuture for Descendants<M, S> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.run())
+    }
+}
+
+impl Core {
+    /// The condition for all below a node, where one tells.
+    pub(super) fn below_filter(&self, node: &Node) -> Result<Option<Document>> {
+        let layout = &self.layout;
+        if self.hides() {
+            // What is below a deleted node is not seen, whatever it says itself.
+            return Ok(None);
+        }
+        Ok(match layout.shape {
+            Shape::Ancestors => Some(doc! { &layout.ancestors: equal(&node.id) }),
+            Shape::Paths => {
+                let inside = path::inside(layout, node.path.as_deref(), &node.id)?;
+                Some(doc! { &layout.path: path::below(layout, &inside) })
+            }
+            Shape::Nested => match (node.left, node.right) {
+                (Some(left), Some(right)) => Some(doc! { &layout.left: { "$gt": left, "$lt": right } }),
+                _ => None,
+            },
+            Shape::Parent | Shape::Children => None,
+        })
     }
 }

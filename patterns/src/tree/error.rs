@@ -63,6 +63,13 @@ pub enum TreeError {
         /// The node.
         id: Bson,
     },
+    /// The node cannot be restored, because its parent is softly deleted.
+    ParentDeleted {
+        /// The node.
+        id: Bson,
+        /// Its parent, which is to be restored first.
+        parent: Bson,
+    },
     /// The position does not fit: sorted without a sort key, or a list of children that is not that of the node.
     InvalidPosition {
         /// What is wrong.
@@ -110,6 +117,7 @@ impl TreeError {
                 ErrorKind::Validation
             }
             TreeError::IntoOwnDescendant { .. }
+            | TreeError::ParentDeleted { .. }
             | TreeError::InvalidPosition { .. }
             | TreeError::InvalidOption { .. } => ErrorKind::InvalidArgument,
             TreeError::Damaged { .. } => ErrorKind::Corrupt,
@@ -127,6 +135,7 @@ impl TreeError {
             | TreeError::PathTooLong { id, .. }
             | TreeError::TooDeep { id, .. }
             | TreeError::HasChildren { id }
+            | TreeError::ParentDeleted { id, .. }
             | TreeError::Damaged { id, .. } => Some(id),
             TreeError::InvalidPosition { .. } | TreeError::InvalidOption { .. } => None,
             TreeError::Database(error) => error.id(),
@@ -161,6 +170,9 @@ impl fmt::Display for TreeError {
                 )
             }
             TreeError::HasChildren { id } => write!(f, "the node has children (_id: {id})"),
+            TreeError::ParentDeleted { id, parent } => {
+                write!(f, "the parent is deleted (_id: {id}, parent: {parent})")
+            }
             TreeError::InvalidPosition { reason } => write!(f, "the position does not fit: {reason}"),
             TreeError::InvalidOption { option, reason } => {
                 write!(f, "an option is wrong: {reason} (option: {option})")

@@ -1,11 +1,12 @@
 //! Carrying changes out: all of a change or nothing, one after another.
 
 use odm::bson::{Bson, Document, doc};
-use odm::{Error, ErrorKind};
+use odm::{Backoff, Error, ErrorKind};
 
 use super::change::{Change, Outcome};
 use super::core::Core;
 use super::error::{Result, TreeError};
+use super::gate::{Prepared, Ruling};
 use super::layout::equal;
 use super::plan::{Plan, Write};
 
@@ -14,6 +15,9 @@ const ATTEMPTS: usize = 10_000;
 
 /// How many writes go into one operation.
 const BATCH: usize = 2_000;
+
+/// How often the owner of an intent is waited for, before somebody else carries it out.
+const PATIENCE: usize = 4;
 
 impl Core {
     /// Carries a change out.
@@ -24,21 +28,22 @@ impl Core {
     /// # Errors
     /// What the change cannot be for; then nothing is written.
     pub(super) async fn execute(&self, change: &Change) -> Result<Outcome> {
-        if self.db.in_transaction() {
-            return self.execute_inside(change).await;
+        let core = self.with_places();
+        if core.db.in_transaction() {
+            return core.execute_inside(change).await;
         }
-        let turn = self.turn.clone();
+        let turn = core.turn.clone();
         let _turn = turn.lock().await;
-        if self.layout.write_ahead || !self.db.capabilities().transactions {
-            return self.execute_ahead(change).await;
+        if core.layout.write_ahead || !core.db.capabilities().transactions {
+            return core.execute_ahead(change).await;
         }
-        let state = self.ensure_state().await?;
+        let state = core.ensure_state().await?;
         if state.intent.is_some() {
-            self.roll_forward().await?;
+            core.roll_forward().await?;
         }
         let options = odm::backend::TransactionOptions::new();
-        self.db
-            .transaction_with(options, async |tx| self.within(&tx).execute_inside(change).await)
+        core.db
+            .transaction_with(options, async |tx| core.within(&tx).execute_inside(change).await)
             .await
     }
 
@@ -48,30 +53,35 @@ impl Core {
             self.carry_out(&intent).await?;
         }
         let (plan, outcome) = self.plan(change).await?;
-        self.apply(&plan).await?;
-        self.settle_state(Document::new(), &plan, false).await?;
+        let prepared = self.prepare(plan).await?;
+        self.apply(&prepared.plan).await?;
+        self.settle_state(Document::new(), &prepared.plan, false).await?;
+        prepared.written().await?;
         Ok(outcome)
     }
 
     async fn execute_ahead(&self, change: &Change) -> Result<Outcome> {
+        let mut turns = Turns::default();
         for _ in 0..ATTEMPTS {
-            let state = self.ensure_state().await?;
-            if state.intent.is_some() {
-                self.roll_forward().await?;
+            let Some(version) = turns.next(self).await? else {
                 continue;
-            }
+            };
             let planned = self.plan(change).await;
-            // What was read while others wrote says nothing.
-            if planned.is_err() && self.is_changed_since(state.version).await? {
+            // What was read while others wrote says nothing: neither that it cannot be, nor that all is done.
+            let is_nothing = planned.as_ref().is_ok_and(|(plan, _)| plan.is_empty());
+            if (planned.is_err() || is_nothing) && self.is_changed_since(version).await? {
+                turns.lost().await;
                 continue;
             }
             let (plan, outcome) = planned?;
-            if plan.is_empty() {
+            if is_nothing {
                 return Ok(outcome);
             }
-            if self.intend(state.version, plan).await? {
+            let prepared = self.prepare(plan).await?;
+            if self.intend_prepared(version, prepared).await? {
                 return Ok(outcome);
             }
+            turns.lost().await;
         }
         Err(TreeError::Database(Error::new(
             ErrorKind::Conflict,
@@ -79,38 +89,147 @@ impl Core {
         )))
     }
 
-    async fn is_changed_since(&self, version: i64) -> Result<bool> {
+    /// Asks those that refer to what goes, and carries the writes out by an intent; `false` when the tree was changed
+    /// since the version was read.
+    pub(super) async fn intend_prepared(&self, version: i64, prepared: Prepared) -> Result<bool> {
+        let plan = &prepared.plan;
+        if let Some(renamed) = plan.renamed() {
+            self.rule(vec![renamed.clone()], Ruling::Refuse).await?;
+        }
+        self.rule(plan.gone(), Ruling::Ask).await?;
+        if !self.intend(version, plan).await? {
+            return Ok(false);
+        }
+        prepared.written().await?;
+        Ok(true)
+    }
+
+    pub(super) async fn is_changed_since(&self, version: i64) -> Result<bool> {
         let now = self.state().await?;
         Ok(now.is_some_and(|now| now.version != version || now.intent.is_some()))
     }
 
     /// Makes the writes of a plan, inside a transaction.
     async fn apply(&self, plan: &Plan) -> Result<()> {
-        for writes in plan.writes.chunks(BATCH) {
+        if let Some(renamed) = plan.renamed() {
+            self.rule(vec![renamed.clone()], Ruling::Refuse).await?;
+        }
+        let deletions = plan
+            .writes
+            .iter()
+            .position(|write| !write.gone().is_empty())
+            .unwrap_or(plan.writes.len());
+        let (changes, deletions) = plan.writes.split_at(deletions);
+        self.make_all(changes).await?;
+        // What adopted nodes referred to is another by now.
+        let for_ever = plan.for_ever;
+        self.rule(plan.gone(), Ruling::Release { for_ever }).await?;
+        self.make_all(deletions).await
+    }
+
+    async fn make_all(&self, writes: &[Write]) -> Result<()> {
+        for writes in writes.chunks(BATCH) {
             let mut bulk = self.nodes.bulk_write();
+            let mut inserted: Vec<Option<&Document>> = Vec::with_capacity(writes.len());
+            let mut expected = 0;
             for write in writes {
+                let mut document = None;
                 bulk = match write {
-                    Write::Insert(document) => bulk.insert(document),
+                    Write::Insert(new) => {
+                        document = Some(new);
+                        bulk.insert(new)
+                    }
                     Write::Set { id, set, unset } => {
+                        expected += 1;
                         bulk.update_one(Write::filter(id), Write::update(set, unset))
                     }
-                    Write::Delete(ids) => bulk.delete_many(doc! { "_id": { "$in": ids } }),
+                    Write::Delete(ids) => {
+                        expected += ids.len();
+                        bulk.delete_many(Write::filter_all(ids))
+                    }
+                    // A unique index of the model has the old one's keys until that is gone.
+                    Write::Rename { from, new, .. } => {
+                        expected += 1;
+                        inserted.push(None);
+                        document = Some(new);
+                        bulk.delete_one(Write::filter(from)).insert(new)
+                    }
+                    Write::Made {
+                        ids, filter, update, ..
+                    } => {
+                        expected += ids.len();
+                        match update {
+                            Some(update) => bulk.update_many(filter.clone(), update.clone()),
+                            None => bulk.delete_many(filter.clone()),
+                        }
+                    }
                 };
+                inserted.push(document);
             }
-            bulk.await.map_err(|error| refused(error, writes))?;
+            let made = bulk.await.map_err(|error| refused(error, &inserted))?;
+            if made.matched + made.deleted != expected as u64 {
+                return Err(TreeError::Database(Error::new(
+                    ErrorKind::Validation,
+                    "a rule or a hook of the model keeps a write of the tree from its document",
+                )));
+            }
         }
         Ok(())
     }
 }
 
+/// Waiting for one's turn where there are no transactions.
+#[derive(Debug)]
+pub(super) struct Turns {
+    backoff: Backoff,
+    /// The intent that is waited for, and how often it was there.
+    seen: (Option<i64>, usize),
+}
+
+impl Default for Turns {
+    fn default() -> Turns {
+        Turns {
+            backoff: Backoff::new(None),
+            seen: (None, 0),
+        }
+    }
+}
+
+impl Turns {
+    /// The version of a tree that nobody changes; none, once an intent was waited for or carried out.
+    pub(super) async fn next(&mut self, core: &Core) -> Result<Option<i64>> {
+        let state = core.ensure_state().await?;
+        let Some(intent) = state.intent else {
+            return Ok(Some(state.version));
+        };
+        let fence = intent.get_i64("fence").ok();
+        if self.seen.0 != fence {
+            self.seen = (fence, 0);
+        }
+        self.seen.1 += 1;
+        // Most often its owner is at it; to help would be in the way.
+        if self.seen.1 <= PATIENCE {
+            self.backoff.wait().await;
+        } else {
+            core.roll_forward().await?;
+        }
+        Ok(None)
+    }
+
+    /// Somebody else was first.
+    pub(super) async fn lost(&mut self) {
+        self.backoff.wait().await;
+    }
+}
+
 /// The error of a batch; that of an insert names its document.
-pub(super) fn refused(error: Error, writes: &[Write]) -> TreeError {
+pub(super) fn refused(error: Error, inserted: &[Option<&Document>]) -> TreeError {
     if !error.is_duplicate_key() {
         return error.into();
     }
     let at = error.write_errors().first().map_or(0, |first| first.index);
-    match writes.get(at) {
-        Some(Write::Insert(document)) => TreeError::DuplicateKey {
+    match inserted.get(at) {
+        Some(Some(document)) => TreeError::DuplicateKey {
             id: document.get("_id").cloned().unwrap_or(Bson::Null),
             source: Some(error),
         },
@@ -118,7 +237,7 @@ pub(super) fn refused(error: Error, writes: &[Write]) -> TreeError {
     }
 }
 
-/// The condition for a document that no later intent has written.
+/// The condition for a document that no later intent has written, nor this one.
 pub(super) fn fenced(id: &Bson, fence: i64) -> Document {
     doc! { "_id": equal(id), super::intent::FENCE: { "$not": { "$gte": fence } } }
 }

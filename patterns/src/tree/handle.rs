@@ -7,8 +7,9 @@ use std::sync::Arc;
 use odm::bson::{Bson, Document, RawDocumentBuf};
 use odm::{Collection, Db, Model, Operand};
 
-use super::core::Core;
+use super::core::{Core, Scope};
 use super::error::{Result, TreeError};
+use super::gate::Typed;
 use super::layout::Layout;
 use super::model::{ParentReference, TreeModel, sealed};
 use super::node::Node;
@@ -29,12 +30,16 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
     /// A wrong option comes out of every operation, as [`TreeError::InvalidOption`].
     pub fn new(db: &Db, options: TreeOptions) -> Tree<M, S> {
         let layout = Layout::resolve(sealed::shape_of::<S>(), M::DESCRIPTOR.collection, options);
-        let collection = match &layout {
+        let collection: Collection<M> = match &layout {
             Ok(layout) => db.collection_named(&layout.collection),
             Err(_) => db.collection(),
         };
+        let core = layout.map(|mut layout| {
+            layout.deleted = collection.soft_delete_field();
+            Core::new(db, Arc::new(layout), Arc::new(Typed::<M>::new()))
+        });
         Tree {
-            core: layout.map(|layout| Core::new(db, Arc::new(layout))),
+            core,
             collection,
             marker: PhantomData,
         }
@@ -67,7 +72,17 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
         }
         indexes.await?;
         core.roll_forward().await?;
-        core.adopt_roots().await
+        core.with_places().adopt_roots().await
+    }
+
+    /// The same tree with the softly deleted nodes, which keep their places: all methods see them, and change them.
+    /// Says nothing where the model has no `#[odm(soft_delete)]`.
+    pub fn with_deleted(&self) -> Tree<M, S> {
+        let mut tree = self.clone();
+        if let Ok(core) = &mut tree.core {
+            core.scope = Scope::All;
+        }
+        tree
     }
 
     /// The same tree on another executor: in a running transaction.

@@ -4,12 +4,19 @@
 //! Each write says what a document is to be, so that it can be made twice, and carries the number of its intent. A
 //! document that was written by a later intent is left alone, so that a process that was held up does no harm.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use odm::ErrorKind;
 use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, Document, doc};
 
 use super::core::Core;
 use super::error::{Result, TreeError};
 use super::execute::{fenced, refused};
+use super::gate::Ruling;
+use super::identity::Identity;
 use super::layout::equal;
 use super::plan::{Plan, Write};
 use super::state::unreadable;
@@ -30,7 +37,7 @@ impl Core {
     ///
     /// # Errors
     /// When an insert is refused; then nothing is written. After other errors the writes are made by whoever comes next.
-    pub(super) async fn intend(&self, version: i64, plan: Plan) -> Result<bool> {
+    pub(super) async fn intend(&self, version: i64, plan: &Plan) -> Result<bool> {
         let fence = version + 1;
         let attempt = ObjectId::new();
         let mut chunks: Vec<Vec<Document>> = vec![Vec::new()];
@@ -51,7 +58,7 @@ impl Core {
         if let Some(roots) = &plan.roots {
             settled.insert("roots", roots.clone());
         }
-        let mut intent = doc! { "fence": fence, "state": settled };
+        let mut intent = doc! { "fence": fence, "state": settled, "for_ever": plan.for_ever };
         if chunks.len() == 1 {
             intent.insert("writes", chunks.pop().unwrap_or_default());
         } else {
@@ -90,6 +97,9 @@ impl Core {
     }
 
     /// Makes the writes of an intent, and takes it away.
+    ///
+    /// Where there are transactions, each part of it is one that holds the state, so that whoever was held up writes
+    /// nothing any more: not over what a transaction wrote, which leaves no fence.
     pub(super) async fn carry_out(&self, intent: &Document) -> Result<()> {
         let fence = intent.get_i64("fence").map_err(|_| unreadable())?;
         let writes = match self.intended(intent, fence).await? {
@@ -97,29 +107,156 @@ impl Core {
             // Somebody else was faster.
             None => return Ok(()),
         };
-        if let Err(error) = self.make_inserts(&writes, fence).await {
-            if matches!(error, TreeError::DuplicateKey { .. }) && !self.db.in_transaction() {
-                // Nothing else is written yet.
-                let ids = inserted(&writes);
-                for ids in ids.chunks(BATCH) {
-                    self.nodes
-                        .delete_many(doc! { "_id": { "$in": ids }, FENCE: fence })
-                        .await?;
-                }
-                let condition = doc! { "intent.fence": fence };
-                self.settle_state(condition, &Plan::default(), true).await?;
-                self.forget_chunks(intent).await?;
-            }
-            return Err(error);
-        }
-        self.make_changes(&writes, fence).await?;
-        let plan = Plan {
-            state: intent.get_document("state").cloned().unwrap_or_default(),
-            ..Plan::default()
+        let ids = inserted(&writes);
+        let intended = Intended {
+            fence,
+            for_ever: intent.get_bool("for_ever").unwrap_or(false),
+            is_undone: false,
+            last: Plan {
+                state: intent.get_document("state").cloned().unwrap_or_default(),
+                ..Plan::default()
+            },
         };
-        self.settle_state(doc! { "intent.fence": fence }, &plan, true)
-            .await?;
-        self.forget_chunks(intent).await
+        let made = self.in_steps(writes, intended).await;
+        if matches!(made, Err(TreeError::DuplicateKey { .. })) && !self.db.in_transaction() {
+            let now = self.state().await?.and_then(|state| state.intent);
+            if now.and_then(|intent| intent.get_i64("fence").ok()) != Some(fence) {
+                // It was carried out meanwhile, and what is there now came later.
+                return Ok(());
+            }
+            // An insert was refused; nothing else is written yet.
+            let gone = ids.chunks(BATCH).map(|ids| Write::Delete(ids.to_vec()));
+            let undone = Intended {
+                fence,
+                for_ever: true,
+                is_undone: true,
+                last: Plan::default(),
+            };
+            self.in_steps(gone.collect(), undone).await?;
+        }
+        if made.is_ok() || !self.db.in_transaction() {
+            self.forget_chunks(intent).await?;
+        }
+        made
+    }
+
+    /// Makes writes, a part of them at a time, and settles the state.
+    async fn in_steps(&self, writes: Vec<Write>, intended: Intended) -> Result<()> {
+        let mut writes = writes.into_iter();
+        let intended = Arc::new(intended);
+        loop {
+            let step: Arc<[Write]> = writes.by_ref().take(BATCH).collect();
+            let is_last = writes.len() == 0;
+            let is_held = match self.db.in_transaction() || !self.db.capabilities().transactions {
+                true => {
+                    self.make_step(&step, &intended, is_last).await?;
+                    true
+                }
+                false => self.make_step_held(step, intended.clone(), is_last).await?,
+            };
+            if is_last || !is_held {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Makes a part of an intent in a transaction; `false` when it was carried out meanwhile.
+    async fn make_step_held(
+        &self,
+        step: Arc<[Write]>,
+        intended: Arc<Intended>,
+        is_last: bool,
+    ) -> Result<bool> {
+        let options = odm::backend::TransactionOptions::new();
+        let made = self.db.transaction_with(options, move |tx| {
+            let (core, step, intended) = (self.within(&tx), step.clone(), intended.clone());
+            async move {
+                if !core.hold_intent(intended.fence).await? {
+                    return Ok::<bool, TreeError>(false);
+                }
+                core.make_step(&step, &intended, is_last).await?;
+                Ok(true)
+            }
+        });
+        made.await
+    }
+
+    fn make_step<'a>(
+        &'a self,
+        writes: &'a [Write],
+        intended: &'a Intended,
+        is_last: bool,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let fence = intended.fence;
+            if intended.is_undone {
+                for write in writes {
+                    let own = doc! { "_id": { "$in": write.gone() }, FENCE: fence };
+                    self.nodes.delete_many(own).await?;
+                }
+            } else {
+                for write in writes {
+                    if let Write::Rename { from, old, new } = write {
+                        self.make_rename(from, old, new, fence).await?;
+                    }
+                }
+                self.make_inserts(writes, fence).await?;
+                self.make_changes(writes, intended).await?;
+            }
+            if is_last {
+                let own = doc! { "intent.fence": fence };
+                self.settle_state(own, &intended.last, true).await?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Stores a document under another `_id`.
+    async fn make_rename(&self, from: &Bson, old: &Document, new: &Document, fence: i64) -> Result<()> {
+        let to = new.get("_id").cloned().unwrap_or(Bson::Null);
+        let earlier = doc! { "_id": equal(from), FENCE: { "$not": { "$gt": fence } } };
+        let there = self.nodes.find_one(doc! { "_id": equal(&to) }).await?;
+        match there.map(|there| there.get_i64(FENCE).ok()) {
+            Some(Some(own)) if own >= fence => {}
+            Some(_) => return Err(TreeError::DuplicateKey { id: to, source: None }),
+            None => {
+                let mut document = new.clone();
+                document.insert(FENCE, fence);
+                if self.db.in_transaction() {
+                    self.nodes.delete_one(earlier.clone()).await?;
+                    let made = self.nodes.insert_one(&document).await;
+                    made.map_err(|error| refused(error, &[Some(&document)]))?;
+                } else {
+                    self.insert_renamed(&document, old, &earlier).await?;
+                    self.take_back(std::slice::from_ref(&document), fence).await?;
+                }
+            }
+        }
+        if !self.db.in_transaction() {
+            self.bury(&[Write::Delete(vec![from.clone()])], fence).await?;
+        }
+        self.nodes.delete_one(earlier).await?;
+        Ok(())
+    }
+
+    async fn insert_renamed(&self, new: &Document, old: &Document, earlier: &Document) -> Result<()> {
+        let refusal = match self.nodes.insert_one(new).await {
+            Ok(_) => return Ok(()),
+            Err(error) if is_own(&error) => return Ok(()),
+            Err(error) if error.is_duplicate_key() => error,
+            Err(error) => return Err(error.into()),
+        };
+        // Most often by the old one, which has the same keys of the model's own unique indexes.
+        self.nodes.delete_one(earlier.clone()).await?;
+        match self.nodes.insert_one(new).await {
+            Ok(_) => Ok(()),
+            Err(error) if is_own(&error) => Ok(()),
+            Err(_) => {
+                // If that is refused too, the intent stays, and the document in it.
+                self.nodes.insert_one(old).await?;
+                Err(refused(refusal, &[Some(new)]))
+            }
+        }
     }
 
     /// The writes of an intent; `None` when it is done already.
@@ -157,20 +294,21 @@ impl Core {
         for (writes, ids) in inserts(writes).chunks(BATCH).zip(ids.chunks(BATCH)) {
             let there = self.nodes.find(doc! { "_id": { "$in": ids } });
             let there = there.project_raw(doc! { "_id": 1, FENCE: 1 }).await?;
+            let there: HashMap<Identity, Option<i64>> = there
+                .iter()
+                .filter_map(|own| Some((Identity::of(own.get("_id")?), own.get_i64(FENCE).ok())))
+                .collect();
             let mut missing = Vec::new();
             for write in writes {
                 let Write::Insert(document) = write else { continue };
                 let id = document.get("_id").cloned().unwrap_or(Bson::Null);
-                let stored = there
-                    .iter()
-                    .find(|own| own.get("_id").is_some_and(|own| super::identity::same(own, &id)));
-                match stored.map(|stored| stored.get_i64(FENCE).ok()) {
+                match there.get(&Identity::of(&id)) {
                     None => {
                         let mut document = document.clone();
                         document.insert(FENCE, fence);
                         missing.push(document);
                     }
-                    Some(Some(own)) if own >= fence => {}
+                    Some(Some(own)) if *own >= fence => {}
                     Some(_) => return Err(TreeError::DuplicateKey { id, source: None }),
                 }
             }
@@ -179,16 +317,18 @@ impl Core {
             }
             let made = self.nodes.insert_many(&missing).await;
             let Err(error) = made else {
-                self.take_back(&missing, fence).await?;
+                if !self.db.in_transaction() {
+                    self.take_back(&missing, fence).await?;
+                }
                 continue;
             };
-            let again = error.is_duplicate_key() && error.index() == Some("_id_");
-            if again && !self.db.in_transaction() {
-                // Somebody else makes the same writes at the same time.
+            if is_own(&error) && !self.db.in_transaction() {
+                // Somebody else makes the same writes at the same time, or has made them.
                 Box::pin(self.make_inserts(writes, fence)).await?;
+                self.take_back(&missing, fence).await?;
                 continue;
             }
-            let missing: Vec<Write> = missing.into_iter().map(Write::Insert).collect();
+            let missing: Vec<Option<&Document>> = missing.iter().map(Some).collect();
             return Err(refused(error, &missing));
         }
         Ok(())
@@ -218,14 +358,7 @@ impl Core {
 
     /// Remembers which nodes an intent deletes, for a while.
     async fn bury(&self, writes: &[Write], fence: i64) -> Result<()> {
-        let gone: Vec<&Bson> = writes
-            .iter()
-            .filter_map(|write| match write {
-                Write::Delete(ids) => Some(ids),
-                _ => None,
-            })
-            .flatten()
-            .collect();
+        let gone: Vec<&Bson> = writes.iter().flat_map(Write::gone).collect();
         for some in gone.chunks(BATCH) {
             let mut bulk = self.states.bulk_write();
             for id in some {
@@ -243,25 +376,54 @@ impl Core {
         Ok(())
     }
 
-    async fn make_changes(&self, writes: &[Write], fence: i64) -> Result<()> {
-        self.bury(writes, fence).await?;
-        for writes in writes.chunks(BATCH) {
-            let mut bulk = self.nodes.bulk_write();
-            for write in writes {
-                bulk = match write {
-                    Write::Insert(_) => bulk,
-                    Write::Set { id, set, unset } => {
-                        let mut set = set.clone();
-                        set.insert(FENCE, fence);
-                        bulk.update_one(fenced(id, fence), Write::update(&set, unset))
-                    }
-                    Write::Delete(ids) => {
-                        bulk.delete_many(doc! { "_id": { "$in": ids }, FENCE: { "$not": { "$gt": fence } } })
-                    }
-                };
-            }
-            bulk.await?;
+    async fn make_changes(&self, writes: &[Write], intended: &Intended) -> Result<()> {
+        let fence = intended.fence;
+        let is_deletion = |write: &&Write| !write.gone().is_empty();
+        let (deletions, changes): (Vec<&Write>, Vec<&Write>) = writes.iter().partition(is_deletion);
+        self.change_fenced(&changes, fence).await?;
+        let gone: Vec<Bson> = deletions
+            .iter()
+            .flat_map(|write| write.gone().iter().cloned())
+            .collect();
+        if gone.is_empty() {
+            return Ok(());
         }
+        let for_ever = intended.for_ever;
+        match self.rule(gone, Ruling::Release { for_ever }).await {
+            // Those who refer were asked; who came later finds nothing.
+            Err(TreeError::Database(error)) if error.kind() == ErrorKind::Referenced => {}
+            released => released?,
+        }
+        if !self.db.in_transaction() {
+            self.bury(writes, fence).await?;
+        }
+        self.change_fenced(&deletions, fence).await
+    }
+
+    async fn change_fenced(&self, writes: &[&Write], fence: i64) -> Result<()> {
+        let mut bulk = self.nodes.bulk_write();
+        for write in writes {
+            bulk = match write {
+                Write::Insert(_) | Write::Rename { .. } => bulk,
+                Write::Set { id, set, unset } => {
+                    let mut set = set.clone();
+                    set.insert(FENCE, fence);
+                    bulk.update_one(fenced(id, fence), Write::update(&set, unset))
+                }
+                Write::Delete(ids) => {
+                    bulk.delete_many(doc! { "_id": { "$in": ids }, FENCE: { "$not": { "$gt": fence } } })
+                }
+                Write::Made { filter, update, .. } => {
+                    let earlier =
+                        |than: &str| doc! { "$and": [filter, { FENCE: { "$not": { than: fence } } }] };
+                    match update {
+                        Some(update) => bulk.update_many(earlier("$gte"), with_fence(update, fence)),
+                        None => bulk.delete_many(earlier("$gt")),
+                    }
+                }
+            };
+        }
+        bulk.await?;
         Ok(())
     }
 
@@ -271,6 +433,32 @@ impl Core {
         }
         Ok(())
     }
+}
+
+/// Whether a document with this `_id` is there already.
+fn is_own(error: &odm::Error) -> bool {
+    error.is_duplicate_key() && error.index() == Some("_id_")
+}
+
+/// What all steps of an intent have in common.
+#[derive(Debug)]
+struct Intended {
+    fence: i64,
+    for_ever: bool,
+    /// Whether the nodes that it inserted are taken out again.
+    is_undone: bool,
+    /// What is set of the state in the end.
+    last: Plan,
+}
+
+/// The update that leaves the number of its intent.
+fn with_fence(update: &Document, fence: i64) -> Document {
+    let mut update = update.clone();
+    match update.get_document_mut("$set") {
+        Ok(set) => drop(set.insert(FENCE, fence)),
+        Err(_) => drop(update.insert("$set", doc! { FENCE: fence })),
+    }
+    update
 }
 
 fn inserts(writes: &[Write]) -> Vec<Write> {

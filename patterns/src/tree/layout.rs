@@ -52,6 +52,8 @@ pub(super) struct Layout {
     pub(super) max_path: usize,
     pub(super) orphans: Orphans,
     pub(super) write_ahead: bool,
+    /// The field that says that a node is softly deleted.
+    pub(super) deleted: Option<&'static str>,
 }
 
 impl Layout {
@@ -89,6 +91,7 @@ impl Layout {
             max_path: options.max_path_bytes.unwrap_or(1_000),
             orphans: options.orphans,
             write_ahead: options.write_ahead,
+            deleted: None,
         };
         layout.check()?;
         Ok(layout)

@@ -21,6 +21,8 @@ pub(super) struct Node {
     pub(super) left: Option<i64>,
     pub(super) right: Option<i64>,
     pub(super) position: Option<i64>,
+    /// When it was softly deleted.
+    pub(super) deleted: Option<Bson>,
 }
 
 impl Node {
@@ -37,6 +39,7 @@ impl Node {
             left: None,
             right: None,
             position: None,
+            deleted: None,
         };
         node.fill(&raw, layout);
         if layout.shape == Shape::Paths && !node.has_parent {
@@ -53,6 +56,9 @@ impl Node {
             if name == "_id" {
                 self.id = Bson::try_from(value).unwrap_or(Bson::Null);
                 continue;
+            }
+            if layout.deleted == Some(name) {
+                self.deleted = Bson::try_from(value).ok().filter(|date| *date != Bson::Null);
             }
             if layout.positioned && name == layout.position {
                 self.position = integer(value);

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use odm::bson::{Bson, Document, doc};
+use odm::bson::spec::BinarySubtype;
+use odm::bson::{Binary, Bson, Document, RawDocument, doc};
 
 use super::error::{Result, TreeError};
 use super::identity::Identity;
@@ -18,6 +19,19 @@ pub(super) enum Write {
         unset: Vec<String>,
     },
     Delete(Vec<Bson>),
+    /// The same document under another `_id`.
+    Rename {
+        from: Bson,
+        old: Document,
+        new: Document,
+    },
+    /// As the model made it: an update, or else a deletion. A soft deletion is a deletion by an update.
+    Made {
+        ids: Vec<Bson>,
+        filter: Document,
+        update: Option<Document>,
+        is_deletion: bool,
+    },
 }
 
 /// The writes of a change, inserts first, deletions last.
@@ -30,6 +44,8 @@ pub(super) struct Plan {
     pub(super) state: Document,
     /// Which write is about which document; insertions and sets alone.
     pub(super) places: HashMap<Identity, usize>,
+    /// Whether deletions are for ever, whatever the model says.
+    pub(super) for_ever: bool,
 }
 
 impl Plan {
@@ -42,6 +58,14 @@ impl Plan {
             self.places.insert(Identity::of(id), self.writes.len());
         }
         self.writes.push(Write::Insert(document));
+    }
+
+    /// Gives a document another `_id`.
+    pub(super) fn rename(&mut self, from: Bson, old: Document, new: Document) {
+        if let Some(id) = new.get("_id") {
+            self.places.insert(Identity::of(id), self.writes.len());
+        }
+        self.writes.push(Write::Rename { from, old, new });
     }
 
     /// Sets fields; in one write with what is set of the document already.
@@ -57,7 +81,7 @@ impl Plan {
         let next = self.writes.len();
         let place = *self.places.entry(Identity::of(id)).or_insert(next);
         match self.writes.get_mut(place) {
-            Some(Write::Insert(document)) => document.extend(set),
+            Some(Write::Insert(document) | Write::Rename { new: document, .. }) => document.extend(set),
             Some(Write::Set {
                 set: fields,
                 unset: names,
@@ -82,9 +106,9 @@ impl Plan {
     /// What is set of a document so far.
     pub(super) fn pending(&self, id: &Bson) -> Option<&Document> {
         match self.writes.get(*self.places.get(&Identity::of(id))?)? {
-            Write::Insert(document) => Some(document),
+            Write::Insert(document) | Write::Rename { new: document, .. } => Some(document),
             Write::Set { set, .. } => Some(set),
-            Write::Delete(_) => None,
+            Write::Delete(_) | Write::Made { .. } => None,
         }
     }
 
@@ -97,11 +121,27 @@ impl Plan {
     /// Inserts first, so that what a unique index refuses is refused before anything else is changed.
     pub(super) fn in_order(mut self) -> Plan {
         self.writes.sort_by_key(|write| match write {
-            Write::Insert(_) => 0,
-            Write::Set { .. } => 1,
+            Write::Rename { .. } | Write::Insert(_) => 0,
             Write::Delete(_) => 2,
+            Write::Made {
+                is_deletion: true, ..
+            } => 2,
+            Write::Set { .. } | Write::Made { .. } => 1,
         });
         self
+    }
+
+    /// The nodes that are to be deleted.
+    pub(super) fn gone(&self) -> Vec<Bson> {
+        self.writes.iter().flat_map(Write::gone).cloned().collect()
+    }
+
+    /// The node that is to have another `_id`.
+    pub(super) fn renamed(&self) -> Option<&Bson> {
+        self.writes.iter().find_map(|write| match write {
+            Write::Rename { from, .. } => Some(from),
+            _ => None,
+        })
     }
 }
 
@@ -116,6 +156,30 @@ impl Write {
                 doc! { "id": id, "set": set, "unset": unset }
             }
             Write::Delete(ids) => doc! { "delete": ids },
+            Write::Rename { from, old, new } => doc! { "rename": from, "old": old, "new": new },
+            Write::Made {
+                ids,
+                filter,
+                update,
+                is_deletion,
+            } => {
+                // Operators are no names of fields: as bytes they are stored by every version of the server.
+                let update = update.as_ref().map_or(Bson::Null, bytes);
+                doc! { "made": bytes(filter), "update": update, "ids": ids, "deletes": *is_deletion }
+            }
+        }
+    }
+
+    /// The nodes that it deletes, softly or for ever; not the one that it renames.
+    pub(super) fn gone(&self) -> &[Bson] {
+        match self {
+            Write::Delete(ids)
+            | Write::Made {
+                ids,
+                is_deletion: true,
+                ..
+            } => ids,
+            _ => &[],
         }
     }
 
@@ -127,6 +191,20 @@ impl Write {
         }
         if let Ok(ids) = document.get_array("delete") {
             return Ok(Write::Delete(ids.clone()));
+        }
+        if let (Some(from), Ok(old), Ok(new)) = (
+            document.get("rename"),
+            document.get_document("old"),
+            document.get_document("new"),
+        ) {
+            return Ok(Write::Rename {
+                from: from.clone(),
+                old: old.clone(),
+                new: new.clone(),
+            });
+        }
+        if let Some(filter) = document.get("made") {
+            return Write::made_from(filter, document);
         }
         match (
             document.get("id"),
@@ -141,10 +219,23 @@ impl Write {
                     .filter_map(|name| name.as_str().map(str::to_owned))
                     .collect(),
             }),
-            _ => Err(TreeError::Damaged {
-                id: Bson::Null,
-                reason: "an intended write cannot be read",
+            _ => Err(unreadable()),
+        }
+    }
+
+    fn made_from(filter: &Bson, document: &Document) -> Result<Write> {
+        let update = match document.get("update") {
+            None | Some(Bson::Null) => None,
+            Some(update) => Some(document_of(update)?),
+        };
+        match (document.get_array("ids"), document.get_bool("deletes")) {
+            (Ok(ids), Ok(is_deletion)) => Ok(Write::Made {
+                ids: ids.clone(),
+                filter: document_of(filter)?,
+                update,
+                is_deletion,
             }),
+            _ => Err(unreadable()),
         }
     }
 
@@ -163,5 +254,31 @@ impl Write {
 
     pub(super) fn filter(id: &Bson) -> Document {
         doc! { "_id": equal(id) }
+    }
+
+    pub(super) fn filter_all(ids: &[Bson]) -> Document {
+        doc! { "_id": { "$in": ids } }
+    }
+}
+
+fn bytes(document: &Document) -> Bson {
+    Bson::Binary(Binary {
+        subtype: BinarySubtype::Generic,
+        bytes: odm::bson::serialize_to_vec(document).unwrap_or_default(),
+    })
+}
+
+fn document_of(bytes: &Bson) -> Result<Document> {
+    let Bson::Binary(binary) = bytes else {
+        return Err(unreadable());
+    };
+    let raw = RawDocument::from_bytes(&binary.bytes).map_err(|_| unreadable())?;
+    Document::try_from(raw).map_err(|_| unreadable())
+}
+
+fn unreadable() -> TreeError {
+    TreeError::Damaged {
+        id: Bson::Null,
+        reason: "an intended write cannot be read",
     }
 }

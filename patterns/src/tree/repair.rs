@@ -162,10 +162,20 @@ impl Core {
                     }
                 }
                 Write::Delete(ids) => {
-                    for id in ids {
+                    // Those that are softly deleted keep their numbers.
+                    for id in ids
+                        .iter()
+                        .filter(|_| self.layout.deleted.is_none() || plan.for_ever)
+                    {
                         nodes.remove(&Identity::of(id));
                     }
                 }
+                Write::Rename { from, new, .. } => {
+                    nodes.remove(&Identity::of(from));
+                    let node = self.read(encoded(new)?);
+                    nodes.insert(Identity::of(&node.id), node);
+                }
+                Write::Made { .. } => {}
             }
         }
         let mut ends: Vec<(i64, bool, Bson)> = Vec::with_capacity(nodes.len() * 2);
@@ -194,7 +204,7 @@ impl Core {
     }
 }
 
-fn encoded(document: &Document) -> Result<RawDocumentBuf> {
+pub(super) fn encoded(document: &Document) -> Result<RawDocumentBuf> {
     let encoded = RawDocumentBuf::try_from(document);
     Ok(encoded
         .map_err(|error| Error::new(ErrorKind::Encode, "the node does not fit bson").with_source(error))?)

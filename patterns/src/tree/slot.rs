@@ -2,7 +2,7 @@
 
 use odm::bson::{Bson, Document, doc};
 
-use super::core::Core;
+use super::core::{Core, Scope};
 use super::error::{Result, TreeError};
 use super::identity::same;
 use super::layout::{Shape, direction, equal};
@@ -113,12 +113,17 @@ impl Core {
             Among::Last => (self.next_sibling(&parent, None, without, -1).await?, None),
             Among::At(0) => (None, self.next_sibling(&parent, None, without, 1).await?),
             Among::At(index) => {
-                let filter = self.siblings_but(&parent, without);
+                let mut filter = self.siblings_but(&parent, without);
+                self.only_seen(&mut filter);
                 let skip = u64::try_from(index - 1).unwrap_or(u64::MAX >> 1);
                 let sort = self.layout.order();
                 let find = self.nodes.find(filter).sort_raw(sort).skip(skip).limit(2);
                 let mut found = find.encoded().await?.into_iter().map(|raw| self.read(raw));
                 match (found.next(), found.next()) {
+                    (Some(before), _) if self.layout.deleted.is_some() => {
+                        let after = self.next_sibling(&parent, Some(&before), without, 1).await?;
+                        (Some(before), after)
+                    }
                     (None, _) => (self.next_sibling(&parent, None, without, -1).await?, None),
                     (before, after) => (before, after),
                 }
@@ -160,6 +165,13 @@ impl Core {
             after,
             ..Slot::default()
         })
+    }
+
+    /// Leaves out those that are softly deleted, unless they are asked for.
+    pub(super) fn only_seen(&self, filter: &mut Document) {
+        if let Some(field) = self.layout.deleted.filter(|_| self.scope != Scope::All) {
+            filter.insert(field, Bson::Null);
+        }
     }
 
     fn siblings_but(&self, parent: &Option<Node>, without: &[Bson]) -> Document {
@@ -244,6 +256,17 @@ impl Core {
         let index = match among {
             Among::First => 0,
             Among::Last => siblings.len(),
+            Among::At(index) if self.layout.deleted.is_some() => {
+                let mut filter = self.layout.scoped(doc! { "_id": { "$in": &siblings } });
+                self.only_seen(&mut filter);
+                let seen = self.nodes.find(filter).encoded().await?;
+                let seen: Vec<Bson> = seen.into_iter().map(|raw| self.read(raw).id).collect();
+                let mut places = siblings.iter().enumerate().filter(|(_, id)| is_in(&seen, id));
+                match index.checked_sub(1) {
+                    None => 0,
+                    Some(last) => places.nth(last).map_or(siblings.len(), |(place, _)| place + 1),
+                }
+            }
             Among::At(index) => index.min(siblings.len()),
             Among::Before(target) => place_of(&target.id).map_or(siblings.len(), others_before),
             Among::Behind(target) => {

@@ -106,6 +106,14 @@ impl Core {
         Ok(self.states.update_one(filter, update).await?.matched == 1)
     }
 
+    /// Makes sure, in a transaction, that an intent is under way still, and will be until the transaction is over.
+    pub(super) async fn hold_intent(&self, fence: i64) -> Result<bool> {
+        let mut filter = self.state_filter();
+        filter.insert("intent.fence", fence);
+        let step = doc! { "$inc": { "intent.steps": 1_i32 } };
+        Ok(self.states.update_one(filter, step).await?.matched == 1)
+    }
+
     /// Lists the roots of child references that somebody else stored.
     pub(super) async fn adopt_roots(&self) -> Result<()> {
         loop {

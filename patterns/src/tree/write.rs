@@ -179,21 +179,47 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
 
     /// Deletes a node, and does with its children as the mode says. Gives the number of deleted nodes.
     ///
-    /// The documents are deleted for ever, without the rules of references and the soft deletion that the model may
-    /// declare: what refers to them is the caller's, in the same transaction.
+    /// A deletion as any other of the model: its hooks run, the rules of references to the nodes are carried out, and
+    /// where it is deleted softly, the nodes are: they are not seen any more, and keep their places for
+    /// [`restore`](Tree::restore).
     ///
     /// # Errors
-    /// `NotFound`, never "all"; `HasChildren` when they were to be spared.
+    /// `NotFound`, never "all"; `HasChildren` when they were to be spared; `Database` with kind `Referenced` when a
+    /// document elsewhere denies it.
     pub async fn delete(&self, id: impl Operand<M::Key>, mode: DeleteMode) -> Result<u64> {
+        let (id, for_ever) = (self.key(id)?, false);
+        Ok(self.change(Change::Delete { id, mode, for_ever }).await?.count)
+    }
+
+    /// Deletes a node for ever, even where the model is deleted softly; otherwise as [`delete`](Tree::delete). The node
+    /// may be softly deleted already, and so may those below it, which count as the others.
+    ///
+    /// # Errors
+    /// As [`delete`](Tree::delete).
+    pub async fn purge(&self, id: impl Operand<M::Key>, mode: DeleteMode) -> Result<u64> {
+        let (id, for_ever) = (self.key(id)?, true);
+        Ok(self.change(Change::Delete { id, mode, for_ever }).await?.count)
+    }
+
+    /// Restores a node that was softly deleted, at its place, and those below it that were deleted at the same time.
+    /// Gives the number of restored nodes: 0 where nothing was deleted.
+    ///
+    /// # Errors
+    /// `NotFound`; `ParentDeleted` when it would be below a deleted node.
+    pub async fn restore(&self, id: impl Operand<M::Key>) -> Result<u64> {
         let id = self.key(id)?;
-        Ok(self.change(Change::Delete { id, mode }).await?.count)
+        Ok(self.change(Change::Restore { id }).await?.count)
     }
 
     /// Gives a node another `_id`; everything in the tree that names it follows. What refers to it from elsewhere does
-    /// not.
+    /// not, so that a node to which others refer by a reference with a rule of deletion is not renamed.
+    ///
+    /// To the model it is the insertion of the document with its new `_id` and the deletion, for ever, of the old one:
+    /// that is what hooks see, and the rules hold. Dates stay, a version begins anew.
     ///
     /// # Errors
-    /// `NotFound`; `DuplicateKey` when there is such a node already; `PathTooLong`, `Segment`.
+    /// `NotFound`; `DuplicateKey` when there is such a node already; `PathTooLong`, `Segment`; `Database` with kind
+    /// `Referenced`.
     pub async fn rename(&self, id: impl Operand<M::Key>, to: impl Operand<M::Key>) -> Result<()> {
         let (id, to) = (self.key(id)?, self.key(to)?);
         self.change(Change::Rename { id, to }).await.map(|_| ())
@@ -254,7 +280,7 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
     /// # Errors
     /// Those of the database.
     pub async fn verify(&self) -> Result<Vec<TreeProblem>> {
-        self.core()?.verify().await
+        self.core()?.with_places().verify().await
     }
 
     /// Mends everything that [`verify`](Tree::verify) finds, by the parent references, or the arrays of children where
@@ -264,7 +290,7 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
     /// # Errors
     /// Those of the database; `NotFound` when the node that orphans go under is not there.
     pub async fn repair(&self) -> Result<TreeRepair> {
-        let core = self.core()?;
+        let core = self.core()?.with_places();
         core.roll_forward_first().await?;
         let problems = core.verify().await?;
         let mut report = TreeRepair { problems, written: 0 };

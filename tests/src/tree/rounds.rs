@@ -17,8 +17,14 @@ const INSERTED: i64 = 5;
 ///
 /// Each task has a handle of its own, as separate processes would.
 pub async fn cross<S: KeepsOrder>(db: &Db, options: &TreeOptions, rounds: usize) {
+    cross_ways::<S>(db, std::slice::from_ref(options), rounds).await;
+}
+
+/// The same where the tasks write in several ways, one after the other.
+pub async fn cross_ways<S: KeepsOrder>(db: &Db, ways: &[TreeOptions], rounds: usize) {
     for round in 0..rounds {
-        let subject = Subject::<i64, S>::open(db, options.clone()).await;
+        let way = |task: usize| ways[task % ways.len()].clone();
+        let subject = Subject::<i64, S>::open(db, way(0)).await;
         for (key, place) in [
             (1, Place::LastRoot),
             (2, Place::LastChild(1)),
@@ -33,7 +39,8 @@ pub async fn cross<S: KeepsOrder>(db: &Db, options: &TreeOptions, rounds: usize)
         }
         let mut tasks = Vec::new();
         for task in 0..8 {
-            let subject = Subject::<i64, S>::open(db, options.clone()).await;
+            // Of two moves that cross, and of two that insert, each is made in another way.
+            let subject = Subject::<i64, S>::open(db, way(task)).await;
             tasks.push(tokio::spawn(async move {
                 run(&subject, task, round).await;
             }));

@@ -1,0 +1,230 @@
+//! Writes on which everything is done that comes before the database, and what is to be done when they are written.
+
+use bson::oid::ObjectId;
+use bson::{RawBsonRef, RawDocumentBuf};
+
+use super::copies::{Copied, PENDING};
+use super::deletion;
+use super::hooks::{HookContext, HookTable};
+use super::plan::Plan;
+use super::scope::Settings;
+use super::stages::{Stages, Terms};
+use super::validator::Validator;
+use super::write::{Batch, Kind, Write};
+use crate::backend::{Operation, WriteStatement};
+use crate::collection::Target;
+use crate::error::Result;
+use crate::relation::Doom;
+
+/// Writes with what hooks, dates, version, validation and soft deletion make of them.
+pub(crate) struct Ready {
+    pub(super) batch: Batch,
+    /// For each write.
+    pub(super) terms: Vec<Terms>,
+    /// Whether the write was a deletion, and is an update now.
+    pub(super) softly: Vec<bool>,
+    /// Whether the write is a deletion that means something for documents that refer.
+    pub(super) ruled: Vec<bool>,
+    pub(super) after: After,
+}
+
+/// What is to be done when writes are written.
+#[derive(Clone)]
+pub(crate) struct After {
+    plan: &'static Plan,
+    /// The writes as hooks left them.
+    pub(super) asked: Vec<Write>,
+    /// What was marked because its copies wait.
+    pub(super) marked: Option<(&'static Copied, RawDocumentBuf)>,
+}
+
+impl Ready {
+    /// Runs the hooks of `before` and the stages.
+    pub(crate) async fn make(
+        plan: &'static Plan,
+        target: &Target,
+        operation: Operation,
+        settings: Settings,
+    ) -> Result<Ready> {
+        let has_rules = has_rules(plan, target, settings);
+        let copied = copied(plan, target);
+        let mut batch = Batch::take(operation)?;
+        if let Some(hooks) = plan.lifecycle.hooks {
+            let context = HookContext::new(target.db(), target.namespace().collection.clone());
+            for write in &mut batch.writes {
+                (hooks.before)(write, &context).await?;
+            }
+        }
+        let mut asked = match plan.lifecycle.hooks {
+            Some(_) => batch.writes.clone(),
+            None => Vec::new(),
+        };
+        let mut validator = Validator::default();
+        let mut stages = Stages {
+            plan,
+            settings,
+            now: target.executor().now(),
+            validator: &mut validator,
+            marks: copied.map(|copied| (copied, ObjectId::new())),
+            has_marked: false,
+        };
+        let mut terms = Vec::with_capacity(batch.writes.len());
+        let mut softly = Vec::with_capacity(batch.writes.len());
+        let mut ruled = Vec::with_capacity(batch.writes.len());
+        for (index, write) in batch.writes.iter_mut().enumerate() {
+            let was_delete = matches!(write.kind, Kind::Delete);
+            stages.validator.statement(index);
+            terms.push(stages.apply(write)?);
+            if let (Some(asked), Kind::Insert(document)) = (asked.get_mut(index), &write.kind) {
+                asked.kind = Kind::Insert(document.clone());
+            }
+            ruled.push(was_delete && has_rules);
+            softly.push(was_delete && !matches!(write.kind, Kind::Delete));
+        }
+        let marked = match (copied, stages.marks) {
+            (Some(copied), Some((_, token))) if stages.has_marked => {
+                Some((copied, Copied::marked_by(&batch.writes, token)))
+            }
+            _ => None,
+        };
+        validator.finish()?;
+        Ok(Ready {
+            batch,
+            terms,
+            softly,
+            ruled,
+            after: After { plan, asked, marked },
+        })
+    }
+
+    /// The documents of an insert.
+    pub(crate) fn into_documents(self) -> Vec<RawDocumentBuf> {
+        let writes = self.batch.writes.into_iter();
+        let documents = writes.filter_map(|write| match write.kind {
+            Kind::Insert(document) => Some(document),
+            _ => None,
+        });
+        documents.collect()
+    }
+
+    /// The statements that a batch sends, and what is to be done when they are written.
+    pub(crate) fn into_statements(mut self) -> Result<(Vec<WriteStatement>, After)> {
+        let writes = std::mem::take(&mut self.batch.writes);
+        let statements = writes.into_iter().map(Write::into_statement);
+        Ok((statements.collect::<Result<_>>()?, self.after))
+    }
+}
+
+impl After {
+    /// Documents that were made by an insert of their own, perhaps with more fields since, and are written together
+    /// with these writes.
+    ///
+    /// # Errors
+    /// `Validation`.
+    pub(crate) fn inserted(&mut self, target: &Target, documents: Vec<RawDocumentBuf>) -> Result<()> {
+        if self.plan.has_rules {
+            let mut validator = Validator::default();
+            for (index, document) in documents.iter().enumerate() {
+                validator.statement(index);
+                validator.at("");
+                validator.node(self.plan.declared, RawBsonRef::Document(document))?;
+            }
+            validator.finish()?;
+        }
+        let writes: Vec<Write> = documents.into_iter().map(Write::insert).collect();
+        let token = writes.iter().find_map(|write| match &write.kind {
+            Kind::Insert(document) => match document.get(PENDING) {
+                Ok(Some(RawBsonRef::ObjectId(token))) => Some(token),
+                _ => None,
+            },
+            _ => None,
+        });
+        if let (Some(copied), Some(token), None) = (copied(self.plan, target), token, &self.marked) {
+            self.marked = Some((copied, Copied::marked_by(&writes, token)));
+        }
+        if self.plan.lifecycle.hooks.is_some() {
+            self.asked.extend(writes);
+        }
+        Ok(())
+    }
+
+    /// Lets copies follow, and runs the hooks of `after`: at once, or when the transaction is committed.
+    pub(crate) async fn run(self, target: &Target) -> Result<()> {
+        if let Some((copied, marked)) = self.marked {
+            copied.follow(target, marked).await?;
+        }
+        match self.plan.lifecycle.hooks {
+            Some(hooks) => run_hooks(hooks, target, self.asked).await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// Runs the hooks of `after` for what was written: at once, or when the transaction is committed.
+pub(super) async fn run_hooks(hooks: HookTable, target: &Target, done: Vec<Write>) -> Result<()> {
+    let collection = target.namespace().collection.clone();
+    let db = target.db();
+    let outer = db.outer();
+    let after = async move {
+        let context = HookContext::new(outer, collection);
+        for write in &done {
+            (hooks.after)(write, &context).await?;
+        }
+        Ok(())
+    };
+    match db.guard() {
+        Some(guard) => {
+            guard.after_commit(Box::pin(async move {
+                // Nobody is left to be told of an error.
+                let _: Result<()> = after.await;
+            }));
+            Ok(())
+        }
+        None => after.await,
+    }
+}
+
+/// The copies of the model's fields, which are those of its own collection.
+pub(super) fn copied(plan: &'static Plan, target: &Target) -> Option<&'static Copied> {
+    let own = target.namespace().collection == plan.model.collection;
+    plan.copied.as_ref().filter(|_| own)
+}
+
+/// Whether deletions mean something for documents that refer; these refer to the model's own collection.
+pub(super) fn has_rules(plan: &'static Plan, target: &Target, settings: Settings) -> bool {
+    plan.is_referred_to && !settings.carried_out && target.namespace().collection == plan.model.collection
+}
+
+/// What is asked of the rules of the references to documents, or done by them, where their deletion is a part of
+/// something larger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ruling {
+    /// Whether nobody denies the deletion.
+    Ask,
+    /// Whether no reference with a rule is there at all.
+    AskForNone,
+    /// What the rules say, all but the deletion itself.
+    CarryOut,
+}
+
+/// Applies the rules of the references to the documents that match.
+pub(crate) async fn rule(
+    plan: &'static Plan,
+    target: &Target,
+    filter: RawDocumentBuf,
+    ruling: Ruling,
+    purge: bool,
+) -> Result<()> {
+    if !has_rules(plan, target, Settings::default()) {
+        return Ok(());
+    }
+    let documents = deletion::found(plan, target, filter).await?;
+    if ruling == Ruling::AskForNone {
+        return Doom::ask_for_none(plan.model, target, documents).await;
+    }
+    let doom = Doom::of(plan.model, target, documents, purge).await?;
+    match ruling {
+        Ruling::CarryOut => doom.carry_out().await,
+        _ => Ok(()),
+    }
+}
