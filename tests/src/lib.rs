@@ -8,6 +8,7 @@ pub mod data;
 pub mod differential;
 pub mod harness;
 pub mod hostile;
+pub mod interleavings;
 pub mod isolation;
 pub mod measure;
 pub mod plain;

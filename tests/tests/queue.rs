@@ -30,7 +30,7 @@ fn check(name: &str, history: &History) -> Verdict {
         history.enqueued,
         verdict.claims,
         history.kills,
-        history.jumps,
+        history.jumps.len(),
         verdict.recoveries,
         verdict.slowest,
         verdict.refused,
@@ -120,6 +120,14 @@ async fn the_judge_notices_what_cannot_be() {
             }
             _ => false,
         }
+    });
+    spoil("a lease that was taken while it was alive", &|history| {
+        history.jumps.clear();
+        let given: Vec<_> = history.events.iter().map(|event| (event.job, event.token)).collect();
+        let taken = history.events.iter_mut().filter(|event| {
+            matches!(event.what, What::Claimed(_)) && given.contains(&(event.job, event.token + 1))
+        });
+        taken.map(|claim| claim.began += 1_000_000).count() > 0
     });
     spoil("late recoveries", &|history| {
         let claims = history
