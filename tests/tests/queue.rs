@@ -125,7 +125,11 @@ async fn the_judge_notices_what_cannot_be() {
     });
     spoil("a lease that was taken while it was alive", &|history| {
         history.jumps.clear();
-        let given: Vec<_> = history.events.iter().map(|event| (event.job, event.token)).collect();
+        let given: Vec<_> = history
+            .events
+            .iter()
+            .map(|event| (event.job, event.token))
+            .collect();
         let taken = history.events.iter_mut().filter(|event| {
             matches!(event.what, What::Claimed(_)) && given.contains(&(event.job, event.token + 1))
         });

@@ -137,7 +137,10 @@ impl<M: Model, T: Amount> Figures<M, T> {
             let values = source(tx.clone());
             async move {
                 let documents = tx.collection_named::<M>(self.collection.name());
-                let found = documents.find_one(|_| M::key_field().eq(&self.id)).untyped().await?;
+                let found = documents
+                    .find_one(|_| M::key_field().eq(&self.id))
+                    .untyped()
+                    .await?;
                 let missing = || Error::new(ErrorKind::NotFound, "there is no such document");
                 let document = found.ok_or_else(missing)?;
                 let path = self.field.path().to_string();

@@ -10,7 +10,7 @@ use super::job::Job;
 use super::lease::{Claimed, Lease};
 use super::message;
 use super::order;
-use super::stored::{State, Stored, StoredFields};
+use super::stored::{BY_ID, State, Stored, StoredFields};
 
 /// How often a batch is looked for again, further behind, when others took what was found.
 const TRIES: u64 = 4;
@@ -26,7 +26,7 @@ impl<J: Job> Queue<J> {
     /// until its [lease](super::Options::lease) ends. The claim counts as an attempt.
     ///
     /// One round trip; when nothing is ready one more, in which jobs that are due, and those whose lease has ended, become
-    /// ready, and then up to two more. A stored job that is no `J` becomes dead, and the next one is claimed.
+    /// ready, and then up to three more. A stored job that is no `J` becomes dead, and the next one is claimed.
     ///
     /// # Errors
     /// As any operation. When the reply is lost the job was claimed all the same, and becomes ready again when its lease
@@ -170,6 +170,7 @@ impl<J> Queue<J> {
                     |j| j.id.is_in(&ids) & j.state.eq(State::Ready),
                     |j| self.take(&j, claim),
                 )
+                .hint(BY_ID)
                 .await?;
             if taken.modified == 0 {
                 continue;
@@ -177,6 +178,7 @@ impl<J> Queue<J> {
             let mut jobs = self
                 .jobs
                 .find(|j| j.id.is_in(&ids) & j.lease.claim.eq(claim) & j.state.eq(State::Running))
+                .hint(BY_ID)
                 .await?;
             jobs.sort_by_key(|job| job.place);
             return Ok(jobs);

@@ -254,15 +254,9 @@ async fn figures_are_held_against_their_source(db: &Db) {
         },
     ];
     log.take();
-    assert_eq!(
-        figures.verify(ratings).await.unwrap(),
-        expected
-    );
+    assert_eq!(figures.verify(ratings).await.unwrap(), expected);
     assert_eq!(log.take().len(), 3);
-    assert_eq!(
-        figures.rebuild(ratings).await.unwrap(),
-        expected
-    );
+    assert_eq!(figures.rebuild(ratings).await.unwrap(), expected);
     assert_eq!(log.take().len(), 4);
     assert_eq!(stars(db).await, Running::of([5, 3, 4]).unwrap());
     // A bound is no difference, and becomes exact.
@@ -279,7 +273,10 @@ async fn figures_are_held_against_their_source(db: &Db) {
         ),
         (Some(4), true)
     );
-    let missing = Figures::of(db, &films, 7, |f| f.stars).verify(ratings).await.unwrap_err();
+    let missing = Figures::of(db, &films, 7, |f| f.stars)
+        .verify(ratings)
+        .await
+        .unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::NotFound);
 }
 

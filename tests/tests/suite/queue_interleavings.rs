@@ -145,7 +145,10 @@ async fn of_a_group_one_at_a_time_is_let_go_by_whoever_ends_the_one_before() {
                 } else {
                     let second = queue.list(State::Waiting, 0).await.unwrap();
                     let second = second.iter().find(|job| number(&job.job) == 2);
-                    queue.cancel(second.map(|job| job.id).unwrap_or_default()).await.unwrap();
+                    queue
+                        .cancel(second.map(|job| job.id).unwrap_or_default())
+                        .await
+                        .unwrap();
                 }
             })
         },
