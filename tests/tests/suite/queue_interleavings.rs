@@ -181,7 +181,8 @@ async fn what_two_run_under_one_key_is_done_once() {
         |db, _| {
             let ran = ran.clone();
             Box::pin(async move {
-                let done = Keys::new(db).run("payments", "key", &30, async |tx| {
+                let keys = Keys::new(db);
+                let done = keys.run("payments", "key", &30, async |tx| {
                     let accounts = tx.raw_collection("accounts");
                     let paid = accounts.update_one(doc! { "_id": 1 }, doc! { "$inc": { "balance": 30 } });
                     paid.await?;
