@@ -18,14 +18,14 @@
 //! | minimum, maximum | exact, until what was one is removed: then [`is_exact`](Extreme::is_exact) says so | the same | the same |
 //!
 //! Removal is exact for count, sum and squares (`f64`: rounded). The next smallest value cannot be known without the
-//! others, so that after the removal of a minimum what is stored is a lower bound, until [`rebuild`].
+//! others, so that after the removal of a minimum what is stored is a lower bound, until [`rebuild`](Figures::rebuild).
 //!
 //! # Guarantees
 //!
 //! | | |
 //! |---|---|
 //! | atomicity | the figures change with what they are of, in one update, however many at once; no reading |
-//! | round trips | none of its own; [`verify`] and [`rebuild`] 1 to read, 1 to write, the commit, and those of the source |
+//! | round trips | none of its own; [`verify`](Figures::verify) and [`rebuild`](Figures::rebuild) 1 to read, 1 to write, the commit, and those of the source |
 //! | crash | as the update: all of it or nothing |
 //! | contention | every value is a write of one document: where thousands arrive in a second, sum up in several and add them |
 //! | sharded | nothing of its own. Figures in another document than their source need a transaction, which may span shards |
@@ -70,10 +70,10 @@
 mod accumulate;
 mod amount;
 mod decimal;
-mod rebuild;
+mod figures;
 mod running;
 
 pub use self::accumulate::Accumulate;
 pub use self::amount::Amount;
-pub use self::rebuild::{Difference, rebuild, verify};
+pub use self::figures::{Difference, Figures};
 pub use self::running::{Extreme, Running};

@@ -9,6 +9,7 @@ pub mod differential;
 pub mod harness;
 pub mod hostile;
 pub mod interrupted;
+pub mod interleavings;
 pub mod isolation;
 pub mod measure;
 pub mod plain;

@@ -1,6 +1,7 @@
 //! Measuring two ways of doing the same, interleaved, so that what disturbs one disturbs the other.
 
 mod bare;
+mod bench;
 mod count;
 mod documents;
 mod server;
@@ -9,6 +10,7 @@ mod settings;
 use std::time::Instant;
 
 pub use self::bare::Bare;
+pub use self::bench::{RELAXED, bench, directory, open};
 pub use self::count::{count_fsyncs, count_instructions, per_operation};
 pub use self::documents::{Job, Thing};
 pub use self::server::{Sent, Server};

@@ -3,7 +3,7 @@
 mod judge;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ use crate::random::Random;
 pub const LEASE: Duration = Duration::from_secs(4);
 const ATTEMPTS: u32 = 50;
 const HOUR: i64 = 3_600_000;
+/// How often those look who only watch, so that they take nothing from those who work.
+const GLANCE: Duration = Duration::from_millis(1);
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +57,9 @@ pub struct Event {
     pub start: u64,
     /// After the answer; none when there was none, since the worker was killed.
     pub end: Option<u64>,
-    /// The clock without its jumps, at the end.
+    /// The clock without its jumps, before anything was asked.
+    pub began: i64,
+    /// The same at the end.
     pub steady: i64,
     /// The job.
     pub job: ObjectId,
@@ -89,8 +93,8 @@ pub struct History {
     pub enqueued: usize,
     /// How many workers were killed.
     pub kills: usize,
-    /// How often the clock jumped.
-    pub jumps: usize,
+    /// Between which places in the one order of all the clock jumped.
+    pub jumps: Vec<[u64; 2]>,
 }
 
 #[derive(Debug, Default)]
@@ -99,6 +103,10 @@ struct World {
     steady: AtomicI64,
     offset: AtomicI64,
     order: AtomicU64,
+    /// Acknowledgements that were accepted, as far as their workers know.
+    acked: AtomicUsize,
+    /// Workers that were killed: each may have acknowledged one job more.
+    killed: AtomicUsize,
     over: AtomicBool,
     events: Mutex<Vec<Event>>,
 }
@@ -114,10 +122,12 @@ impl World {
 
     /// Notes what is about to be done; the event is ended when the answer is there.
     fn begin(&self, lease: &Lease, what: What) -> usize {
+        let steady = self.steady.load(Ordering::SeqCst);
         let event = Event {
             start: self.next(),
             end: None,
-            steady: self.steady.load(Ordering::SeqCst),
+            began: steady,
+            steady,
             job: lease.id,
             token: lease.token,
             what,
@@ -129,6 +139,8 @@ impl World {
 
     fn end(&self, at: usize, what: What) {
         let (end, steady) = (self.next(), self.steady.load(Ordering::SeqCst));
+        self.acked
+            .fetch_add(usize::from(what == What::Acked(true)), Ordering::SeqCst);
         let mut events = self.events.lock().expect("no panic holds it");
         let event = &mut events[at];
         (event.end, event.steady, event.what) = (Some(end), steady, what);
@@ -168,45 +180,49 @@ pub async fn run(db: &Db, load: Load) -> History {
     for _ in 0..load.workers {
         spawn(&mut workers);
     }
-    let enqueued = tokio::spawn(produce(queue.clone(), load));
+    let enqueued = tokio::spawn(produce(queue.clone(), world.clone(), load));
     let mut history = History {
         events: Vec::new(),
         jobs: Vec::new(),
         enqueued: 0,
         kills: 0,
-        jumps: 0,
+        jumps: Vec::new(),
     };
     loop {
-        let statistics = queue.statistics().await.expect("figures");
-        let done = usize::try_from(statistics.done + statistics.dead).expect("a count");
+        let done = world.acked.load(Ordering::SeqCst);
         // Kills and jumps are spread over the whole of the work.
         while history.kills < load.kills && done * (load.kills + 1) >= history.kills * load.jobs {
             let victim = random.below(workers.len());
             workers.swap_remove(victim).abort();
+            world.killed.fetch_add(1, Ordering::SeqCst);
             history.kills += 1;
             spawn(&mut workers);
             if done + 1 < load.jobs {
                 break;
             }
         }
-        if history.jumps < load.jumps && done * (load.jumps + 1) >= history.jumps * load.jobs {
-            let jump = if history.jumps.is_multiple_of(2) != random.one_in(3) {
+        let jumps = history.jumps.len();
+        if jumps < load.jumps && done * (load.jumps + 1) >= jumps * load.jobs {
+            let jump = if jumps.is_multiple_of(2) != random.one_in(3) {
                 HOUR
             } else {
                 -HOUR
             };
+            let before = world.next();
             world.offset.fetch_add(jump, Ordering::SeqCst);
-            history.jumps += 1;
+            history.jumps.push([before, world.next()]);
         }
-        if enqueued.is_finished() && statistics.unfinished() == 0 {
+        // Of what was acknowledged by a worker that was killed before it knew, nobody told.
+        if enqueued.is_finished()
+            && done + load.kills >= load.jobs
+            && queue.statistics().await.expect("figures").unfinished() == 0
+        {
             break;
         }
         if let Some(worker) = workers.iter_mut().find(|worker| worker.is_finished()) {
             panic!("a worker ended: {:?}", worker.await);
         }
-        for _ in 0..200 {
-            tokio::task::yield_now().await;
-        }
+        tokio::time::sleep(GLANCE).await;
     }
     world.over.store(true, Ordering::SeqCst);
     for worker in workers {
@@ -221,19 +237,31 @@ pub async fn run(db: &Db, load: Load) -> History {
     history
 }
 
+/// Tends to the queue four times in a second of the clock without its jumps.
 async fn tend(queue: Queue<Numbered>, world: Arc<World>) {
+    let mut due = 0;
     while !world.over.load(Ordering::SeqCst) {
-        queue.tend().await.expect("tended");
-        tokio::task::yield_now().await;
+        let now = world.steady.load(Ordering::SeqCst);
+        if now >= due {
+            due = now + 250;
+            queue.tend().await.expect("tended");
+        }
+        tokio::time::sleep(GLANCE).await;
     }
 }
 
-/// A third of the jobs is of groups, of which each has one producer: this one.
-async fn produce(queue: Queue<Numbered>, load: Load) -> usize {
+/// A third of the jobs is of groups, of which each has one producer: this one. No more is enqueued than the workers can
+/// do soon, so that what is ready again is claimed at once.
+async fn produce(queue: Queue<Numbered>, world: Arc<World>, load: Load) -> usize {
     let mut random = Random::new(load.seed ^ 0x5eed);
     let mut enqueued = 0;
-    let groups = 1 + load.jobs / 40;
+    let groups = 1 + load.workers * 2;
     while enqueued < load.jobs {
+        let done = world.acked.load(Ordering::SeqCst) + world.killed.load(Ordering::SeqCst);
+        if enqueued > done + 8 * load.workers {
+            tokio::time::sleep(GLANCE).await;
+            continue;
+        }
         let count = (1 + random.below(20)).min(load.jobs - enqueued);
         let jobs = (enqueued..enqueued + count).map(|number| {
             let group = random.one_in(3).then(|| random.below(groups) as i64);
@@ -251,7 +279,6 @@ async fn produce(queue: Queue<Numbered>, load: Load) -> usize {
             .await
             .expect("enqueued");
         enqueued += added.len();
-        tokio::task::yield_now().await;
     }
     enqueued
 }
@@ -262,7 +289,7 @@ async fn work(queue: Queue<Numbered>, world: Arc<World>, seed: u64) {
     let mut stalled: HashMap<ObjectId, Lease> = HashMap::new();
     while !world.over.load(Ordering::SeqCst) {
         world.steady.fetch_add(1, Ordering::SeqCst);
-        let start = world.next();
+        let (began, start) = (world.steady.load(Ordering::SeqCst), world.next());
         let claimed = match random.below(3) {
             0 => queue
                 .claim_many(1 + random.below(8) as u32)
@@ -276,6 +303,7 @@ async fn work(queue: Queue<Numbered>, world: Arc<World>, seed: u64) {
             events.extend(claimed.iter().map(|claimed| Event {
                 start,
                 end: Some(end),
+                began,
                 steady,
                 job: claimed.id(),
                 token: claimed.lease.token,

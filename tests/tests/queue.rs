@@ -30,7 +30,7 @@ fn check(name: &str, history: &History) -> Verdict {
         history.enqueued,
         verdict.claims,
         history.kills,
-        history.jumps,
+        history.jumps.len(),
         verdict.recoveries,
         verdict.slowest,
         verdict.refused,
@@ -112,14 +112,28 @@ async fn the_judge_notices_what_cannot_be() {
         true
     });
     spoil("a group out of order", &|history| {
-        let mut of_group = history.jobs.iter_mut().filter(|job| job.job.group == Some(0));
-        match (of_group.next(), of_group.next()) {
-            (Some(first), Some(second)) => {
-                std::mem::swap(&mut first.job.number, &mut second.job.number);
-                true
-            }
-            _ => false,
-        }
+        let group = |at: usize| history.jobs[at].job.group;
+        let pair = (0..history.jobs.len()).find_map(|first| {
+            let second = (0..first).find(|second| group(*second).is_some() && group(*second) == group(first));
+            second.map(|second| (first, second))
+        });
+        let Some((first, second)) = pair else { return false };
+        let number = history.jobs[first].job.number;
+        history.jobs[first].job.number = history.jobs[second].job.number;
+        history.jobs[second].job.number = number;
+        true
+    });
+    spoil("a lease that was taken while it was alive", &|history| {
+        history.jumps.clear();
+        let given: Vec<_> = history
+            .events
+            .iter()
+            .map(|event| (event.job, event.token))
+            .collect();
+        let taken = history.events.iter_mut().filter(|event| {
+            matches!(event.what, What::Claimed(_)) && given.contains(&(event.job, event.token + 1))
+        });
+        taken.map(|claim| claim.began += 1_000_000).count() > 0
     });
     spoil("late recoveries", &|history| {
         let claims = history

@@ -10,7 +10,7 @@ use super::job::Job;
 use super::lease::{Claimed, Lease};
 use super::message;
 use super::order;
-use super::stored::{State, Stored, StoredFields};
+use super::stored::{BY_ID, State, Stored, StoredFields};
 
 /// How often a batch is looked for again, further behind, when others took what was found.
 const TRIES: u64 = 4;
@@ -26,7 +26,7 @@ impl<J: Job> Queue<J> {
     /// until its [lease](super::Options::lease) ends. The claim counts as an attempt.
     ///
     /// One round trip; when nothing is ready one more, in which jobs that are due, and those whose lease has ended, become
-    /// ready, and then up to two more. A stored job that is no `J` becomes dead, and the next one is claimed.
+    /// ready, and then up to three more. A stored job that is no `J` becomes dead, and the next one is claimed.
     ///
     /// # Errors
     /// As any operation. When the reply is lost the job was claimed all the same, and becomes ready again when its lease
@@ -107,53 +107,60 @@ impl<J> Queue<J> {
     }
 
     /// The lane that this owner looks at first.
-    fn own_lane(&self) -> Option<u8> {
-        let lanes = self.options.lanes;
+    fn own_lane(&self) -> u8 {
         let sum = self.owner.bytes().fold(0_u32, |sum, byte| {
             sum.wrapping_mul(31).wrapping_add(u32::from(byte))
         });
-        (lanes > 1).then(|| u8::try_from(sum % u32::from(lanes)).unwrap_or(0))
+        u8::try_from(sum % u32::from(self.options.lanes.max(1))).unwrap_or(0)
+    }
+
+    /// Where this owner looks for jobs, in this order: from its own lane on, and then before it.
+    fn parts(&self) -> impl Iterator<Item = Part> + use<J> {
+        let (first, then) = match order::lane(self.own_lane()) {
+            0 => (Part::All, None),
+            own => (Part::From(own), Some(Part::Before(own))),
+        };
+        std::iter::once(first).chain(then)
     }
 
     async fn claim_ready(&self) -> Result<Option<Stored>> {
-        if let Some(lane) = self.own_lane()
-            && let Some(found) = self.claim_first(Some(lane)).await?
-        {
-            return Ok(Some(found));
+        for part in self.parts() {
+            let claimed = self
+                .jobs
+                .find_one_and_update(|j| ready(&j, part), |j| self.take(&j, ObjectId::new()))
+                .sort(|j| j.order.asc())
+                .return_new()
+                .await?;
+            if claimed.is_some() {
+                return Ok(claimed);
+            }
         }
-        self.claim_first(None).await
-    }
-
-    async fn claim_first(&self, lane: Option<u8>) -> Result<Option<Stored>> {
-        self.jobs
-            .find_one_and_update(|j| ready(&j, lane), |j| self.take(&j, ObjectId::new()))
-            .sort(|j| j.order.asc())
-            .return_new()
-            .await
+        Ok(None)
     }
 
     async fn claim_batch(&self, count: u32) -> Result<Vec<Stored>> {
-        let lane = self.own_lane();
+        for part in self.parts() {
+            let claimed = self.claim_batch_of(part, count).await?;
+            if !claimed.is_empty() {
+                return Ok(claimed);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    async fn claim_batch_of(&self, part: Part, count: u32) -> Result<Vec<Stored>> {
         for again in 0..TRIES {
             // The second time the jobs at the head belong to somebody else.
-            let (lane, skip) = match (lane, again) {
-                (Some(lane), 0) => (Some(lane), 0),
-                (Some(_), _) => (None, (again - 1) * u64::from(count)),
-                (None, _) => (None, again * u64::from(count)),
-            };
             let candidates = self
                 .jobs
-                .find(|j| ready(&j, lane))
+                .find(|j| ready(&j, part))
                 .sort(|j| j.order.asc())
-                .skip(skip)
+                .skip(again * u64::from(count))
                 .limit(u64::from(count))
                 .project::<Found>()
                 .await?;
             if candidates.is_empty() {
-                match (lane, skip) {
-                    (None, 0) => return Ok(Vec::new()),
-                    _ => continue,
-                }
+                break;
             }
             let ids: Vec<ObjectId> = candidates.into_iter().map(|found| found.id).collect();
             let claim = ObjectId::new();
@@ -163,6 +170,7 @@ impl<J> Queue<J> {
                     |j| j.id.is_in(&ids) & j.state.eq(State::Ready),
                     |j| self.take(&j, claim),
                 )
+                .hint(BY_ID)
                 .await?;
             if taken.modified == 0 {
                 continue;
@@ -170,6 +178,7 @@ impl<J> Queue<J> {
             let mut jobs = self
                 .jobs
                 .find(|j| j.id.is_in(&ids) & j.lease.claim.eq(claim) & j.state.eq(State::Running))
+                .hint(BY_ID)
                 .await?;
             jobs.sort_by_key(|job| job.place);
             return Ok(jobs);
@@ -189,12 +198,21 @@ impl<J> Queue<J> {
     }
 }
 
+/// A part of the jobs that are ready, by their places.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    All,
+    From(i64),
+    Before(i64),
+}
+
 /// One range of the index, in its order.
-fn ready(j: &StoredFields, lane: Option<u8>) -> Filter<Stored> {
+fn ready(j: &StoredFields, part: Part) -> Filter<Stored> {
     let ready = j.state.eq(State::Ready);
-    match lane.map(order::lane) {
-        None => ready,
-        Some((first, next)) => ready & j.order.gte(first) & j.order.lt(next),
+    match part {
+        Part::All => ready,
+        Part::From(place) => ready & j.order.gte(place),
+        Part::Before(place) => ready & j.order.lt(place),
     }
 }
 
@@ -205,7 +223,7 @@ impl<J> Queue<J> {
     /// As any operation.
     pub async fn explain_claim(&self) -> Result<odm::bson::Document> {
         self.jobs
-            .find_one_and_update(|j| ready(&j, None), |j| self.take(&j, ObjectId::new()))
+            .find_one_and_update(|j| ready(&j, Part::All), |j| self.take(&j, ObjectId::new()))
             .sort(|j| j.order.asc())
             .explain()
             .executed()

@@ -13,7 +13,7 @@ use super::failure::{Failure, Then};
 use super::lease::{Lease, LeaseLost};
 use super::message;
 use super::order;
-use super::stored::{AttemptError, State, Stored, StoredFields, StoredLease};
+use super::stored::{AttemptError, BY_ID, State, Stored, StoredFields, StoredLease};
 
 /// What is looked at when a lease is found lost.
 #[derive(Debug, Serialize, Deserialize, Embedded)]
@@ -78,22 +78,12 @@ impl<J> Queue<J> {
         for lease in &leases {
             by_token.entry(lease.token).or_default().push(lease.id);
         }
-        let now = self.now();
         let deletes = self.options.keep_done == Some(Duration::ZERO);
-        let mut batch = self.jobs.bulk_write().unordered();
-        for (token, ids) in &by_token {
-            let filter =
-                |j: StoredFields| j.id.is_in(ids) & j.lease.token.eq(*token) & j.state.eq(State::Running);
-            batch = match deletes {
-                true => batch.delete_many(filter),
-                false => batch.update_many(filter, |j| self.finishing(&j, State::Done, now, None, None)),
-            };
-        }
-        let written = batch.await?;
+        let written = self.finish_all(&by_token, deletes).await?;
         let groups = leases.iter().filter_map(|lease| lease.group.clone());
         self.settle(groups.map(|(group, slot)| (group, Some(slot))).collect())
             .await;
-        if written.matched + written.deleted == leases.len() as u64 {
+        if written == leases.len() as u64 {
             return Ok(Vec::new());
         }
         let ids: Vec<ObjectId> = leases.iter().map(|lease| lease.id).collect();
@@ -112,6 +102,34 @@ impl<J> Queue<J> {
             }
         });
         Ok(lost.collect())
+    }
+
+    /// Finishes the jobs that still have these tokens; how many did.
+    async fn finish_all(&self, by_token: &BTreeMap<i64, Vec<ObjectId>>, deletes: bool) -> Result<u64> {
+        let now = self.now();
+        let held = |j: StoredFields, token: i64, ids: &[ObjectId]| {
+            j.id.is_in(ids) & j.lease.token.eq(token) & j.state.eq(State::Running)
+        };
+        let done = |j: StoredFields| self.finishing(&j, State::Done, now, None, None);
+        if by_token.len() == 1
+            && let Some((token, ids)) = by_token.first_key_value()
+        {
+            let filter = |j| held(j, *token, ids);
+            return Ok(match deletes {
+                true => self.jobs.delete_many(filter).hint(BY_ID).await?.deleted,
+                false => self.jobs.update_many(filter, done).hint(BY_ID).await?.matched,
+            });
+        }
+        let mut batch = self.jobs.bulk_write().unordered();
+        for (token, ids) in by_token {
+            let filter = |j| held(j, *token, ids);
+            batch = match deletes {
+                true => batch.delete_many(filter),
+                false => batch.update_many(filter, done),
+            };
+        }
+        let written = batch.await?;
+        Ok(written.matched + written.deleted)
     }
 
     /// Says that the job was not done: it is tried again later, dead, put off or called off, as the [`Failure`] and the

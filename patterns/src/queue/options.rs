@@ -130,8 +130,8 @@ impl Options {
     }
 
     /// Spreads the jobs over lanes, 1 to 64, so that workers do not meet at one and the same first job. Each worker takes
-    /// from a lane of its own while there is something in it. Priorities and times order the jobs of one lane, not those
-    /// of different lanes. 1 unless said otherwise.
+    /// from a lane of its own while there is something in it, and then from those behind it. Priorities and times order
+    /// the jobs of one lane, not those of different lanes. 1 unless said otherwise.
     pub fn lanes(self, count: u8) -> Options {
         Options {
             lanes: count.clamp(1, MAX_LANES),

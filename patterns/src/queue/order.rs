@@ -28,9 +28,9 @@ pub(super) fn place(lane: u8, priority: i8, due: DateTime) -> i64 {
     (i64::from(lane) << LANE_SHIFT) | (behind << TIME_BITS) | time
 }
 
-/// The places of a lane: the first, and the first of the next lane.
-pub(super) fn lane(lane: u8) -> (i64, i64) {
-    (i64::from(lane) << LANE_SHIFT, (i64::from(lane) + 1) << LANE_SHIFT)
+/// The first place of a lane.
+pub(super) fn lane(lane: u8) -> i64 {
+    i64::from(lane) << LANE_SHIFT
 }
 
 /// The lane of a place.
@@ -76,8 +76,7 @@ mod tests {
             (lane_of(sorted[0]), lane_of(sorted[7]), lane_of(sorted[8])),
             (0, 1, 63)
         );
-        let (first, next) = lane(1);
-        assert!(first <= sorted[7] && sorted[7] < next && sorted[6] < first);
+        assert!(lane(1) <= sorted[7] && sorted[7] < lane(2) && sorted[6] < lane(1));
         assert_eq!(sorted[2] % TIMES, 2);
     }
 }

@@ -73,6 +73,9 @@ impl State {
     }
 }
 
+/// The index for jobs that are known: by their state a database would look through all that are in it.
+pub(super) const BY_ID: &str = "_id_";
+
 /// A job in the collection.
 #[derive(Clone, Debug, Serialize, Deserialize, Model)]
 #[odm(collection = "jobs")]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Queue;
 use super::order;
-use super::stored::{AttemptError, Due, State, StoredFields};
+use super::stored::{AttemptError, BY_ID, Due, State, StoredFields};
 
 /// By how much the lease of another handle may be ahead of this one's clock.
 const SKEW: Duration = Duration::from_secs(1);
@@ -60,7 +60,8 @@ impl<J> Queue<J> {
         Ok(tended)
     }
 
-    /// Makes ready what is due and what is no longer held. One round trip, and one more when there is something.
+    /// Makes ready what is due and what is no longer held. One round trip, and one more for each of the two if there is
+    /// something.
     pub(super) async fn promote(&self) -> Result<Tended> {
         let now = self.now();
         let due = self
@@ -76,22 +77,46 @@ impl<J> Queue<J> {
             return Ok(tended);
         }
         tended.found = due.len() as u64;
-        let mut batch = self.jobs.bulk_write().unordered();
-        let mut freed = Vec::new();
         let (expired, waiting): (Vec<Due>, Vec<Due>) =
             due.into_iter().partition(|job| job.state == State::Running);
         if !waiting.is_empty() {
             let ids: Vec<ObjectId> = waiting.iter().map(|job| job.id).collect();
-            batch = batch.update_many(
-                |j| {
-                    j.id.is_in(&ids)
-                        & j.state.is_in([State::Scheduled, State::Failed])
-                        & j.order.lte(order::at(now))
-                },
-                |_| Update::pipeline([doc! { "$set": { "state": State::Ready.name(), "order": "$place" } }]),
-            );
+            let promoted = self
+                .jobs
+                .update_many(
+                    |j| {
+                        j.id.is_in(&ids)
+                            & j.state.is_in([State::Scheduled, State::Failed])
+                            & j.order.lte(order::at(now))
+                    },
+                    |_| {
+                        Update::pipeline([
+                            doc! { "$set": { "state": State::Ready.name(), "order": "$place" } },
+                        ])
+                    },
+                )
+                .hint(BY_ID)
+                .await?;
+            tended.promoted = promoted.matched;
         }
-        for job in &expired {
+        let freed = self.reclaim_all(&expired, now, &mut tended).await?;
+        self.settle(freed).await;
+        Ok(tended)
+    }
+
+    /// Takes jobs from those whose leases have ended; the slots of groups that are free then.
+    async fn reclaim_all(
+        &self,
+        expired: &[Due],
+        now: DateTime,
+        tended: &mut Tended,
+    ) -> Result<Vec<(String, Option<u32>)>> {
+        let mut freed = Vec::new();
+        if expired.is_empty() {
+            return Ok(freed);
+        }
+        let mut batch = self.jobs.bulk_write().unordered();
+        for job in expired {
             let next = next_state(job);
             if let (true, Some((group, slot))) = (next.is_finished(), job.group.clone().zip(job.slot)) {
                 freed.push((group, Some(slot)));
@@ -108,9 +133,8 @@ impl<J> Queue<J> {
             );
         }
         // Others may do the same at the same time: what they did is not counted here.
-        let written = batch.await?;
-        let mut left = written.matched;
-        for job in &expired {
+        let mut left = batch.await?.matched;
+        for job in expired {
             let count = match next_state(job) {
                 State::Dead => &mut tended.died,
                 State::Canceled => &mut tended.canceled,
@@ -119,9 +143,7 @@ impl<J> Queue<J> {
             *count += u64::from(left > 0);
             left = left.saturating_sub(1);
         }
-        tended.promoted = left.min(waiting.len() as u64);
-        self.settle(freed).await;
-        Ok(tended)
+        Ok(freed)
     }
 
     fn reclaim(
@@ -175,6 +197,7 @@ impl<J> Queue<J> {
         let pruned = self
             .jobs
             .delete_many(|j| j.id.is_in(&ids) & j.state.is_in(finished) & j.order.lte(now))
+            .hint(BY_ID)
             .await?;
         Ok(pruned.deleted)
     }

@@ -94,24 +94,21 @@ impl Effect {
         condition: impl FnOnce(M::Fields<M>) -> Filter<M>,
         change: impl FnOnce(M::Fields<M>) -> Update<M>,
     ) -> Result<(), StepError> {
-        let id = id.with(Clone::clone);
-        let marks = marks(M::fields());
-        let key = self.mark_key();
-        let of_key = M::key_field().eq(&id);
-        let filter = of_key.clone() & condition(M::fields()) & marks.any().key.ne(&key);
-        let update = change(M::fields()) & marks.push(self.mark(&key, MarkState::Done));
+        let target = self.target(id, marks);
+        let filter = target.unmarked() & condition(M::fields());
+        let update = change(M::fields()) & self.marking(&target, MarkState::Done);
         if collection.update_one(|_| filter, |_| update).await?.matched == 1 {
             return Ok(());
         }
         let found = collection
-            .find_one(|_| of_key & marks.any().key.eq(&key))
+            .find_one(|_| target.document() & target.marks.any().key.eq(&target.key))
             .untyped()
             .await?;
         let Some(document) = found else {
             return Err(StepError::fatal("the condition of the step does not hold"));
         };
-        let is_made = elements_at(&document, &marks.path().to_string()).any(|mark| {
-            mark.get_str("key").is_ok_and(|own| own == key)
+        let is_made = elements_at(&document, &target.marks.path().to_string()).any(|mark| {
+            mark.get_str("key").is_ok_and(|own| own == target.key)
                 && mark.get_str("state").is_ok_and(|state| state == "done")
         });
         match is_made {
@@ -134,19 +131,17 @@ impl Effect {
         marks: impl FnOnce(M::Fields<M>) -> Field<M, Vec<Mark>>,
         change: impl FnOnce(M::Fields<M>) -> Update<M>,
     ) -> Result<(), StepError> {
-        let id = id.with(Clone::clone);
-        let marks = marks(M::fields());
-        let key = self.mark_key();
-        let of_key = M::key_field().eq(&id);
-        let made = marks.elem_match(|m| m.key.eq(&key) & m.state.eq(MarkState::Done));
-        let update = change(M::fields()) & marks.matched().state.set(MarkState::Undone);
+        let target = self.target(id, marks);
+        let made = target
+            .marks
+            .elem_match(|m| m.key.eq(&target.key) & m.state.eq(MarkState::Done));
+        let update = change(M::fields()) & target.marks.matched().state.set(MarkState::Undone);
         let undone = collection
-            .update_one(|_| of_key.clone() & made, |_| update)
+            .update_one(|_| target.document() & made, |_| update)
             .await?;
         if undone.matched == 0 {
-            let unknown = of_key & marks.any().key.ne(&key);
-            let void = marks.push(self.mark(&key, MarkState::Void));
-            collection.update_one(|_| unknown, |_| void).await?;
+            let void = self.marking(&target, MarkState::Void);
+            collection.update_one(|_| target.unmarked(), |_| void).await?;
         }
         Ok(())
     }
@@ -172,12 +167,42 @@ impl Effect {
         format!("{}/{}", self.saga, self.step)
     }
 
-    fn mark(&self, key: &str, state: MarkState) -> Mark {
-        Mark {
-            key: key.to_owned(),
+    fn target<M: Model>(
+        &self,
+        id: impl Operand<M::Key>,
+        marks: impl FnOnce(M::Fields<M>) -> Field<M, Vec<Mark>>,
+    ) -> Target<M> {
+        Target {
+            id: id.with(Clone::clone),
+            marks: marks(M::fields()),
+            key: self.mark_key(),
+        }
+    }
+
+    fn marking<M: Model>(&self, target: &Target<M>, state: MarkState) -> Update<M> {
+        target.marks.push(Mark {
+            key: target.key.clone(),
             state,
             at: self.db.now(),
-        }
+        })
+    }
+}
+
+/// Where an effect is made, and the key of its mark there.
+struct Target<M: Model> {
+    id: M::Key,
+    marks: Field<M, Vec<Mark>>,
+    key: String,
+}
+
+impl<M: Model> Target<M> {
+    fn document(&self) -> Filter<M> {
+        M::key_field().eq(&self.id)
+    }
+
+    /// The document, as long as the effect has no mark in it.
+    fn unmarked(&self) -> Filter<M> {
+        self.document() & self.marks.any().key.ne(&self.key)
     }
 }
 

@@ -12,15 +12,11 @@ mod point;
 mod relaxed;
 mod shapes;
 
-use std::time::Duration;
-
 use odm::mongodb::driver;
 use odm::{Collection, Db, Durability, Model};
-use odm_tests::measure::{Comparison, Server, Settings, Thing, compare, verdict};
+pub(crate) use odm_tests::measure::RELAXED;
+use odm_tests::measure::{self, Comparison, Server, Settings, Thing, bench, compare, verdict};
 use tempfile::TempDir;
-
-/// MongoDB's class of acknowledged writes that wait for no journal.
-pub(crate) const RELAXED: Durability = Durability::Interval(Duration::from_millis(100));
 
 fn main() {
     // A child of this program's own, run under strace or valgrind.
@@ -28,62 +24,47 @@ fn main() {
         child::run(&kind);
         return;
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .expect("a runtime");
-    runtime.block_on(rows());
+    bench(2, rows);
 }
 
-async fn rows() {
-    let settings = Settings::of_process();
-    let server = Server::connect().await;
-    let server = server.as_ref();
+async fn rows(settings: &Settings, server: Option<&Server>) {
     if settings.wants("P1") {
-        point::find_by_id(&settings, server).await;
+        point::find_by_id(settings, server).await;
     }
     if settings.wants("P2") {
-        durable::one_writer(&settings, server).await;
+        durable::one_writer(settings, server).await;
     }
     if settings.wants("P3") {
-        durable::many_writers(&settings, server).await;
+        durable::many_writers(settings, server).await;
     }
     if settings.wants("P4") {
-        relaxed::one_client(&settings, server).await;
+        relaxed::one_client(settings, server).await;
     }
     if settings.wants("P5") {
-        bulk::insert_many(&settings, server).await;
+        bulk::insert_many(settings, server).await;
     }
     if settings.wants("P6") {
-        bulk::find_all(&settings, server).await;
+        bulk::find_all(settings, server).await;
     }
     if settings.wants("P7") {
-        bulk::collection_scan(&settings, server).await;
+        bulk::collection_scan(settings, server).await;
     }
     if settings.wants("P8") {
-        shapes::group_sort_range(&settings, server).await;
+        shapes::group_sort_range(settings, server).await;
     }
     if settings.wants("P13") {
-        growth::with_documents(&settings).await;
-    }
-    if let Some(server) = server {
-        server.drop().await;
+        growth::with_documents(settings).await;
     }
 }
 
 /// A directory on the disk that is measured.
 pub(crate) fn directory() -> TempDir {
-    let place = std::env::var_os("ODM_BENCH_DIRECTORY")
-        .unwrap_or_else(|| std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).into_os_string());
-    tempfile::tempdir_in(place).expect("a directory")
+    measure::directory(env!("CARGO_TARGET_TMPDIR"))
 }
 
 /// An empty database in a directory, with the indexes of a model.
 pub(crate) async fn open<M: Model>(directory: &TempDir, durability: Durability) -> Db {
-    let url = format!("native:{}", directory.path().join("db").display());
-    let db = Db::options().durability(durability).open(&url).await;
-    let db = db.expect("the database opens");
+    let db = measure::open(directory, durability).await;
     db.collection::<M>()
         .create_indexes()
         .await

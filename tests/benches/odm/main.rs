@@ -9,40 +9,39 @@ use bson::doc;
 use futures_util::TryStreamExt;
 use odm::mongodb::driver;
 use odm::{Collection, Db, Filter, Model};
-use odm_tests::measure::{Comparison, Server, Settings, compare, verdict};
+use odm_tests::measure::{Comparison, Server, Settings, bench, compare, verdict};
 
 use self::documents::{Person, Small, Tweet};
 
 const MANY: usize = 10_000;
 
-#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
-async fn main() {
-    let settings = Settings::of_process();
-    let Some(server) = Server::connect().await else {
-        return;
-    };
+fn main() {
+    bench(2, rows);
+}
+
+async fn rows(settings: &Settings, server: Option<&Server>) {
+    let Some(server) = server else { return };
     let people: Vec<_> = (0..MANY as i64).map(Person::new).collect();
-    let bench = Bench::prepare(&settings, &server, "", &people).await;
+    let bench = Bench::prepare(settings, server, "", &people).await;
     bench.finds().await;
     bench.bulk().await;
     bench.writes(Person::new).await;
     people_only(&bench).await;
     if let Some(tweet) = Tweet::read() {
         let tweets: Vec<_> = (0..MANY as i64).map(|id| tweet.with_id(id)).collect();
-        let bench = Bench::prepare(&settings, &server, "tweet-", &tweets).await;
+        let bench = Bench::prepare(settings, server, "tweet-", &tweets).await;
         bench.finds().await;
         bench.bulk().await;
         bench.writes(|id| tweet.with_id(id)).await;
     }
     if let Some(small) = Small::read() {
         let documents: Vec<_> = (0..MANY as i64).map(|id| small.with_id(id)).collect();
-        let bench = Bench::prepare(&settings, &server, "small-", &documents).await;
+        let bench = Bench::prepare(settings, server, "small-", &documents).await;
         bench.finds().await;
         bench.bulk().await;
         bench.writes(|id| small.with_id(id)).await;
     }
-    round_trips(&server).await;
-    server.drop().await;
+    round_trips(server).await;
 }
 
 /// One model's documents, ids from 0, in a collection that both sides read and write.

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use odm_patterns::queue::Options;
-use odm_tests::measure::{Settings, median, verdict};
+use odm_tests::measure::{RELAXED, Settings, median, open, verdict};
 
-use crate::{RELAXED, directory, filled, one_by_one, open};
+use crate::{directory, filled, one_by_one};
 
 const SMALL: usize = 10_000;
 

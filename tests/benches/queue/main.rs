@@ -8,65 +8,43 @@ mod growth;
 mod mongodb;
 mod native;
 
-use std::time::Duration;
+use std::time::Instant;
 
+use odm::Db;
 use odm::bson::{Document, doc};
-use odm::{Db, Durability};
 use odm_patterns::queue::{Options, Queue};
-use odm_tests::measure::{Server, Settings};
+use odm_tests::measure::{self, Server, Settings, bench, median, verdict};
 use tempfile::TempDir;
 
-/// MongoDB's class of acknowledged writes that wait for no journal.
-pub(crate) const RELAXED: Durability = Durability::Interval(Duration::from_millis(100));
-
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(4)
-        .enable_all()
-        .build()
-        .expect("a runtime");
-    runtime.block_on(rows());
+    bench(4, rows);
 }
 
-async fn rows() {
-    let settings = Settings::of_process();
-    let server = Server::connect().await;
+async fn rows(settings: &Settings, server: Option<&Server>) {
     if settings.wants("P4") {
-        native::relaxed_claim(&settings, server.as_ref()).await;
+        native::relaxed_claim(settings, server).await;
     }
     if settings.wants("P10") {
-        native::serial(&settings).await;
-        native::batches(&settings).await;
-        native::workers(&settings).await;
-        match &server {
+        native::serial(settings).await;
+        native::batches(settings).await;
+        native::workers(settings).await;
+        match server {
             Some(server) => {
-                mongodb::claims(&settings, server).await;
-                mongodb::batches(&settings, server).await;
-                mongodb::workers(&settings, server).await;
+                mongodb::claims(settings, server).await;
+                mongodb::batches(settings, server).await;
+                mongodb::workers(settings, server).await;
             }
             None => println!("P10 on mongod skipped: no MongoDB to measure"),
         }
     }
     if settings.wants("P13") {
-        growth::with_jobs(&settings).await;
-    }
-    if let Some(server) = server {
-        server.drop().await;
+        growth::with_jobs(settings).await;
     }
 }
 
-/// A directory in memory, or where it is asked for.
+/// In memory, so that the engine is measured and not the disk.
 pub(crate) fn directory() -> TempDir {
-    let place = std::env::var_os("ODM_BENCH_DIRECTORY").unwrap_or_else(|| "/dev/shm".into());
-    tempfile::tempdir_in(&place)
-        .or_else(|_| tempfile::tempdir())
-        .expect("a directory")
-}
-
-pub(crate) async fn open(directory: &TempDir, durability: Durability) -> Db {
-    let url = format!("native:{}", directory.path().join("db").display());
-    let db = Db::options().durability(durability).open(&url).await;
-    db.expect("the database opens")
+    measure::directory("/dev/shm")
 }
 
 pub(crate) fn job(number: usize) -> Document {
@@ -103,9 +81,27 @@ pub(crate) async fn by_hundreds(queue: &Queue<Document>, count: usize) {
     }
 }
 
+/// P10: sixteen workers in total beside four.
+pub(crate) async fn crowds(row: &str, db: &Db, [rounds, jobs]: [usize; 2], options: Options) {
+    let queue = filled(db, "crowds", 2 * (rounds + 1) * jobs, options).await;
+    let (mut fours, mut sixteens, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..=rounds {
+        let few = together(&queue, 4, jobs).await;
+        let many = together(&queue, 16, jobs).await;
+        if round > 0 {
+            fours.push(few);
+            sixteens.push(many);
+            ratios.push(many / few);
+        }
+    }
+    let (few, many) = (median(fours), median(sixteens));
+    println!("{row}: 4 workers {few:.0} jobs/s, 16 workers {many:.0} jobs/s");
+    verdict(&format!("{row} 16 workers against 4"), median(ratios), 1.0, true);
+}
+
 /// So many workers at once take so many jobs; how many jobs a second.
-pub(crate) async fn together(queue: &Queue<Document>, workers: usize, jobs: usize) -> f64 {
-    let start = std::time::Instant::now();
+async fn together(queue: &Queue<Document>, workers: usize, jobs: usize) -> f64 {
+    let start = Instant::now();
     let tasks: Vec<_> = (0..workers)
         .map(|worker| {
             let queue = queue.owner(format!("worker {worker}"));

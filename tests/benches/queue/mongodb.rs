@@ -4,9 +4,9 @@ use odm::bson::{DateTime, Document, doc};
 use odm::mongodb::driver::Collection;
 use odm::mongodb::driver::options::ReturnDocument;
 use odm_patterns::queue::{Options, Queue};
-use odm_tests::measure::{Server, Settings, compare, median, verdict};
+use odm_tests::measure::{Server, Settings, compare, verdict};
 
-use crate::{filled, job, together};
+use crate::{crowds, filled, job};
 
 /// The same shape and index by hand: what a claim costs without a queue around it.
 async fn bare(server: &Server, name: &str, jobs: usize) -> Collection<Document> {
@@ -96,16 +96,6 @@ pub(crate) async fn batches(settings: &Settings, server: &Server) {
 
 /// P10: sixteen workers in total beside four, on lanes.
 pub(crate) async fn workers(settings: &Settings, server: &Server) {
-    let (rounds, jobs) = (settings.choose(3, 9), 1_600);
-    let db = server.open().await;
-    let queue = filled(&db, "workers", 2 * (rounds + 1) * jobs, Options::new().lanes(16)).await;
-    let mut ratios = Vec::new();
-    for round in 0..=rounds {
-        let few = together(&queue, 4, jobs).await;
-        let many = together(&queue, 16, jobs).await;
-        if round > 0 {
-            ratios.push(many / few);
-        }
-    }
-    verdict("P10 mongod 16 workers against 4", median(ratios), 1.0, true);
+    let load = [settings.choose(3, 9), 1_600];
+    crowds("P10 mongod", &server.open().await, load, Options::new().lanes(16)).await;
 }

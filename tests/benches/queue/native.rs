@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use odm::Durability;
-use odm::bson::doc;
-use odm_patterns::queue::Options;
-use odm_tests::measure::{Job, Server, Settings, compare, median, verdict};
+use odm::bson::{Document, doc};
+use odm_patterns::queue::{Options, Queue};
+use odm_tests::measure::{Job, RELAXED, Server, Settings, compare, median, open, verdict};
 
-use crate::{RELAXED, by_hundreds, directory, filled, one_by_one, open, together};
+use crate::{by_hundreds, crowds, directory, filled, one_by_one};
 
 /// P4: a claim of one client, beside the driver's on mongod.
 pub(crate) async fn relaxed_claim(settings: &Settings, server: Option<&Server>) {
@@ -51,53 +51,38 @@ pub(crate) async fn relaxed_claim(settings: &Settings, server: Option<&Server>) 
 
 /// P10: durable claims and acknowledgements, one after another.
 pub(crate) async fn serial(settings: &Settings) {
-    let (rounds, each) = (settings.choose(5, 15), 1_000);
-    let directory = directory();
-    let db = open(&directory, Durability::Immediate).await;
-    let queue = filled(&db, "queue", (rounds + 1) * each, Options::new()).await;
-    one_by_one(&queue, each).await;
-    let mut rates = Vec::new();
-    for _ in 0..rounds {
-        let start = Instant::now();
-        one_by_one(&queue, each).await;
-        rates.push(each as f64 / start.elapsed().as_secs_f64());
-    }
-    let rate = median(rates);
+    let rate = rate(settings, 1_000, one_by_one).await;
     println!("P10: native, durable, one by one: {rate:.0} jobs/s");
     verdict("P10 native serial", rate / 10_000.0, 1.0, true);
 }
 
 /// P10: the same in batches of a hundred.
 pub(crate) async fn batches(settings: &Settings) {
-    let (rounds, each) = (settings.choose(5, 15), 5_000);
-    let directory = directory();
-    let db = open(&directory, Durability::Immediate).await;
-    let queue = filled(&db, "queue", (rounds + 1) * each, Options::new()).await;
-    by_hundreds(&queue, each).await;
-    let mut rates = Vec::new();
-    for _ in 0..rounds {
-        let start = Instant::now();
-        by_hundreds(&queue, each).await;
-        rates.push(each as f64 / start.elapsed().as_secs_f64());
-    }
-    let rate = median(rates);
+    let rate = rate(settings, 5_000, by_hundreds).await;
     println!("P10: native, durable, batches of 100: {rate:.0} jobs/s");
     verdict("P10 native batches", rate / 100_000.0, 1.0, true);
 }
 
-/// P10: sixteen workers in total beside four.
-pub(crate) async fn workers(settings: &Settings) {
-    let (rounds, jobs) = (settings.choose(5, 15), 3_200);
+/// How many jobs a second, when `work` does so many in each round; the median of rounds.
+async fn rate(settings: &Settings, each: usize, work: impl AsyncFn(&Queue<Document>, usize)) -> f64 {
+    let rounds = settings.choose(5, 15);
     let directory = directory();
     let db = open(&directory, Durability::Immediate).await;
-    let queue = filled(&db, "queue", 2 * (rounds + 1) * jobs, Options::new()).await;
-    let mut ratios = Vec::new();
-    for round in 0..=rounds {
-        let few = together(&queue, 4, jobs).await;
-        let many = together(&queue, 16, jobs).await;
-        if round > 0 {
-            ratios.push(many / few);
-        }
+    let queue = filled(&db, "queue", (rounds + 1) * each, Options::new()).await;
+    work(&queue, each).await;
+    let mut rates = Vec::new();
+    for _ in 0..rounds {
+        let start = Instant::now();
+        work(&queue, each).await;
+        rates.push(each as f64 / start.elapsed().as_secs_f64());
     }
-    verdict("P10 native 16 workers against 4", median(ratios), 1.0, true);
+    median(rates)
+}
+
+/// P10: sixteen workers in total beside four.
+pub(crate) async fn workers(settings: &Settings) {
+    let directory = directory();
+    let db = open(&directory, Durability::Immediate).await;
+    let load = [settings.choose(5, 15), 3_200];
+    crowds("P10 native", &db, load, Options::new()).await;
 }

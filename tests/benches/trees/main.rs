@@ -8,27 +8,17 @@ mod growth;
 mod shelves;
 mod subtree;
 
-use odm_tests::measure::{Server, Settings};
+use odm_tests::measure::{Server, Settings, bench};
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .expect("a runtime");
-    runtime.block_on(rows());
+    bench(2, rows);
 }
 
-async fn rows() {
-    let settings = Settings::of_process();
-    let server = Server::connect().await;
+async fn rows(settings: &Settings, server: Option<&Server>) {
     if settings.wants("P8") {
-        subtree::of_a_hundred(&settings, server.as_ref()).await;
+        subtree::of_a_hundred(settings, server).await;
     }
     if settings.wants("P13") {
-        growth::with_nodes(&settings).await;
-    }
-    if let Some(server) = server {
-        server.drop().await;
+        growth::with_nodes(settings).await;
     }
 }

@@ -1,9 +1,8 @@
 //! Trees of any size with subtrees of 100 nodes.
 
-use std::time::Duration;
-
-use odm::{Db, Durability};
+use odm::Db;
 use odm_patterns::tree::{KeepsOrder, Tree, TreeOptions};
+use odm_tests::measure::{RELAXED, directory, open};
 use odm_tests::tree::{Numbered, Stored as _};
 use tempfile::TempDir;
 
@@ -42,14 +41,8 @@ pub(crate) struct Shelves<S: KeepsOrder> {
 
 impl<S: KeepsOrder> Shelves<S> {
     pub(crate) async fn new(shelves: i64) -> Shelves<S> {
-        let place = std::env::var_os("ODM_BENCH_DIRECTORY")
-            .unwrap_or_else(|| std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).into_os_string());
-        let directory = tempfile::tempdir_in(place).expect("a directory");
-        let url = format!("native:{}", directory.path().join("db").display());
-        // MongoDB's class of acknowledged writes that wait for no journal.
-        let relaxed = Durability::Interval(Duration::from_millis(100));
-        let db = Db::options().durability(relaxed).open(&url).await;
-        let tree = fill(&db.expect("the database opens"), shelves).await;
+        let directory = directory(env!("CARGO_TARGET_TMPDIR"));
+        let tree = fill(&open(&directory, RELAXED).await, shelves).await;
         Shelves {
             tree,
             shelves,

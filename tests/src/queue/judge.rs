@@ -49,7 +49,7 @@ pub fn judge(history: &History) -> Verdict {
         }
         let token = job.lease.as_ref().map_or(0, |(_, token, _)| *token);
         tokens(job.job.number, token, events, &mut verdict);
-        recovery(events, &mut verdict);
+        recovery(history, job.job.number, events, &mut verdict);
     }
     groups(history, &by_job, &mut verdict);
     verdict
@@ -138,8 +138,9 @@ fn tokens(number: i64, last: i64, events: &[&Event], verdict: &mut Verdict) {
     }
 }
 
-/// A job whose worker gave no more sign of life is claimed again in time.
-fn recovery(events: &[&Event], verdict: &mut Verdict) {
+/// A job whose worker gave no more sign of life is claimed again in time, and not before its lease is over, unless the
+/// clock jumped meanwhile.
+fn recovery(history: &History, number: i64, events: &[&Event], verdict: &mut Verdict) {
     let mut by_token: BTreeMap<i64, Vec<&Event>> = BTreeMap::new();
     for event in events {
         by_token.entry(event.token).or_default().push(event);
@@ -157,18 +158,29 @@ fn recovery(events: &[&Event], verdict: &mut Verdict) {
         if gave_back {
             continue;
         }
-        let last = before
-            .iter()
-            .filter(|event| matches!(event.what, What::Claimed(_)) || event.what == What::Alive);
-        let last = last.map(|event| event.steady).max();
+        let alive = || {
+            let alive = |event: &&&Event| matches!(event.what, What::Claimed(_) | What::Alive);
+            before.iter().filter(alive)
+        };
         let next = after.iter().find(|event| matches!(event.what, What::Claimed(_)));
-        if let (Some(last), Some(next)) = (last, next) {
-            verdict.recoveries += 1;
-            verdict.slowest = verdict.slowest.max(next.steady - last);
-            if next.steady - last > LEASE.as_millis() as i64 + 1_000 {
-                let text = format!("a job was recovered only after {} ms", next.steady - last);
-                verdict.violations.push(text);
-            }
+        let (Some(last), Some(next)) = (alive().map(|event| event.steady).max(), next) else {
+            continue;
+        };
+        verdict.recoveries += 1;
+        verdict.slowest = verdict.slowest.max(next.steady - last);
+        let lease = LEASE.as_millis() as i64;
+        if next.steady - last > lease + 1_000 {
+            let text = format!("job {number} was recovered only after {} ms", next.steady - last);
+            verdict.violations.push(text);
+        }
+        let known = alive().filter(|event| event.end.is_some());
+        let Some(sign) = known.max_by_key(|event| event.began) else {
+            continue;
+        };
+        let jumped = |jump: &[u64; 2]| jump[1] > sign.start && next.end.is_some_and(|end| jump[0] < end);
+        if next.steady < sign.began + lease && !history.jumps.iter().any(jumped) {
+            let text = format!("job {number}: token {next_token} was given while token {token} was alive");
+            verdict.violations.push(text);
         }
     }
 }

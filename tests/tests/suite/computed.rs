@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bson::{Decimal128, doc};
 use odm::{Db, ErrorKind, Model};
-use odm_patterns::computed::{Accumulate, Difference, Running, rebuild, verify};
+use odm_patterns::computed::{Accumulate, Difference, Figures, Running};
 use serde::{Deserialize, Serialize};
 
 crate::on_every_backend! {
@@ -230,10 +230,11 @@ async fn figures_are_held_against_their_source(db: &Db) {
     let db = &db;
     let films = film(db).await;
     db.collection::<Rating>().create().await.unwrap();
+    let figures = Figures::of(db, &films, 1, |f| f.stars);
     for (id, value) in [(1, 5), (2, 3), (3, 4)] {
         rate(db, id, value).await;
     }
-    assert_eq!(verify(db, &films, 1, |f| f.stars, ratings).await.unwrap(), []);
+    assert_eq!(figures.verify(ratings).await.unwrap(), []);
     let wrong =
         doc! {"$set": {"stars.count": 4_i64, "stars.sum": 1_i64, "stars.squares": 0_i64, "stars.max": 6_i64}};
     films.raw().update_one(doc! {"_id": 1}, wrong).await.unwrap();
@@ -253,15 +254,9 @@ async fn figures_are_held_against_their_source(db: &Db) {
         },
     ];
     log.take();
-    assert_eq!(
-        verify(db, &films, 1, |f| f.stars, ratings).await.unwrap(),
-        expected
-    );
+    assert_eq!(figures.verify(ratings).await.unwrap(), expected);
     assert_eq!(log.take().len(), 3);
-    assert_eq!(
-        rebuild(db, &films, 1, |f| f.stars, ratings).await.unwrap(),
-        expected
-    );
+    assert_eq!(figures.rebuild(ratings).await.unwrap(), expected);
     assert_eq!(log.take().len(), 4);
     assert_eq!(stars(db).await, Running::of([5, 3, 4]).unwrap());
     // A bound is no difference, and becomes exact.
@@ -270,7 +265,7 @@ async fn figures_are_held_against_their_source(db: &Db) {
         .update_one(|f| f.id.eq(1), |f| f.stars.remove(3))
         .await
         .unwrap();
-    assert_eq!(rebuild(db, &films, 1, |f| f.stars, ratings).await.unwrap(), []);
+    assert_eq!(figures.rebuild(ratings).await.unwrap(), []);
     assert_eq!(
         (
             stars(db).await.minimum().value,
@@ -278,7 +273,10 @@ async fn figures_are_held_against_their_source(db: &Db) {
         ),
         (Some(4), true)
     );
-    let missing = verify(db, &films, 7, |f| f.stars, ratings).await.unwrap_err();
+    let missing = Figures::of(db, &films, 7, |f| f.stars)
+        .verify(ratings)
+        .await
+        .unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::NotFound);
 }
 
@@ -286,6 +284,7 @@ async fn a_rebuild_beside_writers_is_right(db: &Db) {
     let films = film(db).await;
     db.collection::<Rating>().create().await.unwrap();
     rate(db, 0, 1).await;
+    let figures = Figures::of(db, &films, 1, |f| f.stars);
     let writer = {
         let db = db.clone();
         tokio::spawn(async move {
@@ -295,9 +294,9 @@ async fn a_rebuild_beside_writers_is_right(db: &Db) {
         })
     };
     for _ in 0..5 {
-        assert_eq!(rebuild(db, &films, 1, |f| f.stars, ratings).await.unwrap(), []);
+        assert_eq!(figures.rebuild(ratings).await.unwrap(), []);
     }
     writer.await.unwrap();
-    assert_eq!(verify(db, &films, 1, |f| f.stars, ratings).await.unwrap(), []);
+    assert_eq!(figures.verify(ratings).await.unwrap(), []);
     assert_eq!(stars(db).await.count, 10);
 }

@@ -33,7 +33,7 @@ async fn a_batch_takes_three_round_trips_whatever_its_size(db: &Db) {
         );
         log.take();
         assert_eq!(logged.ack_many(&claimed).await.unwrap(), []);
-        assert_eq!(log.counts(), [("bulkWrite", 1)]);
+        assert_eq!(log.counts(), [("update", 1)]);
     }
     assert!(queue.claim_many(5).await.unwrap().is_empty());
     assert!(queue.claim_many(0).await.unwrap().is_empty());

@@ -11,9 +11,19 @@ crate::on_every_backend! {
     a_failure_at_any_write_loses_nothing,
 }
 
-/// What is done while something fails.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Operation {
+macro_rules! operations {
+    ($($name:ident),+ $(,)?) => {
+        /// What is done while something fails.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        enum Operation {
+            $($name),+
+        }
+
+        const OPERATIONS: &[Operation] = &[$(Operation::$name),+];
+    };
+}
+
+operations! {
     Enqueue,
     EnqueueUnique,
     EnqueueReplacing,
@@ -36,33 +46,6 @@ enum Operation {
     Tend,
     Pause,
 }
-
-const OPERATIONS: [Operation; 21] = {
-    use Operation::*;
-    [
-        Enqueue,
-        EnqueueUnique,
-        EnqueueReplacing,
-        EnqueueGroup,
-        EnqueueMany,
-        Claim,
-        ClaimMany,
-        Ack,
-        AckMany,
-        AckInTransaction,
-        Fail,
-        FailForGood,
-        Snooze,
-        Release,
-        Heartbeat,
-        Progress,
-        Cancel,
-        CancelRunning,
-        Redrive,
-        Tend,
-        Pause,
-    ]
-};
 
 /// What there is before: running jobs, one dead, two groups, one unique key, one scheduled.
 struct Before {
@@ -219,7 +202,7 @@ async fn check(queue: &Queue<Work>, clock: &Clock, before: &Before, text: &str) 
 }
 
 async fn a_failure_at_any_write_loses_nothing(db: &Db) {
-    for operation in OPERATIONS {
+    for &operation in OPERATIONS {
         for lost_reply in [false, true] {
             for nth in 1.. {
                 let text = format!("{operation:?}, write {nth}, lost reply {lost_reply}");

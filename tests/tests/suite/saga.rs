@@ -50,7 +50,7 @@ async fn journal(db: &Db) -> String {
 async fn a_transfer_is_made_once_with_a_write_for_each_step(db: &Db) {
     let (db, log) = db.logged();
     accounts(&db, &[("ann", 100), ("joe", 0)]).await;
-    for (definition, round_trips) in [(marked(), 1 + 3 * 2), (atomic(), 1 + 2 * 3 + 2)] {
+    for (definition, round_trips) in [(marked(), 1 + 3 * 2), (atomic(), 1 + 3 * 3)] {
         let name = format!("{definition:?}");
         let sagas = Sagas::new(&db, definition).unwrap();
         let t = Transfer::new("ann", "joe", 20);

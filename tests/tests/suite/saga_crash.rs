@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use odm::backend::wrap::Fault;
 use odm::{Db, Error, ErrorKind};
-use odm_patterns::saga::{Definition, Outcome, SagaError, Sagas};
+use odm_patterns::saga::{Definition, Outcome, SagaError, SagaStatus, Sagas};
 
-use super::saga_models::{Transfer, accounts, atomic, balance, clocked, marked};
+use super::saga_models::{Transfer, accounts, atomic, balance, clocked, fees_of, is_possible, marked, mixed};
 
 crate::on_every_backend! {
     a_crash_at_any_write_is_resumed,
     a_crash_on_the_way_back_is_resumed,
     a_crash_in_a_transaction_is_resumed,
+    a_crash_among_steps_of_both_kinds_is_resumed,
     many_transfers_with_faults_conserve_the_money,
 }
 
@@ -35,24 +36,26 @@ const DEATHS: [Death; 3] = [
     |n| vec![Fault::nth_write(n).after(lost())],
 ];
 
-async fn begin(sagas: &Sagas<Transfer>, t: &Transfer) -> Result<Outcome<Transfer>, SagaError> {
-    sagas.start("s", t).await?;
-    sagas.run("s").await
+async fn begin(sagas: &Sagas<Transfer>, id: &str, t: &Transfer) -> Result<Outcome<Transfer>, SagaError> {
+    sagas.start(id, t).await?;
+    sagas.run(id).await
 }
 
+/// Crashes at each write in turn, in one database: each crash is of a saga and of accounts of its own.
 async fn crash_everywhere(db: &Db, definition: fn() -> Definition<Transfer>, amount: i64) -> u64 {
     let (db, seconds) = clocked(db);
-    let t = Transfer::new("ann", "joe", amount);
     let mut crashes = 0;
-    for death in DEATHS {
+    for (kind, death) in DEATHS.iter().enumerate() {
         for n in 1.. {
-            db.drop().await.unwrap();
-            accounts(&db, &[("ann", 100), ("joe", 0)]).await;
+            let name = |what: &str| format!("{what} of {amount}, death {kind} at write {n}");
+            let (id, from, to) = (name("saga"), name("from"), name("to"));
+            accounts(&db, &[(&from, 100), (&to, 0)]).await;
+            let t = Transfer::new(&from, &to, amount);
             let (faulty, faults) = db.faulty();
             for fault in death(n) {
                 faults.add(fault);
             }
-            let first = begin(&Sagas::new(&faulty, definition()).unwrap(), &t).await;
+            let first = begin(&Sagas::new(&faulty, definition()).unwrap(), &id, &t).await;
             if faults.failures() == 0 {
                 assert!(!matches!(first.unwrap(), Outcome::Waiting { .. }));
                 break;
@@ -61,22 +64,25 @@ async fn crash_everywhere(db: &Db, definition: fn() -> Definition<Transfer>, amo
             // Another worker, later.
             let sagas = Sagas::new(&db, definition()).unwrap();
             let outcome = loop {
-                match begin(&sagas, &t).await.unwrap() {
+                match begin(&sagas, &id, &t).await.unwrap() {
                     Outcome::Waiting { .. } => seconds.fetch_add(LEASE, Ordering::SeqCst),
                     outcome => break outcome,
                 };
             };
-            let moved = match outcome {
-                Outcome::Completed(_) => amount,
-                Outcome::Compensated { .. } => 0,
+            let is_made = match outcome {
+                Outcome::Completed(_) => true,
+                Outcome::Compensated { .. } => false,
                 other => panic!("{other:?}"),
             };
-            let books = (balance(&db, "ann").await, balance(&db, "joe").await);
-            assert_eq!(books, (100 - moved, moved), "write {n} of a transfer of {amount}");
-            assert_eq!(moved != 0, ![13, 500].contains(&amount));
-            assert!(sagas.verify(Duration::ZERO).await.unwrap().is_empty());
+            assert_eq!(is_made, is_possible(amount), "{id}");
+            let moved = if is_made { amount } else { 0 };
+            let books = (balance(&db, &from).await, balance(&db, &to).await);
+            assert_eq!(books, (100 - moved, moved), "{id}");
+            assert_eq!(balance(&db, &fees_of(&from)).await, i64::from(is_made), "{id}");
         }
     }
+    let sagas = Sagas::new(&db, definition()).unwrap();
+    assert_eq!(sagas.verify(Duration::ZERO).await.unwrap(), []);
     crashes
 }
 
@@ -93,6 +99,11 @@ async fn a_crash_in_a_transaction_is_resumed(db: &Db) {
     assert!(crash_everywhere(db, atomic, 20).await >= 3 * 10);
     assert!(crash_everywhere(db, atomic, 13).await >= 3 * 10);
     assert!(crash_everywhere(db, atomic, 500).await >= 3 * 4);
+}
+
+async fn a_crash_among_steps_of_both_kinds_is_resumed(db: &Db) {
+    assert!(crash_everywhere(db, mixed, 20).await >= 3 * 8);
+    assert!(crash_everywhere(db, mixed, 13).await >= 3 * 10);
 }
 
 /// `ODM_TEST_TRANSFERS` says how many; 60 unless it does.
@@ -156,9 +167,17 @@ async fn many_transfers_with_faults_conserve_the_money(db: &Db) {
         }
         assert_eq!(sagas.verify(Duration::ZERO).await.unwrap(), []);
     }
-    let mut sum = 0;
+    let (mut sum, mut fees) = (0, 0);
     for name in names.iter() {
         sum += balance(&db, name).await;
+        fees += balance(&db, &fees_of(name)).await;
     }
     assert_eq!(sum, 8000);
+    // One fee for each transfer that was made.
+    let mut made = 0;
+    for definition in definitions {
+        let counts = Sagas::new(&db, definition()).unwrap().counts().await.unwrap();
+        made += counts.get(&SagaStatus::Completed).copied().unwrap_or(0);
+    }
+    assert_eq!(u64::try_from(fees), Ok(made));
 }

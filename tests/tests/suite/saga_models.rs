@@ -80,7 +80,12 @@ async fn take_back(effect: Effect, t: Transfer) -> Result<Transfer, StepError> {
     Ok(t)
 }
 
-/// A fee that the bank does not take of transfers of 13.
+/// Where the fees of an account's transfers go.
+pub fn fees_of(account: &str) -> String {
+    format!("fees of {account}")
+}
+
+/// A fee of 1 that the bank grants, but not for transfers of 13.
 pub async fn fee(effect: Effect, t: Transfer) -> Result<Transfer, StepError> {
     if t.amount == 13 {
         return Err(StepError::fatal("thirteen"));
@@ -89,10 +94,10 @@ pub async fn fee(effect: Effect, t: Transfer) -> Result<Transfer, StepError> {
     effect
         .apply(
             &accounts,
-            "bank",
+            &fees_of(&t.from),
             |a| a.marks,
             |_| Filter::all(),
-            |a| a.balance.inc(0),
+            |a| a.balance.inc(1),
         )
         .await?;
     Ok(t)
@@ -118,54 +123,74 @@ async fn plain_add(effect: Effect, id: &str, amount: i64) -> Result<(), StepErro
     Ok(())
 }
 
+fn marked_steps() -> [Step<Transfer>; 3] {
+    [
+        Step::new("debit", debit).compensate(give_back),
+        Step::new("credit", credit).compensate(take_back),
+        Step::new("fee", fee),
+    ]
+}
+
+fn atomic_steps() -> [Step<Transfer>; 3] {
+    let debit = Step::new("debit", plain_debit).compensate(async |effect: Effect, t: Transfer| {
+        plain_add(effect, &t.from, t.amount).await?;
+        Ok(t)
+    });
+    let credit = Step::new("credit", async |effect: Effect, t: Transfer| {
+        plain_add(effect, &t.to, t.amount).await?;
+        Ok(t)
+    });
+    let credit = credit.compensate(async |effect: Effect, t: Transfer| {
+        plain_add(effect, &t.to, -t.amount).await?;
+        Ok(t)
+    });
+    let fee = Step::new("fee", async |effect: Effect, t: Transfer| {
+        if t.amount == 13 {
+            return Err(StepError::fatal("thirteen"));
+        }
+        plain_add(effect, &fees_of(&t.from), 1).await?;
+        Ok(t)
+    });
+    [debit.atomic(), credit.atomic(), fee.atomic()]
+}
+
+fn definition(name: &str, steps: [Step<Transfer>; 3]) -> Definition<Transfer> {
+    steps.into_iter().fold(Definition::new(name), Definition::step)
+}
+
 /// Three steps with marks in the accounts.
 pub fn marked() -> Definition<Transfer> {
-    Definition::new("marked")
-        .step(Step::new("debit", debit).compensate(give_back))
-        .step(Step::new("credit", credit).compensate(take_back))
-        .step(Step::new("fee", fee))
+    definition("marked", marked_steps())
 }
 
 /// The same with transactions, and accounts that know nothing of it.
 pub fn atomic() -> Definition<Transfer> {
-    Definition::new("atomic")
-        .step(
-            Step::new("debit", plain_debit)
-                .compensate(async |effect: Effect, t: Transfer| {
-                    plain_add(effect, &t.from, t.amount).await?;
-                    Ok(t)
-                })
-                .atomic(),
-        )
-        .step(
-            Step::new("credit", async |effect: Effect, t: Transfer| {
-                plain_add(effect, &t.to, t.amount).await?;
-                Ok(t)
-            })
-            .compensate(async |effect: Effect, t: Transfer| {
-                plain_add(effect, &t.to, -t.amount).await?;
-                Ok(t)
-            })
-            .atomic(),
-        )
-        .step(
-            Step::new("fee", async |_: Effect, t: Transfer| match t.amount {
-                13 => Err(StepError::fatal("thirteen")),
-                _ => Ok(t),
-            })
-            .atomic(),
-        )
+    definition("atomic", atomic_steps())
 }
 
+/// An atomic step between two with marks.
+pub fn mixed() -> Definition<Transfer> {
+    let [debit, _, fee] = marked_steps();
+    let [_, credit, _] = atomic_steps();
+    definition("mixed", [debit, credit, fee])
+}
+
+/// Whether a transfer from an account with 100 can be made at all.
+pub fn is_possible(amount: i64) -> bool {
+    amount != 13 && amount <= 100
+}
+
+/// Opens accounts, and those of their fees.
 pub async fn accounts(db: &Db, balances: &[(&str, i64)]) {
-    let accounts = db.collection::<Account>();
-    let bank = [("bank", 0)];
-    let all = balances.iter().chain(&bank).map(|(id, balance)| Account {
-        id: (*id).to_owned(),
-        balance: *balance,
+    let account = |id: String, balance| Account {
+        id,
+        balance,
         marks: Vec::new(),
-    });
-    accounts.insert_many(all).await.unwrap();
+    };
+    let all = balances
+        .iter()
+        .flat_map(|(id, balance)| [account((*id).to_owned(), *balance), account(fees_of(id), 0)]);
+    db.collection::<Account>().insert_many(all).await.unwrap();
 }
 
 pub async fn balance(db: &Db, id: &str) -> i64 {
