@@ -174,15 +174,12 @@ impl Sending<'_> {
             _ => None,
         };
         let find = Operation::Find(backend::Find {
-            namespace: self.target.namespace().clone(),
-            filter: write.filter.clone(),
             sort,
             projection: Some(Doom::projection(self.plan.model)?),
-            skip: 0,
             limit: u64::from(!write.multi),
             batch_size: write.multi.then_some(50_000),
-            tail: None,
             options,
+            ..backend::Find::new(self.target.namespace().clone(), write.filter.clone())
         });
         let cursor = self.target.execute(find).await?.cursor()?;
         cursor::collect(self.target, "find", cursor, |document| Ok(document.to_owned())).await

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use bson::oid::ObjectId;
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
@@ -57,14 +56,7 @@ async fn run(
     run_before(plan, target, &mut batch).await?;
     let mut asked: Option<Vec<Write>> = plan.lifecycle.hooks.map(|_| batch.writes.clone());
     let mut validator = Validator::default();
-    let mut stages = Stages {
-        plan,
-        settings,
-        now: target.executor().now(),
-        validator: &mut validator,
-        marks: copied.map(|copied| (copied, ObjectId::new())),
-        has_marked: false,
-    };
+    let mut stages = Stages::of(plan, target, settings, copied, &mut validator);
     let mut terms = Vec::with_capacity(batch.writes.len());
     let mut softly = Vec::with_capacity(batch.writes.len());
     let mut ruled = Vec::with_capacity(batch.writes.len());
@@ -152,14 +144,7 @@ pub(crate) async fn prepared(
     let mut batch = Batch::take(Operation::Insert(insert))?;
     run_before(plan, target, &mut batch).await?;
     let mut validator = Validator::default();
-    let mut stages = Stages {
-        plan,
-        settings,
-        now: target.executor().now(),
-        validator: &mut validator,
-        marks: copied(plan, target).map(|copied| (copied, ObjectId::new())),
-        has_marked: false,
-    };
+    let mut stages = Stages::of(plan, target, settings, copied(plan, target), &mut validator);
     for (index, write) in batch.writes.iter_mut().enumerate() {
         stages.validator.statement(index);
         stages.apply(write)?;
