@@ -5,7 +5,7 @@ use quote::ToTokens;
 use syn::meta::ParseNestedMeta;
 use syn::parse::{ParseStream, Parser};
 use syn::spanned::Spanned;
-use syn::{Lit, LitStr, Token};
+use syn::{Lit, LitInt, LitStr, Token};
 
 use super::{flag, once, string, tokens};
 use crate::problem::{problem, unknown};
@@ -20,6 +20,20 @@ pub(crate) struct Index {
     pub(crate) expire_after: Option<Seconds>,
     /// A closure or the path of a function.
     pub(crate) partial: Option<TokenStream>,
+    pub(crate) hidden: bool,
+    /// An expression that gives a document.
+    pub(crate) collation: Option<TokenStream>,
+    /// The same, with options in MongoDB's words.
+    pub(crate) options: Option<TokenStream>,
+    pub(crate) language: Option<LitStr>,
+    pub(crate) language_field: Option<LitStr>,
+    /// The least and the greatest coordinate.
+    pub(crate) bounds: Option<(TokenStream, TokenStream)>,
+    pub(crate) bits: Option<LitInt>,
+    /// The paths that a wildcard index is over.
+    pub(crate) only: Option<Vec<TokenStream>>,
+    /// The paths that it is not over.
+    pub(crate) without: Option<Vec<TokenStream>>,
 }
 
 /// One field of an index.
@@ -28,6 +42,8 @@ pub(crate) struct IndexKey {
     pub(crate) order: Order,
     /// What follows the model's fields: `author.name`.
     pub(crate) path: TokenStream,
+    /// How much the words of a text field count.
+    pub(crate) weight: Option<LitInt>,
 }
 
 /// How a field of an index is kept.
@@ -39,10 +55,35 @@ pub(crate) enum Order {
     Text,
     Geo2dSphere,
     Geo2d,
+    Wildcard,
 }
 
 /// The orders by name.
-const ORDERS: [&str; 6] = ["asc", "desc", "geo_2d", "geo_2dsphere", "hashed", "text"];
+const ORDERS: [&str; 7] = [
+    "asc",
+    "desc",
+    "geo_2d",
+    "geo_2dsphere",
+    "hashed",
+    "text",
+    "wildcard",
+];
+
+/// The options of every index by name.
+const OPTIONS: [&str; 12] = [
+    "bits",
+    "bounds",
+    "collation",
+    "expire_after",
+    "hidden",
+    "language",
+    "language_field",
+    "name",
+    "options",
+    "partial",
+    "sparse",
+    "unique",
+];
 
 /// A number of seconds and where it was written.
 #[derive(Clone)]
@@ -60,6 +101,7 @@ impl Order {
             "text" => Order::Text,
             "geo_2dsphere" => Order::Geo2dSphere,
             "geo_2d" => Order::Geo2d,
+            "wildcard" => Order::Wildcard,
             _ => return None,
         })
     }
@@ -74,13 +116,22 @@ impl Index {
             name: None,
             expire_after: None,
             partial: None,
+            hidden: false,
+            collation: None,
+            options: None,
+            language: None,
+            language_field: None,
+            bounds: None,
+            bits: None,
+            only: None,
+            without: None,
         }
     }
 
     /// `index`, `unique` or `index(..)` on a field.
     pub(crate) fn on_field(meta: &ParseNestedMeta<'_>, unique: bool) -> syn::Result<Index> {
         let mut index = Index::new();
-        let mut order: Option<Order> = None;
+        let (mut order, mut weight): (Option<Order>, Option<LitInt>) = (None, None);
         index.unique = unique;
         if unique && !meta.input.is_empty() && !meta.input.peek(Token![,]) {
             let help = "write `index(unique, ..)`";
@@ -92,8 +143,7 @@ impl Index {
                 let key = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
                 match Order::parse(&key) {
                     Some(_) if order.is_some() => {
-                        let help =
-                            "choose one of `asc`, `desc`, `geo_2d`, `geo_2dsphere`, `hashed` and `text`";
+                        let help = "choose one of `asc`, `desc`, `geo_2d`, `geo_2dsphere`, `hashed`, `text` and `wildcard`";
                         Err(problem(
                             meta.path.span(),
                             "a field is kept in one order in an index",
@@ -113,23 +163,8 @@ impl Index {
                             help,
                         ))
                     }
-                    None => index.option(
-                        &key,
-                        &meta,
-                        &[
-                            "asc",
-                            "desc",
-                            "expire_after",
-                            "geo_2d",
-                            "geo_2dsphere",
-                            "hashed",
-                            "name",
-                            "partial",
-                            "sparse",
-                            "text",
-                            "unique",
-                        ],
-                    ),
+                    None if key == "weight" => once(&mut weight, &meta, &key, |meta| meta.value()?.parse()),
+                    None => index.option(&key, &meta, &[&["weight"][..], ORDERS.as_slice()].concat()),
                 }
             })?;
         } else if meta.input.peek(Token![=]) {
@@ -143,6 +178,7 @@ impl Index {
         index.keys.push(IndexKey {
             order: order.unwrap_or(Order::Ascending),
             path: TokenStream::new(),
+            weight,
         });
         index.check(meta.path.span())?;
         Ok(index)
@@ -172,11 +208,9 @@ impl Index {
                         help,
                     ))
                 }
-                _ => index.option(
-                    &key,
-                    &meta,
-                    &["expire_after", "keys", "name", "partial", "sparse", "unique"],
-                ),
+                "only" => once(&mut index.only, &meta, &key, paths),
+                "without" => once(&mut index.without, &meta, &key, paths),
+                _ => index.option(&key, &meta, &["keys", "only", "without"]),
             }
         })?;
         let Some(keys) = keys else {
@@ -200,7 +234,8 @@ impl Index {
         }
     }
 
-    fn option(&mut self, key: &str, meta: &ParseNestedMeta<'_>, valid: &[&str]) -> syn::Result<()> {
+    /// An option of every index; `more` are valid beside them.
+    fn option(&mut self, key: &str, meta: &ParseNestedMeta<'_>, more: &[&str]) -> syn::Result<()> {
         match key {
             "unique" => flag(&mut self.unique, meta, key),
             "sparse" => flag(&mut self.sparse, meta, key),
@@ -209,7 +244,22 @@ impl Index {
             "partial" => once(&mut self.partial, meta, key, |meta| {
                 tokens::until_comma(meta.value()?)
             }),
-            _ => Err(unknown(meta.path.span(), "index option", key, valid)),
+            "hidden" => flag(&mut self.hidden, meta, key),
+            "collation" => once(&mut self.collation, meta, key, |meta| {
+                tokens::until_comma(meta.value()?)
+            }),
+            "options" => once(&mut self.options, meta, key, |meta| {
+                tokens::until_comma(meta.value()?)
+            }),
+            "language" => once(&mut self.language, meta, key, string),
+            "language_field" => once(&mut self.language_field, meta, key, string),
+            "bits" => once(&mut self.bits, meta, key, |meta| meta.value()?.parse()),
+            "bounds" => once(&mut self.bounds, meta, key, bounds),
+            _ => {
+                let mut valid = [OPTIONS.as_slice(), more].concat();
+                valid.sort_unstable();
+                Err(unknown(meta.path.span(), "index option", key, &valid))
+            }
         }
     }
 
@@ -241,7 +291,99 @@ impl Index {
                 "keep one `hashed(..)`",
             ));
         }
+        self.check_wildcard(span)?;
+        self.check_words(span)?;
         self.check_plugins(span)
+    }
+
+    /// An index over all fields below one is over nothing else.
+    fn check_wildcard(&self, span: Span) -> syn::Result<()> {
+        let is_wildcard = self.keys.iter().any(|key| key.order == Order::Wildcard);
+        let is_over_all = is_wildcard && self.keys.iter().any(|key| key.path.is_empty());
+        if is_wildcard && self.keys.len() > 1 {
+            let help = "give the other fields an index of their own";
+            return Err(problem(span, "a wildcard index has no other fields", help));
+        }
+        if is_wildcard && (self.unique || self.sparse) {
+            let help = "it leaves out what a document does not have; make fields unique one by one";
+            return Err(problem(
+                span,
+                "a wildcard index is neither `unique` nor `sparse`",
+                help,
+            ));
+        }
+        if let Some(path) = self.only.iter().chain(&self.without).flatten().next() {
+            if !is_over_all {
+                let help = "`index(keys(wildcard()), only(title, author))`";
+                return Err(problem(
+                    path.span(),
+                    "fields are chosen for a wildcard index over the whole document",
+                    help,
+                ));
+            }
+            if self.only.is_some() && self.without.is_some() {
+                let help = "name those that are in it, or those that are not";
+                return Err(problem(
+                    span,
+                    "a wildcard index has `only` or `without`, not both",
+                    help,
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is about text, and what is about the plane, where there is none.
+    fn check_words(&self, span: Span) -> syn::Result<()> {
+        let has = |order| self.keys.iter().any(|key| key.order == order);
+        let language = self.language.as_ref().or(self.language_field.as_ref());
+        if let (Some(language), false) = (language, has(Order::Text)) {
+            let help = "mark the field: `text(title)`";
+            return Err(problem(language.span(), "only text has a language", help));
+        }
+        for key in &self.keys {
+            if let (Some(weight), false) = (&key.weight, key.order == Order::Text) {
+                let help = "mark the field: `text(title, weight = 10)`";
+                return Err(problem(weight.span(), "only text has a weight", help));
+            }
+            if let Some(weight) = &key.weight
+                && !weight
+                    .base10_parse::<u32>()
+                    .is_ok_and(|weight| (1..99_999).contains(&weight))
+            {
+                let help = "how much its words count beside those of other fields, 1 if not said";
+                return Err(problem(weight.span(), "the weight of a text is 1 to 99998", help));
+            }
+        }
+        let bounds = self.bounds.as_ref().map(|(least, _)| least.span());
+        let bits = self.bits.as_ref().map(LitInt::span);
+        if let (Some(plane), false) = (bounds.or(bits), has(Order::Geo2d)) {
+            let help = "mark the field: `geo_2d(place)`";
+            return Err(problem(plane, "only a `geo_2d` field lies within bounds", help));
+        }
+        if let Some(bits) = &self.bits
+            && !bits
+                .base10_parse::<u8>()
+                .is_ok_and(|bits| (1..=32).contains(&bits))
+        {
+            let help = "how often each side is halved, 26 if not said";
+            return Err(problem(
+                bits.span(),
+                "the bits of a `geo_2d` index are 1 to 32",
+                help,
+            ));
+        }
+        if let Some(collation) = &self.collation
+            && [Order::Text, Order::Geo2d].into_iter().any(has)
+        {
+            let help = "give the field that is compared by a language an index of its own";
+            return Err(problem(
+                collation.span(),
+                "an index of texts, or of places in the plane, has no collation",
+                help,
+            ));
+        }
+        Ok(())
     }
 
     /// Fields that are kept in a way of their own do not mix.
@@ -319,7 +461,51 @@ fn parse_keys(meta: &ParseNestedMeta<'_>) -> syn::Result<Vec<IndexKey>> {
     }
 }
 
-/// `author.name`, `desc(author.name)`, `items.any().price`.
+/// Fields in parentheses.
+fn paths(meta: &ParseNestedMeta<'_>) -> syn::Result<Vec<TokenStream>> {
+    let span = meta.path.span();
+    let parse = |input: ParseStream<'_>| {
+        let mut paths = Vec::new();
+        while !input.is_empty() {
+            paths.push(tokens::until_comma(input)?);
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        match paths.is_empty() {
+            true => Err(problem(
+                span,
+                "expected a field",
+                "name it by its Rust path: `only(title)`",
+            )),
+            false => Ok(paths),
+        }
+    };
+    parse.parse2(parenthesized(meta)?)
+}
+
+/// `bounds(0.0, 100.0)`.
+fn bounds(meta: &ParseNestedMeta<'_>) -> syn::Result<(TokenStream, TokenStream)> {
+    let span = meta.path.span();
+    let parse = |input: ParseStream<'_>| {
+        let least = tokens::until_comma(input)?;
+        let greatest = match input.parse::<Option<Token![,]>>()? {
+            Some(_) => tokens::until_comma(input)?,
+            None => TokenStream::new(),
+        };
+        match least.is_empty() || greatest.is_empty() || !input.is_empty() {
+            false => Ok((least, greatest)),
+            true => Err(problem(
+                span,
+                "the bounds of a `geo_2d` index are two numbers",
+                "`bounds(0.0, 100.0)`: the least and the greatest coordinate",
+            )),
+        }
+    };
+    parse.parse2(parenthesized(meta)?)
+}
+
+/// `author.name`, `desc(author.name)`, `text(title, weight = 10)`, `items.any().price`.
 fn parse_key(tokens: TokenStream, span: Span) -> syn::Result<IndexKey> {
     let mut trees = tokens.clone().into_iter();
     let (mut order, mut path) = (Order::Ascending, tokens);
@@ -331,8 +517,13 @@ fn parse_key(tokens: TokenStream, span: Span) -> syn::Result<IndexKey> {
         order = Order::parse(&key).ok_or_else(|| unknown(name.span(), "order", &key, &ORDERS))?;
         path = group.stream();
     }
+    let mut weight = None;
+    if order == Order::Text {
+        (path, weight) = weighted.parse2(path)?;
+    }
     match path.clone().into_iter().next() {
-        Some(TokenTree::Ident(_)) => Ok(IndexKey { order, path }),
+        Some(TokenTree::Ident(_)) => Ok(IndexKey { order, path, weight }),
+        None if order == Order::Wildcard => Ok(IndexKey { order, path, weight }),
         Some(other) => {
             let help = "name it by its Rust path: `keys(title, desc(author.name))`";
             Err(problem(other.span(), "expected a field", help))
@@ -343,6 +534,25 @@ fn parse_key(tokens: TokenStream, span: Span) -> syn::Result<IndexKey> {
             "name it by its Rust path: `keys(title, desc(author.name))`",
         )),
     }
+}
+
+/// `title`, `title, weight = 10`.
+fn weighted(input: ParseStream<'_>) -> syn::Result<(TokenStream, Option<LitInt>)> {
+    let path = tokens::until_comma(input)?;
+    if input.parse::<Option<Token![,]>>()?.is_none() {
+        return Ok((path, None));
+    }
+    let name: syn::Ident = input.parse()?;
+    if name != "weight" {
+        return Err(unknown(
+            name.span(),
+            "option of a text field",
+            &name.to_string(),
+            &["weight"],
+        ));
+    }
+    input.parse::<Token![=]>()?;
+    Ok((path, Some(input.parse()?)))
 }
 
 fn index_name(meta: &ParseNestedMeta<'_>) -> syn::Result<LitStr> {

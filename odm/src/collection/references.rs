@@ -4,7 +4,7 @@ use super::Collection;
 use crate::action::{LinkDocuments, VerifyRelations};
 use crate::model::{Field, Model};
 use crate::query::Operand;
-use crate::relation::{Relink, TwoWayReference};
+use crate::relation::{LinkedReference, Relink};
 
 impl<M: Model> Collection<M> {
     /// Links two documents by a two-way reference: `people.link(ann, |p| p.tasks, task)` puts the task into `tasks` of
@@ -13,7 +13,7 @@ impl<M: Model> Collection<M> {
     /// # Errors
     /// `NotFound` when one of them is not there. `Conflict` when a side that holds one reference holds another:
     /// [`reassign`](Collection::reassign) lets that go. `InvalidArgument` when the reference is not two-way.
-    pub fn link<X: TwoWayReference>(
+    pub fn link<X: LinkedReference>(
         &self,
         id: impl Operand<M::Key>,
         field: impl FnOnce(M::Fields<M>) -> Field<M, X>,
@@ -26,7 +26,7 @@ impl<M: Model> Collection<M> {
     ///
     /// # Errors
     /// As [`link`](Collection::link). `Conflict` when the documents are linked elsewhere meanwhile.
-    pub fn reassign<X: TwoWayReference>(
+    pub fn reassign<X: LinkedReference>(
         &self,
         id: impl Operand<M::Key>,
         field: impl FnOnce(M::Fields<M>) -> Field<M, X>,
@@ -40,7 +40,7 @@ impl<M: Model> Collection<M> {
     ///
     /// # Errors
     /// `InvalidArgument` when the reference is not two-way.
-    pub fn unlink<X: TwoWayReference>(
+    pub fn unlink<X: LinkedReference>(
         &self,
         id: impl Operand<M::Key>,
         field: impl FnOnce(M::Fields<M>) -> Field<M, X>,
