@@ -292,7 +292,7 @@ impl Index {
             ));
         }
         self.check_wildcard(span)?;
-        self.check_words(span)?;
+        self.check_words()?;
         self.check_plugins(span)
     }
 
@@ -334,7 +334,7 @@ impl Index {
     }
 
     /// What is about text, and what is about the plane, where there is none.
-    fn check_words(&self, span: Span) -> syn::Result<()> {
+    fn check_words(&self) -> syn::Result<()> {
         let has = |order| self.keys.iter().any(|key| key.order == order);
         let language = self.language.as_ref().or(self.language_field.as_ref());
         if let (Some(language), false) = (language, has(Order::Text)) {
