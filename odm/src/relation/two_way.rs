@@ -187,6 +187,8 @@ impl TwoWay {
                 return Err(side.error(ErrorKind::NotFound, text, "find"));
             }
         }
+        one.can_hold(b)?;
+        other.can_hold(a)?;
         if let Some(old_a) = &old_a {
             if let Some(old_b) = &old_b {
                 other.detach(old_b, a).await?;
@@ -221,7 +223,7 @@ impl TwoWay {
             (false, false) => held.keys.is_empty(),
         };
         let (side, operation) = match completes {
-            true if !held.has_place => return Ok(None),
+            true if !held.has_place || self.far.can_hold(near).is_err() => return Ok(None),
             true => (&self.far, self.far.attaching(far, near, None)?),
             false => (&self.near, self.near.detaching(near, far)?),
         };
@@ -250,6 +252,17 @@ impl Side {
     /// Whether it can hold several references.
     fn is_list(&self) -> bool {
         container(&self.steps).is_some()
+    }
+
+    /// Whether a link to the document can be stored here.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a map, and an `_id` that cannot be the name of a field.
+    fn can_hold(&self, key: &RawBson) -> Result<()> {
+        match container(&self.steps).map(|last| &self.steps[last]) {
+            Some(Step::Values) => entry(key).map(|_| ()),
+            _ => Ok(()),
+        }
     }
 
     /// The field of the document that the references are in.
