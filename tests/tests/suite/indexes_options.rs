@@ -177,22 +177,28 @@ async fn collations_and_wildcards_are_built_or_refused_by_name(db: &Db) {
     let products = db.collection::<Product>();
     let records = db.collection::<Record>();
     let people = db.collection::<Person>();
-    if db.backend_name() != "mongodb" {
-        for error in [
-            people.create_indexes().await.unwrap_err(),
-            products.create_indexes().await.unwrap_err(),
-            records.create_indexes().await.unwrap_err(),
-        ] {
+    match products.create_indexes().await {
+        Ok(_) => {
+            records.create_indexes().await.unwrap();
+            assert!(products.index_drift().await.unwrap().is_empty());
+            assert!(records.index_drift().await.unwrap().is_empty());
+            let listed = products.list_indexes().await.unwrap();
+            assert!(listed.iter().any(|index| index.name == "attributes.$**_1"));
+        }
+        Err(error) => {
+            assert_ne!(db.backend_name(), "mongodb", "{error}");
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+            let error = records.create_indexes().await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
         }
+    }
+    if db.backend_name() != "mongodb" {
+        let error = people.create_indexes().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
         return;
     }
     people.create_indexes().await.unwrap();
-    products.create_indexes().await.unwrap();
-    records.create_indexes().await.unwrap();
     assert!(people.index_drift().await.unwrap().is_empty());
-    assert!(products.index_drift().await.unwrap().is_empty());
-    assert!(records.index_drift().await.unwrap().is_empty());
     let person = |id, name: &str| Person {
         id,
         name: name.to_owned(),
@@ -201,12 +207,4 @@ async fn collations_and_wildcards_are_built_or_refused_by_name(db: &Db) {
     people.insert(person(1, "Ann")).await.unwrap();
     let error = people.insert(person(2, "ANN")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DuplicateKey);
-    let names: Vec<_> = products
-        .list_indexes()
-        .await
-        .unwrap()
-        .into_iter()
-        .map(|index| index.name)
-        .collect();
-    assert!(names.contains(&"attributes.$**_1".to_owned()), "{names:?}");
 }
