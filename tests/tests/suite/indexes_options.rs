@@ -32,6 +32,7 @@ struct Article {
     body: String,
     kind: i32,
     place: Option<[f64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     lang: Option<String>,
 }
 
