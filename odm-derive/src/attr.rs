@@ -4,6 +4,7 @@ mod copies;
 mod index;
 mod inverse;
 pub(crate) mod lifecycle;
+mod reference;
 mod rules;
 pub(crate) mod schema;
 mod tokens;
@@ -17,6 +18,7 @@ pub(crate) use self::copies::{CopyOf, CopyRole};
 pub(crate) use self::index::{Index, IndexKey, Order};
 pub(crate) use self::inverse::Inverse;
 use self::lifecycle::{Life, Role};
+pub(crate) use self::reference::NestedReference;
 pub(crate) use self::rules::DeleteRule;
 use self::schema::Schema;
 use crate::input::Derive;
@@ -34,6 +36,8 @@ pub(crate) struct OnType {
     pub(crate) schema: Schema,
     /// The models whose references to this one have rules.
     pub(crate) referred_by: Option<Vec<Path>>,
+    /// What is declared of references inside of embedded documents.
+    pub(crate) references: Vec<NestedReference>,
     /// The models that hold copies of this one's fields.
     pub(crate) copied_to: Option<Vec<Path>>,
     /// What the type holds copies of.
@@ -51,7 +55,7 @@ pub(crate) struct OnField {
     /// What becomes of the document when one that it refers to is deleted.
     pub(crate) on_delete: Option<DeleteRule>,
     /// The field of the other model that refers back.
-    pub(crate) two_way: Option<Ident>,
+    pub(crate) two_way: Option<TokenStream>,
     /// The name of the key by which references to the model hold this field.
     pub(crate) key: Option<Ident>,
     /// What a field of a copy is.
@@ -79,6 +83,14 @@ impl OnType {
                 })?,
                 (Derive::Model, "referred_by") => {
                     once(&mut on_type.referred_by, meta, key, rules::referring)?
+                }
+                (Derive::Model, "reference") => on_type.references.push(NestedReference::read(meta)?),
+                (Derive::Embedded, "reference") => {
+                    return Err(problem(
+                        meta.path.span(),
+                        "references are declared by the documents of a collection, and this is nested in one",
+                        "put `reference` on each model that holds this type, with the path from there",
+                    ));
                 }
                 (Derive::Model, "copied_to") => once(&mut on_type.copied_to, meta, key, rules::holding)?,
                 (Derive::Embedded, "copied_to") => {
@@ -157,6 +169,7 @@ impl OnType {
                             "kind",
                             "migrate",
                             "options",
+                            "reference",
                             "referred_by",
                             "schema_version",
                             "tag",
@@ -233,7 +246,7 @@ impl OnField {
                         format_args!(
                             "`{key}` is declared on the field of a model, and this is an embedded document"
                         ),
-                        "hold the reference in a field of the model",
+                        "declare it on each model that holds this type: `#[odm(reference(field.of_this_type: Ref<T>, on_delete = ..))]`",
                     ));
                 }
                 (Derive::Embedded, "inverse" | "key") => {
@@ -242,7 +255,7 @@ impl OnField {
                         format_args!(
                             "`{key}` is declared on the field of a model, and this is an embedded document"
                         ),
-                        "the inverse of an embedded reference is made from its path: `Order::fields().items.any().product.inverse()`",
+                        "declare it on each model that holds this type: `#[odm(reference(items.any().product: Ref<Product>, inverse = by_product))]`",
                     ));
                 }
                 (Derive::Embedded, "index" | "unique") => {

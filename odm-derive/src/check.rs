@@ -1,10 +1,10 @@
 //! The rules that hold for what serde and `#[odm(..)]` say together.
 
-use quote::quote;
+use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::{GenericParam, Generics, Ident, LitStr};
 
-use crate::attr::{self, CopyRole};
+use crate::attr::{self, CopyRole, NestedReference};
 use crate::input::{Container, Content, Field, Shape, Storage, Tagging, Variant};
 use crate::problem::Problems;
 use crate::serde_attr;
@@ -126,23 +126,44 @@ pub(crate) fn relation(odm: &attr::OnField, storage: &Storage, problems: &mut Pr
 
 /// Where a delete rule, or one side of a two-way reference, can stand.
 pub(crate) fn rules(odm: &attr::OnField, field: &Field<'_>, generics: &Generics, problems: &mut Problems) {
-    let rules = [
-        (
-            odm.on_delete.as_ref().map(|rule| &rule.0),
-            "has a delete rule",
-            "has no delete rule",
-        ),
-        (odm.two_way.as_ref(), "is two-way", "is not two-way"),
-    ];
-    for (place, can, cannot) in rules {
+    let rules = [(
+        odm.on_delete.as_ref().map(|rule| &rule.0),
+        "has a delete rule",
+        "has no delete rule",
+    )];
+    let rules = rules
+        .into_iter()
+        .map(|(place, can, cannot)| (place.map(ToTokens::to_token_stream), can, cannot));
+    let two_way = (odm.two_way.clone(), "is two-way", "is not two-way");
+    for (place, can, cannot) in rules.chain([two_way]) {
         let Some(place) = place else { continue };
         if !matches!(field.storage, Storage::Typed) {
             let wrong = format!("only a reference that is stored as it is {can}");
             let help = "remove what stores the field in another way than its type does";
-            problems.at(place, wrong, help);
+            problems.at(&place, wrong, help);
         } else if crate::generics::Params::mentions(generics, field.ty) {
             let wrong = format!("a reference whose type has a parameter {cannot}");
-            problems.at(place, wrong, "refer to a model without the parameter");
+            problems.at(&place, wrong, "refer to a model without the parameter");
+        }
+    }
+}
+
+/// What is declared of references inside of embedded documents.
+pub(crate) fn references(references: &[NestedReference], generics: &Generics, problems: &mut Problems) {
+    let mut seen: Vec<String> = Vec::new();
+    for reference in references {
+        let path = reference.path.to_string();
+        if seen.contains(&path) {
+            let help = "say all of it in one `reference(..)`";
+            problems.at(&reference.path, "this reference is declared already", help);
+        }
+        seen.push(path);
+        if crate::generics::Params::mentions(generics, &reference.ty) {
+            problems.at(
+                &reference.ty,
+                "a reference whose type has a parameter is not declared by its path",
+                "refer to a model without the parameter",
+            );
         }
     }
 }

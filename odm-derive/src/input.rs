@@ -5,7 +5,7 @@ use syn::{ExprPath, Generics, Ident, Path, Type, Visibility};
 
 use crate::attr::lifecycle::Life;
 use crate::attr::schema::{Kind, Versions};
-use crate::attr::{CopyOf, CopyRole, DeleteRule, Index, Inverse};
+use crate::attr::{CopyOf, CopyRole, DeleteRule, Index, Inverse, NestedReference};
 
 /// Which derive runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub(crate) struct Model<'a> {
     pub(crate) inverses: Vec<ModelInverse<'a>>,
     pub(crate) reference_keys: Vec<ReferenceKey<'a>>,
     pub(crate) rules: Vec<ModelRule<'a>>,
+    /// What is declared of references inside of embedded documents.
+    pub(crate) references: Vec<NestedReference>,
     /// The models whose references to this one have rules.
     pub(crate) referred_by: Vec<Path>,
     /// The models that hold copies of this one's fields.
@@ -70,7 +72,8 @@ pub(crate) struct Model<'a> {
 
 /// The inverse of one of the model's references.
 pub(crate) struct ModelInverse<'a> {
-    pub(crate) field: &'a Ident,
+    /// What follows the model's fields.
+    pub(crate) path: TokenStream,
     pub(crate) ty: &'a Type,
     pub(crate) inverse: Inverse,
 }
@@ -81,7 +84,7 @@ pub(crate) struct ModelRule<'a> {
     /// What becomes of the document when what the field refers to is deleted.
     pub(crate) on_delete: Option<DeleteRule>,
     /// The field of the other model that refers back.
-    pub(crate) two_way: Option<Ident>,
+    pub(crate) two_way: Option<TokenStream>,
 }
 
 /// A field that references to the model can hold.

@@ -238,6 +238,7 @@ fn model<'a>(
                 index: index.with_keys(|key| IndexKey {
                     order: key.order,
                     path: quote!(#ident),
+                    weight: key.weight.clone(),
                 }),
                 checked: matches!(field.storage, Storage::Typed),
             });
@@ -260,13 +261,11 @@ fn model<'a>(
             continue;
         };
         let ty = &declared.field.ty;
-        inverses.extend(
-            declared
-                .odm
-                .inverse
-                .take()
-                .map(|inverse| ModelInverse { field, ty, inverse }),
-        );
+        inverses.extend(declared.odm.inverse.take().map(|inverse| ModelInverse {
+            path: field.to_token_stream(),
+            ty,
+            inverse,
+        }));
         let (on_delete, two_way) = (declared.odm.on_delete.take(), declared.odm.two_way.take());
         if on_delete.is_some() || two_way.is_some() {
             rules.push(ModelRule {
@@ -282,6 +281,7 @@ fn model<'a>(
             stored: resolved.stored.clone(),
         }));
     }
+    check::references(&odm.references, &input.generics, problems);
     check::roles(
         fields.iter().filter_map(|field| field.resolved.as_ref()),
         problems,
@@ -293,6 +293,7 @@ fn model<'a>(
         inverses,
         reference_keys,
         rules,
+        references: odm.references,
         referred_by: odm.referred_by.unwrap_or_default(),
         copied_to: odm.copied_to.unwrap_or_default(),
         hooks: odm.hooks,

@@ -19,13 +19,13 @@ pub use crate::model::{
     Stored, Variant, VariantTest, encode_with,
 };
 pub use crate::relation::{
-    CopyDeclaration, CopyOf, HasMany, HasOne, HasVariant, Link, LinksTo, Ref, Reference, ReferenceEnum,
-    ReferenceKey, ReferenceVariant, ReferredBy, Searchable, TwoWayReference, partner, read_key, read_variant,
-    write_variant,
+    CopyDeclaration, CopyOf, HasMany, HasOne, HasVariant, Link, LinkedReference, LinksTo, Ref, Reference,
+    ReferenceEnum, ReferenceKey, ReferenceVariant, ReferredBy, Searchable, TwoWayReference, link_element,
+    partner, read_key, read_variant, write_variant,
 };
 pub use crate::schema::{
-    FieldDescriptor, IndexDeclaration, KindDescriptor, ModelDescriptor, NoRelation, RelationDescriptor,
-    RelationProbe,
+    FieldDescriptor, IndexDeclaration, KindDescriptor, ModelDescriptor, NoRelation, ReferenceDeclaration,
+    RelationDescriptor, RelationProbe,
 };
 pub use serde::{Deserialize, Deserializer, Serialize};
 

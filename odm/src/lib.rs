@@ -119,8 +119,8 @@ pub use self::query::{
 };
 pub use self::relation::{
     Alone, ById, CopiedValue, CopyDeclaration, CopyOf, CountOf, DbRef, DeclaredCopy, DeleteRule, Every,
-    Extra, HasMany, HasOne, Joinable, Link, LinksTo, Loads, Nested, NullableReference, Ref, Reference,
-    ReferenceEnum, ReferenceKey, ReferenceList, ReferredBy, Referring, Relation, RelationProblem,
+    Extra, HasMany, HasOne, Joinable, Link, LinkedReference, LinksTo, Loads, Nested, NullableReference, Ref,
+    Reference, ReferenceEnum, ReferenceKey, ReferenceList, ReferredBy, Referring, Relation, RelationProblem,
     RelationProblemKind, RuledReference, Searchable, SourceReference, SourceVersion, StaleCopy, To,
     TwoWayReference, Values, With,
 };

@@ -21,6 +21,7 @@ mod join;
 mod key;
 mod link;
 mod loads;
+mod place;
 mod plan;
 mod polymorphic;
 mod problem;
@@ -51,8 +52,8 @@ pub use self::key::{ById, ReferenceKey};
 pub use self::link::Link;
 pub(crate) use self::link::{Aim, Open};
 pub use self::loads::{Loads, With};
-pub(crate) use self::plan::with_needed;
-pub(crate) use self::plan::{Links, Plan};
+pub(crate) use self::place::Step;
+pub(crate) use self::plan::{Links, Plan, with_needed};
 pub use self::polymorphic::{
     HasVariant, ReferenceEnum, ReferenceVariant, read_key, read_variant, write_variant,
 };
@@ -65,5 +66,5 @@ pub use self::stale_copy::StaleCopy;
 pub(crate) use self::stale_copy::{Found as FoundCopy, fill};
 pub(crate) use self::to::links;
 pub use self::to::{Alone, Extra, Nested, To};
+pub use self::two_way::{LinkedReference, TwoWayReference, link_element, partner};
 pub(crate) use self::two_way::{Relink, TwoWay};
-pub use self::two_way::{TwoWayReference, partner};

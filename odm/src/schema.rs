@@ -14,9 +14,10 @@ pub use self::index::{IndexDeclaration, IndexOrder};
 pub use self::models::Models;
 pub(crate) use self::models::{differences, fingerprint};
 pub(crate) use self::nested_relations::EVERY;
+pub(crate) use self::relation::MakeLink;
 pub use self::relation::{
-    DeclaredRelation, InverseDescriptor, NoRelation, RelationDescriptor, RelationKind, RelationProbe,
-    model_graph,
+    DeclaredRelation, InverseDescriptor, NoRelation, ReferenceDeclaration, RelationDescriptor, RelationKind,
+    RelationProbe, model_graph,
 };
 pub(crate) use self::suggestion::suggested_index;
 pub(crate) use self::verify::{names, verify};
@@ -53,6 +54,8 @@ pub struct ModelDescriptor {
     pub referred_by: &'static [fn() -> &'static ModelDescriptor],
     /// The models that hold copies of this one's fields.
     pub copied_to: &'static [fn() -> &'static ModelDescriptor],
+    /// Makes what is declared of references inside of embedded documents.
+    pub(crate) references: fn() -> Vec<ReferenceDeclaration>,
     pub(crate) open: Open,
     pub(crate) declared: fn() -> &'static Declared,
 }
@@ -112,6 +115,7 @@ impl ModelDescriptor {
             options: None,
             referred_by: &[],
             copied_to: &[],
+            references: Vec::new,
             open: Target::sibling::<M>,
             declared: M::declared,
         }
@@ -180,6 +184,13 @@ impl ModelDescriptor {
         referrers: &'static [fn() -> &'static ModelDescriptor],
     ) -> ModelDescriptor {
         self.referred_by = referrers;
+        self
+    }
+
+    /// The same with what is declared of references inside of embedded documents.
+    #[doc(hidden)]
+    pub const fn references(mut self, references: fn() -> Vec<ReferenceDeclaration>) -> ModelDescriptor {
+        self.references = references;
         self
     }
 

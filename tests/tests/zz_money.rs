@@ -18,9 +18,15 @@ macro_rules! on_backend {
     };
 }
 pub(crate) use {on_backend, on_every_backend};
-#[path = "suite/money.rs"] mod money;
-#[path = "suite/money_accounts.rs"] mod money_accounts;
-#[path = "suite/money_exact.rs"] mod money_exact;
-#[path = "suite/money_tables.rs"] mod money_tables;
-#[path = "suite/local_time.rs"] mod local_time;
-#[path = "suite/local_time_zones.rs"] mod local_time_zones;
+#[path = "suite/local_time.rs"]
+mod local_time;
+#[path = "suite/local_time_zones.rs"]
+mod local_time_zones;
+#[path = "suite/money.rs"]
+mod money;
+#[path = "suite/money_accounts.rs"]
+mod money_accounts;
+#[path = "suite/money_exact.rs"]
+mod money_exact;
+#[path = "suite/money_tables.rs"]
+mod money_tables;

@@ -1,12 +1,17 @@
 //! `index(..)` as written.
 
-use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
-use quote::ToTokens;
-use syn::meta::ParseNestedMeta;
-use syn::parse::{ParseStream, Parser};
-use syn::spanned::Spanned;
-use syn::{Lit, LitStr, Token};
+mod check;
+mod keys;
+mod values;
 
+use proc_macro2::{Span, TokenStream};
+use syn::meta::ParseNestedMeta;
+use syn::parse::Parser;
+use syn::spanned::Spanned;
+use syn::{LitInt, LitStr, Token};
+
+use self::keys::{parse_keys, paths};
+use self::values::{bounds, index_name, seconds};
 use super::{flag, once, string, tokens};
 use crate::problem::{problem, unknown};
 
@@ -20,6 +25,20 @@ pub(crate) struct Index {
     pub(crate) expire_after: Option<Seconds>,
     /// A closure or the path of a function.
     pub(crate) partial: Option<TokenStream>,
+    pub(crate) hidden: bool,
+    /// An expression that gives a document.
+    pub(crate) collation: Option<TokenStream>,
+    /// The same, with options in MongoDB's words.
+    pub(crate) options: Option<TokenStream>,
+    pub(crate) language: Option<LitStr>,
+    pub(crate) language_field: Option<LitStr>,
+    /// The least and the greatest coordinate.
+    pub(crate) bounds: Option<(TokenStream, TokenStream)>,
+    pub(crate) bits: Option<LitInt>,
+    /// The paths that a wildcard index is over.
+    pub(crate) only: Option<Vec<TokenStream>>,
+    /// The paths that it is not over.
+    pub(crate) without: Option<Vec<TokenStream>>,
 }
 
 /// One field of an index.
@@ -28,6 +47,8 @@ pub(crate) struct IndexKey {
     pub(crate) order: Order,
     /// What follows the model's fields: `author.name`.
     pub(crate) path: TokenStream,
+    /// How much the words of a text field count.
+    pub(crate) weight: Option<LitInt>,
 }
 
 /// How a field of an index is kept.
@@ -39,10 +60,35 @@ pub(crate) enum Order {
     Text,
     Geo2dSphere,
     Geo2d,
+    Wildcard,
 }
 
 /// The orders by name.
-const ORDERS: [&str; 6] = ["asc", "desc", "geo_2d", "geo_2dsphere", "hashed", "text"];
+const ORDERS: [&str; 7] = [
+    "asc",
+    "desc",
+    "geo_2d",
+    "geo_2dsphere",
+    "hashed",
+    "text",
+    "wildcard",
+];
+
+/// The options of every index by name.
+const OPTIONS: [&str; 12] = [
+    "bits",
+    "bounds",
+    "collation",
+    "expire_after",
+    "hidden",
+    "language",
+    "language_field",
+    "name",
+    "options",
+    "partial",
+    "sparse",
+    "unique",
+];
 
 /// A number of seconds and where it was written.
 #[derive(Clone)]
@@ -60,6 +106,7 @@ impl Order {
             "text" => Order::Text,
             "geo_2dsphere" => Order::Geo2dSphere,
             "geo_2d" => Order::Geo2d,
+            "wildcard" => Order::Wildcard,
             _ => return None,
         })
     }
@@ -74,13 +121,22 @@ impl Index {
             name: None,
             expire_after: None,
             partial: None,
+            hidden: false,
+            collation: None,
+            options: None,
+            language: None,
+            language_field: None,
+            bounds: None,
+            bits: None,
+            only: None,
+            without: None,
         }
     }
 
     /// `index`, `unique` or `index(..)` on a field.
     pub(crate) fn on_field(meta: &ParseNestedMeta<'_>, unique: bool) -> syn::Result<Index> {
         let mut index = Index::new();
-        let mut order: Option<Order> = None;
+        let (mut order, mut weight): (Option<Order>, Option<LitInt>) = (None, None);
         index.unique = unique;
         if unique && !meta.input.is_empty() && !meta.input.peek(Token![,]) {
             let help = "write `index(unique, ..)`";
@@ -92,8 +148,7 @@ impl Index {
                 let key = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
                 match Order::parse(&key) {
                     Some(_) if order.is_some() => {
-                        let help =
-                            "choose one of `asc`, `desc`, `geo_2d`, `geo_2dsphere`, `hashed` and `text`";
+                        let help = "choose one of `asc`, `desc`, `geo_2d`, `geo_2dsphere`, `hashed`, `text` and `wildcard`";
                         Err(problem(
                             meta.path.span(),
                             "a field is kept in one order in an index",
@@ -113,23 +168,8 @@ impl Index {
                             help,
                         ))
                     }
-                    None => index.option(
-                        &key,
-                        &meta,
-                        &[
-                            "asc",
-                            "desc",
-                            "expire_after",
-                            "geo_2d",
-                            "geo_2dsphere",
-                            "hashed",
-                            "name",
-                            "partial",
-                            "sparse",
-                            "text",
-                            "unique",
-                        ],
-                    ),
+                    None if key == "weight" => once(&mut weight, &meta, &key, |meta| meta.value()?.parse()),
+                    None => index.option(&key, &meta, &[&["weight"][..], ORDERS.as_slice()].concat()),
                 }
             })?;
         } else if meta.input.peek(Token![=]) {
@@ -143,6 +183,7 @@ impl Index {
         index.keys.push(IndexKey {
             order: order.unwrap_or(Order::Ascending),
             path: TokenStream::new(),
+            weight,
         });
         index.check(meta.path.span())?;
         Ok(index)
@@ -172,11 +213,9 @@ impl Index {
                         help,
                     ))
                 }
-                _ => index.option(
-                    &key,
-                    &meta,
-                    &["expire_after", "keys", "name", "partial", "sparse", "unique"],
-                ),
+                "only" => once(&mut index.only, &meta, &key, paths),
+                "without" => once(&mut index.without, &meta, &key, paths),
+                _ => index.option(&key, &meta, &["keys", "only", "without"]),
             }
         })?;
         let Some(keys) = keys else {
@@ -200,7 +239,8 @@ impl Index {
         }
     }
 
-    fn option(&mut self, key: &str, meta: &ParseNestedMeta<'_>, valid: &[&str]) -> syn::Result<()> {
+    /// An option of every index; `more` are valid beside them.
+    fn option(&mut self, key: &str, meta: &ParseNestedMeta<'_>, more: &[&str]) -> syn::Result<()> {
         match key {
             "unique" => flag(&mut self.unique, meta, key),
             "sparse" => flag(&mut self.sparse, meta, key),
@@ -209,69 +249,23 @@ impl Index {
             "partial" => once(&mut self.partial, meta, key, |meta| {
                 tokens::until_comma(meta.value()?)
             }),
-            _ => Err(unknown(meta.path.span(), "index option", key, valid)),
+            "hidden" => flag(&mut self.hidden, meta, key),
+            "collation" => once(&mut self.collation, meta, key, |meta| {
+                tokens::until_comma(meta.value()?)
+            }),
+            "options" => once(&mut self.options, meta, key, |meta| {
+                tokens::until_comma(meta.value()?)
+            }),
+            "language" => once(&mut self.language, meta, key, string),
+            "language_field" => once(&mut self.language_field, meta, key, string),
+            "bits" => once(&mut self.bits, meta, key, |meta| meta.value()?.parse()),
+            "bounds" => once(&mut self.bounds, meta, key, bounds),
+            _ => {
+                let mut valid = [OPTIONS.as_slice(), more].concat();
+                valid.sort_unstable();
+                Err(unknown(meta.path.span(), "index option", key, &valid))
+            }
         }
-    }
-
-    /// The combinations that MongoDB refuses.
-    fn check(&self, span: Span) -> syn::Result<()> {
-        if let Some(seconds) = &self.expire_after
-            && (self.keys.len() > 1 || !matches!(self.keys[0].order, Order::Ascending | Order::Descending))
-        {
-            let help = "give the date a plain index of its own";
-            return Err(problem(
-                seconds.span,
-                "only an index over one date can expire documents",
-                help,
-            ));
-        }
-        if self.sparse && self.partial.is_some() {
-            let help = "say it in the partial filter: `|b| b.field.exists() & ..`";
-            return Err(problem(span, "an index is `sparse` or `partial`, not both", help));
-        }
-        let hashed = self.keys.iter().filter(|key| key.order == Order::Hashed).count();
-        if hashed > 0 && self.unique {
-            let help = "give the field a second, unique index";
-            return Err(problem(span, "a hashed index cannot be unique", help));
-        }
-        if hashed > 1 {
-            return Err(problem(
-                span,
-                "an index has at most one hashed field",
-                "keep one `hashed(..)`",
-            ));
-        }
-        self.check_plugins(span)
-    }
-
-    /// Fields that are kept in a way of their own do not mix.
-    fn check_plugins(&self, span: Span) -> syn::Result<()> {
-        let plain = |order: &Order| matches!(order, Order::Ascending | Order::Descending);
-        let mut plugins = self
-            .keys
-            .iter()
-            .map(|key| key.order)
-            .filter(|order| !plain(order));
-        if let Some(first) = plugins.next()
-            && plugins.any(|other| other != first)
-        {
-            let help = "give each field an index of its own";
-            return Err(problem(
-                span,
-                "an index has fields of one kind only beside plain ones",
-                help,
-            ));
-        }
-        let flat = self.keys.iter().filter(|key| key.order == Order::Geo2d).count();
-        if flat > 1 || (flat == 1 && self.keys[0].order != Order::Geo2d) {
-            let help = "`keys(geo_2d(place), kind)`, or `geo_2dsphere`, which may stand anywhere";
-            return Err(problem(
-                span,
-                "the `geo_2d` field is the first of its index, and the only one",
-                help,
-            ));
-        }
-        Ok(())
     }
 }
 
@@ -288,128 +282,4 @@ fn parenthesized(meta: &ParseNestedMeta<'_>) -> syn::Result<TokenStream> {
     let content;
     syn::parenthesized!(content in meta.input);
     content.parse()
-}
-
-fn parse_keys(meta: &ParseNestedMeta<'_>) -> syn::Result<Vec<IndexKey>> {
-    let span = meta.path.span();
-    let parse = |input: ParseStream<'_>| {
-        let mut keys: Vec<IndexKey> = Vec::new();
-        while !input.is_empty() {
-            let key = parse_key(tokens::until_comma(input)?, span)?;
-            let text = key.path.to_string();
-            if keys.iter().any(|other| other.path.to_string() == text) {
-                let help = "a field stands once in an index";
-                return Err(problem(key.path.span(), "duplicate field in an index", help));
-            }
-            keys.push(key);
-            if !input.is_empty() {
-                input.parse::<Token![,]>()?;
-            }
-        }
-        Ok(keys)
-    };
-    let keys = parse.parse2(parenthesized(meta)?)?;
-    match keys.is_empty() {
-        true => Err(problem(
-            span,
-            "an index needs a field",
-            "`keys(title, desc(year))`",
-        )),
-        false => Ok(keys),
-    }
-}
-
-/// `author.name`, `desc(author.name)`, `items.any().price`.
-fn parse_key(tokens: TokenStream, span: Span) -> syn::Result<IndexKey> {
-    let mut trees = tokens.clone().into_iter();
-    let (mut order, mut path) = (Order::Ascending, tokens);
-    if let (Some(TokenTree::Ident(name)), Some(TokenTree::Group(group)), None) =
-        (trees.next(), trees.next(), trees.next())
-        && group.delimiter() == Delimiter::Parenthesis
-    {
-        let key = name.to_string();
-        order = Order::parse(&key).ok_or_else(|| unknown(name.span(), "order", &key, &ORDERS))?;
-        path = group.stream();
-    }
-    match path.clone().into_iter().next() {
-        Some(TokenTree::Ident(_)) => Ok(IndexKey { order, path }),
-        Some(other) => {
-            let help = "name it by its Rust path: `keys(title, desc(author.name))`";
-            Err(problem(other.span(), "expected a field", help))
-        }
-        None => Err(problem(
-            span,
-            "expected a field",
-            "name it by its Rust path: `keys(title, desc(author.name))`",
-        )),
-    }
-}
-
-fn index_name(meta: &ParseNestedMeta<'_>) -> syn::Result<LitStr> {
-    let name = string(meta)?;
-    let wrong = match name.value() {
-        text if text.is_empty() => "the name of an index cannot be empty",
-        text if text.contains('\0') => "the name of an index cannot hold a NUL",
-        text if text == "*" => "`*` stands for all indexes",
-        _ => return Ok(name),
-    };
-    Err(problem(
-        name.span(),
-        wrong,
-        "leave it out to name the index by its fields, as MongoDB does",
-    ))
-}
-
-const FORM: &str = "a number of seconds, or a text such as \"90s\", \"15m\", \"12h\", \"30d\", \"2w\"";
-
-fn seconds(meta: &ParseNestedMeta<'_>) -> syn::Result<Seconds> {
-    let value: TokenTree = meta.value()?.parse()?;
-    let span = value.span();
-    let seconds = match syn::parse2::<Lit>(value.into_token_stream()) {
-        Ok(Lit::Int(number)) => number.base10_parse::<u64>().ok(),
-        Ok(Lit::Str(text)) => parse_duration(&text.value()),
-        _ => None,
-    };
-    let Some(seconds) = seconds else {
-        return Err(problem(span, "not a duration", FORM));
-    };
-    match u32::try_from(seconds)
-        .ok()
-        .filter(|seconds| i32::try_from(*seconds).is_ok())
-    {
-        Some(seconds) => Ok(Seconds { seconds, span }),
-        None => Err(problem(
-            span,
-            "the longest time to expiry is 2147483647 seconds",
-            FORM,
-        )),
-    }
-}
-
-fn parse_duration(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let split = text.find(|letter: char| !letter.is_ascii_digit())?;
-    let factor = match text[split..].trim() {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3_600,
-        "d" => 86_400,
-        "w" => 604_800,
-        _ => return None,
-    };
-    text[..split].parse::<u64>().ok()?.checked_mul(factor)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::parse_duration;
-
-    #[test]
-    fn durations_have_one_unit() {
-        assert_eq!(parse_duration("30d"), Some(2_592_000));
-        assert_eq!(parse_duration("15 m"), Some(900));
-        assert_eq!(parse_duration("15"), None);
-        assert_eq!(parse_duration("d"), None);
-        assert_eq!(parse_duration("1h30m"), None);
-    }
 }

@@ -1,11 +1,13 @@
 //! `on_delete = cascade` and `two_way = books` on a reference, `referred_by(Book, Loan)` on the model that it refers to.
 
+use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{Ident, Path, Token};
 
+use super::tokens;
 use crate::problem::{problem, unknown};
 
 /// What becomes of a document when one that it refers to is deleted: a name of a rule.
@@ -31,8 +33,8 @@ impl DeleteRule {
     }
 }
 
-/// `two_way = books`.
-pub(super) fn partner(meta: &ParseNestedMeta<'_>) -> syn::Result<Ident> {
+/// `two_way = books`, `two_way = lines.any().book`.
+pub(super) fn partner(meta: &ParseNestedMeta<'_>) -> syn::Result<TokenStream> {
     if !meta.input.peek(Token![=]) {
         return Err(problem(
             meta.path.span(),
@@ -40,7 +42,7 @@ pub(super) fn partner(meta: &ParseNestedMeta<'_>) -> syn::Result<Ident> {
             "`two_way = books`: a field of the model that this one refers to",
         ));
     }
-    meta.value()?.parse()
+    tokens::until_comma(meta.value()?)
 }
 
 /// The models in `referred_by(..)`.

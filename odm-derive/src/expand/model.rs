@@ -8,8 +8,8 @@ use syn::spanned::Spanned;
 use super::Expansion;
 use super::codec::Codecs;
 use super::{lifecycle, relations};
-use crate::attr::Order;
-use crate::input::{Content, Field, Model, ModelIndex, ModelInverse, Storage, Variant};
+use crate::attr::{DeleteRule, Inverse, Order};
+use crate::input::{Content, Field, Model, ModelIndex, Storage, Variant};
 
 pub(super) fn implementation(
     expansion: &Expansion<'_>,
@@ -86,7 +86,7 @@ pub(super) fn implementation(
             use __odm::NoRelation as _;
         )
     });
-    let referrers = relations::referrers(model);
+    let (referrers, nested) = (relations::referrers(model), relations::nested(expansion, model));
     quote! {
         #probing
         #declarations
@@ -94,7 +94,7 @@ pub(super) fn implementation(
         impl #declared __odm::Model for #this #stored {
             type Key = #ty;
             const DESCRIPTOR: &'static __odm::ModelDescriptor =
-                &__odm::ModelDescriptor::new::<#this>(#name, #collection, &[#(#descriptors),*], #indexes) #more #referrers;
+                &__odm::ModelDescriptor::new::<#this>(#name, #collection, &[#(#descriptors),*], #indexes) #more #referrers #nested;
             #key_codec
             #lifecycle
             fn key(&self) -> &#ty {
@@ -119,7 +119,7 @@ fn declared_more(model: &Model<'_>) -> TokenStream {
 }
 
 /// A type as it was written, without the spaces that tokens have between them.
-fn written(ty: &syn::Type) -> String {
+pub(super) fn written(ty: &dyn ToTokens) -> String {
     let text = ty.to_token_stream().to_string();
     let mut written = String::with_capacity(text.len());
     for (index, letter) in text.char_indices() {
@@ -196,30 +196,54 @@ fn relation(expansion: &Expansion<'_>, model: &Model<'_>, field: &Field<'_>) -> 
     let inverse = model
         .inverses
         .iter()
-        .find(|inverse| *inverse.field == field.ident);
+        .find(|inverse| inverse.path.to_string() == field.ident.to_string());
     let rule = model.rules.iter().find(|rule| *rule.field == field.ident);
     if inverse.is_none() && rule.is_none() {
         return (quote!(.refers(__odm::RelationProbe::<#ty>::RELATION)), true);
     }
-    let inverse = inverse.map(|ModelInverse { inverse, .. }| {
+    let declared = described(
+        &expansion.this,
+        ty,
+        inverse.map(|inverse| &inverse.inverse),
+        rule.and_then(|rule| rule.on_delete.as_ref()),
+        rule.and_then(|rule| rule.two_way.as_ref()),
+        false,
+    );
+    (quote!(.refers(__odm::Option::Some(#declared))), false)
+}
+
+/// What a reference of the type is declared to be; `in_element` of an array or a map that holds embedded documents.
+pub(super) fn described(
+    this: &TokenStream,
+    ty: &syn::Type,
+    inverse: Option<&Inverse>,
+    on_delete: Option<&DeleteRule>,
+    two_way: Option<&TokenStream>,
+    in_element: bool,
+) -> TokenStream {
+    let inverse = inverse.map(|inverse| {
         let (name, one) = (inverse.name.unraw().to_string(), inverse.one);
         quote!(.inverse(#name, #one))
     });
-    let this = &expansion.this;
-    let on_delete = rule.and_then(|rule| rule.on_delete.as_ref()).map(|rule| {
-        let rule = &rule.0;
+    let on_delete = on_delete.map(|DeleteRule(rule)| {
         let span = rule.span().resolved_at(Span::call_site());
-        quote_spanned!(span=> .#rule::<#ty, #this>())
+        let method = match in_element && rule == "pull" {
+            true => Ident::new("pull_element", rule.span()),
+            false => rule.clone(),
+        };
+        quote_spanned!(span=> .#method::<#ty, #this>())
     });
-    let two_way = rule.and_then(|rule| rule.two_way.as_ref()).map(|partner| {
-        let target = quote_spanned!(ty.span()=> <#ty as __odm::TwoWayReference>::Target);
+    let two_way = two_way.map(|partner| {
+        let target = match in_element {
+            true => quote_spanned!(ty.span()=> <#ty as __odm::LinkedReference>::Target),
+            false => quote_spanned!(ty.span()=> <#ty as __odm::TwoWayReference>::Target),
+        };
         let span = partner.span().resolved_at(Span::call_site());
         quote_spanned!(span=> .two_way(|| __odm::partner::<#this, _, _>(
             &<#target as __odm::Model>::fields().#partner
         )))
     });
-    let declared = quote!(__odm::RelationDescriptor::of::<#ty>() #inverse #on_delete #two_way);
-    (quote!(.refers(__odm::Option::Some(#declared))), false)
+    quote!(__odm::RelationDescriptor::of::<#ty>() #inverse #on_delete #two_way)
 }
 
 /// A closure that makes the declared indexes. Paths stay the user's tokens, so that rustc points at them.
@@ -236,9 +260,17 @@ fn indexes(expansion: &Expansion<'_>, indexes: &[ModelIndex]) -> TokenStream {
                 Order::Text => quote!(text),
                 Order::Geo2dSphere => quote!(geo_2dsphere),
                 Order::Geo2d => quote!(geo_2d),
+                Order::Wildcard if key.path.is_empty() => {
+                    declaration.extend(quote!(.wildcard_all()));
+                    continue;
+                }
+                Order::Wildcard => quote!(wildcard),
             };
             let field = reach(&fields, &key.path);
             declaration.extend(quote!(.#method(#field)));
+            if let Some(weight) = &key.weight {
+                declaration.extend(quote!(.weight(#field, #weight)));
+            }
         }
         if index.unique {
             declaration.extend(quote!(.unique()));
@@ -259,6 +291,30 @@ fn indexes(expansion: &Expansion<'_>, indexes: &[ModelIndex]) -> TokenStream {
         if let Some(partial) = &index.partial {
             declaration.extend(quote!(.partial::<#this>(#partial)));
         }
+        if index.hidden {
+            declaration.extend(quote!(.hidden()));
+        }
+        for (method, value) in [("language", &index.language), ("language_field", &index.language_field)] {
+            let method = Ident::new(method, Span::call_site());
+            declaration.extend(value.as_ref().map(|value| quote!(.#method(#value))));
+        }
+        if let Some((least, greatest)) = &index.bounds {
+            let least = quote_spanned!(least.span()=> <::core::primitive::f64 as ::core::convert::From<_>>::from(#least));
+            let greatest = quote_spanned!(greatest.span()=> <::core::primitive::f64 as ::core::convert::From<_>>::from(#greatest));
+            declaration.extend(quote!(.geo_2d_bounds(#least, #greatest)));
+        }
+        declaration.extend(index.bits.as_ref().map(|bits| quote!(.geo_2d_bits(#bits))));
+        for (method, paths) in [("only", &index.only), ("without", &index.without)] {
+            let method = Ident::new(method, Span::call_site());
+            for path in paths.iter().flatten() {
+                let field = reach(&fields, path);
+                declaration.extend(quote!(.#method(#field)));
+            }
+        }
+        for (method, document) in [("collation", &index.collation), ("options", &index.options)] {
+            let method = Ident::new(method, Span::call_site());
+            declaration.extend(document.as_ref().map(|document| quote!(.#method(#document))));
+        }
         declaration
     });
     quote! {
@@ -270,7 +326,7 @@ fn indexes(expansion: &Expansion<'_>, indexes: &[ModelIndex]) -> TokenStream {
 }
 
 /// The field at this path, borrowed.
-fn reach(fields: &Ident, path: &TokenStream) -> TokenStream {
+pub(super) fn reach(fields: &Ident, path: &TokenStream) -> TokenStream {
     let span = path.span();
     let mut fields = fields.clone();
     fields.set_span(fields.span().located_at(span));

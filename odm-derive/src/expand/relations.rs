@@ -1,12 +1,13 @@
 //! Inverses of a model's references, and the keys by which references to it hold a field.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
 use super::Expansion;
 use super::fields::visibility;
+use super::model::{described, reach, written};
 use crate::input::{Model, ModelInverse, ReferenceKey};
 
 /// The types of the keys, which stand beside the model.
@@ -53,13 +54,20 @@ pub(super) fn implementation(expansion: &Expansion<'_>, model: &Model<'_>) -> To
             }
         }
     });
-    let inverses = model.inverses.iter().map(|ModelInverse { field, ty, inverse }| {
+    let own = model.inverses.iter();
+    let own = own.map(|ModelInverse { path, ty, inverse }| (path, *ty, inverse));
+    let nested = model.references.iter();
+    let nested = nested.filter_map(|nested| Some((&nested.path, &nested.ty, nested.inverse.as_ref()?)));
+    let inverses = own.chain(nested).map(|(path, ty, inverse)| {
         let name = &inverse.name;
         let doc = format!(
-            "The [`{}`]s whose `{field}` refers to a document.",
-            expansion.container.ident
+            "The [`{}`]s whose `{}` refers to a document.",
+            expansion.container.ident,
+            written(path)
         );
-        let inverse_of = quote!(__odm::Field::inverse(&<Self as __odm::Model>::fields().#field));
+        let span = path.span().resolved_at(Span::call_site());
+        let field = quote_spanned!(span=> <Self as __odm::Model>::fields().#path);
+        let inverse_of = quote!(__odm::Field::inverse(&#field));
         let (output, body) = match inverse.one {
             false => (quote!(__odm::HasMany), inverse_of),
             true => (quote!(__odm::HasOne), quote!(__odm::HasMany::one(#inverse_of))),
@@ -75,10 +83,11 @@ pub(super) fn implementation(expansion: &Expansion<'_>, model: &Model<'_>) -> To
             }
         }
     });
-    let inverses = (!model.inverses.is_empty()).then(|| {
+    let inverses: TokenStream = inverses.collect();
+    let inverses = (!inverses.is_empty()).then(|| {
         quote! {
             impl #declared #this #predicates {
-                #(#inverses)*
+                #inverses
             }
         }
     });
@@ -88,6 +97,47 @@ pub(super) fn implementation(expansion: &Expansion<'_>, model: &Model<'_>) -> To
         }
     });
     quote!(#(#keys)* #inverses #(#referrers)*)
+}
+
+/// What is declared of references inside of embedded documents, for the descriptor.
+pub(super) fn nested(expansion: &Expansion<'_>, model: &Model<'_>) -> TokenStream {
+    if model.references.is_empty() {
+        return TokenStream::new();
+    }
+    let this = &expansion.this;
+    let fields = Ident::new("fields", Span::mixed_site());
+    let declarations = model.references.iter().map(|reference| {
+        let ty = &reference.ty;
+        let described = described(
+            this,
+            ty,
+            reference.inverse.as_ref(),
+            reference.on_delete.as_ref(),
+            reference.two_way.as_ref(),
+            reference.is_in_an_element(),
+        );
+        let link = reference
+            .element()
+            .zip(reference.link.as_ref())
+            .map(|(element, function)| {
+                let span = function.span().resolved_at(Span::call_site());
+                let element = reach(&fields, &element);
+                quote_spanned!(span=> .link::<_, _, #ty>(
+                    #element,
+                    #function,
+                    |key| __odm::link_element(key, #function)
+                ))
+            });
+        let field = reach(&fields, &reference.path);
+        quote_spanned!(ty.span().resolved_at(Span::call_site())=>
+            __odm::ReferenceDeclaration::of::<_, #ty>(#field, #described #link))
+    });
+    quote! {
+        .references(|| {
+            let #fields = <#this as __odm::Model>::fields();
+            __odm::Vec::from([#(#declarations),*])
+        })
+    }
 }
 
 /// The models whose references to this one have rules, and those that hold copies of it, for the descriptor.

@@ -36,6 +36,13 @@ pub(super) fn model<'a>(
             help,
         );
     }
+    if let Some(reference) = odm.references.first() {
+        problems.at(
+            &reference.path,
+            "an enum has the references of its variants, and declares none of its own",
+            help,
+        );
+    }
     if !input.generics.params.is_empty() {
         problems.at(
             &input.generics,
@@ -50,6 +57,7 @@ pub(super) fn model<'a>(
         inverses: Vec::new(),
         reference_keys: Vec::new(),
         rules: Vec::new(),
+        references: Vec::new(),
         referred_by: odm.referred_by.unwrap_or_default(),
         copied_to: Vec::new(),
         hooks: None,

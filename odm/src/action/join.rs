@@ -4,7 +4,7 @@ use std::fmt;
 
 use bson::{RawDocument, RawDocumentBuf, rawdoc};
 
-use super::setters::runs;
+use super::setters::{loads_more, runs};
 use super::{Draft, Find};
 use crate::backend::{self, Operation};
 use crate::collection::Target;
@@ -28,26 +28,9 @@ impl<M: Model, P, L> Join<M, P, L> {
     pub(super) fn new(find: Find<M, P>, relations: L) -> Join<M, P, L> {
         Join { find, relations }
     }
-
-    /// Joins what another field refers to, as one more element of the tuple.
-    pub fn join<A: Joinable<M>>(self, relation: impl FnOnce(M::Fields<M>) -> A) -> Join<M, P, L::Both>
-    where
-        L: With<A>,
-    {
-        self.join_with(relation(M::fields()))
-    }
-
-    /// Joins another relation, as one more element of the tuple.
-    pub fn join_with<A: Joinable<M>>(self, relation: A) -> Join<M, P, L::Both>
-    where
-        L: With<A>,
-    {
-        Join {
-            find: self.find,
-            relations: self.relations.and(relation),
-        }
-    }
 }
+
+loads_more!(Join, find, Joinable, join, join_with, "Joins");
 
 impl<M: Model, P: Send + 'static, L: Loads<M>> Join<M, P, L> {
     async fn run(self) -> Result<Vec<L::Row<P>>> {

@@ -8,7 +8,7 @@ use crate::collection::Target;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Field, Model};
 use crate::query::Operand;
-use crate::relation::{Ref, Relink, TwoWay, TwoWayReference};
+use crate::relation::{LinkedReference, Ref, Relink, TwoWay};
 use crate::schema::ModelDescriptor;
 
 /// Makes or undoes the link of two documents, on both sides: `.await` says whether anything was to be done.
@@ -30,7 +30,7 @@ pub struct LinkDocuments {
 }
 
 impl LinkDocuments {
-    pub(crate) fn new<M: Model, X: TwoWayReference>(
+    pub(crate) fn new<M: Model, X: LinkedReference>(
         target: &Target,
         id: impl Operand<M::Key>,
         field: &Field<M, X>,
@@ -40,7 +40,7 @@ impl LinkDocuments {
         LinkDocuments {
             model: M::DESCRIPTOR,
             target: target.clone(),
-            field: field.path().to_string(),
+            field: field.path().declared(),
             ids: key_of::<M>(id).and_then(|id| Ok((id, key_of::<X::Target>(other)?))),
             how,
         }

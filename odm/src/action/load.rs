@@ -5,7 +5,7 @@ use std::fmt;
 use bson::RawDocument;
 
 use super::find_one::Wanted;
-use super::setters::runs;
+use super::setters::{loads_more, runs};
 use super::{Find, LoadStream};
 use crate::backend::{Batch, ReadOptions};
 use crate::collection::Target;
@@ -34,26 +34,9 @@ impl<M: Model, P, L> Load<M, P, L> {
     pub(super) fn new(find: Find<M, P>, relations: L) -> Load<M, P, L> {
         Load { find, relations }
     }
-
-    /// Loads what another field refers to, as one more element of the tuple.
-    pub fn load<A: Relation<M>>(self, relation: impl FnOnce(M::Fields<M>) -> A) -> Load<M, P, L::Both>
-    where
-        L: With<A>,
-    {
-        self.with(relation(M::fields()))
-    }
-
-    /// Loads another relation, as one more element of the tuple.
-    pub fn with<A: Relation<M>>(self, relation: A) -> Load<M, P, L::Both>
-    where
-        L: With<A>,
-    {
-        Load {
-            find: self.find,
-            relations: self.relations.and(relation),
-        }
-    }
 }
+
+loads_more!(Load, find, Relation, load, with, "Loads");
 
 impl<M: Model, P: Send + 'static, L: Loads<M>> Load<M, P, L> {
     /// The documents one after another; for each batch of the find, one query for each relation.

@@ -6,7 +6,7 @@ use bson::RawDocument;
 
 use super::load::{Source, shared};
 use super::page::documents;
-use super::setters::runs;
+use super::setters::{loads_more, runs};
 use super::{FindNumberedPage, FindPage, NumberedPage, Page};
 use crate::error::Result;
 use crate::model::Model;
@@ -76,26 +76,9 @@ impl<M: Model, P, L> LoadPage<M, P, L> {
         self.page = self.page.before(token);
         self
     }
-
-    /// Loads what another field refers to, as one more element of the tuple.
-    pub fn load<A: Relation<M>>(self, relation: impl FnOnce(M::Fields<M>) -> A) -> LoadPage<M, P, L::Both>
-    where
-        L: With<A>,
-    {
-        self.with(relation(M::fields()))
-    }
-
-    /// Loads another relation, as one more element of the tuple.
-    pub fn with<A: Relation<M>>(self, relation: A) -> LoadPage<M, P, L::Both>
-    where
-        L: With<A>,
-    {
-        LoadPage {
-            page: self.page,
-            relations: self.relations.and(relation),
-        }
-    }
 }
+
+loads_more!(LoadPage, page, Relation, load, with, "Loads");
 
 impl<M: Model, P: Send + 'static, L: Loads<M>> LoadPage<M, P, L> {
     async fn run(self) -> Result<Page<L::Row<P>>> {
@@ -148,29 +131,7 @@ impl<M: Model, P> FindNumberedPage<M, P> {
     }
 }
 
-impl<M: Model, P, L> LoadNumberedPage<M, P, L> {
-    /// Loads what another field refers to, as one more element of the tuple.
-    pub fn load<A: Relation<M>>(
-        self,
-        relation: impl FnOnce(M::Fields<M>) -> A,
-    ) -> LoadNumberedPage<M, P, L::Both>
-    where
-        L: With<A>,
-    {
-        self.with(relation(M::fields()))
-    }
-
-    /// Loads another relation, as one more element of the tuple.
-    pub fn with<A: Relation<M>>(self, relation: A) -> LoadNumberedPage<M, P, L::Both>
-    where
-        L: With<A>,
-    {
-        LoadNumberedPage {
-            page: self.page,
-            relations: self.relations.and(relation),
-        }
-    }
-}
+loads_more!(LoadNumberedPage, page, Relation, load, with, "Loads");
 
 impl<M: Model, P: Send + 'static, L: Loads<M>> LoadNumberedPage<M, P, L> {
     async fn run(self) -> Result<NumberedPage<L::Row<P>>> {

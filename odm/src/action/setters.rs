@@ -140,4 +140,33 @@ macro_rules! runs {
     };
 }
 
-pub(crate) use {runs, setters};
+/// The setters that load another relation beside those in the place named, each as one more element of the tuple.
+macro_rules! loads_more {
+    ($action:ident, $source:ident, $relation:ident, $pick:ident, $given:ident, $verb:literal) => {
+        impl<M: Model, P, L> $action<M, P, L> {
+            #[doc = concat!($verb, " what another field refers to, as one more element of the tuple.")]
+            pub fn $pick<A: $relation<M>>(
+                self,
+                relation: impl FnOnce(M::Fields<M>) -> A,
+            ) -> $action<M, P, L::Both>
+            where
+                L: With<A>,
+            {
+                self.$given(relation(M::fields()))
+            }
+
+            #[doc = concat!($verb, " another relation, as one more element of the tuple.")]
+            pub fn $given<A: $relation<M>>(self, relation: A) -> $action<M, P, L::Both>
+            where
+                L: With<A>,
+            {
+                $action {
+                    $source: self.$source,
+                    relations: self.relations.and(relation),
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use {loads_more, runs, setters};

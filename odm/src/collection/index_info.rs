@@ -108,12 +108,32 @@ impl IndexInfo {
         (fields, texts)
     }
 
+    /// What a text index says of its fields: how much each counts, the language, and what names it.
+    fn wording(&self) -> (Vec<(String, u64)>, &str, &str) {
+        let weights = self.spec.get_document("weights").ok();
+        let (_, texts) = self.shape();
+        let weights = texts.into_iter().map(|field| {
+            let weight = weights.and_then(|weights| number(weights.get(&field)));
+            let weight = weight.unwrap_or(1.0) as u64;
+            (field, weight)
+        });
+        let text = |option, default| self.spec.get_str(option).unwrap_or(default);
+        (
+            weights.collect(),
+            text("default_language", "english"),
+            text("language_override", "language"),
+        )
+    }
+
     fn differences(&self, existing: &IndexInfo) -> Vec<String> {
         let mut differences = Vec::new();
         if self.shape() != existing.shape() {
             differences.push("key".to_owned());
         }
         let options = self.spec.keys().chain(existing.spec.keys());
+        if !self.shape().1.is_empty() && self.wording() != existing.wording() {
+            differences.push("weights".to_owned());
+        }
         for option in options.filter(|option| !NEUTRAL.contains(&option.as_str())) {
             let same = same_option(self.spec.get(option), existing.spec.get(option));
             if !same && !differences.contains(option) {

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::lifecycle::{self, Ruling};
 use crate::model::{Field, Model};
 use crate::query::Operand;
-use crate::relation::{Relink, TwoWayReference};
+use crate::relation::{LinkedReference, Relink};
 
 impl<M: Model> Collection<M> {
     /// Links two documents by a two-way reference: `people.link(ann, |p| p.tasks, task)` puts the task into `tasks` of
@@ -16,7 +16,7 @@ impl<M: Model> Collection<M> {
     /// # Errors
     /// `NotFound` when one of them is not there. `Conflict` when a side that holds one reference holds another:
     /// [`reassign`](Collection::reassign) lets that go. `InvalidArgument` when the reference is not two-way.
-    pub fn link<X: TwoWayReference>(
+    pub fn link<X: LinkedReference>(
         &self,
         id: impl Operand<M::Key>,
         field: impl FnOnce(M::Fields<M>) -> Field<M, X>,
@@ -29,7 +29,7 @@ impl<M: Model> Collection<M> {
     ///
     /// # Errors
     /// As [`link`](Collection::link). `Conflict` when the documents are linked elsewhere meanwhile.
-    pub fn reassign<X: TwoWayReference>(
+    pub fn reassign<X: LinkedReference>(
         &self,
         id: impl Operand<M::Key>,
         field: impl FnOnce(M::Fields<M>) -> Field<M, X>,
@@ -43,7 +43,7 @@ impl<M: Model> Collection<M> {
     ///
     /// # Errors
     /// `InvalidArgument` when the reference is not two-way.
-    pub fn unlink<X: TwoWayReference>(
+    pub fn unlink<X: LinkedReference>(
         &self,
         id: impl Operand<M::Key>,
         field: impl FnOnce(M::Fields<M>) -> Field<M, X>,

@@ -194,15 +194,9 @@ pub(super) async fn found(
 
 fn find(plan: &'static Plan, target: &Target, filter: RawDocumentBuf) -> Result<backend::Find> {
     Ok(backend::Find {
-        namespace: target.namespace().clone(),
-        filter,
-        sort: None,
         projection: Some(Doom::projection(plan.model)?),
-        skip: 0,
-        limit: 0,
         batch_size: Some(50_000),
-        tail: None,
-        options: ReadOptions::default(),
+        ..backend::Find::new(target.namespace().clone(), filter)
     })
 }
 

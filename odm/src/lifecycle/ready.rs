@@ -60,14 +60,7 @@ impl Ready {
             None => Vec::new(),
         };
         let mut validator = Validator::default();
-        let mut stages = Stages {
-            plan,
-            settings,
-            now: target.executor().now(),
-            validator: &mut validator,
-            marks: copied.map(|copied| (copied, ObjectId::new())),
-            has_marked: false,
-        };
+        let mut stages = Stages::of(plan, target, settings, copied, &mut validator);
         let mut terms = Vec::with_capacity(batch.writes.len());
         let mut softly = Vec::with_capacity(batch.writes.len());
         let mut ruled = Vec::with_capacity(batch.writes.len());

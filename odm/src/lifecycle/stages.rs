@@ -17,6 +17,7 @@ use super::versions;
 use super::violation::Message;
 use super::write::{Kind, Write};
 use crate::codec::{self, Raw};
+use crate::collection::Target;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::update::{Action, Change, Form, raw_path};
 use crate::schema::is_equal_in;
@@ -47,6 +48,26 @@ pub(crate) struct Stages<'a> {
     pub(crate) marks: Option<(&'static Copied, ObjectId)>,
     /// Whether a write was marked.
     pub(crate) has_marked: bool,
+}
+
+impl<'a> Stages<'a> {
+    /// Those of one batch of writes; with where the model's fields are copied to.
+    pub(crate) fn of(
+        plan: &'static Plan,
+        target: &Target,
+        settings: Settings,
+        copied: Option<&'static Copied>,
+        validator: &'a mut Validator,
+    ) -> Stages<'a> {
+        Stages {
+            plan,
+            settings,
+            now: target.executor().now(),
+            validator,
+            marks: copied.map(|copied| (copied, ObjectId::new())),
+            has_marked: false,
+        }
+    }
 }
 
 impl Stages<'_> {

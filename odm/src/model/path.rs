@@ -40,6 +40,12 @@ pub enum Segment {
 
 /// The array filter that a path carries along.
 pub trait ArrayCondition: fmt::Debug + Send + Sync {
+    /// Whether it stands for all values of a map, which a declaration can name.
+    #[doc(hidden)]
+    fn is_every_value(&self) -> bool {
+        false
+    }
+
     /// The array filter, with every path in it under `name`: `{"f0.score": {"$lt": 60}}`.
     ///
     /// # Errors
@@ -89,6 +95,15 @@ impl Path {
         }
         segments.reverse();
         segments
+    }
+
+    /// The dotted text of a declaration, in which `*` stands for all values of a map.
+    pub(crate) fn declared(&self) -> String {
+        let names = self.segments().into_iter().map(|segment| match segment {
+            Segment::Where(condition) if condition.is_every_value() => "*".to_owned(),
+            segment => segment.to_string(),
+        });
+        names.collect::<Vec<_>>().join(".")
     }
 
     /// The dotted text. `name` names each array filter that the path carries.

@@ -106,6 +106,36 @@ impl<R, T> Field<R, T> {
     }
 }
 
+impl<R, T> Field<R, T> {
+    /// Any value, where a model declares a reference or an inverse: `rooms.any_value().owner`.
+    ///
+    /// Filters and updates do not reach all values of a map: using it in one is an error.
+    pub fn any_value(&self) -> <T::Value as FieldType>::Handle<R>
+    where
+        T: MapType<Value: FieldType>,
+    {
+        let path = self.path().then(Segment::Where(Arc::new(EveryValue)));
+        <T::Value as FieldType>::handle(path)
+    }
+}
+
+/// Stands in the path for all values of a map.
+#[derive(Debug)]
+struct EveryValue;
+
+impl ArrayCondition for EveryValue {
+    fn is_every_value(&self) -> bool {
+        true
+    }
+
+    fn document(&self, _: &str) -> Result<RawDocumentBuf> {
+        Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "filters and updates do not reach all values of a map; name one by `key`",
+        ))
+    }
+}
+
 /// The condition of [`Field::filtered`].
 #[derive(Debug)]
 struct ElementCondition(Result<Node>);

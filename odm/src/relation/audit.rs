@@ -10,7 +10,8 @@ use super::doom::update_of;
 use super::fetch::{self, Keys};
 use super::identity::Identity;
 use super::link::Pointer;
-use super::plan::{Forward, Node, Plan, name};
+use super::place::{Release, referring, releasing};
+use super::plan::{Forward, Node, Plan, and, name};
 use super::problem::{RelationProblem, RelationProblemKind};
 use super::shelf::Shelf;
 use super::stale_copy::Found;
@@ -249,7 +250,7 @@ impl Check {
         }
         let two_way = TwoWay::of(&relation, target)?;
         if let Some(two_way) = &two_way {
-            projection.append(name(two_way.far.field)?, 1);
+            projection.append(name(two_way.far.root())?, 1);
         }
         let path = Steps::declared(relation.stored);
         let plan = Plan(Node::Forward(Forward {
@@ -328,9 +329,10 @@ impl Check {
                     RelationProblemKind::Dangling
                 }
                 (Some(stored), Some(two_way)) if !two_way.is_held(stored, id.as_raw_bson_ref())? => {
-                    finding
-                        .repairs
-                        .push(two_way.repair(&id, &pointer.key.into(), stored)?);
+                    match two_way.repair(&id, &pointer.key.into(), stored)? {
+                        Some(repair) => finding.repairs.push(repair),
+                        None => finding.left += 1,
+                    }
                     RelationProblemKind::OneSided
                 }
                 (Some(_), _) => return Ok(()),
@@ -365,10 +367,13 @@ impl Check {
 
     /// What the reference's rule says of targets that are not there, for documents that still refer to them.
     fn let_go(&self, target: &Target, ids: RawArrayBuf, keys: RawArrayBuf) -> Result<Option<Operation>> {
-        let field = name(self.relation.stored)?;
-        let held = rawdoc! { "$in": keys };
-        let mut filter = rawdoc! { "_id": { "$in": ids } };
-        filter.append(&field, held.clone());
+        let steps = self.relation.steps();
+        let filter = rawdoc! { "_id": { "$in": ids } };
+        let filter = and(vec![filter, referring(&steps, keys.clone())?]);
+        let release = |filter, how| -> Result<Option<Operation>> {
+            let change = releasing(&steps, keys.clone(), how)?;
+            Ok(Some(update_of(target, filter, change, true)))
+        };
         Ok(match self.relation.relation.on_delete {
             None | Some(DeleteRule::Deny) => None,
             Some(DeleteRule::Cascade) => Some(Operation::Delete(backend::Delete {
@@ -382,16 +387,8 @@ impl Check {
                 ordered: true,
                 options: ReadOptions::default(),
             })),
-            Some(DeleteRule::Nullify) => {
-                let mut set = RawDocumentBuf::new();
-                set.append(&field, RawBson::Null);
-                Some(update_of(target, filter, rawdoc! { "$set": set }, true))
-            }
-            Some(DeleteRule::Pull) => {
-                let mut pull = RawDocumentBuf::new();
-                pull.append(&field, held);
-                Some(update_of(target, filter, rawdoc! { "$pull": pull }, true))
-            }
+            Some(DeleteRule::Nullify) => release(filter, Release::Null)?,
+            Some(DeleteRule::Pull) => release(filter, Release::TakeOut)?,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Copies of copies that go in a circle: a change of one would never end.
 
-use super::declared_copy::{DeclaredCopy, names};
+use super::declared_copy::DeclaredCopy;
+use super::place::names;
 use crate::schema::ModelDescriptor;
 
 /// A stored field of a model.

@@ -1,9 +1,9 @@
 //! How the copies of one document are found in those that hold them, and written: only where the version says so.
 
-use bson::raw::CStr;
 use bson::{RawArrayBuf, RawBson, RawDocument, RawDocumentBuf, cstr, rawdoc};
 
-use super::declared_copy::{DeclaredCopy, Step, names};
+use super::declared_copy::DeclaredCopy;
+use super::place::{self, Step, any, changed, names, one, when};
 use super::plan::{and, name};
 use crate::backend::{Modification, UpdateStatement};
 use crate::error::Result;
@@ -63,7 +63,10 @@ impl DeclaredCopy {
         let filter = and(narrowed.into_iter().chain([filter]).collect());
         let (modification, array_filters) = match self.needs_expressions() {
             true => {
-                let replaced = self.replaced(&self.steps, "$$ROOT", copied, which, 0)?;
+                let replaced = changed(&self.steps, "$$ROOT", 0, &|copy, _| {
+                    let is_meant = self.is_meant(copy, &copied.key, which)?;
+                    Ok(when(is_meant, self.rewritten(copy, copied)?, copy))
+                })?;
                 let stage = rawdoc! { "$replaceWith": replaced };
                 (Modification::Pipeline(vec![stage]), Vec::new())
             }
@@ -82,22 +85,14 @@ impl DeclaredCopy {
 
     /// The documents whose copies refer to one of the keys.
     pub(crate) fn referring(&self, keys: RawArrayBuf) -> Result<RawDocumentBuf> {
-        if !self.needs_expressions() {
-            return one(&self.reference_path(), rawdoc! { "$in": keys });
-        }
-        let keys = rawdoc! { "$literal": keys };
-        let any = self.any(&self.steps, "$$ROOT", 0, &|copy| {
-            let mut operands = RawArrayBuf::new();
-            operands.push(format!("{copy}.{}", self.copy.reference));
-            operands.push(keys.clone());
-            Ok(rawdoc! { "$in": operands })
-        })?;
-        Ok(rawdoc! { "$expr": any })
+        let mut steps = self.steps.clone();
+        steps.push(Step::Name(self.copy.reference.clone()));
+        place::referring(&steps, keys)
     }
 
     fn filter(&self, key: &RawBson, which: Which) -> Result<RawDocumentBuf> {
         if self.needs_expressions() {
-            let any = self.any(&self.steps, "$$ROOT", 0, &|copy| self.is_meant(copy, key, which));
+            let any = any(&self.steps, "$$ROOT", 0, &|copy| self.is_meant(copy, key, which));
             return Ok(rawdoc! { "$expr": any? });
         }
         let Some(last) = self.steps.iter().rposition(|step| *step == Step::Each) else {
@@ -162,37 +157,6 @@ impl DeclaredCopy {
         Ok((Modification::Operators(operators), filters))
     }
 
-    /// Whether any of the copies below `base` is so, as an expression.
-    fn any(
-        &self,
-        steps: &[Step],
-        base: &str,
-        depth: usize,
-        is: &dyn Fn(&str) -> Result<RawDocumentBuf>,
-    ) -> Result<RawDocumentBuf> {
-        let Some((step, rest)) = steps.split_first() else {
-            return is(base);
-        };
-        let variable = format!("v{depth}");
-        let (input, inner) = match step {
-            Step::Name(field) => return self.any(rest, &format!("{base}.{field}"), depth, is),
-            Step::Each => (
-                when(is_array(base), base, RawArrayBuf::new()),
-                format!("$${variable}"),
-            ),
-            Step::Values => (
-                when(
-                    is_document(base),
-                    rawdoc! { "$objectToArray": base },
-                    RawArrayBuf::new(),
-                ),
-                format!("$${variable}.v"),
-            ),
-        };
-        let inner = self.any(rest, &inner, depth + 1, is)?;
-        Ok(rawdoc! { "$anyElementTrue": [{ "$map": { "input": input, "as": variable, "in": inner } }] })
-    }
-
     /// Whether the copy at `base` is meant, as an expression.
     fn is_meant(&self, base: &str, key: &RawBson, which: Which) -> Result<RawDocumentBuf> {
         let version = format!("{base}.{}", self.copy.version);
@@ -205,45 +169,6 @@ impl DeclaredCopy {
         let reference = format!("{base}.{}", self.copy.reference);
         let by_key = rawdoc! { "$eq": [reference, literal(key.clone())] };
         Ok(rawdoc! { "$and": [by_key, by_version] })
-    }
-
-    /// What is at `base` with its copies replaced, as an expression.
-    fn replaced(
-        &self,
-        steps: &[Step],
-        base: &str,
-        copied: &Copied,
-        which: Which,
-        depth: usize,
-    ) -> Result<RawDocumentBuf> {
-        let variable = format!("v{depth}");
-        let Some((step, rest)) = steps.split_first() else {
-            let is_meant = self.is_meant(base, &copied.key, which)?;
-            return Ok(when(is_meant, self.rewritten(base, copied)?, base));
-        };
-        Ok(match step {
-            Step::Name(field) => {
-                let inner = self.replaced(rest, &format!("{base}.{field}"), copied, which, depth)?;
-                let inner = one(field, inner)?;
-                when(
-                    is_document(base),
-                    rawdoc! { "$mergeObjects": [base, inner] },
-                    base,
-                )
-            }
-            Step::Each => {
-                let inner = self.replaced(rest, &format!("$${variable}"), copied, which, depth + 1)?;
-                let map = rawdoc! { "$map": { "input": base, "as": variable, "in": inner } };
-                when(is_array(base), map, base)
-            }
-            Step::Values => {
-                let inner = self.replaced(rest, &format!("$${variable}.v"), copied, which, depth + 1)?;
-                let entry = rawdoc! { "k": format!("$${variable}.k"), "v": inner };
-                let entries = rawdoc! { "$objectToArray": base };
-                let map = rawdoc! { "$map": { "input": entries, "as": variable, "in": entry } };
-                when(is_document(base), rawdoc! { "$arrayToObject": map }, base)
-            }
-        })
     }
 
     /// The copy at `base` with new values, as an expression.
@@ -270,13 +195,6 @@ impl DeclaredCopy {
     }
 }
 
-/// A document of one field.
-fn one(path: &str, value: impl Into<RawBson>) -> Result<RawDocumentBuf> {
-    let mut document = RawDocumentBuf::new();
-    document.append(name(path)?, value.into());
-    Ok(document)
-}
-
 fn equal(key: &RawBson) -> RawDocumentBuf {
     rawdoc! { "$eq": key.clone() }
 }
@@ -289,27 +207,4 @@ fn below(path: &[&str], field: &str) -> String {
     let mut all = path.to_vec();
     all.push(field);
     all.join(".")
-}
-
-fn is_array(base: &str) -> RawDocumentBuf {
-    rawdoc! { "$isArray": [base] }
-}
-
-fn is_document(base: &str) -> RawDocumentBuf {
-    rawdoc! { "$eq": [{ "$type": base }, "object"] }
-}
-
-fn when(
-    condition: RawDocumentBuf,
-    then: impl Into<RawBson>,
-    otherwise: impl Into<RawBson>,
-) -> RawDocumentBuf {
-    const COND: &CStr = cstr!("$cond");
-    let mut operands = RawArrayBuf::new();
-    operands.push(condition);
-    operands.push(then.into());
-    operands.push(otherwise.into());
-    let mut document = RawDocumentBuf::new();
-    document.append(COND, operands);
-    document
 }

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::copy_circle::is_circular;
 use super::copy_of::CopyDeclaration;
+use super::place::{Step, names, needs_expressions};
 use super::stored::Steps;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lifecycle::Declared;
@@ -22,17 +23,6 @@ pub struct DeclaredCopy {
     /// What is copied.
     pub copy: CopyDeclaration,
     pub(super) steps: Vec<Step>,
-}
-
-/// One step on the way to a copy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// A field.
-    Name(String),
-    /// Each element of an array.
-    Each,
-    /// Each value of a map.
-    Values,
 }
 
 /// The copies that the documents of a model hold.
@@ -70,7 +60,7 @@ impl DeclaredCopy {
 
     /// Whether neither filters nor positions of updates reach all of the copies, but expressions do.
     pub(super) fn needs_expressions(&self) -> bool {
-        self.steps.contains(&Step::Values) || self.steps.windows(2).any(|two| two == [Step::Each, Step::Each])
+        needs_expressions(&self.steps)
     }
 
     /// The field of the document that the copies are in; none where they are not in one field.
@@ -80,15 +70,6 @@ impl DeclaredCopy {
             _ => None,
         }
     }
-}
-
-/// The names of the fields on the way.
-pub(super) fn names(steps: &[Step]) -> Vec<&str> {
-    let names = steps.iter().filter_map(|step| match step {
-        Step::Name(name) => Some(name.as_str()),
-        Step::Each | Step::Values => None,
-    });
-    names.collect()
 }
 
 impl ModelDescriptor {

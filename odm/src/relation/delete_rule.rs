@@ -16,7 +16,7 @@ pub enum DeleteRule {
     Cascade,
     /// Its reference becomes null.
     Nullify,
-    /// The reference is taken out of its list.
+    /// The reference is taken out of its list; one in an embedded document, with that out of its array or map.
     Pull,
     /// The deletion is refused as long as it is there.
     Deny,
@@ -53,7 +53,7 @@ pub trait ReferredBy<C>: Model {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot have a delete rule",
     label = "not a reference to one model",
-    note = "a rule is for `Ref<T>`, `Option<Ref<T>>`, and lists and sets of `Ref<T>`"
+    note = "a rule is for `Ref<T>`, `Option<Ref<T>>`, and lists and sets of `Ref<T>`; of a map, for its values: `reference(map.any_value(): Ref<T>, on_delete = ..)`"
 )]
 pub trait RuledReference: Searchable {
     /// What is referred to.

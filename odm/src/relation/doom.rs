@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use bson::{RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
+use bson::{RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 
 use super::delete_rule::{DeleteRule, Referring};
 use super::fetch::{self, KEYS, Keys};
 use super::identity::Identity;
+use super::place::{Release, referring, releasing};
 use super::plan::name;
 use super::stored::{Steps, malformed};
 use crate::backend::{self, DeleteStatement, Modification, Operation, ReadOptions, UpdateStatement};
@@ -18,11 +19,11 @@ use crate::schema::{DeclaredRelation, ModelDescriptor};
 
 /// Whether deletions of a model's documents mean something for others.
 pub(crate) fn has_rules(model: &'static ModelDescriptor) -> bool {
-    referring(model).next().is_some()
+    rules_about(model).next().is_some()
 }
 
 /// The references to a model that have rules.
-fn referring(model: &'static ModelDescriptor) -> impl Iterator<Item = DeclaredRelation> {
+fn rules_about(model: &'static ModelDescriptor) -> impl Iterator<Item = DeclaredRelation> {
     let models = model.referred_by.iter().map(|referrer| referrer());
     models
         .flat_map(ModelDescriptor::relations)
@@ -58,7 +59,7 @@ impl Doom<'_> {
     /// What of a document must be known for this: the names of the fields.
     pub(crate) fn projection(model: &'static ModelDescriptor) -> Result<RawDocumentBuf> {
         let mut names = vec!["_id".to_owned()];
-        for relation in referring(model) {
+        for relation in rules_about(model) {
             let by = Steps::dotted(&(relation.relation.by)());
             if let Some(root) = by.root()
                 && !names.iter().any(|name| name == root)
@@ -215,20 +216,10 @@ impl Doom<'_> {
     pub(crate) async fn carry_out(&self) -> Result<()> {
         for (depth, level) in self.levels.iter().enumerate().rev() {
             for relation in rules(level.model, DeleteRule::Nullify) {
-                self.release(level, &relation, |field, _| {
-                    let mut set = RawDocumentBuf::new();
-                    set.append(field, RawBson::Null);
-                    rawdoc! { "$set": set }
-                })
-                .await?;
+                self.release(level, &relation, Release::Null).await?;
             }
             for relation in rules(level.model, DeleteRule::Pull) {
-                self.release(level, &relation, |field, condition| {
-                    let mut pull = RawDocumentBuf::new();
-                    pull.append(field, condition);
-                    rawdoc! { "$pull": pull }
-                })
-                .await?;
+                self.release(level, &relation, Release::TakeOut).await?;
             }
             if depth > 0 {
                 for filter in level.by_id()? {
@@ -258,25 +249,13 @@ impl Doom<'_> {
         }
     }
 
-    async fn release(
-        &self,
-        level: &Level,
-        relation: &DeclaredRelation,
-        update: impl Fn(&bson::raw::CStr, RawDocumentBuf) -> RawDocumentBuf,
-    ) -> Result<()> {
+    async fn release(&self, level: &Level, relation: &DeclaredRelation, how: Release) -> Result<()> {
         let target = self.open(relation)?;
-        for filter in level.filters(relation)? {
-            let field = name(relation.stored)?;
-            let condition = match filter.get(relation.stored).map_err(malformed)? {
-                Some(RawBsonRef::Document(condition)) => condition.to_owned(),
-                _ => continue,
-            };
-            write(
-                &target,
-                update_of(&target, filter, update(&field, condition), true),
-                false,
-            )
-            .await?;
+        let steps = relation.steps();
+        for keys in level.keys(relation)? {
+            let filter = referring(&steps, keys.clone())?;
+            let update = update_of(&target, filter, releasing(&steps, keys, how)?, true);
+            write(&target, update, false).await?;
         }
         Ok(())
     }
@@ -289,29 +268,31 @@ impl Doom<'_> {
 impl Level {
     /// What refers to the documents, each filter for a part of them.
     fn filters(&self, relation: &DeclaredRelation) -> Result<Vec<RawDocumentBuf>> {
-        let by = Steps::dotted(&(relation.relation.by)());
-        filters(relation.stored, &by, &self.documents)
+        let steps = relation.steps();
+        let keys = self.keys(relation)?.into_iter();
+        keys.map(|keys| referring(&steps, keys)).collect()
     }
 
     fn by_id(&self) -> Result<Vec<RawDocumentBuf>> {
-        filters("_id", &Steps::dotted("_id"), &self.documents)
+        let keys = self.values(&Steps::dotted("_id"))?.into_iter();
+        Ok(keys.map(|keys| rawdoc! { "_id": { "$in": keys } }).collect())
     }
-}
 
-/// `{field: {$in: [..]}}` with the values that the documents have at a path.
-fn filters(field: &str, path: &Steps, documents: &[RawDocumentBuf]) -> Result<Vec<RawDocumentBuf>> {
-    let mut keys = Keys::default();
-    for document in documents {
-        if let Some(key) = path.one(document)? {
-            keys.add(key);
-        }
+    /// What references to the documents hold.
+    fn keys(&self, relation: &DeclaredRelation) -> Result<Vec<RawArrayBuf>> {
+        self.values(&Steps::dotted(&(relation.relation.by)()))
     }
-    let chunks = keys.chunks().into_iter().map(|keys| {
-        let mut filter = RawDocumentBuf::new();
-        filter.append(name(field)?, rawdoc! { "$in": keys });
-        Ok(filter)
-    });
-    chunks.collect()
+
+    /// The values that the documents have at a path, each array for a part of them.
+    fn values(&self, path: &Steps) -> Result<Vec<RawArrayBuf>> {
+        let mut keys = Keys::default();
+        for document in &self.documents {
+            if let Some(key) = path.one(document)? {
+                keys.add(key);
+            }
+        }
+        Ok(keys.chunks())
+    }
 }
 
 /// # Errors
@@ -328,7 +309,7 @@ fn refuse(count: u64, text: &'static str, relation: &DeclaredRelation) -> Result
 }
 
 fn rules(model: &'static ModelDescriptor, rule: DeleteRule) -> impl Iterator<Item = DeclaredRelation> {
-    referring(model).filter(move |relation| relation.relation.on_delete == Some(rule))
+    rules_about(model).filter(move |relation| relation.relation.on_delete == Some(rule))
 }
 
 fn id(document: &RawDocument) -> Result<Identity> {
@@ -349,18 +330,18 @@ fn find(
     Ok(operation)
 }
 
-/// An update by operators.
+/// One update.
 pub(super) fn update_of(
     target: &Target,
     filter: RawDocumentBuf,
-    operators: RawDocumentBuf,
+    modification: Modification,
     multi: bool,
 ) -> Operation {
     Operation::Update(backend::Update {
         namespace: target.namespace().clone(),
         statements: vec![UpdateStatement {
             filter,
-            modification: Modification::Operators(operators),
+            modification,
             multi,
             upsert: false,
             array_filters: Vec::new(),

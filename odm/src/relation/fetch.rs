@@ -6,7 +6,8 @@ use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc
 use futures_core::future::BoxFuture;
 
 use super::identity::Identity;
-use super::plan::{Forward, Inverse, Node, Plan, and, name, scoped, with_needed};
+use super::place;
+use super::plan::{Forward, Inverse, Node, Plan, and, scoped, with_needed};
 use super::shelf::{Group, INSIDE, Kept, Place, Shelf, place};
 use super::stored::{elements, malformed};
 use crate::backend::{self, Operation, ReadOptions};
@@ -161,12 +162,11 @@ impl Forward {
         let collection = self.collection.as_deref().unwrap_or(&aim.collection);
         let target = (aim.open)(parents, database.as_deref(), collection)?;
         let mut group = Group::new(target);
-        let key = name(&self.key.text())?;
+        let key = self.key.text();
         let projection = self.projection()?;
         for chunk in keys.chunks() {
             let count = (&chunk).into_iter().count();
-            let mut filter = RawDocumentBuf::new();
-            filter.append(&key, rawdoc! { "$in": chunk });
+            let filter = place::one(&key, rawdoc! { "$in": chunk })?;
             let mut find = find(&group.target, filter, projection.clone(), Some(count + 1));
             find.options = options.clone();
             read(find, self.scope, &mut group, |document, found| {
@@ -198,7 +198,7 @@ impl Inverse {
         for chunk in keys.chunks() {
             // For a single parent, skip and limit are those of the query.
             let one = (&chunk).into_iter().nth(1).is_none();
-            match one || (self.skip == 0 && self.limit == 0) {
+            match one || (self.skip == 0 && self.limit == 0) || self.field.has_values() {
                 true => self.fetch_all(parents, chunk, &mut group, options).await?,
                 false => self.fetch_some(parents, chunk, &mut group, options).await?,
             }
@@ -218,8 +218,10 @@ impl Inverse {
         let filter = self.filter(parents, &keys)?;
         let mut find = find(&group.target, filter, self.projection()?, None);
         find.sort = self.sort.clone();
-        find.skip = self.skip;
-        find.limit = self.limit;
+        let one = (&keys).into_iter().nth(1).is_none();
+        if one {
+            (find.skip, find.limit) = (self.skip, self.limit);
+        }
         find.options = options.clone();
         let wanted = wanted(&keys)?;
         let here = parents.namespace().collection.as_str();
@@ -230,7 +232,12 @@ impl Inverse {
                 }
             })
         })
-        .await
+        .await?;
+        if !one && (self.skip > 0 || self.limit > 0) {
+            // No index finds what is in a map's values, so that all was read at once.
+            group.cut(&wanted, self.skip, self.limit);
+        }
+        Ok(())
     }
 
     /// Some for each parent: a `$lookup` from the parents, whose inner sort and limit an index on the field that
@@ -242,8 +249,7 @@ impl Inverse {
         group: &mut Group,
         options: &ReadOptions,
     ) -> Result<()> {
-        let mut by_key = RawDocumentBuf::new();
-        by_key.append(name(&self.key.text())?, rawdoc! { "$in": keys });
+        let by_key = place::one(&self.key.text(), rawdoc! { "$in": keys })?;
         let key = format!("${}", self.key.text());
         let mut pipeline = vec![
             rawdoc! { "$match": by_key },
@@ -315,7 +321,10 @@ impl Inverse {
         for chunk in self.keys(documents)?.chunks() {
             let wanted = wanted(&chunk)?;
             let mut pipeline = vec![rawdoc! { "$match": self.filter(parents, &chunk)? }];
-            let key = format!("${}", self.foreign());
+            let key: RawBson = match self.field.has_values() {
+                true => self.field.collected(),
+                false => format!("${}", self.foreign()).into(),
+            };
             match self.links.single && self.field.is_plain() {
                 true => pipeline.push(rawdoc! { "$group": { "_id": key, "n": { "$sum": 1 } } }),
                 false => {
@@ -360,8 +369,14 @@ impl Inverse {
     }
 
     fn filter(&self, parents: &Target, keys: &RawArrayBuf) -> Result<RawDocumentBuf> {
-        let mut refers = RawDocumentBuf::new();
-        refers.append(name(&self.foreign())?, rawdoc! { "$in": keys.clone() });
+        let refers = match self.field.has_values() {
+            true => {
+                let held = self.field.collected();
+                let both = rawdoc! { "$setIntersection": [held, { "$literal": keys.clone() }] };
+                rawdoc! { "$expr": { "$gt": [{ "$size": both }, 0] } }
+            }
+            false => place::one(&self.foreign(), rawdoc! { "$in": keys.clone() })?,
+        };
         let mut conditions = vec![refers];
         conditions.extend(self.conditions(&parents.namespace().collection)?);
         Ok(and(conditions))
@@ -416,15 +431,9 @@ pub(super) fn find(
     at_most: Option<usize>,
 ) -> backend::Find {
     backend::Find {
-        namespace: target.namespace().clone(),
-        filter,
-        sort: None,
         projection,
-        skip: 0,
-        limit: 0,
         batch_size: at_most.and_then(|count| u32::try_from(count).ok()),
-        tail: None,
-        options: ReadOptions::default(),
+        ..backend::Find::new(target.namespace().clone(), filter)
     }
 }
 

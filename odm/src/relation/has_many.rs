@@ -68,6 +68,15 @@ use crate::query::{Filter, Sort};
 /// ```
 #[must_use = "a relation does nothing until it is loaded"]
 pub struct HasMany<P, C, Q = C, N = Alone> {
+    asked: Asked,
+    decode: fn(&RawDocument) -> Result<Q>,
+    nested: N,
+    marker: PhantomData<fn() -> (P, C)>,
+}
+
+/// Which documents are asked for, without the types.
+#[derive(Clone)]
+struct Asked {
     path: Path,
     links: Links,
     named: bool,
@@ -79,9 +88,6 @@ pub struct HasMany<P, C, Q = C, N = Alone> {
     limit: u64,
     projection: Option<Result<RawDocumentBuf>>,
     scope: Scope,
-    decode: fn(&RawDocument) -> Result<Q>,
-    nested: N,
-    marker: PhantomData<fn() -> (P, C)>,
 }
 
 impl<P: Model, C: Model> HasMany<P, C> {
@@ -89,7 +95,7 @@ impl<P: Model, C: Model> HasMany<P, C> {
     where
         X::Link: LinksTo<P>,
     {
-        HasMany {
+        let asked = Asked {
             path,
             links: links::<X>(),
             named: <X::Link as LinksTo<P>>::NAMED,
@@ -101,6 +107,9 @@ impl<P: Model, C: Model> HasMany<P, C> {
             limit: 0,
             projection: None,
             scope: Scope::Living,
+        };
+        HasMany {
+            asked,
             decode: <C as Record>::decode,
             nested: Alone,
             marker: PhantomData,
@@ -112,7 +121,7 @@ impl<P: Model, C: Model, Q, N> HasMany<P, C, Q, N> {
     /// Only those that match; given again, those that match all.
     pub fn filter(mut self, filter: impl FnOnce(C::Fields<C>) -> Filter<C>) -> Self {
         let more = encode::filter::<C>(filter);
-        self.filter = Some(match self.filter.take() {
+        self.asked.filter = Some(match self.asked.filter.take() {
             None => more,
             Some(before) => before.and_then(|before| Ok(super::plan::and(vec![before, more?]))),
         });
@@ -121,59 +130,49 @@ impl<P: Model, C: Model, Q, N> HasMany<P, C, Q, N> {
 
     /// Their order: `|m| m.at.desc()`.
     pub fn sort(mut self, sort: impl FnOnce(C::Fields<C>) -> Sort<C>) -> Self {
-        self.sort = Some(sort(C::fields()).to_document());
+        self.asked.sort = Some(sort(C::fields()).to_document());
         self
     }
 
     /// How many to pass over for each parent.
     pub fn skip(mut self, count: u64) -> Self {
-        self.skip = count;
+        self.asked.skip = count;
         self
     }
 
     /// How many to give at the most for each parent; 0 is no limit.
     pub fn limit(mut self, count: u64) -> Self {
-        self.limit = count;
+        self.asked.limit = count;
         self
     }
 
     /// Looks in another collection of the model than its own: `logs_2026_11`.
     pub fn from_collection(mut self, name: impl Into<String>) -> Self {
-        self.collection = name.into();
+        self.asked.collection = name.into();
         self
     }
 
     /// Softly deleted documents too, which a load passes over as a find does. Says nothing where the model has no
     /// `#[odm(soft_delete)]`.
     pub fn with_deleted(mut self) -> Self {
-        self.scope = Scope::All;
+        self.asked.scope = Scope::All;
         self
     }
 
     /// Only softly deleted documents. Says nothing where the model has no `#[odm(soft_delete)]`.
     pub fn only_deleted(mut self) -> Self {
-        self.scope = Scope::Deleted;
+        self.asked.scope = Scope::Deleted;
         self
     }
 
     /// Fetches only the stored fields of another type, and decodes that.
     pub fn project<O: Embedded + Send>(self) -> HasMany<P, C, O, N> {
-        let projection = projection::<O>().transpose();
-        let HasMany { nested, .. } = self;
+        let mut asked = self.asked;
+        asked.projection = projection::<O>().transpose();
         HasMany {
-            path: self.path,
-            links: self.links,
-            named: self.named,
-            key: self.key,
-            collection: self.collection,
-            filter: self.filter,
-            sort: self.sort,
-            skip: self.skip,
-            limit: self.limit,
-            projection,
-            scope: self.scope,
+            asked,
             decode: codec::decode_document,
-            nested,
+            nested: self.nested,
             marker: PhantomData,
         }
     }
@@ -194,24 +193,31 @@ impl<P: Model, C: Model, Q, N> HasMany<P, C, Q, N> {
     }
 
     fn inverse(&self, nested: Plan, counted: bool) -> Result<Plan> {
-        if counted && (self.skip > 0 || self.limit > 0) {
+        let asked = &self.asked;
+        if counted && (asked.skip > 0 || asked.limit > 0) {
             let message = "a count of what refers takes no skip and no limit";
             return Err(Error::new(ErrorKind::InvalidArgument, message).with_model(C::DESCRIPTOR.name));
         }
+        let field = Steps::searched(&asked.path)?;
+        if asked.named && field.has_values() {
+            let message = "references that name their collection are not found in a map's values; a `Ref` is";
+            let error = Error::new(ErrorKind::InvalidArgument, message).with_model(C::DESCRIPTOR.name);
+            return Err(error.with_path(asked.path.declared()));
+        }
         Ok(Plan(Node::Inverse(Inverse {
-            key: Steps::dotted(&self.key),
+            key: Steps::dotted(&asked.key),
             open: Target::sibling::<C>,
-            collection: self.collection.clone(),
-            field: Steps::of(&self.path)?,
-            links: self.links,
-            named: self.named,
-            filter: self.filter.clone().transpose()?,
-            sort: self.sort.clone().transpose()?,
-            skip: self.skip,
-            limit: self.limit,
-            projection: self.projection.clone().transpose()?,
+            collection: asked.collection.clone(),
+            field,
+            links: asked.links,
+            named: asked.named,
+            filter: asked.filter.clone().transpose()?,
+            sort: asked.sort.clone().transpose()?,
+            skip: asked.skip,
+            limit: asked.limit,
+            projection: asked.projection.clone().transpose()?,
             counted,
-            scope: self.scope,
+            scope: asked.scope,
             nested: Box::new(nested),
         })))
     }
@@ -230,17 +236,7 @@ impl<P: Model, C: Model, Q> HasMany<P, C, Q, Alone> {
     /// Loads what refers to each of them; as [`load`](HasMany::load).
     pub fn with<L: Relation<C>>(self, relation: L) -> HasMany<P, C, Q, Nested<C, L>> {
         HasMany {
-            path: self.path,
-            links: self.links,
-            named: self.named,
-            key: self.key,
-            collection: self.collection,
-            filter: self.filter,
-            sort: self.sort,
-            skip: self.skip,
-            limit: self.limit,
-            projection: self.projection,
-            scope: self.scope,
+            asked: self.asked,
             decode: self.decode,
             nested: Nested::new(relation),
             marker: PhantomData,
@@ -250,7 +246,7 @@ impl<P: Model, C: Model, Q> HasMany<P, C, Q, Alone> {
 
 impl<P: Model, C: Model, Q: Send + 'static, N: Extra<Q>> HasMany<P, C, Q, N> {
     fn each(&self, shelf: &Shelf, document: &RawDocument) -> impl Iterator<Item = Result<N::Value>> {
-        let key = Steps::dotted(&self.key).one(document);
+        let key = Steps::dotted(&self.asked.key).one(document);
         let (failure, key) = match key {
             Ok(key) => (None, key),
             Err(error) => (Some(Err(error)), None),
@@ -336,24 +332,14 @@ where
     }
 
     fn take(&self, shelf: &Shelf, document: &RawDocument) -> Result<u64> {
-        Ok(shelf.count(Steps::dotted(&self.0.key).one(document)?))
+        Ok(shelf.count(Steps::dotted(&self.0.asked.key).one(document)?))
     }
 }
 
 impl<P, C, Q, N: Clone> Clone for HasMany<P, C, Q, N> {
     fn clone(&self) -> Self {
         HasMany {
-            path: self.path.clone(),
-            links: self.links,
-            named: self.named,
-            key: self.key.clone(),
-            collection: self.collection.clone(),
-            filter: self.filter.clone(),
-            sort: self.sort.clone(),
-            skip: self.skip,
-            limit: self.limit,
-            projection: self.projection.clone(),
-            scope: self.scope,
+            asked: self.asked.clone(),
             decode: self.decode,
             nested: self.nested.clone(),
             marker: PhantomData,
@@ -363,6 +349,11 @@ impl<P, C, Q, N: Clone> Clone for HasMany<P, C, Q, N> {
 
 impl<P, C, Q, N> fmt::Debug for HasMany<P, C, Q, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HasMany({}.{})", self.collection, self.path)
+        write!(
+            f,
+            "HasMany({}.{})",
+            self.asked.collection,
+            self.asked.path.declared()
+        )
     }
 }

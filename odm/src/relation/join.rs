@@ -53,6 +53,9 @@ fn add(plan: &Plan, at: &str, parents: &Target, stages: &mut Vec<RawDocumentBuf>
             add(&forward.nested, &into, &target, stages)
         }
         Node::Inverse(inverse) if inverse.counted => Err(not_joined("a count cannot be joined; load it")),
+        Node::Inverse(inverse) if inverse.field.has_values() => Err(not_joined(
+            "what refers from the values of a map cannot be joined; load it",
+        )),
         Node::Inverse(inverse) => {
             let target = (inverse.open)(parents, None, &inverse.collection)?;
             let into = field(stages.len());

@@ -1,6 +1,6 @@
 //! What was loaded for a batch of documents.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use bson::{RawBsonRef, RawDocument};
@@ -136,6 +136,18 @@ impl Group {
         Ok(())
     }
 
+    /// Leaves for each of the keys only some of its documents.
+    pub(super) fn cut(&mut self, keys: &HashSet<Identity>, skip: u64, limit: u64) {
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        for key in keys {
+            if let Some(found) = self.found.get_mut(key) {
+                found.drain(..skip.min(found.len()));
+                found.truncate(if limit == 0 { usize::MAX } else { limit });
+            }
+        }
+    }
+
     pub(super) fn get(&self, position: Position) -> Option<&RawDocument> {
         let document = self
             .batches
@@ -149,7 +161,7 @@ impl Group {
 
     /// All documents, each once.
     pub(super) fn documents(&self) -> Vec<&RawDocument> {
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         let positions = self.found.values().flatten();
         let positions = positions.filter(|position| seen.insert((position.batch, position.index)));
         positions.filter_map(|position| self.get(*position)).collect()

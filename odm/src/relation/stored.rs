@@ -1,7 +1,8 @@
 //! What stands at a path of a stored document.
 
-use bson::{RawArray, RawBsonRef, RawDocument};
+use bson::{RawArray, RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 
+use super::place;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Path, Segment};
 use crate::schema::EVERY;
@@ -19,10 +20,23 @@ impl Steps {
     /// # Errors
     /// `InvalidArgument` for a path with positions that only updates have.
     pub(super) fn of(path: &Path) -> Result<Steps> {
+        let steps = Steps::searched(path)?;
+        match steps.has_values() {
+            true => Err(positional(path)),
+            false => Ok(steps),
+        }
+    }
+
+    /// The names of a field's path, on which may be all values of a map.
+    ///
+    /// # Errors
+    /// As [`Steps::of`].
+    pub(super) fn searched(path: &Path) -> Result<Steps> {
         let mut names = Vec::new();
         for segment in path.segments() {
             match segment {
                 Segment::Name(_) | Segment::Key(_) | Segment::Index(_) => names.push(segment.to_string()),
+                Segment::Where(condition) if condition.is_every_value() => names.push(VALUES.to_owned()),
                 Segment::Where(condition) => {
                     condition.document("f0")?;
                     return Err(positional(path));
@@ -45,6 +59,16 @@ impl Steps {
             name => name.to_owned(),
         });
         Steps(names.collect())
+    }
+
+    /// Whether a map's values are on the way, which filters do not reach.
+    pub(super) fn has_values(&self) -> bool {
+        self.0.iter().any(|name| name == VALUES)
+    }
+
+    /// All that is at the path, arrays in arrays and maps included, as an expression that gives a flat array.
+    pub(super) fn collected(&self) -> RawBson {
+        collected(&self.0, "$$ROOT".to_owned())
     }
 
     /// The dotted text.
@@ -99,6 +123,47 @@ impl Steps {
     }
 }
 
+fn collected(names: &[String], mut base: String) -> RawBson {
+    let Some(values) = names.iter().position(|name| name == VALUES) else {
+        for name in names {
+            base.push('.');
+            base.push_str(name);
+        }
+        return RawBson::Document(flat(base));
+    };
+    for name in &names[..values] {
+        base.push('.');
+        base.push_str(name);
+    }
+    let entries = rawdoc! { "$map": { "input": { "$objectToArray": "$$this" }, "as": "e", "in": "$$e.v" } };
+    let is_document = rawdoc! { "$eq": [{ "$type": "$$this" }, "object"] };
+    let entries = place::when(is_document, entries, RawArrayBuf::new());
+    let inside = rawdoc! { "$reduce": {
+        "input": flat(base),
+        "initialValue": [],
+        "in": { "$concatArrays": ["$$value", entries] },
+    } };
+    // A name on an array of documents gives those of its elements.
+    let rest = collected(&names[values + 1..], "$$inside".to_owned());
+    RawBson::Document(rawdoc! { "$let": { "vars": { "inside": inside }, "in": rest } })
+}
+
+/// The elements at `base`, those of arrays in them too; a single value as the only one.
+fn flat(base: String) -> RawDocumentBuf {
+    let listed = |value: &str| place::when(rawdoc! { "$isArray": [value] }, value, rawarray(value));
+    rawdoc! { "$reduce": {
+        "input": listed(&base),
+        "initialValue": [],
+        "in": { "$concatArrays": ["$$value", listed("$$this")] },
+    } }
+}
+
+fn rawarray(value: &str) -> RawArrayBuf {
+    let mut array = RawArrayBuf::new();
+    array.push(value);
+    array
+}
+
 fn walk<'a>(
     value: RawBsonRef<'a>,
     names: &[String],
@@ -148,7 +213,7 @@ pub(super) fn malformed(error: impl std::error::Error + Send + Sync + 'static) -
 fn positional(path: &Path) -> Error {
     Error::new(
         ErrorKind::InvalidArgument,
-        "a relation's path has no positions of updates; load each element's by `every`",
+        "a relation's path has no positions of updates; load each element's by `every`, each value's by `values`",
     )
     .with_path(path.to_string())
 }

@@ -2,21 +2,24 @@
 
 use std::collections::{BTreeSet, HashSet, LinkedList, VecDeque};
 
-use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
+use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, rawdoc};
+use serde::Serialize;
 
 use super::doom::update_of;
 use super::identity::Identity;
-use super::plan::name;
+use super::place::{Release, Step, container, names, one, referring, releasing};
+use super::plan::{and, name};
 use super::reference::Ref;
 use super::shape::Searchable;
-use super::stored::malformed;
-use crate::backend::Operation;
+use super::stored::{Steps, elements, malformed};
+use crate::backend::{Modification, Operation};
+use crate::codec;
 use crate::collection::Target;
 use crate::cursor;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lifecycle::{Scope, Settings, narrow};
 use crate::model::{Field, Model};
-use crate::schema::{DeclaredRelation, RelationKind};
+use crate::schema::{DeclaredRelation, MakeLink};
 
 /// A field's type that can be one side of a two-way reference: `Option<Ref<T>>`, or a list or set of `Ref<T>`.
 #[diagnostic::on_unimplemented(
@@ -49,10 +52,43 @@ lists! {
     [S] HashSet<Ref<T>, S>;
 }
 
+/// A field's type that can hold one side of a link: what is [two-way](TwoWayReference) by itself, and a `Ref<T>` inside
+/// of an embedded document that an array or a map holds for each link.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be one side of a two-way reference",
+    label = "not a reference by `_id`",
+    note = "both sides hold `_id`s: `Option<Ref<T>>`, `Vec<Ref<T>>` or a set of `Ref<T>`; `Ref<T>` in the elements of an array"
+)]
+pub trait LinkedReference: Searchable {
+    /// What is referred to.
+    type Target: Model;
+}
+
+impl<X: TwoWayReference> LinkedReference for X {
+    type Target = <X as TwoWayReference>::Target;
+}
+
+impl<T: Model> LinkedReference for Ref<T> {
+    type Target = T;
+}
+
 /// The path of a field that refers back to `C`.
 #[doc(hidden)]
-pub fn partner<C, T, X: TwoWayReference<Target = C>>(field: &Field<T, X>) -> String {
-    field.path().to_string()
+pub fn partner<C, T, X: LinkedReference<Target = C>>(field: &Field<T, X>) -> String {
+    field.path().declared()
+}
+
+/// The stored embedded document that a function makes of a stored reference.
+///
+/// # Errors
+/// A reference or document that cannot be decoded or encoded.
+#[doc(hidden)]
+pub fn link_element<T: Model, E: Serialize>(
+    key: RawBsonRef<'_>,
+    make: impl FnOnce(Ref<T>) -> E,
+) -> Result<RawBson> {
+    let reference: Ref<T> = codec::decode_value(key)?;
+    codec::encode_value(&make(reference))
 }
 
 /// Both sides of a two-way reference, seen from one.
@@ -66,8 +102,18 @@ pub(crate) struct TwoWay {
 #[derive(Clone, Debug)]
 pub(super) struct Side {
     target: Target,
-    pub(super) field: &'static str,
-    is_list: bool,
+    field: &'static str,
+    /// The field's way, which ends with an array of the references themselves, if it is one.
+    steps: Vec<Step>,
+    /// Makes what an array or a map of embedded documents holds for a link.
+    make: Option<MakeLink>,
+}
+
+/// What a side was found to hold.
+struct Held {
+    keys: Vec<RawBson>,
+    /// Whether the embedded document is there that the reference stands in.
+    has_place: bool,
 }
 
 /// What becomes of a link.
@@ -105,16 +151,8 @@ impl TwoWay {
             return Err(error.with_path(relation.stored));
         };
         Ok(Some(TwoWay {
-            near: Side {
-                target: target.clone(),
-                field: relation.stored,
-                is_list: relation.relation.kind == RelationKind::Many,
-            },
-            far: Side {
-                target: (model.open)(target, None, model.collection)?,
-                field: other.stored,
-                is_list: other.relation.kind == RelationKind::Many,
-            },
+            near: Side::of(relation, target.clone()),
+            far: Side::of(&other, (model.open)(target, None, model.collection)?),
         }))
     }
 
@@ -123,7 +161,7 @@ impl TwoWay {
     /// The side that holds one reference is the one that counts, and is written first: the lists follow it, here and
     /// in [`repair`](TwoWay::repair).
     pub(crate) async fn relink(&self, near: &RawBson, far: &RawBson, how: Relink) -> Result<bool> {
-        let (one, other, a, b) = match self.near.is_list && !self.far.is_list {
+        let (one, other, a, b) = match self.near.is_list() && !self.far.is_list() {
             true => (&self.far, &self.near, far, near),
             false => (&self.near, &self.far, near, far),
         };
@@ -132,28 +170,33 @@ impl TwoWay {
             return Ok(other.detach(b, a).await? || first);
         }
         let (held_by_a, held_by_b) = (one.read(a).await?, other.read(b).await?);
-        let in_the_way = |side: &Side, held: &[RawBson], wanted: &RawBson| match side.is_list {
+        let in_the_way = |side: &Side, held: &Held, wanted: &RawBson| match side.is_list() {
             true => None,
-            false => held.first().filter(|held| !same(held, wanted)).cloned(),
+            false => held.keys.first().filter(|held| !same(held, wanted)).cloned(),
         };
         let old_b = in_the_way(one, &held_by_a, b);
         let old_a = in_the_way(other, &held_by_b, a);
         if how == Relink::Link && (old_a.is_some() || old_b.is_some()) {
             let text = "the document is linked to another one; reassign it";
             let side = if old_b.is_some() { one } else { other };
-            return Err(side.target.explain(
-                Error::new(ErrorKind::Conflict, text).with_path(side.field),
-                "update",
-            ));
+            return Err(side.error(ErrorKind::Conflict, text, "update"));
         }
+        for (side, held) in [(one, &held_by_a), (other, &held_by_b)] {
+            if !held.has_place {
+                let text = "the embedded document that is to hold the reference is not there";
+                return Err(side.error(ErrorKind::NotFound, text, "find"));
+            }
+        }
+        one.can_hold(b)?;
+        other.can_hold(a)?;
         if let Some(old_a) = &old_a {
             if let Some(old_b) = &old_b {
                 other.detach(old_b, a).await?;
             }
             one.detach(old_a, b).await?;
         }
-        let first = one.attach(a, b, old_b.as_ref()).await?;
-        let second = other.attach(b, a, old_a.as_ref()).await?;
+        let first = one.attach(a, b, old_b.as_ref(), &held_by_a).await?;
+        let second = other.attach(b, a, old_a.as_ref(), &held_by_b).await?;
         if let (Some(old_b), None) = (&old_b, &old_a) {
             other.detach(old_b, a).await?;
         }
@@ -162,52 +205,97 @@ impl TwoWay {
 
     /// Whether a document on the other side holds the key.
     pub(super) fn is_held(&self, far: &RawDocument, key: RawBsonRef<'_>) -> Result<bool> {
-        let key = Identity::of(key);
-        Ok(self
-            .far
-            .held(far)?
-            .iter()
-            .any(|held| Identity::of(held.as_raw_bson_ref()) == key))
+        Ok(self.far.held(far)?.holds(key))
     }
 
-    /// The write that repairs a link of which only the near side is there.
+    /// The write that repairs a link of which only the near side is there; none where the other side has no place
+    /// for it.
     pub(super) fn repair(
         &self,
         near: &RawBson,
         far: &RawBson,
         stored: &RawDocument,
-    ) -> Result<(Target, Operation)> {
-        let completes = match (self.near.is_list, self.far.is_list) {
+    ) -> Result<Option<(Target, Operation)>> {
+        let held = self.far.held(stored)?;
+        let completes = match (self.near.is_list(), self.far.is_list()) {
             (true, true) | (false, true) => true,
             (true, false) => false,
-            (false, false) => self.far.held(stored)?.is_empty(),
+            (false, false) => held.keys.is_empty(),
         };
         let (side, operation) = match completes {
+            true if !held.has_place || self.far.can_hold(near).is_err() => return Ok(None),
             true => (&self.far, self.far.attaching(far, near, None)?),
             false => (&self.near, self.near.detaching(near, far)?),
         };
-        Ok((side.target.clone(), operation))
+        Ok(Some((side.target.clone(), operation)))
+    }
+}
+
+impl Held {
+    fn holds(&self, key: RawBsonRef<'_>) -> bool {
+        let key = Identity::of(key);
+        let mut keys = self.keys.iter();
+        keys.any(|held| Identity::of(held.as_raw_bson_ref()) == key)
     }
 }
 
 impl Side {
-    /// What a stored document holds in the field.
-    fn held(&self, document: &RawDocument) -> Result<Vec<RawBson>> {
-        Ok(match document.get(self.field).map_err(malformed)? {
-            None | Some(RawBsonRef::Null) => Vec::new(),
-            Some(RawBsonRef::Array(all)) => {
-                let all = all
-                    .into_iter()
-                    .map(|held| held.map(RawBson::from).map_err(malformed));
-                all.collect::<Result<_>>()?
-            }
-            Some(held) => vec![held.into()],
-        })
+    fn of(relation: &DeclaredRelation, target: Target) -> Side {
+        Side {
+            target,
+            field: relation.stored,
+            steps: relation.steps(),
+            make: relation.relation.link,
+        }
     }
 
-    async fn read(&self, id: &RawBson) -> Result<Vec<RawBson>> {
+    /// Whether it can hold several references.
+    fn is_list(&self) -> bool {
+        container(&self.steps).is_some()
+    }
+
+    /// Whether a link to the document can be stored here.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a map, and an `_id` that cannot be the name of a field.
+    fn can_hold(&self, key: &RawBson) -> Result<()> {
+        match container(&self.steps).map(|last| &self.steps[last]) {
+            Some(Step::Values) => entry(key).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The field of the document that the references are in.
+    pub(super) fn root(&self) -> &'static str {
+        self.field.split('.').next().unwrap_or(self.field)
+    }
+
+    /// What must be a document for the reference to have a place: what it is nested in, outside of arrays and maps.
+    fn parent(&self) -> Vec<&str> {
+        let outer = container(&self.steps).unwrap_or(self.steps.len());
+        let mut names = names(&self.steps[..outer]);
+        names.pop();
+        names
+    }
+
+    /// What a stored document holds.
+    fn held(&self, document: &RawDocument) -> Result<Held> {
+        let mut keys = Vec::new();
+        Steps::declared(self.field).each(document, &mut |value| flatten(value, &mut keys))?;
+        let parent = self.parent();
+        let has_place = match parent.is_empty() {
+            true => true,
+            false => matches!(
+                Steps::dotted(&parent.join(".")).one(document)?,
+                Some(RawBsonRef::Document(_))
+            ),
+        };
+        Ok(Held { keys, has_place })
+    }
+
+    async fn read(&self, id: &RawBson) -> Result<Held> {
         let mut projection = rawdoc! { "_id": 1 };
-        projection.append(name(self.field)?, 1);
+        projection.append(name(self.root())?, 1);
         let filter = rawdoc! { "_id": { "$eq": id.clone() } };
         let mut find = Operation::Find(super::fetch::find(
             &self.target,
@@ -236,54 +324,66 @@ impl Side {
     /// Lets the document refer to the key, if it refers to nothing else, or still to what it was seen to.
     fn attaching(&self, id: &RawBson, key: &RawBson, old: Option<&RawBson>) -> Result<Operation> {
         let mut filter = rawdoc! { "_id": { "$eq": id.clone() } };
-        let mut change = RawDocumentBuf::new();
-        change.append(name(self.field)?, key.clone());
-        if self.is_list {
-            return Ok(update_of(
-                &self.target,
-                filter,
-                rawdoc! { "$addToSet": change },
-                false,
-            ));
+        let parent = self.parent();
+        if !parent.is_empty() {
+            filter.append(name(&parent.join("."))?, rawdoc! { "$type": "object" });
         }
-        let mut from = RawArrayBuf::new();
-        from.push(RawBson::Null);
-        from.push(key.clone());
-        if let Some(old) = old {
-            from.push(old.clone());
-        }
-        filter.append(name(self.field)?, rawdoc! { "$in": from });
-        Ok(update_of(&self.target, filter, rawdoc! { "$set": change }, false))
+        let change = match container(&self.steps) {
+            None => {
+                let mut from = RawArrayBuf::new();
+                from.push(RawBson::Null);
+                from.push(key.clone());
+                if let Some(old) = old {
+                    from.push(old.clone());
+                }
+                filter.append(name(self.field)?, rawdoc! { "$in": from });
+                rawdoc! { "$set": one(self.field, key.clone())? }
+            }
+            Some(last) => {
+                let outer = names(&self.steps[..last]).join(".");
+                let element = match self.make {
+                    Some(make) => make(key.as_raw_bson_ref())?,
+                    None => key.clone(),
+                };
+                match &self.steps[last] {
+                    Step::Values => {
+                        let entry = format!("{outer}.{}", entry(key)?);
+                        filter.append(name(&entry)?, rawdoc! { "$exists": false });
+                        rawdoc! { "$set": one(&entry, element)? }
+                    }
+                    _ if self.make.is_none() => rawdoc! { "$addToSet": one(&outer, element)? },
+                    _ => {
+                        filter.append(name(self.field)?, rawdoc! { "$ne": key.clone() });
+                        rawdoc! { "$push": one(&outer, element)? }
+                    }
+                }
+            }
+        };
+        let change = Modification::Operators(change);
+        Ok(update_of(&self.target, filter, change, false))
     }
 
     fn detaching(&self, id: &RawBson, key: &RawBson) -> Result<Operation> {
         let mut keys = RawArrayBuf::new();
         keys.push(key.clone());
-        let held = rawdoc! { "$in": keys };
-        let mut filter = rawdoc! { "_id": { "$eq": id.clone() } };
-        filter.append(name(self.field)?, held.clone());
-        let mut change = RawDocumentBuf::new();
-        let operators = match self.is_list {
-            true => {
-                change.append(name(self.field)?, held);
-                rawdoc! { "$pull": change }
-            }
-            false => {
-                change.append(name(self.field)?, RawBson::Null);
-                rawdoc! { "$set": change }
-            }
+        let filter = rawdoc! { "_id": { "$eq": id.clone() } };
+        let filter = and(vec![filter, referring(&self.steps, keys.clone())?]);
+        let how = match self.is_list() {
+            true => Release::TakeOut,
+            false => Release::Null,
         };
-        Ok(update_of(&self.target, filter, operators, false))
+        let change = releasing(&self.steps, keys, how)?;
+        Ok(update_of(&self.target, filter, change, false))
     }
 
-    async fn attach(&self, id: &RawBson, key: &RawBson, old: Option<&RawBson>) -> Result<bool> {
+    async fn attach(&self, id: &RawBson, key: &RawBson, old: Option<&RawBson>, held: &Held) -> Result<bool> {
+        if self.is_list() && held.holds(key.as_raw_bson_ref()) {
+            return Ok(false);
+        }
         let (matched, modified) = self.write(self.attaching(id, key, old)?).await?;
         if matched == 0 {
             let text = "the document was changed while it was linked";
-            return Err(self.target.explain(
-                Error::new(ErrorKind::Conflict, text).with_path(self.field),
-                "update",
-            ));
+            return Err(self.error(ErrorKind::Conflict, text, "update"));
         }
         Ok(modified > 0)
     }
@@ -297,6 +397,41 @@ impl Side {
         match result.errors.into_iter().next() {
             Some((_, error)) => Err(self.target.explain(error, "update")),
             None => Ok((result.summary.matched, result.summary.modified)),
+        }
+    }
+
+    fn error(&self, kind: ErrorKind, text: &'static str, operation: &'static str) -> Error {
+        let error = Error::new(kind, text).with_path(self.field);
+        self.target.explain(error, operation)
+    }
+}
+
+/// Adds the references in a field's value.
+fn flatten(value: RawBsonRef<'_>, keys: &mut Vec<RawBson>) -> Result<()> {
+    match value {
+        RawBsonRef::Null => Ok(()),
+        RawBsonRef::Array(array) => elements(array, &mut |element| flatten(element, keys)),
+        key => {
+            keys.push(key.into());
+            Ok(())
+        }
+    }
+}
+
+/// Under which key a map holds the link to a document.
+fn entry(key: &RawBson) -> Result<String> {
+    let text = match key {
+        RawBson::ObjectId(id) => id.to_hex(),
+        RawBson::String(text) => text.clone(),
+        RawBson::Int32(number) => number.to_string(),
+        RawBson::Int64(number) => number.to_string(),
+        _ => String::new(),
+    };
+    match text.is_empty() || text.starts_with('$') || text.contains(['.', '\0']) {
+        false => Ok(text),
+        true => {
+            let text = "a map holds a link under the `_id` of the other document, which cannot be the name of a field";
+            Err(Error::new(ErrorKind::InvalidArgument, text))
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use bson::{RawDocumentBuf, rawdoc};
+use bson::{Document, RawDocumentBuf, rawdoc};
 
+use crate::codec;
 use crate::error::{Error, ErrorKind, Result};
 use crate::geo::Located;
 use crate::lifecycle::PENDING;
@@ -21,6 +22,14 @@ pub struct IndexDeclaration {
     expire_after_seconds: Option<u32>,
     bounds: Option<(f64, f64)>,
     bits: Option<u8>,
+    hidden: bool,
+    collation: Option<Document>,
+    weights: Vec<(Path, u32)>,
+    language: Option<&'static str>,
+    language_field: Option<&'static str>,
+    /// The fields of a wildcard index over all fields: these alone, or all but these.
+    chosen: Option<(bool, Vec<Path>)>,
+    more: Option<Document>,
 }
 
 /// How one field of an index is kept.
@@ -39,6 +48,8 @@ pub enum IndexOrder {
     Geo2dSphere,
     /// By where it lies in the plane: `"2d"`.
     Geo2d,
+    /// All fields below it, each by itself: `attributes.$**`.
+    Wildcard,
 }
 
 impl IndexDeclaration {
@@ -96,6 +107,72 @@ impl IndexDeclaration {
     /// How often each side is halved in a [`geo_2d`](IndexDeclaration::geo_2d) index: 1 to 32, 26 if not said.
     pub fn geo_2d_bits(mut self, bits: u8) -> IndexDeclaration {
         self.bits = Some(bits);
+        self
+    }
+
+    /// Adds all fields below this one, each as if it had an ascending index of its own: for documents whose names are
+    /// data. Not together with other fields.
+    pub fn wildcard<R, T>(self, field: &Field<R, T>) -> IndexDeclaration {
+        self.key(field, IndexOrder::Wildcard)
+    }
+
+    /// Adds all fields of the document; as [`wildcard`](IndexDeclaration::wildcard).
+    pub fn wildcard_all(mut self) -> IndexDeclaration {
+        self.keys.push((Path::root(), IndexOrder::Wildcard));
+        self
+    }
+
+    /// Of [`wildcard_all`](IndexDeclaration::wildcard_all) this field, and others that are named so.
+    pub fn only<R, T>(self, field: &Field<R, T>) -> IndexDeclaration {
+        self.choose(true, field.path())
+    }
+
+    /// Of [`wildcard_all`](IndexDeclaration::wildcard_all) all but this field, and others that are named so.
+    pub fn without<R, T>(self, field: &Field<R, T>) -> IndexDeclaration {
+        self.choose(false, field.path())
+    }
+
+    fn choose(mut self, included: bool, path: &Path) -> IndexDeclaration {
+        let (_, paths) = self.chosen.get_or_insert((included, Vec::new()));
+        paths.push(path.clone());
+        self
+    }
+
+    /// How much the words of this [`text`](IndexDeclaration::text) field count, 1 if not said.
+    pub fn weight<R, T>(mut self, field: &Field<R, T>, weight: u32) -> IndexDeclaration {
+        self.weights.push((field.path().clone(), weight));
+        self
+    }
+
+    /// The language of [`text`](IndexDeclaration::text) fields in documents that do not name theirs, `english` if not
+    /// said.
+    pub fn language(mut self, language: &'static str) -> IndexDeclaration {
+        self.language = Some(language);
+        self
+    }
+
+    /// The stored name of the field that names a document's language, `language` if not said.
+    pub fn language_field(mut self, name: &'static str) -> IndexDeclaration {
+        self.language_field = Some(name);
+        self
+    }
+
+    /// Keeps the index up to date, but does not use it: to try what its removal would mean.
+    pub fn hidden(mut self) -> IndexDeclaration {
+        self.hidden = true;
+        self
+    }
+
+    /// Compares texts by the rules of a language: `doc! { "locale": "en", "strength": 2 }`. Queries use the index when
+    /// they say the same collation.
+    pub fn collation(mut self, collation: Document) -> IndexDeclaration {
+        self.collation = Some(collation);
+        self
+    }
+
+    /// Options in MongoDB's own words: `doc! { "storageEngine": { .. } }`. They win over what else was said.
+    pub fn options(mut self, options: Document) -> IndexDeclaration {
+        self.more = Some(options);
         self
     }
 
@@ -162,7 +239,7 @@ impl IndexDeclaration {
                 let parts: Vec<_> = self
                     .keys
                     .iter()
-                    .map(|(path, order)| format!("{path}_{order}"))
+                    .map(|(path, order)| format!("{}_{order}", stored_key(path, *order)))
                     .collect();
                 parts.join("_")
             }
@@ -186,7 +263,7 @@ impl IndexDeclaration {
                     .with_index(name)
                     .with_path(path.to_string()));
             }
-            let path = path.to_string();
+            let path = stored_key(path, *order);
             if path.is_empty() {
                 let message = "a flattened field has no path of its own to index";
                 return Err(Error::new(ErrorKind::Schema, message).with_index(name));
@@ -198,7 +275,7 @@ impl IndexDeclaration {
                     .with_source(error)
             })?;
             match order {
-                IndexOrder::Ascending => key.append(cstr, 1),
+                IndexOrder::Ascending | IndexOrder::Wildcard => key.append(cstr, 1),
                 IndexOrder::Descending => key.append(cstr, -1),
                 IndexOrder::Hashed => key.append(cstr, "hashed"),
                 IndexOrder::Text => key.append(cstr, "text"),
@@ -226,15 +303,70 @@ impl IndexDeclaration {
         if let Some(bits) = self.bits {
             spec.append(bson::cstr!("bits"), i32::from(bits));
         }
+        if !self.weights.is_empty() {
+            let weights = self
+                .weights
+                .iter()
+                .map(|(path, weight)| (path, i64::from(*weight)));
+            spec.append(bson::cstr!("weights"), named(weights)?);
+        }
+        if let Some(language) = self.language {
+            spec.append(bson::cstr!("default_language"), language);
+        }
+        if let Some(field) = self.language_field {
+            spec.append(bson::cstr!("language_override"), field);
+        }
+        if self.hidden {
+            spec.append(bson::cstr!("hidden"), true);
+        }
+        if let Some((included, paths)) = &self.chosen {
+            let paths = paths.iter().map(|path| (path, i64::from(*included)));
+            spec.append(bson::cstr!("wildcardProjection"), named(paths)?);
+        }
+        if let Some(collation) = &self.collation {
+            spec.append(bson::cstr!("collation"), codec::encode_untyped(collation)?);
+        }
+        if let Some(more) = &self.more {
+            let more = codec::encode_untyped(more)?;
+            let kept = spec.iter().filter_map(|option| option.ok());
+            let kept = kept.filter(|(name, _)| !matches!(more.get(name.as_str()), Ok(Some(_))));
+            let mut all = RawDocumentBuf::new();
+            for (name, value) in kept.chain(more.iter().filter_map(|option| option.ok())) {
+                all.append(name, value);
+            }
+            return Ok(all);
+        }
         Ok(spec)
     }
+}
+
+/// A key's name in a specification.
+fn stored_key(path: &Path, order: IndexOrder) -> String {
+    match (order, path.is_root()) {
+        (IndexOrder::Wildcard, true) => "$**".to_owned(),
+        (IndexOrder::Wildcard, false) => format!("{path}.$**"),
+        _ => path.to_string(),
+    }
+}
+
+/// A document of numbers by fields' stored names.
+fn named<'a>(numbers: impl Iterator<Item = (&'a Path, i64)>) -> Result<RawDocumentBuf> {
+    let mut document = RawDocumentBuf::new();
+    for (path, number) in numbers {
+        let name = bson::raw::CString::try_from(path.to_string()).map_err(|error| {
+            let message = "the name of an indexed field holds a NUL";
+            Error::new(ErrorKind::Schema, message).with_source(error)
+        })?;
+        document.append(name, number);
+    }
+    Ok(document)
 }
 
 impl fmt::Display for IndexOrder {
     /// As in the name that MongoDB gives an index.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            IndexOrder::Ascending => "1",
+            IndexOrder::Ascending | IndexOrder::Wildcard => "1",
             IndexOrder::Descending => "-1",
             IndexOrder::Hashed => "hashed",
             IndexOrder::Text => "text",
@@ -277,6 +409,34 @@ mod tests {
             "key": { "seen": 1 }, "name": "seen_1", "unique": true, "sparse": true, "expireAfterSeconds": 60_i64,
         };
         assert_eq!(full.to_spec().unwrap(), expected);
+    }
+
+    #[test]
+    fn every_option_has_its_name() {
+        let index = IndexDeclaration::new()
+            .text(&field("title"))
+            .weight(&field("title"), 10)
+            .language("german")
+            .language_field("lang")
+            .hidden();
+        let expected = rawdoc! {
+            "key": { "title": "text" }, "name": "title_text", "weights": { "title": 10_i64 },
+            "default_language": "german", "language_override": "lang", "hidden": true,
+        };
+        assert_eq!(index.to_spec().unwrap(), expected);
+        let index = IndexDeclaration::new().wildcard_all().without(&field("secret"));
+        let expected = rawdoc! {
+            "key": { "$**": 1 }, "name": "$**_1", "wildcardProjection": { "secret": 0_i64 },
+        };
+        assert_eq!(index.to_spec().unwrap(), expected);
+        let index = IndexDeclaration::new()
+            .wildcard(&field("attributes"))
+            .collation(bson::doc! { "locale": "en" })
+            .options(bson::doc! { "name": "own" });
+        let expected = rawdoc! {
+            "key": { "attributes.$**": 1 }, "collation": { "locale": "en" }, "name": "own",
+        };
+        assert_eq!(index.to_spec().unwrap(), expected);
     }
 
     #[test]

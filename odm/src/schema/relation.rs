@@ -1,12 +1,14 @@
 //! Which fields of a model refer to which models.
 
+use bson::{RawBson, RawBsonRef};
+
 use super::ModelDescriptor;
-use super::nested_relations::nested_relations;
-use crate::error::Result;
-use crate::model::Model;
+use super::nested_relations::{VALUES_OF_FIELD, nested_relations};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Field, Model};
 use crate::relation::{
-    Aim, DeleteRule, Link, Links, NullableReference, Reference, ReferenceList, ReferredBy, RuledReference,
-    links,
+    Aim, DeleteRule, Link, LinkedReference, Links, NullableReference, Ref, Reference, ReferenceList,
+    ReferredBy, RuledReference, Step, links,
 };
 
 /// What a field refers to. Part of its [`FieldDescriptor`](crate::FieldDescriptor).
@@ -25,8 +27,31 @@ pub struct RelationDescriptor {
     pub on_delete: Option<DeleteRule>,
     /// The stored field of the target that refers back, as a path.
     pub two_way: Option<fn() -> String>,
+    /// Makes the embedded document that holds the reference, of a two-way reference in an array or a map.
+    pub(crate) link: Option<MakeLink>,
     pub(crate) links: Links,
     pub(crate) aim: fn(Option<&str>) -> Result<Aim>,
+}
+
+/// Makes what is stored for a link to what a stored reference refers to.
+pub(crate) type MakeLink = fn(RawBsonRef<'_>) -> Result<RawBson>;
+
+/// A reference inside of an embedded document, as `#[odm(reference(..))]` on a model declares it.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct ReferenceDeclaration {
+    pub(super) path: String,
+    pub(super) relation: RelationDescriptor,
+}
+
+impl ReferenceDeclaration {
+    /// What is declared of this field.
+    pub fn of<R, X: Reference>(field: &Field<R, X>, relation: RelationDescriptor) -> ReferenceDeclaration {
+        ReferenceDeclaration {
+            path: field.path().declared(),
+            relation,
+        }
+    }
 }
 
 /// An inverse as declared.
@@ -63,6 +88,24 @@ pub struct DeclaredRelation {
     pub stored: &'static str,
     /// What it refers to.
     pub relation: RelationDescriptor,
+    /// The way of a field that is not the model's own.
+    pub(super) within: Option<&'static [Step]>,
+}
+
+impl DeclaredRelation {
+    /// The way to the references, which ends with the array or map of a field that holds several.
+    pub(crate) fn steps(&self) -> Vec<Step> {
+        if let Some(steps) = self.within {
+            return steps.to_vec();
+        }
+        let mut steps = vec![Step::Name(self.stored.to_owned())];
+        match self.relation.kind {
+            RelationKind::One => {}
+            RelationKind::Many => steps.push(Step::Each),
+            RelationKind::Map => steps.push(Step::Values),
+        }
+        steps
+    }
 }
 
 impl RelationDescriptor {
@@ -76,6 +119,7 @@ impl RelationDescriptor {
             inverse: None,
             on_delete: None,
             two_way: None,
+            link: None,
             links: links::<X>(),
             aim: <X::Link as Link>::aim,
         }
@@ -108,6 +152,15 @@ impl RelationDescriptor {
         self.on_delete(DeleteRule::Pull)
     }
 
+    /// The embedded document that holds the reference is taken out of its array or map in the document of `C`.
+    #[doc(hidden)]
+    pub const fn pull_element<X: RuledReference, C>(self) -> RelationDescriptor
+    where
+        X::Target: ReferredBy<C>,
+    {
+        self.on_delete(DeleteRule::Pull)
+    }
+
     /// What the document of `C` refers to cannot be deleted.
     #[doc(hidden)]
     pub const fn deny<X: RuledReference, C>(self) -> RelationDescriptor
@@ -121,6 +174,18 @@ impl RelationDescriptor {
     #[doc(hidden)]
     pub const fn two_way(mut self, partner: fn() -> String) -> RelationDescriptor {
         self.two_way = Some(partner);
+        self
+    }
+
+    /// The same with what makes the embedded document for a new link: the element at a field of an array or a map.
+    #[doc(hidden)]
+    pub fn link<R, E, X: LinkedReference>(
+        mut self,
+        _element: &Field<R, E>,
+        _make: fn(Ref<X::Target>) -> E,
+        stored: fn(RawBsonRef<'_>) -> Result<RawBson>,
+    ) -> RelationDescriptor {
+        self.link = Some(stored);
         self
     }
 
@@ -141,15 +206,66 @@ impl ModelDescriptor {
     /// The fields that refer to other models, its own first, then those of embedded documents, by their paths:
     /// `lines.book`, and `shelves.*.book` for the values of a map.
     pub fn relations(&'static self) -> impl Iterator<Item = DeclaredRelation> {
+        let nested = nested_relations(self);
         let own = self.fields.iter().filter_map(move |field| {
-            Some(DeclaredRelation {
+            let relation = DeclaredRelation {
                 model: self,
                 field: field.name,
                 stored: field.stored,
                 relation: field.relation?,
-            })
+                within: None,
+            };
+            // Of a map of references, what is declared of its values says all.
+            let values =
+                |nested: &DeclaredRelation| nested.stored.strip_prefix(field.stored) == Some(VALUES_OF_FIELD);
+            (relation.relation.kind != RelationKind::Map || !nested.iter().any(values)).then_some(relation)
         });
-        own.chain(nested_relations(self).iter().copied())
+        own.chain(nested.iter().copied())
+    }
+
+    /// Whether what is declared of references inside of embedded documents is true of them.
+    ///
+    /// # Errors
+    /// `Schema` for a path at which no reference is found, and for a link that cannot be made.
+    pub(crate) fn check_references(&'static self) -> Result<()> {
+        let problem = |text: &'static str, path: &str| {
+            let error = Error::new(ErrorKind::Schema, text).with_model(self.name);
+            Err(error.with_path(path))
+        };
+        for declared in (self.references)() {
+            let path = declared.path.as_str();
+            let Some(found) = nested_relations(self).iter().find(|found| found.stored == path) else {
+                return problem(
+                    "no reference inside of an embedded document is stored at this path",
+                    path,
+                );
+            };
+            if found.relation.two_way.is_none() {
+                continue;
+            }
+            let steps = found.steps();
+            let containers = steps.iter().filter(|step| !matches!(step, Step::Name(_))).count();
+            let is_own = steps.last() == Some(&Step::Each);
+            match (containers, is_own, found.relation.link.is_some()) {
+                (0, _, true) | (1, true, true) => {
+                    return problem(
+                        "`link` makes elements of an array or a map, and the reference is in none",
+                        path,
+                    );
+                }
+                (1, false, false) => {
+                    return problem(
+                        "a link in an array or a map needs `link`, which makes its element",
+                        path,
+                    );
+                }
+                (2.., ..) => {
+                    return problem("a two-way reference is in one array or map, not in several", path);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 }
 

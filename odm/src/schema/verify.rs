@@ -25,7 +25,11 @@ pub(crate) fn verify<M: Model>() -> Result<()> {
     let known = known.get_or_insert_default();
     known
         .entry(TypeId::of::<M>())
-        .or_insert_with(|| compare(M::DESCRIPTOR, names::<M>()).and_then(|()| M::DESCRIPTOR.check_copies()))
+        .or_insert_with(|| {
+            compare(M::DESCRIPTOR, names::<M>())?;
+            M::DESCRIPTOR.check_copies()?;
+            M::DESCRIPTOR.check_references()
+        })
         .clone()
 }
 

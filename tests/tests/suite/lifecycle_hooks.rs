@@ -69,6 +69,13 @@ impl Hooks for Hooked {
         if update.is_many() {
             update.narrow(|h| h.id.lt(100))?;
         }
+        if update.is_pipeline() {
+            // Of a pipeline nothing can be told.
+            assert!(update.add(|h| h.slug.set("x")).is_err());
+        }
+        if update.is_upsert() {
+            return note(context, "before upsert").await;
+        }
         note(context, "before update").await
     }
 
@@ -157,9 +164,17 @@ async fn every_way_to_write_calls_its_hooks(db: &Db) {
         .find_one_and_update(|h| h.id.eq(1), |h| h.text.set("EIGHT"))
         .await
         .unwrap();
-    assert_eq!(events(db).await, ["before update", "after text"].repeat(4));
+    let mut expected = ["before update", "after text"].repeat(4);
+    expected[4] = "before upsert";
+    assert_eq!(events(db).await, expected);
     let one = hooked.get(1).required().await.unwrap();
     assert_eq!((one.slug.as_str(), one.loaded), ("eight", true));
+    let stages = [doc! { "$set": { "text": "NINE" } }];
+    hooked
+        .update_one(|h| h.id.eq(1), |_| odm::Update::pipeline(stages))
+        .await
+        .unwrap();
+    assert_eq!(events(db).await[0], "before update");
     assert_eq!(hooked.get(2).required().await.unwrap().slug, "six");
     hooked
         .bulk_write()

@@ -1,21 +1,20 @@
 //! Operations, checked and parsed into what the engine runs.
 
-use std::sync::Arc;
+mod read;
+mod statement;
+
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bson::{RawBson, RawBsonRef, RawDocumentBuf};
 
-use super::super::aggregate::expression::{Expression, Scope, check_variable_name};
+use self::read::{aggregate_request, explain_request, find_request, query, refuse_variables};
+use self::statement::{batch, delete_statement, find_and_modify_request, insert_statement, update_statement};
 use super::super::command::{self, Job};
 use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Malformed, Owned, validate};
-use super::super::exec::aggregate::{self, AggregateRequest};
+use super::super::exec::aggregate::AggregateRequest;
 use super::super::exec::cursor::FindRequest;
-use super::super::exec::explain::ExplainRequest;
-use super::super::exec::find_and_modify::FindAndModifyRequest;
 use super::super::exec::output::{self, Target};
-use super::super::exec::query::Query;
-use super::super::exec::statement::{Batch, DeleteStatement, Statement, UpdateStatement};
-use super::super::exec::tail::Tail;
+use super::super::exec::statement::Batch;
 use super::super::exec::watch::WatchRequest;
 use super::super::exec::{
     Deadline, Namespace, alter, check_database, collections, count, distinct, explain, find_and_modify,
@@ -23,13 +22,12 @@ use super::super::exec::{
 };
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher::near;
-use super::super::projection::Projection;
 use super::super::storage::{Read, Write};
-use super::super::update::{Now, Updater, changed_for_insert, too_deep};
+use super::super::update::{Now, too_deep};
 use super::maintenance::Maintenance;
 use super::response::{counted, raw_bson};
 use super::watch;
-use crate::backend::{self, Modification, Operation, ReadOptions, Response, WriteStatement};
+use crate::backend::{self, Operation, ReadOptions, Response, WriteStatement};
 
 /// A read that answers at once.
 pub(super) type ReadJob = Box<dyn FnOnce(&dyn Read) -> Result<Response> + Send>;
@@ -358,62 +356,6 @@ fn namespace(ns: backend::Namespace) -> Result<Namespace> {
     Ok(ns)
 }
 
-fn aggregate_request(own: backend::Aggregate) -> Result<AggregateRequest> {
-    refuse_collation(own.options.collation.as_ref())?;
-    let ns = if own.namespace.collection == aggregate::NO_COLLECTION {
-        check_database(&own.namespace.database)?;
-        Namespace {
-            database: own.namespace.database,
-            collection: own.namespace.collection,
-        }
-    } else {
-        namespace(own.namespace)?
-    };
-    let now = now();
-    let stages = own
-        .pipeline
-        .iter()
-        .map(|stage| gate(stage).map(Doc::to_bytes))
-        .collect::<Result<_>>()?;
-    Ok(AggregateRequest {
-        namespace: ns,
-        stages,
-        variables: variables(own.options.variables.as_ref(), now)?,
-        hint: own.options.hint.as_ref().map(value).transpose()?,
-        batch_size: own.batch_size,
-        allow_disk_use: own.allow_disk_use,
-        unvalidated: false,
-        now: now.millis,
-        deadline: Deadline::after(own.options.max_time),
-    })
-}
-
-/// The values of `let`, which may use the variables before them but no document.
-fn variables(given: Option<&RawDocumentBuf>, now: Now) -> Result<Vec<(String, Option<Owned>)>> {
-    let mut variables: Vec<(String, Option<Owned>)> = Vec::new();
-    for element in gate_optional(given)?.into_iter().flat_map(Doc::elements) {
-        check_variable_name(element.name_str(), true)?;
-        let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
-        let expression = Expression::parse(&element.value(), &names)?;
-        let mut scope = Scope::new(Doc::empty(), now.millis);
-        scope.variables.clone_from(&variables);
-        let value = expression.evaluate(&scope)?;
-        variables.push((element.name_str().to_owned(), value));
-    }
-    Ok(variables)
-}
-
-fn query(filter: &RawDocumentBuf, sort: Option<&RawDocumentBuf>, options: &ReadOptions) -> Result<Query> {
-    refuse_variables(options)?;
-    refuse_collation(options.collation.as_ref())?;
-    let hint = options.hint.as_ref().map(value).transpose()?;
-    Query::parse(
-        gate(filter)?,
-        gate_optional(sort)?,
-        hint.as_ref().map(Owned::as_value),
-    )
-}
-
 fn refuse_collation(collation: Option<&RawDocumentBuf>) -> Result<()> {
     match collation.map(gate).transpose()? {
         None => Ok(()),
@@ -425,245 +367,4 @@ fn refuse_collation(collation: Option<&RawDocumentBuf>) -> Result<()> {
             "the embedded engine compares strings by their bytes; collation is not supported",
         )),
     }
-}
-
-fn refuse_variables(options: &ReadOptions) -> Result<()> {
-    match gate_optional(options.variables.as_ref())? {
-        Some(variables) if !variables.is_empty() => Err(Fault::unsupported(
-            "variables of an operation (let) are not supported",
-        )),
-        _ => Ok(()),
-    }
-}
-
-fn projection(spec: Option<&RawDocumentBuf>, query: &Query) -> Result<Option<Projection>> {
-    match gate_optional(spec)? {
-        Some(spec) if !spec.is_empty() => Projection::parse(spec, Some(&query.matcher)).map(Some),
-        _ => Ok(None),
-    }
-}
-
-fn find_request(find: backend::Find) -> Result<FindRequest> {
-    let tail = match find.tail {
-        None => None,
-        Some(backend::Tail::Poll) => Some(Tail::Poll),
-        Some(backend::Tail::Await) => Some(Tail::Await),
-    };
-    let query = query(&find.filter, find.sort.as_ref(), &find.options)?;
-    let projection = projection(find.projection.as_ref(), &query)?.map(Arc::new);
-    Ok(FindRequest {
-        namespace: namespace(find.namespace)?,
-        query,
-        projection,
-        skip: find.skip,
-        limit: find.limit,
-        batch_size: find.batch_size,
-        tail,
-        deadline: Deadline::after(find.options.max_time),
-    })
-}
-
-fn batch(
-    ns: backend::Namespace,
-    statements: Vec<Statement>,
-    ordered: bool,
-    now: Now,
-    shared: &ReadOptions,
-) -> Result<Batch> {
-    let deadline = Deadline::after(shared.max_time);
-    Ok(Batch {
-        namespace: namespace(ns)?,
-        statements,
-        ordered,
-        unvalidated: false,
-        now,
-        deadline,
-    })
-}
-
-fn insert_statement(document: RawDocumentBuf, now: Now) -> Statement {
-    match gate(&document).and_then(|doc| changed_for_insert(doc, now)) {
-        Ok(Some(bytes)) => Statement::Insert(bytes),
-        Ok(None) => Statement::Insert(document.into_bytes()),
-        Err(fault) => Statement::Refused(fault),
-    }
-}
-
-fn update_statement(own: &backend::UpdateStatement) -> Statement {
-    let parse = || -> Result<UpdateStatement> {
-        refuse_collation(own.collation.as_ref())?;
-        let hint = own.hint.as_ref().map(value).transpose()?;
-        let query = Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?;
-        if own.multi && matches!(own.modification, Modification::Replacement(_)) {
-            return Err(Fault::new(
-                code::FAILED_TO_PARSE,
-                "multi update is not supported for replacement-style update",
-            ));
-        }
-        if own.upsert {
-            Updater::check_upsert_filter(Doc::Raw(own.filter.as_bytes()))?;
-        }
-        Ok(UpdateStatement {
-            query,
-            filter: own.filter.as_bytes().to_vec(),
-            updater: updater(&own.modification, &own.array_filters)?,
-            multi: own.multi,
-            upsert: own.upsert,
-        })
-    };
-    match parse() {
-        Ok(statement) => Statement::Update(Arc::new(statement)),
-        Err(fault) => Statement::Refused(fault),
-    }
-}
-
-fn delete_statement(own: &backend::DeleteStatement) -> Statement {
-    let parse = || -> Result<DeleteStatement> {
-        refuse_collation(own.collation.as_ref())?;
-        let hint = own.hint.as_ref().map(value).transpose()?;
-        let query = Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?;
-        Ok(DeleteStatement {
-            query,
-            multi: own.multi,
-        })
-    };
-    match parse() {
-        Ok(statement) => Statement::Delete(Arc::new(statement)),
-        Err(fault) => Statement::Refused(fault),
-    }
-}
-
-fn updater(modification: &Modification, array_filters: &[RawDocumentBuf]) -> Result<Updater> {
-    let filters: Vec<Doc<'_>> = array_filters.iter().map(gate).collect::<Result<_>>()?;
-    match modification {
-        Modification::Operators(update) => Updater::operators(gate(update)?, &filters),
-        Modification::Replacement(document) => {
-            // The server checks them, and then has no use for them.
-            Updater::check_array_filters(&filters)?;
-            Updater::replacement(gate(document)?)
-        }
-        Modification::Pipeline(_) if !filters.is_empty() => Err(Fault::new(
-            code::FAILED_TO_PARSE,
-            "arrayFilters may not be specified for pipeline-style updates",
-        )),
-        Modification::Pipeline(stages) => {
-            let stages: Vec<Doc<'_>> = stages.iter().map(gate).collect::<Result<_>>()?;
-            Updater::pipeline(&stages, None)
-        }
-    }
-}
-
-fn find_and_modify_request(own: backend::FindAndModify) -> Result<FindAndModifyRequest> {
-    let query = query(&own.filter, own.sort.as_ref(), &own.options)?;
-    let projection = projection(own.projection.as_ref(), &query)?;
-    if own.return_new && projection.as_ref().is_some_and(Projection::needs_position) {
-        return Err(Fault::new(
-            code::BAD_VALUE,
-            "Cannot use a positional projection and return the new document",
-        ));
-    }
-    if own.modification.is_none() && (own.return_new || own.upsert) {
-        return Err(Fault::new(
-            code::FAILED_TO_PARSE,
-            "Cannot specify both new=true (or upsert=true) and remove=true; 'remove' always returns the deleted document",
-        ));
-    }
-    let updater = own
-        .modification
-        .as_ref()
-        .map(|own_change| updater(own_change, &own.array_filters))
-        .transpose()?;
-    if own.upsert {
-        Updater::check_upsert_filter(Doc::Raw(own.filter.as_bytes()))?;
-    }
-    Ok(FindAndModifyRequest {
-        namespace: namespace(own.namespace)?,
-        query,
-        filter: own.filter.as_bytes().to_vec(),
-        projection,
-        updater,
-        return_new: own.return_new,
-        upsert: own.upsert,
-        unvalidated: false,
-        now: now(),
-        deadline: Deadline::after(own.options.max_time),
-    })
-}
-
-fn explain_request(operation: Operation, execute: bool, backend: &'static str) -> Result<ExplainRequest> {
-    let counts = matches!(operation, Operation::Count(_));
-    let (ns, query, filter, skip, limit, max_time) = match operation {
-        Operation::Find(own) => {
-            let parsed = query(&own.filter, own.sort.as_ref(), &own.options)?;
-            (
-                own.namespace,
-                parsed,
-                own.filter,
-                own.skip,
-                own.limit,
-                own.options.max_time,
-            )
-        }
-        Operation::Count(own) => {
-            let parsed = query(&own.filter, None, &own.options)?;
-            (
-                own.namespace,
-                parsed,
-                own.filter,
-                own.skip,
-                own.limit,
-                own.options.max_time,
-            )
-        }
-        Operation::Distinct(own) => {
-            let parsed = query(&own.filter, None, &own.options)?;
-            (own.namespace, parsed, own.filter, 0, 0, own.options.max_time)
-        }
-        Operation::FindAndModify(own) => {
-            let parsed = query(&own.filter, own.sort.as_ref(), &own.options)?;
-            (own.namespace, parsed, own.filter, 0, 1, own.options.max_time)
-        }
-        Operation::Update(own) if own.statements.len() == 1 => {
-            let statement = &own.statements[0];
-            let hint = statement.hint.as_ref().map(value).transpose()?;
-            let parsed = Query::parse(gate(&statement.filter)?, None, hint.as_ref().map(Owned::as_value))?;
-            (
-                own.namespace,
-                parsed,
-                statement.filter.clone(),
-                0,
-                u64::from(!statement.multi),
-                own.options.max_time,
-            )
-        }
-        Operation::Delete(own) if own.statements.len() == 1 => {
-            let statement = &own.statements[0];
-            let hint = statement.hint.as_ref().map(value).transpose()?;
-            let parsed = Query::parse(gate(&statement.filter)?, None, hint.as_ref().map(Owned::as_value))?;
-            (
-                own.namespace,
-                parsed,
-                statement.filter.clone(),
-                0,
-                u64::from(!statement.multi),
-                own.options.max_time,
-            )
-        }
-        other => {
-            return Err(Fault::unsupported(format!(
-                "{backend} cannot explain a {}",
-                other.name()
-            )));
-        }
-    };
-    Ok(ExplainRequest {
-        namespace: namespace(ns)?,
-        query,
-        filter: filter.as_bytes().to_vec(),
-        counts,
-        skip,
-        limit,
-        execute,
-        deadline: Deadline::after(max_time),
-    })
 }

@@ -1,0 +1,197 @@
+//! Operations that read, and what chooses documents.
+
+use std::sync::Arc;
+
+use bson::RawDocumentBuf;
+
+use super::super::super::aggregate::expression::{Expression, Scope, check_variable_name};
+use super::super::super::document::{Doc, Owned};
+use super::super::super::exec::aggregate::{self, AggregateRequest};
+use super::super::super::exec::cursor::FindRequest;
+use super::super::super::exec::explain::ExplainRequest;
+use super::super::super::exec::query::Query;
+use super::super::super::exec::tail::Tail;
+use super::super::super::exec::{Deadline, Namespace, check_database};
+use super::super::super::fault::{Fault, Result};
+use super::super::super::projection::Projection;
+use super::super::super::update::Now;
+use super::{gate, gate_optional, namespace, now, refuse_collation, value};
+use crate::backend::{self, Operation, ReadOptions};
+
+pub(super) fn aggregate_request(own: backend::Aggregate) -> Result<AggregateRequest> {
+    refuse_collation(own.options.collation.as_ref())?;
+    let ns = if own.namespace.collection == aggregate::NO_COLLECTION {
+        check_database(&own.namespace.database)?;
+        Namespace {
+            database: own.namespace.database,
+            collection: own.namespace.collection,
+        }
+    } else {
+        namespace(own.namespace)?
+    };
+    let now = now();
+    let stages = own
+        .pipeline
+        .iter()
+        .map(|stage| gate(stage).map(Doc::to_bytes))
+        .collect::<Result<_>>()?;
+    Ok(AggregateRequest {
+        namespace: ns,
+        stages,
+        variables: variables(own.options.variables.as_ref(), now)?,
+        hint: own.options.hint.as_ref().map(value).transpose()?,
+        batch_size: own.batch_size,
+        allow_disk_use: own.allow_disk_use,
+        unvalidated: false,
+        now: now.millis,
+        deadline: Deadline::after(own.options.max_time),
+    })
+}
+
+/// The values of `let`, which may use the variables before them but no document.
+fn variables(given: Option<&RawDocumentBuf>, now: Now) -> Result<Vec<(String, Option<Owned>)>> {
+    let mut variables: Vec<(String, Option<Owned>)> = Vec::new();
+    for element in gate_optional(given)?.into_iter().flat_map(Doc::elements) {
+        check_variable_name(element.name_str(), true)?;
+        let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
+        let expression = Expression::parse(&element.value(), &names)?;
+        let mut scope = Scope::new(Doc::empty(), now.millis);
+        scope.variables.clone_from(&variables);
+        let value = expression.evaluate(&scope)?;
+        variables.push((element.name_str().to_owned(), value));
+    }
+    Ok(variables)
+}
+
+pub(super) fn query(
+    filter: &RawDocumentBuf,
+    sort: Option<&RawDocumentBuf>,
+    options: &ReadOptions,
+) -> Result<Query> {
+    refuse_variables(options)?;
+    refuse_collation(options.collation.as_ref())?;
+    let hint = options.hint.as_ref().map(value).transpose()?;
+    Query::parse(
+        gate(filter)?,
+        gate_optional(sort)?,
+        hint.as_ref().map(Owned::as_value),
+    )
+}
+
+pub(super) fn refuse_variables(options: &ReadOptions) -> Result<()> {
+    match gate_optional(options.variables.as_ref())? {
+        Some(variables) if !variables.is_empty() => Err(Fault::unsupported(
+            "variables of an operation (let) are not supported",
+        )),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn projection(spec: Option<&RawDocumentBuf>, query: &Query) -> Result<Option<Projection>> {
+    match gate_optional(spec)? {
+        Some(spec) if !spec.is_empty() => Projection::parse(spec, Some(&query.matcher)).map(Some),
+        _ => Ok(None),
+    }
+}
+
+pub(super) fn find_request(find: backend::Find) -> Result<FindRequest> {
+    let tail = match find.tail {
+        None => None,
+        Some(backend::Tail::Poll) => Some(Tail::Poll),
+        Some(backend::Tail::Await) => Some(Tail::Await),
+    };
+    let query = query(&find.filter, find.sort.as_ref(), &find.options)?;
+    let projection = projection(find.projection.as_ref(), &query)?.map(Arc::new);
+    Ok(FindRequest {
+        namespace: namespace(find.namespace)?,
+        query,
+        projection,
+        skip: find.skip,
+        limit: find.limit,
+        batch_size: find.batch_size,
+        tail,
+        deadline: Deadline::after(find.options.max_time),
+    })
+}
+
+pub(super) fn explain_request(
+    operation: Operation,
+    execute: bool,
+    backend: &'static str,
+) -> Result<ExplainRequest> {
+    let counts = matches!(operation, Operation::Count(_));
+    let (ns, query, filter, skip, limit, max_time) = match operation {
+        Operation::Find(own) => {
+            let parsed = query(&own.filter, own.sort.as_ref(), &own.options)?;
+            (
+                own.namespace,
+                parsed,
+                own.filter,
+                own.skip,
+                own.limit,
+                own.options.max_time,
+            )
+        }
+        Operation::Count(own) => {
+            let parsed = query(&own.filter, None, &own.options)?;
+            (
+                own.namespace,
+                parsed,
+                own.filter,
+                own.skip,
+                own.limit,
+                own.options.max_time,
+            )
+        }
+        Operation::Distinct(own) => {
+            let parsed = query(&own.filter, None, &own.options)?;
+            (own.namespace, parsed, own.filter, 0, 0, own.options.max_time)
+        }
+        Operation::FindAndModify(own) => {
+            let parsed = query(&own.filter, own.sort.as_ref(), &own.options)?;
+            (own.namespace, parsed, own.filter, 0, 1, own.options.max_time)
+        }
+        Operation::Update(own) if own.statements.len() == 1 => {
+            let statement = &own.statements[0];
+            let hint = statement.hint.as_ref().map(value).transpose()?;
+            let parsed = Query::parse(gate(&statement.filter)?, None, hint.as_ref().map(Owned::as_value))?;
+            (
+                own.namespace,
+                parsed,
+                statement.filter.clone(),
+                0,
+                u64::from(!statement.multi),
+                own.options.max_time,
+            )
+        }
+        Operation::Delete(own) if own.statements.len() == 1 => {
+            let statement = &own.statements[0];
+            let hint = statement.hint.as_ref().map(value).transpose()?;
+            let parsed = Query::parse(gate(&statement.filter)?, None, hint.as_ref().map(Owned::as_value))?;
+            (
+                own.namespace,
+                parsed,
+                statement.filter.clone(),
+                0,
+                u64::from(!statement.multi),
+                own.options.max_time,
+            )
+        }
+        other => {
+            return Err(Fault::unsupported(format!(
+                "{backend} cannot explain a {}",
+                other.name()
+            )));
+        }
+    };
+    Ok(ExplainRequest {
+        namespace: namespace(ns)?,
+        query,
+        filter: filter.as_bytes().to_vec(),
+        counts,
+        skip,
+        limit,
+        execute,
+        deadline: Deadline::after(max_time),
+    })
+}

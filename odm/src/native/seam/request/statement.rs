@@ -1,0 +1,144 @@
+//! Operations that write, statement by statement.
+
+use std::sync::Arc;
+
+use bson::RawDocumentBuf;
+
+use super::super::super::document::{Doc, Owned};
+use super::super::super::exec::Deadline;
+use super::super::super::exec::find_and_modify::FindAndModifyRequest;
+use super::super::super::exec::query::Query;
+use super::super::super::exec::statement::{Batch, DeleteStatement, Statement, UpdateStatement};
+use super::super::super::fault::{Fault, Result, code};
+use super::super::super::projection::Projection;
+use super::super::super::update::{Now, Updater, changed_for_insert};
+use super::read::{projection, query};
+use super::{gate, namespace, now, refuse_collation, value};
+use crate::backend::{self, Modification, ReadOptions};
+
+pub(super) fn batch(
+    ns: backend::Namespace,
+    statements: Vec<Statement>,
+    ordered: bool,
+    now: Now,
+    shared: &ReadOptions,
+) -> Result<Batch> {
+    let deadline = Deadline::after(shared.max_time);
+    Ok(Batch {
+        namespace: namespace(ns)?,
+        statements,
+        ordered,
+        unvalidated: false,
+        now,
+        deadline,
+    })
+}
+
+pub(super) fn insert_statement(document: RawDocumentBuf, now: Now) -> Statement {
+    match gate(&document).and_then(|doc| changed_for_insert(doc, now)) {
+        Ok(Some(bytes)) => Statement::Insert(bytes),
+        Ok(None) => Statement::Insert(document.into_bytes()),
+        Err(fault) => Statement::Refused(fault),
+    }
+}
+
+pub(super) fn update_statement(own: &backend::UpdateStatement) -> Statement {
+    let parse = || -> Result<UpdateStatement> {
+        refuse_collation(own.collation.as_ref())?;
+        let hint = own.hint.as_ref().map(value).transpose()?;
+        let query = Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?;
+        if own.multi && matches!(own.modification, Modification::Replacement(_)) {
+            return Err(Fault::new(
+                code::FAILED_TO_PARSE,
+                "multi update is not supported for replacement-style update",
+            ));
+        }
+        if own.upsert {
+            Updater::check_upsert_filter(Doc::Raw(own.filter.as_bytes()))?;
+        }
+        Ok(UpdateStatement {
+            query,
+            filter: own.filter.as_bytes().to_vec(),
+            updater: updater(&own.modification, &own.array_filters)?,
+            multi: own.multi,
+            upsert: own.upsert,
+        })
+    };
+    match parse() {
+        Ok(statement) => Statement::Update(Arc::new(statement)),
+        Err(fault) => Statement::Refused(fault),
+    }
+}
+
+pub(super) fn delete_statement(own: &backend::DeleteStatement) -> Statement {
+    let parse = || -> Result<DeleteStatement> {
+        refuse_collation(own.collation.as_ref())?;
+        let hint = own.hint.as_ref().map(value).transpose()?;
+        let query = Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?;
+        Ok(DeleteStatement {
+            query,
+            multi: own.multi,
+        })
+    };
+    match parse() {
+        Ok(statement) => Statement::Delete(Arc::new(statement)),
+        Err(fault) => Statement::Refused(fault),
+    }
+}
+
+fn updater(modification: &Modification, array_filters: &[RawDocumentBuf]) -> Result<Updater> {
+    let filters: Vec<Doc<'_>> = array_filters.iter().map(gate).collect::<Result<_>>()?;
+    match modification {
+        Modification::Operators(update) => Updater::operators(gate(update)?, &filters),
+        Modification::Replacement(document) => {
+            // The server checks them, and then has no use for them.
+            Updater::check_array_filters(&filters)?;
+            Updater::replacement(gate(document)?)
+        }
+        Modification::Pipeline(_) if !filters.is_empty() => Err(Fault::new(
+            code::FAILED_TO_PARSE,
+            "arrayFilters may not be specified for pipeline-style updates",
+        )),
+        Modification::Pipeline(stages) => {
+            let stages: Vec<Doc<'_>> = stages.iter().map(gate).collect::<Result<_>>()?;
+            Updater::pipeline(&stages, None)
+        }
+    }
+}
+
+pub(super) fn find_and_modify_request(own: backend::FindAndModify) -> Result<FindAndModifyRequest> {
+    let query = query(&own.filter, own.sort.as_ref(), &own.options)?;
+    let projection = projection(own.projection.as_ref(), &query)?;
+    if own.return_new && projection.as_ref().is_some_and(Projection::needs_position) {
+        return Err(Fault::new(
+            code::BAD_VALUE,
+            "Cannot use a positional projection and return the new document",
+        ));
+    }
+    if own.modification.is_none() && (own.return_new || own.upsert) {
+        return Err(Fault::new(
+            code::FAILED_TO_PARSE,
+            "Cannot specify both new=true (or upsert=true) and remove=true; 'remove' always returns the deleted document",
+        ));
+    }
+    let updater = own
+        .modification
+        .as_ref()
+        .map(|own_change| updater(own_change, &own.array_filters))
+        .transpose()?;
+    if own.upsert {
+        Updater::check_upsert_filter(Doc::Raw(own.filter.as_bytes()))?;
+    }
+    Ok(FindAndModifyRequest {
+        namespace: namespace(own.namespace)?,
+        query,
+        filter: own.filter.as_bytes().to_vec(),
+        projection,
+        updater,
+        return_new: own.return_new,
+        upsert: own.upsert,
+        unvalidated: false,
+        now: now(),
+        deadline: Deadline::after(own.options.max_time),
+    })
+}

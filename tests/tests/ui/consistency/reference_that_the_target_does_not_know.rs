@@ -1,0 +1,25 @@
+use odm::{Embedded, Model, Ref};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Model)]
+struct Product {
+    #[serde(rename = "_id")]
+    id: i32,
+}
+
+#[derive(Serialize, Deserialize, Embedded)]
+struct Line {
+    product: Ref<Product>,
+    count: i32,
+}
+
+#[derive(Serialize, Deserialize, Model)]
+#[odm(reference(lines.any().product: Ref<Product>, on_delete = pull))]
+struct Order {
+    #[serde(rename = "_id")]
+    id: i32,
+    lines: Vec<Line>,
+    first: Option<Line>,
+}
+
+fn main() {}

@@ -1,0 +1,39 @@
+use odm::{Embedded, Model, Ref};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Model)]
+#[odm(referred_by(Order))]
+struct Product {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[odm(two_way = lines.any().product)]
+    orders: Vec<Ref<Order>>,
+}
+
+#[derive(Serialize, Deserialize, Embedded)]
+struct Line {
+    product: Ref<Product>,
+    count: i32,
+}
+
+#[derive(Serialize, Deserialize, Embedded)]
+struct Spot {
+    product: Ref<Product>,
+}
+
+impl Spot {
+    fn of(product: Ref<Product>) -> Spot {
+        Spot { product }
+    }
+}
+
+#[derive(Serialize, Deserialize, Model)]
+#[odm(reference(lines.any().product: Ref<Product>, two_way = orders, link = Spot::of))]
+struct Order {
+    #[serde(rename = "_id")]
+    id: i32,
+    lines: Vec<Line>,
+    first: Option<Line>,
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+use odm::Model;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Model)]
+#[odm(index(keys(title), collation = "en"))]
+struct Book {
+    #[serde(rename = "_id")]
+    id: i32,
+    title: String,
+    year: i32,
+    place: [f64; 2],
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+use odm::Model;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Model)]
+#[odm(index(keys(text(title, wait = 3))))]
+struct Book {
+    #[serde(rename = "_id")]
+    id: i32,
+    title: String,
+    year: i32,
+    place: [f64; 2],
+}
+
+fn main() {}
