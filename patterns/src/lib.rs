@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod computed;
+pub mod counter;
 #[cfg(doctest)]
 mod doctests;
 mod dotted;
@@ -9,6 +10,7 @@ pub mod hold;
 pub mod idempotency;
 mod later;
 pub mod outbox;
+pub mod period;
 pub mod queue;
 pub mod saga;
 pub mod tree;
