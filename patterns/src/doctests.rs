@@ -12,4 +12,7 @@ pages! {
     queues: "../../odm/docs/guide/queues.md";
     atomic: "../../odm/docs/guide/atomic.md";
     sagas: "../../odm/docs/guide/sagas.md";
+    counters: "../../odm/docs/guide/counters.md";
+    sequences: "../../odm/docs/guide/sequences.md";
+    attributes: "../../odm/docs/guide/attributes.md";
 }

@@ -1,5 +1,6 @@
 //! Schema-design patterns for `odm`: ready, crash-safe implementations on its public API.
 
+pub mod attributes;
 pub mod clock;
 pub mod computed;
 pub mod counter;
@@ -13,5 +14,6 @@ pub mod outbox;
 pub mod period;
 pub mod queue;
 pub mod saga;
+pub mod sequence;
 pub mod tree;
 pub mod version;
