@@ -103,12 +103,12 @@ impl<M: Attributed> Catalog<M> {
                 {
                     return Err(wrong("the attribute is defined twice", name));
                 }
-                let others = by_name.values().filter_map(|other| other.definition(name));
+                let mut others = by_name.values().filter_map(|other| other.definition(name));
                 let is_alike = |other: &Definition| {
                     (other.kind, &other.unit, other.is_many)
                         == (definition.kind, &definition.unit, definition.is_many)
                 };
-                if !others.into_iter().all(is_alike) {
+                if !others.all(is_alike) {
                     return Err(wrong("the attribute is another one in another type", name));
                 }
             }
@@ -392,7 +392,7 @@ impl<M: Attributed> Catalog<M> {
     }
 }
 
-pub(super) fn wrong(text: &'static str, name: &str) -> Error {
+fn wrong(text: &'static str, name: &str) -> Error {
     Error::new(ErrorKind::InvalidArgument, text).with_path(name)
 }
 

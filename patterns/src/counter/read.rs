@@ -49,7 +49,10 @@ impl<T: Amount> Counters<T> {
         // By collection and document: which of its paths goes into which cell.
         let mut wanted: BTreeMap<(String, String), Vec<(String, usize)>> = BTreeMap::new();
         let mut figures = 0;
-        let mut start = zone.start(unit, range.start)?;
+        let mut start = match range.is_empty() {
+            true => range.end,
+            false => zone.start(unit, range.start)?,
+        };
         while start < range.end {
             let end = zone.next(unit, start)?;
             let mut at = start;

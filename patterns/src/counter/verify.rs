@@ -6,7 +6,7 @@ use std::ops::Range;
 use odm::bson::{Bson, DateTime, Document, doc};
 use odm::{Error, ErrorKind, Result};
 
-use super::change::Change;
+use super::change::{Change, Place};
 use super::counters::Counters;
 use super::event::Event;
 use super::key::Key;
@@ -174,27 +174,44 @@ impl<T: Amount> Counters<T> {
         self.db
             .transaction(async |tx| {
                 let inner = self.on(&tx);
-                for (collection, id) in places {
-                    let documents = tx.raw_collection(collection);
-                    let ids = doc! { "_id": { "$in": self.shards_of(id) } };
-                    let mut seen = Vec::new();
-                    for old in documents.find(&ids).await? {
-                        let ids = old.get_array("seen").into_iter().flatten();
-                        seen.extend(ids.filter_map(Bson::as_str).map(str::to_owned));
-                    }
+                for place in places {
+                    let documents = tx.raw_collection(&place.collection);
+                    let ids = doc! { "_id": { "$in": self.shards_of(&place.id) } };
+                    let old = documents.find(&ids).await?;
                     documents.delete_many(ids).await?;
-                    let Some(change) = anew.get(&(collection.clone(), id.clone())) else {
-                        continue;
-                    };
-                    inner.apply(change).await?;
-                    if !seen.is_empty() {
-                        let kept = doc! { "$set": { "seen": seen } };
-                        documents.update_one(doc! { "_id": id }, kept).await?;
+                    if let Some(change) = anew.get(&(place.collection.clone(), place.id.clone())) {
+                        inner.apply(change).await?;
+                    }
+                    for change in self.memories(place, &old)? {
+                        inner.apply(&change).await?;
                     }
                 }
                 Ok(())
             })
             .await
+    }
+
+    /// The ids of events that the shards of a document remember.
+    fn memories(&self, place: &Place, old: &[Document]) -> Result<Vec<Change<T>>> {
+        let mut memories = Vec::new();
+        for document in old {
+            let seen = document.get_array("seen").into_iter().flatten();
+            let seen: Vec<String> = seen.filter_map(Bson::as_str).map(str::to_owned).collect();
+            if seen.is_empty() {
+                continue;
+            }
+            let shard = document.get_i32("shard").unwrap_or(0);
+            let mut change = Change::of(Place {
+                id: document.get_str("_id").unwrap_or_default().to_owned(),
+                shard: u16::try_from(shard).unwrap_or(0),
+                ..place.clone()
+            });
+            let total = &self.shape.layouts[place.layout].total;
+            change.add(&self.shape, total, &Cell::zero(&self.shape))?;
+            change.seen = seen;
+            memories.push(change);
+        }
+        Ok(memories)
     }
 
     /// A range widened until it consists of whole documents of every layout.
@@ -212,14 +229,13 @@ impl<T: Amount> Counters<T> {
         Ok(start..zone.next(longest, last.max(start))?)
     }
 
-    fn places(&self, key: &Key, range: &Range<DateTime>) -> Result<Vec<(String, String)>> {
+    fn places(&self, key: &Key, range: &Range<DateTime>) -> Result<Vec<Place>> {
         let mut places = Vec::new();
         for (index, layout) in self.shape.layouts.iter().enumerate() {
             let Some(span) = layout.span else { continue };
             let mut at = range.start;
             while at < range.end {
-                let place = self.place(index, key, at, 0)?;
-                places.push((place.collection, place.id));
+                places.push(self.place(index, key, at, 0)?);
                 at = self.shape.zone.next(span, at)?;
             }
         }

@@ -202,10 +202,8 @@ impl Sequence {
             .await?;
         let Some(found) = found else { return Ok(None) };
         let (first, given) = (whole(&found, "first")?, whole(&found, "given")?);
-        Ok((given > 0).then(|| Number {
-            period,
-            value: first + given - 1,
-        }))
+        let value = first.checked_add(given.saturating_sub(1)).ok_or_else(used_up)?;
+        Ok((given > 0).then_some(Number { period, value }))
     }
 }
 

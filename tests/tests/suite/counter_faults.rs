@@ -1,7 +1,7 @@
 //! Counters whose programs die, and their upkeep.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use bson::doc;
@@ -68,11 +68,7 @@ async fn many_tasks_with_faults_lose_nothing_and_add_nothing(db: &Db) {
             _ => {}
         }
         let views = Counters::new(&faulty, "views", day_of_hours()).unwrap();
-        let (begun, done) = (Arc::new(0.into()), Arc::new(0.into()));
-        let counts: (
-            Arc<std::sync::atomic::AtomicI64>,
-            Arc<std::sync::atomic::AtomicI64>,
-        ) = (begun, done);
+        let counts = (Arc::new(AtomicI64::new(0)), Arc::new(AtomicI64::new(0)));
         let (begun, done) = counts.clone();
         let handle = tokio::spawn(async move {
             for round in 0..rounds() {
@@ -275,6 +271,11 @@ async fn old_figures_are_let_go(db: &Db) {
         "2026-11-02T10:00:00Z",
     ];
     let before = at("2026-11-02T10:30:00Z");
+    // A collection that only sounds like one of them.
+    db.raw_collection("many_years_ago")
+        .insert(doc! {"_id": 1})
+        .await
+        .unwrap();
     for (name, shape) in [
         ("one", layouts()),
         ("many", layouts().collection_per(Unit::Month)),
@@ -283,11 +284,6 @@ async fn old_figures_are_let_go(db: &Db) {
         for time in times {
             views.record(Event::of(page("/")).at(at(time))).await.unwrap();
         }
-        // A collection that only sounds like one of them.
-        db.raw_collection("many_years_ago")
-            .insert(doc! {"_id": 1})
-            .await
-            .unwrap();
         let retired = views.retire(before).await.unwrap();
         assert_eq!(retired.documents, 6);
         let collections = if name == "many" {
