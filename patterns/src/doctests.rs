@@ -18,4 +18,7 @@ pages! {
     money: "../../odm/docs/guide/money.md";
     #[cfg(feature = "time")]
     time: "../../odm/docs/guide/time.md";
+    counters: "../../odm/docs/guide/counters.md";
+    sequences: "../../odm/docs/guide/sequences.md";
+    attributes: "../../odm/docs/guide/attributes.md";
 }
