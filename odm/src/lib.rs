@@ -106,7 +106,7 @@ pub use self::db::{ChangeLog, CollectionInfo, Db, Durability, ModelDrift, OpenOp
 pub use self::error::{Error, ErrorKind, PartialWrite, Result, WriteError};
 pub use self::interchange::{AsBson, as_bson};
 pub use self::lifecycle::{
-    DeleteWrite, Deletion, HookContext, Hooks, Kind, KindOf, Measured, Timestamp, Tracked, UpdateWrite,
+    DERIVED_PENDING, DeleteWrite, Deletion, Derivation, Derived, HookContext, Hooks, Kind, KindOf, Measured, Timestamp, Tracked, UpdateWrite,
     Version, Violation,
 };
 pub use self::model::{

@@ -12,6 +12,7 @@ use futures_core::future::BoxFuture;
 use super::condition::GUARD;
 use super::copies::Copied;
 use super::deletion;
+use super::derivation::DerivedFields;
 use super::hooks::HookContext;
 use super::plan::Plan;
 use super::scope::Settings;
@@ -50,6 +51,7 @@ async fn run(
     let hooked = plan.lifecycle.hooks.is_some();
     if (has_rules && deletion::wants_transaction(target, &operation))
         || copied.is_some_and(|copied| copied.wants_transaction(target, &operation, hooked))
+        || (plan.derived.as_ref()).is_some_and(|derived| derived.wants_transaction(target, &operation, hooked))
     {
         return deletion::in_transaction(plan, target, operation, settings).await;
     }
@@ -64,6 +66,8 @@ async fn run(
         validator: &mut validator,
         marks: copied.map(|copied| (copied, ObjectId::new())),
         has_marked: false,
+        token: ObjectId::new(),
+        has_derived: false,
     };
     let mut terms = Vec::with_capacity(batch.writes.len());
     let mut softly = Vec::with_capacity(batch.writes.len());
@@ -86,6 +90,13 @@ async fn run(
         }
         _ => None,
     };
+    let underived = match &plan.derived {
+        Some(derived) if stages.has_derived => {
+            let token = stages.token;
+            Some((derived, token, DerivedFields::marked_by(&batch.writes, token)))
+        }
+        _ => None,
+    };
     validator.finish()?;
     let sending = Sending {
         plan,
@@ -99,6 +110,9 @@ async fn run(
     // A transaction in which something failed is over.
     let is_over =
         target.db().guard().is_some() && answer.as_write().is_some_and(|result| !result.errors.is_empty());
+    if let (Some((derived, token, marked)), false) = (underived, is_over) {
+        derived.follow(target, token, marked).await?;
+    }
     if let (Some((copied, marked)), false) = (marked, is_over) {
         copied.follow(target, marked).await?;
     }
@@ -159,6 +173,8 @@ pub(crate) async fn prepared(
         validator: &mut validator,
         marks: copied(plan, target).map(|copied| (copied, ObjectId::new())),
         has_marked: false,
+        token: ObjectId::new(),
+        has_derived: false,
     };
     for (index, write) in batch.writes.iter_mut().enumerate() {
         stages.validator.statement(index);

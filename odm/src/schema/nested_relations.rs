@@ -70,7 +70,7 @@ impl Search {
             (false, false) => format!("{path}.{name}"),
         };
         match declared {
-            Declared::Nothing => {}
+            Declared::Nothing | Declared::Derived(_) => {}
             Declared::Refers(relation) => {
                 if !self.found.iter().any(|(known, _)| *known == path) {
                     let mut relation = *relation;
