@@ -22,7 +22,8 @@ pub(crate) use self::target::Target;
 use crate::action::{
     Aggregate, BulkWrite, Count, CreateCollection, CreateIndexes, Delete, Distinct, Exists, Find, FindOne,
     FindOneAnd, IndexDriftCheck, Insert, InsertMany, InsertOne, ListIndexes, LoadStored, Migrate,
-    ModifyCollection, PipelineSource, Rederive, RenameCollection, SyncIndexes, Update, Watch, schema_validator,
+    ModifyCollection, PipelineSource, Rederive, RenameCollection, SyncIndexes, Update, Watch,
+    schema_validator,
 };
 use crate::backend::{self, CollectionStatistics, Operation, WatchScope};
 use crate::change::Change;

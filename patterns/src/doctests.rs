@@ -13,3 +13,8 @@ pages! {
     atomic: "../../odm/docs/guide/atomic.md";
     sagas: "../../odm/docs/guide/sagas.md";
 }
+
+#[cfg(feature = "stemming")]
+pages! {
+    search: "../../odm/docs/guide/search.md";
+}

@@ -11,5 +11,7 @@ mod later;
 pub mod outbox;
 pub mod queue;
 pub mod saga;
+#[cfg(feature = "search")]
+pub mod search;
 pub mod tree;
 pub mod version;

@@ -118,7 +118,10 @@ impl Declared {
 
     /// Whether nothing is said of what is inside of a value.
     pub(crate) const fn is_plain(&self) -> bool {
-        matches!(self, Declared::Nothing | Declared::Refers(_) | Declared::Derived(_))
+        matches!(
+            self,
+            Declared::Nothing | Declared::Refers(_) | Declared::Derived(_)
+        )
     }
 
     /// A document of these fields.

@@ -47,7 +47,8 @@ struct DerivedField {
 
 impl DerivedField {
     fn is_of(&self, document: &RawDocument) -> bool {
-        self.kind.is_none_or(|(tag, name)| document.get_str(tag).is_ok_and(|kind| kind == name))
+        self.kind
+            .is_none_or(|(tag, name)| document.get_str(tag).is_ok_and(|kind| kind == name))
     }
 
     fn is_source(&self, path: &str) -> bool {
@@ -69,7 +70,9 @@ impl DerivedField {
 
     /// The sources, where the changes set all of them whole, and do nothing else with them.
     fn known(&self, changes: &[Change]) -> Option<RawDocumentBuf> {
-        if self.kind.is_some() || changes.iter().filter(|change| self.touches(change)).count() != self.sources.len() {
+        if self.kind.is_some()
+            || changes.iter().filter(|change| self.touches(change)).count() != self.sources.len()
+        {
             return None;
         }
         let mut known = RawDocumentBuf::new();
@@ -222,10 +225,11 @@ impl DerivedFields {
     fn concerns(&self, operation: &Operation, hooked: bool) -> bool {
         let modifies = |modification: &Modification, upsert: bool| match modification {
             Modification::Operators(operators) => {
-                hooked || self.fields.iter().any(|field| {
-                    let touched = paths(operators).any(|(_, path)| field.is_source(&path));
-                    (upsert || touched) && !field.is_known(operators)
-                })
+                hooked
+                    || self.fields.iter().any(|field| {
+                        let touched = paths(operators).any(|(_, path)| field.is_source(&path));
+                        (upsert || touched) && !field.is_known(operators)
+                    })
             }
             Modification::Pipeline(_) => true,
             Modification::Replacement(_) => false,
@@ -251,7 +255,12 @@ impl DerivedFields {
     }
 
     /// Derives anew what was marked.
-    pub(super) async fn follow(&self, target: &Target, token: ObjectId, marked: RawDocumentBuf) -> Result<()> {
+    pub(super) async fn follow(
+        &self,
+        target: &Target,
+        token: ObjectId,
+        marked: RawDocumentBuf,
+    ) -> Result<()> {
         let mut failed = Vec::new();
         self.renew(target, token, marked, &mut failed).await?;
         match failed.into_iter().next() {
@@ -326,7 +335,10 @@ impl DerivedFields {
     fn projection(&self) -> Result<RawDocumentBuf> {
         let mut names = vec!["_id"];
         for field in &self.fields {
-            let sources = field.sources.iter().map(|source| source.split('.').next().unwrap_or_default());
+            let sources = field
+                .sources
+                .iter()
+                .map(|source| source.split('.').next().unwrap_or_default());
             for name in sources.chain(field.kind.map(|(tag, _)| tag)) {
                 if !names.contains(&name) {
                     names.push(name);
@@ -382,7 +394,10 @@ fn is_within(path: &str, outer: &str) -> bool {
 /// The operators and paths of an update.
 fn paths(operators: &RawDocument) -> impl Iterator<Item = (String, String)> + '_ {
     operators.iter().flatten().flat_map(|(operator, fields)| {
-        let fields = fields.as_document().into_iter().flat_map(|fields| fields.iter().flatten());
+        let fields = fields
+            .as_document()
+            .into_iter()
+            .flat_map(|fields| fields.iter().flatten());
         let operator = operator.as_str();
         fields.flat_map(move |(path, operand)| {
             let to = match operand {
@@ -390,7 +405,10 @@ fn paths(operators: &RawDocument) -> impl Iterator<Item = (String, String)> + '_
                 _ => None,
             };
             let paths = [Some(path.as_str().to_owned()), to];
-            paths.into_iter().flatten().map(move |path| (operator.to_owned(), path))
+            paths
+                .into_iter()
+                .flatten()
+                .map(move |path| (operator.to_owned(), path))
         })
     })
 }
@@ -405,9 +423,9 @@ fn holds_derived(declared: &'static Declared, above: &mut Vec<*const Declared>) 
         Declared::Nothing | Declared::Refers(_) => false,
         Declared::Document { fields, .. } => fields.iter().any(|field| holds_derived(field.nested(), above)),
         Declared::Array(inner) | Declared::Map(inner) => holds_derived(inner(), above),
-        Declared::Variants { variants, .. } => {
-            variants.iter().any(|variant| holds_derived(variant.nested(), above))
-        }
+        Declared::Variants { variants, .. } => variants
+            .iter()
+            .any(|variant| holds_derived(variant.nested(), above)),
     };
     above.pop();
     holds

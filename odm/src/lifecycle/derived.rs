@@ -65,6 +65,8 @@ use crate::schema::IndexDeclaration;
 /// | any other update of a source, upserts by fields, pipelines | the same write marks the document (`derived_pending`), and the field is derived from the document as it is then, in the same transaction; where there are none, in a second write that takes the mark only if it is still the one of this update. What an interruption leaves is found by the mark: [`Collection::rederive`](crate::Collection::rederive) |
 /// | an update of the field itself | refused: `InvalidArgument` |
 ///
+/// A batch with such an update is one transaction where there are transactions: all of it, or nothing.
+///
 /// What find-and-modify returns has the field as it was before such a second write. Writes by
 /// [`Collection::raw`](crate::Collection::raw) go around all of it.
 #[diagnostic::on_unimplemented(

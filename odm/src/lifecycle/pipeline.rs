@@ -51,7 +51,8 @@ async fn run(
     let hooked = plan.lifecycle.hooks.is_some();
     if (has_rules && deletion::wants_transaction(target, &operation))
         || copied.is_some_and(|copied| copied.wants_transaction(target, &operation, hooked))
-        || (plan.derived.as_ref()).is_some_and(|derived| derived.wants_transaction(target, &operation, hooked))
+        || (plan.derived.as_ref())
+            .is_some_and(|derived| derived.wants_transaction(target, &operation, hooked))
     {
         return deletion::in_transaction(plan, target, operation, settings).await;
     }

@@ -100,7 +100,8 @@ impl Stages<'_> {
                 self.stamp_changes(changes, write.upsert)?;
                 self.pending_changes(changes, write.upsert);
                 if let Some(derived) = &self.plan.derived {
-                    self.has_derived |= derived.follow_changes(changes, write.upsert, self.now, self.token)?;
+                    self.has_derived |=
+                        derived.follow_changes(changes, write.upsert, self.now, self.token)?;
                 }
                 if let Some(version) = self.plan.lifecycle.version
                     && !touches(changes, version)
