@@ -185,8 +185,6 @@ impl DerivedFields {
         token: ObjectId,
     ) -> Result<bool> {
         self.check()?;
-        let (mut marks, mut marks_new) = (false, false);
-        let mut more = Vec::new();
         for field in &self.fields {
             let own = |path: &str| is_within(path, field.name);
             if changes.iter().any(|change| {
@@ -196,23 +194,38 @@ impl DerivedFields {
                 let message = "a derived field is not updated but made of others";
                 return Err(Error::new(ErrorKind::InvalidArgument, message).with_path(field.name));
             }
-            if !changes.iter().any(|change| field.touches(change)) {
-                marks_new |= upsert;
-                continue;
-            }
-            match field.known(changes) {
-                Some(known) => more.push(change(field.name, Action::Set(field.derive(&known, now)?))),
-                None => marks = true,
-            }
         }
         let token = RawBson::ObjectId(token);
-        match (marks, marks_new) {
-            (true, _) => more.push(change(DERIVED_PENDING, Action::Set(token))),
-            (false, true) => more.push(change(DERIVED_PENDING, Action::SetOnInsert(token))),
-            (false, false) => {}
+        let touched = (self.fields.iter()).any(|field| changes.iter().any(|change| field.touches(change)));
+        match (touched, self.known(changes, now)?) {
+            // All of the derived fields are in step then, and whoever read the document before must not write them.
+            (true, Some(known)) => {
+                changes.extend(known);
+                changes.push(change(DERIVED_PENDING, Action::Unset));
+                Ok(false)
+            }
+            (true, None) => {
+                changes.push(change(DERIVED_PENDING, Action::Set(token)));
+                Ok(true)
+            }
+            (false, _) if upsert => {
+                changes.push(change(DERIVED_PENDING, Action::SetOnInsert(token)));
+                Ok(true)
+            }
+            (false, _) => Ok(false),
         }
-        changes.extend(more);
-        Ok(marks || marks_new)
+    }
+
+    /// The values of all derived fields, where the changes say all that they are made of.
+    fn known(&self, changes: &[Change], now: DateTime) -> Result<Option<Vec<Change>>> {
+        let mut values = Vec::with_capacity(self.fields.len());
+        for field in &self.fields {
+            match field.known(changes) {
+                Some(known) => values.push(change(field.name, Action::Set(field.derive(&known, now)?))),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(values))
     }
 
     /// Whether the write and what follows it are to be one transaction, which is not running yet.
@@ -225,11 +238,11 @@ impl DerivedFields {
     fn concerns(&self, operation: &Operation, hooked: bool) -> bool {
         let modifies = |modification: &Modification, upsert: bool| match modification {
             Modification::Operators(operators) => {
-                hooked
-                    || self.fields.iter().any(|field| {
-                        let touched = paths(operators).any(|(_, path)| field.is_source(&path));
-                        (upsert || touched) && !field.is_known(operators)
-                    })
+                let touches = || {
+                    paths(operators).any(|(_, path)| self.fields.iter().any(|field| field.is_source(&path)))
+                };
+                let are_known = || self.fields.iter().all(|field| field.is_known(operators));
+                hooked || ((upsert || touches()) && !are_known())
             }
             Modification::Pipeline(_) => true,
             Modification::Replacement(_) => false,

@@ -60,7 +60,7 @@ use crate::schema::IndexDeclaration;
 /// | write | |
 /// |---|---|
 /// | insert, save, replacement | derived from the document, in the same write |
-/// | update that sets all [sources](Derivation::sources) whole | derived from what is set, in the same write |
+/// | update that sets all [sources](Derivation::sources) of all derived fields whole | derived from what is set, in the same write |
 /// | update that changes none of them | nothing to do |
 /// | any other update of a source, upserts by fields, pipelines | the same write marks the document (`derived_pending`), and the field is derived from the document as it is then, in the same transaction; where there are none, in a second write that takes the mark only if it is still the one of this update. What an interruption leaves is found by the mark: [`Collection::rederive`](crate::Collection::rederive) |
 /// | an update of the field itself | refused: `InvalidArgument` |

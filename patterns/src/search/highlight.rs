@@ -34,7 +34,7 @@ impl Highlight {
     /// # use odm_patterns::search::{Analyzer, Query, highlight};
     /// let text = "Call me Ishmael. Some years ago, never mind how long precisely, I thought I would sail about.";
     /// let highlight = highlight(&Analyzer::new(), &Query::parse("sail years"), text)?.unwrap();
-    /// assert_eq!(highlight.excerpt(24).marked("[", "]"), "Some [years] ago, never");
+    /// assert_eq!(highlight.excerpt(24).marked("[", "]"), "Some [years] ago,");
     /// # Ok::<(), odm_patterns::search::SearchError>(())
     /// ```
     pub fn excerpt(&self, letters: usize) -> Highlight {

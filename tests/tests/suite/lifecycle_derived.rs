@@ -12,6 +12,7 @@ crate::on_every_backend! {
     every_write_derives,
     every_write_derives_without_transactions,
     what_the_write_knows_is_derived_in_it,
+    what_knows_all_takes_the_mark_away,
     the_field_itself_is_not_updated,
     a_refused_derivation_refuses_the_write,
     kinds_derive_their_own_fields,
@@ -349,6 +350,34 @@ struct Note {
     id: i32,
     title: String,
     loud: Derived<Loud>,
+}
+
+async fn what_knows_all_takes_the_mark_away(db: &Db) {
+    let plain = Plain::db(db);
+    let (faulty, faults) = plain.faulty();
+    let note = Note {
+        id: 1,
+        title: "old".into(),
+        loud: Derived::default(),
+    };
+    plain.collection::<Note>().insert(note).await.unwrap();
+    // One that read the document, and is slow to write what it made of it.
+    faults.add(Fault::nth_write(2).before(Error::new(ErrorKind::Network, "connection reset")));
+    let pipeline = [doc! { "$set": { "title": { "$concat": ["$title", "!"] } } }];
+    let late = faulty.collection::<Note>();
+    late.update_one(|n| n.id.eq(1), |_| Update::pipeline(pipeline))
+        .await
+        .unwrap_err();
+    let raw = db.raw_collection("notes");
+    let waiting = raw.find_one(doc! {}).required().await.unwrap();
+    assert!(waiting.contains_key("derived_pending"));
+    plain
+        .collection::<Note>()
+        .update_one(|n| n.id.eq(1), |n| n.title.set("new"))
+        .await
+        .unwrap();
+    let note = raw.find_one(doc! {}).required().await.unwrap();
+    assert_eq!(note, doc! { "_id": 1, "title": "new", "loud": "NEW" });
 }
 
 async fn the_field_itself_is_not_updated(db: &Db) {
