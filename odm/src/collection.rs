@@ -22,7 +22,8 @@ pub(crate) use self::target::Target;
 use crate::action::{
     Aggregate, BulkWrite, Count, CreateCollection, CreateIndexes, Delete, Distinct, Exists, Find, FindOne,
     FindOneAnd, IndexDriftCheck, Insert, InsertMany, InsertOne, ListIndexes, LoadStored, Migrate,
-    ModifyCollection, PipelineSource, RenameCollection, SyncIndexes, Update, Watch, schema_validator,
+    ModifyCollection, PipelineSource, Rederive, RenameCollection, SyncIndexes, Update, Watch,
+    schema_validator,
 };
 use crate::backend::{self, CollectionStatistics, Operation, WatchScope};
 use crate::change::Change;
@@ -480,6 +481,44 @@ impl<M: Model> Collection<M> {
     /// Brings all documents of older schema versions into the present one. See [`Migrate`].
     pub fn migrate(&self) -> Migrate<M> {
         Migrate::new(&self.target)
+    }
+
+    /// Makes the [derived](crate::Derivation) fields of these documents anew: of those that raw writes went around, that
+    /// an interruption left behind (`derived_pending`), or that were derived in another way before. To be started again
+    /// when it was interrupted.
+    ///
+    /// ```
+    /// # use odm::{Db, Derivation, Derived, Filter, Model};
+    /// # use odm::bson::{DateTime, RawBson, RawDocument, doc};
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Debug)]
+    /// # struct Length;
+    /// # impl Derivation for Length {
+    /// #     type Value = i32;
+    /// #     fn sources() -> Vec<String> { vec!["title".into()] }
+    /// #     fn derive(document: &RawDocument, _now: DateTime) -> odm::Result<RawBson> {
+    /// #         Ok(RawBson::Int32(document.get_str("title").unwrap_or_default().len() as i32))
+    /// #     }
+    /// # }
+    /// # #[derive(Debug, Serialize, Deserialize, Model)]
+    /// # struct Book {
+    /// #     #[serde(rename = "_id")]
+    /// #     id: i32,
+    /// #     title: String,
+    /// #     length: Derived<Length>,
+    /// # }
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// # let books = Db::open("memory:").await?.collection::<Book>();
+    /// books.raw().insert(doc! { "_id": 1, "title": "Emma" }).await?;
+    /// let done = books.rederive(|b| !b.length.exists()).await?;
+    /// assert_eq!((done.examined, done.derived), (1, 1));
+    /// assert_eq!(books.get(1).required().await?.length.get(), Some(&4));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn rederive(&self, filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>) -> Rederive {
+        Rederive::new(&self.target, encode::filter(filter))
     }
 
     /// Deletes the first document that matches.

@@ -41,7 +41,7 @@
 //! | compute, group, join | [`Pipeline`], [`expr`] |
 //! | refer to other documents | [`Ref`], [`derive@Reference`], [`HasMany`], [`Find::load`](action::Find::load) |
 //! | keep references consistent | [`DeleteRule`], [`Collection::link`], [`Collection::verify_relations`] |
-//! | what becomes of every write | [`Hooks`], [`Timestamp`], [`Violation`], [`Tracked`] |
+//! | what becomes of every write | [`Hooks`], [`Timestamp`], [`Violation`], [`Tracked`], [`Derived`] |
 //! | several documents at once | [`Db::transaction`], [`Tx`] |
 //! | be told of changes | [`Collection::watch`], [`ChangeStream`], [`ResumeToken`] |
 //! | what went wrong | [`Error`], [`ErrorKind`], [`PartialWrite`] |
@@ -106,8 +106,8 @@ pub use self::db::{ChangeLog, CollectionInfo, Db, Durability, ModelDrift, OpenOp
 pub use self::error::{Error, ErrorKind, PartialWrite, Result, WriteError};
 pub use self::interchange::{AsBson, as_bson};
 pub use self::lifecycle::{
-    DeleteWrite, Deletion, HookContext, Hooks, Kind, KindOf, Measured, Timestamp, Tracked, UpdateWrite,
-    Version, Violation,
+    DERIVED_PENDING, DeleteWrite, Deletion, Derivation, Derived, HookContext, Hooks, Kind, KindOf, Measured,
+    Timestamp, Tracked, UpdateWrite, Version, Violation,
 };
 pub use self::model::{
     ArrayCondition, ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapKey,

@@ -8,6 +8,8 @@ mod condition;
 mod copies;
 mod declared;
 mod deletion;
+mod derivation;
+mod derived;
 mod document;
 mod hooks;
 mod kind;
@@ -31,6 +33,9 @@ mod write;
 
 pub(crate) use self::copies::{PENDING, STAMP, unmark, write_copies};
 pub use self::declared::{Declare, Declared, Save};
+pub use self::derivation::DERIVED_PENDING;
+pub(crate) use self::derivation::{DerivedFields, mark};
+pub use self::derived::{Derivation, Derived};
 pub(crate) use self::document::{narrowed, with_field};
 pub use self::hooks::{DeleteWrite, HookContext, HookTable, Hooks, UpdateWrite};
 pub use self::kind::{Kind, KindOf};

@@ -22,7 +22,7 @@ pub use self::relation::{
 pub(crate) use self::suggestion::suggested_index;
 pub(crate) use self::verify::{names, verify};
 use crate::collection::Target;
-use crate::lifecycle::{Declared, Kind};
+use crate::lifecycle::{Declared, DerivedFields, Kind, PENDING};
 use crate::model::Model;
 use crate::relation::Open;
 
@@ -157,11 +157,15 @@ impl ModelDescriptor {
     }
 
     /// The declared indexes, those of all kinds: an index that several kinds declare alike is there once. A model of
-    /// which others hold copies has one more, of the documents whose copies wait.
+    /// which others hold copies has one more, of the documents whose copies wait. So has one with derived fields, and the
+    /// indexes over these.
     pub fn all_indexes(&self) -> Vec<IndexDeclaration> {
         let mut all: Vec<IndexDeclaration> = (self.indexes)();
         if !self.copied_to.is_empty() {
-            all.push(IndexDeclaration::of_pending_copies());
+            all.push(IndexDeclaration::of_pending(PENDING));
+        }
+        if self.kinds.is_empty() {
+            all.extend(DerivedFields::indexes(self));
         }
         for kind in self.kinds {
             for index in kind.model.all_indexes() {

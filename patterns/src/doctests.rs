@@ -22,3 +22,8 @@ pages! {
     sequences: "../../odm/docs/guide/sequences.md";
     attributes: "../../odm/docs/guide/attributes.md";
 }
+
+#[cfg(feature = "stemming")]
+pages! {
+    search: "../../odm/docs/guide/search.md";
+}

@@ -21,5 +21,7 @@ pub mod saga;
 #[cfg(feature = "time")]
 pub mod time;
 pub mod sequence;
+#[cfg(feature = "search")]
+pub mod search;
 pub mod tree;
 pub mod version;

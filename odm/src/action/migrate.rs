@@ -114,7 +114,7 @@ impl<M: Model> Migrate<M> {
                         Err(error) => Err(error),
                     };
                     match upgraded {
-                        Ok(upgraded) => statements.push(replacement(stored, upgraded)?),
+                        Ok(upgraded) => statements.push(replacement(&target, stored, upgraded)?),
                         Err(error) => failed.push(failure(&target, with_id(error, stored))),
                     }
                 }
@@ -165,7 +165,14 @@ fn failure(target: &Target, error: Error) -> (Bson, Error) {
 }
 
 /// The write that replaces a document which is still what was read.
-pub(super) fn replacement(stored: &bson::RawDocument, upgraded: RawDocumentBuf) -> Result<WriteStatement> {
+pub(super) fn replacement(
+    target: &Target,
+    stored: &bson::RawDocument,
+    mut upgraded: RawDocumentBuf,
+) -> Result<WriteStatement> {
+    if let Some(derived) = target.plan().and_then(|plan| plan.derived.as_ref()) {
+        upgraded = derived.renewed(upgraded, target.executor().now())?;
+    }
     Ok(WriteStatement::Update(UpdateStatement {
         filter: unchanged(stored)?,
         modification: Modification::Replacement(upgraded),
@@ -209,7 +216,7 @@ pub(crate) async fn migrate_one(
     upgraded: RawDocumentBuf,
 ) -> Result<bool> {
     let mut failed = Vec::new();
-    let matched = write_back(target, vec![replacement(stored, upgraded)?], &mut failed).await?;
+    let matched = write_back(target, vec![replacement(target, stored, upgraded)?], &mut failed).await?;
     match failed.pop() {
         Some((_, error)) => Err(error),
         None => Ok(matched == 1),

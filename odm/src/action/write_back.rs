@@ -44,7 +44,7 @@ impl<M: Model> WriteBack<M> {
                     && let Some(upgraded) = versions.upgraded(stored).map_err(explain)?
                 {
                     all.push((self.decode)(&upgraded).map_err(explain)?);
-                    statements.push(replacement(stored, upgraded).map_err(explain)?);
+                    statements.push(replacement(&target, stored, upgraded).map_err(explain)?);
                 } else {
                     all.push((self.decode)(stored).map_err(explain)?);
                 }

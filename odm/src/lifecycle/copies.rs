@@ -5,6 +5,7 @@
 //! one that was seen.
 
 use bson::oid::ObjectId;
+use bson::raw::CStr;
 use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 
 use super::scope::{Scope, Settings};
@@ -127,18 +128,7 @@ impl Copied {
 
     /// What is known of the documents that the writes are about, for the search for what they marked.
     pub(super) fn marked_by(writes: &[Write], token: ObjectId) -> RawDocumentBuf {
-        let mut ids = RawArrayBuf::new();
-        let mut are_known = true;
-        for write in writes {
-            match id_of(write) {
-                Some(id) => ids.push(id),
-                None => are_known = false,
-            }
-        }
-        match are_known {
-            true => rawdoc! { "_id": { "$in": ids }, PENDING_NAME: token },
-            false => rawdoc! { PENDING_NAME: token },
-        }
+        marked_by(writes, PENDING_NAME, token)
     }
 
     /// Makes the copies of what was marked anew, as far as they do not wait.
@@ -171,7 +161,25 @@ impl Copied {
 }
 
 /// `bson`'s macros take names as constants.
-const PENDING_NAME: &bson::raw::CStr = bson::cstr!("copies_pending");
+const PENDING_NAME: &CStr = bson::cstr!("copies_pending");
+
+/// What is known of the documents that the writes marked with the token.
+pub(super) fn marked_by(writes: &[Write], mark: &CStr, token: ObjectId) -> RawDocumentBuf {
+    let mut ids = RawArrayBuf::new();
+    let mut are_known = true;
+    for write in writes {
+        match id_of(write) {
+            Some(id) => ids.push(id),
+            None => are_known = false,
+        }
+    }
+    let mut filter = match are_known {
+        true => rawdoc! { "_id": { "$in": ids } },
+        false => RawDocumentBuf::new(),
+    };
+    filter.append(mark, token);
+    filter
+}
 
 /// The `_id` that a write is about, if it says one.
 fn id_of(write: &Write) -> Option<RawBson> {

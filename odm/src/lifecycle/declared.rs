@@ -4,6 +4,7 @@ use std::fmt;
 
 use bson::RawBsonRef;
 
+use super::derived::Deriving;
 use super::rule::Rule;
 use crate::error::Result;
 use crate::model::{ArrayType, Numeric};
@@ -18,6 +19,8 @@ pub enum Declared {
     Nothing,
     /// A reference to another document.
     Refers(RelationDescriptor),
+    /// A value that is made of the fields beside it.
+    Derived(Deriving),
     /// A document with these fields.
     Document {
         /// The fields; those that say nothing may be left out.
@@ -115,7 +118,10 @@ impl Declared {
 
     /// Whether nothing is said of what is inside of a value.
     pub(crate) const fn is_plain(&self) -> bool {
-        matches!(self, Declared::Nothing | Declared::Refers(_))
+        matches!(
+            self,
+            Declared::Nothing | Declared::Refers(_) | Declared::Derived(_)
+        )
     }
 
     /// A document of these fields.
@@ -169,7 +175,7 @@ impl Declared {
             }
             seen.push(declared);
             match declared {
-                Declared::Nothing | Declared::Refers(_) => false,
+                Declared::Nothing | Declared::Refers(_) | Declared::Derived(_) => false,
                 Declared::Document { fields, check, .. } => {
                     check.is_some()
                         || fields

@@ -45,6 +45,8 @@ async fn run(
     let hooked = plan.lifecycle.hooks.is_some();
     if (has_rules && deletion::wants_transaction(target, &operation))
         || copied.is_some_and(|copied| copied.wants_transaction(target, &operation, hooked))
+        || (plan.derived.as_ref())
+            .is_some_and(|derived| derived.wants_transaction(target, &operation, hooked))
     {
         return deletion::in_transaction(plan, target, operation, settings).await;
     }
@@ -68,6 +70,9 @@ async fn run(
     // A transaction in which something failed is over.
     let is_over =
         target.db().guard().is_some() && answer.as_write().is_some_and(|result| !result.errors.is_empty());
+    if let (Some((derived, token, marked)), false) = (after.underived, is_over) {
+        derived.follow(target, token, marked).await?;
+    }
     if let (Some((copied, marked)), false) = (after.marked, is_over) {
         copied.follow(target, marked).await?;
     }

@@ -9,6 +9,7 @@ use bson::{DateTime, RawBson};
 use super::copies::Copied;
 use super::declared::Declared;
 use super::deletion::deletes;
+use super::derivation::DerivedFields;
 use super::hooks::HookTable;
 use super::kind::Kind;
 use super::timestamp::Version;
@@ -151,6 +152,8 @@ pub(crate) struct Plan {
     pub(crate) is_referred_to: bool,
     /// The copies that there are of the documents.
     pub(crate) copied: Option<Copied>,
+    /// The fields that are made of others.
+    pub(crate) derived: Option<DerivedFields>,
     /// Whether only deletions mean something.
     is_about_deletions: bool,
 }
@@ -172,8 +175,12 @@ impl Plan {
             let shard_key = M::DESCRIPTOR.declared_options().shard_fields();
             let is_referred_to = relation::has_rules(M::DESCRIPTOR);
             let copied = Copied::of(M::DESCRIPTOR);
-            let is_about_deletions =
-                !has_rules && shard_key.is_empty() && copied.is_none() && M::LIFECYCLE.is_none();
+            let derived = DerivedFields::of(declared);
+            let is_about_deletions = !has_rules
+                && shard_key.is_empty()
+                && copied.is_none()
+                && derived.is_none()
+                && M::LIFECYCLE.is_none();
             (is_referred_to || !is_about_deletions).then(|| {
                 let plan = Plan {
                     lifecycle: M::LIFECYCLE,
@@ -183,6 +190,7 @@ impl Plan {
                     model: M::DESCRIPTOR,
                     is_referred_to,
                     copied,
+                    derived,
                     is_about_deletions,
                 };
                 &*Box::leak(Box::new(plan))

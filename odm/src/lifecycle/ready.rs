@@ -5,6 +5,7 @@ use bson::{RawBsonRef, RawDocumentBuf};
 
 use super::copies::{Copied, PENDING};
 use super::deletion;
+use super::derivation::DerivedFields;
 use super::hooks::{HookContext, HookTable};
 use super::plan::Plan;
 use super::scope::Settings;
@@ -36,6 +37,8 @@ pub(crate) struct After {
     pub(super) asked: Vec<Write>,
     /// What was marked because its copies wait.
     pub(super) marked: Option<(&'static Copied, RawDocumentBuf)>,
+    /// What was marked because its derived fields are not in step, and by what.
+    pub(super) underived: Option<(&'static DerivedFields, ObjectId, RawDocumentBuf)>,
 }
 
 impl Ready {
@@ -80,13 +83,25 @@ impl Ready {
             }
             _ => None,
         };
+        let underived = match &plan.derived {
+            Some(derived) if stages.has_derived => {
+                let token = stages.token;
+                Some((derived, token, DerivedFields::marked_by(&batch.writes, token)))
+            }
+            _ => None,
+        };
         validator.finish()?;
         Ok(Ready {
             batch,
             terms,
             softly,
             ruled,
-            after: After { plan, asked, marked },
+            after: After {
+                plan,
+                asked,
+                marked,
+                underived,
+            },
         })
     }
 
@@ -143,6 +158,9 @@ impl After {
 
     /// Lets copies follow, and runs the hooks of `after`: at once, or when the transaction is committed.
     pub(crate) async fn run(self, target: &Target) -> Result<()> {
+        if let Some((derived, token, marked)) = self.underived {
+            derived.follow(target, token, marked).await?;
+        }
         if let Some((copied, marked)) = self.marked {
             copied.follow(target, marked).await?;
         }

@@ -19,7 +19,7 @@ fn nested(declared: &'static Declared, above: &mut Vec<*const Declared>) -> Docu
     }
     above.push(std::ptr::from_ref(declared));
     let schema = match declared {
-        Declared::Nothing | Declared::Refers(_) => Document::new(),
+        Declared::Nothing | Declared::Refers(_) | Declared::Derived(_) => Document::new(),
         Declared::Document { fields, .. } => document(fields, above),
         Declared::Array(inner) => wrap("items", nested(inner(), above)),
         Declared::Map(inner) => wrap("additionalProperties", nested(inner(), above)),

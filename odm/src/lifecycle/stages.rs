@@ -1,5 +1,5 @@
 //! What happens to a write before it is sent, in this order: soft deletion, timestamps, version, kind and shape,
-//! validation, bounds.
+//! derived fields, validation, bounds.
 
 use bson::oid::ObjectId;
 use bson::{DateTime, RawBson, RawBsonRef, RawDocumentBuf, doc};
@@ -7,6 +7,7 @@ use bson::{DateTime, RawBson, RawBsonRef, RawDocumentBuf, doc};
 use super::condition::{Added, Condition, Must, guard_stage};
 use super::copies::{Copied, PENDING, STAMP};
 use super::declared::Declared;
+use super::derivation::DERIVED_PENDING;
 use super::document;
 use super::place::Place;
 use super::plan::{Plan, Stamp};
@@ -48,6 +49,10 @@ pub(crate) struct Stages<'a> {
     pub(crate) marks: Option<(&'static Copied, ObjectId)>,
     /// Whether a write was marked.
     pub(crate) has_marked: bool,
+    /// What marks a document with derived fields that are not in step.
+    pub(crate) token: ObjectId,
+    /// Whether a write was marked so.
+    pub(crate) has_derived: bool,
 }
 
 impl<'a> Stages<'a> {
@@ -66,6 +71,8 @@ impl<'a> Stages<'a> {
             validator,
             marks: copied.map(|copied| (copied, ObjectId::new())),
             has_marked: false,
+            token: ObjectId::new(),
+            has_derived: false,
         }
     }
 }
@@ -86,7 +93,7 @@ impl Stages<'_> {
                 if let Some(version) = self.plan.lifecycle.version {
                     whole = document::with_field(&whole, version, version_like(&whole, version, 0))?;
                 }
-                let whole = self.pending(self.marked(whole)?)?;
+                let whole = self.pending(self.derived(self.marked(whole)?)?)?;
                 self.check(&whole)?;
                 *document = match self.is_stamped() {
                     true => document::with_field(&whole, STAMP, RawBson::Int64(0))?,
@@ -107,7 +114,7 @@ impl Stages<'_> {
                     write.filter = document::narrowed(&write.filter, &Raw::from(condition).into_document()?)?;
                     terms.version = Some(loaded);
                 }
-                let whole = self.pending(self.marked(whole)?)?;
+                let whole = self.pending(self.derived(self.marked(whole)?)?)?;
                 self.check(&whole)?;
                 write.kind = self.replacing(whole)?;
             }
@@ -115,6 +122,10 @@ impl Stages<'_> {
                 self.mark_changes(changes, write.upsert)?;
                 self.stamp_changes(changes, write.upsert)?;
                 self.pending_changes(changes, write.upsert);
+                if let Some(derived) = &self.plan.derived {
+                    self.has_derived |=
+                        derived.follow_changes(changes, write.upsert, self.now, self.token)?;
+                }
                 if let Some(version) = self.plan.lifecycle.version
                     && !touches(changes, version)
                 {
@@ -156,6 +167,14 @@ impl Stages<'_> {
             whole = document::with_field(&whole, versions::FIELD, RawBson::Int32(versions.current))?;
         }
         Ok(whole)
+    }
+
+    /// With what is made of the rest.
+    fn derived(&self, whole: RawDocumentBuf) -> Result<RawDocumentBuf> {
+        match &self.plan.derived {
+            Some(derived) => derived.renewed(whole, self.now),
+            None => Ok(whole),
+        }
     }
 
     /// Leaves kind and version as they are, and gives the version to a document that an upsert makes.
@@ -308,6 +327,10 @@ impl Stages<'_> {
             if copied.is_stamped {
                 set.insert(STAMP, next_stamp());
             }
+        }
+        if self.plan.derived.is_some() {
+            self.has_derived = true;
+            set.insert(DERIVED_PENDING, doc! { "$literal": self.token });
         }
         if !set.is_empty() {
             stages.push(Raw::from(doc! { "$set": set }).into_document()?);

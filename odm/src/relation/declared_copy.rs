@@ -169,7 +169,7 @@ impl Search {
         self.above.push(here);
         let before = self.found.all.len();
         match declared {
-            Declared::Nothing | Declared::Refers(_) => {}
+            Declared::Nothing | Declared::Refers(_) | Declared::Derived(_) => {}
             Declared::Document { fields, copy, .. } => {
                 if let Some(copy) = copy {
                     self.add(copy());

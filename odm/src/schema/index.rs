@@ -7,7 +7,6 @@ use bson::{Document, RawDocumentBuf, rawdoc};
 use crate::codec;
 use crate::error::{Error, ErrorKind, Result};
 use crate::geo::Located;
-use crate::lifecycle::PENDING;
 use crate::model::{Date, Field, Model, Path, Segment};
 use crate::query::Filter;
 
@@ -58,9 +57,9 @@ impl IndexDeclaration {
         IndexDeclaration::default()
     }
 
-    /// The index of the documents whose copies wait.
-    pub(crate) fn of_pending_copies() -> IndexDeclaration {
-        let keys = vec![(Path::root().child(PENDING), IndexOrder::Ascending)];
+    /// The index of the documents that have this mark.
+    pub(crate) fn of_pending(mark: &'static str) -> IndexDeclaration {
+        let keys = vec![(Path::root().child(mark), IndexOrder::Ascending)];
         let index = IndexDeclaration {
             keys,
             ..IndexDeclaration::default()

@@ -101,7 +101,7 @@ impl Search {
             return;
         }
         match declared {
-            Declared::Nothing => {}
+            Declared::Nothing | Declared::Derived(_) => {}
             Declared::Refers(relation) => self.add(relation),
             Declared::Document { fields, .. } => {
                 self.above.push(declared);

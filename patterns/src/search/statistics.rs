@@ -1,0 +1,243 @@
+//! The statistics collection: in how many documents each term stands, as it was counted.
+//!
+//! A count has a number of its own, which is written beside all that it counted. What it did not meet any more has a
+//! smaller one, and is passed over once the count is done. So a count that ends in the middle, is run again, or runs
+//! beside another, leaves each figure as one of them counted it.
+
+use odm::bson::{Bson, DateTime, Document, doc};
+use odm::{Collection, Db, Model};
+
+use super::counts::Counts;
+use super::error::Result;
+use super::keywords::{LENGTH, TERMS};
+
+const TOTALS: &str = "totals";
+
+/// The collection of the counts.
+#[derive(Clone, Debug)]
+pub(super) struct Statistics {
+    db: Db,
+    name: String,
+}
+
+/// The counts of all documents, as they are stored.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Totals {
+    pub(super) number: i64,
+    pub(super) documents: i64,
+    pub(super) length: f64,
+    pub(super) terms: i64,
+    pub(super) begun: DateTime,
+    pub(super) scheme: String,
+}
+
+impl Statistics {
+    pub(super) fn new(db: &Db, collection: &str, field: &str) -> Statistics {
+        Statistics {
+            db: db.clone(),
+            name: format!("{collection}_{field}"),
+        }
+    }
+
+    fn stored(&self) -> Collection<Document> {
+        self.db.raw_collection(&self.name)
+    }
+
+    /// The totals and the counts of these terms. One round trip.
+    pub(super) async fn counts(&self, terms: &[&str]) -> Result<Option<Counts>> {
+        let ids = terms.iter().map(|term| id_of(term)).chain([TOTALS.to_owned()]);
+        let ids: Vec<String> = ids.collect();
+        let found = self.stored().find(doc! { "_id": { "$in": ids } }).await?;
+        let Some(totals) = found.iter().find_map(totals) else {
+            return Ok(None);
+        };
+        let known = found.iter().filter(|count| number(count, "g") >= totals.number);
+        let terms = known.filter_map(|count| Some((term_of(count)?, number(count, "n") as f64)));
+        Ok(Some(Counts {
+            documents: totals.documents as f64,
+            mean_length: totals.length / (totals.documents as f64).max(1.0),
+            terms: terms.collect(),
+        }))
+    }
+
+    pub(super) async fn totals(&self) -> Result<Option<Totals>> {
+        let found = self.stored().get(TOTALS).await?;
+        Ok(found.as_ref().and_then(totals))
+    }
+
+    /// The commonest terms that begin so, with their counts.
+    pub(super) async fn beginning(&self, beginning: &str, most: u64) -> Result<Vec<(String, f64)>> {
+        let Some(totals) = self.totals().await? else {
+            return Ok(Vec::new());
+        };
+        let range = doc! { "$gte": id_of(beginning), "$lt": format!("{}{}", id_of(beginning), char::MAX) };
+        let filter = doc! { "_id": range, "g": { "$gte": totals.number } };
+        let found = self
+            .stored()
+            .find(filter)
+            .sort_raw(doc! { "n": -1, "_id": 1 })
+            .limit(most)
+            .await?;
+        let terms = found
+            .iter()
+            .filter_map(|count| Some((term_of(count)?, number(count, "n") as f64)));
+        Ok(terms.collect())
+    }
+
+    /// Counts all anew.
+    pub(super) async fn recount<M: Model>(
+        &self,
+        documents: &Collection<M>,
+        field: &str,
+        scheme: &str,
+    ) -> Result<()> {
+        let stored = self.stored();
+        let begun = self.db.now();
+        let claim = doc! { "$inc": { "claimed": 1_i64 } };
+        let claimed = stored
+            .find_one_and_update(doc! { "_id": TOTALS }, claim)
+            .upsert()
+            .return_new()
+            .await?;
+        let mine = claimed.as_ref().map_or(1, |claimed| number(claimed, "claimed"));
+        let newer = doc! { "$gte": ["$$new.g", "$g"] };
+        let merge = doc! {
+            "into": &self.name,
+            "on": "_id",
+            "whenMatched": [{ "$set": {
+                "n": { "$cond": [newer, "$$new.n", "$n"] },
+                "g": { "$max": ["$$new.g", "$g"] },
+            } }],
+            "whenNotMatched": "insert",
+        };
+        let mut stages = count_stages(field);
+        stages.push(doc! { "$project": {
+            "_id": { "$concat": [{ "$literal": id_of("") }, "$_id"] },
+            "n": 1,
+            "g": { "$literal": mine },
+        } });
+        stages.push(doc! { "$merge": merge });
+        let raw = documents.raw();
+        raw.aggregate_raw(stages).allow_disk_use().await?;
+        let (documents, length) = self.measured(&raw, field).await?;
+        let terms = stored
+            .count(doc! { "_id": { "$ne": TOTALS }, "g": { "$gte": mine } })
+            .await?;
+        let is_latest = doc! { "_id": TOTALS, "number": { "$not": { "$gte": mine } } };
+        let done = doc! {
+            "number": mine,
+            "documents": documents,
+            "length": length,
+            "terms": i64::try_from(terms).unwrap_or(i64::MAX),
+            "begun": begun,
+            "scheme": scheme,
+        };
+        stored.update_one(is_latest, doc! { "$set": done }).await?;
+        stored
+            .delete_many(doc! { "_id": { "$ne": TOTALS }, "g": { "$lt": mine } })
+            .await?;
+        Ok(())
+    }
+
+    /// How many documents have keywords now, and how long they are in all.
+    pub(super) async fn measured(&self, documents: &Collection<Document>, field: &str) -> Result<(i64, f64)> {
+        let stages = [
+            doc! { "$match": { field: { "$exists": true } } },
+            doc! { "$group": {
+                "_id": null,
+                "documents": { "$sum": 1_i64 },
+                "length": { "$sum": format!("${field}.{LENGTH}") },
+            } },
+        ];
+        let found = documents.aggregate_raw(stages).await?;
+        let all = found.first();
+        let length = all.and_then(|all| all.get("length")).map_or(0.0, as_f64);
+        Ok((all.map_or(0, |all| number(all, "documents")), length))
+    }
+
+    /// The terms whose counts are not what the documents say: term, stored, actual.
+    pub(super) async fn differences(
+        &self,
+        documents: &Collection<Document>,
+        field: &str,
+    ) -> Result<Vec<(String, i64, i64)>> {
+        let least = self.totals().await?.map_or(0, |totals| totals.number);
+        let mut stored = std::collections::BTreeMap::new();
+        let mut all = self
+            .stored()
+            .find(doc! { "_id": { "$ne": TOTALS }, "g": { "$gte": least } })
+            .stream();
+        while let Some(count) = all.try_next().await? {
+            if let Some(term) = term_of(&count) {
+                stored.insert(term, number(&count, "n"));
+            }
+        }
+        let mut differences = Vec::new();
+        let mut actual = documents
+            .aggregate_raw(count_stages(field))
+            .allow_disk_use()
+            .stream();
+        while let Some(count) = actual.try_next().await? {
+            let Ok(term) = count.get_str("_id") else { continue };
+            let (known, n) = (stored.remove(term).unwrap_or_default(), number(&count, "n"));
+            if known != n {
+                differences.push((term.to_owned(), known, n));
+            }
+        }
+        differences.extend(stored.into_iter().map(|(term, known)| (term, known, 0)));
+        differences.sort();
+        Ok(differences)
+    }
+}
+
+/// The stages that give `{_id: term, n: count}`.
+fn count_stages(field: &str) -> Vec<Document> {
+    vec![
+        doc! { "$project": { "_id": 0, "t": format!("${field}.{TERMS}") } },
+        doc! { "$unwind": "$t" },
+        doc! { "$match": { "t": { "$type": "string" } } },
+        doc! { "$group": { "_id": "$t", "n": { "$sum": 1_i64 } } },
+    ]
+}
+
+/// Apart from the totals, whatever the term is.
+fn id_of(term: &str) -> String {
+    format!("t:{term}")
+}
+
+fn term_of(count: &Document) -> Option<String> {
+    let id = count.get_str("_id").ok()?;
+    id.strip_prefix("t:").map(str::to_owned)
+}
+
+fn totals(stored: &Document) -> Option<Totals> {
+    (stored.get_str("_id").ok()? == TOTALS && stored.contains_key("number")).then(|| Totals {
+        number: number(stored, "number"),
+        documents: number(stored, "documents"),
+        length: stored.get("length").map_or(0.0, as_f64),
+        terms: number(stored, "terms"),
+        begun: stored
+            .get_datetime("begun")
+            .copied()
+            .unwrap_or(DateTime::from_millis(0)),
+        scheme: stored.get_str("scheme").unwrap_or_default().to_owned(),
+    })
+}
+
+pub(super) fn number(document: &Document, name: &str) -> i64 {
+    match document.get(name) {
+        Some(Bson::Int32(value)) => (*value).into(),
+        Some(Bson::Int64(value)) => *value,
+        Some(Bson::Double(value)) => *value as i64,
+        _ => 0,
+    }
+}
+
+pub(super) fn as_f64(value: &Bson) -> f64 {
+    match value {
+        Bson::Double(value) => *value,
+        Bson::Int32(value) => f64::from(*value),
+        Bson::Int64(value) => *value as f64,
+        _ => 0.0,
+    }
+}
