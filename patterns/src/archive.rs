@@ -71,19 +71,19 @@ pub struct Archive<M> {
 }
 
 impl<M: Model> Archive<M> {
-    /// The model's collection, and the one of the same name in the other database. Where that is the same database, the
-    /// archive has `_archive` behind the name. The databases can be of different backends.
+    /// The model's collection, and the one of the same name in the other database. Where the databases are called the same,
+    /// the archive has `_archive` behind the name. They can be of different backends.
     pub fn new(db: &Db, to: &Db) -> Archive<M> {
         let name = M::DESCRIPTOR.collection;
-        let is_same = db.name() == to.name() && std::sync::Arc::ptr_eq(db.backend(), to.backend());
-        let archived = match is_same {
+        // Two connections to one server do not know of each other.
+        let archived = match db.name() == to.name() {
             true => to.collection_named(&format!("{name}_archive")),
             false => to.collection(),
         };
         Archive::between(db.collection(), archived)
     }
 
-    /// Two collections, which are not the same.
+    /// Two collections. They must not be the same: what is moved would be gone.
     pub fn between(live: Collection<M>, archived: Collection<M>) -> Archive<M> {
         Archive { live, archived }
     }

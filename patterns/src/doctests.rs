@@ -12,4 +12,8 @@ pages! {
     queues: "../../odm/docs/guide/queues.md";
     atomic: "../../odm/docs/guide/atomic.md";
     sagas: "../../odm/docs/guide/sagas.md";
+    shapes: "../../odm/docs/guide/shapes.md";
+    history: "../../odm/docs/guide/history.md";
+    archive: "../../odm/docs/guide/archive.md";
+    expiry: "../../odm/docs/guide/expiry.md";
 }

@@ -28,13 +28,18 @@ impl Keyed {
     /// The number in a stored document.
     pub(crate) fn number_of(self, document: &Document) -> i64 {
         let key = document.get_document("_id");
-        key.ok().and_then(|key| integer(key.get(self.number)?)).unwrap_or(0)
+        key.ok()
+            .and_then(|key| integer(key.get(self.number)?))
+            .unwrap_or(0)
     }
 
     /// Whose a stored document is.
     pub(crate) fn owner_of(self, document: &Document) -> Bson {
         let key = document.get_document("_id");
-        key.ok().and_then(|key| key.get(self.owner)).cloned().unwrap_or(Bson::Null)
+        key.ok()
+            .and_then(|key| key.get(self.owner))
+            .cloned()
+            .unwrap_or(Bson::Null)
     }
 }
 

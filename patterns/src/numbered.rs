@@ -81,7 +81,11 @@ impl Numbered {
 
     pub(crate) async fn newest(&self, owner: &Bson) -> Result<Option<Newest>> {
         let length = doc! { "$size": { "$ifNull": [format!("${}", self.list), []] } };
-        let newest = self.documents.find(self.keyed.of(owner)).sort_raw(doc! { "_id": -1 }).limit(1);
+        let newest = self
+            .documents
+            .find(self.keyed.of(owner))
+            .sort_raw(doc! { "_id": -1 })
+            .limit(1);
         let newest = newest.project_raw(doc! { "sealed": 1, "length": length }).await?;
         Ok(newest.first().map(|document| Newest {
             number: self.keyed.number_of(document),

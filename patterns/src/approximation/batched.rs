@@ -115,7 +115,9 @@ impl<M: Model> Batched<M> {
     /// What was not written yet, of all documents together.
     pub fn pending(&self) -> i64 {
         let pending = self.lock();
-        pending.values().fold(0, |sum: i64, one| sum.saturating_add(one.amount))
+        pending
+            .values()
+            .fold(0, |sum: i64, one| sum.saturating_add(one.amount))
     }
 
     async fn write_all(&self, is_due: impl Fn(DateTime) -> bool) -> Result<usize> {

@@ -64,7 +64,9 @@ fn mixed(mut number: u64) -> u64 {
 
 impl fmt::Debug for Sampled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sampled").field("every", &self.every).finish_non_exhaustive()
+        f.debug_struct("Sampled")
+            .field("every", &self.every)
+            .finish_non_exhaustive()
     }
 }
 
@@ -94,7 +96,10 @@ mod tests {
         }
         let expected = seeded(100, 0).relative_error(EVENTS);
         let deviation = (squares / RUNS as f64).sqrt();
-        assert!((deviation / expected - 1.0).abs() < 0.15, "{deviation} {expected}");
+        assert!(
+            (deviation / expected - 1.0).abs() < 0.15,
+            "{deviation} {expected}"
+        );
         assert!((sum / RUNS as f64).abs() < 4.0 * expected / (RUNS as f64).sqrt());
     }
 

@@ -111,9 +111,9 @@ impl<M: Model> Sides<M> {
             return Ok(0);
         }
         let deletions = self.from.bulk_write().unordered();
-        let deletions = copied
-            .iter()
-            .fold(deletions, |all, document| all.delete_one(unchanged::<M>(document)));
+        let deletions = copied.iter().fold(deletions, |all, document| {
+            all.delete_one(unchanged::<M>(document))
+        });
         let deleted = deletions.await?.deleted;
         if deleted < copied.len() as u64 {
             self.take_back(&copied).await?;
@@ -143,7 +143,9 @@ impl<M: Model> Sides<M> {
     /// Stores copies where nothing was; gives those that are there now.
     async fn insert<'a>(&self, documents: Vec<&'a Document>) -> Result<Vec<&'a Document>> {
         let insertions = self.to.bulk_write().unordered();
-        let insertions = documents.iter().fold(insertions, |all, document| all.insert(*document));
+        let insertions = documents
+            .iter()
+            .fold(insertions, |all, document| all.insert(*document));
         if insertions.is_empty() {
             return Ok(documents);
         }
@@ -208,8 +210,14 @@ impl<M: Model> Sides<M> {
 }
 
 /// The documents of a collection with the `_id`s of these.
-pub(super) async fn same_ids(collection: &Collection<Document>, documents: &[Document]) -> Result<Vec<Document>> {
-    let ids: Vec<&Bson> = documents.iter().filter_map(|document| document.get("_id")).collect();
+pub(super) async fn same_ids(
+    collection: &Collection<Document>,
+    documents: &[Document],
+) -> Result<Vec<Document>> {
+    let ids: Vec<&Bson> = documents
+        .iter()
+        .filter_map(|document| document.get("_id"))
+        .collect();
     collection.find(doc! { "_id": { "$in": ids } }).await
 }
 

@@ -94,7 +94,9 @@ impl<S: Serialize + DeserializeOwned, E: DeserializeOwned, V: Amount> Buckets<S,
                 | BucketProblemKind::WrongTimes
                 | BucketProblemKind::WrongFigures => {
                     if done.as_ref() != Some(&key) {
-                        self.buckets.update_one(key.clone(), vec![self.recount()?]).await?;
+                        self.buckets
+                            .update_one(key.clone(), vec![self.recount()?])
+                            .await?;
                         done = Some(key);
                     }
                 }
@@ -124,7 +126,6 @@ impl<S: Serialize + DeserializeOwned, E: DeserializeOwned, V: Amount> Buckets<S,
             let squares = doc! {
                 "$map": { "input": values.clone(), "in": { "$multiply": ["$$this", "$$this"] } },
             };
-            // Written by themselves, for what is known of removed values is known no longer.
             let figures = doc! {
                 "count": count,
                 "sum": { "$add": [zero.clone(), { "$sum": values.clone() }] },
@@ -187,7 +188,9 @@ impl<S: Serialize + DeserializeOwned, E: DeserializeOwned, V: Amount> Buckets<S,
     }
 
     fn has_right_figures(&self, bucket: &Document, entries: &[(DateTime, Bson)]) -> bool {
-        let Some(path) = &self.names.value else { return true };
+        let Some(path) = &self.names.value else {
+            return true;
+        };
         let stored = bucket.get("figures").cloned().unwrap_or(Bson::Null);
         let Ok(stored) = value::from_bson::<Running<V>>(stored) else {
             return false;
@@ -199,7 +202,9 @@ impl<S: Serialize + DeserializeOwned, E: DeserializeOwned, V: Amount> Buckets<S,
         let Some(values) = values.collect::<Option<Vec<V>>>() else {
             return false;
         };
-        let Some(actual) = Running::of(values) else { return false };
+        let Some(actual) = Running::of(values) else {
+            return false;
+        };
         let agree = |one: Option<V>, other: Option<V>| match (one, other) {
             (Some(one), Some(other)) => one.agrees(other),
             (one, other) => one.is_none() && other.is_none(),

@@ -146,7 +146,10 @@ impl<S: Serialize + DeserializeOwned, E: DeserializeOwned, V: Amount> Buckets<S,
     /// `Decode` when a bucket does not fit the types.
     pub async fn buckets(&self, series: &S, times: Range<DateTime>) -> Result<Vec<Bucket<S, E, V>>> {
         let series = value::to_bson(series)?;
-        let found = self.buckets.find(self.within(&series, &times)).sort_raw(doc! { "_id": 1 });
+        let found = self
+            .buckets
+            .find(self.within(&series, &times))
+            .sort_raw(doc! { "_id": 1 });
         let found = found.encoded().await?;
         found.iter().map(|stored| read(stored.as_bytes())).collect()
     }
@@ -157,13 +160,19 @@ impl<S: Serialize + DeserializeOwned, E: DeserializeOwned, V: Amount> Buckets<S,
     /// As [`buckets`](Buckets::buckets).
     pub async fn range(&self, series: &S, times: Range<DateTime>) -> Result<Vec<E>> {
         let series = value::to_bson(series)?;
-        let found = self.buckets.find(self.within(&series, &times)).sort_raw(doc! { "_id": 1 });
+        let found = self
+            .buckets
+            .find(self.within(&series, &times))
+            .sort_raw(doc! { "_id": 1 });
         let mut entries = Vec::new();
         for bucket in found.await? {
             entries.extend(self.entries(&bucket)?.filter(|(at, _)| times.contains(at)));
         }
         entries.sort_by_key(|(at, _)| *at);
-        entries.into_iter().map(|(_, entry)| value::from_bson(entry)).collect()
+        entries
+            .into_iter()
+            .map(|(_, entry)| value::from_bson(entry))
+            .collect()
     }
 
     /// Deletes a series; gives how many buckets. One round trip.
@@ -236,8 +245,9 @@ impl<S: Serialize + DeserializeOwned, E: DeserializeOwned, V: Amount> Buckets<S,
 
 /// A bucket from its stored form.
 pub(super) fn read<T: DeserializeOwned>(stored: &[u8]) -> Result<T> {
-    odm::bson::deserialize_from_slice(stored)
-        .map_err(|error| Error::new(ErrorKind::Decode, "the bucket does not fit its types").with_source(error))
+    odm::bson::deserialize_from_slice(stored).map_err(|error| {
+        Error::new(ErrorKind::Decode, "the bucket does not fit its types").with_source(error)
+    })
 }
 
 impl<S, E, V> Clone for Buckets<S, E, V> {

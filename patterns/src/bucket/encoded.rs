@@ -35,7 +35,11 @@ impl Names {
         };
         let amount = self.value.as_deref().map(|path| {
             let amount = value_at(&document, path).cloned().unwrap_or(Bson::Null);
-            value::from_bson::<V>(amount).map_err(|error| error.with_path(path.to_owned()))
+            let amount = value::from_bson::<V>(amount).map_err(|error| error.with_path(path.to_owned()))?;
+            match amount.squared() {
+                Some(_) => Ok(amount),
+                None => Err(inexact(path)),
+            }
         });
         let unique = self.unique.as_deref().and_then(|path| value_at(&document, path));
         Ok(Encoded {
@@ -69,9 +73,7 @@ pub(super) fn push<V: Amount>(entries: &[Encoded<V>]) -> Result<Document> {
     let mut sums = doc! { "count": count };
     let values: Vec<V> = entries.iter().filter_map(|entry| entry.value).collect();
     if !values.is_empty() {
-        let figures = Running::of(values).ok_or_else(|| {
-            Error::new(ErrorKind::Encode, "the value's square cannot be held exactly").with_path("figures.squares")
-        })?;
+        let figures = Running::of(values).ok_or_else(|| inexact("figures.squares"))?;
         sums.insert("figures.count", figures.count);
         sums.insert("figures.sum", value::to_bson(&figures.sum)?);
         sums.insert("figures.squares", value::to_bson(&figures.squares)?);
@@ -84,4 +86,8 @@ pub(super) fn push<V: Amount>(entries: &[Encoded<V>]) -> Result<Document> {
         "$min": least,
         "$max": greatest,
     })
+}
+
+fn inexact(path: &str) -> Error {
+    Error::new(ErrorKind::Encode, "the value's square cannot be held exactly").with_path(path.to_owned())
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use odm::bson::{Bson, Document, doc};
 use odm::Result;
+use odm::bson::{Bson, Document, doc};
 use serde::Serialize;
 
 use super::buckets::{BUCKETS, Buckets, Kind};
@@ -150,7 +150,11 @@ impl<S: Serialize, E: Serialize, V: Amount> Buckets<S, E, V> {
         let path = format!("entries.{unique}");
         let known: Vec<&Bson> = entries.iter().filter_map(|entry| entry.unique.as_ref()).collect();
         buckets.insert(path.clone(), doc! { "$in": known });
-        let there = self.buckets.find(buckets).project_raw(doc! { "_id": 0, path: 1 }).await?;
+        let there = self
+            .buckets
+            .find(buckets)
+            .project_raw(doc! { "_id": 0, path: 1 })
+            .await?;
         let is_there = |entry: &Encoded<V>| {
             there
                 .iter()

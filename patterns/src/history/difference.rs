@@ -17,7 +17,9 @@ pub struct Difference {
 /// The differences of two documents, without these fields.
 pub(super) fn differences(before: &Document, after: &Document, without: &[&str]) -> Vec<Difference> {
     let mut found = Vec::new();
-    let names = before.keys().chain(after.keys().filter(|name| !before.contains_key(name)));
+    let names = before
+        .keys()
+        .chain(after.keys().filter(|name| !before.contains_key(name)));
     for name in names.filter(|name| !without.contains(&name.as_str())) {
         compare(name.clone(), before.get(name), after.get(name), &mut found);
     }
@@ -42,7 +44,12 @@ fn compare(path: String, before: Option<&Bson>, after: Option<&Bson>, found: &mu
         }
         (Some(Bson::Array(before)), Some(Bson::Array(after))) => {
             for index in 0..before.len().max(after.len()) {
-                compare(format!("{path}.{index}"), before.get(index), after.get(index), found);
+                compare(
+                    format!("{path}.{index}"),
+                    before.get(index),
+                    after.get(index),
+                    found,
+                );
             }
         }
         (before, after) => found.push(Difference {
@@ -66,10 +73,17 @@ mod tests {
         let found = differences(&before, &after, &["v"]);
         let paths: Vec<&str> = found.iter().map(|difference| difference.path.as_str()).collect();
         assert_eq!(paths, ["b.c", "b.d.1.e", "b.d.2", "gone", "new"]);
-        assert_eq!((&found[2].before, &found[2].after), (&None, &Some(Bson::Int32(4))));
+        assert_eq!(
+            (&found[2].before, &found[2].after),
+            (&None, &Some(Bson::Int32(4)))
+        );
         assert_eq!((&found[4].before, &found[4].after), (&None, &Some(Bson::Null)));
         assert!(differences(&before, &before, &[]).is_empty());
-        let reordered = differences(&doc! { "x": { "a": 1, "b": 2 } }, &doc! { "x": { "b": 2, "a": 1 } }, &[]);
+        let reordered = differences(
+            &doc! { "x": { "a": 1, "b": 2 } },
+            &doc! { "x": { "b": 2, "a": 1 } },
+            &[],
+        );
         assert_eq!(reordered.len(), 1);
     }
 }

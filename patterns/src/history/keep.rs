@@ -171,7 +171,9 @@ impl<M: Model> History<M> {
             add(HistoryProblemKind::Ahead { version: newest });
         } else if newest == current.version {
             let whole = self.records.find_one(doc! { "_id": last.get("_id") }).await?;
-            let copied = whole.as_ref().and_then(|whole| whole.get_document("document").ok());
+            let copied = whole
+                .as_ref()
+                .and_then(|whole| whole.get_document("document").ok());
             if copied.is_some_and(|copied| document(&current.stored).ok().as_ref() != Some(copied)) {
                 add(HistoryProblemKind::Changed { version: newest });
             }
@@ -188,11 +190,14 @@ impl<M: Model> History<M> {
 fn reduced<M: Model>(mut record: Document) -> Document {
     let version = RECORDS.number_of(&record);
     let document = record.remove("document");
-    let is_right = document.as_ref().and_then(Bson::as_document).is_some_and(|document| {
-        let stored = M::version_field().and_then(|field| document.get(field));
-        document.get("_id") == Some(&RECORDS.owner_of(&record))
-            && stored.and_then(integer).unwrap_or(0) == version
-    });
+    let is_right = document
+        .as_ref()
+        .and_then(Bson::as_document)
+        .is_some_and(|document| {
+            let stored = M::version_field().and_then(|field| document.get(field));
+            document.get("_id") == Some(&RECORDS.owner_of(&record))
+                && stored.and_then(integer).unwrap_or(0) == version
+        });
     record.insert("misplaced", !is_right);
     record
 }

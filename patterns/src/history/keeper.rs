@@ -196,7 +196,12 @@ impl<M: Model> History<M> {
         {
             document.insert(field, now);
         }
-        if self.documents.raw().exists(doc! { "_id": { "$eq": &id } }).await? {
+        if self
+            .documents
+            .raw()
+            .exists(doc! { "_id": { "$eq": &id } })
+            .await?
+        {
             return Err(HistoryError::AlreadyThere);
         }
         let key = doc! { "_id": RECORDS.key(&id, version) };
@@ -304,15 +309,13 @@ fn put_version<M: Model>(document: &mut Document, version: i64) -> Result<(), Hi
 }
 
 pub(super) fn document(stored: &RawDocument) -> Result<Document> {
-    Document::try_from(stored).map_err(|error| {
-        Error::new(ErrorKind::Decode, "the stored document is malformed").with_source(error)
-    })
+    Document::try_from(stored)
+        .map_err(|error| Error::new(ErrorKind::Decode, "the stored document is malformed").with_source(error))
 }
 
 pub(super) fn raw(document: &Document) -> Result<RawDocumentBuf> {
-    RawDocumentBuf::try_from(document).map_err(|error| {
-        Error::new(ErrorKind::Encode, "the document does not fit bson").with_source(error)
-    })
+    RawDocumentBuf::try_from(document)
+        .map_err(|error| Error::new(ErrorKind::Encode, "the document does not fit bson").with_source(error))
 }
 
 impl<M> Clone for History<M> {

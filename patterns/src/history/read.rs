@@ -105,15 +105,21 @@ impl<M: Model> History<M> {
     async fn record(&self, id: &Bson, version: i64) -> Result<Option<Document>> {
         let key = doc! { "_id": RECORDS.key(id, version) };
         let mut record = self.records.find_one(key).await?;
-        Ok(record.as_mut().and_then(|record| match record.remove("document") {
-            Some(Bson::Document(document)) => Some(document),
-            _ => None,
-        }))
+        Ok(record
+            .as_mut()
+            .and_then(|record| match record.remove("document") {
+                Some(Bson::Document(document)) => Some(document),
+                _ => None,
+            }))
     }
 
     /// The newest entry of a document's history.
     pub(super) async fn newest(&self, id: &Bson, whole: bool) -> Result<Option<Document>> {
-        let newest = self.records.find(RECORDS.of(id)).sort_raw(doc! { "_id": -1 }).limit(1);
+        let newest = self
+            .records
+            .find(RECORDS.of(id))
+            .sort_raw(doc! { "_id": -1 })
+            .limit(1);
         let newest = match whole {
             true => newest.await?,
             false => newest.project_raw(doc! { "document": 0 }).await?,

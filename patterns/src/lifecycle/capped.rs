@@ -103,14 +103,23 @@ impl<M: Model> CappedLog<M> {
             let text = "the collection is there, and is not capped";
             return Err(Error::new(ErrorKind::Validation, text));
         }
-        let number = |field: &str| options.get(field).and_then(integer).and_then(|n| u64::try_from(n).ok());
+        let number = |field: &str| {
+            options
+                .get(field)
+                .and_then(integer)
+                .and_then(|n| u64::try_from(n).ok())
+        };
         let bytes = self.bytes.max(256).div_ceil(256).saturating_mul(256);
         let mut modify = None;
         if number("size") != Some(bytes) {
             modify = Some(self.documents.modify().capped(self.bytes));
         }
         if let Some(max) = self.max.filter(|max| number("max") != Some(*max)) {
-            modify = Some(modify.unwrap_or_else(|| self.documents.modify()).max_documents(max));
+            modify = Some(
+                modify
+                    .unwrap_or_else(|| self.documents.modify())
+                    .max_documents(max),
+            );
         }
         match modify {
             Some(modify) => modify.await.map(drop),

@@ -67,12 +67,15 @@ impl<M: Model> Expiry<M> {
     pub async fn prepare(&self) -> Result<()> {
         let mut keys = Document::new();
         keys.insert(&self.date, 1);
-        let seconds = u32::try_from(self.after.as_secs()).unwrap_or(i32::MAX as u32).min(i32::MAX as u32);
+        let seconds = u32::try_from(self.after.as_secs())
+            .unwrap_or(i32::MAX as u32)
+            .min(i32::MAX as u32);
         match self.index().await? {
             Some(Some(known)) if known == i64::from(seconds) => Ok(()),
-            Some(Some(_)) => self.documents.modify().expire_after_seconds(keys, seconds).await.map(drop),
-            // On MongoDB 6.0 an index without a time can be given one.
-            Some(None) => self.documents.modify().expire_after_seconds(keys, seconds).await.map(drop),
+            Some(_) => {
+                let modify = self.documents.modify().expire_after_seconds(keys, seconds);
+                modify.await.map(drop)
+            }
             None => {
                 let index = doc! {
                     "name": format!("{}_1", self.date),
@@ -101,7 +104,12 @@ impl<M: Model> Expiry<M> {
     pub async fn extend(&self, id: impl Operand<M::Key>, date: DateTime) -> Result<bool> {
         let condition = id.with(|id| M::key_field().eq(id)) & self.alive();
         let change = Update::raw(doc! { "$set": { &self.date: date } });
-        Ok(self.documents.update_one(|_| condition, |_| change).await?.matched == 1)
+        Ok(self
+            .documents
+            .update_one(|_| condition, |_| change)
+            .await?
+            .matched
+            == 1)
     }
 
     /// Deletes what has expired by now, without waiting for the database; gives how many. One round trip.
@@ -126,17 +134,31 @@ impl<M: Model> Expiry<M> {
             Some(Some(known)) if known == seconds => {}
             Some(Some(seconds)) => problems.push(ExpiryProblem::OtherTime { seconds }),
         }
-        let not_dates = doc! { &self.date: { "$exists": true, "$ne": Bson::Null, "$not": { "$type": "date" } } };
-        let found = self.documents.raw().find(not_dates).project_raw(doc! { "_id": 1 });
-        problems.extend(found.await?.into_iter().map(|mut document| ExpiryProblem::NotADate {
-            id: document.remove("_id").unwrap_or(Bson::Null),
-        }));
+        let not_dates =
+            doc! { &self.date: { "$exists": true, "$ne": Bson::Null, "$not": { "$type": "date" } } };
+        let found = self
+            .documents
+            .raw()
+            .find(not_dates)
+            .project_raw(doc! { "_id": 1 });
+        problems.extend(
+            found
+                .await?
+                .into_iter()
+                .map(|mut document| ExpiryProblem::NotADate {
+                    id: document.remove("_id").unwrap_or(Bson::Null),
+                }),
+        );
         Ok(problems)
     }
 
     /// The time of the index on the field, if there is an index, and if it has one.
     async fn index(&self) -> Result<Option<Option<i64>>> {
-        let indexes = self.documents.list_indexes().await?;
+        let indexes = match self.documents.list_indexes().await {
+            // There is no collection yet.
+            Err(error) if error.code() == Some(26) => return Ok(None),
+            indexes => indexes?,
+        };
         let ours = indexes.into_iter().find(|index| {
             let mut keys = index.keys.iter();
             keys.next().is_some_and(|(name, _)| *name == self.date) && keys.next().is_none()

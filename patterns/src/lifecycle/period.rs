@@ -81,7 +81,9 @@ impl Period {
             Period::Day | Period::Hour => {
                 let length = if self == Period::Day { DAY } else { HOUR };
                 let start = start(&parts)?.timestamp_millis();
-                return Ok(DateTime::from_millis(start.saturating_add(length.saturating_mul(by))));
+                return Ok(DateTime::from_millis(
+                    start.saturating_add(length.saturating_mul(by)),
+                ));
             }
         };
         let part = |number: i64| u32::try_from(number).map_err(|_| outside());
@@ -137,17 +139,45 @@ mod tests {
             assert_eq!(period.suffix(following).unwrap(), next);
             assert_eq!(period.shifted(following, -1).unwrap(), start);
         }
-        assert_eq!(Period::Month.suffix(Period::Month.shifted(at, 14).unwrap()).unwrap(), "2028_01");
-        assert_eq!(Period::Month.suffix(Period::Month.shifted(at, -11).unwrap()).unwrap(), "2025_12");
-        assert_eq!(Period::Day.suffix(Period::Day.shifted(time("2024-02-28T12:00:00Z"), 1).unwrap()).unwrap(), "2024_02_29");
+        assert_eq!(
+            Period::Month
+                .suffix(Period::Month.shifted(at, 14).unwrap())
+                .unwrap(),
+            "2028_01"
+        );
+        assert_eq!(
+            Period::Month
+                .suffix(Period::Month.shifted(at, -11).unwrap())
+                .unwrap(),
+            "2025_12"
+        );
+        assert_eq!(
+            Period::Day
+                .suffix(Period::Day.shifted(time("2024-02-28T12:00:00Z"), 1).unwrap())
+                .unwrap(),
+            "2024_02_29"
+        );
     }
 
     #[test]
     fn other_names_are_no_periods() {
-        for suffix in ["", "2026_1", "2026_13", "2026_11_21", "26_11", "2026_1x", "+026_11", "2026_11_"] {
+        for suffix in [
+            "",
+            "2026_1",
+            "2026_13",
+            "2026_11_21",
+            "26_11",
+            "2026_1x",
+            "+026_11",
+            "2026_11_",
+        ] {
             assert_eq!(Period::Month.of_suffix(suffix), None, "{suffix}");
         }
         assert!(Period::Day.suffix(DateTime::MAX).is_err());
-        assert!(Period::Year.shifted(time("2026-11-21T07:59:59Z"), i64::MAX).is_err());
+        assert!(
+            Period::Year
+                .shifted(time("2026-11-21T07:59:59Z"), i64::MAX)
+                .is_err()
+        );
     }
 }

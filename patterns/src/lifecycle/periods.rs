@@ -189,19 +189,25 @@ impl<M: Model> Periods<M> {
     /// The beginning of the oldest period that is kept.
     fn oldest_kept(&self) -> Result<Option<DateTime>> {
         let back = self.keep.map(|keep| 1 - i64::from(keep));
-        back.map(|back| self.period.shifted(self.db.now(), back)).transpose()
+        back.map(|back| self.period.shifted(self.db.now(), back))
+            .transpose()
     }
 
     /// The name of the collection where a document belongs.
     fn place_of(&self, document: &M) -> Result<String> {
         let stored = value::to_bson(document)?;
-        let date = stored.as_document().and_then(|stored| value_at(stored, &self.date));
+        let date = stored
+            .as_document()
+            .and_then(|stored| value_at(stored, &self.date));
         let Some(Bson::DateTime(date)) = date else {
             let error = Error::new(ErrorKind::Encode, "the document's date is not stored as a date");
             return Err(error.with_path(self.date.clone()));
         };
         if self.oldest_kept()?.is_some_and(|oldest| *date < oldest) {
-            let error = Error::new(ErrorKind::Validation, "the document's period is not kept any more");
+            let error = Error::new(
+                ErrorKind::Validation,
+                "the document's period is not kept any more",
+            );
             return Err(error.with_path(self.date.clone()));
         }
         self.name_of(*date)

@@ -50,7 +50,9 @@ impl<M: Model> PeriodRange<M> {
     /// # Errors
     /// As a query of the collection.
     pub async fn try_next(&mut self) -> Result<Option<M>> {
-        std::future::poll_fn(|ctx| self.poll_document(ctx)).await.transpose()
+        std::future::poll_fn(|ctx| self.poll_document(ctx))
+            .await
+            .transpose()
     }
 
     /// All documents that are left.

@@ -50,7 +50,9 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
         let mut problems = Vec::new();
         let mut pages = self.pages.find_all().sort_raw(doc! { "_id": 1 }).stream();
         while let Some(page) = pages.try_next().await? {
-            let Some((id, epoch)) = owner_of(&page) else { continue };
+            let Some((id, epoch)) = owner_of(&page) else {
+                continue;
+            };
             let is_end = page.get_bool("end").unwrap_or(false);
             let kind = match self.head(&id).await? {
                 None => Some(OutlierProblemKind::Orphaned),
@@ -60,13 +62,21 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
                 Some(head) if !head.is => {
                     (!items_of(&page).is_empty() || is_end).then_some(OutlierProblemKind::Unsaid)
                 }
-                Some(_) => is_end.then_some(OutlierProblemKind::Unsettled),
+                Some(_) => {
+                    let is_closed = page.get_bool("sealed").unwrap_or(false);
+                    is_closed.then_some(OutlierProblemKind::Unsettled)
+                }
             };
             let problem = kind.map(|kind| OutlierProblem { id, kind });
             problems.extend(problem.filter(|problem| problems.last() != Some(problem)));
         }
         let long = doc! { format!("{}.{}", self.list, self.threshold): { "$exists": true } };
-        let mut long = self.documents.raw().find(long).project_raw(self.projection()).stream();
+        let mut long = self
+            .documents
+            .raw()
+            .find(long)
+            .project_raw(self.projection())
+            .stream();
         while let Some(document) = long.try_next().await? {
             let head = self.read(&document);
             // What came back from an outlier may be a few more.
@@ -107,7 +117,9 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
                     self.pages.delete_many(pages).await?;
                 }
                 OutlierProblemKind::Orphaned => {
-                    self.pages.delete_many(doc! { "_id.of.id": { "$eq": id } }).await?;
+                    self.pages
+                        .delete_many(doc! { "_id.of.id": { "$eq": id } })
+                        .await?;
                 }
                 OutlierProblemKind::TooLong { .. } => left.push(problem),
             }
@@ -122,9 +134,14 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
     /// Those of the database.
     pub async fn sweep(&self, before: DateTime) -> Result<u64> {
         let mut swept = 0;
-        let mut ends = self.pages.find(doc! { "end": true, "at": { "$lt": before } }).stream();
+        let mut ends = self
+            .pages
+            .find(doc! { "end": true, "at": { "$lt": before } })
+            .stream();
         while let Some(end) = ends.try_next().await? {
-            let Some((id, epoch)) = owner_of(&end) else { continue };
+            let Some((id, epoch)) = owner_of(&end) else {
+                continue;
+            };
             if self.head(&id).await?.is_none_or(|head| head.epoch > epoch) {
                 let key = doc! { "_id": end.get("_id") };
                 swept += self.pages.delete_one(key).await?.deleted;

@@ -169,7 +169,10 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
             }
             // The switch. What follows is seen by whoever reads from here on.
             let this = doc! { "_id": { "$eq": &id } };
-            if !self.change(this, doc! { "$set": { format!("{}.is", self.state): true } }).await? {
+            if !self
+                .change(this, doc! { "$set": { format!("{}.is", self.state): true } })
+                .await?
+            {
                 return Err(not_found(&id));
             }
             let head = self.head(&id).await?.ok_or_else(|| not_found(&id))?;
@@ -177,7 +180,11 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
                 continue;
             }
             let push = |_| Ok(doc! { "$push": { "items": { "$each": [&item] } } });
-            match self.numbered().fill(&self.owner(&id, head.epoch), 1, push).await? {
+            match self
+                .numbered()
+                .fill(&self.owner(&id, head.epoch), 1, push)
+                .await?
+            {
                 Filled::Put(..) => return Ok(()),
                 // Somebody began the way back: it is finished, and then there is room.
                 Filled::Sealed => self.take_over(&id, head.epoch).await?,
@@ -227,9 +234,7 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
             let mut items = head.items;
             if head.is {
                 let pages = self.pages_of(&id, head.epoch).await?;
-                let is_going_back = pages
-                    .iter()
-                    .any(|page| page.get_bool("sealed").unwrap_or(false));
+                let is_going_back = pages.iter().any(|page| page.get_bool("sealed").unwrap_or(false));
                 // Pages are taken away after the document has taken their elements over: then it is of the next epoch.
                 if is_going_back && self.head(&id).await?.is_none_or(|now| now.epoch != head.epoch) {
                     continue;

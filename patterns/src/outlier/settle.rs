@@ -66,7 +66,9 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
                 }
                 Some(_) => {
                     let open = PAGES.of(&owner);
-                    self.pages.update_many(open, doc! { "$set": { "sealed": true } }).await?;
+                    self.pages
+                        .update_many(open, doc! { "$set": { "sealed": true } })
+                        .await?;
                     continue;
                 }
                 None => 0,

@@ -40,7 +40,10 @@ impl<M: Model, A: ArrayType> Recent<M, A> {
     /// Those of the database.
     pub async fn verify(&self, collection: &Collection<M>) -> Result<Vec<RecentProblem>> {
         let mut problems = Vec::new();
-        let mut found = collection.aggregate_raw(self.audit()?).decode::<Document>().stream();
+        let mut found = collection
+            .aggregate_raw(self.audit()?)
+            .decode::<Document>()
+            .stream();
         while let Some(report) = found.try_next().await? {
             let id = report.get("_id").cloned().unwrap_or(Bson::Null);
             let mut add = |kind| problems.push(RecentProblem { id: id.clone(), kind });
@@ -110,7 +113,10 @@ impl<M: Model, A: ArrayType> Recent<M, A> {
                         part.insert(format!("k{index}"), value);
                         by.insert(format!("k{index}"), direction);
                     }
-                    (doc! { "$map": { "input": list.clone(), "in": part } }, Bson::Document(by))
+                    (
+                        doc! { "$map": { "input": list.clone(), "in": part } },
+                        Bson::Document(by),
+                    )
                 }
             };
             let sorted = doc! { "$sortArray": { "input": keys.clone(), "sortBy": order } };
@@ -126,6 +132,9 @@ impl<M: Model, A: ArrayType> Recent<M, A> {
             report.insert("is_unique", doc! { "$eq": [different, { "$size": list }] });
             wrong.push(doc! { "is_unique": false });
         }
-        Ok(vec![doc! { "$project": report }, doc! { "$match": { "$or": wrong } }])
+        Ok(vec![
+            doc! { "$project": report },
+            doc! { "$match": { "$or": wrong } },
+        ])
     }
 }

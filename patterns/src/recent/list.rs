@@ -50,15 +50,18 @@ impl<M: Model, A: ArrayType> Recent<M, A> {
     }
 
     /// Keeps the list in this order, and the first elements of it.
-    pub fn by(self, order: impl FnOnce(<A::Item as FieldType>::Handle<A::Item>) -> Sort<A::Item>) -> Recent<M, A>
+    pub fn by(
+        self,
+        order: impl FnOnce(<A::Item as FieldType>::Handle<A::Item>) -> Sort<A::Item>,
+    ) -> Recent<M, A>
     where
         A::Item: FieldType + 'static,
     {
         let order = order(<A::Item as FieldType>::handle(Path::root()));
         let stored = order.to_document().and_then(|order| {
-            Document::try_from(&*order)
-                .map(Bson::Document)
-                .map_err(|error| Error::new(ErrorKind::Encode, "the order does not fit bson").with_source(error))
+            Document::try_from(&*order).map(Bson::Document).map_err(|error| {
+                Error::new(ErrorKind::Encode, "the order does not fit bson").with_source(error)
+            })
         });
         self.ordered(stored, move |options| options.sort_by(|_| order.clone()))
     }
@@ -86,7 +89,10 @@ impl<M: Model, A: ArrayType> Recent<M, A> {
     }
 
     /// Has one element of each key: the one that was added last.
-    pub fn unique_by<K>(mut self, key: impl FnOnce(<A::Item as Embedded>::Fields<A::Item>) -> Field<A::Item, K>) -> Recent<M, A>
+    pub fn unique_by<K>(
+        mut self,
+        key: impl FnOnce(<A::Item as Embedded>::Fields<A::Item>) -> Field<A::Item, K>,
+    ) -> Recent<M, A>
     where
         A::Item: Embedded,
     {

@@ -37,7 +37,12 @@ impl<M: Model, C: Model, S: Embedded + Serialize + Send + 'static> Subset<M, C, 
     /// Those of the database.
     pub async fn verify(&self) -> Result<Vec<SubsetProblem>> {
         let mut problems = Vec::new();
-        let mut parents = self.parents.raw().find_all().project_raw(self.projection()).stream();
+        let mut parents = self
+            .parents
+            .raw()
+            .find_all()
+            .project_raw(self.projection())
+            .stream();
         while let Some(parent) = parents.try_next().await? {
             let id = parent.get("_id").cloned().unwrap_or(Bson::Null);
             let should = self.first(&id).await?;
@@ -47,7 +52,9 @@ impl<M: Model, C: Model, S: Embedded + Serialize + Send + 'static> Subset<M, C, 
                 problems.push(SubsetProblem { id: id.clone(), kind });
             }
             let marks = format!("{}.pending", self.state);
-            let since = elements_at(&parent, &marks).filter_map(|mark| mark.get_datetime("at").ok()).min();
+            let since = elements_at(&parent, &marks)
+                .filter_map(|mark| mark.get_datetime("at").ok())
+                .min();
             problems.extend(since.map(|since| SubsetProblem {
                 id,
                 kind: SubsetProblemKind::Pending { since: *since },

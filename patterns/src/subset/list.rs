@@ -5,7 +5,9 @@ use std::marker::PhantomData;
 
 use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, DateTime, Document, doc};
-use odm::{Collection, Db, Embedded, Error, ErrorKind, Field, Filter, Model, Operand, Path, Result, Sort, Tx, Update};
+use odm::{
+    Collection, Db, Embedded, Error, ErrorKind, Field, Filter, Model, Operand, Path, Result, Sort, Tx, Update,
+};
 use serde::Serialize;
 
 use crate::dotted::value_at;
@@ -112,7 +114,8 @@ impl<M: Model, C: Model, S: Embedded + Serialize + Send + 'static> Subset<M, C, 
     /// # Errors
     /// As [`write`](Subset::write).
     pub async fn insert(&self, parent: impl Operand<M::Key>, child: &C) -> Result<C::Key> {
-        self.write(parent, async |children| children.insert(child).await).await
+        self.write(parent, async |children| children.insert(child).await)
+            .await
     }
 
     /// Changes a child of a parent; whether it is there.
@@ -162,7 +165,12 @@ impl<M: Model, C: Model, S: Embedded + Serialize + Send + 'static> Subset<M, C, 
     /// Those of the database; run again, it goes on.
     pub async fn resume(&self, before: DateTime) -> Result<u64> {
         let old = doc! { format!("{}.pending.at", self.state): { "$lt": before } };
-        let marked = self.parents.raw().find(old).project_raw(doc! { "_id": 1 }).await?;
+        let marked = self
+            .parents
+            .raw()
+            .find(old)
+            .project_raw(doc! { "_id": 1 })
+            .await?;
         let mut resumed = 0;
         for document in marked {
             let id = document.get("_id").cloned().unwrap_or(Bson::Null);
@@ -179,7 +187,11 @@ impl<M: Model, C: Model, S: Embedded + Serialize + Send + 'static> Subset<M, C, 
     /// The first children of a parent, as they should be in its list.
     pub(super) async fn first(&self, parent: &Bson) -> Result<Vec<Bson>> {
         let ours = Filter::raw(doc! { &self.reference: { "$eq": parent } }) & self.only.clone();
-        let first = self.children.find(|_| ours).sort(|_| self.order.clone()).limit(self.size);
+        let first = self
+            .children
+            .find(|_| ours)
+            .sort(|_| self.order.clone())
+            .limit(self.size);
         let first: Vec<S> = first.project::<S>().await?;
         first.iter().map(value::to_bson).collect()
     }
