@@ -51,8 +51,14 @@ fn orders(count: i32) -> Vec<Order> {
 }
 
 async fn ids(collection: &Collection<Document>) -> Vec<i32> {
-    let all = collection.find(doc! {}).sort_raw(doc! { "_id": 1 }).await.unwrap();
-    all.iter().map(|document| document.get_i32("_id").unwrap()).collect()
+    let all = collection
+        .find(doc! {})
+        .sort_raw(doc! { "_id": 1 })
+        .await
+        .unwrap();
+    all.iter()
+        .map(|document| document.get_i32("_id").unwrap())
+        .collect()
 }
 
 async fn documents_are_moved_and_come_back_as_they_were(db: &Db) {
@@ -61,10 +67,18 @@ async fn documents_are_moved_and_come_back_as_they_were(db: &Db) {
     live.insert_many(orders(10)).await.unwrap();
     // With a field that the model does not know, and a number of another type.
     live.raw()
-        .update_one(doc! { "_id": 3 }, doc! { "$set": { "note": "kept", "total": 3_i64 } })
+        .update_one(
+            doc! { "_id": 3 },
+            doc! { "$set": { "note": "kept", "total": 3_i64 } },
+        )
         .await
         .unwrap();
-    let before = live.raw().find(doc! {}).sort_raw(doc! { "_id": 1 }).await.unwrap();
+    let before = live
+        .raw()
+        .find(doc! {})
+        .sort_raw(doc! { "_id": 1 })
+        .await
+        .unwrap();
     let other = db.database(&format!("{}_old", db.name())).unwrap();
     let archive = Archive::<Order>::new(&db, &other);
     let seen: Arc<Mutex<Vec<u64>>> = Arc::default();
@@ -86,7 +100,12 @@ async fn documents_are_moved_and_come_back_as_they_were(db: &Db) {
 
     let back = archive.restore(|o| o.year.gte(2000)).batch(4).await.unwrap();
     assert_eq!((back.moved, back.kept), (7, 0));
-    let after = live.raw().find(doc! {}).sort_raw(doc! { "_id": 1 }).await.unwrap();
+    let after = live
+        .raw()
+        .find(doc! {})
+        .sort_raw(doc! { "_id": 1 })
+        .await
+        .unwrap();
     assert_eq!(after, before);
     assert_eq!(archive.archived().count(|_| odm::Filter::all()).await.unwrap(), 0);
     other.drop().await.unwrap();
@@ -99,22 +118,41 @@ async fn documents_are_moved_and_come_back_as_they_were(db: &Db) {
 /// Changes a document at the moment when its copy was made: the copy is the third operation.
 async fn a_change_between_copy_and_deletion_is_kept(db: &Db) {
     db.collection::<Order>().insert_many(orders(4)).await.unwrap();
-    let letters: Vec<Letter> = (0..4).map(|id| Letter { id, year: 2000, version: 0 }).collect();
+    let letters: Vec<Letter> = (0..4)
+        .map(|id| Letter {
+            id,
+            year: 2000,
+            version: 0,
+        })
+        .collect();
     db.collection::<Letter>().insert_many(letters).await.unwrap();
     let (faulty, faults) = db.faulty();
     // Copied, and then the archiver dies.
     faults.add(Fault::nth_write(2).crash());
-    Archive::<Order>::new(&faulty, &faulty).store(|o| o.year.lt(3000)).await.unwrap_err();
-    Archive::<Letter>::new(&faulty, &faulty).store(|l| l.year.lt(3000)).await.unwrap_err();
+    Archive::<Order>::new(&faulty, &faulty)
+        .store(|o| o.year.lt(3000))
+        .await
+        .unwrap_err();
+    Archive::<Letter>::new(&faulty, &faulty)
+        .store(|l| l.year.lt(3000))
+        .await
+        .unwrap_err();
     faults.clear();
     faults.add(Fault::nth_write(2).crash());
-    Archive::<Letter>::new(&faulty, &faulty).store(|l| l.year.lt(3000)).await.unwrap_err();
+    Archive::<Letter>::new(&faulty, &faulty)
+        .store(|l| l.year.lt(3000))
+        .await
+        .unwrap_err();
     let archive = Archive::<Order>::new(db, db);
     assert_eq!(archive.verify().await.unwrap().len(), 4);
     // Changed since, so that it does not match the predicate any more; changed, so that it does; deleted.
     let live = archive.live();
-    live.update_one(|o| o.id.eq(0), |o| o.year.set(3000)).await.unwrap();
-    live.update_one(|o| o.id.eq(1), |o| o.total.set(77.0)).await.unwrap();
+    live.update_one(|o| o.id.eq(0), |o| o.year.set(3000))
+        .await
+        .unwrap();
+    live.update_one(|o| o.id.eq(1), |o| o.total.set(77.0))
+        .await
+        .unwrap();
     live.delete(2).await.unwrap();
     let moved = archive.store(|o| o.year.lt(3000)).await.unwrap();
     assert_eq!((moved.moved, moved.kept), (2, 0));
@@ -126,7 +164,11 @@ async fn a_change_between_copy_and_deletion_is_kept(db: &Db) {
     assert_eq!(ids(&archive.archived().raw()).await, [1, 2, 3]);
 
     let letters = Archive::<Letter>::new(db, db);
-    letters.live().update_one(|l| l.id.eq(0), |l| l.year.set(1999)).await.unwrap();
+    letters
+        .live()
+        .update_one(|l| l.id.eq(0), |l| l.year.set(1999))
+        .await
+        .unwrap();
     assert_eq!(letters.store(|l| l.year.lt(3000)).await.unwrap().moved, 4);
     let changed = letters.archived().get(0).required().await.unwrap();
     assert_eq!((changed.year, changed.version), (1999, 1));
@@ -140,7 +182,11 @@ async fn a_crash_at_any_write_is_resumed(db: &Db) {
             for n in 1.. {
                 db.drop().await.unwrap();
                 let archive = Archive::<Order>::new(db, db);
-                let from = if restores { archive.archived() } else { archive.live() };
+                let from = if restores {
+                    archive.archived()
+                } else {
+                    archive.live()
+                };
                 from.insert_many(orders(7)).await.unwrap();
                 let (faulty, faults) = db.faulty();
                 match after {
@@ -185,7 +231,11 @@ async fn archivers_at_once_lose_nothing(db: &Db) {
     let archive = Archive::<Letter>::new(db, db);
     archive.live().create().await.unwrap();
     archive.archived().create().await.unwrap();
-    let letters = (0..60).map(|id| Letter { id, year: 2000, version: 0 });
+    let letters = (0..60).map(|id| Letter {
+        id,
+        year: 2000,
+        version: 0,
+    });
     archive.live().insert_many(letters).await.unwrap();
     let mut tasks = Vec::new();
     for _ in 0..3 {
@@ -213,12 +263,20 @@ async fn archivers_at_once_lose_nothing(db: &Db) {
     let archived = archive.archived().find_all().await.unwrap();
     assert_eq!(archived.len(), 60);
     // A change is in the archive, or it found nothing to change: never was one made and lost.
-    assert!(archived.iter().all(|letter| i64::from(letter.year - 2000) == letter.version));
+    assert!(
+        archived
+            .iter()
+            .all(|letter| i64::from(letter.year - 2000) == letter.version)
+    );
 }
 
 async fn an_older_copy_never_displaces_a_newer_one(db: &Db) {
     let archive = Archive::<Order>::new(db, db);
-    let order = |total| Order { id: 1, year: 2000, total };
+    let order = |total| Order {
+        id: 1,
+        year: 2000,
+        total,
+    };
     // A leftover makes room for what is here now.
     archive.archived().insert(order(1.0)).await.unwrap();
     archive.live().insert(order(2.0)).await.unwrap();
@@ -232,7 +290,11 @@ async fn an_older_copy_never_displaces_a_newer_one(db: &Db) {
 async fn restoring_leaves_what_is_there(db: &Db) {
     let archive = Archive::<Order>::new(db, db);
     archive.archived().insert_many(orders(3)).await.unwrap();
-    let newer = Order { id: 1, year: 2026, total: 0.0 };
+    let newer = Order {
+        id: 1,
+        year: 2026,
+        total: 0.0,
+    };
     archive.live().insert(&newer).await.unwrap();
     let back = archive.restore(|o| o.year.lt(2010)).await.unwrap();
     assert_eq!((back.moved, back.kept), (2, 1));
@@ -243,7 +305,15 @@ async fn restoring_leaves_what_is_there(db: &Db) {
 async fn it_can_be_part_of_a_transaction(db: &Db) {
     let archive = Archive::<Order>::new(db, db);
     archive.live().insert_many(orders(5)).await.unwrap();
-    archive.archived().insert(Order { id: 2, year: 0, total: 9.0 }).await.unwrap();
+    archive
+        .archived()
+        .insert(Order {
+            id: 2,
+            year: 0,
+            total: 9.0,
+        })
+        .await
+        .unwrap();
     for commits in [false, true] {
         let outcome = db
             .transaction(async |tx| {
@@ -266,7 +336,11 @@ async fn both_places_at_once_are_found_and_mended(db: &Db) {
     let archive = Archive::<Order>::new(db, db);
     archive.live().insert_many(orders(250)).await.unwrap();
     archive.archived().insert_many(orders(120)).await.unwrap();
-    archive.archived().update_one(|o| o.id.eq(5), |o| o.total.set(-1.0)).await.unwrap();
+    archive
+        .archived()
+        .update_one(|o| o.id.eq(5), |o| o.total.set(-1.0))
+        .await
+        .unwrap();
     let problems = archive.verify().await.unwrap();
     assert_eq!(problems.len(), 120);
     assert_eq!(problems.iter().filter(|problem| !problem.is_same).count(), 1);

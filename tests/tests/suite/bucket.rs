@@ -69,9 +69,15 @@ async fn entries_go_into_the_bucket_of_their_time(db: &Db) {
         assert_eq!((recorded.recorded, recorded.repeated), (1, 0));
     }
     assert_eq!(log.take().len(), 6);
-    readings.record(&"cellar".to_owned(), [reading(12), reading(13)]).await.unwrap();
+    readings
+        .record(&"cellar".to_owned(), [reading(12), reading(13)])
+        .await
+        .unwrap();
     let buckets = readings.buckets(&roof(), at(-100)..at(100)).await.unwrap();
-    let shape: Vec<_> = buckets.iter().map(|b| (b.key.number, b.count, b.from, b.to)).collect();
+    let shape: Vec<_> = buckets
+        .iter()
+        .map(|b| (b.key.number, b.count, b.from, b.to))
+        .collect();
     let expected = [
         (-1, 1, at(-1), at(-1)),
         (0, 1, at(3), at(3)),
@@ -80,12 +86,21 @@ async fn entries_go_into_the_bucket_of_their_time(db: &Db) {
     ];
     assert_eq!(shape, expected);
     let figures = buckets[2].figures.as_ref().unwrap();
-    assert_eq!((figures.count, figures.sum, figures.min, figures.max), (3, 82, Some(20), Some(38)));
+    assert_eq!(
+        (figures.count, figures.sum, figures.min, figures.max),
+        (3, 82, Some(20), Some(38))
+    );
     log.take();
     let range = readings.range(&roof(), at(3)..at(19)).await.unwrap();
     assert_eq!(range.iter().map(|r| r.id).collect::<Vec<_>>(), [3, 10, 12]);
     assert_eq!(log.take().len(), 1);
-    assert!(readings.range(&"attic".to_owned(), at(0)..at(99)).await.unwrap().is_empty());
+    assert!(
+        readings
+            .range(&"attic".to_owned(), at(0)..at(99))
+            .await
+            .unwrap()
+            .is_empty()
+    );
     assert!(readings.verify().await.unwrap().is_empty());
 }
 
@@ -101,11 +116,23 @@ async fn entries_fill_buckets_one_after_another(db: &Db) {
     readings.record(&1, (6..23).map(reading)).await.unwrap();
     readings.record(&2, [reading(1)]).await.unwrap();
     let buckets = readings.buckets(&1, at(0)..at(100)).await.unwrap();
-    let counts: Vec<_> = buckets.iter().map(|bucket| (bucket.key.number, bucket.count)).collect();
+    let counts: Vec<_> = buckets
+        .iter()
+        .map(|bucket| (bucket.key.number, bucket.count))
+        .collect();
     assert_eq!(counts, [(0, 5), (1, 5), (2, 5), (3, 5), (4, 3)]);
     assert!(buckets[0].figures.is_none());
     // What comes late is in the newest bucket, and in its place in a range.
-    readings.record(&1, [Reading { at: at(2), ..reading(50) }]).await.unwrap();
+    readings
+        .record(
+            &1,
+            [Reading {
+                at: at(2),
+                ..reading(50)
+            }],
+        )
+        .await
+        .unwrap();
     let range = readings.range(&1, at(1)..at(4)).await.unwrap();
     assert_eq!(range.iter().map(|r| r.id).collect::<Vec<_>>(), [1, 2, 50, 3]);
     assert!(readings.verify().await.unwrap().is_empty());
@@ -116,7 +143,10 @@ async fn what_is_sent_again_is_recorded_once(db: &Db) {
     for readings in [by_span(db), by_count(db)] {
         let first = readings.record(&roof(), (0..12).map(reading)).await.unwrap();
         assert_eq!((first.recorded, first.repeated), (12, 0));
-        let again = readings.record(&roof(), [reading(3), reading(12), reading(12)]).await.unwrap();
+        let again = readings
+            .record(&roof(), [reading(3), reading(12), reading(12)])
+            .await
+            .unwrap();
         assert_eq!((again.recorded, again.repeated), (1, 2));
         let again = readings.record(&roof(), (0..13).map(reading)).await.unwrap();
         assert_eq!((again.recorded, again.repeated), (0, 13));
@@ -174,10 +204,17 @@ async fn a_fault_at_any_write_loses_and_doubles_nothing(db: &Db) {
                 let readings = kind(&faulty);
                 for chunk in [0..4, 4..9, 9..13] {
                     // Whoever gets an error sends it again.
-                    while readings.record(&roof(), chunk.clone().map(reading)).await.is_err() {}
+                    while readings
+                        .record(&roof(), chunk.clone().map(reading))
+                        .await
+                        .is_err()
+                    {}
                 }
                 let range = readings.range(&roof(), at(0)..at(99)).await.unwrap();
-                assert_eq!(range.iter().map(|r| r.id).collect::<Vec<_>>(), (0..13).collect::<Vec<_>>());
+                assert_eq!(
+                    range.iter().map(|r| r.id).collect::<Vec<_>>(),
+                    (0..13).collect::<Vec<_>>()
+                );
                 assert!(readings.verify().await.unwrap().is_empty());
                 if faults.failures() == 0 {
                     break;
@@ -222,7 +259,10 @@ async fn buckets_go_by_age_and_entries_by_key(db: &Db) {
     assert!(readings.remove(&roof(), &25_i64).await.unwrap());
     assert!(!readings.remove(&roof(), &25_i64).await.unwrap());
     assert!(readings.verify().await.unwrap().is_empty());
-    assert_eq!(readings.buckets(&roof(), at(20)..at(30)).await.unwrap()[0].count, 9);
+    assert_eq!(
+        readings.buckets(&roof(), at(20)..at(30)).await.unwrap()[0].count,
+        9
+    );
     assert_eq!(readings.forget_before(at(15)).await.unwrap(), 1);
     assert_eq!(readings.forget_before(at(20)).await.unwrap(), 1);
     assert_eq!(readings.range(&roof(), at(0)..at(99)).await.unwrap().len(), 9);
@@ -251,7 +291,10 @@ async fn recording_is_part_of_a_transaction(db: &Db) {
                 .await;
             assert_eq!(outcome.is_ok(), commits);
             let expected = if commits { 17 } else { 4 };
-            assert_eq!(kind(db).range(&roof(), at(0)..at(99)).await.unwrap().len(), expected);
+            assert_eq!(
+                kind(db).range(&roof(), at(0)..at(99)).await.unwrap().len(),
+                expected
+            );
         }
         assert!(kind(db).verify().await.unwrap().is_empty());
     }
@@ -270,10 +313,19 @@ async fn drifting_buckets_are_found_and_mended(db: &Db) {
     set(2, doc! { "$pull": { "entries": {} } }).await;
     let kinds = async || {
         let problems = readings.verify().await.unwrap();
-        problems.into_iter().map(|problem| (problem.number, problem.kind)).collect::<Vec<_>>()
+        problems
+            .into_iter()
+            .map(|problem| (problem.number, problem.kind))
+            .collect::<Vec<_>>()
     };
     let expected = [
-        (0, BucketProblemKind::WrongCount { stored: 3, actual: 10 }),
+        (
+            0,
+            BucketProblemKind::WrongCount {
+                stored: 3,
+                actual: 10,
+            },
+        ),
         (0, BucketProblemKind::WrongTimes),
         (1, BucketProblemKind::WrongFigures),
         (2, BucketProblemKind::Empty),
@@ -282,12 +334,26 @@ async fn drifting_buckets_are_found_and_mended(db: &Db) {
     assert!(readings.repair().await.unwrap().is_empty());
     assert_eq!(kinds().await, []);
     let figures = readings.buckets(&roof(), at(0)..at(20)).await.unwrap();
-    assert_eq!(figures[1].figures.as_ref().unwrap().sum, (10..20).map(|n| n * 2).sum::<i64>());
+    assert_eq!(
+        figures[1].figures.as_ref().unwrap().sum,
+        (10..20).map(|n| n * 2).sum::<i64>()
+    );
 
-    set(0, doc! { "$push": { "entries": bson::serialize_to_bson(&reading(15)).unwrap() } }).await;
-    set(1, doc! { "$push": { "entries": bson::serialize_to_bson(&reading(15)).unwrap() } }).await;
+    set(
+        0,
+        doc! { "$push": { "entries": bson::serialize_to_bson(&reading(15)).unwrap() } },
+    )
+    .await;
+    set(
+        1,
+        doc! { "$push": { "entries": bson::serialize_to_bson(&reading(15)).unwrap() } },
+    )
+    .await;
     let left = readings.repair().await.unwrap();
-    let left: Vec<_> = left.into_iter().map(|problem| (problem.number, problem.kind)).collect();
+    let left: Vec<_> = left
+        .into_iter()
+        .map(|problem| (problem.number, problem.kind))
+        .collect();
     let expected = [
         (0, BucketProblemKind::Misplaced { at: at(15) }),
         (1, BucketProblemKind::Repeated { key: Bson::Int64(15) }),
@@ -312,7 +378,10 @@ async fn what_is_no_entry_is_an_error(db: &Db) {
     let buckets: Buckets<i32, Odd> =
         Buckets::by_span(db, "bucket_odd", Duration::from_secs(10), |o| o.at).value(|o| o.value);
     let odd = |value| Odd { at: at(1), value };
-    let error = buckets.record(&1, [odd(1), odd(4_000_000_000)]).await.unwrap_err();
+    let error = buckets
+        .record(&1, [odd(1), odd(4_000_000_000)])
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Encode);
     assert!(buckets.range(&1, at(0)..at(99)).await.unwrap().is_empty());
     buckets.record(&1, [odd(1)]).await.unwrap();
@@ -322,5 +391,8 @@ async fn what_is_no_entry_is_an_error(db: &Db) {
         .update_one(strange, doc! { "$set": { "entries.0.value": "x" } })
         .await
         .unwrap();
-    assert_eq!(buckets.range(&1, at(0)..at(99)).await.unwrap_err().kind(), ErrorKind::Decode);
+    assert_eq!(
+        buckets.range(&1, at(0)..at(99)).await.unwrap_err().kind(),
+        ErrorKind::Decode
+    );
 }

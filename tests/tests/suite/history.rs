@@ -100,22 +100,45 @@ async fn every_version_is_kept_and_read(db: &Db) {
         seen.push((policy.insured, policy.words.len()));
     }
     assert_eq!(seen, [(1, 1), (2, 1), (2, 2), (10, 2)]);
-    assert!(matches!(history.get(1, 4).await, Err(HistoryError::NoSuchVersion { version: 4 })));
+    assert!(matches!(
+        history.get(1, 4).await,
+        Err(HistoryError::NoSuchVersion { version: 4 })
+    ));
     let difference = history.diff(1, 1, 3).await.unwrap();
     assert_eq!(difference.len(), 2);
-    assert_eq!((difference[0].path.as_str(), &difference[0].after), ("insured", &Some(Bson::Int64(10))));
-    assert_eq!((difference[1].path.as_str(), &difference[1].before), ("words.1", &None));
+    assert_eq!(
+        (difference[0].path.as_str(), &difference[0].after),
+        ("insured", &Some(Bson::Int64(10)))
+    );
+    assert_eq!(
+        (difference[1].path.as_str(), &difference[1].before),
+        ("words.1", &None)
+    );
     let versions = history.versions(1).await.unwrap();
-    assert_eq!(versions.iter().map(|v| v.version).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert_eq!(
+        versions.iter().map(|v| v.version).collect::<Vec<_>>(),
+        [0, 1, 2, 3]
+    );
     assert!(versions[3].is_current && versions[3].until.is_none());
 
     assert_eq!(history.revert(1, 1).await.unwrap(), 4);
     let reverted = history.collection().get(1).required().await.unwrap();
-    assert_eq!((reverted.insured, reverted.words.len(), reverted.version), (2, 1, 4));
-    assert!(matches!(history.revert(1, 77).await, Err(HistoryError::NoSuchVersion { version: 77 })));
-    assert!(matches!(history.update(2, |p| p.insured.inc(1)).await, Err(HistoryError::NotFound)));
+    assert_eq!(
+        (reverted.insured, reverted.words.len(), reverted.version),
+        (2, 1, 4)
+    );
+    assert!(matches!(
+        history.revert(1, 77).await,
+        Err(HistoryError::NoSuchVersion { version: 77 })
+    ));
+    assert!(matches!(
+        history.update(2, |p| p.insured.inc(1)).await,
+        Err(HistoryError::NotFound)
+    ));
     let refused = history.change(1, |_| Err::<(), _>(Error::new(ErrorKind::Validation, "no")));
-    assert!(matches!(refused.await, Err(HistoryError::Database(error)) if error.kind() == ErrorKind::Validation));
+    assert!(
+        matches!(refused.await, Err(HistoryError::Database(error)) if error.kind() == ErrorKind::Validation)
+    );
     assert!(history.verify().await.unwrap().is_empty());
 }
 
@@ -132,7 +155,14 @@ async fn what_it_was_at_a_time(db: &Db) {
         policy.map(|policy| policy.map(|policy| policy.insured))
     };
     assert_eq!(insured(999).await.unwrap(), None);
-    for (time, expected) in [(1_000, 0), (1_009, 0), (1_010, 1), (1_029, 2), (1_030, 3), (9_999, 3)] {
+    for (time, expected) in [
+        (1_000, 0),
+        (1_009, 0),
+        (1_010, 1),
+        (1_029, 2),
+        (1_030, 3),
+        (9_999, 3),
+    ] {
         assert_eq!(insured(time).await.unwrap(), Some(expected), "{time}");
     }
     // A writer that died after the copy does not change what was.
@@ -145,7 +175,10 @@ async fn what_it_was_at_a_time(db: &Db) {
     history.update(1, |p| p.insured.set(5)).await.unwrap();
     assert_eq!(insured(1_200).await.unwrap(), Some(3));
     assert_eq!(insured(1_230).await.unwrap(), Some(5));
-    assert!(matches!(history.as_of(7, at(1)).await, Err(HistoryError::NotFound)));
+    assert!(matches!(
+        history.as_of(7, at(1)).await,
+        Err(HistoryError::NotFound)
+    ));
 }
 
 async fn what_it_was_at_a_time_without_dates(db: &Db) {
@@ -161,7 +194,10 @@ async fn what_it_was_at_a_time_without_dates(db: &Db) {
         assert_eq!(text(time).await.as_deref(), Some(expected), "{time}");
     }
     assert_eq!(history.forget_before(at(1_015)).await.unwrap(), 1);
-    assert!(matches!(history.as_of("n", at(1_001)).await, Err(HistoryError::Forgotten)));
+    assert!(matches!(
+        history.as_of("n", at(1_001)).await,
+        Err(HistoryError::Forgotten)
+    ));
     assert_eq!(text(1_020).await.as_deref(), Some("2"));
 }
 
@@ -172,13 +208,25 @@ async fn deleted_documents_are_there_as_they_were(db: &Db) {
     assert!(matches!(history.restore(1).await, Err(HistoryError::NotFound)));
     seconds.store(1_010, Ordering::SeqCst);
     history.update(1, |p| p.insured.set(1)).await.unwrap();
-    assert!(matches!(history.restore(1).await, Err(HistoryError::AlreadyThere)));
+    assert!(matches!(
+        history.restore(1).await,
+        Err(HistoryError::AlreadyThere)
+    ));
     seconds.store(1_020, Ordering::SeqCst);
     history.delete(1).await.unwrap();
     assert!(matches!(history.delete(1).await, Err(HistoryError::NotFound)));
     assert_eq!(history.collection().find_all().await.unwrap().len(), 0);
-    let insured = async |time: i64| history.as_of(1, at(time)).await.unwrap().map(|policy| policy.insured);
-    assert_eq!((insured(1_005).await, insured(1_019).await, insured(1_020).await), (Some(0), Some(1), None));
+    let insured = async |time: i64| {
+        history
+            .as_of(1, at(time))
+            .await
+            .unwrap()
+            .map(|policy| policy.insured)
+    };
+    assert_eq!(
+        (insured(1_005).await, insured(1_019).await, insured(1_020).await),
+        (Some(0), Some(1), None)
+    );
     assert!(history.versions(1).await.unwrap()[1].was_deleted);
     let again = history.insert(&policy(9)).await.unwrap_err();
     assert!(matches!(again, HistoryError::Clash { version: 1 }));
@@ -186,7 +234,10 @@ async fn deleted_documents_are_there_as_they_were(db: &Db) {
     seconds.store(1_030, Ordering::SeqCst);
     assert_eq!(history.restore(1).await.unwrap(), 2);
     let restored = history.collection().get(1).required().await.unwrap();
-    assert_eq!((restored.insured, restored.version, restored.changed), (1, 2, at(1_030)));
+    assert_eq!(
+        (restored.insured, restored.version, restored.changed),
+        (1, 2, at(1_030))
+    );
     assert_eq!((insured(1_025).await, insured(1_030).await), (None, Some(1)));
     history.update(1, |p| p.insured.set(2)).await.unwrap();
     assert!(history.verify().await.unwrap().is_empty());
@@ -286,7 +337,9 @@ async fn a_history_is_part_of_a_transaction(db: &Db) {
     history.update(1, |p| p.insured.set(1)).await.unwrap();
     let aborted: Result<(), Error> = db
         .transaction(async |tx| {
-            History::<Policy>::new(&tx).update(1, |p| p.insured.set(2)).await?;
+            History::<Policy>::new(&tx)
+                .update(1, |p| p.insured.set(2))
+                .await?;
             Err(Error::new(ErrorKind::Validation, "no"))
         })
         .await;
@@ -318,8 +371,14 @@ async fn versions_are_forgotten_by_age_and_number(db: &Db) {
     assert_eq!(history.keep_last(3).await.unwrap(), 6);
     assert_eq!(history.keep_last(3).await.unwrap(), 0);
     assert_eq!(history.versions(2).await.unwrap()[0].version, 2);
-    assert!(matches!(history.get(1, 1).await, Err(HistoryError::NoSuchVersion { version: 1 })));
-    assert!(matches!(history.as_of(1, at(1_000)).await, Err(HistoryError::Forgotten)));
+    assert!(matches!(
+        history.get(1, 1).await,
+        Err(HistoryError::NoSuchVersion { version: 1 })
+    ));
+    assert!(matches!(
+        history.as_of(1, at(1_000)).await,
+        Err(HistoryError::Forgotten)
+    ));
     assert_eq!(history.forget_before(at(1_010)).await.unwrap(), 3 + 2);
     assert_eq!(history.versions(1).await.unwrap().len(), 1);
     assert!(history.verify().await.unwrap().is_empty());
@@ -331,35 +390,76 @@ async fn what_went_around_the_history_is_found(db: &Db) {
     history.update(1, |p| p.insured.set(1)).await.unwrap();
     let policies = history.collection();
     // With the version counted, but without a copy.
-    policies.update_one(|p| p.id.eq(1), |p| p.insured.set(2)).await.unwrap();
-    policies.update_one(|p| p.id.eq(1), |p| p.insured.set(3)).await.unwrap();
+    policies
+        .update_one(|p| p.id.eq(1), |p| p.insured.set(2))
+        .await
+        .unwrap();
+    policies
+        .update_one(|p| p.id.eq(1), |p| p.insured.set(3))
+        .await
+        .unwrap();
     history.update(1, |p| p.insured.set(4)).await.unwrap();
     let kinds = async || {
         let problems = history.verify().await.unwrap();
-        problems.into_iter().map(|problem| problem.kind).collect::<Vec<_>>()
+        problems
+            .into_iter()
+            .map(|problem| problem.kind)
+            .collect::<Vec<_>>()
     };
     assert_eq!(kinds().await, [HistoryProblemKind::Gap { from: 1, to: 2 }]);
-    policies.update_one(|p| p.id.eq(1), |p| p.insured.set(5)).await.unwrap();
-    policies.update_one(|p| p.id.eq(1), |p| p.insured.set(6)).await.unwrap();
+    policies
+        .update_one(|p| p.id.eq(1), |p| p.insured.set(5))
+        .await
+        .unwrap();
+    policies
+        .update_one(|p| p.id.eq(1), |p| p.insured.set(6))
+        .await
+        .unwrap();
     assert_eq!(kinds().await[1], HistoryProblemKind::Gap { from: 4, to: 5 });
 
     // A copy that its writer did not use, and a change that did not count the version.
     let (faulty, faults) = db.faulty();
     faults.add(Fault::nth_write(2).crash());
-    History::<Policy>::new(&faulty).update(1, |p| p.insured.set(7)).await.unwrap_err();
+    History::<Policy>::new(&faulty)
+        .update(1, |p| p.insured.set(7))
+        .await
+        .unwrap_err();
     assert_eq!(kinds().await.len(), 2);
-    policies.raw().update_one(doc! { "_id": 1 }, doc! { "$set": { "insured": 70_i64 } }).await.unwrap();
+    policies
+        .raw()
+        .update_one(doc! { "_id": 1 }, doc! { "$set": { "insured": 70_i64 } })
+        .await
+        .unwrap();
     let clash = history.update(1, |p| p.insured.set(8)).await.unwrap_err();
     assert!(matches!(clash, HistoryError::Clash { version: 6 }));
-    assert!(kinds().await.contains(&HistoryProblemKind::Changed { version: 6 }));
+    assert!(
+        kinds()
+            .await
+            .contains(&HistoryProblemKind::Changed { version: 6 })
+    );
     let left = history.repair().await.unwrap();
-    assert!(left.iter().all(|problem| matches!(problem.kind, HistoryProblemKind::Gap { .. })));
+    assert!(
+        left.iter()
+            .all(|problem| matches!(problem.kind, HistoryProblemKind::Gap { .. }))
+    );
     history.update(1, |p| p.insured.set(8)).await.unwrap();
 
     // Set back.
-    policies.raw().update_one(doc! { "_id": 1 }, doc! { "$set": { "version": 2_i64 } }).await.unwrap();
+    policies
+        .raw()
+        .update_one(doc! { "_id": 1 }, doc! { "$set": { "version": 2_i64 } })
+        .await
+        .unwrap();
     assert!(kinds().await.contains(&HistoryProblemKind::Ahead { version: 6 }));
     let wrong = doc! { "$set": { "document._id": 2 } };
-    history.records().update_one(doc! { "_id.version": 0 }, wrong).await.unwrap();
-    assert!(kinds().await.contains(&HistoryProblemKind::Misplaced { version: 0 }));
+    history
+        .records()
+        .update_one(doc! { "_id.version": 0 }, wrong)
+        .await
+        .unwrap();
+    assert!(
+        kinds()
+            .await
+            .contains(&HistoryProblemKind::Misplaced { version: 0 })
+    );
 }
