@@ -90,6 +90,26 @@ pub trait Model: Embedded + Send + Sync + 'static {
         Self::LIFECYCLE.version_name()
     }
 
+    /// The stored name of the field with the date of the last change (`#[odm(updated)]`), where there is one.
+    ///
+    /// ```
+    /// use odm::{Model, bson::DateTime};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize, odm::Model)]
+    /// struct Page {
+    ///     #[serde(rename = "_id")]
+    ///     id: i32,
+    ///     #[odm(updated)]
+    ///     changed: DateTime,
+    /// }
+    ///
+    /// assert_eq!(Page::updated_field(), Some("changed"));
+    /// ```
+    fn updated_field() -> Option<&'static str> {
+        Self::LIFECYCLE.updated_name()
+    }
+
     /// The declared rules as MongoDB's `$jsonSchema`, for the collection's validator: see
     /// [`CreateCollection::validated`](crate::action::CreateCollection::validated). Custom functions have no place in
     /// it.

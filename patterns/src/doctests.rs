@@ -9,21 +9,22 @@ macro_rules! pages {
 }
 
 pages! {
-    trees: "../../odm/docs/guide/trees.md";
-    queues: "../../odm/docs/guide/queues.md";
+    archive: "../../odm/docs/guide/archive.md";
     atomic: "../../odm/docs/guide/atomic.md";
-    sagas: "../../odm/docs/guide/sagas.md";
+    attributes: "../../odm/docs/guide/attributes.md";
+    counters: "../../odm/docs/guide/counters.md";
+    expiry: "../../odm/docs/guide/expiry.md";
     files: "../../odm/docs/guide/files.md";
+    history: "../../odm/docs/guide/history.md";
     #[cfg(feature = "money")]
     money: "../../odm/docs/guide/money.md";
+    queues: "../../odm/docs/guide/queues.md";
+    sagas: "../../odm/docs/guide/sagas.md";
+    #[cfg(feature = "stemming")]
+    search: "../../odm/docs/guide/search.md";
+    sequences: "../../odm/docs/guide/sequences.md";
+    shapes: "../../odm/docs/guide/shapes.md";
     #[cfg(feature = "time")]
     time: "../../odm/docs/guide/time.md";
-    counters: "../../odm/docs/guide/counters.md";
-    sequences: "../../odm/docs/guide/sequences.md";
-    attributes: "../../odm/docs/guide/attributes.md";
-}
-
-#[cfg(feature = "stemming")]
-pages! {
-    search: "../../odm/docs/guide/search.md";
+    trees: "../../odm/docs/guide/trees.md";
 }

@@ -1,6 +1,9 @@
 //! Schema-design patterns for `odm`: ready, crash-safe implementations on its public API.
 
+pub mod approximation;
+pub mod archive;
 pub mod attributes;
+pub mod bucket;
 pub mod clock;
 pub mod computed;
 pub mod counter;
@@ -9,19 +12,27 @@ mod doctests;
 mod dotted;
 pub mod gridfs;
 mod hexadecimal;
+pub mod history;
 pub mod hold;
 pub mod idempotency;
+mod keyed;
 mod later;
+pub mod lifecycle;
 #[cfg(feature = "money")]
 pub mod money;
+mod numbered;
 pub mod outbox;
+pub mod outlier;
 pub mod period;
 pub mod queue;
+pub mod recent;
 pub mod saga;
-#[cfg(feature = "time")]
-pub mod time;
-pub mod sequence;
 #[cfg(feature = "search")]
 pub mod search;
+pub mod sequence;
+pub mod subset;
+#[cfg(feature = "time")]
+pub mod time;
 pub mod tree;
+mod value;
 pub mod version;

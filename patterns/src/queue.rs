@@ -96,7 +96,6 @@ mod group;
 mod heartbeat;
 mod job;
 mod lease;
-mod message;
 mod new;
 mod options;
 mod order;
@@ -139,6 +138,7 @@ use self::stored::Stored;
 pub use self::stored::{AttemptError, State};
 pub use self::tend::Tended;
 pub use self::worker::{Summary, Task, Timer, Wait, Worker};
+use crate::value as message;
 
 /// A queue of jobs in a collection. Cheap to clone; clones share what they know of the queue's pause.
 pub struct Queue<J> {

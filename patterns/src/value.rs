@@ -1,6 +1,6 @@
-//! Values of the user's types, inside of stored jobs.
+//! Values of the user's types, inside of documents that a pattern stores.
 
-use odm::bson::{self, RawBson, RawDocumentBuf};
+use odm::bson::{self, Bson, RawBson, RawDocumentBuf};
 use odm::{Error, ErrorKind, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -16,9 +16,9 @@ struct Unwrapped<T> {
 }
 
 /// The stored form of a value.
-pub(super) fn encode<T: Serialize>(value: &T) -> Result<RawBson> {
+pub(crate) fn encode<T: Serialize>(value: &T) -> Result<RawBson> {
     let failed = |error: bson::error::Error| {
-        Error::new(ErrorKind::Encode, "the value of the job does not fit bson").with_source(error)
+        Error::new(ErrorKind::Encode, "the value does not fit bson").with_source(error)
     };
     let document = bson::serialize_to_raw_document_buf(&Wrapped { v: value }).map_err(failed)?;
     let value = document.get("v").map_err(failed)?;
@@ -26,7 +26,7 @@ pub(super) fn encode<T: Serialize>(value: &T) -> Result<RawBson> {
 }
 
 /// The value from its stored form.
-pub(super) fn decode<T: DeserializeOwned>(stored: &RawBson) -> Result<T> {
+pub(crate) fn decode<T: DeserializeOwned>(stored: &RawBson) -> Result<T> {
     let failed = |error: bson::error::Error| {
         Error::new(ErrorKind::Decode, "the stored value does not fit the type").with_source(error)
     };
@@ -39,6 +39,20 @@ pub(super) fn decode<T: DeserializeOwned>(stored: &RawBson) -> Result<T> {
     document.append(bson::cstr!("v"), stored.clone());
     let unwrapped: Unwrapped<T> = bson::deserialize_from_slice(document.as_bytes()).map_err(failed)?;
     Ok(unwrapped.v)
+}
+
+/// The stored form of a value, as an owned tree.
+pub(crate) fn to_bson<T: Serialize>(value: &T) -> Result<Bson> {
+    Bson::try_from(encode(value)?)
+        .map_err(|error| Error::new(ErrorKind::Encode, "the value does not fit bson").with_source(error))
+}
+
+/// The value from its stored form.
+pub(crate) fn from_bson<T: DeserializeOwned>(stored: Bson) -> Result<T> {
+    let stored = RawBson::try_from(stored).map_err(|error| {
+        Error::new(ErrorKind::Decode, "the stored value does not fit the type").with_source(error)
+    })?;
+    decode(&stored)
 }
 
 #[cfg(test)]

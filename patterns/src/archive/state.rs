@@ -1,0 +1,26 @@
+//! How a document is found again only if it still is what it was.
+
+use odm::bson::{Bson, Document, RawDocumentBuf, doc};
+use odm::{Error, ErrorKind, Model, Result};
+
+/// The condition that a document is as it was read: as a whole, and of the same version where the model has one.
+pub(super) fn unchanged<M: Model>(document: &Document) -> Document {
+    let id = document.get("_id").cloned().unwrap_or(Bson::Null);
+    let mut condition = doc! { "_id": { "$eq": id } };
+    if let Some(field) = M::version_field() {
+        let version = document.get(field).cloned().unwrap_or(Bson::Null);
+        condition.insert(field, doc! { "$eq": version });
+    }
+    condition.insert("$expr", doc! { "$eq": ["$$ROOT", { "$literal": document }] });
+    condition
+}
+
+/// Whether two documents are the same bytes.
+pub(super) fn is_same(one: &Document, other: &Document) -> Result<bool> {
+    Ok(encoded(one)?.as_bytes() == encoded(other)?.as_bytes())
+}
+
+fn encoded(document: &Document) -> Result<RawDocumentBuf> {
+    RawDocumentBuf::try_from(document)
+        .map_err(|error| Error::new(ErrorKind::Encode, "the document does not fit bson").with_source(error))
+}

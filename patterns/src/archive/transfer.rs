@@ -1,0 +1,252 @@
+//! Moving documents from one collection to another.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use futures_util::future::BoxFuture;
+use odm::bson::{Bson, Document, doc};
+use odm::{Collection, Filter, Model, Result};
+
+use super::state::{is_same, unchanged};
+
+/// Moves documents: `.await` gives how many. Dropped before its end, it can be run again, and goes on.
+#[must_use = "an action does nothing until it is awaited"]
+pub struct Transfer<M> {
+    documents: Collection<M>,
+    sides: Sides<M>,
+    filter: Filter<M>,
+    batch: usize,
+    progress: Option<Box<dyn FnMut(&Moved) + Send>>,
+}
+
+/// From where to where.
+#[derive(Debug)]
+struct Sides<M> {
+    from: Collection<Document>,
+    to: Collection<Document>,
+    /// Whether a document of the same `_id` makes room at the other side.
+    replaces: bool,
+    model: PhantomData<fn() -> M>,
+}
+
+/// What was moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Moved {
+    /// How many documents are at the other side now, and no longer at this.
+    pub moved: u64,
+    /// How many stayed: because they were changed or deleted meanwhile, or because the other side has another document
+    /// of the same `_id`.
+    pub kept: u64,
+}
+
+impl<M: Model> Transfer<M> {
+    pub(super) fn new(
+        from: &Collection<M>,
+        to: &Collection<M>,
+        replaces: bool,
+        filter: Filter<M>,
+    ) -> Transfer<M> {
+        Transfer {
+            documents: from.clone(),
+            sides: Sides {
+                from: from.raw(),
+                to: to.raw(),
+                replaces,
+                model: PhantomData,
+            },
+            filter,
+            batch: 100,
+            progress: None,
+        }
+    }
+
+    /// How many documents are moved at a time: 100 unless said otherwise. At the most this many are in both places.
+    pub fn batch(mut self, documents: usize) -> Self {
+        self.batch = documents.max(1);
+        self
+    }
+
+    /// Tells how far it is after each batch.
+    pub fn progress(mut self, tell: impl FnMut(&Moved) + Send + 'static) -> Self {
+        self.progress = Some(Box::new(tell));
+        self
+    }
+
+    async fn run(mut self) -> Result<Moved> {
+        let mut moved = Moved::default();
+        let filter = self.filter.clone();
+        let found = self.documents.find(|_| filter).with_deleted().untyped();
+        let mut found = found.stream();
+        loop {
+            let mut batch = Vec::with_capacity(self.batch);
+            while batch.len() < self.batch {
+                match found.try_next().await? {
+                    Some(document) => batch.push(document),
+                    None => break,
+                }
+            }
+            let is_last = batch.len() < self.batch;
+            if !batch.is_empty() {
+                let gone = self.sides.step(&batch).await?;
+                moved.moved += gone;
+                moved.kept += (batch.len() as u64).saturating_sub(gone);
+                if let Some(progress) = &mut self.progress {
+                    progress(&moved);
+                }
+            }
+            if is_last {
+                return Ok(moved);
+            }
+        }
+    }
+}
+
+impl<M: Model> Sides<M> {
+    /// Moves a batch; gives how many are gone from here.
+    async fn step(&self, batch: &[Document]) -> Result<u64> {
+        let copied = self.copy(batch).await?;
+        if copied.is_empty() {
+            return Ok(0);
+        }
+        let deletions = self.from.bulk_write().unordered();
+        let deletions = copied.iter().fold(deletions, |all, document| {
+            all.delete_one(unchanged::<M>(document))
+        });
+        let deleted = deletions.await?.deleted;
+        if deleted < copied.len() as u64 {
+            self.take_back(&copied).await?;
+        }
+        Ok(deleted)
+    }
+
+    /// Stores copies; gives the documents that are at the other side as they are here.
+    async fn copy<'a>(&self, batch: &'a [Document]) -> Result<Vec<&'a Document>> {
+        let there = same_ids(&self.to, batch).await?;
+        let mut copied = Vec::with_capacity(batch.len());
+        let (mut fresh, mut others) = (Vec::new(), Vec::new());
+        for document in batch {
+            match with_id(&there, document) {
+                None => fresh.push(document),
+                Some(other) if is_same(other, document)? => copied.push(document),
+                Some(other) => others.push((document, other)),
+            }
+        }
+        copied.extend(self.insert(fresh).await?);
+        if self.replaces && !others.is_empty() {
+            copied.extend(self.displace(batch, others).await?);
+        }
+        Ok(copied)
+    }
+
+    /// Stores copies where nothing was; gives those that are there now.
+    async fn insert<'a>(&self, documents: Vec<&'a Document>) -> Result<Vec<&'a Document>> {
+        let insertions = self.to.bulk_write().unordered();
+        let insertions = documents
+            .iter()
+            .fold(insertions, |all, document| all.insert(*document));
+        if insertions.is_empty() {
+            return Ok(documents);
+        }
+        let Err(error) = insertions.await else {
+            return Ok(documents);
+        };
+        let failed = error.write_errors();
+        if failed.is_empty() || failed.iter().any(|one| !one.error.is_duplicate_key()) {
+            return Err(error);
+        }
+        // Somebody else was first. What it stored is looked at the next time.
+        let is_there = |index: usize| failed.iter().all(|one| one.index != index);
+        let documents = documents.into_iter().enumerate();
+        Ok(documents
+            .filter(|(index, _)| is_there(*index))
+            .map(|(_, document)| document)
+            .collect())
+    }
+
+    /// Puts copies in the place of other documents of their `_id`s. What was read here may be older than the other copy, by
+    /// a mover that read later: then it is no longer what is here. If it still is, the other is a leftover, and makes room
+    /// unless it is replaced by then.
+    async fn displace<'a>(
+        &self,
+        batch: &[Document],
+        others: Vec<(&'a Document, &Document)>,
+    ) -> Result<Vec<&'a Document>> {
+        let here = same_ids(&self.from, batch).await?;
+        let mut copied = Vec::new();
+        for (document, other) in others {
+            let is_current = match with_id(&here, document) {
+                Some(current) => is_same(current, document)?,
+                None => false,
+            };
+            if is_current {
+                let replaced = self.to.replace_one(unchanged::<M>(other), document).await?;
+                copied.extend((replaced.matched == 1).then_some(document));
+            }
+        }
+        Ok(copied)
+    }
+
+    /// Takes back the copies of documents that are still here, in whatever state: only copies in the state in which they
+    /// were made, so that what somebody else has copied since stays.
+    async fn take_back(&self, copied: &[&Document]) -> Result<()> {
+        let ids: Vec<&Bson> = copied.iter().filter_map(|document| document.get("_id")).collect();
+        let here = doc! { "_id": { "$in": ids } };
+        let here = self.from.find(here).project_raw(doc! { "_id": 1 }).await?;
+        let mut copies: HashMap<String, &Document> = HashMap::new();
+        for document in copied {
+            copies.insert(key(document), document);
+        }
+        let stale = here.iter().filter_map(|document| copies.get(&key(document)));
+        let back = stale.fold(self.to.bulk_write().unordered(), |all, document| {
+            all.delete_one(unchanged::<M>(document))
+        });
+        match back.is_empty() {
+            true => Ok(()),
+            false => back.await.map(drop),
+        }
+    }
+}
+
+/// The documents of a collection with the `_id`s of these.
+pub(super) async fn same_ids(
+    collection: &Collection<Document>,
+    documents: &[Document],
+) -> Result<Vec<Document>> {
+    let ids: Vec<&Bson> = documents
+        .iter()
+        .filter_map(|document| document.get("_id"))
+        .collect();
+    collection.find(doc! { "_id": { "$in": ids } }).await
+}
+
+pub(super) fn with_id<'a>(documents: &'a [Document], like: &Document) -> Option<&'a Document> {
+    documents
+        .iter()
+        .find(|document| document.get("_id") == like.get("_id"))
+}
+
+fn key(document: &Document) -> String {
+    document.get("_id").map(ToString::to_string).unwrap_or_default()
+}
+
+impl<M: Model> IntoFuture for Transfer<M> {
+    type Output = Result<Moved>;
+    type IntoFuture = BoxFuture<'static, Result<Moved>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+impl<M> fmt::Debug for Transfer<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transfer")
+            .field("from", &self.sides.from)
+            .field("to", &self.sides.to)
+            .field("filter", &self.filter)
+            .field("batch", &self.batch)
+            .finish_non_exhaustive()
+    }
+}

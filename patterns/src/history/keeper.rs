@@ -1,0 +1,339 @@
+//! The handle, and how it writes.
+
+use std::fmt;
+
+use odm::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
+use odm::{Collection, Db, Error, ErrorKind, Filter, Model, Operand, Result, Update};
+
+use super::error::HistoryError;
+use super::version_info::RECORDS;
+use crate::keyed::integer;
+use crate::version::{Optimistic, VersionError};
+
+/// The documents of a model, with what they were before. Cheap to clone. Made in a transaction (`History::new(&tx)`), what
+/// it writes is part of it.
+pub struct History<M> {
+    pub(super) db: Db,
+    pub(super) documents: Collection<M>,
+    pub(super) records: Collection<Document>,
+    attempts: u32,
+}
+
+/// A document as it is stored, with its version.
+pub(super) struct Current {
+    pub(super) stored: RawDocumentBuf,
+    pub(super) version: i64,
+}
+
+impl<M: Model> History<M> {
+    /// The history of the model's collection: the collection of the same name with `_history` behind it.
+    pub fn new(db: &Db) -> History<M> {
+        let name = M::DESCRIPTOR.collection;
+        History::named(db, name, &format!("{name}_history"))
+    }
+
+    /// The same with other names.
+    pub fn named(db: &Db, documents: &str, history: &str) -> History<M> {
+        History {
+            db: db.clone(),
+            documents: db.collection_named(documents),
+            records: db.raw_collection(history),
+            attempts: 10,
+        }
+    }
+
+    /// How often a change is tried at the most when others are first: 10 times unless said otherwise.
+    #[must_use]
+    pub fn attempts(mut self, attempts: u32) -> History<M> {
+        self.attempts = attempts.max(1);
+        self
+    }
+
+    /// The current documents.
+    pub fn collection(&self) -> &Collection<M> {
+        &self.documents
+    }
+
+    /// The collection of what they were before.
+    pub fn records(&self) -> &Collection<Document> {
+        &self.records
+    }
+
+    /// Builds the index that [`forget_before`](History::forget_before) needs. One round trip.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn prepare(&self) -> Result<()> {
+        let index = doc! { "key": { "until": 1 }, "name": "until_1" };
+        self.records.create_indexes().index_raw(index).await
+    }
+
+    /// Inserts a document, whose version is 0. Two round trips.
+    ///
+    /// # Errors
+    /// `Clash` when there is a history of this `_id`: [restore](History::restore) the document, or
+    /// [forget](History::forget) it; those of an insert.
+    pub async fn insert(&self, document: &M) -> Result<M::Key, HistoryError> {
+        version_field::<M>()?;
+        let id = self.documents.encode_key(document.key())?;
+        if let Some(last) = self.newest(&id, false).await? {
+            let version = RECORDS.number_of(&last);
+            return Err(HistoryError::Clash { version });
+        }
+        Ok(self.documents.insert(document).await?)
+    }
+
+    /// Changes a document; gives its new version. Three round trips, and three for each time that another was first.
+    ///
+    /// # Errors
+    /// `NotFound`, `Conflict`, `Clash`, `NoVersion`.
+    pub async fn update(
+        &self,
+        id: impl Operand<M::Key>,
+        change: impl FnOnce(M::Fields<M>) -> Update<M>,
+    ) -> Result<i64, HistoryError> {
+        let id = id.with(Clone::clone);
+        let change = change(M::fields());
+        for _ in 0..self.attempts {
+            let current = self.copy(&id, None).await?;
+            let changed = self.documents.update_if(&id, current.version, |_| change.clone());
+            match changed.await {
+                Ok(()) => return Ok(current.version + 1),
+                Err(VersionError::Conflict { .. }) => {}
+                Err(VersionError::NotFound) => return Err(HistoryError::NotFound),
+                Err(error) => return Err(Error::from(error).into()),
+            }
+        }
+        Err(self.too_often())
+    }
+
+    /// Loads a document, lets `change` change it, and stores it, again and again until nobody was faster. Gives what
+    /// `change` gave last. Round trips as [`update`](History::update).
+    ///
+    /// # Errors
+    /// As [`update`](History::update), and what `change` says: then nothing is changed.
+    pub async fn change<T>(
+        &self,
+        id: impl Operand<M::Key>,
+        mut change: impl FnMut(&mut M) -> Result<T>,
+    ) -> Result<T, HistoryError> {
+        let id = id.with(Clone::clone);
+        for _ in 0..self.attempts {
+            let current = self.copy(&id, None).await?;
+            let mut document = self.documents.decode(&current.stored)?;
+            let value = change(&mut document)?;
+            if self.store(&document).await? {
+                return Ok(value);
+            }
+        }
+        Err(self.too_often())
+    }
+
+    /// Stores a document that was loaded before and changed since; gives its new version. Three round trips.
+    ///
+    /// # Errors
+    /// `Conflict` when it was changed by somebody else since; `NotFound`, `Clash`, `NoVersion`.
+    pub async fn replace(&self, document: &M) -> Result<i64, HistoryError> {
+        let current = self.copy(document.key(), None).await?;
+        match self.store(document).await? {
+            true => Ok(current.version + 1),
+            false => Err(HistoryError::Conflict { attempts: 1 }),
+        }
+    }
+
+    /// Deletes a document; its versions stay. Three round trips.
+    ///
+    /// # Errors
+    /// `NotFound`, `Conflict`, `Clash`, `NoVersion`; those of a deletion.
+    pub async fn delete(&self, id: impl Operand<M::Key>) -> Result<(), HistoryError> {
+        let id = id.with(Clone::clone);
+        for _ in 0..self.attempts {
+            let current = self.copy(&id, Some("deleted")).await?;
+            let same = self.of_version(&id, current.version)?;
+            if self.documents.delete_one(|_| same).await?.deleted == 1 {
+                return Ok(());
+            }
+        }
+        Err(self.too_often())
+    }
+
+    /// Makes a document what it was at a version, as a new version; gives that. Four round trips.
+    ///
+    /// # Errors
+    /// `NoSuchVersion`; as [`update`](History::update).
+    pub async fn revert(&self, id: impl Operand<M::Key>, version: i64) -> Result<i64, HistoryError> {
+        let id = id.with(Clone::clone);
+        let key = self.documents.encode_key(&id)?;
+        for _ in 0..self.attempts {
+            let current = self.copy(&id, None).await?;
+            let mut earlier = match version == current.version {
+                true => document(&current.stored)?,
+                false => self.recorded(&key, version).await?,
+            };
+            put_version::<M>(&mut earlier, current.version)?;
+            if self.store(&self.documents.decode(&raw(&earlier)?)?).await? {
+                return Ok(current.version + 1);
+            }
+        }
+        Err(self.too_often())
+    }
+
+    /// Brings a deleted document back, as a new version; gives that. It is inserted as it was, without the model's hooks.
+    /// Three round trips.
+    ///
+    /// # Errors
+    /// `AlreadyThere`; `NotFound` when there is no history of it.
+    pub async fn restore(&self, id: impl Operand<M::Key>) -> Result<i64, HistoryError> {
+        version_field::<M>()?;
+        let id = self.documents.encode_key(id)?;
+        let last = self.newest(&id, true).await?.ok_or(HistoryError::NotFound)?;
+        let version = RECORDS.number_of(&last);
+        let mut document = last.get_document("document").cloned().unwrap_or_default();
+        put_version::<M>(&mut document, version + 1)?;
+        let now = self.db.now();
+        if let Some(field) = M::updated_field()
+            && matches!(document.get(field), Some(Bson::DateTime(_)))
+        {
+            document.insert(field, now);
+        }
+        if self
+            .documents
+            .raw()
+            .exists(doc! { "_id": { "$eq": &id } })
+            .await?
+        {
+            return Err(HistoryError::AlreadyThere);
+        }
+        let key = doc! { "_id": RECORDS.key(&id, version) };
+        let restored = doc! { "$set": { "restored": now } };
+        self.records.update_one(key, restored).await?;
+        match self.documents.raw().insert(document).await {
+            Ok(_) => Ok(version + 1),
+            Err(error) if error.is_duplicate_key() => Err(HistoryError::AlreadyThere),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Puts the current version into the history, where it may be already. What follows is a change on the condition
+    /// that the version still is the current one: so every version that is replaced was copied before.
+    async fn copy(&self, id: &M::Key, end: Option<&str>) -> Result<Current, HistoryError> {
+        version_field::<M>()?;
+        let key = self.documents.encode_key(id)?;
+        let current = self.current(&key).await?.ok_or(HistoryError::NotFound)?;
+        let version = current.version;
+        let now = self.db.now();
+        let mut set = doc! { "until": now };
+        if let Some(end) = end {
+            set.insert(end, now);
+        }
+        let stored = document(&current.stored)?;
+        let mut first = doc! { "document": stored.clone() };
+        if let Some(from @ Bson::DateTime(_)) = M::updated_field().and_then(|field| stored.get(field)) {
+            first.insert("from", from);
+        }
+        let record = doc! { "_id": RECORDS.key(&key, version) };
+        let update = doc! { "$set": set, "$setOnInsert": first };
+        let kept = loop {
+            let kept = self.records.find_one_and_update(record.clone(), update.clone());
+            match kept.upsert().return_new().await {
+                // Two upserted it at once.
+                Err(error) if error.is_duplicate_key() && !self.db.in_transaction() => {}
+                kept => break kept?,
+            }
+        };
+        let is_same = kept.is_some_and(|kept| kept.get_document("document").ok() == Some(&stored));
+        match is_same {
+            true => Ok(current),
+            false => Err(HistoryError::Clash { version }),
+        }
+    }
+
+    /// Stores a document as the successor of the version that it says; whether nobody was faster.
+    async fn store(&self, document: &M) -> Result<bool, HistoryError> {
+        match self.documents.replace(document).await {
+            Ok(result) if result.matched == 1 => Ok(true),
+            Ok(_) => Err(HistoryError::NotFound),
+            // The conflict of a version carries the document; that of a transaction does not, and is the caller's.
+            Err(error) if error.is_conflict() && error.current::<M>()?.is_some() => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The document as it is stored now.
+    pub(super) async fn current(&self, id: &Bson) -> Result<Option<Current>> {
+        let same = doc! { "_id": { "$eq": id } };
+        let found = self.documents.raw().find(same).limit(1).encoded().await?;
+        Ok(found.into_iter().next().map(|stored| {
+            let version = version_in::<M>(&stored);
+            Current { stored, version }
+        }))
+    }
+
+    fn of_version(&self, id: &M::Key, version: i64) -> Result<Filter<M>, HistoryError> {
+        let known = match version {
+            // Stored before the model had versions.
+            0 => doc! { "$in": [0, Bson::Null] },
+            version => doc! { "$eq": version },
+        };
+        Ok(M::key_field().eq(id) & Filter::raw(doc! { version_field::<M>()?: known }))
+    }
+
+    fn too_often(&self) -> HistoryError {
+        HistoryError::Conflict {
+            attempts: self.attempts,
+        }
+    }
+}
+
+pub(super) fn version_field<M: Model>() -> Result<&'static str, HistoryError> {
+    M::version_field().ok_or(HistoryError::NoVersion)
+}
+
+/// The version in a stored document: 0 where it was stored before the model had versions.
+pub(super) fn version_in<M: Model>(stored: &RawDocument) -> i64 {
+    let value = M::version_field().and_then(|field| stored.get(field).ok().flatten());
+    value
+        .and_then(|value| Bson::try_from(value).ok())
+        .and_then(|value| integer(&value))
+        .unwrap_or(0)
+}
+
+fn put_version<M: Model>(document: &mut Document, version: i64) -> Result<(), HistoryError> {
+    let field = version_field::<M>()?;
+    let value = match (document.get(field), i32::try_from(version)) {
+        (Some(Bson::Int32(_)), Ok(version)) => Bson::Int32(version),
+        _ => Bson::Int64(version),
+    };
+    document.insert(field, value);
+    Ok(())
+}
+
+pub(super) fn document(stored: &RawDocument) -> Result<Document> {
+    Document::try_from(stored)
+        .map_err(|error| Error::new(ErrorKind::Decode, "the stored document is malformed").with_source(error))
+}
+
+pub(super) fn raw(document: &Document) -> Result<RawDocumentBuf> {
+    RawDocumentBuf::try_from(document)
+        .map_err(|error| Error::new(ErrorKind::Encode, "the document does not fit bson").with_source(error))
+}
+
+impl<M> Clone for History<M> {
+    fn clone(&self) -> History<M> {
+        History {
+            db: self.db.clone(),
+            documents: self.documents.clone(),
+            records: self.records.clone(),
+            attempts: self.attempts,
+        }
+    }
+}
+
+impl<M> fmt::Debug for History<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("History")
+            .field("documents", &self.documents)
+            .field("records", &self.records)
+            .finish()
+    }
+}

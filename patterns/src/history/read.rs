@@ -1,0 +1,129 @@
+//! Reading what was.
+
+use odm::bson::{Bson, DateTime, Document, doc};
+use odm::{Model, Operand, Result};
+
+use super::difference::{Difference, differences};
+use super::error::HistoryError;
+use super::keeper::{History, document, raw, version_field};
+use super::version_info::{Mark, RECORDS, VersionInfo, timeline};
+
+impl<M: Model> History<M> {
+    /// The versions of a document that are kept, the oldest first and the current one last. Of one that was deleted, the
+    /// last is when it was. Two round trips; reads a small part of each entry.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub async fn versions(&self, id: impl Operand<M::Key>) -> Result<Vec<VersionInfo>, HistoryError> {
+        version_field::<M>()?;
+        let id = self.documents.encode_key(id)?;
+        // In this order: what replaces the version that is read here is copied before it is written.
+        let current = self.current(&id).await?;
+        let records = self.records.find(RECORDS.of(&id)).sort_raw(doc! { "_id": 1 });
+        let records = records.project_raw(doc! { "document": 0 }).await?;
+        let mut marks: Vec<Mark> = records.iter().map(Mark::read).collect();
+        if let Some(current) = &current {
+            marks.retain(|mark| mark.version < current.version);
+            let stored = document(&current.stored)?;
+            let from = M::updated_field().and_then(|field| stored.get_datetime(field).ok().copied());
+            marks.push(Mark::current(current.version, from));
+        }
+        Ok(timeline(&marks, current.is_some()))
+    }
+
+    /// A document as it was at a version. One round trip, of the current version two.
+    ///
+    /// # Errors
+    /// `NoSuchVersion`; `Decode` when it does not fit the model any more: see the guide on schema versions.
+    pub async fn get(&self, id: impl Operand<M::Key>, version: i64) -> Result<M, HistoryError> {
+        version_field::<M>()?;
+        let id = self.documents.encode_key(id)?;
+        let document = self.stored(&id, version).await?;
+        Ok(self.documents.decode(&raw(&document)?)?)
+    }
+
+    /// A document as it was at a time; `None` when it was not there. Four round trips at the most.
+    ///
+    /// # Errors
+    /// `Forgotten` when that is further back than the history; `NotFound` when nothing is known of such a document.
+    pub async fn as_of(&self, id: impl Operand<M::Key>, time: DateTime) -> Result<Option<M>, HistoryError> {
+        let id = id.with(Clone::clone);
+        let versions = self.versions(&id).await?;
+        let first = versions.first().ok_or(HistoryError::NotFound)?;
+        let begun = versions
+            .iter()
+            .rfind(|version| version.from.is_none_or(|from| from <= time));
+        let Some(version) = begun else {
+            return match first.version {
+                0 => Ok(None),
+                _ => Err(HistoryError::Forgotten),
+            };
+        };
+        if version.from.is_none() && version.version > 0 && version.until.is_none_or(|until| until > time) {
+            return Err(HistoryError::Forgotten);
+        }
+        match version.was_deleted && version.until.is_none_or(|until| until <= time) {
+            true => Ok(None),
+            false => self.get(&id, version.version).await.map(Some),
+        }
+    }
+
+    /// What is different between two versions of a document, but for its version and date. Two round trips.
+    ///
+    /// # Errors
+    /// `NoSuchVersion`.
+    pub async fn diff(
+        &self,
+        id: impl Operand<M::Key>,
+        before: i64,
+        after: i64,
+    ) -> Result<Vec<Difference>, HistoryError> {
+        let without = [version_field::<M>()?, M::updated_field().unwrap_or_default()];
+        let id = self.documents.encode_key(id)?;
+        let (before, after) = (self.stored(&id, before).await?, self.stored(&id, after).await?);
+        Ok(differences(&before, &after, &without))
+    }
+
+    /// The version as it was stored.
+    async fn stored(&self, id: &Bson, version: i64) -> Result<Document, HistoryError> {
+        if let Some(record) = self.record(id, version).await? {
+            return Ok(record);
+        }
+        match self.current(id).await? {
+            Some(current) if current.version == version => Ok(document(&current.stored)?),
+            // It was the current one a moment ago.
+            _ => self.recorded(id, version).await,
+        }
+    }
+
+    /// The version in the history.
+    pub(super) async fn recorded(&self, id: &Bson, version: i64) -> Result<Document, HistoryError> {
+        let record = self.record(id, version).await?;
+        record.ok_or(HistoryError::NoSuchVersion { version })
+    }
+
+    async fn record(&self, id: &Bson, version: i64) -> Result<Option<Document>> {
+        let key = doc! { "_id": RECORDS.key(id, version) };
+        let mut record = self.records.find_one(key).await?;
+        Ok(record
+            .as_mut()
+            .and_then(|record| match record.remove("document") {
+                Some(Bson::Document(document)) => Some(document),
+                _ => None,
+            }))
+    }
+
+    /// The newest entry of a document's history.
+    pub(super) async fn newest(&self, id: &Bson, whole: bool) -> Result<Option<Document>> {
+        let newest = self
+            .records
+            .find(RECORDS.of(id))
+            .sort_raw(doc! { "_id": -1 })
+            .limit(1);
+        let newest = match whole {
+            true => newest.await?,
+            false => newest.project_raw(doc! { "document": 0 }).await?,
+        };
+        Ok(newest.into_iter().next())
+    }
+}

@@ -1,0 +1,398 @@
+//! Buckets: never two for one place, and no measurement lost.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use bson::{Bson, DateTime, doc};
+use odm::backend::wrap::Fault;
+use odm::{Db, Embedded, Error, ErrorKind};
+use odm_patterns::bucket::{BucketProblemKind, Buckets};
+use odm_tests::plain::Plain;
+use serde::{Deserialize, Serialize};
+
+crate::on_every_backend! {
+    entries_go_into_the_bucket_of_their_time,
+    entries_fill_buckets_one_after_another,
+    what_is_sent_again_is_recorded_once,
+    sixty_four_tasks_open_no_bucket_twice,
+    a_fault_at_any_write_loses_and_doubles_nothing,
+    pages_give_every_entry_once,
+    buckets_go_by_age_and_entries_by_key,
+    recording_is_part_of_a_transaction,
+    drifting_buckets_are_found_and_mended,
+    what_is_no_entry_is_an_error,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+struct Reading {
+    id: i64,
+    at: DateTime,
+    value: i64,
+}
+
+fn at(seconds: i64) -> DateTime {
+    DateTime::from_millis(seconds * 1000)
+}
+
+fn reading(id: i64) -> Reading {
+    Reading {
+        id,
+        at: at(id),
+        value: id * 2,
+    }
+}
+
+fn by_span(db: &Db) -> Buckets<String, Reading> {
+    Buckets::by_span(db, "bucket_spans", Duration::from_secs(10), |r| r.at)
+        .value(|r| r.value)
+        .unique(|r| r.id)
+}
+
+fn by_count(db: &Db) -> Buckets<String, Reading> {
+    Buckets::by_count(db, "bucket_counts", 5, |r| r.at)
+        .value(|r| r.value)
+        .unique(|r| r.id)
+}
+
+fn roof() -> String {
+    "roof".to_owned()
+}
+
+async fn entries_go_into_the_bucket_of_their_time(db: &Db) {
+    let (db, log) = db.logged();
+    let readings = by_span(&db);
+    readings.prepare().await.unwrap();
+    log.take();
+    // Late ones too, and before 1970.
+    for id in [12, 3, 19, 25, -1, 10] {
+        let recorded = readings.record(&roof(), [reading(id)]).await.unwrap();
+        assert_eq!((recorded.recorded, recorded.repeated), (1, 0));
+    }
+    assert_eq!(log.take().len(), 6);
+    readings
+        .record(&"cellar".to_owned(), [reading(12), reading(13)])
+        .await
+        .unwrap();
+    let buckets = readings.buckets(&roof(), at(-100)..at(100)).await.unwrap();
+    let shape: Vec<_> = buckets
+        .iter()
+        .map(|b| (b.key.number, b.count, b.from, b.to))
+        .collect();
+    let expected = [
+        (-1, 1, at(-1), at(-1)),
+        (0, 1, at(3), at(3)),
+        (1, 3, at(10), at(19)),
+        (2, 1, at(25), at(25)),
+    ];
+    assert_eq!(shape, expected);
+    let figures = buckets[2].figures.as_ref().unwrap();
+    assert_eq!(
+        (figures.count, figures.sum, figures.min, figures.max),
+        (3, 82, Some(20), Some(38))
+    );
+    log.take();
+    let range = readings.range(&roof(), at(3)..at(19)).await.unwrap();
+    assert_eq!(range.iter().map(|r| r.id).collect::<Vec<_>>(), [3, 10, 12]);
+    assert_eq!(log.take().len(), 1);
+    assert!(
+        readings
+            .range(&"attic".to_owned(), at(0)..at(99))
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert!(readings.verify().await.unwrap().is_empty());
+}
+
+async fn entries_fill_buckets_one_after_another(db: &Db) {
+    let (db, log) = db.logged();
+    let readings: Buckets<i32, Reading> = Buckets::by_count(&db, "bucket_plain", 5, |r| r.at);
+    readings.prepare().await.unwrap();
+    log.take();
+    for id in 0..6 {
+        readings.record(&1, [reading(id)]).await.unwrap();
+    }
+    assert_eq!(log.take().len(), 6 * 2);
+    readings.record(&1, (6..23).map(reading)).await.unwrap();
+    readings.record(&2, [reading(1)]).await.unwrap();
+    let buckets = readings.buckets(&1, at(0)..at(100)).await.unwrap();
+    let counts: Vec<_> = buckets
+        .iter()
+        .map(|bucket| (bucket.key.number, bucket.count))
+        .collect();
+    assert_eq!(counts, [(0, 5), (1, 5), (2, 5), (3, 5), (4, 3)]);
+    assert!(buckets[0].figures.is_none());
+    // What comes late is in the newest bucket, and in its place in a range.
+    readings
+        .record(
+            &1,
+            [Reading {
+                at: at(2),
+                ..reading(50)
+            }],
+        )
+        .await
+        .unwrap();
+    let range = readings.range(&1, at(1)..at(4)).await.unwrap();
+    assert_eq!(range.iter().map(|r| r.id).collect::<Vec<_>>(), [1, 2, 50, 3]);
+    assert!(readings.verify().await.unwrap().is_empty());
+    assert_eq!(readings.forget(&1).await.unwrap(), 5);
+}
+
+async fn what_is_sent_again_is_recorded_once(db: &Db) {
+    for readings in [by_span(db), by_count(db)] {
+        let first = readings.record(&roof(), (0..12).map(reading)).await.unwrap();
+        assert_eq!((first.recorded, first.repeated), (12, 0));
+        let again = readings
+            .record(&roof(), [reading(3), reading(12), reading(12)])
+            .await
+            .unwrap();
+        assert_eq!((again.recorded, again.repeated), (1, 2));
+        let again = readings.record(&roof(), (0..13).map(reading)).await.unwrap();
+        assert_eq!((again.recorded, again.repeated), (0, 13));
+        assert_eq!(readings.range(&roof(), at(0)..at(99)).await.unwrap().len(), 13);
+        assert!(readings.verify().await.unwrap().is_empty());
+    }
+}
+
+async fn sixty_four_tasks_open_no_bucket_twice(db: &Db) {
+    for db in [db.clone(), Plain::db(db)] {
+        db.drop_collection("bucket_spans").await.ok();
+        db.drop_collection("bucket_counts").await.ok();
+        for readings in [by_span(&db), by_count(&db)] {
+            let tasks: Vec<_> = (0..64)
+                .map(|task| {
+                    let readings = readings.clone();
+                    tokio::spawn(async move {
+                        for n in 0..4 {
+                            readings.record(&roof(), [reading(task * 4 + n)]).await.unwrap();
+                        }
+                    })
+                })
+                .collect();
+            for task in tasks {
+                task.await.unwrap();
+            }
+            let buckets = readings.buckets(&roof(), at(0)..at(1_000)).await.unwrap();
+            let numbers: BTreeSet<i64> = buckets.iter().map(|bucket| bucket.key.number).collect();
+            assert_eq!(numbers.len(), buckets.len());
+            let full = buckets.iter().filter(|bucket| bucket.count == 5).count();
+            match readings.collection().name() {
+                "bucket_counts" => assert!(buckets.len() == 52 && full == 51, "{}", buckets.len()),
+                _ => assert_eq!(buckets.len(), 26),
+            }
+            let ids: BTreeSet<i64> = buckets.iter().flat_map(|b| &b.entries).map(|r| r.id).collect();
+            assert_eq!(ids, (0..256).collect());
+            assert_eq!(buckets.iter().map(|bucket| bucket.count).sum::<i64>(), 256);
+            assert!(readings.verify().await.unwrap().is_empty());
+        }
+    }
+}
+
+async fn a_fault_at_any_write_loses_and_doubles_nothing(db: &Db) {
+    let lost = || Error::new(ErrorKind::Network, "connection reset (injected)");
+    for kind in [by_span, by_count] {
+        let mut faults_met = 0;
+        for after in [false, true] {
+            for n in 1.. {
+                db.drop().await.unwrap();
+                let (faulty, faults) = db.faulty();
+                faults.add(match after {
+                    true => Fault::nth_write(n).after(lost()),
+                    false => Fault::nth_write(n).before(lost()),
+                });
+                let readings = kind(&faulty);
+                for chunk in [0..4, 4..9, 9..13] {
+                    // Whoever gets an error sends it again.
+                    while readings
+                        .record(&roof(), chunk.clone().map(reading))
+                        .await
+                        .is_err()
+                    {}
+                }
+                let range = readings.range(&roof(), at(0)..at(99)).await.unwrap();
+                assert_eq!(
+                    range.iter().map(|r| r.id).collect::<Vec<_>>(),
+                    (0..13).collect::<Vec<_>>()
+                );
+                assert!(readings.verify().await.unwrap().is_empty());
+                if faults.failures() == 0 {
+                    break;
+                }
+                faults_met += 1;
+            }
+        }
+        assert!(faults_met >= 2 * 4, "{faults_met}");
+    }
+}
+
+async fn pages_give_every_entry_once(db: &Db) {
+    for readings in [by_span(db), by_count(db)] {
+        readings.record(&roof(), (0..23).map(reading)).await.unwrap();
+        let (mut seen, mut place) = (Vec::new(), None);
+        loop {
+            let page = readings.page(&roof(), 4, place).await.unwrap();
+            assert!(page.entries.len() <= 4);
+            seen.extend(page.entries.iter().map(|reading| reading.id));
+            // What comes meanwhile is in front.
+            let newer = 100 + seen.len() as i64;
+            readings.record(&roof(), [reading(newer)]).await.unwrap();
+            place = page.next;
+            if place.is_none() {
+                break;
+            }
+            // Tokens travel.
+            let text = serde_json::to_string(&place).unwrap();
+            place = serde_json::from_str(&text).unwrap();
+        }
+        assert_eq!(seen, (0..23).rev().collect::<Vec<_>>());
+        let all = readings.page(&roof(), 1_000, None).await.unwrap();
+        assert!(all.next.is_none() && all.entries.len() > 23);
+    }
+    let none = by_span(db).page(&"attic".to_owned(), 5, None).await.unwrap();
+    assert!(none.entries.is_empty() && none.next.is_none());
+}
+
+async fn buckets_go_by_age_and_entries_by_key(db: &Db) {
+    let readings = by_span(db);
+    readings.record(&roof(), (0..30).map(reading)).await.unwrap();
+    assert!(readings.remove(&roof(), &25_i64).await.unwrap());
+    assert!(!readings.remove(&roof(), &25_i64).await.unwrap());
+    assert!(readings.verify().await.unwrap().is_empty());
+    assert_eq!(
+        readings.buckets(&roof(), at(20)..at(30)).await.unwrap()[0].count,
+        9
+    );
+    assert_eq!(readings.forget_before(at(15)).await.unwrap(), 1);
+    assert_eq!(readings.forget_before(at(20)).await.unwrap(), 1);
+    assert_eq!(readings.range(&roof(), at(0)..at(99)).await.unwrap().len(), 9);
+    let plain: Buckets<String, Reading> = Buckets::by_count(db, "bucket_plain", 5, |r| r.at);
+    let refused = plain.remove(&roof(), &1).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
+}
+
+async fn recording_is_part_of_a_transaction(db: &Db) {
+    db.create_collection("bucket_spans").await.unwrap();
+    db.create_collection("bucket_counts").await.unwrap();
+    for kind in [by_span, by_count] {
+        kind(db).record(&roof(), (0..4).map(reading)).await.unwrap();
+        for commits in [false, true] {
+            let outcome = db
+                .transaction(async |tx| {
+                    let recorded = kind(&tx).record(&roof(), (2..17).map(reading)).await?;
+                    assert_eq!((recorded.recorded, recorded.repeated), (13, 2));
+                    let again = kind(&tx).record(&roof(), (2..17).map(reading)).await?;
+                    assert_eq!((again.recorded, again.repeated), (0, 15));
+                    match commits {
+                        true => Ok(()),
+                        false => Err(Error::new(ErrorKind::Validation, "no")),
+                    }
+                })
+                .await;
+            assert_eq!(outcome.is_ok(), commits);
+            let expected = if commits { 17 } else { 4 };
+            assert_eq!(
+                kind(db).range(&roof(), at(0)..at(99)).await.unwrap().len(),
+                expected
+            );
+        }
+        assert!(kind(db).verify().await.unwrap().is_empty());
+    }
+}
+
+async fn drifting_buckets_are_found_and_mended(db: &Db) {
+    let readings = by_span(db);
+    readings.record(&roof(), (0..30).map(reading)).await.unwrap();
+    let raw = readings.collection();
+    let set = async |number: i64, change: bson::Document| {
+        let key = doc! { "_id": { "series": "roof", "number": number } };
+        assert_eq!(raw.update_one(key, change).await.unwrap().modified, 1);
+    };
+    set(0, doc! { "$set": { "count": 3_i64, "to": at(1) } }).await;
+    set(1, doc! { "$set": { "figures.sum": 3_i64 } }).await;
+    set(2, doc! { "$pull": { "entries": {} } }).await;
+    let kinds = async || {
+        let problems = readings.verify().await.unwrap();
+        problems
+            .into_iter()
+            .map(|problem| (problem.number, problem.kind))
+            .collect::<Vec<_>>()
+    };
+    let expected = [
+        (
+            0,
+            BucketProblemKind::WrongCount {
+                stored: 3,
+                actual: 10,
+            },
+        ),
+        (0, BucketProblemKind::WrongTimes),
+        (1, BucketProblemKind::WrongFigures),
+        (2, BucketProblemKind::Empty),
+    ];
+    assert_eq!(kinds().await, expected);
+    assert!(readings.repair().await.unwrap().is_empty());
+    assert_eq!(kinds().await, []);
+    let figures = readings.buckets(&roof(), at(0)..at(20)).await.unwrap();
+    assert_eq!(
+        figures[1].figures.as_ref().unwrap().sum,
+        (10..20).map(|n| n * 2).sum::<i64>()
+    );
+
+    set(
+        0,
+        doc! { "$push": { "entries": bson::serialize_to_bson(&reading(15)).unwrap() } },
+    )
+    .await;
+    set(
+        1,
+        doc! { "$push": { "entries": bson::serialize_to_bson(&reading(15)).unwrap() } },
+    )
+    .await;
+    let left = readings.repair().await.unwrap();
+    let left: Vec<_> = left
+        .into_iter()
+        .map(|problem| (problem.number, problem.kind))
+        .collect();
+    let expected = [
+        (0, BucketProblemKind::Misplaced { at: at(15) }),
+        (1, BucketProblemKind::Repeated { key: Bson::Int64(15) }),
+    ];
+    assert_eq!(left, expected);
+    set(1, doc! { "$push": { "entries": 5 } }).await;
+    assert!(kinds().await.contains(&(1, BucketProblemKind::Malformed)));
+
+    let counts = by_count(db);
+    counts.record(&roof(), (0..5).map(reading)).await.unwrap();
+    let smaller: Buckets<String, Reading> = Buckets::by_count(db, "bucket_counts", 3, |r| r.at);
+    let kind = smaller.verify().await.unwrap().pop().unwrap().kind;
+    assert_eq!(kind, BucketProblemKind::Overfull { entries: 5 });
+}
+
+async fn what_is_no_entry_is_an_error(db: &Db) {
+    #[derive(Clone, Debug, Serialize, Deserialize, Embedded)]
+    struct Odd {
+        at: DateTime,
+        value: i64,
+    }
+    let buckets: Buckets<i32, Odd> =
+        Buckets::by_span(db, "bucket_odd", Duration::from_secs(10), |o| o.at).value(|o| o.value);
+    let odd = |value| Odd { at: at(1), value };
+    let error = buckets
+        .record(&1, [odd(1), odd(4_000_000_000)])
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Encode);
+    assert!(buckets.range(&1, at(0)..at(99)).await.unwrap().is_empty());
+    buckets.record(&1, [odd(1)]).await.unwrap();
+    let strange = doc! { "_id": { "series": 1, "number": 0_i64 } };
+    buckets
+        .collection()
+        .update_one(strange, doc! { "$set": { "entries.0.value": "x" } })
+        .await
+        .unwrap();
+    assert_eq!(
+        buckets.range(&1, at(0)..at(99)).await.unwrap_err().kind(),
+        ErrorKind::Decode
+    );
+}
