@@ -126,7 +126,7 @@ impl Doom<'_> {
             levels: Vec::new(),
             all: HashSet::new(),
         };
-        for relation in referring(model) {
+        for relation in rules_about(model) {
             let count = doom.count(&level, &relation).await?;
             let text = "other documents refer to this one by a reference with a rule";
             refuse(count, text, &relation)?;
