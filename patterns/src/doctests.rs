@@ -1,7 +1,8 @@
 //! The code of the patterns' pages of the guide, run as doctests.
 
 macro_rules! pages {
-    ($($name:ident: $file:literal;)*) => {$(
+    ($($(#[$condition:meta])? $name:ident: $file:literal;)*) => {$(
+        $(#[$condition])?
         #[doc = include_str!($file)]
         mod $name {}
     )*};
@@ -12,4 +13,8 @@ pages! {
     queues: "../../odm/docs/guide/queues.md";
     atomic: "../../odm/docs/guide/atomic.md";
     sagas: "../../odm/docs/guide/sagas.md";
+    #[cfg(feature = "money")]
+    money: "../../odm/docs/guide/money.md";
+    #[cfg(feature = "time")]
+    time: "../../odm/docs/guide/time.md";
 }

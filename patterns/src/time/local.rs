@@ -70,7 +70,7 @@ pub trait OwnOffset<R> {
     /// }
     /// let hours: Vec<Hour> = sales
     ///     .aggregate()
-    ///     .group(|s, h| h.hour.by(s.at.local().hour()) & h.sales.is(odm::expr::count()))
+    ///     .group::<Hour>(|s, h| h.hour.by(s.at.local().hour()) & h.sales.is(odm::expr::count()))
     ///     .await?;
     /// assert_eq!(hours, [Hour { hour: 9, sales: 2 }]);
     /// # Ok(())

@@ -252,7 +252,7 @@ async fn increments_and_totals(db: &Db) {
     items.update_one(|i| i.id.eq(1), |i| i.price.amount.inc(-5) & i.cost.put(money("0.3 USD"))).await.unwrap();
     let totals: Vec<Total> = items
         .aggregate()
-        .group(|i, t| {
+        .group::<Total>(|i, t| {
             t.currency.by(&i.price.currency)
                 & t.items.is(count())
                 & t.price.is(i.price.total())
@@ -278,7 +278,7 @@ async fn totals_do_not_overflow(db: &Db) {
     }
     let totals: Vec<Total> = items
         .aggregate()
-        .group(|i, t| {
+        .group::<Total>(|i, t| {
             t.currency.by(&i.price.currency) & t.items.is(count()) & t.price.is(i.price.total()) & t.cost.is(i.cost.total()) & t.fee.is(i.fee.total())
         })
         .await
