@@ -60,7 +60,10 @@ impl<F: Form> Money<F> {
             Allocation::LargestRemainder => Rounding::Floor,
             _ => Rounding::Down,
         };
-        let shares: Vec<BigInt> = weights.iter().map(|weight| whole.coefficient() * weight).collect();
+        let shares: Vec<BigInt> = weights
+            .iter()
+            .map(|weight| whole.coefficient() * weight)
+            .collect();
         let mut parts: Vec<BigInt> = shares.iter().map(|share| rounding.divide(share, &all)).collect();
         let given: BigInt = parts.iter().sum();
         let left = whole.coefficient() - given;
@@ -126,12 +129,24 @@ mod tests {
     fn nobody_and_debts_are_errors() {
         let whole: Money = "1 EUR".parse().unwrap();
         for weights in [&[][..], &[0], &[0, 0]] {
-            assert_eq!(whole.allocate(weights, Allocation::First), Err(MoneyError::NoWeights));
+            assert_eq!(
+                whole.allocate(weights, Allocation::First),
+                Err(MoneyError::NoWeights)
+            );
         }
-        assert_eq!(whole.allocate(&[1, -1], Allocation::First), Err(MoneyError::NegativeWeight));
+        assert_eq!(
+            whole.allocate(&[1, -1], Allocation::First),
+            Err(MoneyError::NegativeWeight)
+        );
         assert_eq!(whole.split(0, Allocation::Last), Err(MoneyError::NoWeights));
-        assert_eq!(parts(i64::MAX, &[i64::MAX, i64::MAX], Allocation::Last), [i64::MAX / 2, i64::MAX / 2 + 1]);
-        assert_eq!(parts(i64::MIN, &[0, 7], Allocation::LargestRemainder), [0, i64::MIN]);
+        assert_eq!(
+            parts(i64::MAX, &[i64::MAX, i64::MAX], Allocation::Last),
+            [i64::MAX / 2, i64::MAX / 2 + 1]
+        );
+        assert_eq!(
+            parts(i64::MIN, &[0, 7], Allocation::LargestRemainder),
+            [0, i64::MIN]
+        );
     }
 
     #[test]
@@ -141,6 +156,9 @@ mod tests {
         assert_eq!(Money::sum(Currency::USD, &parts).unwrap(), whole);
         assert!(parts.iter().all(|part| part.to_string() == "-3.335 USD"));
         let whole: Money<Arbitrary> = "1 USD".parse().unwrap();
-        assert_eq!(whole.split(3, Allocation::Last).unwrap()[2].to_string(), "0.34 USD");
+        assert_eq!(
+            whole.split(3, Allocation::Last).unwrap()[2].to_string(),
+            "0.34 USD"
+        );
     }
 }

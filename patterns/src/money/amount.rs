@@ -313,11 +313,13 @@ impl<F: Form> Money<F> {
     /// The money that is stored as this document.
     pub(super) fn read(stored: &Document) -> Result<Money<F>, MoneyError> {
         let currency = match stored.get("currency") {
-            Some(code) => Currency::deserialize(odm::bson::Deserializer::new(code.clone())).map_err(|_| {
-                MoneyError::UnknownCurrency {
-                    code: code.as_str().unwrap_or_default().to_owned(),
-                }
-            })?,
+            Some(code) => {
+                Currency::deserialize(odm::bson::Deserializer::new(code.clone())).map_err(|_| {
+                    MoneyError::UnknownCurrency {
+                        code: code.as_str().unwrap_or_default().to_owned(),
+                    }
+                })?
+            }
             None => {
                 return Err(MoneyError::UnknownCurrency { code: String::new() });
             }

@@ -103,7 +103,9 @@ impl FromStr for Currency {
     fn from_str(code: &str) -> Result<Currency, MoneyError> {
         Currency::shaped(code.as_bytes())
             .filter(Currency::is_iso)
-            .ok_or_else(|| MoneyError::UnknownCurrency { code: code.to_owned() })
+            .ok_or_else(|| MoneyError::UnknownCurrency {
+                code: code.to_owned(),
+            })
     }
 }
 

@@ -212,7 +212,12 @@ impl Decimal {
     fn digits(&self) -> usize {
         match self.coefficient.bits() {
             // 2^63 is less than 10^19.
-            bits if bits < 64 => self.coefficient.magnitude().iter_u64_digits().next().map_or(1, |n| n.max(1).ilog10() as usize + 1),
+            bits if bits < 64 => self
+                .coefficient
+                .magnitude()
+                .iter_u64_digits()
+                .next()
+                .map_or(1, |n| n.max(1).ilog10() as usize + 1),
             _ => self.coefficient.magnitude().to_string().len(),
         }
     }
@@ -348,7 +353,8 @@ impl FromStr for Decimal {
         };
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         let all = whole.bytes().chain(fraction.bytes());
-        if number.len() <= usize::from(number.contains('.')) || !all.clone().all(|byte| byte.is_ascii_digit()) {
+        if number.len() <= usize::from(number.contains('.')) || !all.clone().all(|byte| byte.is_ascii_digit())
+        {
             return Err(malformed());
         }
         if number.len() as i64 > MOST_DIGITS {
@@ -393,7 +399,9 @@ impl Serialize for Decimal {
 
 impl<'de> Deserialize<'de> for Decimal {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Decimal, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(D::Error::custom)
     }
 }
 
@@ -422,14 +430,28 @@ mod tests {
             ("2E+3", "2000"),
             ("2e-3", "0.002"),
             ("0E+3", "0"),
-            ("123456789012345678901234567890.123456789", "123456789012345678901234567890.123456789"),
+            (
+                "123456789012345678901234567890.123456789",
+                "123456789012345678901234567890.123456789",
+            ),
         ] {
             assert_eq!(of(text).to_string(), shown, "{text}");
         }
-        for text in ["", ".", "-", "1,5", "1 ", " 1", "1.2.3", "E5", "1E", "1E+", "NaN", "Infinity", "0x1", "--1", "+-1", "1E1.0", "١"] {
-            assert!(matches!(text.parse::<Decimal>(), Err(MoneyError::Malformed { .. })), "{text}");
+        for text in [
+            "", ".", "-", "1,5", "1 ", " 1", "1.2.3", "E5", "1E", "1E+", "NaN", "Infinity", "0x1", "--1",
+            "+-1", "1E1.0", "١",
+        ] {
+            assert!(
+                matches!(text.parse::<Decimal>(), Err(MoneyError::Malformed { .. })),
+                "{text}"
+            );
         }
-        for text in ["1E99999", "1E-99999", "1E99999999999999999999", &"9".repeat(30_000)] {
+        for text in [
+            "1E99999",
+            "1E-99999",
+            "1E99999999999999999999",
+            &"9".repeat(30_000),
+        ] {
             assert_eq!(text.parse::<Decimal>(), Err(MoneyError::Overflow));
         }
     }
@@ -450,22 +472,39 @@ mod tests {
 
     #[test]
     fn quotients_round_once() {
-        let over = |a: &str, b: &str, decimals| of(a).over(&of(b), decimals, Rounding::HalfEven).unwrap().to_string();
+        let over = |a: &str, b: &str, decimals| {
+            of(a)
+                .over(&of(b), decimals, Rounding::HalfEven)
+                .unwrap()
+                .to_string()
+        };
         assert_eq!(over("1", "3", 5), "0.33333");
         assert_eq!(over("-2", "3", 2), "-0.67");
         assert_eq!(over("2", "-3", 2), "-0.67");
         assert_eq!(over("0.0000001", "1000", 3), "0.000");
         assert_eq!(over("1E+10", "0.5", 0), "20000000000");
-        assert_eq!(of("1").over(&of("0"), 2, Rounding::Up), Err(MoneyError::NotPositive));
+        assert_eq!(
+            of("1").over(&of("0"), 2, Rounding::Up),
+            Err(MoneyError::NotPositive)
+        );
     }
 
     #[test]
     fn decimal128_holds_34_digits() {
         let many = "1.2345678901234567890123456789012345";
         assert!(of(many).as_decimal128().is_none());
-        assert_eq!(of(many).to_decimal128(Rounding::Down).unwrap().to_string(), "1.234567890123456789012345678901234");
-        assert_eq!(of("1E+6144").to_decimal128(Rounding::Down).unwrap().to_string(), "1.000000000000000000000000000000000E+6144");
-        assert_eq!(of("1E+6145").to_decimal128(Rounding::Down), Err(MoneyError::Overflow));
+        assert_eq!(
+            of(many).to_decimal128(Rounding::Down).unwrap().to_string(),
+            "1.234567890123456789012345678901234"
+        );
+        assert_eq!(
+            of("1E+6144").to_decimal128(Rounding::Down).unwrap().to_string(),
+            "1.000000000000000000000000000000000E+6144"
+        );
+        assert_eq!(
+            of("1E+6145").to_decimal128(Rounding::Down),
+            Err(MoneyError::Overflow)
+        );
         assert!(Decimal::try_from("NaN".parse::<Decimal128>().unwrap()).is_err());
         assert_eq!(of("9.99").to_f64(), 9.99);
         assert!(of("1E+400").to_f64().is_infinite());

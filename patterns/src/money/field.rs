@@ -193,7 +193,10 @@ impl<R, F: Form, T> MoneyField<R, F, T> {
     /// Sets both, amount and currency, wherever they stand.
     pub fn put(&self, money: impl Operand<Money<F>>) -> Update<R> {
         money.with(|money| {
-            let text = self.text.as_ref().map(|text| text.set(money.amount().to_string()));
+            let text = self
+                .text
+                .as_ref()
+                .map(|text| text.set(money.amount().to_string()));
             let number = self.number(money);
             let both = number & self.currency.set(money.currency());
             match text {
@@ -216,7 +219,9 @@ impl<R, F: Form, T> MoneyField<R, F, T> {
         match F::number(money.amount(), money.currency()) {
             Ok(number) => self.amount.set(number),
             // It fitted when it was made.
-            Err(_) => Field::<R, Money<F>>::with_codec(self.amount.path().clone(), |_| Err(unfit())).set(money),
+            Err(_) => {
+                Field::<R, Money<F>>::with_codec(self.amount.path().clone(), |_| Err(unfit())).set(money)
+            }
         }
     }
 
@@ -230,7 +235,9 @@ impl<R, F: Form, T> MoneyField<R, F, T> {
             let near = self.near(money, comparison);
             let beyond = match comparison {
                 Comparison::Eq => return currency & near & exact,
-                Comparison::Gt | Comparison::Gte => self.amount_beyond("$gt", up(up(money.amount().to_f64()))),
+                Comparison::Gt | Comparison::Gte => {
+                    self.amount_beyond("$gt", up(up(money.amount().to_f64())))
+                }
                 Comparison::Lt | Comparison::Lte => {
                     self.amount_beyond("$lt", down(down(money.amount().to_f64())))
                 }
@@ -305,10 +312,13 @@ impl<R, F: Form, T> MoneyField<R, F, T> {
     pub(super) fn parts_of(&self, document: &Document) -> Document {
         let at = |path: &Path| value_at(document, &path.to_string()).cloned();
         match self.is_apart {
-            true => [(F::AMOUNT, at(self.amount.path())), ("currency", at(self.currency.path()))]
-                .into_iter()
-                .filter_map(|(name, value)| Some((name.to_owned(), value?)))
-                .collect(),
+            true => [
+                (F::AMOUNT, at(self.amount.path())),
+                ("currency", at(self.currency.path())),
+            ]
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect(),
             false => match at(self.whole.path()) {
                 Some(Bson::Document(whole)) => whole,
                 _ => Document::new(),

@@ -164,8 +164,14 @@ mod tests {
         let formats = [
             Format::new(),
             Format::new().group_mark(','),
-            Format::new().decimal_mark(',').group_mark('\u{202f}').symbol_behind("€"),
-            Format::new().group_mark(',').symbol_before("$").negative_in_parentheses(),
+            Format::new()
+                .decimal_mark(',')
+                .group_mark('\u{202f}')
+                .symbol_behind("€"),
+            Format::new()
+                .group_mark(',')
+                .symbol_before("$")
+                .negative_in_parentheses(),
         ];
         for format in formats {
             for units in [0, 1, -1, 99, 100, -12345, 123_456_789, i64::MIN, i64::MAX] {
@@ -174,18 +180,45 @@ mod tests {
                 assert_eq!(format.read(&shown, Currency::USD), Ok(money), "{shown}");
             }
         }
-        let dollars = Format::new().group_mark(',').symbol_before("$").negative_in_parentheses();
-        assert_eq!(dollars.show(&"-1234.5 USD".parse::<Money>().unwrap()), "($1,234.50)");
+        let dollars = Format::new()
+            .group_mark(',')
+            .symbol_before("$")
+            .negative_in_parentheses();
+        assert_eq!(
+            dollars.show(&"-1234.5 USD".parse::<Money>().unwrap()),
+            "($1,234.50)"
+        );
     }
 
     #[test]
     fn a_comma_in_the_wrong_place_is_no_thousand() {
         let format = Format::new().group_mark(',');
-        for text in ["9,99", "1,2345", "12345,678", ",123", "1,,000", "1.", ".5", "", "-", "1 000", "$5", "1.2.3", "--1", "١"] {
-            assert!(format.read::<crate::money::Minor>(text, Currency::USD).is_err(), "{text}");
+        for text in [
+            "9,99",
+            "1,2345",
+            "12345,678",
+            ",123",
+            "1,,000",
+            "1.",
+            ".5",
+            "",
+            "-",
+            "1 000",
+            "$5",
+            "1.2.3",
+            "--1",
+            "١",
+        ] {
+            assert!(
+                format.read::<crate::money::Minor>(text, Currency::USD).is_err(),
+                "{text}"
+            );
         }
         for text in ["1,234.50", "1234.50", "1,234,567"] {
-            assert!(format.read::<crate::money::Minor>(text, Currency::USD).is_ok(), "{text}");
+            assert!(
+                format.read::<crate::money::Minor>(text, Currency::USD).is_ok(),
+                "{text}"
+            );
         }
     }
 }

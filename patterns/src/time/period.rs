@@ -147,9 +147,7 @@ impl Period {
         let out_of_range = |_| TimeError::OutOfRange;
         let offset = zone.to_offset(at);
         let shown = offset.to_datetime(at);
-        let full = shown
-            .date()
-            .to_datetime(Time::constant(shown.hour(), 0, 0, 0));
+        let full = shown.date().to_datetime(Time::constant(shown.hour(), 0, 0, 0));
         let mut start = offset.to_timestamp(full).map_err(out_of_range)?;
         let mut end = start
             .checked_add(SignedDuration::from_hours(1))
@@ -163,11 +161,17 @@ impl Period {
             before.is_ok_and(|before| zone.to_offset(before) != zone.to_offset(change))
         };
         let last = zone.preceding(after).map(|change| change.timestamp());
-        if let Some(change) = last.take_while(|change| *change > start).find(|change| is_change(*change)) {
+        if let Some(change) = last
+            .take_while(|change| *change > start)
+            .find(|change| is_change(*change))
+        {
             start = change;
         }
         let coming = zone.following(at).map(|change| change.timestamp());
-        if let Some(change) = coming.take_while(|change| *change < end).find(|change| is_change(*change)) {
+        if let Some(change) = coming
+            .take_while(|change| *change < end)
+            .find(|change| is_change(*change))
+        {
             end = change;
         }
         let seconds = offset.seconds();
@@ -195,7 +199,10 @@ fn midnight(day: Date, zone: &TimeZone) -> Result<Timestamp, TimeError> {
     match zone.to_datetime(at) == midnight {
         true => Ok(at),
         false => {
-            let jump = zone.preceding(at.checked_add(SignedDuration::from_nanos(1)).map_err(|_| TimeError::OutOfRange)?);
+            let jump = zone.preceding(
+                at.checked_add(SignedDuration::from_nanos(1))
+                    .map_err(|_| TimeError::OutOfRange)?,
+            );
             let jump = jump.map(|change| change.timestamp()).next();
             Ok(jump.unwrap_or(at))
         }

@@ -28,7 +28,10 @@ pub enum Unit {
 impl Unit {
     /// The first day of the unit that a day is in. An hour is in its day.
     pub(super) fn first_day(self, day: Date) -> Result<Date, TimeError> {
-        let back = |days: i8| day.checked_sub(i64::from(days).days()).map_err(|_| TimeError::OutOfRange);
+        let back = |days: i8| {
+            day.checked_sub(i64::from(days).days())
+                .map_err(|_| TimeError::OutOfRange)
+        };
         Ok(match self {
             Unit::Hour | Unit::Day => day,
             Unit::Week => back(day.weekday().since(Weekday::Monday))?,

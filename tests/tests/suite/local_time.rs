@@ -6,7 +6,8 @@ use jiff::tz::TimeZone;
 use odm::expr::count;
 use odm::{Db, Embedded, ErrorKind, Model};
 use odm_patterns::time::{
-    Appointment, Choice, Happened, LocalTime, OwnOffset, Period, ScriptTime, TimeError, Unit, Zones, revalidate,
+    Appointment, Choice, Happened, LocalTime, OwnOffset, Period, ScriptTime, TimeError, Unit, Zones,
+    revalidate,
 };
 use serde::{Deserialize, Serialize};
 
@@ -54,10 +55,24 @@ fn millis(text: &str) -> DateTime {
 
 async fn both_kinds_are_stored_as_said(db: &Db) {
     let events = db.collection::<Event>();
-    let event: Happened = "2026-07-01T09:30:00.123456789-04:00[America/New_York]".parse().unwrap();
-    events.insert(Event { id: 1, at: event.clone() }).await.unwrap();
+    let event: Happened = "2026-07-01T09:30:00.123456789-04:00[America/New_York]"
+        .parse()
+        .unwrap();
+    events
+        .insert(Event {
+            id: 1,
+            at: event.clone(),
+        })
+        .await
+        .unwrap();
     let plain = Happened::at_offset(at("2026-01-01T00:00:00Z"), jiff::tz::offset(5));
-    events.insert(Event { id: 2, at: plain.clone() }).await.unwrap();
+    events
+        .insert(Event {
+            id: 2,
+            at: plain.clone(),
+        })
+        .await
+        .unwrap();
     let stored = events.raw().find_all().sort_raw(doc! {"_id": 1}).await.unwrap();
     let expected = [
         doc! {"_id": 1, "at": {"date": millis("2026-07-01T13:30:00.123Z"), "offset": -14_400, "zone": "America/New_York", "nanos": 456_789}},
@@ -65,15 +80,38 @@ async fn both_kinds_are_stored_as_said(db: &Db) {
     ];
     assert_eq!(stored, expected);
     assert_eq!(events.get(1).required().await.unwrap().at, event);
-    assert_eq!(events.count(|e| e.at.zone.eq("America/New_York") & e.at.date.lt(millis("2027-01-01T00:00:00Z"))).await.unwrap(), 1);
+    assert_eq!(
+        events
+            .count(|e| e.at.zone.eq("America/New_York") & e.at.date.lt(millis("2027-01-01T00:00:00Z")))
+            .await
+            .unwrap(),
+        1
+    );
     // By the database's clock.
     let clocked = db.with_clock(|| millis("2026-10-25T00:30:00Z"));
-    assert_eq!(Happened::now(&clocked, &zone("Europe/Berlin")).unwrap().to_string(), "2026-10-25T02:30:00+02:00[Europe/Berlin]");
+    assert_eq!(
+        Happened::now(&clocked, &zone("Europe/Berlin"))
+            .unwrap()
+            .to_string(),
+        "2026-10-25T02:30:00+02:00[Europe/Berlin]"
+    );
 
     let meetings = db.collection::<Meeting>();
     let zones = Zones::bundled();
-    let meeting = Appointment::new("2026-10-25T02:30".parse().unwrap(), "Europe/Berlin", Choice::Later, &zones).unwrap();
-    meetings.insert(Meeting { id: 1, at: meeting.clone() }).await.unwrap();
+    let meeting = Appointment::new(
+        "2026-10-25T02:30".parse().unwrap(),
+        "Europe/Berlin",
+        Choice::Later,
+        &zones,
+    )
+    .unwrap();
+    meetings
+        .insert(Meeting {
+            id: 1,
+            at: meeting.clone(),
+        })
+        .await
+        .unwrap();
     let stored = meetings.raw().find_one(doc! {"_id": 1}).required().await.unwrap();
     let expected = doc! {
         "civil": millis("2026-10-25T02:30:00Z"),
@@ -85,8 +123,16 @@ async fn both_kinds_are_stored_as_said(db: &Db) {
     };
     assert_eq!(stored, doc! {"_id": 1, "at": expected});
     assert_eq!(meetings.get(1).required().await.unwrap().at, meeting);
-    assert_eq!(meeting.happened().to_string(), "2026-10-25T02:30:00+01:00[Europe/Berlin]");
-    let fine = Appointment::new("2026-10-25T02:30:00.0001".parse().unwrap(), "Europe/Berlin", Choice::Later, &zones);
+    assert_eq!(
+        meeting.happened().to_string(),
+        "2026-10-25T02:30:00+01:00[Europe/Berlin]"
+    );
+    let fine = Appointment::new(
+        "2026-10-25T02:30:00.0001".parse().unwrap(),
+        "Europe/Berlin",
+        Choice::Later,
+        &zones,
+    );
     assert_eq!(fine, Err(TimeError::TooFine));
 }
 
@@ -103,14 +149,33 @@ async fn the_manuals_documents_are_read_and_written(db: &Db) {
     let documents = db.collection::<Manual>();
     let date = millis("2026-07-01T13:30:00Z");
     // The shell's own, of New York: 240.
-    documents.raw().insert(doc! {"_id": 1, "date": date, "offset": 240.0}).await.unwrap();
+    documents
+        .raw()
+        .insert(doc! {"_id": 1, "date": date, "offset": 240.0})
+        .await
+        .unwrap();
     let read = documents.get(1).required().await.unwrap();
     let happened = Happened::try_from(&read.at).unwrap();
     assert_eq!(happened.to_string(), "2026-07-01T09:30:00-04:00");
-    documents.insert(Manual { id: 2, at: ScriptTime::try_from(&happened).unwrap() }).await.unwrap();
-    let stored = documents.raw().find_one(doc! {"_id": 2}).required().await.unwrap();
+    documents
+        .insert(Manual {
+            id: 2,
+            at: ScriptTime::try_from(&happened).unwrap(),
+        })
+        .await
+        .unwrap();
+    let stored = documents
+        .raw()
+        .find_one(doc! {"_id": 2})
+        .required()
+        .await
+        .unwrap();
     assert_eq!(stored, doc! {"_id": 2, "date": date, "offset": 240});
-    documents.raw().insert(doc! {"_id": 3, "date": date, "offset": 1.5}).await.unwrap();
+    documents
+        .raw()
+        .insert(doc! {"_id": 3, "date": date, "offset": 1.5})
+        .await
+        .unwrap();
     assert_eq!(documents.get(3).await.unwrap_err().kind(), ErrorKind::Decode);
     // Seconds taken for minutes are found.
     let wrong = ScriptTime { date, offset: 14_400 };
@@ -122,7 +187,10 @@ async fn hourly(db: &Db, name: &str, from: &str, to: &str) {
     let (mut instant, to) = (at(from), at(to));
     let mut events = Vec::new();
     while instant < to {
-        events.push(Event { id: events.len() as i32, at: Happened::at(instant, &zone) });
+        events.push(Event {
+            id: events.len() as i32,
+            at: Happened::at(instant, &zone),
+        });
         instant = instant.checked_add(jiff::SignedDuration::from_mins(60)).unwrap();
     }
     db.collection::<Event>().insert_many(&events).await.unwrap();
@@ -130,12 +198,21 @@ async fn hourly(db: &Db, name: &str, from: &str, to: &str) {
 
 async fn local_days_are_ranges_of_an_index(db: &Db) {
     db.collection::<Event>().sync_indexes().await.unwrap();
-    hourly(db, "Europe/Berlin", "2026-10-23T00:00:00Z", "2026-10-28T00:00:00Z").await;
+    hourly(
+        db,
+        "Europe/Berlin",
+        "2026-10-23T00:00:00Z",
+        "2026-10-28T00:00:00Z",
+    )
+    .await;
     let (watched, scans) = db.watch_scans();
     let events = watched.collection::<Event>();
     for (day, hours) in [("2026-10-24", 24), ("2026-10-25", 25), ("2026-10-26", 24)] {
         let day = Period::day(day.parse().unwrap(), &zone("Europe/Berlin")).unwrap();
-        assert_eq!(events.find(|e| e.at.date.in_period(&day)).await.unwrap().len(), hours);
+        assert_eq!(
+            events.find(|e| e.at.date.in_period(&day)).await.unwrap().len(),
+            hours
+        );
     }
     assert!(scans.entries().is_empty());
     hourly_again(db).await;
@@ -144,14 +221,25 @@ async fn local_days_are_ranges_of_an_index(db: &Db) {
 /// The day of 23 hours.
 async fn hourly_again(db: &Db) {
     db.collection::<Event>().drop().await.unwrap();
-    hourly(db, "Europe/Berlin", "2026-03-28T00:00:00Z", "2026-03-31T00:00:00Z").await;
+    hourly(
+        db,
+        "Europe/Berlin",
+        "2026-03-28T00:00:00Z",
+        "2026-03-31T00:00:00Z",
+    )
+    .await;
     let events = db.collection::<Event>();
     let day = Period::day("2026-03-29".parse().unwrap(), &zone("Europe/Berlin")).unwrap();
     assert_eq!(events.count(|e| e.at.date.in_period(&day)).await.unwrap(), 23);
     let hours = Period::covering(Unit::Hour, day.range(), &zone("Europe/Berlin")).unwrap();
     assert_eq!(hours.len(), 23);
     for hour in hours {
-        assert_eq!(events.count(|e| e.at.date.in_period(&hour)).await.unwrap(), 1, "{}", hour.key());
+        assert_eq!(
+            events.count(|e| e.at.date.in_period(&hour)).await.unwrap(),
+            1,
+            "{}",
+            hour.key()
+        );
     }
 }
 
@@ -170,20 +258,41 @@ async fn groups(db: &Db, unit: Unit, zone: &str) -> Vec<(DateTime, i32)> {
         .sort(|g| g.start.asc())
         .await
         .unwrap();
-    groups.into_iter().map(|group| (group.start, group.events)).collect()
+    groups
+        .into_iter()
+        .map(|group| (group.start, group.events))
+        .collect()
 }
 
 async fn groups_by_the_database_are_the_same_periods(db: &Db) {
-    hourly(db, "Europe/Berlin", "2026-10-01T00:00:00Z", "2026-11-02T00:00:00Z").await;
+    hourly(
+        db,
+        "Europe/Berlin",
+        "2026-10-01T00:00:00Z",
+        "2026-11-02T00:00:00Z",
+    )
+    .await;
     let berlin = zone("Europe/Berlin");
     let all = millis("2026-10-01T00:00:00Z")..millis("2026-11-02T00:00:00Z");
-    for unit in [Unit::Hour, Unit::Day, Unit::Week, Unit::SundayWeek, Unit::Month, Unit::Quarter, Unit::Year] {
+    for unit in [
+        Unit::Hour,
+        Unit::Day,
+        Unit::Week,
+        Unit::SundayWeek,
+        Unit::Month,
+        Unit::Quarter,
+        Unit::Year,
+    ] {
         let periods = Period::covering(unit, all.clone(), &berlin).unwrap();
         let found = groups(db, unit, "Europe/Berlin").await;
         assert_eq!(found.len(), periods.len(), "{unit:?}");
         for ((start, events), period) in found.into_iter().zip(periods) {
             assert_eq!(start, period.range().start, "{unit:?}");
-            let counted = db.collection::<Event>().count(|e| e.at.date.in_period(&period)).await.unwrap();
+            let counted = db
+                .collection::<Event>()
+                .count(|e| e.at.date.in_period(&period))
+                .await
+                .unwrap();
             assert_eq!(events as u64, counted, "{unit:?} {}", period.key());
         }
     }
@@ -191,22 +300,63 @@ async fn groups_by_the_database_are_the_same_periods(db: &Db) {
 
 async fn every_change_of_a_day_groups_as_the_server_groups_it(db: &Db) {
     for (name, from, to, longest) in [
-        ("Europe/Berlin", "2026-03-27T00:00:00Z", "2026-04-01T00:00:00Z", 23),
-        ("Europe/Berlin", "2026-10-23T00:00:00Z", "2026-10-28T00:00:00Z", 25),
-        ("America/New_York", "2026-03-06T00:00:00Z", "2026-03-11T00:00:00Z", 23),
-        ("America/New_York", "2026-10-30T00:00:00Z", "2026-11-04T00:00:00Z", 25),
-        ("Australia/Sydney", "2020-04-03T00:00:00Z", "2020-04-08T00:00:00Z", 25),
-        ("Asia/Kathmandu", "2020-04-03T00:00:00Z", "2020-04-06T00:00:00Z", 24),
+        (
+            "Europe/Berlin",
+            "2026-03-27T00:00:00Z",
+            "2026-04-01T00:00:00Z",
+            23,
+        ),
+        (
+            "Europe/Berlin",
+            "2026-10-23T00:00:00Z",
+            "2026-10-28T00:00:00Z",
+            25,
+        ),
+        (
+            "America/New_York",
+            "2026-03-06T00:00:00Z",
+            "2026-03-11T00:00:00Z",
+            23,
+        ),
+        (
+            "America/New_York",
+            "2026-10-30T00:00:00Z",
+            "2026-11-04T00:00:00Z",
+            25,
+        ),
+        (
+            "Australia/Sydney",
+            "2020-04-03T00:00:00Z",
+            "2020-04-08T00:00:00Z",
+            25,
+        ),
+        (
+            "Asia/Kathmandu",
+            "2020-04-03T00:00:00Z",
+            "2020-04-06T00:00:00Z",
+            24,
+        ),
     ] {
         db.collection::<Event>().drop().await.unwrap();
         hourly(db, name, from, to).await;
         let found = groups(db, Unit::Day, name).await;
         let periods = Period::covering(Unit::Day, millis(from)..millis(to), &zone(name)).unwrap();
         let starts: Vec<DateTime> = periods.iter().map(|period| period.range().start).collect();
-        assert_eq!(found.iter().map(|(start, _)| *start).collect::<Vec<_>>(), starts, "{name}");
-        assert!(found.iter().any(|(_, events)| *events == longest), "{name} {found:?}");
+        assert_eq!(
+            found.iter().map(|(start, _)| *start).collect::<Vec<_>>(),
+            starts,
+            "{name}"
+        );
+        assert!(
+            found.iter().any(|(_, events)| *events == longest),
+            "{name} {found:?}"
+        );
         for ((_, events), period) in found.iter().zip(&periods) {
-            let counted = db.collection::<Event>().count(|e| e.at.date.in_period(period)).await.unwrap();
+            let counted = db
+                .collection::<Event>()
+                .count(|e| e.at.date.in_period(period))
+                .await
+                .unwrap();
             assert_eq!(*events as u64, counted, "{name}");
         }
     }
@@ -221,8 +371,18 @@ struct Named {
 
 async fn things_group_by_their_own_clocks(db: &Db) {
     let events = db.collection::<Event>();
-    for (id, text) in [(1, "2026-07-01T23:30:00-04:00"), (2, "2026-07-02T00:30:00+09:00"), (3, "2026-07-01T00:10:00+05:45")] {
-        events.insert(Event { id, at: text.parse().unwrap() }).await.unwrap();
+    for (id, text) in [
+        (1, "2026-07-01T23:30:00-04:00"),
+        (2, "2026-07-02T00:30:00+09:00"),
+        (3, "2026-07-01T00:10:00+05:45"),
+    ] {
+        events
+            .insert(Event {
+                id,
+                at: text.parse().unwrap(),
+            })
+            .await
+            .unwrap();
     }
     let days: Vec<Named> = events
         .aggregate()
@@ -254,17 +414,38 @@ async fn meetings(db: &Db, civil: &[&str]) -> odm::Collection<Meeting> {
 async fn appointments_follow_new_rules(db: &Db) {
     let meetings = meetings(db, &["2030-01-10T10:00", "2030-07-10T10:00"]).await;
     meetings.sync_indexes().await.unwrap();
-    let unchanged = revalidate(&meetings, |m| m.at.clone(), &Zones::bundled()).await.unwrap();
+    let unchanged = revalidate(&meetings, |m| m.at.clone(), &Zones::bundled())
+        .await
+        .unwrap();
     assert_eq!((unchanged.moved.len(), unchanged.confirmed), (0, 0));
     // Summer time is abolished: ten o'clock in July is an hour later in UTC.
     let abolished = rules("2029a", "CET-1");
     let report = revalidate(&meetings, |m| m.at.clone(), &abolished).await.unwrap();
-    assert_eq!((report.moved.len(), report.confirmed, report.refused.len()), (1, 1, 0));
+    assert_eq!(
+        (report.moved.len(), report.confirmed, report.refused.len()),
+        (1, 1, 0)
+    );
     let moved = &report.moved[0];
-    assert_eq!((&moved.id, moved.from, moved.to), (&Bson::Int32(1), millis("2030-07-10T08:00:00Z"), millis("2030-07-10T09:00:00Z")));
+    assert_eq!(
+        (&moved.id, moved.from, moved.to),
+        (
+            &Bson::Int32(1),
+            millis("2030-07-10T08:00:00Z"),
+            millis("2030-07-10T09:00:00Z")
+        )
+    );
     let july = meetings.get(1).required().await.unwrap().at;
-    assert_eq!((july.civil.to_string(), july.offset, july.tzdb.as_str()), ("2030-07-10T10:00:00".to_owned(), 3600, "2029a"));
-    assert_eq!(meetings.count(|m| m.at.date.eq(millis("2030-07-10T09:00:00Z"))).await.unwrap(), 1);
+    assert_eq!(
+        (july.civil.to_string(), july.offset, july.tzdb.as_str()),
+        ("2030-07-10T10:00:00".to_owned(), 3600, "2029a")
+    );
+    assert_eq!(
+        meetings
+            .count(|m| m.at.date.eq(millis("2030-07-10T09:00:00Z")))
+            .await
+            .unwrap(),
+        1
+    );
 }
 
 async fn what_cannot_be_moved_is_reported(db: &Db) {
@@ -275,7 +456,10 @@ async fn what_cannot_be_moved_is_reported(db: &Db) {
     assert_eq!((report.moved.len(), report.confirmed), (0, 1));
     let civil = "2030-02-10T02:30".parse().unwrap();
     assert_eq!(report.refused, [(Bson::Int32(1), TimeError::Skipped { civil })]);
-    assert_eq!(meetings.get(1).required().await.unwrap().at.tzdb, Zones::bundled().version());
+    assert_eq!(
+        meetings.get(1).required().await.unwrap().at.tzdb,
+        Zones::bundled().version()
+    );
     let nowhere = Zones::new("2029c", |_| None);
     let report = revalidate(&meetings, |m| m.at.clone(), &nowhere).await.unwrap();
     assert_eq!(report.refused.len(), 2);
@@ -288,8 +472,17 @@ async fn a_revalidation_is_resumed(db: &Db) {
     let (faulty, faults) = db.faulty();
     faults.add(odm::backend::wrap::Fault::nth_write(7).crash());
     let abolished = rules("2029a", "CET-1");
-    assert!(revalidate(&faulty.collection::<Meeting>(), |m| m.at.clone(), &abolished).await.is_err());
+    assert!(
+        revalidate(&faulty.collection::<Meeting>(), |m| m.at.clone(), &abolished)
+            .await
+            .is_err()
+    );
     let report = revalidate(&all, |m| m.at.clone(), &abolished).await.unwrap();
     assert_eq!(report.moved.len(), 14);
-    assert_eq!(all.count(|m| m.at.offset.eq(3600) & m.at.tzdb.eq("2029a")).await.unwrap(), 20);
+    assert_eq!(
+        all.count(|m| m.at.offset.eq(3600) & m.at.tzdb.eq("2029a"))
+            .await
+            .unwrap(),
+        20
+    );
 }

@@ -73,7 +73,10 @@ async fn the_forms_are_stored_as_the_manual_says(db: &Db) {
     };
     items.raw().insert(manual).await.unwrap();
     let read = items.get(2).required().await.unwrap();
-    assert_eq!((read.price.units(), read.cost.amount().to_string()), (999, "0.25".to_owned()));
+    assert_eq!(
+        (read.price.units(), read.cost.amount().to_string()),
+        (999, "0.25".to_owned())
+    );
     assert_eq!(read.fee, money("7 JPY"));
     // JSON is the same.
     let json = serde_json::to_string(&read.price).unwrap();
@@ -82,7 +85,13 @@ async fn the_forms_are_stored_as_the_manual_says(db: &Db) {
 
 async fn comparisons_stay_within_the_currency(db: &Db) {
     let items = db.collection::<Item>();
-    for (id, amount) in [(1, "1 USD"), (2, "2 USD"), (3, "2 EUR"), (4, "-3 USD"), (5, "2 JPY")] {
+    for (id, amount) in [
+        (1, "1 USD"),
+        (2, "2 USD"),
+        (3, "2 EUR"),
+        (4, "-3 USD"),
+        (5, "2 JPY"),
+    ] {
         items.insert(item(id, amount)).await.unwrap();
     }
     macro_rules! ids {
@@ -140,7 +149,10 @@ async fn arbitrary_precision_is_compared_exactly(db: &Db) {
     ];
     for (id, text) in texts.iter().enumerate() {
         let cost = format!("{text} USD").parse().unwrap();
-        let other = Item { cost, ..item(id as i32, "1 USD") };
+        let other = Item {
+            cost,
+            ..item(id as i32, "1 USD")
+        };
         items.insert(other).await.unwrap();
     }
     let numbers: Vec<Decimal> = texts.iter().map(|text| text.parse().unwrap()).collect();
@@ -157,10 +169,17 @@ async fn arbitrary_precision_is_compared_exactly(db: &Db) {
         check! { eq ==; ne !=; gt >; gte >=; lt <; lte <=; }
     }
     let sorted = items.find_all().sort(|i| i.cost.asc()).batch_size(3).stream();
-    let sorted = in_exact_order(sorted, |item: &Item| &item.cost).try_collect().await.unwrap();
+    let sorted = in_exact_order(sorted, |item: &Item| &item.cost)
+        .try_collect()
+        .await
+        .unwrap();
     assert!(sorted.is_sorted_by(|a, b| a.cost <= b.cost));
     let sorted = items.find_all().sort(|i| i.cost.desc()).stream();
-    let sorted = in_exact_order(sorted, |item: &Item| &item.cost).descending().try_collect().await.unwrap();
+    let sorted = in_exact_order(sorted, |item: &Item| &item.cost)
+        .descending()
+        .try_collect()
+        .await
+        .unwrap();
     assert!(sorted.is_sorted_by(|a, b| a.cost >= b.cost) && sorted.len() == texts.len());
 }
 
@@ -168,15 +187,31 @@ async fn expressions_take_any_plain_text(db: &Db) {
     // Zeros, signs and points that this crate does not write, but others may.
     let items = db.collection::<Item>();
     let cost = |id: i32, display: Bson, approx: f64| doc! {"_id": id, "cost": {"display": display, "approx": approx, "currency": "USD"}};
-    for (id, display, approx) in [(1, "007.50", 7.5), (2, "+7.5", 7.5), (3, "-0", 0.0), (4, ".0", 0.0), (5, "-007.5", -7.5), (6, "7.", 7.0)] {
-        items.raw().insert(cost(id, display.into(), approx)).await.unwrap();
+    for (id, display, approx) in [
+        (1, "007.50", 7.5),
+        (2, "+7.5", 7.5),
+        (3, "-0", 0.0),
+        (4, ".0", 0.0),
+        (5, "-007.5", -7.5),
+        (6, "7.", 7.0),
+    ] {
+        items
+            .raw()
+            .insert(cost(id, display.into(), approx))
+            .await
+            .unwrap();
     }
     // What is no text does not match, and does not fail.
     items.raw().insert(cost(7, Bson::Null, 7.5)).await.unwrap();
     items.raw().insert(cost(8, Bson::Int32(7), 7.5)).await.unwrap();
     items.raw().insert(doc! {"_id": 9}).await.unwrap();
     async fn ids(items: &odm::Collection<Item>, filter: odm::Filter<Item>) -> Vec<i32> {
-        let found = items.find(|_| filter).sort(|i| i.id.asc()).untyped().await.unwrap();
+        let found = items
+            .find(|_| filter)
+            .sort(|i| i.id.asc())
+            .untyped()
+            .await
+            .unwrap();
         found.iter().map(|item| item.get_i32("_id").unwrap()).collect()
     }
     let i = Item::fields();
@@ -205,17 +240,34 @@ struct Line {
 
 async fn money_in_arrays_and_options(db: &Db) {
     let orders = db.collection::<Order>();
-    let line = |text: &str| Line { price: money(text), exact: money(text) };
+    let line = |text: &str| Line {
+        price: money(text),
+        exact: money(text),
+    };
     for (id, total, lines) in [
         (1, Some("3 USD"), vec![line("1 USD"), line("2 EUR")]),
         (2, None, vec![line("2 USD")]),
         (3, Some("5 USD"), vec![]),
     ] {
-        orders.insert(Order { id, total: total.map(money), lines }).await.unwrap();
+        orders
+            .insert(Order {
+                id,
+                total: total.map(money),
+                lines,
+            })
+            .await
+            .unwrap();
     }
     let two: Money = money("2 USD");
     let ids = async |filter: odm::Filter<Order>| -> Vec<i32> {
-        orders.find(|_| filter).sort(|o| o.id.asc()).await.unwrap().iter().map(|order| order.id).collect()
+        orders
+            .find(|_| filter)
+            .sort(|o| o.id.asc())
+            .await
+            .unwrap()
+            .iter()
+            .map(|order| order.id)
+            .collect()
     };
     let o = Order::fields();
     assert_eq!(ids(o.total.gt(&two)).await, [1, 3]);
@@ -224,11 +276,26 @@ async fn money_in_arrays_and_options(db: &Db) {
     assert_eq!(ids(o.lines.any().price.gte(&two)).await, [1, 2]);
     assert_eq!(ids(o.lines.elem_match(|l| l.price.gte(&two))).await, [2]);
     let exact: Money<Arbitrary> = money("2 USD");
-    assert_eq!(ids(o.lines.elem_match(|l| l.exact.nearly_within(exact.clone()..))).await, [2]);
-    orders.update_one(|o| o.id.eq(2), |o| o.total.set(Some(money("9 USD")))).await.unwrap();
-    orders.update_one(|o| o.id.eq(3), |o| o.total.put(money::<Minor>("1.5 EUR"))).await.unwrap();
-    assert_eq!(orders.get(2).required().await.unwrap().total, Some(money("9 USD")));
-    assert_eq!(orders.get(3).required().await.unwrap().total, Some(money("1.50 EUR")));
+    assert_eq!(
+        ids(o.lines.elem_match(|l| l.exact.nearly_within(exact.clone()..))).await,
+        [2]
+    );
+    orders
+        .update_one(|o| o.id.eq(2), |o| o.total.set(Some(money("9 USD"))))
+        .await
+        .unwrap();
+    orders
+        .update_one(|o| o.id.eq(3), |o| o.total.put(money::<Minor>("1.5 EUR")))
+        .await
+        .unwrap();
+    assert_eq!(
+        orders.get(2).required().await.unwrap().total,
+        Some(money("9 USD"))
+    );
+    assert_eq!(
+        orders.get(3).required().await.unwrap().total,
+        Some(money("1.50 EUR"))
+    );
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize, Embedded)]
@@ -247,9 +314,18 @@ async fn increments_and_totals(db: &Db) {
         items.insert(item(id, amount)).await.unwrap();
     }
     let (more, fee): (Money, Money<Decimal34>) = (money("0.05 USD"), money("0.001 USD"));
-    let add = items.update_many(|i| i.price.is_of(Currency::USD), |i| i.price.inc(&more) & i.fee.inc(&fee));
+    let add = items.update_many(
+        |i| i.price.is_of(Currency::USD),
+        |i| i.price.inc(&more) & i.fee.inc(&fee),
+    );
     assert_eq!(add.await.unwrap().modified, 2);
-    items.update_one(|i| i.id.eq(1), |i| i.price.amount.inc(-5) & i.cost.put(money("0.3 USD"))).await.unwrap();
+    items
+        .update_one(
+            |i| i.id.eq(1),
+            |i| i.price.amount.inc(-5) & i.cost.put(money("0.3 USD")),
+        )
+        .await
+        .unwrap();
     let totals: Vec<Total> = items
         .aggregate()
         .group::<Total>(|i, t| {
@@ -262,34 +338,69 @@ async fn increments_and_totals(db: &Db) {
         .sort(|t| t.currency.desc())
         .await
         .unwrap();
-    assert_eq!(totals.iter().map(|total| (total.currency, total.items)).collect::<Vec<_>>(), [(Currency::USD, 2), (Currency::JPY, 1)]);
+    assert_eq!(
+        totals
+            .iter()
+            .map(|total| (total.currency, total.items))
+            .collect::<Vec<_>>(),
+        [(Currency::USD, 2), (Currency::JPY, 1)]
+    );
     let usd = &totals[0];
-    assert_eq!(Money::of_total(usd.price, Currency::USD), Ok(money::<Minor>("0.35 USD")));
-    assert_eq!(Money::of_total(usd.cost, Currency::USD), Ok(money::<Arbitrary>("0.5 USD")));
-    assert_eq!(Money::of_total(usd.fee, Currency::USD), Ok(money::<Decimal34>("0.302 USD")));
-    assert_eq!(Money::of_total(totals[1].price, Currency::JPY), Ok(money::<Minor>("5 JPY")));
+    assert_eq!(
+        Money::of_total(usd.price, Currency::USD),
+        Ok(money::<Minor>("0.35 USD"))
+    );
+    assert_eq!(
+        Money::of_total(usd.cost, Currency::USD),
+        Ok(money::<Arbitrary>("0.5 USD"))
+    );
+    assert_eq!(
+        Money::of_total(usd.fee, Currency::USD),
+        Ok(money::<Decimal34>("0.302 USD"))
+    );
+    assert_eq!(
+        Money::of_total(totals[1].price, Currency::JPY),
+        Ok(money::<Minor>("5 JPY"))
+    );
 }
 
 async fn totals_do_not_overflow(db: &Db) {
     let items = db.collection::<Item>();
     for id in 0..3 {
         let price = Money::of_units(i64::MAX, Currency::USD).unwrap();
-        items.insert(Item { price, ..item(id, "1 USD") }).await.unwrap();
+        items
+            .insert(Item {
+                price,
+                ..item(id, "1 USD")
+            })
+            .await
+            .unwrap();
     }
     let totals: Vec<Total> = items
         .aggregate()
         .group::<Total>(|i, t| {
-            t.currency.by(&i.price.currency) & t.items.is(count()) & t.price.is(i.price.total()) & t.cost.is(i.cost.total()) & t.fee.is(i.fee.total())
+            t.currency.by(&i.price.currency)
+                & t.items.is(count())
+                & t.price.is(i.price.total())
+                & t.cost.is(i.cost.total())
+                & t.fee.is(i.fee.total())
         })
         .await
         .unwrap();
     assert_eq!(totals[0].price.to_string(), "27670116110564327421");
-    assert_eq!(Money::<Minor>::of_total(totals[0].price, Currency::USD), Err(MoneyError::Overflow));
-    let all: Money<Arbitrary> = Money::new(Decimal::try_from(totals[0].price).unwrap(), Currency::USD).unwrap();
+    assert_eq!(
+        Money::<Minor>::of_total(totals[0].price, Currency::USD),
+        Err(MoneyError::Overflow)
+    );
+    let all: Money<Arbitrary> =
+        Money::new(Decimal::try_from(totals[0].price).unwrap(), Currency::USD).unwrap();
     assert_eq!(all.to_string(), "27670116110564327421 USD");
     // A sum of one document that does not fit is refused by the database, and nothing is changed.
     let more: Money = money("0.01 USD");
-    let refused = items.update_one(|i| i.id.eq(1), |i| i.price.inc(&more)).await.unwrap_err();
+    let refused = items
+        .update_one(|i| i.id.eq(1), |i| i.price.inc(&more))
+        .await
+        .unwrap_err();
     assert_eq!(refused.code(), Some(2));
     assert_eq!(items.get(1).required().await.unwrap().price.units(), i64::MAX);
 }
@@ -307,18 +418,34 @@ async fn what_does_not_fit_is_an_error_of_reading(db: &Db) {
     ] {
         let cost = doc! {"display": "1", "approx": 1.0, "currency": "USD"};
         let fee = doc! {"amount": 1, "currency": "USD"};
-        items.raw().insert(doc! {"_id": id, "price": price, "cost": cost, "fee": fee}).await.unwrap();
+        items
+            .raw()
+            .insert(doc! {"_id": id, "price": price, "cost": cost, "fee": fee})
+            .await
+            .unwrap();
         let error = items.get(id).await.unwrap_err();
-        assert_eq!((error.kind(), error.path()), (ErrorKind::Decode, Some("price")), "{id}: {error}");
+        assert_eq!(
+            (error.kind(), error.path()),
+            (ErrorKind::Decode, Some("price")),
+            "{id}: {error}"
+        );
     }
     for (id, display) in [(11, "1,5"), (12, "NaN"), (13, "")] {
         let cost = doc! {"display": display, "approx": 1.0, "currency": "USD"};
-        items.raw().insert(doc! {"_id": id, "price": &good, "cost": cost, "fee": &good}).await.unwrap();
+        items
+            .raw()
+            .insert(doc! {"_id": id, "price": &good, "cost": cost, "fee": &good})
+            .await
+            .unwrap();
         assert_eq!(items.get(id).await.unwrap_err().path(), Some("cost"));
     }
     let nan = Bson::Decimal128("NaN".parse().unwrap());
     let cost = doc! {"display": "1", "approx": 1.0, "currency": "USD"};
-    items.raw().insert(doc! {"_id": 21, "price": good, "cost": cost, "fee": {"amount": nan, "currency": "USD"}}).await.unwrap();
+    items
+        .raw()
+        .insert(doc! {"_id": 21, "price": good, "cost": cost, "fee": {"amount": nan, "currency": "USD"}})
+        .await
+        .unwrap();
     assert_eq!(items.get(21).await.unwrap_err().path(), Some("fee"));
 }
 
@@ -331,35 +458,72 @@ async fn forms_are_converted_and_resumed(db: &Db) {
     for id in 0..20 {
         let mut document = rest(id);
         let display = format!("{id}.5");
-        document.insert("price", doc! {"display": display, "approx": f64::from(id) + 0.5, "currency": "USD"});
+        document.insert(
+            "price",
+            doc! {"display": display, "approx": f64::from(id) + 0.5, "currency": "USD"},
+        );
         items.raw().insert(document).await.unwrap();
     }
     let mut fine = rest(20);
-    fine.insert("price", doc! {"display": "0.005", "approx": 0.005, "currency": "USD"});
+    fine.insert(
+        "price",
+        doc! {"display": "0.005", "approx": 0.005, "currency": "USD"},
+    );
     items.raw().insert(fine).await.unwrap();
     // It fails on the way, and is run again.
     let (faulty, faults) = db.faulty();
     faults.add(odm::backend::wrap::Fault::nth_write(8).crash());
-    let broken = convert(&faulty.collection::<Item>(), |i| i.price.in_form::<Arbitrary>(), |i| i.price, None).await;
+    let broken = convert(
+        &faulty.collection::<Item>(),
+        |i| i.price.in_form::<Arbitrary>(),
+        |i| i.price,
+        None,
+    )
+    .await;
     assert!(broken.is_err());
-    let report: Conversion = convert(&items, |i| i.price.in_form::<Arbitrary>(), |i| i.price, None).await.unwrap();
+    let report: Conversion = convert(&items, |i| i.price.in_form::<Arbitrary>(), |i| i.price, None)
+        .await
+        .unwrap();
     assert!(report.converted >= 12 && report.converted < 20, "{report:?}");
-    assert_eq!(report.refused, [(Bson::Int32(20), MoneyError::ExcessPrecision { digits: 2 })]);
-    let report = convert(&items, |i| i.price.in_form::<Arbitrary>(), |i| i.price, Some(Rounding::HalfUp)).await.unwrap();
+    assert_eq!(
+        report.refused,
+        [(Bson::Int32(20), MoneyError::ExcessPrecision { digits: 2 })]
+    );
+    let report = convert(
+        &items,
+        |i| i.price.in_form::<Arbitrary>(),
+        |i| i.price,
+        Some(Rounding::HalfUp),
+    )
+    .await
+    .unwrap();
     assert_eq!((report.converted, report.refused.len()), (1, 0));
     let all = items.find_all().sort(|i| i.id.asc()).await.unwrap();
-    assert!(all.iter().take(20).all(|item| item.price.units() == i64::from(item.id) * 100 + 50));
+    assert!(
+        all.iter()
+            .take(20)
+            .all(|item| item.price.units() == i64::from(item.id) * 100 + 50)
+    );
     assert_eq!(all[20].price.units(), 1);
     // There and back, through all forms.
     for _ in 0..2 {
-        let there = convert(&items, |i| i.price, |i| i.price.in_form::<Decimal34>(), None).await.unwrap();
-        let back = convert(&items, |i| i.price.in_form::<Decimal34>(), |i| i.price, None).await.unwrap();
+        let there = convert(&items, |i| i.price, |i| i.price.in_form::<Decimal34>(), None)
+            .await
+            .unwrap();
+        let back = convert(&items, |i| i.price.in_form::<Decimal34>(), |i| i.price, None)
+            .await
+            .unwrap();
         assert_eq!((there.converted, back.converted), (21, 21));
     }
     assert_eq!(items.find_all().sort(|i| i.id.asc()).await.unwrap(), all);
     // Two scales look alike: only into another field.
-    let alike = convert(&items, |i| i.price, |i| i.price.in_form::<Tenths>(), None).await.unwrap_err();
-    assert_eq!((alike.kind(), alike.path()), (ErrorKind::InvalidArgument, Some("price")));
+    let alike = convert(&items, |i| i.price, |i| i.price.in_form::<Tenths>(), None)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (alike.kind(), alike.path()),
+        (ErrorKind::InvalidArgument, Some("price"))
+    );
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -377,23 +541,65 @@ async fn two_fields_become_one(db: &Db) {
     let items = db.collection::<Manual>();
     for (id, text) in [(1, "9.99 USD"), (2, "5 USD"), (3, "9.99 EUR")] {
         let price: Money<Tenths> = money(text);
-        items.insert(Manual { id, price: price.units(), currency: price.currency(), cost: None }).await.unwrap();
+        items
+            .insert(Manual {
+                id,
+                price: price.units(),
+                currency: price.currency(),
+                cost: None,
+            })
+            .await
+            .unwrap();
     }
-    assert_eq!(items.raw().count(doc! {"price": 9990_i64, "currency": "USD"}).await.unwrap(), 1);
+    assert_eq!(
+        items
+            .raw()
+            .count(doc! {"price": 9990_i64, "currency": "USD"})
+            .await
+            .unwrap(),
+        1
+    );
     let price = |m: &ManualFields| beside::<_, Digits<3>>(&m.price, &m.currency);
     let nine: Money<Tenths> = money("9 USD");
-    let found = items.find(|m| price(&m).gt(&nine)).sort(|m| price(&m).desc()).await.unwrap();
+    let found = items
+        .find(|m| price(&m).gt(&nine))
+        .sort(|m| price(&m).desc())
+        .await
+        .unwrap();
     assert_eq!(found.iter().map(|item| item.id).collect::<Vec<_>>(), [1]);
-    items.update_one(|m| m.id.eq(2) & price(&m).is_of(Currency::USD), |m| price(&m).inc(&nine)).await.unwrap();
-    items.update_one(|m| m.id.eq(3), |m| price(&m).put(&nine)).await.unwrap();
-    let whole = items.update_one(|m| m.id.eq(3), |m| price(&m).set(&nine)).await.unwrap_err();
+    items
+        .update_one(
+            |m| m.id.eq(2) & price(&m).is_of(Currency::USD),
+            |m| price(&m).inc(&nine),
+        )
+        .await
+        .unwrap();
+    items
+        .update_one(|m| m.id.eq(3), |m| price(&m).put(&nine))
+        .await
+        .unwrap();
+    let whole = items
+        .update_one(|m| m.id.eq(3), |m| price(&m).set(&nine))
+        .await
+        .unwrap_err();
     assert_eq!(whole.kind(), ErrorKind::InvalidArgument);
     // Into a field of its own, and back beside it.
     let report = convert(&items, |m| price(&m), |m| m.cost, None).await.unwrap();
     assert_eq!(report.converted, 3);
-    let costs: Vec<String> = items.find_all().sort(|m| m.id.asc()).await.unwrap().iter().map(|m| m.cost.as_ref().unwrap().to_string()).collect();
+    let costs: Vec<String> = items
+        .find_all()
+        .sort(|m| m.id.asc())
+        .await
+        .unwrap()
+        .iter()
+        .map(|m| m.cost.as_ref().unwrap().to_string())
+        .collect();
     assert_eq!(costs, ["9.990 USD", "14.000 USD", "9.000 USD"]);
-    items.raw().update_many(doc! {}, doc! {"$unset": {"price": "", "currency": ""}}).await.unwrap();
+    items
+        .raw()
+        .update_many(doc! {}, doc! {"$unset": {"price": "", "currency": ""}})
+        .await
+        .unwrap();
     let report = convert(&items, |m| m.cost, |m| price(&m), None).await.unwrap();
     assert_eq!(report.converted, 3);
     assert_eq!(items.get(2).required().await.unwrap().price, 14_000);
@@ -411,16 +617,41 @@ async fn rates_are_stored(db: &Db) {
     let rates = db.collection::<Quoted>();
     let at = |millis| bson::DateTime::from_millis(millis);
     let rate = Rate::new(Currency::EUR, Currency::USD, "1.08405".parse().unwrap(), at(5)).unwrap();
-    rates.insert(Quoted { id: 1, rate: rate.clone() }).await.unwrap();
-    let found = rates.find(|r| r.rate.base.eq(Currency::EUR) & r.rate.as_of.lte(at(5))).await.unwrap();
+    rates
+        .insert(Quoted {
+            id: 1,
+            rate: rate.clone(),
+        })
+        .await
+        .unwrap();
+    let found = rates
+        .find(|r| r.rate.base.eq(Currency::EUR) & r.rate.as_of.lte(at(5)))
+        .await
+        .unwrap();
     assert_eq!(found[0].rate, rate);
-    let back: Money = rate.exchange(&money::<Minor>("10.84 USD"), Rounding::HalfEven).unwrap();
+    let back: Money = rate
+        .exchange(&money::<Minor>("10.84 USD"), Rounding::HalfEven)
+        .unwrap();
     assert_eq!(back.to_string(), "10.00 EUR");
-    let cross = rate.then(&Rate::new(Currency::USD, Currency::JPY, "150".parse().unwrap(), at(3)).unwrap()).unwrap();
-    assert_eq!((cross.rate.to_string(), cross.as_of), ("162.60750".to_owned(), at(3)));
+    let cross = rate
+        .then(&Rate::new(Currency::USD, Currency::JPY, "150".parse().unwrap(), at(3)).unwrap())
+        .unwrap();
+    assert_eq!(
+        (cross.rate.to_string(), cross.as_of),
+        ("162.60750".to_owned(), at(3))
+    );
     let third = rate.exchange::<_, Minor>(&money::<Minor>("1 JPY"), Rounding::Down);
-    assert_eq!(third, Err(MoneyError::CurrencyMismatch { expected: Currency::EUR, found: Currency::JPY }));
-    assert_eq!(Rate::new(Currency::EUR, Currency::USD, Decimal::zero(), at(0)), Err(MoneyError::NotPositive));
+    assert_eq!(
+        third,
+        Err(MoneyError::CurrencyMismatch {
+            expected: Currency::EUR,
+            found: Currency::JPY
+        })
+    );
+    assert_eq!(
+        Rate::new(Currency::EUR, Currency::USD, Decimal::zero(), at(0)),
+        Err(MoneyError::NotPositive)
+    );
 }
 
 async fn ranges_go_by_the_index(db: &Db) {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use odm::backend::wrap::Fault;
 use odm::{Db, Error, ErrorKind};
 use odm_patterns::hold::Answered;
-use odm_patterns::money::{Account, Accounts, Currency, LedgerProblem, Money, MoneyError, Transfer, TransferError};
+use odm_patterns::money::{
+    Account, Accounts, Currency, LedgerProblem, Money, MoneyError, Transfer, TransferError,
+};
 use odm_tests::plain::Plain;
 use odm_tests::random::Random;
 
@@ -55,11 +57,18 @@ async fn a_transfer_happens_once(db: &Db) {
     assert_eq!((first, log.round_trips()), (Answered::Now, 4));
     let again = accounts.transfer("k", "ann", "joe", &usd("2.5")).await.unwrap();
     assert_eq!(again, Answered::Before);
-    for (from, to, amount) in [("ann", "joe", "2.51"), ("joe", "ann", "2.50"), ("bank", "joe", "2.50")] {
+    for (from, to, amount) in [
+        ("ann", "joe", "2.51"),
+        ("joe", "ann", "2.50"),
+        ("bank", "joe", "2.50"),
+    ] {
         let other = accounts.transfer("k", from, to, &usd(amount)).await;
         assert!(matches!(other, Err(TransferError::Taken)));
     }
-    assert_eq!(balances(&accounts, &["bank", "ann", "joe"]).await, [-2000, 750, 1250]);
+    assert_eq!(
+        balances(&accounts, &["bank", "ann", "joe"]).await,
+        [-2000, 750, 1250]
+    );
     let history = accounts.history("ann").await.unwrap();
     let keys: Vec<&str> = history.iter().map(|transfer| transfer.key.as_str()).collect();
     assert_eq!(keys, ["k", "deposit-ann"]);
@@ -69,7 +78,10 @@ async fn a_transfer_happens_once(db: &Db) {
 async fn refusals_change_nothing(db: &Db) {
     let accounts = purses(db, &["ann", "joe"]).await;
     accounts.open("yen", Currency::JPY, None).await.unwrap();
-    accounts.open("credit", Currency::USD, Some(usd("-5"))).await.unwrap();
+    accounts
+        .open("credit", Currency::USD, Some(usd("-5")))
+        .await
+        .unwrap();
     let refused = async |from: &str, to: &str, money: Money| {
         accounts.transfer("r", from, to, &money).await.unwrap_err()
     };
@@ -77,18 +89,41 @@ async fn refusals_change_nothing(db: &Db) {
         TransferError::Insufficient { balance } => assert_eq!(balance, usd("10")),
         other => panic!("{other}"),
     }
-    assert!(matches!(refused("ann", "nobody", usd("1")).await, TransferError::NoAccount { account } if account == "nobody"));
-    assert!(matches!(refused("nobody", "ann", usd("1")).await, TransferError::NoAccount { .. }));
-    assert!(matches!(refused("ann", "ann", usd("1")).await, TransferError::SameAccount));
-    assert!(matches!(refused("ann", "joe", usd("0")).await, TransferError::NotPositive));
-    assert!(matches!(refused("ann", "joe", usd("-1")).await, TransferError::NotPositive));
+    assert!(
+        matches!(refused("ann", "nobody", usd("1")).await, TransferError::NoAccount { account } if account == "nobody")
+    );
+    assert!(matches!(
+        refused("nobody", "ann", usd("1")).await,
+        TransferError::NoAccount { .. }
+    ));
+    assert!(matches!(
+        refused("ann", "ann", usd("1")).await,
+        TransferError::SameAccount
+    ));
+    assert!(matches!(
+        refused("ann", "joe", usd("0")).await,
+        TransferError::NotPositive
+    ));
+    assert!(matches!(
+        refused("ann", "joe", usd("-1")).await,
+        TransferError::NotPositive
+    ));
     let mismatch = |error| matches!(error, TransferError::Money(MoneyError::CurrencyMismatch { .. }));
     assert!(mismatch(refused("ann", "yen", usd("1")).await));
     assert!(mismatch(refused("yen", "ann", usd("1")).await));
-    assert!(matches!(refused("credit", "ann", usd("5.01")).await, TransferError::Insufficient { .. }));
+    assert!(matches!(
+        refused("credit", "ann", usd("5.01")).await,
+        TransferError::Insufficient { .. }
+    ));
     let most = Money::of_units(i64::MAX, Currency::USD).unwrap();
-    assert!(matches!(refused("bank", "ann", most).await, TransferError::Money(MoneyError::Overflow)));
-    assert_eq!(balances(&accounts, &["bank", "ann", "joe", "yen", "credit"]).await, [-2000, 1000, 1000, 0, 0]);
+    assert!(matches!(
+        refused("bank", "ann", most).await,
+        TransferError::Money(MoneyError::Overflow)
+    ));
+    assert_eq!(
+        balances(&accounts, &["bank", "ann", "joe", "yen", "credit"]).await,
+        [-2000, 1000, 1000, 0, 0]
+    );
     // A refusal is not kept: the same key works once there is enough.
     accounts.transfer("r", "credit", "ann", &usd("5")).await.unwrap();
     assert_eq!(balances(&accounts, &["ann", "credit"]).await, [1500, -500]);
@@ -97,17 +132,36 @@ async fn refusals_change_nothing(db: &Db) {
 
 async fn accounts_are_opened_once(db: &Db) {
     let accounts = purses(db, &["ann"]).await;
-    assert_eq!(accounts.open("ann", Currency::USD, Some(usd("0"))).await.unwrap(), Answered::Before);
-    for (currency, least) in [(Currency::USD, None), (Currency::USD, Some(usd("-1"))), (Currency::EUR, None)] {
+    assert_eq!(
+        accounts.open("ann", Currency::USD, Some(usd("0"))).await.unwrap(),
+        Answered::Before
+    );
+    for (currency, least) in [
+        (Currency::USD, None),
+        (Currency::USD, Some(usd("-1"))),
+        (Currency::EUR, None),
+    ] {
         let other = accounts.open("ann", currency, least).await;
         assert!(matches!(other, Err(TransferError::Taken)));
     }
     assert_eq!(accounts.balance("ann").await.unwrap(), usd("10"));
     let gold = accounts.open("gold", Currency::XAU, None).await.unwrap_err();
-    assert!(matches!(gold, TransferError::Money(MoneyError::NoMinorUnit { .. })));
-    let mixed = accounts.open("mixed", Currency::EUR, Some(usd("0"))).await.unwrap_err();
-    assert!(matches!(mixed, TransferError::Money(MoneyError::CurrencyMismatch { .. })));
-    assert!(matches!(accounts.balance("nobody").await, Err(TransferError::NoAccount { .. })));
+    assert!(matches!(
+        gold,
+        TransferError::Money(MoneyError::NoMinorUnit { .. })
+    ));
+    let mixed = accounts
+        .open("mixed", Currency::EUR, Some(usd("0")))
+        .await
+        .unwrap_err();
+    assert!(matches!(
+        mixed,
+        TransferError::Money(MoneyError::CurrencyMismatch { .. })
+    ));
+    assert!(matches!(
+        accounts.balance("nobody").await,
+        Err(TransferError::NoAccount { .. })
+    ));
     let error = Error::from(accounts.balance("nobody").await.unwrap_err());
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }
@@ -133,7 +187,11 @@ async fn many_at_once_conserve_the_sum(db: &Db) {
                     match accounts.transfer(&key, from, to, &money).await {
                         Ok(Answered::Now) => moved += 1,
                         Ok(_) => {}
-                        Err(TransferError::Insufficient { .. } | TransferError::SameAccount | TransferError::Taken) => {}
+                        Err(
+                            TransferError::Insufficient { .. }
+                            | TransferError::SameAccount
+                            | TransferError::Taken,
+                        ) => {}
                         Err(error) => panic!("{error}"),
                     }
                 }
@@ -149,7 +207,13 @@ async fn many_at_once_conserve_the_sum(db: &Db) {
     assert_eq!(accounts.verify().await.unwrap(), []);
     let sum: i64 = balances(&accounts, &names).await.iter().sum();
     assert_eq!(sum, 1000 * names.len() as i64);
-    assert_eq!(db.collection::<Transfer>().count(|_| odm::Filter::all()).await.unwrap(), moved as u64 + names.len() as u64);
+    assert_eq!(
+        db.collection::<Transfer>()
+            .count(|_| odm::Filter::all())
+            .await
+            .unwrap(),
+        moved as u64 + names.len() as u64
+    );
 }
 
 async fn one_key_from_many_tasks_moves_once(db: &Db) {
@@ -182,7 +246,9 @@ async fn a_fault_at_any_write_is_mended_by_sending_again(db: &Db) {
                 true => faults.add(Fault::nth_write(n).after(lost)),
             }
             let key = format!("{after}-{n}");
-            let first = Accounts::new(&faulty).transfer(&key, "ann", "joe", &usd("0.10")).await;
+            let first = Accounts::new(&faulty)
+                .transfer(&key, "ann", "joe", &usd("0.10"))
+                .await;
             let failed = faults.failures() > 0;
             assert!(failed || first.is_ok());
             // Nothing is half done, before it is sent again and after.
@@ -239,25 +305,51 @@ async fn without_transactions_it_is_unsupported(db: &Db) {
 async fn wrong_books_are_found(db: &Db) {
     let accounts = purses(db, &["ann", "joe"]).await;
     let stored = db.collection::<Account>();
-    stored.update_one(|a| a.id.eq("joe"), |a| a.balance.amount.inc(-1001)).await.unwrap();
+    stored
+        .update_one(|a| a.id.eq("joe"), |a| a.balance.amount.inc(-1001))
+        .await
+        .unwrap();
     stored.delete("ann").await.unwrap();
     let text = str::to_owned;
     let expected = [
-        LedgerProblem::NoAccount { transfer: text("deposit-ann"), account: text("ann") },
-        LedgerProblem::Unbalanced { account: text("joe"), balance: -1, expected: 1000 },
-        LedgerProblem::BelowLeast { account: text("joe"), balance: -1, least: 0 },
-        LedgerProblem::NotConserved { currency: Currency::USD, sum: -2001 },
+        LedgerProblem::NoAccount {
+            transfer: text("deposit-ann"),
+            account: text("ann"),
+        },
+        LedgerProblem::Unbalanced {
+            account: text("joe"),
+            balance: -1,
+            expected: 1000,
+        },
+        LedgerProblem::BelowLeast {
+            account: text("joe"),
+            balance: -1,
+            least: 0,
+        },
+        LedgerProblem::NotConserved {
+            currency: Currency::USD,
+            sum: -2001,
+        },
     ];
     assert_eq!(accounts.verify().await.unwrap(), expected);
-    stored.update_one(|a| a.id.eq("joe"), |a| a.balance.currency.set(Currency::EUR)).await.unwrap();
+    stored
+        .update_one(|a| a.id.eq("joe"), |a| a.balance.currency.set(Currency::EUR))
+        .await
+        .unwrap();
     let found = accounts.verify().await.unwrap();
-    assert!(found.contains(&LedgerProblem::OtherCurrency { transfer: text("deposit-joe"), account: text("joe") }));
+    assert!(found.contains(&LedgerProblem::OtherCurrency {
+        transfer: text("deposit-joe"),
+        account: text("joe")
+    }));
 }
 
 async fn history_goes_by_its_indexes(db: &Db) {
     let accounts = purses(db, &["ann", "joe"]).await;
     for n in 0..5 {
-        accounts.transfer(&format!("{n}"), "ann", "joe", &usd("0.01")).await.unwrap();
+        accounts
+            .transfer(&format!("{n}"), "ann", "joe", &usd("0.01"))
+            .await
+            .unwrap();
     }
     let (watched, scans) = db.watch_scans();
     let page = accounts.on(&watched).history("joe").limit(3).await.unwrap();

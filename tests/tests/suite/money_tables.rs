@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use bson::Decimal128;
-use odm_patterns::money::{Allocation, Arbitrary, Currency, Decimal, Digits, Minor, Money, MoneyError, Rounding};
+use odm_patterns::money::{
+    Allocation, Arbitrary, Currency, Decimal, Digits, Minor, Money, MoneyError, Rounding,
+};
 use odm_tests::data;
 use odm_tests::random::Random;
 use serde::Deserialize;
@@ -88,7 +90,9 @@ fn run_table(file: &str) {
         let operands: Vec<Option<Decimal>> = case.operands.iter().map(|text| decimal(text)).collect();
         let [Some(a), Some(b)] = &operands[..] else {
             // Infinities and NaNs are no amounts, and nothing that the table has beside them is refused.
-            let is_number = |text: &String| text.bytes().any(|byte| byte.is_ascii_digit()) && !text.contains(['N', 'n', '#']);
+            let is_number = |text: &String| {
+                text.bytes().any(|byte| byte.is_ascii_digit()) && !text.contains(['N', 'n', '#'])
+            };
             assert!(!case.operands.iter().all(is_number), "{}", case.name);
             refused += 1;
             continue;
@@ -105,14 +109,20 @@ fn run_table(file: &str) {
             }
             // What is too large for a decimal128 is an error of the form, where the table rounds to an infinity.
             None => {
-                let is_beyond = case.conditions.iter().any(|name| name == "Overflow" || name == "Invalid_operation");
+                let is_beyond = case
+                    .conditions
+                    .iter()
+                    .any(|name| name == "Overflow" || name == "Invalid_operation");
                 assert!(is_beyond && found.is_err(), "{}: {found:?}", case.name);
             }
         }
         checked += 1;
     }
     assert!(checked > 100, "{file}: {checked}");
-    println!("{file}: {checked} cases, {refused} of them infinite or no numbers and refused, of {}", cases.len());
+    println!(
+        "{file}: {checked} cases, {refused} of them infinite or no numbers and refused, of {}",
+        cases.len()
+    );
 }
 
 #[test]
@@ -124,7 +134,9 @@ fn decimal_tables() {
 
 #[test]
 fn decimal_encodings() {
-    let Some(cases) = cases("dqEncode.decTest") else { return };
+    let Some(cases) = cases("dqEncode.decTest") else {
+        return;
+    };
     let mut checked = 0;
     for case in cases {
         let (number, bytes) = match case.operands.first().and_then(|text| text.strip_prefix('#')) {
@@ -137,11 +149,17 @@ fn decimal_encodings() {
         if bytes.len() != 32 {
             continue;
         }
-        let mut stored: Vec<u8> = (0..16).map(|at| u8::from_str_radix(&bytes[2 * at..2 * at + 2], 16).unwrap()).collect();
+        let mut stored: Vec<u8> = (0..16)
+            .map(|at| u8::from_str_radix(&bytes[2 * at..2 * at + 2], 16).unwrap())
+            .collect();
         stored.reverse();
         let stored = Decimal128::from_bytes(stored.try_into().unwrap());
         let Some(number) = decimal(&number) else {
-            assert!(number.starts_with(['#']) || Decimal::try_from(stored).is_err(), "{}", case.name);
+            assert!(
+                number.starts_with(['#']) || Decimal::try_from(stored).is_err(),
+                "{}",
+                case.name
+            );
             continue;
         };
         // The tables hold DPD; BSON holds BID. Where the two differ the bytes say nothing here, so that only what this
@@ -168,11 +186,15 @@ struct AllocationCase {
 
 #[test]
 fn allocation_tables() {
-    let Some(path) = data::path("money/allocation.json") else { return };
+    let Some(path) = data::path("money/allocation.json") else {
+        return;
+    };
     let table: Allocations = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     for case in &table.cases {
         let whole: Money = Money::of_units(case.amount, Currency::USD).unwrap();
-        let parts = whole.allocate(&case.weights, Allocation::LargestRemainder).unwrap();
+        let parts = whole
+            .allocate(&case.weights, Allocation::LargestRemainder)
+            .unwrap();
         let units: Vec<i64> = parts.iter().map(Money::units).collect();
         assert_eq!(units, case.parts, "{} by {:?}", case.amount, case.weights);
     }
@@ -181,10 +203,14 @@ fn allocation_tables() {
 
 #[test]
 fn currencies_are_those_of_iso_4217() {
-    let Some(path) = data::path("money/iso4217-exponents.json") else { return };
-    let table: BTreeMap<String, Option<u32>> = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-    let own: BTreeMap<String, Option<u32>> =
-        Currency::all().map(|currency| (currency.code().to_owned(), currency.digits())).collect();
+    let Some(path) = data::path("money/iso4217-exponents.json") else {
+        return;
+    };
+    let table: BTreeMap<String, Option<u32>> =
+        serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let own: BTreeMap<String, Option<u32>> = Currency::all()
+        .map(|currency| (currency.code().to_owned(), currency.digits()))
+        .collect();
     assert_eq!(own, table);
 }
 
@@ -195,7 +221,12 @@ fn random_allocations_conserve_the_sum() {
         Err(_) => 20_000,
     };
     let mut random = Random::new(7);
-    let policies = [Allocation::LargestRemainder, Allocation::First, Allocation::Last, Allocation::LargestWeight];
+    let policies = [
+        Allocation::LargestRemainder,
+        Allocation::First,
+        Allocation::Last,
+        Allocation::LargestWeight,
+    ];
     for run in 0..runs {
         let weights: Vec<i64> = (0..1 + random.below(6))
             .map(|_| match random.below(4) {
@@ -224,7 +255,12 @@ fn random_allocations_conserve_the_sum() {
                 continue;
             };
             assert_eq!(Money::sum(Currency::USD, &parts).unwrap(), whole);
-            assert!(parts.iter().zip(&weights).all(|(part, weight)| *weight > 0 || part.is_zero()));
+            assert!(
+                parts
+                    .iter()
+                    .zip(&weights)
+                    .all(|(part, weight)| *weight > 0 || part.is_zero())
+            );
         }
     }
 }
