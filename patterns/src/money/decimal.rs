@@ -1,16 +1,14 @@
 //! Exact decimal numbers.
 
+mod text;
+
 use std::cmp::Ordering;
-use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Neg;
-use std::str::FromStr;
 
 use num_bigint::{BigInt, Sign};
 use odm::bson::Decimal128;
 use odm::{Field, FieldType};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::error::MoneyError;
 use super::rounding::Rounding;
@@ -331,6 +329,7 @@ impl TryFrom<Decimal128> for Decimal {
     }
 }
 
+<<<<<<< HEAD
 impl FromStr for Decimal {
     type Err = MoneyError;
 
@@ -405,6 +404,8 @@ impl<'de> Deserialize<'de> for Decimal {
     }
 }
 
+=======
+>>>>>>> money
 impl FieldType for Decimal {
     type Handle<R> = Field<R, Decimal>;
     type Optional<R> = Field<R, Option<Decimal>>;
@@ -419,6 +420,7 @@ mod tests {
     }
 
     #[test]
+<<<<<<< HEAD
     fn texts_go_there_and_back() {
         for (text, shown) in [
             ("0", "0"),
@@ -457,6 +459,8 @@ mod tests {
     }
 
     #[test]
+=======
+>>>>>>> money
     fn equal_numbers_hash_alike() {
         let hash = |value: &Decimal| {
             let mut state = std::hash::DefaultHasher::new();

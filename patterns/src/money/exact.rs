@@ -77,7 +77,7 @@ pub(super) fn compares(path: &str, comparison: Comparison, with: &Decimal) -> Do
         } },
     });
     let halves = bson!({
-        "negative": { "$eq": [{ "$substrBytes": [text.clone(), 0, 1] }, "-"] },
+        "negative": { "$eq": [{ "$substrCP": [text.clone(), 0, 1] }, "-"] },
         "halves": { "$split": [{ "$ltrim": { "input": text.clone(), "chars": "-+" } }, "."] },
     });
     let compared = within(halves, within(digits, within(bson!({ "key": key }), verdict)));

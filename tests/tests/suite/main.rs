@@ -83,6 +83,7 @@ mod maintenance;
 mod models;
 mod money;
 mod money_accounts;
+mod money_conversion;
 mod money_exact;
 mod money_tables;
 mod outbox;

@@ -4,8 +4,7 @@ use bson::{Bson, Decimal128, doc};
 use odm::expr::count;
 use odm::{Db, Embedded, ErrorKind, Model};
 use odm_patterns::money::{
-    Arbitrary, Conversion, Currency, Decimal, Decimal34, Digits, Minor, Money, MoneyError, Rate, Rounding,
-    beside, convert, in_exact_order,
+    Arbitrary, Currency, Decimal, Decimal34, Minor, Money, MoneyError, Rate, Rounding, in_exact_order,
 };
 use serde::{Deserialize, Serialize};
 
@@ -18,13 +17,9 @@ crate::on_every_backend! {
     increments_and_totals,
     totals_do_not_overflow,
     what_does_not_fit_is_an_error_of_reading,
-    forms_are_converted_and_resumed,
-    two_fields_become_one,
     rates_are_stored,
     ranges_go_by_the_index,
 }
-
-type Tenths = Minor<Digits<3>>;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
 #[odm(collection = "money_items")]
@@ -39,12 +34,11 @@ struct Item {
 }
 
 fn item(id: i32, amount: &str) -> Item {
-    let text = |form: &str| format!("{amount}{form}");
     Item {
         id,
-        price: text("").parse().unwrap(),
-        cost: text("").parse().unwrap(),
-        fee: text("").parse().unwrap(),
+        price: money(amount),
+        cost: money(amount),
+        fee: money(amount),
     }
 }
 
@@ -217,10 +211,19 @@ async fn expressions_take_any_plain_text(db: &Db) {
     let i = Item::fields();
     assert_eq!(ids(&items, i.cost.eq(money("7.5 USD"))).await, [1, 2]);
     assert_eq!(ids(&items, i.cost.eq(money("0 USD"))).await, [3, 4]);
-    assert_eq!(ids(&items, i.cost.gte(money("0 USD"))).await, [1, 2, 3, 4, 6]);
+    // Far from the bound the number decides alone.
+    assert_eq!(
+        ids(&items, i.cost.gte(money("0 USD"))).await,
+        [1, 2, 3, 4, 6, 7, 8]
+    );
     assert_eq!(ids(&items, i.cost.lt(money("0 USD"))).await, [5]);
     assert_eq!(ids(&items, i.cost.lte(money("-7.50 USD"))).await, [5]);
     assert_eq!(ids(&items, i.cost.eq(money("7 USD"))).await, [6]);
+    // A text that is no number is none, and no error.
+    for (id, display) in [(10, ""), (11, "€7.5"), (12, "7,5"), (13, "-"), (14, "seven")] {
+        items.raw().insert(cost(id, display.into(), 7.5)).await.unwrap();
+    }
+    assert_eq!(ids(&items, i.cost.eq(money("7.5 USD"))).await, [1, 2]);
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -449,6 +452,7 @@ async fn what_does_not_fit_is_an_error_of_reading(db: &Db) {
     assert_eq!(items.get(21).await.unwrap_err().path(), Some("fee"));
 }
 
+<<<<<<< HEAD
 async fn forms_are_converted_and_resumed(db: &Db) {
     let items = db.collection::<Item>();
     let rest = |id: i32| {
@@ -605,6 +609,8 @@ async fn two_fields_become_one(db: &Db) {
     assert_eq!(items.get(2).required().await.unwrap().price, 14_000);
 }
 
+=======
+>>>>>>> money
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
 #[odm(collection = "money_rates")]
 struct Quoted {

@@ -86,7 +86,11 @@ fn outcome(case: &Case, a: &Decimal, b: &Decimal, rounding: Rounding) -> Result<
 fn run_table(file: &str) {
     let Some(cases) = cases(file) else { return };
     let (mut checked, mut refused) = (0, 0);
-    for case in &cases {
+    let offered = ["add", "subtract", "multiply", "quantize", "compare"];
+    for case in cases
+        .iter()
+        .filter(|case| offered.contains(&case.operation.as_str()))
+    {
         let operands: Vec<Option<Decimal>> = case.operands.iter().map(|text| decimal(text)).collect();
         let [Some(a), Some(b)] = &operands[..] else {
             // Infinities and NaNs are no amounts, and nothing that the table has beside them is refused.

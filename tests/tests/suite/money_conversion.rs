@@ -1,0 +1,183 @@
+//! Money from one form to another, in a collection; amount and currency in two fields.
+
+use bson::{Bson, doc};
+use odm::{Db, ErrorKind, Model};
+use odm_patterns::money::{
+    Arbitrary, Conversion, Currency, Decimal34, Digits, Minor, Money, MoneyError, Rounding, beside, convert,
+};
+use serde::{Deserialize, Serialize};
+
+crate::on_every_backend! {
+    forms_are_converted_and_resumed,
+    two_fields_become_one,
+}
+
+type Tenths = Minor<Digits<3>>;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "money_items")]
+struct Item {
+    #[serde(rename = "_id")]
+    id: i32,
+    price: Money,
+}
+
+fn money<F: odm_patterns::money::Form>(text: &str) -> Money<F> {
+    text.parse().unwrap()
+}
+
+async fn forms_are_converted_and_resumed(db: &Db) {
+    let items = db.collection::<Item>();
+    let rest = |id: i32| {
+        let fee = doc! {"amount": 1, "currency": "USD"};
+        doc! {"_id": id, "cost": {"display": "1", "approx": 1.0, "currency": "USD"}, "fee": fee}
+    };
+    for id in 0..20 {
+        let mut document = rest(id);
+        let display = format!("{id}.5");
+        document.insert(
+            "price",
+            doc! {"display": display, "approx": f64::from(id) + 0.5, "currency": "USD"},
+        );
+        items.raw().insert(document).await.unwrap();
+    }
+    let mut fine = rest(20);
+    fine.insert(
+        "price",
+        doc! {"display": "0.005", "approx": 0.005, "currency": "USD"},
+    );
+    items.raw().insert(fine).await.unwrap();
+    // It fails on the way, and is run again.
+    let (faulty, faults) = db.faulty();
+    faults.add(odm::backend::wrap::Fault::nth_write(8).crash());
+    let broken = convert(
+        &faulty.collection::<Item>(),
+        |i| i.price.in_form::<Arbitrary>(),
+        |i| i.price,
+        None,
+    )
+    .await;
+    assert!(broken.is_err());
+    let report: Conversion = convert(&items, |i| i.price.in_form::<Arbitrary>(), |i| i.price, None)
+        .await
+        .unwrap();
+    assert!(report.converted >= 12 && report.converted < 20, "{report:?}");
+    assert_eq!(
+        report.refused,
+        [(Bson::Int32(20), MoneyError::ExcessPrecision { digits: 2 })]
+    );
+    let report = convert(
+        &items,
+        |i| i.price.in_form::<Arbitrary>(),
+        |i| i.price,
+        Some(Rounding::HalfUp),
+    )
+    .await
+    .unwrap();
+    assert_eq!((report.converted, report.refused.len()), (1, 0));
+    let all = items.find_all().sort(|i| i.id.asc()).await.unwrap();
+    assert!(
+        all.iter()
+            .take(20)
+            .all(|item| item.price.units() == i64::from(item.id) * 100 + 50)
+    );
+    assert_eq!(all[20].price.units(), 1);
+    // There and back, through all forms.
+    for _ in 0..2 {
+        let there = convert(&items, |i| i.price, |i| i.price.in_form::<Decimal34>(), None)
+            .await
+            .unwrap();
+        let back = convert(&items, |i| i.price.in_form::<Decimal34>(), |i| i.price, None)
+            .await
+            .unwrap();
+        assert_eq!((there.converted, back.converted), (21, 21));
+    }
+    assert_eq!(items.find_all().sort(|i| i.id.asc()).await.unwrap(), all);
+    // Two scales look alike: only into another field.
+    let alike = convert(&items, |i| i.price, |i| i.price.in_form::<Tenths>(), None)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (alike.kind(), alike.path()),
+        (ErrorKind::InvalidArgument, Some("price"))
+    );
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "money_manual")]
+struct Manual {
+    #[serde(rename = "_id")]
+    id: i32,
+    price: i64,
+    currency: Currency,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cost: Option<Money<Arbitrary>>,
+}
+
+async fn two_fields_become_one(db: &Db) {
+    let items = db.collection::<Manual>();
+    for (id, text) in [(1, "9.99 USD"), (2, "5 USD"), (3, "9.99 EUR")] {
+        let price: Money<Tenths> = money(text);
+        items
+            .insert(Manual {
+                id,
+                price: price.units(),
+                currency: price.currency(),
+                cost: None,
+            })
+            .await
+            .unwrap();
+    }
+    assert_eq!(
+        items
+            .raw()
+            .count(doc! {"price": 9990_i64, "currency": "USD"})
+            .await
+            .unwrap(),
+        1
+    );
+    let price = |m: &ManualFields| beside::<_, Digits<3>>(&m.price, &m.currency);
+    let nine: Money<Tenths> = money("9 USD");
+    let found = items
+        .find(|m| price(&m).gt(&nine))
+        .sort(|m| price(&m).desc())
+        .await
+        .unwrap();
+    assert_eq!(found.iter().map(|item| item.id).collect::<Vec<_>>(), [1]);
+    items
+        .update_one(
+            |m| m.id.eq(2) & price(&m).is_of(Currency::USD),
+            |m| price(&m).inc(&nine),
+        )
+        .await
+        .unwrap();
+    items
+        .update_one(|m| m.id.eq(3), |m| price(&m).put(&nine))
+        .await
+        .unwrap();
+    let whole = items
+        .update_one(|m| m.id.eq(3), |m| price(&m).set(&nine))
+        .await
+        .unwrap_err();
+    assert_eq!(whole.kind(), ErrorKind::InvalidArgument);
+    // Into a field of its own, and back beside it.
+    let report = convert(&items, |m| price(&m), |m| m.cost, None).await.unwrap();
+    assert_eq!(report.converted, 3);
+    let costs: Vec<String> = items
+        .find_all()
+        .sort(|m| m.id.asc())
+        .await
+        .unwrap()
+        .iter()
+        .map(|m| m.cost.as_ref().unwrap().to_string())
+        .collect();
+    assert_eq!(costs, ["9.990 USD", "14.000 USD", "9.000 USD"]);
+    items
+        .raw()
+        .update_many(doc! {}, doc! {"$unset": {"price": "", "currency": ""}})
+        .await
+        .unwrap();
+    let report = convert(&items, |m| m.cost, |m| price(&m), None).await.unwrap();
+    assert_eq!(report.converted, 3);
+    assert_eq!(items.get(2).required().await.unwrap().price, 14_000);
+}
