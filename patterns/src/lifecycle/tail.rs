@@ -71,7 +71,7 @@ impl<M: Model> Tail<M> {
                     };
                     if self.passes {
                         // Asked when the stream has its place before it: what makes room from here on ends the stream.
-                        if self.is_unchecked && !self.is_last_there().await? {
+                        if self.is_unchecked && !is_there(&self.documents, self.last.as_ref()).await? {
                             self.cursor = None;
                             return Err(lost());
                         }
@@ -99,18 +99,19 @@ impl<M: Model> Tail<M> {
         }
     }
 
-    async fn is_last_there(&self) -> Result<bool> {
-        let Some(last) = &self.last else { return Ok(true) };
-        let key = self.documents.encode_key(last)?;
-        self.documents.raw().exists(doc! { "_id": { "$eq": key } }).await
-    }
-
     fn is_last(&self, id: &M::Key) -> Result<bool> {
         match &self.last {
             Some(last) => Ok(self.documents.encode_key(last)? == self.documents.encode_key(id)?),
             None => Ok(true),
         }
     }
+}
+
+/// Whether the document is there, if there is one to look for.
+async fn is_there<M: Model>(documents: &Collection<M>, id: Option<&M::Key>) -> Result<bool> {
+    let Some(id) = id else { return Ok(true) };
+    let key = documents.encode_key(id)?;
+    documents.raw().exists(doc! { "_id": { "$eq": key } }).await
 }
 
 fn lost() -> Error {

@@ -43,13 +43,13 @@ fn reading(id: i64) -> Reading {
 }
 
 fn by_span(db: &Db) -> Buckets<String, Reading> {
-    Buckets::by_span(db, "bucket_spans", Duration::from_secs(10), |r| r.at)
+    Buckets::<String, Reading>::by_span(db, "bucket_spans", Duration::from_secs(10), |r| r.at)
         .value(|r| r.value)
         .unique(|r| r.id)
 }
 
 fn by_count(db: &Db) -> Buckets<String, Reading> {
-    Buckets::by_count(db, "bucket_counts", 5, |r| r.at)
+    Buckets::<String, Reading>::by_count(db, "bucket_counts", 5, |r| r.at)
         .value(|r| r.value)
         .unique(|r| r.id)
 }
@@ -106,7 +106,7 @@ async fn entries_go_into_the_bucket_of_their_time(db: &Db) {
 
 async fn entries_fill_buckets_one_after_another(db: &Db) {
     let (db, log) = db.logged();
-    let readings: Buckets<i32, Reading> = Buckets::by_count(&db, "bucket_plain", 5, |r| r.at);
+    let readings = Buckets::<i32, Reading>::by_count(&db, "bucket_plain", 5, |r| r.at);
     readings.prepare().await.unwrap();
     log.take();
     for id in 0..6 {
@@ -266,7 +266,7 @@ async fn buckets_go_by_age_and_entries_by_key(db: &Db) {
     assert_eq!(readings.forget_before(at(15)).await.unwrap(), 1);
     assert_eq!(readings.forget_before(at(20)).await.unwrap(), 1);
     assert_eq!(readings.range(&roof(), at(0)..at(99)).await.unwrap().len(), 9);
-    let plain: Buckets<String, Reading> = Buckets::by_count(db, "bucket_plain", 5, |r| r.at);
+    let plain = Buckets::<String, Reading>::by_count(db, "bucket_plain", 5, |r| r.at);
     let refused = plain.remove(&roof(), &1).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
 }
@@ -364,7 +364,7 @@ async fn drifting_buckets_are_found_and_mended(db: &Db) {
 
     let counts = by_count(db);
     counts.record(&roof(), (0..5).map(reading)).await.unwrap();
-    let smaller: Buckets<String, Reading> = Buckets::by_count(db, "bucket_counts", 3, |r| r.at);
+    let smaller = Buckets::<String, Reading>::by_count(db, "bucket_counts", 3, |r| r.at);
     let kind = smaller.verify().await.unwrap().pop().unwrap().kind;
     assert_eq!(kind, BucketProblemKind::Overfull { entries: 5 });
 }
@@ -375,8 +375,8 @@ async fn what_is_no_entry_is_an_error(db: &Db) {
         at: DateTime,
         value: i64,
     }
-    let buckets: Buckets<i32, Odd> =
-        Buckets::by_span(db, "bucket_odd", Duration::from_secs(10), |o| o.at).value(|o| o.value);
+    let buckets =
+        Buckets::<i32, Odd>::by_span(db, "bucket_odd", Duration::from_secs(10), |o| o.at).value(|o| o.value);
     let odd = |value| Odd { at: at(1), value };
     let error = buckets
         .record(&1, [odd(1), odd(4_000_000_000)])

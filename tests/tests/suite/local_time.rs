@@ -268,20 +268,12 @@ async fn groups_by_the_database_are_the_same_periods(db: &Db) {
     hourly(
         db,
         "Europe/Berlin",
-<<<<<<< HEAD
-        "2026-10-01T00:00:00Z",
-=======
         "2026-10-22T00:00:00Z",
->>>>>>> money
         "2026-11-02T00:00:00Z",
     )
     .await;
     let berlin = zone("Europe/Berlin");
-<<<<<<< HEAD
-    let all = millis("2026-10-01T00:00:00Z")..millis("2026-11-02T00:00:00Z");
-=======
     let all = millis("2026-10-22T00:00:00Z")..millis("2026-11-02T00:00:00Z");
->>>>>>> money
     for unit in [
         Unit::Hour,
         Unit::Day,

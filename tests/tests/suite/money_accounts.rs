@@ -169,11 +169,7 @@ async fn accounts_are_opened_once(db: &Db) {
 async fn many_at_once_conserve_the_sum(db: &Db) {
     let transfers: usize = match std::env::var("ODM_TEST_MONEY_TRANSFERS") {
         Ok(transfers) => transfers.parse().unwrap(),
-<<<<<<< HEAD
-        Err(_) => 240,
-=======
         Err(_) => 120,
->>>>>>> money
     };
     let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
     let accounts = Arc::new(purses(db, &names).await);

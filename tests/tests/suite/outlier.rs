@@ -30,7 +30,7 @@ fn lost() -> Error {
 }
 
 fn buyers(db: &Db) -> Outlier<Book, i64> {
-    Outlier::new(db, |b| b.buyers, |b| b.overflow.path().clone())
+    Outlier::<Book, i64>::new(db, |b| b.buyers, |b| b.overflow.path().clone())
         .threshold(4)
         .low(2)
         .page(3)

@@ -25,7 +25,7 @@ struct Product {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
-#[odm(collection = "subset_reviews", index(keys(product, -stars)))]
+#[odm(collection = "subset_reviews", index(keys(product, desc(stars))))]
 struct Review {
     #[serde(rename = "_id")]
     id: i32,
@@ -46,7 +46,7 @@ fn lost() -> Error {
 }
 
 fn best(db: &Db) -> Subset<Product, Review, Brief> {
-    Subset::new(
+    Subset::<Product, Review, Brief>::new(
         db,
         3,
         |p| p.best,
