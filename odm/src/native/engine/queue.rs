@@ -6,15 +6,19 @@
 //! whoever starts a job takes the writer when it is free, and runs what others queued meanwhile before it goes;
 //! when that gets too much the thread takes over.
 
+mod flusher;
+mod thread;
+
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_channel::oneshot;
 
+use self::flusher::Flusher;
 use super::Durability;
 use super::changes::{ChangeLog, ChangeWindow};
 use super::claims::{Claim, Claims};
@@ -46,6 +50,7 @@ pub(super) struct Shared {
     failure: Mutex<Option<Fault>>,
     failed: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
+    flusher: Flusher,
 }
 
 /// The last commit.
@@ -95,9 +100,6 @@ pub(super) enum Here {
 
 /// Commits that are not durable cost space in the file: after this much they are made durable.
 const MAX_UNSYNCED_BYTES: usize = 64 * 1024 * 1024;
-
-/// The longest that is waited for others to share a commit.
-const MOST_PATIENCE: Duration = Duration::from_millis(2);
 
 /// How many jobs of others a caller runs before the thread takes over.
 const MAX_JOBS_FOR_OTHERS: usize = 64;
@@ -154,6 +156,7 @@ impl Shared {
             failure: Mutex::new(None),
             failed: AtomicBool::new(false),
             thread: Mutex::new(None),
+            flusher: Flusher::default(),
         });
         if durability.is_some() {
             shared.ensure_thread()?;
@@ -343,7 +346,7 @@ impl Shared {
     /// Runs jobs as one commit. `blocked` gets the positions of those that did not run for a transaction's
     /// sake.
     fn run_batch(
-        &self,
+        self: &Arc<Self>,
         state: &mut WriterState,
         jobs: &mut [&mut dyn Job],
         blocked: &mut Vec<(usize, Claim)>,
@@ -443,6 +446,7 @@ impl Shared {
             let _ = waiting.send(());
         }
         self.claims().prune(sequence);
+        self.note_recent(store.due());
         if durable {
             *unsynced_bytes = 0;
         } else if self.durability.is_some() {
@@ -471,154 +475,6 @@ impl Shared {
         };
         lock(&self.queue).sync = Some(wanted);
         self.wake.notify_one();
-    }
-
-    /// Makes what was committed durable.
-    fn sync(&self, state: &mut WriterState) {
-        if state.unsynced_bytes == 0 || self.failed.load(Ordering::Acquire) {
-            return;
-        }
-        state.unsynced_bytes = 0;
-        match catch_unwind(AssertUnwindSafe(|| {
-            self.store().write(&mut |_| Ok(Finish::Durable))
-        })) {
-            Ok(Ok(())) => {}
-            Ok(Err(Failure::Before(fault) | Failure::InDoubt(fault))) => drop(self.fail(fault)),
-            Err(panic) => drop(self.fail(Fault::of(
-                Class::InDoubt,
-                code::INTERNAL,
-                format!("the store failed: {}", panic_text(&*panic)),
-            ))),
-        }
-    }
-
-    fn ensure_thread(self: &Arc<Self>) -> Result<()> {
-        let mut thread = lock(&self.thread);
-        if thread.is_none() {
-            let shared = self.clone();
-            let started = std::thread::Builder::new()
-                .name("odm-writer".to_owned())
-                .spawn(move || shared.serve());
-            *thread = Some(started.map_err(|error| {
-                Fault::of(
-                    Class::Io,
-                    code::INTERNAL,
-                    format!("cannot start the engine's thread: {error}"),
-                )
-            })?);
-        }
-        Ok(())
-    }
-
-    /// The thread: runs queued jobs when it is its turn, makes relaxed commits durable, until closed.
-    fn serve(self: Arc<Self>) {
-        loop {
-            let (closing, sync) = self.wait_for_work();
-            let mut writer = lock(&self.writer);
-            if sync || closing {
-                self.sync(&mut writer);
-            }
-            let mut commit = Duration::ZERO;
-            let mut crowd = 0;
-            loop {
-                let jobs = {
-                    let mut queue = lock(&self.queue);
-                    if crowd > 1 {
-                        queue = self.gather(queue, crowd, commit);
-                    }
-                    crowd = queue.jobs.len();
-                    if queue.jobs.is_empty() {
-                        // Back to callers who run their jobs themselves; under the lock that they look at
-                        // the queue with, so that no job is left to nobody.
-                        queue.served = self.durability == Some(Durability::Immediate);
-                        queue.wanted = 0;
-                        break;
-                    }
-                    // Nobody need wake a thread that is at work.
-                    queue.wanted = usize::MAX;
-                    Vec::from(std::mem::take(&mut queue.jobs))
-                };
-                let start = Instant::now();
-                self.run_jobs(&mut writer, jobs);
-                commit = start.elapsed();
-                // All who write now: those who were answered and those who came meanwhile.
-                crowd += lock(&self.queue).jobs.len();
-            }
-            if closing {
-                self.sync(&mut writer);
-                return;
-            }
-            drop(writer);
-            self.drain();
-        }
-    }
-
-    /// Waits until as many jobs are there as could share a commit: those who were part of the last one ask again at
-    /// once, or not soon. No longer than that commit took, so that waiting in vain costs no more than a commit.
-    fn gather<'q>(
-        &self,
-        mut queue: MutexGuard<'q, Queue>,
-        crowd: usize,
-        commit: Duration,
-    ) -> MutexGuard<'q, Queue> {
-        let until = Instant::now() + commit.min(MOST_PATIENCE);
-        queue.wanted = crowd;
-        while queue.jobs.len() < crowd && !queue.closing {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            queue = self
-                .wake
-                .wait_timeout(queue, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-        }
-        queue
-    }
-
-    /// Waits until there is something to do: whether the engine is closing, and whether to sync.
-    fn wait_for_work(&self) -> (bool, bool) {
-        let mut queue = lock(&self.queue);
-        loop {
-            let mut timeout = None;
-            let mut sync = false;
-            match (queue.sync, self.durability) {
-                (Some(Sync::Since(start)), Some(Durability::Interval(interval))) => {
-                    let left = interval.saturating_sub(start.elapsed());
-                    sync = left.is_zero();
-                    timeout = Some(left);
-                }
-                (Some(_), _) => sync = true,
-                (None, _) => {}
-            }
-            if sync {
-                queue.sync = None;
-            }
-            if sync || queue.closing || (queue.served && !queue.jobs.is_empty()) {
-                return (queue.closing, sync);
-            }
-            queue = match timeout {
-                None => self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner),
-                Some(timeout) => {
-                    let waited = self.wake.wait_timeout(queue, timeout);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
-        }
-    }
-
-    /// Ends the thread after it has run what is queued and made every commit durable.
-    pub(super) fn close(&self) {
-        lock(&self.queue).closing = true;
-        self.wake.notify_one();
-        let thread = lock(&self.thread).take();
-        if let Some(thread) = thread
-            && thread.thread().id() != std::thread::current().id()
-        {
-            // The thread catches panics; there is nobody to tell of one.
-            let _ = thread.join();
-        }
     }
 }
 

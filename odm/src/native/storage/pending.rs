@@ -32,19 +32,40 @@ impl Trees for Layered<'_> {
 }
 
 /// Room for a composite key without allocation.
-pub(crate) const INLINE: usize = 124;
+const INLINE: usize = 128;
+
+/// Tree and key as one byte string; a short one is not allocated.
+pub(crate) enum Composite {
+    Inline([u8; INLINE], usize),
+    Allocated(Vec<u8>),
+}
+
+impl Composite {
+    #[inline]
+    pub(crate) fn new(tree: TreeId, key: &[u8]) -> Composite {
+        let length = 4 + key.len();
+        if length > INLINE {
+            return Composite::Allocated(composite(tree, key));
+        }
+        let mut buffer = [0u8; INLINE];
+        buffer[..4].copy_from_slice(&tree.0.to_be_bytes());
+        buffer[4..length].copy_from_slice(key);
+        Composite::Inline(buffer, length)
+    }
+
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        match self {
+            Composite::Inline(buffer, length) => &buffer[..*length],
+            Composite::Allocated(bytes) => bytes,
+        }
+    }
+}
 
 /// Calls `body` with tree and key as one byte string.
 #[inline]
 pub(crate) fn with_composite<T>(tree: TreeId, key: &[u8], body: impl FnOnce(&[u8]) -> T) -> T {
-    if key.len() <= INLINE {
-        let mut buffer = [0u8; INLINE + 4];
-        buffer[..4].copy_from_slice(&tree.0.to_be_bytes());
-        buffer[4..4 + key.len()].copy_from_slice(key);
-        body(&buffer[..4 + key.len()])
-    } else {
-        body(&composite(tree, key))
-    }
+    body(Composite::new(tree, key).as_slice())
 }
 
 /// Tree and key as one byte string.
@@ -56,21 +77,28 @@ pub(crate) fn composite(tree: TreeId, key: &[u8]) -> Vec<u8> {
 }
 
 /// The range of composite keys for a range of one tree's keys.
-pub(crate) fn composite_range(tree: TreeId, range: Range<'_>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+pub(crate) fn composite_range(tree: TreeId, range: Range<'_>) -> (Bound<Composite>, Bound<Composite>) {
+    let of = |key: &[u8]| Composite::new(tree, key);
     let from = match range.0 {
-        Bound::Unbounded => Bound::Included(composite(tree, &[])),
-        Bound::Included(key) => Bound::Included(composite(tree, key)),
-        Bound::Excluded(key) => Bound::Excluded(composite(tree, key)),
+        Bound::Unbounded => Bound::Included(of(&[])),
+        bound => bound.map(of),
     };
     let to = match range.1 {
         Bound::Unbounded => match tree.0.checked_add(1) {
-            Some(next) => Bound::Excluded(composite(TreeId(next), &[])),
+            Some(next) => Bound::Excluded(Composite::new(TreeId(next), &[])),
             None => Bound::Unbounded,
         },
-        Bound::Included(key) => Bound::Included(composite(tree, key)),
-        Bound::Excluded(key) => Bound::Excluded(composite(tree, key)),
+        bound => bound.map(of),
     };
     (from, to)
+}
+
+/// The same range, borrowed.
+pub(crate) fn as_range(bounds: &(Bound<Composite>, Bound<Composite>)) -> Range<'_> {
+    (
+        bounds.0.as_ref().map(Composite::as_slice),
+        bounds.1.as_ref().map(Composite::as_slice),
+    )
 }
 
 /// The tree and the key of a composite key.
@@ -97,6 +125,11 @@ impl Pending {
         self.writes.is_empty() && self.cleared.is_empty()
     }
 
+    /// Whether there are no more writes than this.
+    pub(crate) fn is_at_most(&self, count: usize) -> bool {
+        self.writes.len() <= count
+    }
+
     /// About how many bytes the writes have; more than none when there is anything to apply.
     pub(crate) fn bytes(&self) -> usize {
         let written =
@@ -106,12 +139,9 @@ impl Pending {
 
     /// Whether a key of the tree is written, or the tree cleared.
     pub(crate) fn touches(&self, tree: TreeId) -> bool {
-        self.cleared.contains(&tree)
-            || self
-                .writes
-                .range(composite_range(tree, super::ALL))
-                .next()
-                .is_some()
+        let bounds = composite_range(tree, super::ALL);
+        let mut written = self.writes.range::<[u8], _>(as_range(&bounds));
+        self.cleared.contains(&tree) || written.next().is_some()
     }
 
     pub(crate) fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
@@ -128,10 +158,10 @@ impl Pending {
     }
 
     pub(crate) fn clear(&mut self, tree: TreeId) {
-        let (from, to) = composite_range(tree, super::ALL);
+        let bounds = composite_range(tree, super::ALL);
         let written: Vec<Vec<u8>> = self
             .writes
-            .range((from, to))
+            .range::<[u8], _>(as_range(&bounds))
             .map(|(key, _)| key.clone())
             .collect();
         for key in written {
@@ -212,37 +242,37 @@ impl Pending {
             return Ok(());
         }
         let bounds = composite_range(tree, range);
-        let bounds = (as_slice(&bounds.0), as_slice(&bounds.1));
-        let written = self.writes.range::<[u8], _>(bounds);
-        if reverse {
-            merge(base, cleared, tree, range, reverse, written.rev(), visit)
+        let written = self
+            .writes
+            .range::<[u8], _>(as_range(&bounds))
+            .map(|(key, value)| (key.as_slice(), value.as_deref()));
+        let base = (!cleared).then_some(base);
+        let merged = if reverse {
+            merge(base, tree, range, reverse, written.rev(), visit)
         } else {
-            merge(base, cleared, tree, range, reverse, written, visit)
-        }
+            merge(base, tree, range, reverse, written, visit)
+        };
+        merged.map(drop)
     }
 }
 
-fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
-    match bound {
-        Bound::Included(key) => Bound::Included(key),
-        Bound::Excluded(key) => Bound::Excluded(key),
-        Bound::Unbounded => Bound::Unbounded,
-    }
-}
-
-/// Merges the base's entries with written ones that come in the same direction.
-fn merge<'w>(
-    base: &(impl Trees + ?Sized),
-    cleared: bool,
+/// Merges the base's entries, if there is a base, with written ones that come in the same direction under composite
+/// keys. Gives how many entries of the base were passed over because they are removed.
+pub(super) fn merge<'w, B: Trees + ?Sized>(
+    base: Option<&B>,
     tree: TreeId,
     range: Range<'_>,
     reverse: bool,
-    written: impl Iterator<Item = (&'w Vec<u8>, &'w Option<Vec<u8>>)>,
+    written: impl Iterator<Item = (&'w [u8], Option<&'w [u8]>)>,
     visit: &mut Visitor<'_>,
-) -> Result<()> {
+) -> Result<usize> {
     let mut written = written.map(|(key, value)| (&key[4..], value)).peekable();
     let mut broken = false;
-    if !cleared {
+    let mut passed = 0;
+    if let Some(base) = base {
+        if written.peek().is_none() {
+            return base.scan(tree, range, reverse, visit).map(|()| 0);
+        }
         base.scan(tree, range, reverse, &mut |key, value| {
             while let Some((own, change)) =
                 written.next_if(|(own, _)| if reverse { *own >= key } else { *own <= key })
@@ -254,6 +284,7 @@ fn merge<'w>(
                     return Ok(ControlFlow::Break(()));
                 }
                 if own == key {
+                    passed += usize::from(change.is_none());
                     return Ok(ControlFlow::Continue(()));
                 }
             }
@@ -263,7 +294,7 @@ fn merge<'w>(
         })?;
     }
     if broken {
-        return Ok(());
+        return Ok(passed);
     }
     for (own, change) in written {
         if let Some(value) = change
@@ -272,5 +303,5 @@ fn merge<'w>(
             break;
         }
     }
-    Ok(())
+    Ok(passed)
 }

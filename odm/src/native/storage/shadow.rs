@@ -21,6 +21,7 @@ pub(super) struct Shadow(Arc<Live>);
 struct Live {
     file: Box<dyn StorageBackend>,
     failed: AtomicBool,
+    unreadable: AtomicBool,
     failure: Mutex<Option<Arc<io::Error>>>,
     /// Used from the failure on.
     memory: Mutex<Memory>,
@@ -112,6 +113,7 @@ impl Shadow {
         Shadow(Arc::new(Live {
             file,
             failed: AtomicBool::new(false),
+            unreadable: AtomicBool::new(false),
             failure: Mutex::new(None),
             memory: Mutex::default(),
         }))
@@ -123,6 +125,11 @@ impl Shadow {
             return None;
         }
         lock(&self.0.failure).clone()
+    }
+
+    /// Whether a read failed: redb reads nothing more.
+    pub(super) fn is_unreadable(&self) -> bool {
+        self.0.unreadable.load(Ordering::Relaxed)
     }
 
     /// The file as it is now, to be opened beside the live one.
@@ -157,10 +164,14 @@ impl StorageBackend for Shadow {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        if self.failed() {
-            return lock(&self.0.memory).read(&*self.0.file, offset, out);
+        let read = match self.failed() {
+            true => lock(&self.0.memory).read(&*self.0.file, offset, out),
+            false => self.0.file.read(offset, out),
+        };
+        if read.is_err() {
+            self.0.unreadable.store(true, Ordering::Relaxed);
         }
-        self.0.file.read(offset, out)
+        read
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {

@@ -4,8 +4,10 @@ use std::sync::Mutex;
 
 use super::workload::{self, State, Step, stored};
 use super::*;
+use crate::native::storage::file::Limits;
 use crate::native::storage::file::directory::{Identity, Place};
 use crate::native::storage::log::LogLimits;
+use crate::native::storage::recent::RecentLimits;
 
 /// What is on a disk.
 #[derive(Clone, Debug, Default)]
@@ -60,11 +62,19 @@ struct Recorded {
 }
 
 /// So small that a workload fills the log, makes it grow, starts it over and passes it by.
-const LIMITS: LogLimits = LogLimits {
-    first: 16 * 1024,
-    step: 16 * 1024,
-    most: 64 * 1024,
-    largest: 24 * 1024,
+const LIMITS: Limits = Limits {
+    log: LogLimits {
+        first: 16 * 1024,
+        step: 16 * 1024,
+        most: 64 * 1024,
+        largest: 24 * 1024,
+    },
+    recent: RecentLimits {
+        flush: 2 * 1024,
+        most: 8 * 1024,
+        largest: 6 * 1024,
+        passed: 20,
+    },
 };
 
 impl Recorder {

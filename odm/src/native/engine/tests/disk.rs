@@ -2,9 +2,11 @@
 
 use super::workload::{self, State, stored};
 use super::*;
+use crate::native::storage::file::Limits;
 use crate::native::storage::file::directory::{Identity, Place};
 use crate::native::storage::file::{FILE_NAME, LOG_FILE_NAME};
 use crate::native::storage::log::LogLimits;
+use crate::native::storage::recent::RecentLimits;
 
 pub(super) const EIO: i32 = 5;
 pub(super) const ENOSPC: i32 = 28;
@@ -38,11 +40,19 @@ struct DiskFile {
 }
 
 /// So small that a workload fills the log, makes it grow, starts it over and passes it by.
-const LIMITS: LogLimits = LogLimits {
-    first: 16 * 1024,
-    step: 16 * 1024,
-    most: 48 * 1024,
-    largest: 24 * 1024,
+const LIMITS: Limits = Limits {
+    log: LogLimits {
+        first: 16 * 1024,
+        step: 16 * 1024,
+        most: 48 * 1024,
+        largest: 24 * 1024,
+    },
+    recent: RecentLimits {
+        flush: 2 * 1024,
+        most: 8 * 1024,
+        largest: 6 * 1024,
+        passed: 20,
+    },
 };
 
 impl Disk {
@@ -103,7 +113,7 @@ impl Disk {
         self.state().names.contains_key(name)
     }
 
-    pub(super) fn store(&self, limits: LogLimits) -> Result<FileStore> {
+    pub(super) fn store(&self, limits: Limits) -> Result<FileStore> {
         FileStore::open_at(Arc::new(self.clone()), 1 << 20, limits)
     }
 
@@ -313,7 +323,7 @@ fn relaxed_commits_become_durable_in_time() {
 fn a_durable_commit_is_one_write_and_one_sync() {
     let disk = Disk::default();
     let engine = Engine::with_store(
-        Arc::new(disk.store(LogLimits::default()).unwrap()),
+        Arc::new(disk.store(Limits::default()).unwrap()),
         Some(Durability::Immediate),
     )
     .unwrap();

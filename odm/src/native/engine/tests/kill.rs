@@ -4,7 +4,9 @@ use std::process::{Command, Stdio};
 
 use super::workload::{self, State, Step, stored};
 use super::*;
+use crate::native::storage::file::Limits;
 use crate::native::storage::log::LogLimits;
+use crate::native::storage::recent::RecentLimits;
 
 /// The child's directory.
 const CHILD: &str = "ODM_KILL_CHILD";
@@ -13,11 +15,19 @@ const CHILD: &str = "ODM_KILL_CHILD";
 const CALLS: &str = "pwrite64,pwritev,fdatasync,fsync,ftruncate,fallocate";
 
 /// So small that the log grows, starts over and is passed by.
-const LIMITS: LogLimits = LogLimits {
-    first: 16 * 1024,
-    step: 16 * 1024,
-    most: 64 * 1024,
-    largest: 40 * 1024,
+const LIMITS: Limits = Limits {
+    log: LogLimits {
+        first: 16 * 1024,
+        step: 16 * 1024,
+        most: 64 * 1024,
+        largest: 40 * 1024,
+    },
+    recent: RecentLimits {
+        flush: 2 * 1024,
+        most: 8 * 1024,
+        largest: 6 * 1024,
+        passed: 20,
+    },
 };
 
 fn steps() -> Vec<Step> {
