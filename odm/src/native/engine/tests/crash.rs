@@ -7,7 +7,6 @@ use super::*;
 use crate::native::storage::file::Limits;
 use crate::native::storage::file::directory::{Identity, Place};
 use crate::native::storage::log::LogLimits;
-use crate::native::storage::recent::RecentLimits;
 
 /// What is on a disk.
 #[derive(Clone, Debug, Default)]
@@ -69,13 +68,11 @@ const LIMITS: Limits = Limits {
         most: 64 * 1024,
         largest: 24 * 1024,
     },
-    recent: RecentLimits {
-        flush: 2 * 1024,
-        most: 8 * 1024,
-        largest: 6 * 1024,
-        passed: 20,
-    },
+    recent: SMALL_RECENT,
 };
+
+/// So small that what goes to redb without being durable reaches the file all the same.
+const CACHE: usize = 64 * 1024;
 
 impl Recorder {
     fn with(files: Files) -> Recorder {
@@ -90,7 +87,7 @@ impl Recorder {
 
     fn store(&self) -> Result<Arc<FileStore>> {
         let place = Arc::new(self.clone());
-        view::shielded(|| FileStore::open_at(place, 1 << 20, LIMITS)).map(Arc::new)
+        view::shielded(|| FileStore::open_at(place, CACHE, LIMITS)).map(Arc::new)
     }
 
     fn engine(&self, durability: Durability) -> Result<Engine> {
@@ -401,6 +398,9 @@ fn images(steps: &[Step], durability: Durability, budget: usize, seed: u64, tall
             }
             if at % 9 == 5 {
                 engine.compact().unwrap();
+            }
+            if at % 5 == 2 {
+                engine.0.shared.store().flush().unwrap();
             }
         }
         assert!(stored(&engine).unwrap() == *states.last().unwrap());

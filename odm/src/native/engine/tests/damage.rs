@@ -8,7 +8,6 @@ use super::workload::{self, State, Step, stored};
 use super::*;
 use crate::native::storage::file::Limits;
 use crate::native::storage::log::LogLimits;
-use crate::native::storage::recent::RecentLimits;
 
 /// The size of what is damaged: redb's page with its checksum.
 const STRIDE: usize = 4104;
@@ -136,12 +135,7 @@ const LIMITS: Limits = Limits {
         most: 256 * 1024,
         largest: 128 * 1024,
     },
-    recent: RecentLimits {
-        flush: 2 * 1024,
-        most: 8 * 1024,
-        largest: 6 * 1024,
-        passed: 20,
-    },
+    recent: SMALL_RECENT,
 };
 
 /// A disk after some work, and the states after each commit.

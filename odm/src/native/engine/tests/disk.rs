@@ -6,7 +6,6 @@ use crate::native::storage::file::Limits;
 use crate::native::storage::file::directory::{Identity, Place};
 use crate::native::storage::file::{FILE_NAME, LOG_FILE_NAME};
 use crate::native::storage::log::LogLimits;
-use crate::native::storage::recent::RecentLimits;
 
 pub(super) const EIO: i32 = 5;
 pub(super) const ENOSPC: i32 = 28;
@@ -47,12 +46,7 @@ const LIMITS: Limits = Limits {
         most: 48 * 1024,
         largest: 24 * 1024,
     },
-    recent: RecentLimits {
-        flush: 2 * 1024,
-        most: 8 * 1024,
-        largest: 6 * 1024,
-        passed: 20,
-    },
+    recent: SMALL_RECENT,
 };
 
 impl Disk {
@@ -114,7 +108,11 @@ impl Disk {
     }
 
     pub(super) fn store(&self, limits: Limits) -> Result<FileStore> {
-        FileStore::open_at(Arc::new(self.clone()), 1 << 20, limits)
+        self.store_with(limits, 1 << 20)
+    }
+
+    pub(super) fn store_with(&self, limits: Limits, cache_bytes: usize) -> Result<FileStore> {
+        FileStore::open_at(Arc::new(self.clone()), cache_bytes, limits)
     }
 
     pub(super) fn engine(&self, durability: Durability) -> Result<Engine> {

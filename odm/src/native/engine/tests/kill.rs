@@ -6,7 +6,6 @@ use super::workload::{self, State, Step, stored};
 use super::*;
 use crate::native::storage::file::Limits;
 use crate::native::storage::log::LogLimits;
-use crate::native::storage::recent::RecentLimits;
 
 /// The child's directory.
 const CHILD: &str = "ODM_KILL_CHILD";
@@ -22,12 +21,7 @@ const LIMITS: Limits = Limits {
         most: 64 * 1024,
         largest: 40 * 1024,
     },
-    recent: RecentLimits {
-        flush: 2 * 1024,
-        most: 8 * 1024,
-        largest: 6 * 1024,
-        passed: 20,
-    },
+    recent: SMALL_RECENT,
 };
 
 fn steps() -> Vec<Step> {

@@ -5,7 +5,6 @@ use super::workload::{self, State, stored};
 use super::*;
 use crate::native::storage::file::Limits;
 use crate::native::storage::log::LogLimits;
-use crate::native::storage::recent::RecentLimits;
 use crate::native::storage::{Finish, Pending, Store};
 
 const SMALL: Limits = Limits {
@@ -15,12 +14,7 @@ const SMALL: Limits = Limits {
         most: 64 * 1024,
         largest: 24 * 1024,
     },
-    recent: RecentLimits {
-        flush: 2 * 1024,
-        most: 8 * 1024,
-        largest: 6 * 1024,
-        passed: 20,
-    },
+    recent: SMALL_RECENT,
 };
 
 /// Commits one put.
