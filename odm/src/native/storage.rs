@@ -79,12 +79,7 @@ pub(crate) trait Read {
 /// gives an error leaves nothing behind.
 pub(crate) trait Write: Read {
     /// Stores a value under a key, in place of one that is there.
-    fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()> {
-        self.put_owned(tree, key, value.to_vec())
-    }
-
-    /// The same with a value that need not be copied.
-    fn put_owned(&mut self, tree: TreeId, key: &[u8], value: Vec<u8>) -> Result<()>;
+    fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()>;
 
     /// Removes a key; a missing one is no error.
     fn remove(&mut self, tree: TreeId, key: &[u8]) -> Result<()>;

@@ -6,6 +6,7 @@
 //! whoever starts a job takes the writer when it is free, and runs what others queued meanwhile before it goes;
 //! when that gets too much the thread takes over.
 
+mod arrivals;
 mod flusher;
 mod thread;
 
@@ -14,10 +15,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_channel::oneshot;
 
+use self::arrivals::{Arrivals, Jobs, One};
 use self::flusher::Flusher;
 use super::Durability;
 use super::changes::{ChangeLog, ChangeWindow};
@@ -71,6 +73,13 @@ pub(super) struct WriterState {
     group: Pending,
     /// How much was committed without being durable.
     unsynced_bytes: usize,
+}
+
+/// The jobs of a commit, and how long it waited for them.
+#[derive(Clone, Copy, Debug, Default)]
+struct RanJobs {
+    jobs: usize,
+    waited: Duration,
 }
 
 #[derive(Default)]
@@ -247,7 +256,7 @@ impl Shared {
             return Ok(Here::Busy);
         };
         let mut blocked = Vec::new();
-        let committed = self.run_batch(&mut writer, &mut [job], &mut blocked);
+        let committed = self.run_batch(&mut writer, &mut One(Some(job)), &mut blocked);
         drop(writer);
         self.drain();
         Ok(match blocked.pop() {
@@ -300,7 +309,7 @@ impl Shared {
             };
             let jobs = Vec::from(std::mem::take(&mut lock(&self.queue).jobs));
             done += jobs.len();
-            self.run_jobs(&mut writer, jobs);
+            self.run_jobs(&mut writer, Arrivals::new(self, jobs, 0, Instant::now()));
         }
     }
 
@@ -318,19 +327,20 @@ impl Shared {
     }
 
     /// Runs queued jobs as one commit and answers them.
-    fn run_jobs(self: &Arc<Self>, writer: &mut WriterState, mut jobs: Vec<Box<dyn Job>>) {
-        jobs.retain(|job| !job.is_abandoned());
-        if jobs.is_empty() {
-            return;
+    fn run_jobs(self: &Arc<Self>, writer: &mut WriterState, mut arrivals: Arrivals<'_>) -> RanJobs {
+        if arrivals.jobs.is_empty() {
+            return RanJobs::default();
         }
         let mut blocked = Vec::new();
-        let committed = self.check_writable().and_then(|()| {
-            let mut batch: Vec<&mut dyn Job> =
-                jobs.iter_mut().map(|job| &mut **job as &mut dyn Job).collect();
-            self.run_batch(writer, &mut batch, &mut blocked)
-        });
+        let committed = self
+            .check_writable()
+            .and_then(|()| self.run_batch(writer, &mut arrivals, &mut blocked));
+        let ran = RanJobs {
+            jobs: arrivals.jobs.len(),
+            waited: arrivals.waited,
+        };
         let mut blocked = blocked.into_iter().peekable();
-        for (at, job) in jobs.into_iter().enumerate() {
+        for (at, job) in arrivals.jobs.into_iter().enumerate() {
             match blocked.next_if(|(blocked, _)| *blocked == at) {
                 Some((_, claim)) => {
                     // Not by way of `wait_for`: the queue is looked at again before the writer is left alone.
@@ -341,6 +351,7 @@ impl Shared {
                 None => job.complete(committed.as_ref().copied()),
             }
         }
+        ran
     }
 
     /// Runs jobs as one commit. `blocked` gets the positions of those that did not run for a transaction's
@@ -348,7 +359,7 @@ impl Shared {
     fn run_batch(
         self: &Arc<Self>,
         state: &mut WriterState,
-        jobs: &mut [&mut dyn Job],
+        jobs: &mut dyn Jobs,
         blocked: &mut Vec<(usize, Claim)>,
     ) -> Result<()> {
         let (before, sequence) = {
@@ -366,7 +377,10 @@ impl Shared {
         pending.reset();
         group.reset();
         let mut body = |transaction: &mut dyn crate::native::storage::Transaction| {
-            for (at, job) in jobs.iter_mut().enumerate() {
+            let mut next = 0;
+            while let Some(job) = jobs.next() {
+                let at = next;
+                next += 1;
                 let layered = Layered {
                     base: &*transaction,
                     pending: group,

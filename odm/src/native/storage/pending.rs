@@ -2,9 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
 
 use super::{Range, TreeId, Trees, Visitor};
 use crate::native::fault::Result;
+
+/// Shared with whoever keeps them once they are committed.
+type Writes = BTreeMap<Arc<[u8]>, Option<Arc<[u8]>>>;
 
 /// Puts, removals and cleared trees, in order of tree and key.
 ///
@@ -12,7 +16,7 @@ use crate::native::fault::Result;
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     cleared: BTreeSet<TreeId>,
-    writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    writes: Writes,
 }
 
 /// A state with writes over it that are not yet in the store.
@@ -132,9 +136,8 @@ impl Pending {
 
     /// About how many bytes the writes have; more than none when there is anything to apply.
     pub(crate) fn bytes(&self) -> usize {
-        let written =
-            |(key, value): (&Vec<u8>, &Option<Vec<u8>>)| key.len() + value.as_ref().map_or(0, Vec::len);
-        self.cleared.len() + self.writes.iter().map(written).sum::<usize>()
+        let size = |(key, value): (&[u8], Option<&[u8]>)| key.len() + value.map_or(0, <[u8]>::len);
+        self.cleared.len() + self.writes().map(size).sum::<usize>()
     }
 
     /// Whether a key of the tree is written, or the tree cleared.
@@ -145,21 +148,18 @@ impl Pending {
     }
 
     pub(crate) fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
-        self.put_owned(tree, key, value.to_vec());
-    }
-
-    /// The same with a value that need not be copied.
-    pub(crate) fn put_owned(&mut self, tree: TreeId, key: &[u8], value: Vec<u8>) {
-        self.writes.insert(composite(tree, key), Some(value));
+        let key = Composite::new(tree, key).as_slice().into();
+        self.writes.insert(key, Some(value.into()));
     }
 
     pub(crate) fn remove(&mut self, tree: TreeId, key: &[u8]) {
-        self.writes.insert(composite(tree, key), None);
+        let key = Composite::new(tree, key).as_slice().into();
+        self.writes.insert(key, None);
     }
 
     pub(crate) fn clear(&mut self, tree: TreeId) {
         let bounds = composite_range(tree, super::ALL);
-        let written: Vec<Vec<u8>> = self
+        let written: Vec<Arc<[u8]>> = self
             .writes
             .range::<[u8], _>(as_range(&bounds))
             .map(|(key, _)| key.clone())
@@ -197,13 +197,11 @@ impl Pending {
 
     /// Composite keys in order, with their values; `None` removes.
     pub(crate) fn writes(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
-        self.writes
-            .iter()
-            .map(|(key, value)| (key.as_slice(), value.as_deref()))
+        self.writes.iter().map(|(key, value)| (&**key, value.as_deref()))
     }
 
     /// Takes the writes out, in order of composite keys.
-    pub(crate) fn take_writes(&mut self) -> impl Iterator<Item = (Vec<u8>, Option<Vec<u8>>)> + use<> {
+    pub(crate) fn take_writes(&mut self) -> impl Iterator<Item = (Arc<[u8]>, Option<Arc<[u8]>>)> + use<> {
         std::mem::take(&mut self.writes).into_iter()
     }
 
@@ -217,7 +215,7 @@ impl Pending {
         if !self.writes.is_empty()
             && let Some(value) = with_composite(tree, key, |composite| self.writes.get(composite))
         {
-            return Ok(value.clone());
+            return Ok(value.as_ref().map(|value| value.to_vec()));
         }
         if self.cleared.contains(&tree) {
             return Ok(None);
@@ -245,7 +243,7 @@ impl Pending {
         let written = self
             .writes
             .range::<[u8], _>(as_range(&bounds))
-            .map(|(key, value)| (key.as_slice(), value.as_deref()));
+            .map(|(key, value)| (&**key, value.as_deref()));
         let base = (!cleared).then_some(base);
         let merged = if reverse {
             merge(base, tree, range, reverse, written.rev(), visit)

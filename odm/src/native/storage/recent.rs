@@ -69,10 +69,9 @@ impl Recent {
         debug_assert!(!later.clears());
         let size = |value: &Option<Arc<[u8]>>| value.as_ref().map_or(0, |value| value.len());
         for (key, value) in later.take_writes() {
-            let value = value.map(Arc::<[u8]>::from);
             let key_bytes = ENTRY_BYTES + key.len();
             self.bytes += key_bytes + size(&value);
-            if let Some(old) = self.writes.insert(key.into(), value) {
+            if let Some(old) = self.writes.insert(key, value) {
                 self.bytes -= key_bytes + size(&old);
             }
         }

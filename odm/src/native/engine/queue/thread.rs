@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::arrivals::{Arrivals, part_of};
 use super::{Durability, Queue, Shared, Sync, WriterState, lock};
 use crate::native::engine::view::panic_text;
 use crate::native::fault::{Class, Fault, Result, code};
@@ -85,12 +86,12 @@ impl Shared {
             let mut commit = Duration::ZERO;
             let mut crowd = 0;
             loop {
+                let until = Instant::now() + commit.min(MOST_PATIENCE);
                 let jobs = {
                     let mut queue = lock(&self.queue);
                     if crowd > 1 {
-                        queue = self.gather(queue, crowd, commit);
+                        queue = self.gather(queue, part_of(crowd), until);
                     }
-                    crowd = queue.jobs.len();
                     if queue.jobs.is_empty() {
                         // Back to callers who run their jobs themselves; under the lock that they look at
                         // the queue with, so that no job is left to nobody.
@@ -103,10 +104,10 @@ impl Shared {
                     Vec::from(std::mem::take(&mut queue.jobs))
                 };
                 let start = Instant::now();
-                self.run_jobs(&mut writer, jobs);
-                commit = start.elapsed();
+                let ran = self.run_jobs(&mut writer, Arrivals::new(&self, jobs, crowd, until));
+                commit = start.elapsed().saturating_sub(ran.waited);
                 // All who write now: those who were answered and those who came meanwhile.
-                crowd += lock(&self.queue).jobs.len();
+                crowd = ran.jobs + lock(&self.queue).jobs.len();
             }
             if closing {
                 self.sync(&mut writer);
@@ -117,17 +118,16 @@ impl Shared {
         }
     }
 
-    /// Waits until as many jobs are there as could share a commit: those who were part of the last one ask again at
-    /// once, or not soon. No longer than that commit took, so that waiting in vain costs no more than a commit.
+    /// Waits for the first of those who were part of the last commit: they ask again at once, or not soon. No longer
+    /// than that commit took, so that waiting in vain costs no more than a commit.
     fn gather<'q>(
         &self,
         mut queue: MutexGuard<'q, Queue>,
-        crowd: usize,
-        commit: Duration,
+        wanted: usize,
+        until: Instant,
     ) -> MutexGuard<'q, Queue> {
-        let until = Instant::now() + commit.min(MOST_PATIENCE);
-        queue.wanted = crowd;
-        while queue.jobs.len() < crowd && !queue.closing {
+        queue.wanted = wanted;
+        while queue.jobs.len() < wanted && !queue.closing {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;

@@ -33,7 +33,7 @@ pub(super) struct Layer {
 }
 
 /// Few enough writes to make readers wait for them.
-const FEW: usize = 64;
+const FEW: usize = 1_000;
 
 impl Current {
     /// The state; `open` gives redb's when it is not open.
