@@ -240,17 +240,47 @@ impl Pending {
             return Ok(());
         }
         let bounds = composite_range(tree, range);
-        let written = self
-            .writes
-            .range::<[u8], _>(as_range(&bounds))
-            .map(|(key, value)| (&**key, value.as_deref()));
+        let (from, to) = as_range(&bounds);
         let base = (!cleared).then_some(base);
+        // Looking for one end of a range costs half of looking for both.
         let merged = if reverse {
-            merge(base, tree, range, reverse, written.rev(), visit)
+            let written = self.writes.range::<[u8], _>((Bound::Unbounded, to));
+            let written = written
+                .rev()
+                .map(shown)
+                .take_while(|(key, _)| is_behind(key, from));
+            merge(base, tree, range, reverse, written, visit)
         } else {
+            let written = self.writes.range::<[u8], _>((from, Bound::Unbounded));
+            let written = written.map(shown).take_while(|(key, _)| is_before(key, to));
             merge(base, tree, range, reverse, written, visit)
         };
         merged.map(drop)
+    }
+}
+
+/// A write of a map of them, borrowed.
+pub(super) fn shown<'w>(
+    (key, value): (&'w Arc<[u8]>, &'w Option<Arc<[u8]>>),
+) -> (&'w [u8], Option<&'w [u8]>) {
+    (key, value.as_deref())
+}
+
+/// Whether a key is not beyond the end of a range.
+pub(super) fn is_before(key: &[u8], to: Bound<&[u8]>) -> bool {
+    match to {
+        Bound::Included(to) => key <= to,
+        Bound::Excluded(to) => key < to,
+        Bound::Unbounded => true,
+    }
+}
+
+/// Whether a key does not come before the start of a range.
+pub(super) fn is_behind(key: &[u8], from: Bound<&[u8]>) -> bool {
+    match from {
+        Bound::Included(from) => key >= from,
+        Bound::Excluded(from) => key > from,
+        Bound::Unbounded => true,
     }
 }
 

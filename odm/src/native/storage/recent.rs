@@ -2,12 +2,15 @@
 //!
 //! A copy costs nothing and stays as it is; the writer changes the map in place as far as no copy shares it.
 
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use imbl::OrdMap;
 
-use super::pending::{as_range, composite_range, is_empty_range, merge, with_composite};
+use super::pending::{
+    as_range, composite_range, is_before, is_behind, is_empty_range, merge, shown, with_composite,
+};
 use super::{Pending, Range, TreeId, Trees, Visitor};
 use crate::native::fault::Result;
 
@@ -28,8 +31,8 @@ pub(crate) struct RecentLimits {
 impl Default for RecentLimits {
     fn default() -> RecentLimits {
         RecentLimits {
-            flush: 1024 * 1024,
-            most: 4 * 1024 * 1024,
+            flush: 4 * 1024 * 1024,
+            most: 16 * 1024 * 1024,
             largest: 256 * 1024,
             passed: 1_000,
         }
@@ -79,7 +82,7 @@ impl Recent {
 
     /// In order of their composite keys.
     pub(super) fn writes(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
-        self.writes.iter().map(|(key, value)| (&**key, value.as_deref()))
+        self.writes.iter().map(shown)
     }
 }
 
@@ -101,14 +104,19 @@ impl<B: Trees + ?Sized> Trees for Over<'_, B> {
             return Ok(());
         }
         let bounds = composite_range(tree, range);
-        let written = self
-            .recent
-            .writes
-            .range::<Range<'_>, [u8]>(as_range(&bounds))
-            .map(|(key, value)| (&**key, value.as_deref()));
+        let (from, to) = as_range(&bounds);
+        let writes = &self.recent.writes;
+        // Looking for one end of a range costs half of looking for both.
         let passed = if reverse {
-            merge(Some(self.base), tree, range, reverse, written.rev(), visit)?
+            let written = writes.range::<Range<'_>, [u8]>((Bound::Unbounded, to));
+            let written = written
+                .rev()
+                .map(shown)
+                .take_while(|(key, _)| is_behind(key, from));
+            merge(Some(self.base), tree, range, reverse, written, visit)?
         } else {
+            let written = writes.range::<Range<'_>, [u8]>((from, Bound::Unbounded));
+            let written = written.map(shown).take_while(|(key, _)| is_before(key, to));
             merge(Some(self.base), tree, range, reverse, written, visit)?
         };
         if passed > 0 {

@@ -37,7 +37,7 @@ pub(super) struct Arrivals<'s> {
 }
 
 /// Into so many parts those who are waited for are divided: the first run while the last are on their way.
-const PARTS: usize = 4;
+const PARTS: usize = 16;
 
 /// How many jobs to wait for at once, of so many.
 pub(super) fn part_of(crowd: usize) -> usize {
