@@ -14,7 +14,7 @@ use super::{FileStore, LOG};
 use crate::native::fault::{Fault, Result};
 use crate::native::storage::format::log::{MARK_KEY, Mark};
 use crate::native::storage::log::LogState;
-use crate::native::storage::{Failure, Finish, Pending, Transaction};
+use crate::native::storage::{Due, Failure, Finish, Pending, Transaction};
 
 const LOG_FAILED: &str = "cannot write to the log";
 const FILE_FAILED: &str = "cannot write to the database file";
@@ -364,6 +364,9 @@ impl FileStore {
 
     /// Brings to redb what is recent, in a commit that stays in memory; the writer may go on meanwhile.
     pub(super) fn flush_recent(&self) -> Result<()> {
+        if self.current.due(&self.limits.recent) == Due::Never {
+            return Ok(());
+        }
         let mut direct = self.begin_direct()?;
         let Some(older) = self.current.set_aside() else {
             return direct.write.abort().map_err(|error| fault(error.into()));
