@@ -12,6 +12,7 @@ pub(crate) mod log;
 pub(crate) mod memory;
 mod paged;
 pub(crate) mod pending;
+pub(crate) mod recent;
 mod shadow;
 
 use std::ops::{Bound, ControlFlow};
@@ -78,12 +79,7 @@ pub(crate) trait Read {
 /// gives an error leaves nothing behind.
 pub(crate) trait Write: Read {
     /// Stores a value under a key, in place of one that is there.
-    fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()> {
-        self.put_owned(tree, key, value.to_vec())
-    }
-
-    /// The same with a value that need not be copied.
-    fn put_owned(&mut self, tree: TreeId, key: &[u8], value: Vec<u8>) -> Result<()>;
+    fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()>;
 
     /// Removes a key; a missing one is no error.
     fn remove(&mut self, tree: TreeId, key: &[u8]) -> Result<()>;
@@ -172,6 +168,15 @@ pub(crate) enum Failure {
     InDoubt(super::fault::Fault),
 }
 
+/// Whether a store has work that need not be done by a writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    Never,
+    /// When nobody writes any more.
+    Later,
+    Now,
+}
+
 /// A key-value store.
 pub(crate) trait Store: Send + Sync {
     /// The last committed state.
@@ -183,6 +188,26 @@ pub(crate) trait Store: Send + Sync {
     /// Makes all that was committed durable in the store's main file alone. A log, if there is one, starts over.
     #[cfg_attr(not(test), allow(dead_code, reason = "for whoever works on the file itself"))]
     fn checkpoint(&self) -> Result<(), Failure>;
+
+    /// Makes commits that were [`Finish::Logged`] before this call durable, while others write. `false` when only
+    /// an empty commit that is durable can.
+    fn sync(&self) -> Result<bool, Failure> {
+        Ok(false)
+    }
+
+    /// Whether it is time for [`Store::flush`].
+    fn due(&self) -> Due {
+        Due::Never
+    }
+
+    /// Brings what was committed lately into the form that is read fastest, while others write. Changes nothing
+    /// that can be seen, and makes nothing durable.
+    ///
+    /// # Errors
+    /// What was committed can be read all the same.
+    fn flush(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// Calls `body` with the state as it is on disk, after the store's own integrity check. The caller
     /// makes sure that nobody writes meanwhile.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use odm::{Db, Durability};
-use odm_tests::measure::{Bare, Thing};
+use odm_tests::measure::{Bare, Job, Thing};
 
 use crate::RELAXED;
 
@@ -68,6 +68,22 @@ pub(crate) fn run(asked: &[String]) {
                 for _ in 0..count {
                     let raised = collection.update_one(|t| t.id.eq(-1), |t| t.count.inc(1));
                     raised.await.expect("an update");
+                }
+            }
+            "claim" => {
+                let jobs = db.collection::<Job>();
+                jobs.create_indexes().await.expect("indexes");
+                let all: Vec<_> = (0..count as i64).map(Job::ready).collect();
+                jobs.insert_many(&all).await.expect("inserted");
+                for _ in 0..count {
+                    let claimed = jobs
+                        .find_one_and_update(
+                            |j| j.state.eq("ready"),
+                            |j| j.state.set("running") & j.tries.inc(1),
+                        )
+                        .sort(|j| j.due.asc())
+                        .return_new();
+                    claimed.await.expect("a claim").expect("a job");
                 }
             }
             "bulk" => drop(collection.insert_many(&things).await.expect("inserted")),

@@ -6,25 +6,29 @@
 //! whoever starts a job takes the writer when it is free, and runs what others queued meanwhile before it goes;
 //! when that gets too much the thread takes over.
 
+mod arrivals;
+mod commit;
+mod flusher;
+mod thread;
+
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_channel::oneshot;
 
+use self::arrivals::{Arrivals, One};
+use self::flusher::Flusher;
 use super::Durability;
 use super::changes::{ChangeLog, ChangeWindow};
 use super::claims::{Claim, Claims};
-use super::job::{Job, Ran};
+use super::job::Job;
 use super::statistics::Counts;
-use super::view::{View, panic_text, shielded};
-use super::writer::Writer;
+use super::view::{View, shielded};
 use crate::native::catalog::{self, Catalog};
 use crate::native::fault::{Class, Fault, Result, code};
-use crate::native::storage::pending::Layered;
 use crate::native::storage::{Failure, Finish, Pending, Store, TreeId};
 
 /// What the handles and the thread of an engine share.
@@ -46,6 +50,7 @@ pub(super) struct Shared {
     failure: Mutex<Option<Fault>>,
     failed: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
+    flusher: Flusher,
 }
 
 /// The last commit.
@@ -92,12 +97,6 @@ pub(super) enum Here {
     Blocked(Claim),
     Busy,
 }
-
-/// Commits that are not durable cost space in the file: after this much they are made durable.
-const MAX_UNSYNCED_BYTES: usize = 64 * 1024 * 1024;
-
-/// The longest that is waited for others to share a commit.
-const MOST_PATIENCE: Duration = Duration::from_millis(2);
 
 /// How many jobs of others a caller runs before the thread takes over.
 const MAX_JOBS_FOR_OTHERS: usize = 64;
@@ -154,6 +153,7 @@ impl Shared {
             failure: Mutex::new(None),
             failed: AtomicBool::new(false),
             thread: Mutex::new(None),
+            flusher: Flusher::default(),
         });
         if durability.is_some() {
             shared.ensure_thread()?;
@@ -244,7 +244,7 @@ impl Shared {
             return Ok(Here::Busy);
         };
         let mut blocked = Vec::new();
-        let committed = self.run_batch(&mut writer, &mut [job], &mut blocked);
+        let committed = self.run_batch(&mut writer, &mut One(Some(job)), &mut blocked);
         drop(writer);
         self.drain();
         Ok(match blocked.pop() {
@@ -297,7 +297,7 @@ impl Shared {
             };
             let jobs = Vec::from(std::mem::take(&mut lock(&self.queue).jobs));
             done += jobs.len();
-            self.run_jobs(&mut writer, jobs);
+            self.run_jobs(&mut writer, Arrivals::new(self, jobs, 0, Instant::now()));
         }
     }
 
@@ -314,311 +314,11 @@ impl Shared {
         lock(&self.writer)
     }
 
-    /// Runs queued jobs as one commit and answers them.
-    fn run_jobs(self: &Arc<Self>, writer: &mut WriterState, mut jobs: Vec<Box<dyn Job>>) {
-        jobs.retain(|job| !job.is_abandoned());
-        if jobs.is_empty() {
-            return;
-        }
-        let mut blocked = Vec::new();
-        let committed = self.check_writable().and_then(|()| {
-            let mut batch: Vec<&mut dyn Job> =
-                jobs.iter_mut().map(|job| &mut **job as &mut dyn Job).collect();
-            self.run_batch(writer, &mut batch, &mut blocked)
-        });
-        let mut blocked = blocked.into_iter().peekable();
-        for (at, job) in jobs.into_iter().enumerate() {
-            match blocked.next_if(|(blocked, _)| *blocked == at) {
-                Some((_, claim)) => {
-                    // Not by way of `wait_for`: the queue is looked at again before the writer is left alone.
-                    if let Some(job) = self.claims().wait(claim, job) {
-                        lock(&self.queue).jobs.push_back(job);
-                    }
-                }
-                None => job.complete(committed.as_ref().copied()),
-            }
-        }
-    }
-
-    /// Runs jobs as one commit. `blocked` gets the positions of those that did not run for a transaction's
-    /// sake.
-    fn run_batch(
-        &self,
-        state: &mut WriterState,
-        jobs: &mut [&mut dyn Job],
-        blocked: &mut Vec<(usize, Claim)>,
-    ) -> Result<()> {
-        let (before, sequence) = {
-            let published = self.published.read().unwrap_or_else(PoisonError::into_inner);
-            (published.catalog.clone(), published.sequence + 1)
-        };
-        let mut catalog = before.clone();
-        let (mut written, mut kept) = (0, 0);
-        let mut durable = self.durability == Some(Durability::Immediate);
-        let WriterState {
-            pending,
-            group,
-            unsynced_bytes,
-        } = state;
-        pending.reset();
-        group.reset();
-        let mut body = |transaction: &mut dyn crate::native::storage::Transaction| {
-            for (at, job) in jobs.iter_mut().enumerate() {
-                let layered = Layered {
-                    base: &*transaction,
-                    pending: group,
-                };
-                let mut writer = Writer::new(self, &layered, pending, catalog.clone(), sequence);
-                match job.run(&mut writer) {
-                    Ran::Done => {
-                        writer.write_log()?;
-                        catalog = writer.keep();
-                        durable |= job.must_be_durable();
-                        if !pending.is_empty() {
-                            written += pending.bytes();
-                            kept += 1;
-                            // Together they are in order, and next to each other where they are neighbors.
-                            if pending.clears() {
-                                transaction.apply(group)?;
-                                transaction.apply(pending)?;
-                            } else {
-                                group.absorb(pending);
-                            }
-                        }
-                    }
-                    Ran::Failed => writer.forget(),
-                    Ran::Blocked(claim) => {
-                        writer.forget();
-                        blocked.push((at, claim));
-                    }
-                }
-            }
-            if written == 0 {
-                return Ok(Finish::Abort);
-            }
-            if !group.is_empty() {
-                transaction.apply(group)?;
-            }
-            if !Arc::ptr_eq(&catalog, &before) {
-                self.view()?;
-            }
-            Ok(match self.durability {
-                _ if durable => Finish::Durable,
-                Some(Durability::Interval(_)) => Finish::Logged,
-                _ => Finish::Relaxed,
-            })
-        };
-        let store = self.store();
-        let outcome = catch_unwind(AssertUnwindSafe(|| store.write(&mut body)));
-        match outcome {
-            Ok(Ok(())) if written == 0 => return Ok(()),
-            Ok(Ok(())) => {}
-            Ok(Err(Failure::Before(fault))) => {
-                let reloaded = shielded(|| self.changes.reload(&*store.snapshot()?));
-                return Err(match reloaded {
-                    Ok(()) => fault,
-                    Err(fault) => self.fail(fault),
-                });
-            }
-            Ok(Err(Failure::InDoubt(fault))) => return Err(self.fail(fault)),
-            Err(panic) => {
-                return Err(self.fail(Fault::of(
-                    Class::InDoubt,
-                    code::INTERNAL,
-                    format!("the store failed: {}", panic_text(&*panic)),
-                )));
-            }
-        }
-        let old = {
-            let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
-            published.sequence = sequence;
-            published.catalog = catalog;
-            published.view.take()
-        };
-        // Ending a snapshot may take the store a while: not under the lock.
-        drop(old);
-        self.counts.note_commit(kept);
-        for waiting in std::mem::take(&mut *lock(&self.waiting)) {
-            // Whoever dropped the receiver does not want to know.
-            let _ = waiting.send(());
-        }
-        self.claims().prune(sequence);
-        if durable {
-            *unsynced_bytes = 0;
-        } else if self.durability.is_some() {
-            self.note_unsynced(unsynced_bytes, written);
-        }
-        Ok(())
-    }
-
     /// Remembers that nothing may be written any more.
     pub(super) fn fail(&self, fault: Fault) -> Fault {
         lock(&self.failure).get_or_insert_with(|| fault.clone());
         self.failed.store(true, Ordering::Release);
         fault
-    }
-
-    /// Counts what is not durable yet; asks the thread to sync, in time or at once.
-    fn note_unsynced(&self, unsynced_bytes: &mut usize, written: usize) {
-        let first = *unsynced_bytes == 0;
-        *unsynced_bytes += written;
-        let wanted = if *unsynced_bytes > MAX_UNSYNCED_BYTES {
-            Sync::Now
-        } else if first && self.durability != Some(Durability::None) {
-            Sync::Since(Instant::now())
-        } else {
-            return;
-        };
-        lock(&self.queue).sync = Some(wanted);
-        self.wake.notify_one();
-    }
-
-    /// Makes what was committed durable.
-    fn sync(&self, state: &mut WriterState) {
-        if state.unsynced_bytes == 0 || self.failed.load(Ordering::Acquire) {
-            return;
-        }
-        state.unsynced_bytes = 0;
-        match catch_unwind(AssertUnwindSafe(|| {
-            self.store().write(&mut |_| Ok(Finish::Durable))
-        })) {
-            Ok(Ok(())) => {}
-            Ok(Err(Failure::Before(fault) | Failure::InDoubt(fault))) => drop(self.fail(fault)),
-            Err(panic) => drop(self.fail(Fault::of(
-                Class::InDoubt,
-                code::INTERNAL,
-                format!("the store failed: {}", panic_text(&*panic)),
-            ))),
-        }
-    }
-
-    fn ensure_thread(self: &Arc<Self>) -> Result<()> {
-        let mut thread = lock(&self.thread);
-        if thread.is_none() {
-            let shared = self.clone();
-            let started = std::thread::Builder::new()
-                .name("odm-writer".to_owned())
-                .spawn(move || shared.serve());
-            *thread = Some(started.map_err(|error| {
-                Fault::of(
-                    Class::Io,
-                    code::INTERNAL,
-                    format!("cannot start the engine's thread: {error}"),
-                )
-            })?);
-        }
-        Ok(())
-    }
-
-    /// The thread: runs queued jobs when it is its turn, makes relaxed commits durable, until closed.
-    fn serve(self: Arc<Self>) {
-        loop {
-            let (closing, sync) = self.wait_for_work();
-            let mut writer = lock(&self.writer);
-            if sync || closing {
-                self.sync(&mut writer);
-            }
-            let mut commit = Duration::ZERO;
-            let mut crowd = 0;
-            loop {
-                let jobs = {
-                    let mut queue = lock(&self.queue);
-                    if crowd > 1 {
-                        queue = self.gather(queue, crowd, commit);
-                    }
-                    crowd = queue.jobs.len();
-                    if queue.jobs.is_empty() {
-                        // Back to callers who run their jobs themselves; under the lock that they look at
-                        // the queue with, so that no job is left to nobody.
-                        queue.served = self.durability == Some(Durability::Immediate);
-                        queue.wanted = 0;
-                        break;
-                    }
-                    // Nobody need wake a thread that is at work.
-                    queue.wanted = usize::MAX;
-                    Vec::from(std::mem::take(&mut queue.jobs))
-                };
-                let start = Instant::now();
-                self.run_jobs(&mut writer, jobs);
-                commit = start.elapsed();
-                // All who write now: those who were answered and those who came meanwhile.
-                crowd += lock(&self.queue).jobs.len();
-            }
-            if closing {
-                self.sync(&mut writer);
-                return;
-            }
-            drop(writer);
-            self.drain();
-        }
-    }
-
-    /// Waits until as many jobs are there as could share a commit: those who were part of the last one ask again at
-    /// once, or not soon. No longer than that commit took, so that waiting in vain costs no more than a commit.
-    fn gather<'q>(
-        &self,
-        mut queue: MutexGuard<'q, Queue>,
-        crowd: usize,
-        commit: Duration,
-    ) -> MutexGuard<'q, Queue> {
-        let until = Instant::now() + commit.min(MOST_PATIENCE);
-        queue.wanted = crowd;
-        while queue.jobs.len() < crowd && !queue.closing {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            queue = self
-                .wake
-                .wait_timeout(queue, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-        }
-        queue
-    }
-
-    /// Waits until there is something to do: whether the engine is closing, and whether to sync.
-    fn wait_for_work(&self) -> (bool, bool) {
-        let mut queue = lock(&self.queue);
-        loop {
-            let mut timeout = None;
-            let mut sync = false;
-            match (queue.sync, self.durability) {
-                (Some(Sync::Since(start)), Some(Durability::Interval(interval))) => {
-                    let left = interval.saturating_sub(start.elapsed());
-                    sync = left.is_zero();
-                    timeout = Some(left);
-                }
-                (Some(_), _) => sync = true,
-                (None, _) => {}
-            }
-            if sync {
-                queue.sync = None;
-            }
-            if sync || queue.closing || (queue.served && !queue.jobs.is_empty()) {
-                return (queue.closing, sync);
-            }
-            queue = match timeout {
-                None => self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner),
-                Some(timeout) => {
-                    let waited = self.wake.wait_timeout(queue, timeout);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
-        }
-    }
-
-    /// Ends the thread after it has run what is queued and made every commit durable.
-    pub(super) fn close(&self) {
-        lock(&self.queue).closing = true;
-        self.wake.notify_one();
-        let thread = lock(&self.thread).take();
-        if let Some(thread) = thread
-            && thread.thread().id() != std::thread::current().id()
-        {
-            // The thread catches panics; there is nobody to tell of one.
-            let _ = thread.join();
-        }
     }
 }
 

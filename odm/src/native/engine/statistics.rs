@@ -38,6 +38,11 @@ impl Counts {
         self.largest_group.fetch_max(writes, Ordering::Relaxed);
     }
 
+    /// How many commits there were.
+    pub(super) fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
+    }
+
     pub(super) fn note_view(&self, view: &Arc<View>) {
         let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
         if views.made.len() >= views.prune_at.max(PRUNE_AT) {
@@ -87,7 +92,7 @@ pub(super) fn statistics(shared: &Arc<Shared>, space: bool) -> Result<Statistics
     let (readers, views, oldest_view) = readers(shared);
     let mut found = Statistics {
         store: shielded(|| store.figures())?,
-        commits: shared.counts.commits.load(Ordering::Relaxed),
+        commits: shared.counts.commits(),
         writes: shared.counts.writes.load(Ordering::Relaxed),
         largest_group: shared.counts.largest_group.load(Ordering::Relaxed),
         readers,

@@ -17,6 +17,7 @@ mod kill;
 mod log;
 mod model;
 mod opening;
+mod recent;
 mod repair;
 mod transactions;
 mod workload;
@@ -37,7 +38,16 @@ use crate::native::document::Value;
 use crate::native::document::doc::framed;
 use crate::native::index::IndexDefinition;
 use crate::native::storage::format::{check_entry, seal, seal_entry, unseal};
+use crate::native::storage::recent::RecentLimits;
 use crate::native::storage::{ALL, Read, TreeId};
+
+/// So little that a workload brings what is recent to redb again and again, of itself and for its size.
+const SMALL_RECENT: RecentLimits = RecentLimits {
+    flush: 2 * 1024,
+    most: 8 * 1024,
+    largest: 6 * 1024,
+    passed: 20,
+};
 
 /// Runs a future to its end on this thread.
 fn wait<T>(future: impl Future<Output = T>) -> T {

@@ -115,8 +115,8 @@ impl Read for Overlay {
 }
 
 impl Write for Overlay {
-    fn put_owned(&mut self, tree: TreeId, key: &[u8], value: Vec<u8>) -> Result<()> {
-        self.pending.put_owned(tree, key, value);
+    fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()> {
+        self.pending.put(tree, key, value);
         Ok(())
     }
 

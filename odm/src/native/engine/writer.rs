@@ -132,7 +132,7 @@ impl Read for Writer<'_> {
 }
 
 impl Write for Writer<'_> {
-    fn put_owned(&mut self, tree: TreeId, key: &[u8], value: Vec<u8>) -> Result<()> {
+    fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()> {
         for end in &mut self.ends {
             if let Some(greatest) = &mut end.greatest
                 && end.tree == tree
@@ -142,7 +142,7 @@ impl Write for Writer<'_> {
                 greatest.extend_from_slice(key);
             }
         }
-        self.pending.put_owned(tree, key, value);
+        self.pending.put(tree, key, value);
         Ok(())
     }
 

@@ -31,11 +31,8 @@ pub(crate) fn insert(
     }
     let record = write.next_record(collection.id)?;
     let place = record.to_be_bytes();
-    write.put_owned(
-        collection.records,
-        &place,
-        format::seal(collection.records, &place, document),
-    )?;
+    let sealed = format::seal(collection.records, &place, document);
+    write.put(collection.records, &place, &sealed)?;
     for (entry, own) in collection.indexes.iter().zip(&keys) {
         for key in &own.keys {
             with_stored_key(key, record, |stored| put_entry(write, entry, stored))?;
@@ -93,11 +90,8 @@ fn put(
             check_unique(write, ns, entry, new, &own.keys, &old.keys, Some(record))?;
         }
     }
-    write.put_owned(
-        collection.records,
-        &place,
-        format::seal(collection.records, &place, new),
-    )?;
+    let sealed = format::seal(collection.records, &place, new);
+    write.put(collection.records, &place, &sealed)?;
     for ((entry, old), new) in collection.indexes.iter().zip(&before).zip(&after) {
         for key in old.keys.iter().filter(|key| new.keys.binary_search(key).is_err()) {
             with_stored_key(key, record, |stored| write.remove(entry.tree, stored))?;

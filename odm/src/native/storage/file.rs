@@ -4,36 +4,43 @@
 //! then changes one B-tree for all of them. The records of each collection have a table of their own, where
 //! what is appended fills its pages; in the middle of a table they would stay half empty.
 //!
+//! What is committed is kept beside redb at first, in an ordered map that readers lay over redb's state ([`Current`]),
+//! and goes to redb many commits at once: a commit of redb costs far more than the few keys that change in it.
+//!
 //! Between redb and the file are [`Shadow`] and [`Paged`]: the one keeps a failed disk from doing harm, the
 //! other keeps damaged pages from redb. [`Log`] makes commits durable.
 
 pub(crate) mod aside;
 mod commit;
 mod compact;
+mod current;
 pub(crate) mod directory;
 mod fault;
 mod figures;
 mod recover;
 mod snapshot;
 mod sorted;
+mod staged;
 mod transaction;
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use redb::{Builder, Database, ReadableDatabase, StorageBackend, TableDefinition};
 
 use self::compact::COMPACTED_NAME;
+use self::current::{Current, Layer};
 use self::directory::{Directory, Place, create_directory};
 use self::fault::{closed, explained, fault, io_fault, locked, opening};
 use self::snapshot::FileSnapshot;
 use super::counted::{Counted, Counts};
 use super::log::{Log, LogLimits};
 use super::paged::Paged;
+use super::recent::RecentLimits;
 use super::shadow::Shadow;
-use super::{Failure, Figures, Finish, Snapshot, Space, Store, Transaction, Trees, format};
+use super::{Due, Failure, Figures, Finish, Snapshot, Space, Store, Transaction, Trees, format};
 use crate::native::fault::{Class, Result};
 
 /// The file's name in its directory.
@@ -50,11 +57,23 @@ const LOG: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("log");
 /// The bytes of a tree's id before a key of the shared table.
 const TREE_BYTES: usize = 4;
 
+/// How much is kept of what.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Limits {
+    pub(crate) log: LogLimits,
+    pub(crate) recent: RecentLimits,
+}
+
 /// A store in two files.
 #[derive(Debug)]
 pub(crate) struct FileStore {
+    /// Before redb's database, which its snapshot must not outlive.
+    current: Current,
     /// Taken only when the store is closed.
     database: Option<Database>,
+    /// Held by whoever has redb's write transaction.
+    flushing: Mutex<()>,
+    limits: Limits,
     shadow: Shadow,
     paged: Paged,
     log: Log,
@@ -118,11 +137,11 @@ impl FileStore {
     /// damaged, or its files do not belong together; `Unsupported` when a file is not an engine's or of a newer
     /// format; `Io`.
     pub(crate) fn open(directory: &Path, cache_bytes: usize) -> Result<FileStore> {
-        FileStore::open_with(directory, cache_bytes, LogLimits::default())
+        FileStore::open_with(directory, cache_bytes, Limits::default())
     }
 
-    /// Opens the store in a directory with a log of another size.
-    pub(crate) fn open_with(directory: &Path, cache_bytes: usize, limits: LogLimits) -> Result<FileStore> {
+    /// Opens the store in a directory with other limits.
+    pub(crate) fn open_with(directory: &Path, cache_bytes: usize, limits: Limits) -> Result<FileStore> {
         create_directory(directory).map_err(|error| io_fault("cannot create the directory", &error))?;
         let place = Arc::new(Directory(directory.to_owned()));
         FileStore::open_at(place, cache_bytes, limits).map_err(|fault| match fault.class() {
@@ -132,7 +151,7 @@ impl FileStore {
     }
 
     /// Opens the store whose files are at a place.
-    pub(crate) fn open_at(place: Arc<dyn Place>, cache_bytes: usize, limits: LogLimits) -> Result<FileStore> {
+    pub(crate) fn open_at(place: Arc<dyn Place>, cache_bytes: usize, limits: Limits) -> Result<FileStore> {
         let file = |name: &str| {
             place
                 .open(name)
@@ -142,8 +161,8 @@ impl FileStore {
         let store = loop {
             let (database, identity) = file(FILE_NAME)?;
             let (log, _) = file(LOG_FILE_NAME)?;
-            let log = Log::new(Arc::new(Counted::new(log, counts.clone())), limits);
-            let store = FileStore::over(Layers::new(database, counts.clone()), log, cache_bytes)?;
+            let log = Log::new(Arc::new(Counted::new(log, counts.clone())), limits.log);
+            let store = FileStore::over(Layers::new(database, counts.clone()), log, cache_bytes, limits)?;
             // A compaction may have put another file in its place before this one was locked: the log is that
             // one's then.
             if place.identity(FILE_NAME) == identity {
@@ -163,7 +182,8 @@ impl FileStore {
 
     /// A store in one file alone, without a log.
     pub(crate) fn alone(file: Box<dyn StorageBackend>, cache_bytes: usize) -> Result<FileStore> {
-        FileStore::over(Layers::new(file, Arc::default()), Log::unused(), cache_bytes)?.recovered()
+        let layers = Layers::new(file, Arc::default());
+        FileStore::over(layers, Log::unused(), cache_bytes, Limits::default())?.recovered()
     }
 
     /// A store whose commits are redb's own, with or without our checksums, to see what those and the log cost.
@@ -179,13 +199,16 @@ impl FileStore {
             paged: Paged::new(Box::new(redb::backends::InMemoryBackend::new())),
             counts: Arc::default(),
         };
-        FileStore::over(layers, Log::unused(), cache_bytes)?.recovered()
+        FileStore::over(layers, Log::unused(), cache_bytes, Limits::default())?.recovered()
     }
 
     /// Opens and locks a file, but not yet its log.
-    fn over(layers: Layers, log: Log, cache_bytes: usize) -> Result<FileStore> {
+    fn over(layers: Layers, log: Log, cache_bytes: usize, limits: Limits) -> Result<FileStore> {
         Ok(FileStore {
+            current: Current::default(),
             database: Some(layers.open(cache_bytes)?),
+            flushing: Mutex::default(),
+            limits,
             shadow: layers.shadow,
             paged: layers.paged,
             log,
@@ -198,6 +221,21 @@ impl FileStore {
     fn at(mut self, place: &Arc<dyn Place>) -> FileStore {
         self.place = Some(place.clone());
         self
+    }
+
+    /// The last committed state.
+    fn layer(&self) -> Result<Layer> {
+        self.current.layer(|| self.open_snapshot())
+    }
+
+    /// What redb has.
+    fn open_snapshot(&self) -> Result<FileSnapshot> {
+        let explain = |fault| explained(fault, &self.paged);
+        let read = self
+            .database()?
+            .begin_read()
+            .map_err(|error| explain(fault(error.into())))?;
+        FileSnapshot::new(read, &self.paged).map_err(explain)
     }
 
     fn database(&self) -> Result<&Database> {
@@ -243,6 +281,7 @@ impl FileStore {
         if !matches!(released, Ok(true)) {
             self.shadow.stop(io::Error::other("the database was not closed"));
         }
+        self.current.close();
         let database = self.database.take();
         let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
     }
@@ -256,12 +295,7 @@ impl Drop for FileStore {
 
 impl Store for FileStore {
     fn snapshot(&self) -> Result<Snapshot> {
-        let explain = |fault| explained(fault, &self.paged);
-        let read = self
-            .database()?
-            .begin_read()
-            .map_err(|error| explain(fault(error.into())))?;
-        Ok(Box::new(FileSnapshot::new(read, &self.paged).map_err(explain)?))
+        Ok(Box::new(self.layer()?))
     }
 
     fn write(&self, body: &mut dyn FnMut(&mut dyn Transaction) -> Result<Finish>) -> Result<(), Failure> {
@@ -270,6 +304,18 @@ impl Store for FileStore {
 
     fn checkpoint(&self) -> Result<(), Failure> {
         self.start_over()
+    }
+
+    fn sync(&self) -> Result<bool, Failure> {
+        self.sync_log()
+    }
+
+    fn due(&self) -> Due {
+        self.current.due(&self.limits.recent)
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.flush_recent().map_err(|fault| explained(fault, &self.paged))
     }
 
     fn inspect(&self, body: &mut dyn FnMut(&dyn Trees) -> Result<()>) -> Result<()> {

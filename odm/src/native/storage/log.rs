@@ -15,6 +15,9 @@
 //!
 //! **Where it ends.** A record that is not whole is the end, unless a later one knew that it had been synced.
 
+mod header;
+mod replay;
+
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,11 +25,10 @@ use redb::StorageBackend;
 use redb::backends::InMemoryBackend;
 
 use super::Pending;
-use super::format::log::{
-    Broken, Change, DatabaseId, LogHeader, LogSlot, Mark, RECORDS_AT, Record, RecordHead, Records,
-};
-use super::format::{SLOT_BYTES, SLOT_OFFSETS};
+use super::format::log::{DatabaseId, LogHeader, Mark, RECORDS_AT, Record, RecordHead, Records};
 use super::paged::Unreadable;
+
+pub(super) use self::replay::replay;
 
 /// How much is logged before a checkpoint, and how the file grows.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +60,8 @@ pub(super) struct Log {
     file: Arc<dyn StorageBackend>,
     limits: LogLimits,
     state: Mutex<LogState>,
+    /// Held through each fsync; whether one failed. The system tells one caller of a failure, and this one the others.
+    sync_failed: Mutex<bool>,
 }
 
 /// Where the log stands. Whoever has redb's write transaction takes it.
@@ -138,9 +142,6 @@ fn damaged(what: impl Into<String>) -> io::Error {
 /// A page of the operating system's cache.
 const CACHE_PAGE: u64 = 4096;
 
-/// How much is zeroed by one write.
-const ZEROS: usize = 256 * 1024;
-
 impl Log {
     pub(super) fn new(file: Arc<dyn StorageBackend>, limits: LogLimits) -> Log {
         Log {
@@ -163,6 +164,7 @@ impl Log {
                 torn: false,
                 changes: Changes::default(),
             }),
+            sync_failed: Mutex::new(false),
         }
     }
 
@@ -257,37 +259,6 @@ impl Log {
         Ok(records)
     }
 
-    /// The header; none in a file that is empty or has nothing but zeros there.
-    fn read_header(&self) -> io::Result<Option<LogHeader>> {
-        let length = self.file.len()?;
-        let mut slots = [LogSlot::Blank; 2];
-        for (slot, offset) in slots.iter_mut().zip(SLOT_OFFSETS) {
-            if offset + SLOT_BYTES as u64 <= length {
-                let mut bytes = [0; SLOT_BYTES];
-                self.file.read(offset, &mut bytes)?;
-                *slot = LogHeader::decode(&bytes);
-            }
-        }
-        match slots {
-            [LogSlot::Newer(version), _] | [_, LogSlot::Newer(version)] => {
-                Err(Unreadable::Newer(version).into())
-            }
-            [LogSlot::Header(first), LogSlot::Header(second)] => {
-                let order = |header: &LogHeader| (header.generation, header.length);
-                Ok(Some(if order(&first) >= order(&second) {
-                    first
-                } else {
-                    second
-                }))
-            }
-            [LogSlot::Header(header), _] | [_, LogSlot::Header(header)] => Ok(Some(header)),
-            [LogSlot::Damaged, _] | [_, LogSlot::Damaged] => {
-                Err(damaged("both copies of the log's header are damaged"))
-            }
-            [LogSlot::Blank, LogSlot::Blank] => Ok(None),
-        }
-    }
-
     /// Makes the changes of the transaction that begins collectable.
     pub(super) fn begin<'a>(&self, state: &'a mut LogState) -> &'a mut Changes {
         state.changes.record.reset();
@@ -354,45 +325,6 @@ impl Log {
         Ok(())
     }
 
-    /// Sees to it that there is room for a while; `false` when only a checkpoint can make some.
-    pub(super) fn keep_room(&self, state: &mut LogState) -> io::Result<bool> {
-        if !state.mark.used {
-            return Ok(true);
-        }
-        let wanted = state.at + self.limits.most / 8;
-        match state.header {
-            _ if wanted > self.limits.most => Ok(false),
-            Some(header) if header.length < wanted => {
-                let longer = wanted.next_multiple_of(self.limits.step);
-                self.lengthen(state, longer.min(self.limits.most))
-            }
-            _ => Ok(true),
-        }
-    }
-
-    /// Writes a header of the next generation, so that redb's next durable commit can refer to it. Makes the log
-    /// when there is none.
-    pub(super) fn announce(&self, state: &mut LogState) -> io::Result<()> {
-        let generation = state.mark.generation + 1;
-        let length = match state.header {
-            Some(header) => header.length,
-            None => {
-                self.file.set_len(0)?;
-                self.zero(0, self.limits.first)?;
-                self.file.sync_data()?;
-                self.limits.first
-            }
-        };
-        self.write_header(
-            state,
-            LogHeader {
-                id: state.mark.id,
-                generation,
-                length,
-            },
-        )
-    }
-
     /// Begins the generation of a mark that redb's durable commit has written.
     pub(super) fn restart(&self, state: &mut LogState, mark: Mark) -> io::Result<()> {
         state.mark = mark;
@@ -407,74 +339,45 @@ impl Log {
         }
     }
 
-    /// `false` when there is no space for that.
-    fn lengthen(&self, state: &mut LogState, length: u64) -> io::Result<bool> {
-        let Some(header) = state.header else {
-            return Ok(false);
+    /// Makes what was appended durable, without holding up who appends. `false` when there is more to do: commits are
+    /// not in the log, or it needs room.
+    pub(super) fn sync_beside(&self) -> io::Result<bool> {
+        let before = {
+            let state = self.state();
+            if state.unlogged || state.torn {
+                return Ok(false);
+            }
+            (state.synced < state.sequence).then_some((state.sequence, state.header, state.twin))
         };
-        match self.zero(header.length, length) {
-            Err(error) if is_full(&error) => return Ok(false),
-            zeroed => zeroed?,
+        if before.is_some() {
+            self.sync_data()?;
         }
-        self.file.sync_data()?;
-        self.write_header(state, LogHeader { length, ..header })?;
-        self.write_twin(state)?;
-        Ok(true)
+        let mut state = self.state();
+        if let Some((sequence, header, twin)) = before {
+            state.synced = state.synced.max(sequence);
+            if state.twin == Twin::Written && (state.header, state.twin) == (header, twin) {
+                state.twin = Twin::Synced;
+            }
+        }
+        let needed = state.at + self.limits.most / 8;
+        Ok(!state.mark.used || state.header.is_some_and(|header| needed <= header.length))
     }
 
-    /// Zeros, not a hole: a later write to them changes nothing but them, and its fsync is one write.
-    fn zero(&self, from: u64, to: u64) -> io::Result<()> {
-        if self.file.len()? < to {
-            self.file.set_len(to)?;
+    fn sync_data(&self) -> io::Result<()> {
+        let mut failed = self.sync_failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if *failed {
+            return Err(io::Error::other("an earlier sync of the log failed"));
         }
-        let zeros = vec![0; ZEROS.min((to - from) as usize)];
-        let mut at = from;
-        while at < to {
-            let size = zeros.len().min((to - at) as usize);
-            self.file.write(at, &zeros[..size])?;
-            at += size as u64;
-        }
-        Ok(())
+        self.file.sync_data().inspect_err(|_| *failed = true)
     }
 
     fn sync_file(&self, state: &mut LogState) -> io::Result<()> {
-        self.file.sync_data()?;
+        self.sync_data()?;
         if state.twin == Twin::Written {
             state.twin = Twin::Synced;
         }
         Ok(())
     }
-
-    /// Writes the header's first slot, when the second one is on disk for sure.
-    fn write_header(&self, state: &mut LogState, header: LogHeader) -> io::Result<()> {
-        if state.header.is_some() && state.twin != Twin::Synced {
-            self.write_twin(state)?;
-            self.sync_file(state)?;
-        }
-        self.file.write(SLOT_OFFSETS[0], &header.encode())?;
-        self.file.sync_data()?;
-        state.header = Some(header);
-        state.twin = Twin::Stale;
-        Ok(())
-    }
-
-    /// Makes the second slot the same as the first; on disk with the next sync.
-    fn write_twin(&self, state: &mut LogState) -> io::Result<()> {
-        if let Some(header) = state.header
-            && state.twin == Twin::Stale
-        {
-            self.file.write(SLOT_OFFSETS[1], &header.encode())?;
-            state.twin = Twin::Written;
-        }
-        Ok(())
-    }
-}
-
-fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-    )
 }
 
 impl LogState {
@@ -526,41 +429,5 @@ impl LogState {
     /// Whether the log may have a commit that redb does not have.
     pub(super) fn is_torn(&self) -> bool {
         self.torn
-    }
-}
-
-/// Replays the records after a mark; gives the sequence of the last one.
-///
-/// # Errors
-/// Those of `apply`; of class `Corrupt` when records that were synced are missing.
-pub(super) fn replay(
-    mark: &Mark,
-    bytes: &[u8],
-    apply: &mut dyn FnMut(&mut Pending) -> crate::native::fault::Result<()>,
-) -> crate::native::fault::Result<u64> {
-    let mut records = Records::after(mark, bytes);
-    loop {
-        let changes = match records.next() {
-            Ok(None) => return Ok(records.last()),
-            Ok(Some(changes)) => changes,
-            Err(broken) => return Err(super::format::damaged(explain(broken))),
-        };
-        let mut pending = Pending::default();
-        for change in changes {
-            match change {
-                Change::Put(tree, key, value) => pending.put(tree, key, value),
-                Change::Remove(tree, key) => pending.remove(tree, key),
-                Change::Clear(tree) => pending.clear(tree),
-            }
-        }
-        apply(&mut pending)?;
-    }
-}
-
-fn explain(broken: Broken) -> String {
-    match broken {
-        Broken::Lost(sequence) => format!("record {sequence} of the log is damaged"),
-        Broken::Malformed(sequence) => format!("record {sequence} of the log has another form"),
-        Broken::Later => "the database file is older than its log".to_owned(),
     }
 }

@@ -64,7 +64,7 @@ impl Transaction for State {
             while let Some((key, value)) = writes.next_if(|(key, _)| key[..4] == prefix) {
                 match value {
                     Some(value) => {
-                        tree.insert(key[4..].into(), value.into());
+                        tree.insert(key[4..].into(), value);
                     }
                     None => {
                         tree.remove(&key[4..]);

@@ -2,9 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
 
 use super::{Range, TreeId, Trees, Visitor};
 use crate::native::fault::Result;
+
+/// Shared with whoever keeps them once they are committed.
+type Writes = BTreeMap<Arc<[u8]>, Option<Arc<[u8]>>>;
 
 /// Puts, removals and cleared trees, in order of tree and key.
 ///
@@ -12,7 +16,7 @@ use crate::native::fault::Result;
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     cleared: BTreeSet<TreeId>,
-    writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    writes: Writes,
 }
 
 /// A state with writes over it that are not yet in the store.
@@ -32,19 +36,40 @@ impl Trees for Layered<'_> {
 }
 
 /// Room for a composite key without allocation.
-pub(crate) const INLINE: usize = 124;
+const INLINE: usize = 128;
+
+/// Tree and key as one byte string; a short one is not allocated.
+pub(crate) enum Composite {
+    Inline([u8; INLINE], usize),
+    Allocated(Vec<u8>),
+}
+
+impl Composite {
+    #[inline]
+    pub(crate) fn new(tree: TreeId, key: &[u8]) -> Composite {
+        let length = 4 + key.len();
+        if length > INLINE {
+            return Composite::Allocated(composite(tree, key));
+        }
+        let mut buffer = [0u8; INLINE];
+        buffer[..4].copy_from_slice(&tree.0.to_be_bytes());
+        buffer[4..length].copy_from_slice(key);
+        Composite::Inline(buffer, length)
+    }
+
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        match self {
+            Composite::Inline(buffer, length) => &buffer[..*length],
+            Composite::Allocated(bytes) => bytes,
+        }
+    }
+}
 
 /// Calls `body` with tree and key as one byte string.
 #[inline]
 pub(crate) fn with_composite<T>(tree: TreeId, key: &[u8], body: impl FnOnce(&[u8]) -> T) -> T {
-    if key.len() <= INLINE {
-        let mut buffer = [0u8; INLINE + 4];
-        buffer[..4].copy_from_slice(&tree.0.to_be_bytes());
-        buffer[4..4 + key.len()].copy_from_slice(key);
-        body(&buffer[..4 + key.len()])
-    } else {
-        body(&composite(tree, key))
-    }
+    body(Composite::new(tree, key).as_slice())
 }
 
 /// Tree and key as one byte string.
@@ -56,21 +81,28 @@ pub(crate) fn composite(tree: TreeId, key: &[u8]) -> Vec<u8> {
 }
 
 /// The range of composite keys for a range of one tree's keys.
-pub(crate) fn composite_range(tree: TreeId, range: Range<'_>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+pub(crate) fn composite_range(tree: TreeId, range: Range<'_>) -> (Bound<Composite>, Bound<Composite>) {
+    let of = |key: &[u8]| Composite::new(tree, key);
     let from = match range.0 {
-        Bound::Unbounded => Bound::Included(composite(tree, &[])),
-        Bound::Included(key) => Bound::Included(composite(tree, key)),
-        Bound::Excluded(key) => Bound::Excluded(composite(tree, key)),
+        Bound::Unbounded => Bound::Included(of(&[])),
+        bound => bound.map(of),
     };
     let to = match range.1 {
         Bound::Unbounded => match tree.0.checked_add(1) {
-            Some(next) => Bound::Excluded(composite(TreeId(next), &[])),
+            Some(next) => Bound::Excluded(Composite::new(TreeId(next), &[])),
             None => Bound::Unbounded,
         },
-        Bound::Included(key) => Bound::Included(composite(tree, key)),
-        Bound::Excluded(key) => Bound::Excluded(composite(tree, key)),
+        bound => bound.map(of),
     };
     (from, to)
+}
+
+/// The same range, borrowed.
+pub(crate) fn as_range(bounds: &(Bound<Composite>, Bound<Composite>)) -> Range<'_> {
+    (
+        bounds.0.as_ref().map(Composite::as_slice),
+        bounds.1.as_ref().map(Composite::as_slice),
+    )
 }
 
 /// The tree and the key of a composite key.
@@ -97,41 +129,39 @@ impl Pending {
         self.writes.is_empty() && self.cleared.is_empty()
     }
 
+    /// Whether there are no more writes than this.
+    pub(crate) fn is_at_most(&self, count: usize) -> bool {
+        self.writes.len() <= count
+    }
+
     /// About how many bytes the writes have; more than none when there is anything to apply.
     pub(crate) fn bytes(&self) -> usize {
-        let written =
-            |(key, value): (&Vec<u8>, &Option<Vec<u8>>)| key.len() + value.as_ref().map_or(0, Vec::len);
-        self.cleared.len() + self.writes.iter().map(written).sum::<usize>()
+        let size = |(key, value): (&[u8], Option<&[u8]>)| key.len() + value.map_or(0, <[u8]>::len);
+        self.cleared.len() + self.writes().map(size).sum::<usize>()
     }
 
     /// Whether a key of the tree is written, or the tree cleared.
     pub(crate) fn touches(&self, tree: TreeId) -> bool {
-        self.cleared.contains(&tree)
-            || self
-                .writes
-                .range(composite_range(tree, super::ALL))
-                .next()
-                .is_some()
+        let bounds = composite_range(tree, super::ALL);
+        let mut written = self.writes.range::<[u8], _>(as_range(&bounds));
+        self.cleared.contains(&tree) || written.next().is_some()
     }
 
     pub(crate) fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
-        self.put_owned(tree, key, value.to_vec());
-    }
-
-    /// The same with a value that need not be copied.
-    pub(crate) fn put_owned(&mut self, tree: TreeId, key: &[u8], value: Vec<u8>) {
-        self.writes.insert(composite(tree, key), Some(value));
+        let key = Composite::new(tree, key).as_slice().into();
+        self.writes.insert(key, Some(value.into()));
     }
 
     pub(crate) fn remove(&mut self, tree: TreeId, key: &[u8]) {
-        self.writes.insert(composite(tree, key), None);
+        let key = Composite::new(tree, key).as_slice().into();
+        self.writes.insert(key, None);
     }
 
     pub(crate) fn clear(&mut self, tree: TreeId) {
-        let (from, to) = composite_range(tree, super::ALL);
-        let written: Vec<Vec<u8>> = self
+        let bounds = composite_range(tree, super::ALL);
+        let written: Vec<Arc<[u8]>> = self
             .writes
-            .range((from, to))
+            .range::<[u8], _>(as_range(&bounds))
             .map(|(key, _)| key.clone())
             .collect();
         for key in written {
@@ -167,13 +197,11 @@ impl Pending {
 
     /// Composite keys in order, with their values; `None` removes.
     pub(crate) fn writes(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
-        self.writes
-            .iter()
-            .map(|(key, value)| (key.as_slice(), value.as_deref()))
+        self.writes.iter().map(|(key, value)| (&**key, value.as_deref()))
     }
 
     /// Takes the writes out, in order of composite keys.
-    pub(crate) fn take_writes(&mut self) -> impl Iterator<Item = (Vec<u8>, Option<Vec<u8>>)> + use<> {
+    pub(crate) fn take_writes(&mut self) -> impl Iterator<Item = (Arc<[u8]>, Option<Arc<[u8]>>)> + use<> {
         std::mem::take(&mut self.writes).into_iter()
     }
 
@@ -187,7 +215,7 @@ impl Pending {
         if !self.writes.is_empty()
             && let Some(value) = with_composite(tree, key, |composite| self.writes.get(composite))
         {
-            return Ok(value.clone());
+            return Ok(value.as_ref().map(|value| value.to_vec()));
         }
         if self.cleared.contains(&tree) {
             return Ok(None);
@@ -212,37 +240,67 @@ impl Pending {
             return Ok(());
         }
         let bounds = composite_range(tree, range);
-        let bounds = (as_slice(&bounds.0), as_slice(&bounds.1));
-        let written = self.writes.range::<[u8], _>(bounds);
-        if reverse {
-            merge(base, cleared, tree, range, reverse, written.rev(), visit)
+        let (from, to) = as_range(&bounds);
+        let base = (!cleared).then_some(base);
+        // Looking for one end of a range costs half of looking for both.
+        let merged = if reverse {
+            let written = self.writes.range::<[u8], _>((Bound::Unbounded, to));
+            let written = written
+                .rev()
+                .map(shown)
+                .take_while(|(key, _)| is_behind(key, from));
+            merge(base, tree, range, reverse, written, visit)
         } else {
-            merge(base, cleared, tree, range, reverse, written, visit)
-        }
+            let written = self.writes.range::<[u8], _>((from, Bound::Unbounded));
+            let written = written.map(shown).take_while(|(key, _)| is_before(key, to));
+            merge(base, tree, range, reverse, written, visit)
+        };
+        merged.map(drop)
     }
 }
 
-fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
-    match bound {
-        Bound::Included(key) => Bound::Included(key),
-        Bound::Excluded(key) => Bound::Excluded(key),
-        Bound::Unbounded => Bound::Unbounded,
+/// A write of a map of them, borrowed.
+pub(super) fn shown<'w>(
+    (key, value): (&'w Arc<[u8]>, &'w Option<Arc<[u8]>>),
+) -> (&'w [u8], Option<&'w [u8]>) {
+    (key, value.as_deref())
+}
+
+/// Whether a key is not beyond the end of a range.
+pub(super) fn is_before(key: &[u8], to: Bound<&[u8]>) -> bool {
+    match to {
+        Bound::Included(to) => key <= to,
+        Bound::Excluded(to) => key < to,
+        Bound::Unbounded => true,
     }
 }
 
-/// Merges the base's entries with written ones that come in the same direction.
-fn merge<'w>(
-    base: &(impl Trees + ?Sized),
-    cleared: bool,
+/// Whether a key does not come before the start of a range.
+pub(super) fn is_behind(key: &[u8], from: Bound<&[u8]>) -> bool {
+    match from {
+        Bound::Included(from) => key >= from,
+        Bound::Excluded(from) => key > from,
+        Bound::Unbounded => true,
+    }
+}
+
+/// Merges the base's entries, if there is a base, with written ones that come in the same direction under composite
+/// keys. Gives how many entries of the base were passed over because they are removed.
+pub(super) fn merge<'w, B: Trees + ?Sized>(
+    base: Option<&B>,
     tree: TreeId,
     range: Range<'_>,
     reverse: bool,
-    written: impl Iterator<Item = (&'w Vec<u8>, &'w Option<Vec<u8>>)>,
+    written: impl Iterator<Item = (&'w [u8], Option<&'w [u8]>)>,
     visit: &mut Visitor<'_>,
-) -> Result<()> {
+) -> Result<usize> {
     let mut written = written.map(|(key, value)| (&key[4..], value)).peekable();
     let mut broken = false;
-    if !cleared {
+    let mut passed = 0;
+    if let Some(base) = base {
+        if written.peek().is_none() {
+            return base.scan(tree, range, reverse, visit).map(|()| 0);
+        }
         base.scan(tree, range, reverse, &mut |key, value| {
             while let Some((own, change)) =
                 written.next_if(|(own, _)| if reverse { *own >= key } else { *own <= key })
@@ -254,6 +312,7 @@ fn merge<'w>(
                     return Ok(ControlFlow::Break(()));
                 }
                 if own == key {
+                    passed += usize::from(change.is_none());
                     return Ok(ControlFlow::Continue(()));
                 }
             }
@@ -263,7 +322,7 @@ fn merge<'w>(
         })?;
     }
     if broken {
-        return Ok(());
+        return Ok(passed);
     }
     for (own, change) in written {
         if let Some(value) = change
@@ -272,5 +331,5 @@ fn merge<'w>(
             break;
         }
     }
-    Ok(())
+    Ok(passed)
 }

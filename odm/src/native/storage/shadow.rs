@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redb::{BackendError, StorageBackend};
 
+use super::format::PAGE_BYTES;
+
 /// The live file. Cloning shares it.
 #[derive(Clone, Debug)]
 pub(super) struct Shadow(Arc<Live>);
@@ -21,6 +23,7 @@ pub(super) struct Shadow(Arc<Live>);
 struct Live {
     file: Box<dyn StorageBackend>,
     failed: AtomicBool,
+    unreadable: AtomicBool,
     failure: Mutex<Option<Arc<io::Error>>>,
     /// Used from the failure on.
     memory: Mutex<Memory>,
@@ -43,6 +46,18 @@ pub(super) struct Private {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads a file; what is past its end is zero.
+fn read_or_zero(file: &dyn StorageBackend, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    let left = file.len()?.saturating_sub(offset);
+    let present = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
+    let (from_file, beyond) = out.split_at_mut(present);
+    beyond.fill(0);
+    match from_file.is_empty() {
+        true => Ok(()),
+        false => file.read(offset, from_file),
+    }
 }
 
 impl Memory {
@@ -71,32 +86,37 @@ impl Memory {
         self.chunks.insert(offset, data.to_vec());
     }
 
-    /// Reads the file with the changes over it; what is past its end is zero.
+    /// Reads the file with the changes over it; what is past its end is zero. Pages that were changed are not read
+    /// from the file: one whose write failed may be anything there.
     fn read(&self, file: &dyn StorageBackend, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let length = file.len()?;
-        let present = usize::try_from(length.saturating_sub(offset))
-            .unwrap_or(usize::MAX)
-            .min(out.len());
-        let (from_file, beyond) = out.split_at_mut(present);
-        if !from_file.is_empty() {
-            file.read(offset, from_file)?;
-        }
-        beyond.fill(0);
         let end = offset + out.len() as u64;
         let first = self
             .chunks
             .range(..=offset)
             .next_back()
             .map_or(offset, |(start, _)| *start);
-        for (&start, chunk) in self.chunks.range(first..end) {
-            let from = start.max(offset);
-            let to = (start + chunk.len() as u64).min(end);
-            if from < to {
-                out[(from - offset) as usize..(to - offset) as usize]
-                    .copy_from_slice(&chunk[(from - start) as usize..(to - start) as usize]);
-            }
+        let changed = self.chunks.range(first..end).filter_map(|(&start, chunk)| {
+            let (from, to) = (start.max(offset), (start + chunk.len() as u64).min(end));
+            let content = || &chunk[(from - start) as usize..(to - start) as usize];
+            (from < to).then(|| ((from - offset) as usize, content()))
+        });
+        let mut at = 0;
+        if offset < PAGE_BYTES as u64 {
+            // The header is read as a whole.
+            read_or_zero(file, offset, out)?;
+            at = out.len();
         }
-        Ok(())
+        for (from, content) in changed {
+            if at < from {
+                read_or_zero(file, offset + at as u64, &mut out[at..from])?;
+            }
+            out[from..from + content.len()].copy_from_slice(content);
+            at = at.max(from + content.len());
+        }
+        match at < out.len() {
+            true => read_or_zero(file, offset + at as u64, &mut out[at..]),
+            false => Ok(()),
+        }
     }
 
     fn len(&self, file: &dyn StorageBackend) -> io::Result<u64> {
@@ -112,6 +132,7 @@ impl Shadow {
         Shadow(Arc::new(Live {
             file,
             failed: AtomicBool::new(false),
+            unreadable: AtomicBool::new(false),
             failure: Mutex::new(None),
             memory: Mutex::default(),
         }))
@@ -123,6 +144,11 @@ impl Shadow {
             return None;
         }
         lock(&self.0.failure).clone()
+    }
+
+    /// Whether a read failed: redb reads nothing more.
+    pub(super) fn is_unreadable(&self) -> bool {
+        self.0.unreadable.load(Ordering::Relaxed)
     }
 
     /// The file as it is now, to be opened beside the live one.
@@ -157,10 +183,14 @@ impl StorageBackend for Shadow {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        if self.failed() {
-            return lock(&self.0.memory).read(&*self.0.file, offset, out);
+        let read = match self.failed() {
+            true => lock(&self.0.memory).read(&*self.0.file, offset, out),
+            false => self.0.file.read(offset, out),
+        };
+        if read.is_err() {
+            self.0.unreadable.store(true, Ordering::Relaxed);
         }
-        self.0.file.read(offset, out)
+        read
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {

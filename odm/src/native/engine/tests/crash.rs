@@ -1,9 +1,13 @@
 //! Power losses: every disk that could be found after one has every acknowledged commit, whole.
 
+mod survivors;
+
 use std::sync::Mutex;
 
+use self::survivors::Survivors;
 use super::workload::{self, State, Step, stored};
 use super::*;
+use crate::native::storage::file::Limits;
 use crate::native::storage::file::directory::{Identity, Place};
 use crate::native::storage::log::LogLimits;
 
@@ -60,12 +64,18 @@ struct Recorded {
 }
 
 /// So small that a workload fills the log, makes it grow, starts it over and passes it by.
-const LIMITS: LogLimits = LogLimits {
-    first: 16 * 1024,
-    step: 16 * 1024,
-    most: 64 * 1024,
-    largest: 24 * 1024,
+const LIMITS: Limits = Limits {
+    log: LogLimits {
+        first: 16 * 1024,
+        step: 16 * 1024,
+        most: 64 * 1024,
+        largest: 24 * 1024,
+    },
+    recent: SMALL_RECENT,
 };
+
+/// So small that what goes to redb without being durable reaches the file all the same.
+const CACHE: usize = 64 * 1024;
 
 impl Recorder {
     fn with(files: Files) -> Recorder {
@@ -80,7 +90,7 @@ impl Recorder {
 
     fn store(&self) -> Result<Arc<FileStore>> {
         let place = Arc::new(self.clone());
-        view::shielded(|| FileStore::open_at(place, 1 << 20, LIMITS)).map(Arc::new)
+        view::shielded(|| FileStore::open_at(place, CACHE, LIMITS)).map(Arc::new)
     }
 
     fn engine(&self, durability: Durability) -> Result<Engine> {
@@ -245,68 +255,6 @@ impl redb::StorageBackend for Recorded {
     }
 }
 
-/// Which of the changes since the last sync of their file reached the disk.
-#[derive(Clone, Debug)]
-enum Survivors {
-    First(usize),
-    /// All of one file, or of the names, and nothing else.
-    Of(usize),
-    AllBut(usize),
-    /// Each with a chance of one half.
-    Random(u64),
-    /// Of this one some sectors, of the others all or, with a seed, some.
-    Torn(usize, u64, bool),
-}
-
-impl Survivors {
-    /// All kinds for this many changes.
-    fn kinds(changes: usize, random: &mut Random) -> Vec<Survivors> {
-        let mut kinds = vec![
-            Survivors::First(0),
-            Survivors::First(changes),
-            Survivors::Of(0),
-            Survivors::Of(1),
-            Survivors::Of(DIRECTORY),
-        ];
-        kinds.extend((1..changes).map(Survivors::First));
-        kinds.extend((0..changes).map(Survivors::AllBut));
-        for _ in 0..changes.min(8) {
-            kinds.push(Survivors::Random(random.below(1 << 40)));
-        }
-        for change in 0..changes {
-            for others in [true, false] {
-                kinds.push(Survivors::Torn(change, random.below(1 << 40), others));
-            }
-        }
-        kinds
-    }
-
-    fn apply(&self, durable: &Files, changes: &[Event]) -> Files {
-        let mut content = durable.clone();
-        let mut coin = match self {
-            Survivors::Random(seed) | Survivors::Torn(_, seed, _) => Random(seed * 2 + 1),
-            _ => Random(1),
-        };
-        for (at, change) in changes.iter().enumerate() {
-            let whole = match self {
-                Survivors::First(count) => at < *count,
-                Survivors::Of(file) => change.file == *file,
-                Survivors::AllBut(one) => at != *one,
-                Survivors::Random(_) => coin.below(2) == 0,
-                Survivors::Torn(one, _, _) if at == *one => {
-                    change.apply(&mut content, |_| coin.below(2) == 0);
-                    continue;
-                }
-                Survivors::Torn(_, _, others) => *others || coin.below(2) == 0,
-            };
-            if whole {
-                change.apply(&mut content, |_| true);
-            }
-        }
-        content
-    }
-}
-
 /// What became of the images.
 #[derive(Debug, Default)]
 struct Tally {
@@ -391,6 +339,9 @@ fn images(steps: &[Step], durability: Durability, budget: usize, seed: u64, tall
             }
             if at % 9 == 5 {
                 engine.compact().unwrap();
+            }
+            if at % 5 == 2 {
+                engine.0.shared.store().flush().unwrap();
             }
         }
         assert!(stored(&engine).unwrap() == *states.last().unwrap());

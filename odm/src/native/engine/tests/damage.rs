@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use super::disk::Disk;
 use super::workload::{self, State, Step, stored};
 use super::*;
+use crate::native::storage::file::Limits;
 use crate::native::storage::log::LogLimits;
 
 /// The size of what is damaged: redb's page with its checksum.
@@ -127,11 +128,14 @@ impl Panics {
 }
 
 /// So large that the last commits are in the log, after it has grown and started over.
-const LIMITS: LogLimits = LogLimits {
-    first: 64 * 1024,
-    step: 64 * 1024,
-    most: 256 * 1024,
-    largest: 128 * 1024,
+const LIMITS: Limits = Limits {
+    log: LogLimits {
+        first: 64 * 1024,
+        step: 64 * 1024,
+        most: 256 * 1024,
+        largest: 128 * 1024,
+    },
+    recent: SMALL_RECENT,
 };
 
 /// A disk after some work, and the states after each commit.

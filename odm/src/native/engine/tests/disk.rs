@@ -2,6 +2,7 @@
 
 use super::workload::{self, State, stored};
 use super::*;
+use crate::native::storage::file::Limits;
 use crate::native::storage::file::directory::{Identity, Place};
 use crate::native::storage::file::{FILE_NAME, LOG_FILE_NAME};
 use crate::native::storage::log::LogLimits;
@@ -38,11 +39,14 @@ struct DiskFile {
 }
 
 /// So small that a workload fills the log, makes it grow, starts it over and passes it by.
-const LIMITS: LogLimits = LogLimits {
-    first: 16 * 1024,
-    step: 16 * 1024,
-    most: 48 * 1024,
-    largest: 24 * 1024,
+const LIMITS: Limits = Limits {
+    log: LogLimits {
+        first: 16 * 1024,
+        step: 16 * 1024,
+        most: 48 * 1024,
+        largest: 24 * 1024,
+    },
+    recent: SMALL_RECENT,
 };
 
 impl Disk {
@@ -103,8 +107,12 @@ impl Disk {
         self.state().names.contains_key(name)
     }
 
-    pub(super) fn store(&self, limits: LogLimits) -> Result<FileStore> {
-        FileStore::open_at(Arc::new(self.clone()), 1 << 20, limits)
+    pub(super) fn store(&self, limits: Limits) -> Result<FileStore> {
+        self.store_with(limits, 1 << 20)
+    }
+
+    pub(super) fn store_with(&self, limits: Limits, cache_bytes: usize) -> Result<FileStore> {
+        FileStore::open_at(Arc::new(self.clone()), cache_bytes, limits)
     }
 
     pub(super) fn engine(&self, durability: Durability) -> Result<Engine> {
@@ -313,7 +321,7 @@ fn relaxed_commits_become_durable_in_time() {
 fn a_durable_commit_is_one_write_and_one_sync() {
     let disk = Disk::default();
     let engine = Engine::with_store(
-        Arc::new(disk.store(LogLimits::default()).unwrap()),
+        Arc::new(disk.store(Limits::default()).unwrap()),
         Some(Durability::Immediate),
     )
     .unwrap();

@@ -51,6 +51,8 @@ fn any_call_of_a_compaction_may_fail() {
                     Ok(found) => assert!(found == state, "call {at}: another state"),
                     Err(fault) => assert!(reads && fault.class() == Class::Io, "call {at}: {fault:?}"),
                 }
+                // The call that failed was none of the compaction's.
+                let later = ended && disk.changes() >= fail_at;
                 disk.heal();
                 // What is written from now on is found, or refused.
                 let mut possible = vec![state.clone()];
@@ -66,7 +68,7 @@ fn any_call_of_a_compaction_may_fail() {
                     }
                 }
                 let whole = possible.len() == 1;
-                assert!(whole || compacted.is_err(), "call {at}: {compacted:?}");
+                assert!(whole || compacted.is_err() || later, "call {at}: {compacted:?}");
                 went_on += usize::from(whole && compacted.is_err());
                 if !whole && durability == Durability::None {
                     // What was not durable may be lost when the compaction's checkpoint failed.

@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 
 use super::workload::{self, State, Step, stored};
 use super::*;
+use crate::native::storage::file::Limits;
 use crate::native::storage::log::LogLimits;
 
 /// The child's directory.
@@ -13,11 +14,14 @@ const CHILD: &str = "ODM_KILL_CHILD";
 const CALLS: &str = "pwrite64,pwritev,fdatasync,fsync,ftruncate,fallocate";
 
 /// So small that the log grows, starts over and is passed by.
-const LIMITS: LogLimits = LogLimits {
-    first: 16 * 1024,
-    step: 16 * 1024,
-    most: 64 * 1024,
-    largest: 40 * 1024,
+const LIMITS: Limits = Limits {
+    log: LogLimits {
+        first: 16 * 1024,
+        step: 16 * 1024,
+        most: 64 * 1024,
+        largest: 40 * 1024,
+    },
+    recent: SMALL_RECENT,
 };
 
 fn steps() -> Vec<Step> {

@@ -3,14 +3,18 @@
 use super::disk::Disk;
 use super::workload::{self, State, stored};
 use super::*;
+use crate::native::storage::file::Limits;
 use crate::native::storage::log::LogLimits;
 use crate::native::storage::{Finish, Pending, Store};
 
-const SMALL: LogLimits = LogLimits {
-    first: 16 * 1024,
-    step: 16 * 1024,
-    most: 64 * 1024,
-    largest: 24 * 1024,
+const SMALL: Limits = Limits {
+    log: LogLimits {
+        first: 16 * 1024,
+        step: 16 * 1024,
+        most: 64 * 1024,
+        largest: 24 * 1024,
+    },
+    recent: SMALL_RECENT,
 };
 
 /// Commits one put.
@@ -232,7 +236,7 @@ fn logged_commits_survive_the_process_and_unlogged_ones_its_close() {
 fn cleared_trees_and_drops_are_replayed() {
     let disk = Disk::default();
     let engine = Engine::with_store(
-        Arc::new(disk.store(LogLimits::default()).unwrap()),
+        Arc::new(disk.store(Limits::default()).unwrap()),
         Some(Durability::Immediate),
     )
     .unwrap();

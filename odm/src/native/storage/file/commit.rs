@@ -1,57 +1,112 @@
 //! How commits end: in the log, in redb's file, or only in memory yet.
 
+use std::cell::OnceCell;
 use std::io;
+use std::sync::{MutexGuard, PoisonError};
 
 use redb::{Durability, WriteTransaction};
 
 use super::fault::{explained, fault, in_doubt, io_fault};
+use super::snapshot::FileSnapshot;
+use super::staged::{Direct, Staged};
 use super::transaction::FileTransaction;
 use super::{FileStore, LOG};
 use crate::native::fault::{Fault, Result};
 use crate::native::storage::format::log::{MARK_KEY, Mark};
 use crate::native::storage::log::LogState;
-use crate::native::storage::{Failure, Finish, Transaction};
+use crate::native::storage::{Due, Failure, Finish, Pending, Transaction};
 
 const LOG_FAILED: &str = "cannot write to the log";
+const FILE_FAILED: &str = "cannot write to the database file";
+
+/// A write transaction that is to be ended.
+#[derive(Default)]
+struct Ready<'s> {
+    /// redb's, once it has one.
+    direct: Option<Direct<'s>>,
+    /// What redb's does not have.
+    own: Pending,
+}
+
+impl Ready<'_> {
+    fn abort(self) -> Result<(), redb::Error> {
+        match self.direct {
+            Some(direct) => direct.write.abort().map_err(Into::into),
+            None => Ok(()),
+        }
+    }
+}
 
 impl FileStore {
-    /// Runs `body` in redb's write transaction and ends it as it says.
+    /// Runs `body` in a write transaction and ends it as it says.
     pub(super) fn write_and_finish(
         &self,
         body: &mut dyn FnMut(&mut dyn Transaction) -> Result<Finish>,
     ) -> Result<(), Failure> {
-        let write = self.begin().map_err(Failure::Before)?;
-        let mut log = self.log.state();
-        if log.is_torn() && self.shadow.failure().is_none() {
-            self.stop(io::Error::other("an earlier commit did not come to its end"));
-        }
-        let finish = FileTransaction::new(&write, &self.paged, self.log.begin(&mut log))
-            .and_then(|mut transaction| body(&mut transaction));
+        let mut log = self.writer();
+        let slot = OnceCell::new();
+        let (finish, own) = self.run_staged(&slot, &mut log, body);
         let finish = match (finish, self.shadow.failure()) {
-            (Ok(_), Some(error)) => Err(io_fault("cannot write to the database file", &error)),
+            (Ok(_), Some(error)) => Err(io_fault(FILE_FAILED, &error)),
             (finish, _) => finish,
         };
+        let ready = Ready {
+            direct: slot.into_inner(),
+            own,
+        };
         match finish {
-            Ok(Finish::Abort) => write.abort().map_err(|error| self.before(error.into())),
+            Ok(Finish::Abort) => ready.abort().map_err(|error| self.before(error)),
             Ok(Finish::Relaxed) => {
                 log.want(false);
-                self.commit_in_memory(write, &mut log, false)
+                self.commit_in_memory(ready, &mut log, false)
             }
             Ok(Finish::Logged) => {
                 log.want(true);
-                self.commit_logged(write, &mut log)
+                self.commit_logged(ready, &mut log)
             }
             Ok(Finish::Durable) if log.changes().any() => {
                 log.want(true);
-                self.commit_durable(write, &mut log)
+                self.commit_durable(ready, &mut log)
             }
-            Ok(Finish::Durable) => self.sync(write, &mut log),
+            Ok(Finish::Durable) => self.sync(ready, &mut log),
             Err(fault) => {
                 // The fault says more than a failure to forget the changes would.
-                let _ = write.abort();
+                let _ = ready.abort();
                 Err(Failure::Before(fault))
             }
         }
+    }
+
+    /// Runs `body`; gives how it is to end, and what redb's transaction in `slot`, if there is one, does not have.
+    fn run_staged<'s>(
+        &'s self,
+        slot: &OnceCell<Direct<'s>>,
+        log: &mut LogState,
+        body: &mut dyn FnMut(&mut dyn Transaction) -> Result<Finish>,
+    ) -> (Result<Finish>, Pending) {
+        let layer = match self.layer() {
+            Ok(layer) => layer,
+            Err(fault) => return (Err(fault), Pending::default()),
+        };
+        let mut staged = Staged::new(self, layer, slot, self.log.begin(log));
+        // A file that cannot be read takes no more either: redb says why.
+        let ready = match self.shadow.is_unreadable() || self.current.is_full(&self.limits.recent) {
+            true => staged.go_direct().map(drop),
+            false => Ok(()),
+        };
+        let finish = ready
+            .map_err(|fault| explained(fault, &self.paged))
+            .and_then(|()| body(&mut staged));
+        (finish, staged.into_own())
+    }
+
+    /// The writer's place.
+    fn writer(&self) -> MutexGuard<'_, LogState> {
+        let log = self.log.state();
+        if log.is_torn() && self.shadow.failure().is_none() {
+            self.stop(io::Error::other("an earlier commit did not come to its end"));
+        }
+        log
     }
 
     /// A durable commit of redb of everything that there is; the log starts over.
@@ -65,41 +120,38 @@ impl FileStore {
     }
 
     fn checkpoint_as(&self, used: impl FnOnce(&LogState) -> bool) -> Result<(), Failure> {
-        let write = self.begin().map_err(Failure::Before)?;
-        let mut log = self.log.state();
-        if log.is_torn() && self.shadow.failure().is_none() {
-            self.stop(io::Error::other("an earlier commit did not come to its end"));
-        }
+        let mut log = self.writer();
         self.log.begin(&mut log);
         if let Some(error) = self.shadow.failure() {
-            return Err(Failure::Before(io_fault(
-                "cannot write to the database file",
-                &error,
-            )));
+            return Err(Failure::Before(io_fault(FILE_FAILED, &error)));
         }
         if !log.needs_checkpoint() {
-            return write.abort().map_err(|error| self.before(error.into()));
+            return Ok(());
         }
         let used = used(&log);
-        self.commit_to_file(write, &mut log, used)
+        self.commit_to_file(Ready::default(), &mut log, used)
     }
 
     /// The same in two phases: recovery of a private copy of the file then trusts the last commit or fails, and
     /// does not quietly go back to the one before.
     pub(super) fn checkpoint_for_inspection(&self) -> Result<()> {
-        let mut write = self.begin()?;
         let mut log = self.log.state();
         self.log.begin(&mut log);
         if let Some(error) = self.shadow.failure() {
-            return Err(io_fault("cannot write to the database file", &error));
+            return Err(io_fault(FILE_FAILED, &error));
         }
-        write.set_two_phase_commit(true);
+        let mut direct = self.begin_with(&mut Pending::default())?;
+        direct.write.set_two_phase_commit(true);
         let used = log.is_wanted();
-        self.commit_to_file(write, &mut log, used)
+        let ready = Ready {
+            direct: Some(direct),
+            own: Pending::default(),
+        };
+        self.commit_to_file(ready, &mut log, used)
             .map_err(|failure| match failure {
                 Failure::Before(fault) => fault,
                 Failure::InDoubt(fault) => match self.shadow.failure() {
-                    Some(error) => io_fault("cannot write to the database file", &error),
+                    Some(error) => io_fault(FILE_FAILED, &error),
                     None => fault,
                 },
             })
@@ -128,7 +180,7 @@ impl FileStore {
         write.commit().map_err(|error| fault(error.into()))?;
         match self.shadow.failure() {
             None => Ok(()),
-            Some(error) => Err(io_fault("cannot write to the database file", &error)),
+            Some(error) => Err(io_fault(FILE_FAILED, &error)),
         }
     }
 
@@ -136,6 +188,38 @@ impl FileStore {
         self.database()?
             .begin_write()
             .map_err(|error| explained(fault(error.into()), &self.paged))
+    }
+
+    /// redb's write transaction, for whoever has the writer's place or brings to redb what is recent.
+    pub(super) fn begin_direct(&self) -> Result<Direct<'_>> {
+        let only = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Direct::new(self.begin()?, only))
+    }
+
+    /// The same with all that redb does not have yet, and `own` after it.
+    fn begin_with(&self, own: &mut Pending) -> Result<Direct<'_>> {
+        let direct = self.begin_direct()?;
+        let filled = self
+            .with_unflushed(&direct.write)
+            .and_then(|mut transaction| transaction.apply(own));
+        match filled {
+            Ok(()) => Ok(direct),
+            Err(fault) => {
+                let _ = direct.write.abort();
+                Err(explained(fault, &self.paged))
+            }
+        }
+    }
+
+    /// Writes all that redb does not have yet.
+    pub(super) fn with_unflushed<'t>(&'t self, write: &'t WriteTransaction) -> Result<FileTransaction<'t>> {
+        let (older, recent) = self.current.unflushed();
+        let mut transaction = FileTransaction::new(write, &self.paged)?;
+        if let Some(older) = older {
+            transaction.apply_writes(older.writes())?;
+        }
+        transaction.apply_writes(recent.writes())?;
+        Ok(transaction)
     }
 
     fn before(&self, error: redb::Error) -> Failure {
@@ -149,85 +233,100 @@ impl FileStore {
         fault
     }
 
-    fn commit_durable(&self, write: WriteTransaction, log: &mut LogState) -> Result<(), Failure> {
+    /// The same, when it is not known what the log has.
+    fn doubt(&self, error: io::Error) -> Failure {
+        let fault = in_doubt(&error);
+        self.stop(error);
+        Failure::InDoubt(fault)
+    }
+
+    fn commit_durable(&self, ready: Ready<'_>, log: &mut LogState) -> Result<(), Failure> {
         match self.log.has_room(log, true) {
             Ok(true) => {}
-            Ok(false) => return self.commit_to_file(write, log, true),
+            Ok(false) => return self.commit_to_file(ready, log, true),
             Err(error) => return Err(Failure::Before(self.stop(error))),
         }
-        if let Err(error) = self.log.append(log, true) {
-            let fault = in_doubt(&error);
-            self.stop(error);
-            return Err(Failure::InDoubt(fault));
+        match self.log.append(log, true) {
+            Ok(()) => self.commit_in_memory(ready, log, true),
+            Err(error) => Err(self.doubt(error)),
         }
-        self.commit_in_memory(write, log, true)
     }
 
     /// Without an fsync, whatever happens: what does not fit into the log waits for the next checkpoint.
-    fn commit_logged(&self, write: WriteTransaction, log: &mut LogState) -> Result<(), Failure> {
+    fn commit_logged(&self, ready: Ready<'_>, log: &mut LogState) -> Result<(), Failure> {
         let room = self.log.has_room(log, false);
         let logged = room.and_then(|room| match room {
             true => self.log.append(log, false).map(|()| true),
             false => Ok(false),
         });
         match logged {
-            Ok(logged) => self.commit_in_memory(write, log, logged),
-            Err(error) => {
-                let fault = in_doubt(&error);
-                self.stop(error);
-                Err(Failure::InDoubt(fault))
-            }
+            Ok(logged) => self.commit_in_memory(ready, log, logged),
+            Err(error) => Err(self.doubt(error)),
         }
     }
 
     /// Makes earlier commits durable.
-    fn sync(&self, write: WriteTransaction, log: &mut LogState) -> Result<(), Failure> {
+    fn sync(&self, ready: Ready<'_>, log: &mut LogState) -> Result<(), Failure> {
         if !log.is_unlogged() {
             if let Err(error) = self.log.sync(log) {
-                let fault = in_doubt(&error);
-                self.stop(error);
-                return Err(Failure::InDoubt(fault));
+                return Err(self.doubt(error));
             }
             match self.log.keep_room(log) {
-                Ok(true) => return write.abort().map_err(|error| self.before(error.into())),
+                Ok(true) => return ready.abort().map_err(|error| self.before(error)),
                 Ok(false) => {}
                 Err(error) => return Err(Failure::Before(self.stop(error))),
             }
         }
         let used = log.is_wanted();
-        self.commit_to_file(write, log, used)
+        self.commit_to_file(ready, log, used)
     }
 
-    /// A commit that redb keeps in memory; its pages may reach the file, but no header that refers to them.
+    /// The same of what is in the log, beside a writer; `false` when that is not all there is to do.
+    pub(super) fn sync_log(&self) -> Result<bool, Failure> {
+        if self.shadow.failure().is_some() {
+            return Ok(false);
+        }
+        self.log.sync_beside().map_err(|error| self.doubt(error))
+    }
+
+    /// A commit that stays in memory, beside redb or in it; of redb's pages some may reach the file, but no header
+    /// that refers to them.
     fn commit_in_memory(
         &self,
-        mut write: WriteTransaction,
+        mut ready: Ready<'_>,
         log: &mut LogState,
         logged: bool,
     ) -> Result<(), Failure> {
-        // Fails only when savepoints are in play, which are not used.
-        if let Err(error) = write.set_durability(Durability::None) {
-            let fault = in_doubt(&error);
-            self.stop(io::Error::other(error));
-            return Err(Failure::InDoubt(fault));
+        match ready.direct {
+            None => self.current.publish(&mut ready.own),
+            Some(mut direct) => {
+                // Fails only when savepoints are in play, which are not used.
+                if let Err(error) = direct.write.set_durability(Durability::None) {
+                    return Err(self.doubt(io::Error::other(error)));
+                }
+                self.commit(direct)?;
+            }
         }
-        self.commit(write)?;
         log.committed(logged);
         Ok(())
     }
 
     /// A durable commit of redb, of this transaction and all that came before it. `used` says whether commits will
     /// be logged after it.
-    fn commit_to_file(&self, write: WriteTransaction, log: &mut LogState, used: bool) -> Result<(), Failure> {
+    fn commit_to_file(&self, mut ready: Ready<'_>, log: &mut LogState, used: bool) -> Result<(), Failure> {
+        let direct = match ready.direct {
+            Some(direct) => direct,
+            None => self.begin_with(&mut ready.own).map_err(Failure::Before)?,
+        };
         if used && let Err(error) = self.log.announce(log) {
             return Err(Failure::Before(self.stop(error)));
         }
         let mark = log.next_mark(used);
-        if let Err(fault) = put_mark(&write, &mark) {
-            let _ = write.abort();
+        if let Err(fault) = put_mark(&direct.write, &mark) {
+            let _ = direct.write.abort();
             return Err(Failure::Before(explained(fault, &self.paged)));
         }
-        self.commit(write)?;
+        self.commit(direct)?;
         if let Err(error) = self.log.restart(log, mark) {
             // The commit is on disk; later ones are refused.
             self.stop(error);
@@ -235,10 +334,25 @@ impl FileStore {
         Ok(())
     }
 
-    fn commit(&self, write: WriteTransaction) -> Result<(), Failure> {
+    /// Commits a transaction that has all that redb did not have.
+    fn commit(&self, direct: Direct<'_>) -> Result<(), Failure> {
+        self.end_direct(direct, |base| self.current.all_arrived(base))
+    }
+
+    /// Ends redb's transaction; then, before another one can begin, `arrived` gets the state.
+    fn end_direct(
+        &self,
+        direct: Direct<'_>,
+        arrived: impl FnOnce(Option<FileSnapshot>),
+    ) -> Result<(), Failure> {
+        let Direct { write, only } = direct;
         let committed = write.commit();
         match (committed, self.shadow.failure()) {
-            (Ok(()), None) => Ok(()),
+            (Ok(()), None) => {
+                arrived(self.open_snapshot().ok());
+                drop(only);
+                Ok(())
+            }
             (Ok(()), Some(error)) => Err(Failure::InDoubt(in_doubt(&error))),
             (Err(error), _) => {
                 let fault = in_doubt(&error);
@@ -246,6 +360,38 @@ impl FileStore {
                 Err(Failure::InDoubt(fault))
             }
         }
+    }
+
+    /// Brings to redb what is recent, in a commit that stays in memory; the writer may go on meanwhile.
+    pub(super) fn flush_recent(&self) -> Result<()> {
+        if self.current.due(&self.limits.recent) == Due::Never {
+            return Ok(());
+        }
+        let mut direct = self.begin_direct()?;
+        let Some(older) = self.current.set_aside() else {
+            return direct.write.abort().map_err(|error| fault(error.into()));
+        };
+        if let Some(error) = self.shadow.failure() {
+            return Err(io_fault(FILE_FAILED, &error));
+        }
+        FileTransaction::new(&direct.write, &self.paged)
+            .and_then(|mut transaction| transaction.apply_writes(older.writes()))?;
+        direct
+            .write
+            .set_durability(Durability::None)
+            .map_err(|error| fault(redb::Error::from(error)))?;
+        let ended = self.end_direct(direct, |base| {
+            // Without a base what is there stays: redb may get it twice.
+            if let Some(base) = base {
+                self.current.arrived(base);
+            }
+        });
+        ended.map_err(|failure| match failure {
+            Failure::Before(fault) | Failure::InDoubt(fault) => match self.shadow.failure() {
+                Some(error) => io_fault(FILE_FAILED, &error),
+                None => fault,
+            },
+        })
     }
 }
 

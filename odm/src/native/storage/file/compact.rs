@@ -65,7 +65,8 @@ impl FileStore {
         drop(database);
         fresh.check_written()?;
         // Closed and opened, it is what a crash from now on may find; and locked before it gets the name.
-        let store = FileStore::over(layers()?, self.log.handed_on(), self.cache_bytes)?.recovered()?;
+        let store =
+            FileStore::over(layers()?, self.log.handed_on(), self.cache_bytes, self.limits)?.recovered()?;
         store.check_written()?;
         Ok(store.at(place))
     }

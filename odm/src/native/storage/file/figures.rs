@@ -32,6 +32,7 @@ impl FileStore {
 
     /// Adds up the pages of every table: reads all of them but for the contents of large values.
     pub(super) fn file_space(&self) -> Result<Space> {
+        self.flush_recent()?;
         let database = self.database()?;
         let read = database.begin_read().map_err(|error| fault(error.into()))?;
         let mut space = Space::default();

@@ -50,8 +50,7 @@ impl FileStore {
         if mark.used {
             let mut recovered = mark;
             self.commit_mark(&mut |transaction| {
-                let mut unused = Default::default();
-                let mut trees = FileTransaction::new(transaction, &self.paged, &mut unused)?;
+                let mut trees = FileTransaction::new(transaction, &self.paged)?;
                 recovered = Mark {
                     generation: mark.generation + 1,
                     sequence: replay(&mark, &records, &mut |pending| trees.apply(pending))?,

@@ -1,7 +1,7 @@
 //! Reading a state of the file, a snapshot or a transaction's.
 
 use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition, TableError};
@@ -10,7 +10,7 @@ use super::fault::{explained, fault};
 use super::{TREE_BYTES, TREES};
 use crate::native::fault::Result;
 use crate::native::storage::paged::Paged;
-use crate::native::storage::pending::{composite_range, is_empty_range, with_composite};
+use crate::native::storage::pending::{as_range, composite_range, is_empty_range, with_composite};
 use crate::native::storage::{Range, TreeId, Trees, Visitor, format};
 
 type ReadTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
@@ -21,6 +21,12 @@ pub(super) struct FileSnapshot {
     shared: ReadTable,
     records: RwLock<BTreeMap<TreeId, Option<Arc<ReadTable>>>>,
     transaction: ReadTransaction,
+}
+
+impl std::fmt::Debug for FileSnapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FileSnapshot").finish_non_exhaustive()
+    }
 }
 
 impl FileSnapshot {
@@ -133,16 +139,6 @@ pub(super) fn scan_shared(
     reverse: bool,
     visit: &mut Visitor<'_>,
 ) -> Result<()> {
-    let (from, to) = composite_range(tree, range);
-    scan(
-        table,
-        (as_slice(&from), as_slice(&to)),
-        TREE_BYTES,
-        reverse,
-        visit,
-    )
-}
-
-pub(super) fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
-    bound.as_ref().map(Vec::as_slice)
+    let bounds = composite_range(tree, range);
+    scan(table, as_range(&bounds), TREE_BYTES, reverse, visit)
 }

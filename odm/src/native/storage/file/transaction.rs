@@ -7,13 +7,12 @@ use std::rc::Rc;
 use redb::{Table, TableDefinition, WriteTransaction};
 
 use super::fault::{explained, fault};
-use super::snapshot::{as_slice, get, records_table, scan, scan_shared};
+use super::snapshot::{get, records_table, scan, scan_shared};
 use super::sorted::{self, Change};
 use super::{TREE_BYTES, TREES};
 use crate::native::fault::Result;
-use crate::native::storage::log::Changes;
 use crate::native::storage::paged::Paged;
-use crate::native::storage::pending::{composite_range, is_empty_range, split, with_composite};
+use crate::native::storage::pending::{as_range, composite_range, is_empty_range, split, with_composite};
 use crate::native::storage::{ALL, Pending, Range, Transaction, TreeId, Trees, Visitor};
 
 type TreesTable<'t> = Table<'t, &'static [u8], &'static [u8]>;
@@ -24,16 +23,10 @@ pub(super) struct FileTransaction<'t> {
     shared: TreesTable<'t>,
     records: RefCell<BTreeMap<TreeId, Rc<TreesTable<'t>>>>,
     transaction: &'t WriteTransaction,
-    changes: &'t mut Changes,
 }
 
 impl<'t> FileTransaction<'t> {
-    /// A transaction whose changes are collected.
-    pub(super) fn new(
-        transaction: &'t WriteTransaction,
-        paged: &'t Paged,
-        changes: &'t mut Changes,
-    ) -> Result<FileTransaction<'t>> {
+    pub(super) fn new(transaction: &'t WriteTransaction, paged: &'t Paged) -> Result<FileTransaction<'t>> {
         Ok(FileTransaction {
             paged,
             shared: transaction
@@ -41,7 +34,6 @@ impl<'t> FileTransaction<'t> {
                 .map_err(|error| fault(error.into()))?,
             records: RefCell::default(),
             transaction,
-            changes,
         })
     }
 
@@ -69,10 +61,41 @@ impl<'t> FileTransaction<'t> {
                 Err(error) => Err(fault(error.into())),
             };
         }
-        let (from, to) = composite_range(tree, ALL);
+        let bounds = composite_range(tree, ALL);
         self.shared
-            .retain_in::<&[u8], _>((as_slice(&from), as_slice(&to)), |_, _| false)
+            .retain_in::<&[u8], _>(as_range(&bounds), |_, _| false)
             .map_err(|error| fault(error.into()))
+    }
+
+    /// Applies writes in order of their composite keys; `None` removes.
+    pub(super) fn apply_writes<'w>(
+        &mut self,
+        writes: impl Iterator<Item = (&'w [u8], Option<&'w [u8]>)>,
+    ) -> Result<()> {
+        let mut changes: Vec<Change<'w>> = Vec::new();
+        let mut writes = writes.peekable();
+        while let Some((composite, _)) = writes.peek() {
+            let (tree, _) = split(composite);
+            if tree.is_records() {
+                // Opened here, so that it can be borrowed for writing below.
+                self.records(tree)?;
+            }
+            let own = self.records.get_mut().get_mut(&tree).and_then(Rc::get_mut);
+            changes.clear();
+            // The trees that share a table are next to each other.
+            let (table, prefix) = match own {
+                Some(table) => (table, TREE_BYTES),
+                None => (&mut self.shared, 0),
+            };
+            while let Some((composite, value)) = writes.next_if(|(composite, _)| {
+                let (next, _) = split(composite);
+                next == tree || !(next.is_records() || tree.is_records())
+            }) {
+                changes.push((&composite[prefix..], value));
+            }
+            sorted::apply(table, &changes)?;
+        }
+        Ok(())
     }
 }
 
@@ -102,35 +125,10 @@ impl Trees for FileTransaction<'_> {
 
 impl Transaction for FileTransaction<'_> {
     fn apply(&mut self, pending: &mut Pending) -> Result<()> {
-        self.changes.add(pending);
         for tree in pending.cleared() {
             self.clear(tree)?;
         }
-        let mut changes: Vec<Change<'_>> = Vec::new();
-        let mut writes = pending.writes().peekable();
-        while let Some((composite, _)) = writes.peek() {
-            let (tree, _) = split(composite);
-            if tree.is_records() {
-                // Opened here, so that it can be borrowed for writing below.
-                self.records(tree)?;
-            }
-            let own = self.records.get_mut().get_mut(&tree).and_then(Rc::get_mut);
-            changes.clear();
-            // The trees that share a table are next to each other.
-            let (table, prefix) = match own {
-                Some(table) => (table, TREE_BYTES),
-                None => (&mut self.shared, 0),
-            };
-            while let Some((composite, value)) = writes.next_if(|(composite, _)| {
-                let (next, _) = split(composite);
-                next == tree || !(next.is_records() || tree.is_records())
-            }) {
-                changes.push((&composite[prefix..], value));
-            }
-            sorted::apply(table, &changes)?;
-        }
-        drop(writes);
-        drop(changes);
+        self.apply_writes(pending.writes())?;
         pending.reset();
         Ok(())
     }

@@ -1,0 +1,191 @@
+//! The last committed state: what redb has, and over it what it does not have yet.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::snapshot::FileSnapshot;
+use crate::native::fault::Result;
+use crate::native::storage::recent::{Over, Recent, RecentLimits};
+use crate::native::storage::{Due, Pending, Range, TreeId, Trees, Visitor};
+
+/// Whoever reads takes all parts of it at once, as a [`Layer`].
+#[derive(Debug, Default)]
+pub(super) struct Current(RwLock<Parts>);
+
+#[derive(Debug, Default)]
+struct Parts {
+    /// Made when first asked for; none only while there is nothing over it.
+    base: Option<Arc<FileSnapshot>>,
+    /// On its way to redb.
+    older: Option<Arc<Recent>>,
+    recent: Recent,
+    /// How many removed entries reads passed over.
+    passed: Arc<AtomicUsize>,
+}
+
+/// A committed state.
+#[derive(Clone, Debug)]
+pub(super) struct Layer {
+    base: Arc<FileSnapshot>,
+    older: Option<Arc<Recent>>,
+    recent: Recent,
+    passed: Arc<AtomicUsize>,
+}
+
+/// Few enough writes to make readers wait for them.
+const FEW: usize = 1_000;
+
+impl Current {
+    /// The state; `open` gives redb's when it is not open.
+    pub(super) fn layer(&self, open: impl FnOnce() -> Result<FileSnapshot>) -> Result<Layer> {
+        if let Some(layer) = self.0.read().unwrap_or_else(PoisonError::into_inner).layer() {
+            return Ok(layer);
+        }
+        let mut parts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let base = match &parts.base {
+            Some(base) => base.clone(),
+            None => {
+                // There is nothing over it that could be older than what redb has by now.
+                let base = Arc::new(open()?);
+                parts.base = Some(base.clone());
+                base
+            }
+        };
+        Ok(parts.over(base))
+    }
+
+    /// Publishes a commit that redb does not have. Only the writer calls this, with a base there is.
+    pub(super) fn publish(&self, writes: &mut Pending) {
+        if writes.is_at_most(FEW) {
+            let mut parts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            parts.recent.absorb(writes);
+            return;
+        }
+        let recent = self
+            .0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .recent
+            .clone();
+        let mut next = recent;
+        next.absorb(writes);
+        let mut parts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let old = std::mem::replace(&mut parts.recent, next);
+        drop(parts);
+        drop(old);
+    }
+
+    /// What is to go to redb next: what went there before and did not arrive, or all that is recent.
+    pub(super) fn set_aside(&self) -> Option<Arc<Recent>> {
+        let mut parts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if parts.older.is_none() && !parts.recent.is_empty() {
+            parts.older = Some(Arc::new(std::mem::take(&mut parts.recent)));
+        }
+        parts.older.clone()
+    }
+
+    /// All that redb does not have, the older first.
+    pub(super) fn unflushed(&self) -> (Option<Arc<Recent>>, Recent) {
+        let parts = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        (parts.older.clone(), parts.recent.clone())
+    }
+
+    /// redb has what was set aside; `base` is what it has.
+    pub(super) fn arrived(&self, base: FileSnapshot) {
+        let gone = {
+            let mut parts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            parts.passed = Arc::default();
+            (parts.base.replace(Arc::new(base)), parts.older.take())
+        };
+        // Ending a snapshot may take redb a while: not under the lock.
+        drop(gone);
+    }
+
+    /// redb has everything; without a base its state is opened when it is asked for.
+    pub(super) fn all_arrived(&self, base: Option<FileSnapshot>) {
+        let gone = {
+            let mut parts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            let next = Parts {
+                base: base.map(Arc::new),
+                ..Parts::default()
+            };
+            std::mem::replace(&mut *parts, next)
+        };
+        drop(gone);
+    }
+
+    /// Gives the base up, which must not outlive redb's database.
+    pub(super) fn close(&self) {
+        self.all_arrived(None);
+    }
+
+    /// Whether it is time to bring to redb what is recent.
+    pub(super) fn due(&self, limits: &RecentLimits) -> Due {
+        let parts = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if parts.recent.is_empty() && parts.older.is_none() {
+            return Due::Never;
+        }
+        let passed = parts.passed.load(Ordering::Relaxed);
+        match parts.recent.bytes() >= limits.flush || passed >= limits.passed {
+            true => Due::Now,
+            false => Due::Later,
+        }
+    }
+
+    /// Whether there is more than the writer may leave to others.
+    pub(super) fn is_full(&self, limits: &RecentLimits) -> bool {
+        let parts = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let passed = parts.passed.load(Ordering::Relaxed);
+        parts.recent.bytes() >= limits.most || passed >= limits.passed.saturating_mul(WAITED)
+    }
+}
+
+/// How much longer than until it is time the writer lets others bring what is recent to redb.
+const WAITED: usize = 16;
+
+impl Parts {
+    fn layer(&self) -> Option<Layer> {
+        self.base.clone().map(|base| self.over(base))
+    }
+
+    fn over(&self, base: Arc<FileSnapshot>) -> Layer {
+        Layer {
+            base,
+            older: self.older.clone(),
+            recent: self.recent.clone(),
+            passed: self.passed.clone(),
+        }
+    }
+}
+
+impl Layer {
+    fn over<'a>(&'a self, base: &'a dyn Trees) -> Over<'a, dyn Trees + 'a> {
+        Over {
+            recent: &self.recent,
+            base,
+            passed: &self.passed,
+        }
+    }
+
+    /// Calls `body` with the state below what is recent.
+    fn below<T>(&self, body: impl FnOnce(&dyn Trees) -> T) -> T {
+        match &self.older {
+            None => body(&*self.base),
+            Some(older) => body(&Over {
+                recent: older,
+                base: &*self.base,
+                passed: &self.passed,
+            }),
+        }
+    }
+}
+
+impl Trees for Layer {
+    fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.below(|base| self.over(base).get(tree, key))
+    }
+
+    fn scan(&self, tree: TreeId, range: Range<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Result<()> {
+        self.below(|base| self.over(base).scan(tree, range, reverse, visit))
+    }
+}

@@ -1,0 +1,127 @@
+//! What was committed since the last batch went to the database file: a persistent ordered map over its state.
+//!
+//! A copy costs nothing and stays as it is; the writer changes the map in place as far as no copy shares it.
+
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use imbl::OrdMap;
+
+use super::pending::{
+    as_range, composite_range, is_before, is_behind, is_empty_range, merge, shown, with_composite,
+};
+use super::{Pending, Range, TreeId, Trees, Visitor};
+use crate::native::fault::Result;
+
+/// How much is kept before it goes to the file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecentLimits {
+    /// At so many bytes it is time.
+    pub(crate) flush: usize,
+    /// At so many the writer does it itself.
+    pub(crate) most: usize,
+    /// Larger commits go to the file at once, with what came before them.
+    pub(crate) largest: usize,
+    /// It is time too when reads have passed over so many removed entries: those of a queue gather where the next
+    /// one is looked for.
+    pub(crate) passed: usize,
+}
+
+impl Default for RecentLimits {
+    fn default() -> RecentLimits {
+        RecentLimits {
+            flush: 4 * 1024 * 1024,
+            most: 16 * 1024 * 1024,
+            largest: 256 * 1024,
+            passed: 1_000,
+        }
+    }
+}
+
+/// About what an entry takes besides its key and its value.
+const ENTRY_BYTES: usize = 96;
+
+/// Writes under composite keys; none is a removal.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recent {
+    writes: OrdMap<Arc<[u8]>, Option<Arc<[u8]>>>,
+    bytes: usize,
+}
+
+/// A state with recent writes over it.
+pub(super) struct Over<'a, B: ?Sized> {
+    pub(super) recent: &'a Recent,
+    pub(super) base: &'a B,
+    /// Counts the removed entries that reads pass over.
+    pub(super) passed: &'a AtomicUsize,
+}
+
+impl Recent {
+    pub(super) fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// About how much memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Takes over later writes, which clear no tree.
+    pub(super) fn absorb(&mut self, later: &mut Pending) {
+        debug_assert!(!later.clears());
+        let size = |value: &Option<Arc<[u8]>>| value.as_ref().map_or(0, |value| value.len());
+        for (key, value) in later.take_writes() {
+            let key_bytes = ENTRY_BYTES + key.len();
+            self.bytes += key_bytes + size(&value);
+            if let Some(old) = self.writes.insert(key, value) {
+                self.bytes -= key_bytes + size(&old);
+            }
+        }
+    }
+
+    /// In order of their composite keys.
+    pub(super) fn writes(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        self.writes.iter().map(shown)
+    }
+}
+
+impl<B: Trees + ?Sized> Trees for Over<'_, B> {
+    fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        if !self.recent.is_empty()
+            && let Some(value) = with_composite(tree, key, |composite| self.recent.writes.get(composite))
+        {
+            return Ok(value.as_ref().map(|value| value.to_vec()));
+        }
+        self.base.get(tree, key)
+    }
+
+    fn scan(&self, tree: TreeId, range: Range<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Result<()> {
+        if self.recent.is_empty() {
+            return self.base.scan(tree, range, reverse, visit);
+        }
+        if is_empty_range(range) {
+            return Ok(());
+        }
+        let bounds = composite_range(tree, range);
+        let (from, to) = as_range(&bounds);
+        let writes = &self.recent.writes;
+        // Looking for one end of a range costs half of looking for both.
+        let passed = if reverse {
+            let written = writes.range::<Range<'_>, [u8]>((Bound::Unbounded, to));
+            let written = written
+                .rev()
+                .map(shown)
+                .take_while(|(key, _)| is_behind(key, from));
+            merge(Some(self.base), tree, range, reverse, written, visit)?
+        } else {
+            let written = writes.range::<Range<'_>, [u8]>((from, Bound::Unbounded));
+            let written = written.map(shown).take_while(|(key, _)| is_before(key, to));
+            merge(Some(self.base), tree, range, reverse, written, visit)?
+        };
+        if passed > 0 {
+            self.passed.fetch_add(passed, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
