@@ -27,6 +27,4 @@ pages! {
     #[cfg(feature = "time")]
     time: "../../odm/docs/guide/time.md";
     trees: "../../odm/docs/guide/trees.md";
-    #[cfg(feature = "money")]
-    money: "../../odm/docs/guide/money.md";
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use self::extract::Extraction;
+use self::wildcard::Wildcard;
 use super::document::{Doc, Fields, Owned, Value};
 use super::fault::{DuplicateKey, Fault, Result};
 use super::geo::Grid;
@@ -19,6 +20,7 @@ mod options;
 mod parse;
 mod spec;
 mod text;
+pub(crate) mod wildcard;
 
 /// The name of the index that every collection has on `_id`.
 pub(crate) const ID_INDEX: &str = "_id_";
@@ -39,6 +41,8 @@ pub(crate) struct IndexDefinition {
     pub(crate) hidden: bool,
     /// What a text index is about.
     pub(crate) text: Option<Arc<TextSpec>>,
+    /// What a wildcard index is about: its keys are paths and values.
+    pub(crate) wildcard: Option<Arc<Wildcard>>,
     paths: Vec<extract::Path>,
     spec: Vec<u8>,
 }
@@ -79,7 +83,7 @@ impl IndexDefinition {
     ///
     /// # Errors
     /// MongoDB's: 67 for a key or option that cannot be, 197 for an unknown option, 2 for misuse of `_id`'s
-    /// index, 9 and 14 for a malformed specification. Wildcard indexes and collations are unsupported.
+    /// index, 9 and 14 for a malformed specification. Collations are unsupported.
     pub(crate) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
         parse::parse(spec)
     }
@@ -117,6 +121,7 @@ impl IndexDefinition {
             expire_after_seconds: None,
             hidden: false,
             text: None,
+            wildcard: None,
             spec: Doc::Fields(&spec).to_bytes(),
         }
     }
@@ -173,6 +178,9 @@ impl IndexDefinition {
         if let Some(text) = &self.text {
             self.text_keys(text, Doc::Raw(&bytes), &mut found, &mut |_, _, _| {})?;
             return Ok(found);
+        }
+        if let Some(wildcard) = &self.wildcard {
+            return wildcard.keys(Doc::Raw(&bytes));
         }
         if let Some(key) = self.plain_key(&bytes) {
             found.keys.push(key);
@@ -321,7 +329,7 @@ impl Order {
 
 fn paths_of(keys: &[IndexField]) -> Vec<extract::Path> {
     keys.iter()
-        .filter(|field| field.order != Order::Text)
+        .filter(|field| field.order != Order::Text && !wildcard::is_wildcard(&field.path))
         .map(|field| extract::Path::parse(&field.path))
         .collect()
 }

@@ -144,6 +144,10 @@ pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Plan> {
     }
     let conjuncts = Conjunct::of(root);
     let best = match only {
+        Some(index) if request.indexes[index].definition.wildcard.is_some() => {
+            let best = best_of(Candidate::by_wildcard(&request, index, root, &conjuncts));
+            Some(best.ok_or_else(no_solution)?)
+        }
         Some(index) => Some(Candidate::new(&request, index, root, &conjuncts)),
         None => best(&request, root, &conjuncts),
     };
@@ -170,16 +174,32 @@ pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Plan> {
 
 /// The best index that the filter and the index's own kind allow, if any is of use.
 fn best<'a>(request: &PlanRequest<'a>, root: &Node, conjuncts: &[Conjunct<'_>]) -> Option<Candidate<'a>> {
-    request
+    let candidates = request
         .indexes
         .iter()
         .enumerate()
         .filter(|(_, view)| view.definition.text.is_none())
         .filter(|(_, view)| !view.definition.hidden && holds_matches(view.definition, root))
-        .map(|(index, _)| Candidate::new(request, index, root, conjuncts))
-        .filter(Candidate::is_useful)
-        // The first of equals is kept.
+        .flat_map(|(index, view)| match view.definition.wildcard {
+            None => vec![Candidate::new(request, index, root, conjuncts)],
+            Some(_) => Candidate::by_wildcard(request, index, root, conjuncts),
+        });
+    best_of(candidates.filter(Candidate::is_useful))
+}
+
+fn best_of<'a>(candidates: impl IntoIterator<Item = Candidate<'a>>) -> Option<Candidate<'a>> {
+    // The first of equals is kept.
+    candidates
+        .into_iter()
         .reduce(|best, next| if next.is_better_than(&best) { next } else { best })
+}
+
+/// The hinted index cannot answer the query.
+fn no_solution() -> Fault {
+    Fault::new(
+        291,
+        "error processing query: planner returned error :: caused by :: No query solutions",
+    )
 }
 
 /// Whether every document that matches is in the index.

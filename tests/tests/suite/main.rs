@@ -65,6 +65,7 @@ mod hold;
 mod idempotency;
 mod indexes;
 mod indexes_options;
+mod indexes_wildcard;
 mod interchange;
 mod kinds;
 mod library;

@@ -96,17 +96,17 @@ fn exists<'a>(known: impl Iterator<Item = &'a IndexDefinition>, wanted: &IndexDe
 
 /// Two indexes with the same identity cannot stand beside each other, whatever their names.
 fn same_identity(own: &IndexDefinition, other: &IndexDefinition) -> bool {
-    let partial = |definition: &IndexDefinition| {
-        Doc::Raw(definition.spec())
-            .get("partialFilterExpression")
-            .map(Owned::from)
-    };
-    let same_partial = match (partial(own), partial(other)) {
+    let option =
+        |definition: &IndexDefinition, name: &str| Doc::Raw(definition.spec()).get(name).map(Owned::from);
+    let same = |name: &str| match (option(own, name), option(other, name)) {
         (None, None) => true,
         (Some(own), Some(other)) => equal(&own.as_value(), &other.as_value()),
         _ => false,
     };
-    own.unique == other.unique && own.sparse == other.sparse && same_partial
+    own.unique == other.unique
+        && own.sparse == other.sparse
+        && same("partialFilterExpression")
+        && same("wildcardProjection")
 }
 
 /// The options that are no part of the identity.

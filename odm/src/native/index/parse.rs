@@ -1,5 +1,7 @@
 //! `createIndexes` specifications: MongoDB's rules, in its order and with its words.
 
+use std::sync::Arc;
+
 mod expiry;
 mod identity;
 mod key;
@@ -15,7 +17,8 @@ use self::partial::parse_partial;
 use super::super::document::Doc;
 use super::super::fault::{Fault, Result, code};
 use super::spec::Canonical;
-use super::{ID_INDEX, IndexDefinition, paths_of, text};
+use super::wildcard::{self, Wildcard};
+use super::{ID_INDEX, IndexDefinition, IndexField, paths_of, text};
 
 pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
     let found = Options::read(spec).map_err(|fault| fault.prefixed(&context(spec)))?;
@@ -27,6 +30,10 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
     let pattern = text.as_ref().map(|text| Doc::Fields(&text.key));
     if let Some(text) = &text {
         keys.clone_from(&text.fields);
+    }
+    let wildcard = parse_wildcard(spec, &found, &keys)?;
+    if let Some(wildcard) = &wildcard {
+        keys = wildcard.fields(&keys[0].path);
     }
     let on_id = check_id(spec, &found)?;
     let expire_after_seconds = found
@@ -51,6 +58,7 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
     let canonical = Canonical {
         key: pattern.unwrap_or(found.key),
         text: text.as_ref().map_or(&[], |text| &text.options),
+        wildcard_projection: found.wildcard_projection,
         name,
         background: found.background,
         unique: found.unique,
@@ -73,7 +81,44 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
         hidden: found.hidden,
         spec: canonical.to_bytes(),
         text: text.as_ref().map(|text| text.spec.clone()),
+        wildcard: wildcard.map(Arc::new),
     })
+}
+
+/// The wildcard of a wildcard index, which has few of the options of others.
+fn parse_wildcard(spec: Doc<'_>, found: &Options<'_>, keys: &[IndexField]) -> Result<Option<Wildcard>> {
+    let wildcard =
+        wildcard::parse(keys, found.wildcard_projection).map_err(|fault| fault.prefixed(&context(spec)))?;
+    if wildcard.is_none() {
+        return match found.wildcard_projection {
+            None => Ok(None),
+            Some(_) => Err(Fault::new(
+                code::BAD_VALUE,
+                "The field 'wildcardProjection' is only allowed in an 'wildcard' index",
+            )
+            .prefixed(&context(spec))),
+        };
+    }
+    let refused = if keys.len() > 1 {
+        Some("wildcard indexes do not allow compounding".to_owned())
+    } else if found.version == 1 {
+        Some(format!(
+            "bad index key pattern {}: 'wildcard' index plugin is not allowed with index version v:1",
+            found.key
+        ))
+    } else if found.sparse == Some(true) {
+        Some("Index type 'wildcard' does not support the sparse option".to_owned())
+    } else if found.unique {
+        Some("Index type 'wildcard' does not support the unique option".to_owned())
+    } else if found.expire_after_seconds.is_some() {
+        Some("Index type 'wildcard' cannot be a TTL index".to_owned())
+    } else {
+        None
+    };
+    match refused {
+        None => Ok(wildcard),
+        Some(why) => Err(cannot(why).prefixed(&context(spec))),
+    }
 }
 
 fn context(spec: Doc<'_>) -> String {

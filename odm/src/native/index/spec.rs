@@ -18,6 +18,7 @@ pub(super) struct Canonical<'a> {
     pub(super) geo: GeoOptions,
     /// The options of a text index.
     pub(super) text: &'a [(String, Owned)],
+    pub(super) wildcard_projection: Option<Value<'a>>,
 }
 
 impl Canonical<'_> {
@@ -71,6 +72,9 @@ impl Canonical<'_> {
             }
             for (name, value) in self.text {
                 write(name, value.as_value());
+            }
+            if let Some(projection) = self.wildcard_projection {
+                write("wildcardProjection", projection);
             }
         });
         out

@@ -2,6 +2,7 @@
 
 use std::ops::Bound;
 
+use super::super::document::{Owned, Value};
 use super::super::index::Order;
 use super::super::matcher::ast::{Node, Predicate};
 use super::bounds::{Bounds, Place, bounds};
@@ -121,7 +122,53 @@ impl<'a> Candidate<'a> {
     ) -> Candidate<'a> {
         let view = request.indexes[index];
         let mut used = vec![false; conjuncts.len()];
-        let mut found = field_bounds(&view, conjuncts, &mut used);
+        let found = field_bounds(&view, conjuncts, &mut used);
+        Candidate::bounded(request, index, root, conjuncts, used, found)
+    }
+
+    /// What a wildcard index can do: for each condition on a path that it covers the values under that path.
+    pub(super) fn by_wildcard(
+        request: &PlanRequest<'a>,
+        index: usize,
+        root: &Node,
+        conjuncts: &[Conjunct<'_>],
+    ) -> Vec<Candidate<'a>> {
+        let view = request.indexes[index];
+        let Some(wildcard) = &view.definition.wildcard else {
+            return Vec::new();
+        };
+        let place = Place {
+            multikey: view.multikey.contains(&true),
+            positional: false,
+            element: false,
+        };
+        let visible = conjuncts.iter().enumerate().filter(|(_, conjunct)| {
+            wildcard.covers(&conjunct.path) && is_visible_under_paths(conjunct.predicate)
+        });
+        visible
+            .map(|(position, conjunct)| {
+                let mut used = vec![false; conjuncts.len()];
+                used[position] = true;
+                let path = Bounds {
+                    intervals: Intervals::point(&Value::String(&conjunct.path)),
+                    exact: true,
+                };
+                let mut values = bounds(conjunct.predicate, Order::Ascending, place);
+                values.exact &= conjunct.group == 0;
+                Candidate::bounded(request, index, root, conjuncts, used, vec![path, values])
+            })
+            .collect()
+    }
+
+    fn bounded(
+        request: &PlanRequest<'a>,
+        index: usize,
+        root: &Node,
+        conjuncts: &[Conjunct<'_>],
+        used: Vec<bool>,
+        mut found: Vec<Bounds>,
+    ) -> Candidate<'a> {
+        let view = request.indexes[index];
         if let Some(near) = request.matcher.near() {
             for (bounds, key) in found.iter_mut().zip(&view.definition.keys) {
                 if key.order.is_geo() && key.path == near.path.as_str() {
@@ -308,8 +355,11 @@ impl<'a> Candidate<'a> {
     /// Documents read and sorted, by guesses; only comparisons between indexes count.
     fn cost_of(&self, request: &PlanRequest<'_>, conjuncts: &[Conjunct<'_>], used: &[bool]) -> f64 {
         const FETCH: f64 = 3.0;
+        // The path of a wildcard index says nothing of how many documents there are.
+        let paths = usize::from(self.view.definition.wildcard.is_some());
         let fraction: f64 = self.bounds[..self.ranged]
             .iter()
+            .skip(paths)
             .map(Intervals::fraction)
             .product();
         let mut rows = DOCUMENTS * fraction;
@@ -342,6 +392,32 @@ impl<'a> Candidate<'a> {
             rows = rows.min(limit as f64 / pass.max(1e-6));
         }
         rows * FETCH
+    }
+}
+
+/// Whether every document that satisfies the predicate has a value under the path whose key shows it. Documents and
+/// whole arrays have no keys of their own, and what is missing has none.
+fn is_visible_under_paths(predicate: &Predicate) -> bool {
+    let scalar = |value: &Owned| {
+        !matches!(
+            value.as_value(),
+            Value::Document(_)
+                | Value::Array(_)
+                | Value::Null
+                | Value::Undefined
+                | Value::MinKey
+                | Value::MaxKey
+        )
+    };
+    match predicate {
+        Predicate::Equal(value)
+        | Predicate::Less(value)
+        | Predicate::LessOrEqual(value)
+        | Predicate::Greater(value)
+        | Predicate::GreaterOrEqual(value) => scalar(value),
+        Predicate::In { values, .. } => values.iter().all(scalar),
+        Predicate::Regex(_) => true,
+        _ => false,
     }
 }
 

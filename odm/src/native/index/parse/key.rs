@@ -5,6 +5,7 @@ use super::super::super::fault::{Fault, Result, code};
 use super::super::super::geo::Grid;
 use super::super::super::text::WILDCARD;
 use super::super::text;
+use super::super::wildcard::is_wildcard;
 use super::super::{IndexField, Order};
 use super::cannot;
 
@@ -21,9 +22,23 @@ pub(super) fn parse_key(pattern: Doc<'_>) -> Result<Vec<IndexField>> {
                 format!("The field '{path}' appears multiple times in the index key pattern {pattern}"),
             ));
         }
+        if is_wildcard(path) && matches!(element.value(), Value::String("wildcard")) {
+            return Err(cannot(
+                "The key pattern value for an 'wildcard' index must be a non-zero number, not a string.",
+            ));
+        }
         let order = parse_order(&element.value())?;
+        if order == Order::Descending && is_wildcard(path) {
+            return Err(cannot(
+                "A numeric value in a $** index key pattern must be positive.",
+            ));
+        }
         if order != Order::Text || path != WILDCARD {
-            check_path(path)?;
+            let all_below = order == Order::Ascending && is_wildcard(path);
+            check_path(
+                path.strip_suffix("$**").filter(|_| all_below).unwrap_or(path),
+                all_below,
+            )?;
         }
         keys.push(IndexField {
             path: path.to_owned(),
@@ -86,22 +101,15 @@ fn parse_order(value: &Value<'_>) -> Result<Order> {
     }
 }
 
-/// Whether a key pattern is that of a wildcard index.
-pub(super) fn is_wildcard(pattern: &Value<'_>) -> bool {
-    let mut names = pattern
-        .as_document()
-        .into_iter()
-        .flat_map(Doc::elements)
-        .map(|element| element.name_str());
-    names.any(|name| name == "$**" || name.ends_with(".$**"))
-}
-
-fn check_path(path: &str) -> Result<()> {
+/// `prefix`: what stands before a wildcard, with the dot behind it, and may be nothing.
+fn check_path(path: &str, prefix: bool) -> Result<()> {
+    let path = match prefix {
+        true if path.is_empty() => return Ok(()),
+        true => path.strip_suffix('.').unwrap_or(path),
+        false => path,
+    };
     if path.is_empty() {
         return Err(cannot("Index keys cannot be an empty field."));
-    }
-    if path == "$**" || path.ends_with(".$**") {
-        return Err(Fault::unsupported("wildcard indexes are not supported"));
     }
     for (position, name) in path.split('.').enumerate() {
         if name.is_empty() {

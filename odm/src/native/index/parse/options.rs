@@ -5,7 +5,6 @@ use super::super::super::fault::{Fault, Result, code};
 use super::super::options::GeoOptions;
 use super::super::text::{self, TextOptions};
 use super::cannot;
-use super::key::is_wildcard;
 
 /// Options that MongoDB knows and this engine either uses or may leave aside.
 const OPTIONS: &[&str] = &[
@@ -49,6 +48,8 @@ pub(super) struct Options<'a> {
     pub(super) partial: Option<Doc<'a>>,
     pub(super) geo: GeoOptions,
     pub(super) text: TextOptions<'a>,
+    pub(super) wildcard_projection: Option<Value<'a>>,
+    pub(super) version: i64,
 }
 
 impl<'a> Options<'a> {
@@ -66,6 +67,8 @@ impl<'a> Options<'a> {
             partial: None,
             geo: GeoOptions::default(),
             text: TextOptions::default(),
+            wildcard_projection: None,
+            version: 2,
         };
         for element in spec.elements() {
             let (field, value) = (element.name_str(), element.value());
@@ -78,7 +81,7 @@ impl<'a> Options<'a> {
                     Value::String(text) => name = Some(text),
                     other => return Err(wrong_type(field, "a string", other.kind())),
                 },
-                "v" => check_version(spec, &value)?,
+                "v" => options.version = check_version(spec, &value)?,
                 "unique" => options.unique = truth(field, &value)?,
                 "sparse" => options.sparse = Some(truth(field, &value)?),
                 "background" => options.background = Some(truth(field, &value)?),
@@ -120,15 +123,7 @@ impl<'a> Options<'a> {
                          text indexes"
                     )));
                 }
-                "wildcardProjection" if spec.get("key").is_some_and(|key| is_wildcard(&key)) => {
-                    return Err(Fault::unsupported("wildcard indexes are not supported"));
-                }
-                "wildcardProjection" => {
-                    return Err(Fault::new(
-                        code::BAD_VALUE,
-                        "The field 'wildcardProjection' is only allowed in an 'wildcard' index",
-                    ));
-                }
+                "wildcardProjection" => options.wildcard_projection = Some(value),
                 "clustered" => {
                     return Err(Fault::unsupported("clustered indexes are not supported"));
                 }
@@ -192,12 +187,12 @@ fn truth(field: &str, value: &Value<'_>) -> Result<bool> {
     }
 }
 
-fn check_version(spec: Doc<'_>, value: &Value<'_>) -> Result<()> {
+fn check_version(spec: Doc<'_>, value: &Value<'_>) -> Result<i64> {
     if !value.is_number() {
         return Err(wrong_type("v", "a number", value.kind()));
     }
     match number::as_i64_exact(value) {
-        Some(1 | 2) => Ok(()),
+        Some(version @ (1 | 2)) => Ok(version),
         _ => Err(cannot(format!(
             "Invalid index specification {spec}; cannot create an index with v={value}"
         ))),

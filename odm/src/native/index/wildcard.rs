@@ -1,0 +1,348 @@
+//! Wildcard indexes: every field of a document, or of a part of it, each value under the path that leads to it.
+
+use super::super::document::{Doc, Fields, Owned, Value, number};
+use super::super::fault::{Fault, Result, code};
+use super::super::projection::Projection;
+use super::{IndexField, IndexKeys, Order};
+
+/// The field of the path in explanations and bounds.
+const PATH: &str = "$_path";
+
+/// What a wildcard index is about.
+#[derive(Clone, Debug)]
+pub(crate) struct Wildcard {
+    /// The names before `$**`.
+    prefix: Vec<String>,
+    /// The part of the documents that is indexed, if it is said.
+    projection: Option<Projection>,
+    /// The paths that the projection names, and whether they are those that are indexed.
+    chosen: Option<(Vec<String>, bool)>,
+}
+
+/// Whether this name of a field in a key pattern is that of a wildcard index.
+pub(super) fn is_wildcard(path: &str) -> bool {
+    path == "$**" || path.ends_with(".$**")
+}
+
+/// The wildcard of a key pattern, if it has one.
+///
+/// # Errors
+/// MongoDB's, for what no wildcard index has.
+pub(super) fn parse(keys: &[IndexField], projection: Option<Value<'_>>) -> Result<Option<Wildcard>> {
+    let Some(field) = keys.iter().find(|field| is_wildcard(&field.path)) else {
+        return Ok(None);
+    };
+    let prefix: Vec<String> = field.path.split('.').map(str::to_owned).collect();
+    let prefix = prefix[..prefix.len() - 1].to_vec();
+    let (projection, chosen) = match projection {
+        None => (None, None),
+        Some(value) => {
+            let spec = checked(&value)?;
+            if !prefix.is_empty() {
+                return Err(Fault::new(
+                    code::FAILED_TO_PARSE,
+                    "The field 'wildcardProjection' is only allowed when 'key' is {\"$**\": ±1}",
+                ));
+            }
+            let (projection, chosen) = projected(spec)
+                .map_err(|fault| fault.prefixed("Failed to parse: wildcardProjection :: caused by :: "))?;
+            (Some(projection), Some(chosen))
+        }
+    };
+    Ok(Some(Wildcard {
+        prefix,
+        projection,
+        chosen,
+    }))
+}
+
+fn checked<'a>(value: &Value<'a>) -> Result<Doc<'a>> {
+    match value {
+        Value::Document(spec) if spec.is_empty() => Err(Fault::new(
+            code::FAILED_TO_PARSE,
+            "The 'wildcardProjection' field can't be an empty object",
+        )),
+        Value::Document(spec) => Ok(*spec),
+        other => Err(Fault::new(
+            code::TYPE_MISMATCH,
+            format!(
+                "The field 'wildcardProjection' must be a non-empty object, but got {}",
+                other.kind().alias()
+            ),
+        )),
+    }
+}
+
+/// The projection, which leaves `_id` out unless it names it, and what it names.
+fn projected(spec: Doc<'_>) -> Result<(Projection, (Vec<String>, bool))> {
+    let mut paths = Vec::new();
+    let mut included = None;
+    name_paths(spec, "", &mut paths, &mut included)?;
+    let mut fields: Fields = spec
+        .elements()
+        .map(|element| (element.name_str().to_owned(), Owned::from(element.value())))
+        .collect();
+    if spec.get("_id").is_none() {
+        fields.push(("_id".to_owned(), Owned::Int32(0)));
+    }
+    let projection = Projection::parse(Doc::Fields(&fields), None)?;
+    Ok((projection, (paths, included.unwrap_or(true))))
+}
+
+/// Collects the paths that a projection names beside `_id`, and whether it takes or leaves them.
+fn name_paths(
+    spec: Doc<'_>,
+    prefix: &str,
+    paths: &mut Vec<String>,
+    included: &mut Option<bool>,
+) -> Result<()> {
+    for element in spec.elements() {
+        let path = format!("{prefix}{}", element.name_str());
+        match element.value() {
+            Value::Document(inner) => name_paths(inner, &format!("{path}."), paths, included)?,
+            value if value.is_number() || matches!(value, Value::Bool(_)) => {
+                let taken = match value {
+                    Value::Bool(taken) => taken,
+                    number => number::as_f64(&number) != Some(0.0),
+                };
+                if path != "_id" {
+                    included.get_or_insert(taken);
+                    paths.push(path);
+                } else if taken {
+                    paths.push(path);
+                }
+            }
+            _ => {
+                return Err(Fault::new(
+                    51_271,
+                    "Bad projection specification, cannot use computed fields when parsing a spec in \
+                     kBanComputedFields mode",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Wildcard {
+    /// What takes the place of the one field of the key pattern: the path, and the value under it.
+    pub(super) fn fields(&self, pattern: &str) -> Vec<IndexField> {
+        vec![
+            IndexField {
+                path: PATH.to_owned(),
+                order: Order::Ascending,
+            },
+            IndexField {
+                path: pattern.to_owned(),
+                order: Order::Ascending,
+            },
+        ]
+    }
+
+    /// Whether every value under this path has a key. Paths with a number are left out: it can be a position.
+    pub(crate) fn covers(&self, path: &str) -> bool {
+        let mut names = path.split('.');
+        if path
+            .split('.')
+            .any(|name| name.starts_with(|first: char| first.is_ascii_digit()))
+        {
+            return false;
+        }
+        let below_prefix = self.prefix.iter().all(|own| names.next() == Some(own))
+            && (self.prefix.is_empty() || names.next().is_some());
+        if !below_prefix {
+            return false;
+        }
+        let under = |path: &str, own: &str| {
+            path == own || path.strip_prefix(own).is_some_and(|rest| rest.starts_with('.'))
+        };
+        let is_id = under(path, "_id");
+        match &self.chosen {
+            None => !(is_id && self.prefix.is_empty()),
+            Some((named, true)) => named.iter().any(|own| under(path, own)),
+            Some((named, false)) => {
+                let id_named = named.iter().any(|own| own == "_id");
+                (!is_id || id_named)
+                    && !named
+                        .iter()
+                        .any(|own| own != "_id" && (under(path, own) || under(own, path)))
+            }
+        }
+    }
+
+    /// The keys of a document.
+    pub(super) fn keys(&self, doc: Doc<'_>) -> Result<IndexKeys> {
+        let projected;
+        let doc = match &self.projection {
+            None => doc,
+            Some(projection) => {
+                projected = projection.apply(doc, None)?;
+                Doc::Raw(&projected)
+            }
+        };
+        let mut walk = Walk {
+            found: IndexKeys {
+                keys: Vec::new(),
+                multikey: vec![false; 2],
+            },
+        };
+        let without_id = self.prefix.is_empty() && self.projection.is_none();
+        walk.below(doc, &mut String::new(), &self.prefix, without_id);
+        walk.found.keys.sort_unstable();
+        walk.found.keys.dedup();
+        Ok(walk.found)
+    }
+}
+
+struct Walk {
+    found: IndexKeys,
+}
+
+impl Walk {
+    /// The fields of a document, or the one that the prefix leads to.
+    fn below(&mut self, doc: Doc<'_>, path: &mut String, prefix: &[String], without_id: bool) {
+        for element in doc.elements() {
+            let name = element.name_str();
+            if prefix.first().is_some_and(|own| own != name) || (without_id && name == "_id") {
+                continue;
+            }
+            let length = path.len();
+            if length > 0 {
+                path.push('.');
+            }
+            path.push_str(name);
+            self.value(
+                &element.value(),
+                path,
+                prefix.get(1..).unwrap_or_default(),
+                prefix.is_empty(),
+            );
+            path.truncate(length);
+        }
+    }
+
+    /// A value at a path; `inside` of what the prefix leads to, or on the way there.
+    fn value(&mut self, value: &Value<'_>, path: &mut String, prefix: &[String], inside: bool) {
+        match value {
+            Value::Document(doc) if !doc.is_empty() => self.below(*doc, path, prefix, false),
+            Value::Array(items) => {
+                self.found.multikey[1] = true;
+                if items.is_empty() {
+                    self.key(path, &Value::Undefined, inside && prefix.is_empty());
+                }
+                for item in items.values() {
+                    match item {
+                        Value::Document(doc) if !doc.is_empty() => self.below(doc, path, prefix, false),
+                        item => self.key(path, &item, inside && prefix.is_empty()),
+                    }
+                }
+            }
+            value => self.key(path, value, inside && prefix.is_empty()),
+        }
+    }
+
+    fn key(&mut self, path: &str, value: &Value<'_>, inside: bool) {
+        if !inside {
+            return;
+        }
+        let mut key = Vec::with_capacity(path.len() + 16);
+        Order::Ascending.encode(&Value::String(path), &mut key);
+        Order::Ascending.encode(value, &mut key);
+        key.push(super::super::key::END);
+        self.found.keys.push(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::IndexDefinition;
+    use super::*;
+    use bson::{doc, serialize_to_vec};
+
+    fn index(key: &str, projection: Option<bson::Document>) -> IndexDefinition {
+        let mut spec = doc! { "key": { key: 1 }, "name": "w" };
+        if let Some(projection) = projection {
+            spec.insert("wildcardProjection", projection);
+        }
+        let bytes = serialize_to_vec(&spec).expect("it is BSON");
+        IndexDefinition::parse(Doc::Raw(&bytes)).expect("an index")
+    }
+
+    /// The paths of a document's keys.
+    fn paths(index: &IndexDefinition, document: &bson::Document) -> Vec<String> {
+        let bytes = serialize_to_vec(document).expect("it is BSON");
+        let keys = index.keys(Doc::Raw(&bytes)).expect("keys").keys;
+        let known = ["a", "a.b", "a.b.c", "a.d", "_id", "x", "x.y"];
+        let mut found = Vec::new();
+        for key in keys {
+            let path = known.iter().find(|path| {
+                let mut start = Vec::new();
+                Order::Ascending.encode(&Value::String(path), &mut start);
+                key.starts_with(&start)
+            });
+            found.push((*path.expect("a known path")).to_owned());
+        }
+        found
+    }
+
+    #[test]
+    fn every_value_has_a_key_under_its_path() {
+        let document =
+            doc! { "_id": 1, "a": { "b": [1, 2, { "c": 3 }, []], "d": {} }, "x": [{ "y": 1 }, { "y": 1 }] };
+        let all = index("$**", None);
+        assert_eq!(
+            paths(&all, &document),
+            ["a.b", "a.b", "a.b", "a.b.c", "a.d", "x.y"]
+        );
+        assert_eq!(
+            paths(&index("a.$**", None), &document),
+            ["a.b", "a.b", "a.b", "a.b.c", "a.d"]
+        );
+        assert_eq!(paths(&index("a.b.$**", None), &document), ["a.b.c"]);
+        let chosen = index("$**", Some(doc! { "a.d": 1, "_id": 1 }));
+        assert_eq!(paths(&chosen, &document), ["_id", "a.d"]);
+        let left = index("$**", Some(doc! { "a": 0 }));
+        assert_eq!(paths(&left, &document), ["x.y"]);
+    }
+
+    #[test]
+    fn paths_are_covered_that_are_indexed() {
+        for (key, projection, covered, not) in [
+            (
+                "$**",
+                None,
+                vec!["a", "a.b", "_ids"],
+                vec!["_id", "_id.x", "a.0", "0"],
+            ),
+            ("a.$**", None, vec!["a.b", "a.b.c"], vec!["a", "b", "ab.c"]),
+            ("_id.$**", None, vec!["_id.a"], vec!["_id"]),
+            (
+                "$**",
+                Some(doc! { "a.b": 1 }),
+                vec!["a.b", "a.b.c"],
+                vec!["a", "a.c", "_id", "a.bc"],
+            ),
+            (
+                "$**",
+                Some(doc! { "a.b": 0 }),
+                vec!["a.c", "x", "a.bc"],
+                vec!["a", "a.b", "a.b.c", "_id"],
+            ),
+            (
+                "$**",
+                Some(doc! { "_id": 1, "a": 1 }),
+                vec!["_id", "a"],
+                vec!["b"],
+            ),
+        ] {
+            let index = index(key, projection);
+            let wildcard = index.wildcard.as_deref().expect("a wildcard");
+            for path in covered {
+                assert!(wildcard.covers(path), "{key}: {path}");
+            }
+            for path in not {
+                assert!(!wildcard.covers(path), "{key}: {path}");
+            }
+        }
+    }
+}
