@@ -108,6 +108,7 @@ fn expand(input: &DeriveInput, odm: &OnReference, variants: &[Variant<'_>]) -> T
     });
     quote! {
         #[doc = #doc]
+        #[allow(dead_code)]
         #vis enum #document { #(#documents)* }
         const _: () = {
             use #krate::__private as __odm;

@@ -34,7 +34,6 @@ pub struct Entry {
 }
 
 #[derive(Debug, Reference)]
-#[allow(dead_code, reason = "the compiler does not count what patterns read")]
 pub enum Owner {
     House(Ref<House>),
     Title(Ref<Title>),
