@@ -75,7 +75,8 @@ impl<M: Attributed> Asked<'_, M> {
         }
     }
 
-    /// Products that have the attribute.
+    /// Products that have the attribute. Nothing bounds the search: of a [`Scoped`](super::Scoped) attribute all products
+    /// that have it are read, and on the embedded engine all others too, unless another condition goes by an index.
     pub fn exists(&self) -> Filter<M> {
         let catalog = self.catalog;
         let listed = || {

@@ -114,7 +114,6 @@ mod relations_loads;
 mod relations_nested;
 mod saga;
 mod saga_crash;
-mod saga_interleavings;
 mod saga_models;
 mod schema_models;
 mod schema_versions;
