@@ -413,10 +413,19 @@ impl Core {
                 Write::Delete(ids) => {
                     bulk.delete_many(doc! { "_id": { "$in": ids }, FENCE: { "$not": { "$gt": fence } } })
                 }
-                Write::Made { filter, update, .. } => {
+                Write::Made {
+                    filter,
+                    update,
+                    is_deletion,
+                    ..
+                } => {
                     let earlier =
                         |than: &str| doc! { "$and": [filter, { FENCE: { "$not": { than: fence } } }] };
                     match update {
+                        // What is deleted softly may have been changed by the same intent. Once deleted, it is not found.
+                        Some(update) if *is_deletion => {
+                            bulk.update_many(earlier("$gt"), with_fence(update, fence))
+                        }
                         Some(update) => bulk.update_many(earlier("$gte"), with_fence(update, fence)),
                         None => bulk.delete_many(earlier("$gt")),
                     }
