@@ -15,11 +15,14 @@ pub(super) const VALUES_OF_FIELD: &str = ".*";
 
 /// The references of a model that stand deeper than its own fields: found once, kept as long as the process.
 pub(super) fn nested_relations(model: &'static ModelDescriptor) -> &'static [DeclaredRelation] {
-    type Found = HashMap<(&'static str, &'static str), &'static [DeclaredRelation]>;
+    /// Models of one name and one collection can be two: those with the same functions are the same.
+    type Key = (&'static str, &'static str, usize, usize);
+    type Found = HashMap<Key, &'static [DeclaredRelation]>;
     static FOUND: Mutex<Option<Found>> = Mutex::new(None);
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     let found = found.get_or_insert_default();
-    let entry = found.entry((model.name, model.collection));
+    let functions = (model.declared as usize, model.references as usize);
+    let entry = found.entry((model.name, model.collection, functions.0, functions.1));
     entry.or_insert_with(|| {
         let mut search = Search::default();
         // The kinds of an enum have their own.
