@@ -10,6 +10,10 @@ pub mod counter;
 #[cfg(doctest)]
 mod doctests;
 mod dotted;
+#[allow(
+    clippy::result_large_err,
+    reason = "errors name the file by its id, and are rare"
+)]
 pub mod gridfs;
 mod hexadecimal;
 pub mod history;

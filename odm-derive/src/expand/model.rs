@@ -196,7 +196,7 @@ fn relation(expansion: &Expansion<'_>, model: &Model<'_>, field: &Field<'_>) -> 
     let inverse = model
         .inverses
         .iter()
-        .find(|inverse| inverse.path.to_string() == field.ident.to_string());
+        .find(|inverse| field.ident == inverse.path.to_string());
     let rule = model.rules.iter().find(|rule| *rule.field == field.ident);
     if inverse.is_none() && rule.is_none() {
         return (quote!(.refers(__odm::RelationProbe::<#ty>::RELATION)), true);

@@ -132,11 +132,13 @@ impl ModelDescriptor {
 
 /// Found at the first use of a model, and kept as long as the process.
 fn copies(model: &'static ModelDescriptor) -> &'static Copies {
-    type Known = HashMap<(&'static str, &'static str), &'static Copies>;
+    /// Models of one name and one collection can be two: those with the same function are the same.
+    type Known = HashMap<(&'static str, &'static str, usize), &'static Copies>;
     static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let known = known.get_or_insert_default();
-    known.entry((model.name, model.collection)).or_insert_with(|| {
+    let key = (model.name, model.collection, model.declared as usize);
+    known.entry(key).or_insert_with(|| {
         let mut search = Search {
             model,
             steps: Vec::new(),

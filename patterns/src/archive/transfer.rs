@@ -17,8 +17,10 @@ pub struct Transfer<M> {
     sides: Sides<M>,
     filter: Filter<M>,
     batch: usize,
-    progress: Option<Box<dyn FnMut(&Moved) + Send>>,
+    progress: Option<Progress>,
 }
+
+type Progress = Box<dyn FnMut(&Moved) + Send>;
 
 /// From where to where.
 #[derive(Debug)]

@@ -11,8 +11,10 @@ use super::error::TimeError;
 #[derive(Clone)]
 pub struct Zones {
     version: Arc<str>,
-    find: Arc<dyn Fn(&str) -> Option<TimeZone> + Send + Sync>,
+    find: Arc<Find>,
 }
+
+type Find = dyn Fn(&str) -> Option<TimeZone> + Send + Sync;
 
 impl Zones {
     /// The IANA time zone database that is compiled in.

@@ -25,6 +25,7 @@ pub struct Account {
 /// A transfer that was made. It is never changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
 #[odm(collection = "account_transfers")]
+#[allow(clippy::duplicated_attributes, reason = "two indexes end with the same field")]
 #[odm(index(keys(from, at)))]
 #[odm(index(keys(to, at)))]
 pub struct Transfer {
