@@ -294,13 +294,15 @@ fn indexes(expansion: &Expansion<'_>, indexes: &[ModelIndex]) -> TokenStream {
         if index.hidden {
             declaration.extend(quote!(.hidden()));
         }
-        for (method, value) in [("language", &index.language), ("language_field", &index.language_field)] {
+        for (method, value) in [
+            ("language", &index.language),
+            ("language_field", &index.language_field),
+        ] {
             let method = Ident::new(method, Span::call_site());
             declaration.extend(value.as_ref().map(|value| quote!(.#method(#value))));
         }
         if let Some((least, greatest)) = &index.bounds {
-            let least = quote_spanned!(least.span()=> <::core::primitive::f64 as ::core::convert::From<_>>::from(#least));
-            let greatest = quote_spanned!(greatest.span()=> <::core::primitive::f64 as ::core::convert::From<_>>::from(#greatest));
+            let (least, greatest) = (bound(least), bound(greatest));
             declaration.extend(quote!(.geo_2d_bounds(#least, #greatest)));
         }
         declaration.extend(index.bits.as_ref().map(|bits| quote!(.geo_2d_bits(#bits))));
@@ -331,4 +333,15 @@ pub(super) fn reach(fields: &Ident, path: &TokenStream) -> TokenStream {
     let mut fields = fields.clone();
     fields.set_span(fields.span().located_at(span));
     quote_spanned!(span.resolved_at(Span::call_site())=> &#fields.#path)
+}
+
+/// A bound of a grid as a double, whatever number it is given as.
+fn bound(number: &TokenStream) -> TokenStream {
+    let converted =
+        quote_spanned!(number.span()=> <::core::primitive::f64 as ::core::convert::From<_>>::from(#number));
+    quote!({
+        #[allow(clippy::useless_conversion)]
+        let bound = #converted;
+        bound
+    })
 }

@@ -302,7 +302,12 @@ async fn a_crash_at_any_write_loses_no_version(db: &Db) {
                 writer.revert(1, 0).await?;
                 writer.delete(1).await?;
                 writer.restore(1).await?;
-                writer.change(1, |policy| Ok(policy.insured = 7)).await
+                writer
+                    .change(1, |policy| {
+                        policy.insured = 7;
+                        Ok(())
+                    })
+                    .await
             };
             let outcome = work.await;
             let done = faults.failures() == 0;
