@@ -329,7 +329,7 @@ async fn one_attribute_is_changed_by_one_write(db: &Db) {
 fn shoes<M: Product>(count: i32) -> Vec<M> {
     let mut random = Random::new(11);
     let shoe = |id| {
-        let mut attributes = shoe(random.pick(&["red", "black", "white"]));
+        let mut attributes = shoe(random.pick::<&str>(&["red", "black", "white"]));
         if !random.one_in(4) {
             attributes.set("size", 36 + random.below(8) as i32);
         }

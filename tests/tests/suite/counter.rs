@@ -124,7 +124,7 @@ async fn reports_equal_a_recount(db: &Db) {
         let mut events = Vec::new();
         for _ in 0..count / 5 {
             let time = DateTime::from_millis(first + random.below(length) as i64);
-            let key = page(random.pick(&["/", "/a", "/b"])).and("status", random.below(2) as i64);
+            let key = page(random.pick::<&str>(&["/", "/a", "/b"])).and("status", random.below(2) as i64);
             let times = random.below(7) as i64 - 2;
             counters
                 .record(Event::of(key.clone()).at(time).times(times))
