@@ -52,8 +52,9 @@ impl DerivedField {
     }
 
     fn is_source(&self, path: &str) -> bool {
+        let path = named(path);
         let mut sources = self.sources.iter();
-        sources.any(|source| is_within(path, source) || is_within(source, path))
+        sources.any(|source| is_within(&path, source) || is_within(source, &path))
     }
 
     fn touches(&self, change: &Change) -> bool {
@@ -402,6 +403,14 @@ async fn write(target: &Target, statements: Vec<UpdateStatement>) -> Result<u64>
 fn is_within(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// A path without the places of elements: `chapters.0.title` changes what is read as `chapters.title`.
+fn named(path: &str) -> String {
+    let is_place =
+        |segment: &&str| segment.starts_with('$') || segment.bytes().all(|byte| byte.is_ascii_digit());
+    let names = path.split('.').filter(|segment| !is_place(segment));
+    names.collect::<Vec<_>>().join(".")
 }
 
 /// The operators and paths of an update.

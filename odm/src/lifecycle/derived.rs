@@ -78,7 +78,8 @@ pub trait Derivation: Send + Sync + 'static {
     /// What the field is read as. It need not be all that is stored.
     type Value: Stored + Send + Sync;
 
-    /// The stored paths of all that the value is made of: `["title", "author.name"]`.
+    /// The stored paths of all that the value is made of: `["title", "author.name"]`; those through arrays without the
+    /// places of the elements.
     fn sources() -> Vec<String>;
 
     /// The value that is stored. Of the document only the sources can be relied on. `now` is the time of the write, by

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use odm::action::Rederive;
+use odm::bson::oid::ObjectId;
 use odm::bson::{Document, doc};
 use odm::{Collection, DERIVED_PENDING, Db, Filter};
 
@@ -140,7 +141,7 @@ impl<M: Searchable> Search<M> {
             { &scheme: { "$lt": &self.scheme.id } },
             { &scheme: { "$gt": &self.scheme.id } },
             { &scheme: null },
-            { DERIVED_PENDING: { "$exists": true } },
+            { DERIVED_PENDING: { "$gte": ObjectId::from_bytes([0; 12]) } },
         ] })
     }
 

@@ -240,7 +240,10 @@ async fn all_writes(db: &Db) {
     letters.upsert(by(20), |l| l.title.set("new")).await.unwrap();
     letters.upsert(by(21), |l| l.reads.set(3)).await.unwrap();
     letters
-        .upsert(|l| l.title.eq("by title"), |l| l.reads.inc(1))
+        .upsert(
+            |l| l.title.eq("by title"),
+            |l| l.reads.inc(1) & Update::raw(doc! { "$setOnInsert": { "_id": 23 } }),
+        )
         .await
         .unwrap();
     letters.upsert(by(1), |l| l.reads.set(3)).await.unwrap();

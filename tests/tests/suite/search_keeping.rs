@@ -184,9 +184,12 @@ async fn what_went_around_the_model_is_mended(db: &Db) {
     )
     .await
     .unwrap();
-    raw.update_one(doc! { "_id": 5 }, doc! { "$set": { "derived_pending": 1 } })
-        .await
-        .unwrap();
+    raw.update_one(
+        doc! { "_id": 5 },
+        doc! { "$set": { "derived_pending": bson::oid::ObjectId::new() } },
+    )
+    .await
+    .unwrap();
     // What is damaged does no harm to searches.
     search.find("white whale bare rubbish").await.unwrap();
     let mut kinds: Vec<(i32, &str)> = search
