@@ -27,8 +27,11 @@ use crate::lifecycle::{self, Scope};
 pub struct Rederive {
     draft: Draft<backend::Find>,
     batch: u32,
-    progress: Option<Box<dyn FnMut(&Rederived) + Send>>,
+    progress: Option<Progress>,
 }
+
+/// What is told of each batch.
+type Progress = Box<dyn FnMut(&Rederived) + Send>;
 
 /// What was derived anew.
 #[derive(Clone, Debug, Default)]

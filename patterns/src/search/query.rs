@@ -59,6 +59,7 @@ impl Query {
     }
 
     /// Documents that this does not find. Only beside something that is searched for.
+    #[allow(clippy::should_implement_trait, reason = "it is implemented too")]
     pub fn not(query: Query) -> Query {
         Query(Node::Not(Box::new(query.0)))
     }
