@@ -106,7 +106,7 @@ async fn little_is_read(db: &Db) {
     let counted = search.within(&counted);
     let analyzer = Analyzer::of(Language::English);
     let (mut words, mut any, mut searches) = (0, 0, 0);
-    for question in collection.queries.iter().take(60) {
+    for question in collection.queries.iter().take(20) {
         let terms: Vec<String> = analyzer
             .tokens(&question.text)
             .into_iter()
