@@ -157,6 +157,7 @@ impl Analyzer {
 
     fn term(&self, word: &str) -> Option<String> {
         // What is longer than any word of a language is no work for a stemmer.
+        #[cfg_attr(not(feature = "stemming"), allow(unused_mut, reason = "stems take its place"))]
         let mut term = cut(
             normal(cut_str(word, self.max_term_bytes * 4)),
             self.max_term_bytes,

@@ -118,6 +118,36 @@ impl<M: Searchable> RankedFind<M> {
         self
     }
 
+    /// The `_id`s of the documents with their scores, without reading the documents into the program.
+    ///
+    /// # Errors
+    /// As the search.
+    pub async fn scores(self) -> Result<Vec<(M::Key, f64)>> {
+        let Some(plan) = self.plan().await?.filter(|_| self.limit > 0) else {
+            return Ok(Vec::new());
+        };
+        if plan.clause.has_phrase() {
+            let hits = self.checked(&plan).await?;
+            return Ok(hits
+                .into_iter()
+                .map(|hit| (hit.document.key().clone(), hit.score))
+                .collect());
+        }
+        let wanted = self.skip.saturating_add(self.limit);
+        let stages = self.stages(&plan, None, wanted, doc! {})?;
+        let found: Vec<RawDocumentBuf> = self.search.collection.aggregate_raw(stages).encoded().await?;
+        let scores = found.iter().skip(self.skip).map(|found| {
+            let id = found
+                .get("_id")
+                .ok()
+                .flatten()
+                .and_then(|id| Bson::try_from(id).ok());
+            let id = id.unwrap_or(Bson::Null);
+            Ok((self.search.collection.decode_key(&id)?, score_of(found)))
+        });
+        scores.collect()
+    }
+
     /// How many documents the query finds, whatever the limit.
     ///
     /// # Errors
@@ -147,7 +177,7 @@ impl<M: Searchable> RankedFind<M> {
         let Some(plan) = self.plan().await? else {
             return Ok(Document::new());
         };
-        let stages = self.stages(&plan, None, self.limit)?;
+        let stages = self.stages(&plan, None, self.limit, whole())?;
         Ok(self
             .search
             .collection
@@ -238,13 +268,13 @@ impl<M: Searchable> RankedFind<M> {
         terms: Option<&[&str]>,
         wanted: usize,
     ) -> Result<Vec<RawDocumentBuf>> {
-        let stages = self.stages(plan, terms, wanted)?;
+        let stages = self.stages(plan, terms, wanted, whole())?;
         Ok(self.search.collection.aggregate_raw(stages).encoded().await?)
     }
 
     /// The best documents whose texts hold the phrases.
     async fn checked(&self, plan: &Plan) -> Result<Vec<Hit<M>>> {
-        let stages = self.stages(plan, None, usize::MAX)?;
+        let stages = self.stages(plan, None, usize::MAX, whole())?;
         let mut found: Cursor<RawDocumentBuf> =
             self.search.collection.aggregate_raw(stages).encoded().stream();
         let (mut hits, mut skipped) = (Vec::new(), 0);
@@ -340,7 +370,14 @@ impl<M: Searchable> RankedFind<M> {
         })
     }
 
-    fn stages(&self, plan: &Plan, terms: Option<&[&str]>, wanted: usize) -> Result<Vec<Document>> {
+    /// The stages that give the `_id`, the score and these fields.
+    fn stages(
+        &self,
+        plan: &Plan,
+        terms: Option<&[&str]>,
+        wanted: usize,
+        mut fields: Document,
+    ) -> Result<Vec<Document>> {
         let worth: Vec<(&str, f64)> = plan
             .worth
             .iter()
@@ -349,9 +386,10 @@ impl<M: Searchable> RankedFind<M> {
         let score = self
             .formula
             .score(&self.search.scheme.field, &plan.counts, &worth);
+        fields.insert("score", score);
         let mut stages = vec![
             doc! { "$match": self.matching(plan, terms)? },
-            doc! { "$project": { "score": score, "document": "$$ROOT" } },
+            doc! { "$project": fields },
             doc! { "$sort": { "score": -1, "_id": 1 } },
         ];
         if let Ok(wanted) = i64::try_from(wanted) {
@@ -394,6 +432,11 @@ impl<M: Searchable> fmt::Debug for RankedFind<M> {
             .field("skip", &self.skip)
             .finish_non_exhaustive()
     }
+}
+
+/// The field with the document as it is stored.
+fn whole() -> Document {
+    doc! { "document": "$$ROOT" }
 }
 
 fn document(raw: &RawDocument) -> Result<Document> {
