@@ -7,7 +7,8 @@ use bson::{Bson, Document};
 pub(crate) struct PlanReading {
     /// The names of the indexes that are read.
     pub(crate) indexes: Vec<String>,
-    /// Whether the whole collection, or a whole index, is read: nothing bounds the search.
+    /// Whether the whole collection is read, or the whole of an index that has all of it: nothing bounds the
+    /// search.
     pub(crate) reads_everything: bool,
     /// Whether what is found is sorted in memory.
     pub(crate) sorts_in_memory: bool,
@@ -55,7 +56,9 @@ impl PlanReading {
                 .and_then(Bson::as_array);
             let whole =
                 |bound: &Bson| matches!(bound.as_str(), Some("[MinKey, MaxKey]" | "[MaxKey, MinKey]"));
-            self.reads_everything |= first.is_some_and(|bounds| bounds.iter().any(whole));
+            // A sparse index is chosen only where what it leaves out cannot match.
+            let sparse = stage.get_bool("isSparse").unwrap_or(false);
+            self.reads_everything |= !sparse && first.is_some_and(|bounds| bounds.iter().any(whole));
         }
         for (name, value) in stage {
             match value {

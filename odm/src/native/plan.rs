@@ -259,7 +259,7 @@ fn union(request: &PlanRequest<'_>, root: &Node) -> Option<Plan> {
         let whole = flatten(parts);
         let conjuncts = Conjunct::of(&whole);
         let best = match best(&unsorted, &whole, &conjuncts) {
-            Some(best) if best.is_bounded() => best,
+            Some(best) if best.is_selective() => best,
             _ => {
                 let nested = union(&unsorted, &whole)?;
                 exact &= nested.exact;

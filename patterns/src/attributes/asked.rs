@@ -75,8 +75,8 @@ impl<M: Attributed> Asked<'_, M> {
         }
     }
 
-    /// Products that have the attribute. Nothing bounds the search: of a [`Scoped`](super::Scoped) attribute all products
-    /// that have it are read, and on the embedded engine all others too, unless another condition goes by an index.
+    /// Products that have the attribute: all of them are read, by the index, unless another condition bounds the search
+    /// further.
     pub fn exists(&self) -> Filter<M> {
         let catalog = self.catalog;
         let listed = || {

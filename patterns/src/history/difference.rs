@@ -28,11 +28,10 @@ pub(super) fn differences(before: &Document, after: &Document, without: &[&str])
 
 fn compare(path: String, before: Option<&Bson>, after: Option<&Bson>, found: &mut Vec<Difference>) {
     match (before, after) {
-        (before, after) if before == after => {}
         (Some(Bson::Document(before)), Some(Bson::Document(after))) => {
             let nested = differences(before, after, &[]);
-            // Two documents that differ by the order of their fields alone.
-            if nested.is_empty() {
+            // Documents of `bson` are equal in any order of their fields; stored ones are not.
+            if nested.is_empty() && !before.keys().eq(after.keys()) {
                 let (before, after) = (Some(before.clone().into()), Some(after.clone().into()));
                 found.push(Difference { path, before, after });
                 return;
@@ -52,6 +51,8 @@ fn compare(path: String, before: Option<&Bson>, after: Option<&Bson>, found: &mu
                 );
             }
         }
+        (Some(Bson::Double(before)), Some(Bson::Double(after))) if before.to_bits() == after.to_bits() => {}
+        (before, after) if before == after => {}
         (before, after) => found.push(Difference {
             path,
             before: before.cloned(),

@@ -1,5 +1,7 @@
 //! Years, months, days and hours, in UTC.
 
+use std::ops::RangeInclusive;
+
 use odm::bson::DateTime;
 use odm::{Error, ErrorKind, Result};
 
@@ -20,15 +22,20 @@ pub enum Period {
 const HOUR: i64 = 3_600_000;
 const DAY: i64 = 24 * HOUR;
 
+/// The years 0 to 9999, in milliseconds: those that are written with four digits.
+const WRITTEN: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
+
 impl Period {
     /// The numbers that name the period of a time: year, month, day, hour, as many as it has.
     fn parts(self, time: DateTime) -> Result<Vec<u32>> {
-        let outside = |_| outside();
-        let text = time.try_to_rfc3339_string().map_err(outside)?;
+        if !WRITTEN.contains(&time.timestamp_millis()) {
+            return Err(outside());
+        }
+        let text = time.try_to_rfc3339_string().map_err(|_| outside())?;
         let number = |from: usize, to: usize| text.get(from..to).and_then(|part| part.parse().ok());
         let parts = [number(0, 4), number(5, 7), number(8, 10), number(11, 13)];
         let parts: Option<Vec<u32>> = parts.into_iter().take(self.length()).collect();
-        parts.ok_or_else(self::outside)
+        parts.ok_or_else(outside)
     }
 
     fn length(self) -> usize {

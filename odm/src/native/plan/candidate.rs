@@ -108,6 +108,8 @@ pub(super) struct Candidate<'a> {
     /// How many fields are single values: they come first.
     fixed: usize,
     exact: bool,
+    /// Whether it is asked for what has its first field, and holds nothing else.
+    leaves_out: bool,
     /// Whether it gives the order, and if so whether backwards.
     order: Option<bool>,
     cost: f64,
@@ -201,6 +203,13 @@ impl<'a> Candidate<'a> {
                 .enumerate()
                 .all(|(field, bounds)| bounds.exact && (bounds.intervals.is_all() || field < ranged));
         let bounds: Vec<Intervals> = found.into_iter().map(|bounds| bounds.intervals).collect();
+        let definition = view.definition;
+        let leaves_out = definition.sparse
+            && definition.keys.first().is_some_and(|first| {
+                conjuncts.iter().any(|conjunct| {
+                    conjunct.path == first.path && matches!(conjunct.predicate, Predicate::Exists)
+                })
+            });
         let mut candidate = Candidate {
             view,
             index,
@@ -209,6 +218,7 @@ impl<'a> Candidate<'a> {
             ranged,
             fixed,
             exact,
+            leaves_out,
             order: None,
             cost: 0.0,
         };
@@ -235,8 +245,13 @@ impl<'a> Candidate<'a> {
         self.ranges.is_empty()
     }
 
+    /// Whether it spares documents: by its bounds, or because it holds only those with the field.
+    pub(super) fn is_selective(&self) -> bool {
+        self.is_bounded() || self.leaves_out
+    }
+
     pub(super) fn is_useful(&self) -> bool {
-        self.is_bounded() || self.order.is_some()
+        self.is_selective() || self.order.is_some()
     }
 
     pub(super) fn is_better_than(&self, other: &Candidate<'_>) -> bool {

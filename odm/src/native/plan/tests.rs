@@ -372,6 +372,8 @@ fn indexes_of_some_documents_serve_only_filters_that_stay_inside() {
         (r#"{"b": {"$exists": false}}"#, "{}", None),
         ("{}", r#"{"b": 1}"#, None),
         (r#"{"b": {"$exists": true}}"#, r#"{"b": 1}"#, Some(1)),
+        (r#"{"b": {"$exists": true}}"#, "{}", Some(1)),
+        (r#"{"b": {"$exists": true}, "z": 1}"#, r#"{"y": 1}"#, Some(1)),
         (r#"{"c": 1, "d": {"$gt": 3}, "e": 1}"#, "{}", Some(2)),
         (r#"{"c": 1, "d": 3, "e": 2}"#, "{}", None),
         (r#"{"c": 1, "d": null, "e": 1}"#, "{}", None),
