@@ -1,6 +1,7 @@
 //! What attributes are worth.
 
 use std::cmp::Ordering;
+use std::fmt;
 
 use odm::bson::{Bson, DateTime, Decimal128};
 
@@ -20,6 +21,23 @@ pub enum Value {
     Boolean(bool),
     /// A point of time.
     Date(DateTime),
+}
+
+/// The value as a person would write it; dates as RFC 3339 has them.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Text(text) => text.fmt(f),
+            Value::Integer(number) => number.fmt(f),
+            Value::Number(number) => number.fmt(f),
+            Value::Decimal(number) => number.fmt(f),
+            Value::Boolean(truth) => truth.fmt(f),
+            Value::Date(date) => match date.try_to_rfc3339_string() {
+                Ok(text) => text.fmt(f),
+                Err(_) => date.fmt(f),
+            },
+        }
+    }
 }
 
 /// What the values of an attribute are.

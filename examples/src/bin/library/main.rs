@@ -1,4 +1,5 @@
-//! A lending library: import a catalogue, index it, search it, and lend books without ever lending one too many.
+//! A lending library: import a catalogue, index it, search it, and lend books without ever lending one too many; loans
+//! with due dates, fines and reminders, recordings and maps by their attributes, and how often each page was visited.
 //!
 //! ```text
 //! cargo run -p odm-examples --bin library
@@ -12,8 +13,12 @@
 mod catalogue;
 mod import;
 mod lending;
+mod loans;
+mod media;
 mod models;
+mod search;
 mod show;
+mod visits;
 
 use std::path::PathBuf;
 
@@ -45,7 +50,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     catalogue::prepare(&db, &mut show).await?;
     import::books(&db, arguments.books.as_deref(), &mut show).await?;
     catalogue::tour(&db, &mut show).await?;
+    search::prepare(&db, &mut show).await?;
+    search::tour(&db, &mut show).await?;
     lending::tour(&db, &mut show).await?;
+    loans::tour(&db, &mut show).await?;
+    media::tour(&db, &mut show).await?;
+    visits::tour(&db, &mut show).await?;
     show.summary();
     Ok(())
 }

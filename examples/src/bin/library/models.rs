@@ -2,6 +2,7 @@
 
 use bson::{DateTime, Decimal128};
 use odm::{Embedded, Model};
+use odm_patterns::search::Keywords;
 use serde::{Deserialize, Serialize};
 
 /// A book, with its publisher embedded and its stock beside it, so that lending is one atomic update.
@@ -38,6 +39,9 @@ pub struct Book {
     /// Copies that are out, and who has them.
     #[serde(default)]
     pub checkout: Vec<Checkout>,
+    /// The words that it is found by, kept in step with its texts.
+    #[serde(default)]
+    pub keywords: Keywords<Book>,
 }
 
 /// Who published a book.
