@@ -133,12 +133,7 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
         id: impl Operand<M::Key>,
         other: impl Operand<M::Key>,
     ) -> Result<bool> {
-        let core = self.core()?;
-        let (node, other) = (
-            core.need(&self.key(id)?).await?,
-            core.need(&self.key(other)?).await?,
-        );
-        core.is_above(&other, &node).await
+        self.is_ancestor_of(other, id).await
     }
 }
 

@@ -5,11 +5,10 @@ mod survivors;
 use std::sync::Mutex;
 
 use self::survivors::Survivors;
+use super::log::SMALL;
 use super::workload::{self, State, Step, stored};
 use super::*;
-use crate::native::storage::file::Limits;
 use crate::native::storage::file::directory::{Identity, Place};
-use crate::native::storage::log::LogLimits;
 
 /// What is on a disk.
 #[derive(Clone, Debug, Default)]
@@ -63,17 +62,6 @@ struct Recorded {
     file: usize,
 }
 
-/// So small that a workload fills the log, makes it grow, starts it over and passes it by.
-const LIMITS: Limits = Limits {
-    log: LogLimits {
-        first: 16 * 1024,
-        step: 16 * 1024,
-        most: 64 * 1024,
-        largest: 24 * 1024,
-    },
-    recent: SMALL_RECENT,
-};
-
 /// So small that what goes to redb without being durable reaches the file all the same.
 const CACHE: usize = 64 * 1024;
 
@@ -90,7 +78,7 @@ impl Recorder {
 
     fn store(&self) -> Result<Arc<FileStore>> {
         let place = Arc::new(self.clone());
-        view::shielded(|| FileStore::open_at(place, CACHE, LIMITS)).map(Arc::new)
+        view::shielded(|| FileStore::open_at(place, CACHE, SMALL)).map(Arc::new)
     }
 
     fn engine(&self, durability: Durability) -> Result<Engine> {

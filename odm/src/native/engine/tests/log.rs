@@ -7,7 +7,8 @@ use crate::native::storage::file::Limits;
 use crate::native::storage::log::LogLimits;
 use crate::native::storage::{Finish, Pending, Store};
 
-const SMALL: Limits = Limits {
+/// So small that a workload fills the log, makes it grow, starts it over and passes it by.
+pub(super) const SMALL: Limits = Limits {
     log: LogLimits {
         first: 16 * 1024,
         step: 16 * 1024,

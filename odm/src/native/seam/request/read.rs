@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bson::RawDocumentBuf;
+use bson::{RawBson, RawDocumentBuf};
 
 use super::super::super::aggregate::expression::{Expression, Scope, check_variable_name};
 use super::super::super::document::{Doc, Owned};
@@ -76,6 +76,13 @@ pub(super) fn query(
         gate_optional(sort)?,
         hint.as_ref().map(Owned::as_value),
     )
+}
+
+/// What the one statement of an update or deletion finds, and how many it takes; 0 is all.
+fn single(filter: &RawDocumentBuf, hint: Option<&RawBson>, multi: bool) -> Result<(Query, u64)> {
+    let hint = hint.map(value).transpose()?;
+    let query = Query::parse(gate(filter)?, None, hint.as_ref().map(Owned::as_value))?;
+    Ok((query, u64::from(!multi)))
 }
 
 pub(super) fn refuse_variables(options: &ReadOptions) -> Result<()> {
@@ -153,29 +160,15 @@ pub(super) fn explain_request(
         }
         Operation::Update(own) if own.statements.len() == 1 => {
             let statement = &own.statements[0];
-            let hint = statement.hint.as_ref().map(value).transpose()?;
-            let parsed = Query::parse(gate(&statement.filter)?, None, hint.as_ref().map(Owned::as_value))?;
-            (
-                own.namespace,
-                parsed,
-                statement.filter.clone(),
-                0,
-                u64::from(!statement.multi),
-                own.options.max_time,
-            )
+            let (parsed, limit) = single(&statement.filter, statement.hint.as_ref(), statement.multi)?;
+            let filter = statement.filter.clone();
+            (own.namespace, parsed, filter, 0, limit, own.options.max_time)
         }
         Operation::Delete(own) if own.statements.len() == 1 => {
             let statement = &own.statements[0];
-            let hint = statement.hint.as_ref().map(value).transpose()?;
-            let parsed = Query::parse(gate(&statement.filter)?, None, hint.as_ref().map(Owned::as_value))?;
-            (
-                own.namespace,
-                parsed,
-                statement.filter.clone(),
-                0,
-                u64::from(!statement.multi),
-                own.options.max_time,
-            )
+            let (parsed, limit) = single(&statement.filter, statement.hint.as_ref(), statement.multi)?;
+            let filter = statement.filter.clone();
+            (own.namespace, parsed, filter, 0, limit, own.options.max_time)
         }
         other => {
             return Err(Fault::unsupported(format!(
