@@ -291,7 +291,7 @@ struct Volume {
 }
 
 async fn topics_are_the_simplest_form(db: &Db) {
-    let volumes = db.collection::<Volume>();
+    let volumes = db.refuse_scans().collection::<Volume>();
     volumes.sync_indexes().await.unwrap();
     let topics = Topics::of(&Volume::fields().topics).analyzer(Analyzer::of(Language::English));
     let of = |id, words: &[&str]| Volume {
