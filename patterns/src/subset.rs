@@ -44,7 +44,7 @@
 //! }
 //!
 //! #[derive(Clone, Serialize, Deserialize, Model)]
-//! #[odm(index(keys(product, -stars)))]
+//! #[odm(index(keys(product, desc(stars))))]
 //! struct Review {
 //!     #[serde(rename = "_id")]
 //!     id: i32,

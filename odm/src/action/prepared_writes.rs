@@ -18,7 +18,7 @@ use crate::lifecycle::{After, Ready, Settings};
 /// [`release_references`](crate::Collection::release_references).
 ///
 /// ```
-/// use odm::backend::WriteStatement;
+/// use odm::backend::{Modification, WriteStatement};
 /// use odm::{Db, Id, Model};
 /// use serde::{Deserialize, Serialize};
 ///
@@ -37,7 +37,9 @@ use crate::lifecycle::{After, Ready, Settings};
 /// let writes = books.bulk_write().update_many(|b| b.title.eq("Emma"), |b| b.title.set("Emma, again"));
 /// let prepared = writes.prepared().await?;
 /// let [WriteStatement::Update(update)] = prepared.statements() else { panic!("one update") };
-/// assert!(format!("{:?}", update.modification).contains("version"));
+/// let Modification::Operators(operators) = &update.modification else { panic!("operators") };
+/// let counted = operators.get_document("$inc").expect("the version is counted");
+/// assert!(counted.get("version").is_ok_and(|by| by.is_some()));
 /// # Ok(())
 /// # }
 /// ```
