@@ -4,12 +4,13 @@ use super::super::aggregate::Statistics;
 use super::super::aggregate::pipeline::Pipeline;
 use super::super::document::{Doc, Kind, Value};
 use super::super::exec::aggregate::{AggregateCursor, AggregateRequest, NO_COLLECTION};
+use super::super::exec::collections::check_uuid;
 use super::super::exec::explain::explain_aggregate;
 use super::super::exec::{Namespace, output};
 use super::super::fault::{Fault, Result, code};
 use super::cursor::{Opened, Rows};
 use super::shape::{Shape, Type, out_of_range};
-use super::{Call, Job, query, refuse_collation, refuse_uuid};
+use super::{Call, Job, expected_uuid, query, refuse_collation};
 
 pub(super) static AGGREGATE: Shape = Shape {
     name: "aggregate",
@@ -99,7 +100,7 @@ pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
         }
     }
     refuse_collation(fields.object("collation"))?;
-    refuse_uuid(&fields)?;
+    let expected = expected_uuid(&fields)?;
     let variables = query::variables(fields.object("let"), call)?;
     let mut stages = Vec::new();
     for stage in fields.array("pipeline").into_iter().flat_map(Doc::values) {
@@ -128,14 +129,21 @@ pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
     check_concern(call, &pipeline)?;
     if fields.flag("explain") {
         return Ok(Job::Read(Box::new(move |read| {
+            check_uuid(read.catalog(), &request.namespace, expected)?;
             explain_aggregate(read, &request, false)
         })));
     }
     if let Some(to) = pipeline.output() {
+        if expected.is_some() {
+            return Err(Fault::unsupported(
+                "a pipeline that writes does not take collectionUUID here",
+            ));
+        }
         let target = output::parse(to, call.database)?;
         return Ok(Job::Output(request, target, call.now));
     }
     Ok(Job::Open(Box::new(move |read| {
+        check_uuid(read.catalog(), &request.namespace, expected)?;
         Ok(Opened {
             ns: request.namespace.to_string(),
             rows: Rows::Pipeline(Box::new(AggregateCursor::open(read, &request)?)),
