@@ -19,13 +19,11 @@ const GROUPS: &[(&str, usize)] = &[
     ("expressions", 9735),
 ];
 
-/// The groups of which every difference has a reason in [`REASONS`].
-const EXPLAINED: &[&str] = &["query", "projection", "commands"];
-
-/// Why a test of these groups goes otherwise: a part of its name or of its cause, and the reason.
+/// Why a test goes otherwise: a part of its name or of its cause, and the reason.
 const REASONS: &[(&str, &str)] = &[
-    ("$geoNear", "$geoNear inside another stage"),
+    // What the engine does not have, and says so.
     ("collation", "collations: strings are compared by their bytes"),
+    ("test_case_insensitive", "collations: strings are compared by their bytes"),
     (
         "look-around",
         "patterns run in linear time: no look-around, no back references",
@@ -37,27 +35,59 @@ const REASONS: &[(&str, &str)] = &[
     ("JavaScript", "the engine runs no JavaScript"),
     ("$where", "the engine runs no JavaScript"),
     ("'timeseries' is not supported", "time series collections"),
-    ("clusteredIndex", "clustered collections"),
-    ("clustered indexes", "clustered collections"),
-    ("wildcard indexes", "wildcard indexes"),
-    ("$**", "wildcard indexes"),
-    ("$meta: ", "metadata other than textScore in projections"),
+    ("'encryptedFields' is not supported", "encrypted fields"),
+    ("convertToCapped of a clustered", "a capped collection that is clustered"),
+    ("$geoNear inside another stage", "$geoNear inside another stage"),
     ("planCache", "there is no plan cache"),
     ("does not take '", "find's min, max, returnKey and showRecordId"),
     ("does not run", "commands about a server process"),
-    ("$indexStats", "no usage statistics of indexes"),
-    (
-        "test_find_views[view_elemmatch_projection_error]",
-        "find's own projection operators also work on views here",
-    ),
-    (
-        "test_find_views[view_slice_projection_error]",
-        "find's own projection operators also work on views here",
-    ),
-    (
-        "test_insert_write_concern_w0",
-        "every write is acknowledged: {w: 0} is not read",
-    ),
+    ("$listLocalSessions", "there are no sessions to list"),
+    ("listSessions", "there are no sessions to list"),
+    ("does not measure", "latencies and plans are not counted"),
+    ("toHashedIndexKey", "keys of hashed indexes are not the server's"),
+    // What is of the server or of the recording.
+    ("test_dropDatabase_targets", "the recording lacks the command that dropped the database"),
+    ("test_smoke_dropDatabase", "the recording lacks the command that dropped the database"),
+    ("\"$db\": \"local\"", "the server's own databases have no collections here"),
+    ("\"$db\": \"admin\"", "the server's own databases have no collections here"),
+    ("\"$db\": \"config\"", "the server's own databases have no collections here"),
+    ("system_views", "views are no documents of system.views here"),
+    ("test_listCollections_batch_size", "a listing that is cut has no promised order"),
+    ("storage_engine_invalid_config_string", "options of the server's own storage engine"),
+    ("year_0--", "the recording stopped at a date that its driver does not have"),
+    ("year_10000-", "the recording stopped at a date that its driver does not have"),
+    ("Index build failed", "the server names the build of an index"),
+    ("test_out_", "the server names its temporary collection, and more of a plan"),
+    ("failure_rollback_docs", "the server names its temporary collection, and more of a plan"),
+    ("[sample]", "a sample is random"),
+    ("asterisk_in_target_db", "a database's name has no character that not every system's files have"),
+    ("indexStats", "$indexStats gives a specification as it was written"),
+    ("indexkey", "metadata indexKey"),
+    ("indexKey", "metadata indexKey"),
+    // Known differences.
+    ("covariance", "covariances at the edges of their numbers"),
+    ("minkey]", "the server wraps MinKey and MaxKey of a group in a document"),
+    ("maxkey]", "the server wraps MinKey and MaxKey of a group in a document"),
+    ("spherical_", "the last digit of a distance of pairs on the sphere"),
+    ("partial_failure_sorted_first", "$merge is one write: what fails leaves nothing"),
+    ("test_stages_merge_unique_index", "the words of a duplicate that $merge meets"),
+    ("depth_200", "the depth of a path is checked later"),
+    ("as_id_overwrites_document_id", "an output named _id stays first"),
+    ("test_mixed_operators_multi_output", "outputs of a window stay in their order"),
+    ("id_type_preserved_all_bson_types", "groups of one order come as they were met"),
+    ("pipeline_fill_stage", "$fill in a pipeline of $merge"),
+    ("meta_geo_near_point", "metadata other than textScore in projections"),
+    ("meta_exclusion_mode", "metadata other than textScore in projections"),
+    ("0_51_rounds_to_asc", "a direction of $sort is not rounded"),
+    ("dec_precision_min_max_cancel", "the exponent of a decimal zero"),
+    ("test_exp_boundaries", "the last digits of decimal functions"),
+    ("test_log_non_finite", "the last digits of decimal functions"),
+    ("test_pow_", "the last digits of decimal functions"),
+    ("test_let_invalid", "which of several errors comes first"),
+    ("test_unsetField_invalid", "which of several errors comes first"),
+    ("type_undefined_not_null", "undefined by a wildcard index"),
+    ("cluster_time", "$$CLUSTER_TIME is there for every command"),
+    ("now_in_distinct", "$$NOW is there for every command"),
 ];
 
 /// Prints how often each reason was met; what has none.
@@ -69,6 +99,7 @@ fn unexplained(report: &vectors::Report) -> Vec<String> {
             difference.id.contains(part)
                 || difference.cause.contains(part)
                 || difference.detail.contains(part)
+                || difference.command.to_string().contains(part)
         });
         match reason {
             Some((_, reason)) => *met.entry(reason).or_default() += 1,
@@ -86,12 +117,12 @@ fn replies_are_the_servers() {
     let below = replay();
     assert!(
         below.is_empty(),
-        "fewer tests than before go as on mongod: {below:?}"
+        "fewer tests than before go as on mongod: {below:#?}"
     );
 }
 
 /// Replays the groups; those that fell below what they had reached.
-fn replay() -> Vec<&'static str> {
+fn replay() -> Vec<String> {
     let show: usize = variable("ODM_VECTORS_SHOW")
         .and_then(|text| text.parse().ok())
         .unwrap_or(0);
@@ -150,12 +181,11 @@ fn replay() -> Vec<&'static str> {
                 difference.id, difference.command, difference.cause, difference.detail
             );
         }
-        if EXPLAINED.contains(group) {
-            let without = unexplained(&report);
-            assert!(without.is_empty(), "no reason: {without:#?}");
+        if !unexplained(&report).is_empty() {
+            below.push(format!("{group}: without a reason: {:#?}", unexplained(&report)));
         }
         if named.is_none() && report.same() < *floor {
-            below.push(*group);
+            below.push(format!("{group}: {} of {floor}", report.same()));
         }
     }
     below

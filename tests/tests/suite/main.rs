@@ -39,6 +39,8 @@ mod change_streams_images;
 mod change_streams_resuming;
 mod change_streams_stages;
 mod collections;
+mod collections_clustered;
+mod collections_commands;
 mod collections_kinds;
 mod computed;
 mod consistency_copies;

@@ -208,7 +208,7 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
                     let types = "types '[long, int, decimal, double']";
                     return Err(wrong_type("create.expireAfterSeconds", value, types));
                 }
-                keep(name, number(expire_after(&value)?));
+                keep(name, Owned::Int64(expire_after(&value)?));
             }
             "storageEngine" => {
                 check_storage_engine(value)?;

@@ -324,6 +324,12 @@ fn whole_name(name: &str, which: &str) -> Result<Namespace> {
             format!("error with {which} namespace: {why}"),
         )
     };
+    if name.contains('\0') {
+        return Err(Fault::new(
+            code::INVALID_NAMESPACE,
+            "namespaces cannot have embedded null characters",
+        ));
+    }
     let (database, collection) = name.split_once('.').ok_or_else(bad)?;
     if collection.is_empty() || check_database(&database.replace('$', "")).is_err() {
         return Err(bad());

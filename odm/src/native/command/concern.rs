@@ -48,6 +48,13 @@ impl Concern {
         let asked = match w {
             Value::Null | Value::Undefined => text(""),
             ref number if number.is_number() => Owned::Int32(whole(number).unwrap_or(0) as i32),
+            Value::Document(tags) => {
+                let tags = tags.elements().map(|tag| {
+                    let members = Owned::Int64(whole(&tag.value()).unwrap_or(0));
+                    (tag.name_str().to_owned(), members)
+                });
+                Owned::Document(tags.collect())
+            }
             other => other.into(),
         };
         let mut given = Reply::new().with("w", asked);

@@ -88,7 +88,7 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
                     )));
                 }
                 seconds if seconds.is_number() => {
-                    set(&mut options, name, number(rules::expire_after(&seconds)?));
+                    set(&mut options, name, Owned::Int64(rules::expire_after(&seconds)?));
                 }
                 other => {
                     let types = "types '[string, long']";

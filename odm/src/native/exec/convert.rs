@@ -43,6 +43,12 @@ pub(crate) fn convert_to_capped(write: &mut dyn Write, ns: &Namespace, bytes: i6
             "a capped collection is kept in the order of insertion here; convertToCapped of a clustered collection is not supported",
         ));
     }
+    if ns.to_string().len() + SERVERS_COPY > LONGEST_NAME {
+        return Err(Fault::new(
+            code::INVALID_NAMESPACE,
+            format!("Fully qualified namespace is too long. Namespace: {ns} Max: {LONGEST_NAME}"),
+        ));
+    }
     let options = Doc::Raw(&source.options);
     let kept = options
         .elements()
@@ -57,6 +63,12 @@ pub(crate) fn convert_to_capped(write: &mut dyn Write, ns: &Namespace, bytes: i6
     copy(write, &source, &copy_ns, kept, bytes)?;
     alter::rename(write, &copy_ns, ns, true)
 }
+
+/// The most bytes of a full name.
+const LONGEST_NAME: usize = 255;
+
+/// By how much the name of the copy that the server makes is longer.
+const SERVERS_COPY: usize = "tmp01234.convertToCapped.".len();
 
 fn source(write: &dyn Write, ns: &Namespace) -> Result<std::sync::Arc<Collection>> {
     let missing = |text: String| Fault::new(code::NAMESPACE_NOT_FOUND, text);
