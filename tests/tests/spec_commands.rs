@@ -39,7 +39,11 @@ fn run_all(target: Target) {
             let Some(summary) = suite::run(&path, target).await else {
                 continue;
             };
-            let floor = if target == Target::MongoDb { server } else { embedded };
+            let floor = if target == Target::MongoDb {
+                server
+            } else {
+                embedded
+            };
             summary.judge(folder, target, *floor);
         }
     });

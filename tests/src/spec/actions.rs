@@ -1,8 +1,8 @@
 //! The operations of databases and collections, through the public API.
 
+use super::documents;
 use bson::{Bson, Document, doc};
 use odm::{Collection, Db, Error};
-use super::documents;
 
 /// Runs an operation of a database.
 ///

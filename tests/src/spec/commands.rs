@@ -347,7 +347,9 @@ impl Totals {
         }
         let mut command = doc! { verb: collection, list: [statement] };
         // Inserts have no variables.
-        let shared = shared.iter().filter(|(name, _)| verb != "insert" || *name != "let");
+        let shared = shared
+            .iter()
+            .filter(|(name, _)| verb != "insert" || *name != "let");
         command.extend(shared.map(|(name, value)| (name.clone(), value.clone())));
         let reply = db.run_command(command).await?;
         let n = i64::from(reply.get_i32("n").unwrap_or_default());

@@ -122,7 +122,11 @@ fn left_out(file: &Document, case: &Document) -> Option<&'static str> {
         return Some("is for another server version or topology than a replica set of 6.0");
     }
     let operations = documents(case, "operations");
-    let has = |name: &str| operations.iter().any(|own| own.get_str("name").ok() == Some(name));
+    let has = |name: &str| {
+        operations
+            .iter()
+            .any(|own| own.get_str("name").ok() == Some(name))
+    };
     if has("failPoint") {
         return Some("needs a fail point");
     }
@@ -194,7 +198,11 @@ impl Case {
                     "database" => (text("databaseName"), None, options("databaseOptions")),
                     "collection" => {
                         let database = self.places.get(&text("database")).cloned().unwrap_or_default();
-                        (database.0, Some(text("collectionName")), options("collectionOptions"))
+                        (
+                            database.0,
+                            Some(text("collectionName")),
+                            options("collectionOptions"),
+                        )
                     }
                     _ => continue,
                 };
@@ -254,7 +262,11 @@ impl Case {
         };
         match operation.get("expectResult") {
             Some(Bson::Array(expected)) => {
-                let found = found.as_ref().and_then(Bson::as_array).cloned().unwrap_or_default();
+                let found = found
+                    .as_ref()
+                    .and_then(Bson::as_array)
+                    .cloned()
+                    .unwrap_or_default();
                 if expected.len() != found.len() {
                     return Err(format!("expected {expected:?}, found {found:?}").into());
                 }
@@ -341,7 +353,11 @@ fn check_failure(expected: &Document, failure: &Failure) -> Result<(), String> {
         return wrong(&format!("code {code}"));
     }
     if let Ok(text) = expected.get_str("errorContains") {
-        let error = failure.error.as_ref().map(ToString::to_string).unwrap_or_default();
+        let error = failure
+            .error
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         let said = format!("{error} {}", failure.details).to_lowercase();
         if !said.contains(&text.to_lowercase()) {
             return wrong(text);

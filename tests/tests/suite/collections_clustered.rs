@@ -50,10 +50,7 @@ async fn a_clustered_collection_is_in_the_order_of_ids(db: &Db) {
 
     let taken = c.insert(doc! { "_id": 20 }).await.unwrap_err();
     assert!(taken.is_duplicate_key());
-    assert!(
-        taken.to_string().contains("c dup key: { _id: 20 }"),
-        "{taken}"
-    );
+    assert!(taken.to_string().contains("c dup key: { _id: 20 }"), "{taken}");
     // An `_id` may be long, but not of any length.
     let long = c.insert(doc! { "_id": "x".repeat(9 << 20) }).await.unwrap_err();
     assert_eq!(long.code(), Some(5_894_900));
@@ -77,7 +74,11 @@ async fn a_clustered_collection_is_listed_as_one(db: &Db) {
 
     let c = db.raw_collection("c");
     let indexes = db.run_command(doc! { "listIndexes": "c" }).await.unwrap();
-    let indexes = indexes.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+    let indexes = indexes
+        .get_document("cursor")
+        .unwrap()
+        .get_array("firstBatch")
+        .unwrap();
     let own = doc! { "v": 2, "key": { "_id": 1.0 }, "name": "by id", "unique": true, "clustered": true };
     let found = indexes[0].as_document().unwrap();
     assert_eq!(found.keys().collect::<Vec<_>>(), own.keys().collect::<Vec<_>>());
@@ -95,9 +96,15 @@ async fn a_clustered_collection_is_listed_as_one(db: &Db) {
 async fn the_order_of_ids_is_no_index_to_drop_or_change(db: &Db) {
     clustered(db, "c").await;
     let create = |index: Document| doc! { "createIndexes": "c", "indexes": [index] };
-    let made = db.run_command(create(doc! { "key": { "a": 1 }, "name": "a_1" })).await.unwrap();
+    let made = db
+        .run_command(create(doc! { "key": { "a": 1 }, "name": "a_1" }))
+        .await
+        .unwrap();
     assert_eq!(
-        (made.get_i32("numIndexesBefore").unwrap(), made.get_i32("numIndexesAfter").unwrap()),
+        (
+            made.get_i32("numIndexesBefore").unwrap(),
+            made.get_i32("numIndexesAfter").unwrap()
+        ),
         (0, 1)
     );
     for same in [
@@ -109,7 +116,10 @@ async fn the_order_of_ids_is_no_index_to_drop_or_change(db: &Db) {
     }
     for (index, expected) in [
         (doc! { "key": { "b": 1 }, "name": "b", "clustered": true }, 67),
-        (doc! { "key": { "b": 1 }, "name": "b", "clustered": false }, 6_492_800),
+        (
+            doc! { "key": { "b": 1 }, "name": "b", "clustered": false },
+            6_492_800,
+        ),
         (
             doc! { "key": { "b": 1 }, "name": "b", "clustered": true, "unique": true },
             6_243_700,
@@ -132,7 +142,10 @@ async fn the_order_of_ids_is_no_index_to_drop_or_change(db: &Db) {
     assert_eq!(code(db, hide).await, Some(6_011_800));
     let unique = doc! { "collMod": "c", "index": { "keyPattern": { "_id": 1 }, "unique": true } };
     assert_eq!(code(db, unique).await, Some(27));
-    let dropped = db.run_command(doc! { "dropIndexes": "c", "index": "*" }).await.unwrap();
+    let dropped = db
+        .run_command(doc! { "dropIndexes": "c", "index": "*" })
+        .await
+        .unwrap();
     assert_eq!(dropped.get_i32("nIndexesWas").unwrap(), 1);
     let dropped = db.run_command(doc! { "drop": "c" }).await.unwrap();
     assert_eq!(dropped.get_i32("nIndexesWas").unwrap(), 0);
@@ -183,7 +196,10 @@ async fn documents_of_a_clustered_collection_live_as_long_as_it_says(db: &Db) {
     clustered(db, "c").await;
     let change = |seconds: Bson| doc! { "collMod": "c", "expireAfterSeconds": seconds };
     db.run_command(change(100.into())).await.unwrap();
-    assert_eq!(options_of(db, "c").await.1.get_i64("expireAfterSeconds").unwrap(), 100);
+    assert_eq!(
+        options_of(db, "c").await.1.get_i64("expireAfterSeconds").unwrap(),
+        100
+    );
     db.run_command(change("off".into())).await.unwrap();
     assert!(!options_of(db, "c").await.1.contains_key("expireAfterSeconds"));
     for (seconds, expected) in [

@@ -38,7 +38,10 @@ async fn names_of_the_server_are_left_to_it(db: &Db) {
         code(db, doc! { "insert": "system.profile", "documents": [{}] }).await,
         Some(73)
     );
-    assert_eq!(code(db, doc! { "insert": "system.js", "documents": [{}] }).await, None);
+    assert_eq!(
+        code(db, doc! { "insert": "system.js", "documents": [{}] }).await,
+        None
+    );
     for (from, to, expected) in [
         (name("x"), name("system.other"), 20),
         (name("system.views"), name("y"), 20),
@@ -71,7 +74,11 @@ async fn a_concern_that_cannot_be_satisfied_is_said_beside_the_reply(db: &Db) {
         let reply = db.run_command(insert).await.unwrap();
         assert_eq!(reply.get_i32("n").unwrap(), 1, "{concern}");
         let error = reply.get_document("writeConcernError").ok();
-        assert_eq!(error.and_then(|error| error.get_i32("code").ok()), expected, "{concern}");
+        assert_eq!(
+            error.and_then(|error| error.get_i32("code").ok()),
+            expected,
+            "{concern}"
+        );
     }
     // What was done is done.
     assert_eq!(db.raw_collection("c").count(doc! {}).await.unwrap(), 6);
@@ -83,14 +90,21 @@ async fn a_collection_is_told_by_its_uuid(db: &Db) {
     let uuid = async |name: &str| {
         let list = doc! { "listCollections": 1, "filter": { "name": name } };
         let reply = db.run_command(list).await.unwrap();
-        let batch = reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        let batch = reply
+            .get_document("cursor")
+            .unwrap()
+            .get_array("firstBatch")
+            .unwrap();
         let entry = batch[0].as_document().unwrap();
         entry.get_document("info").unwrap().get("uuid").cloned().unwrap()
     };
     let admin = db.database("admin").unwrap();
     let name = |collection: &str| format!("{}.{collection}", db.name());
     for collection in ["a", "b"] {
-        db.raw_collection(collection).insert(doc! { "_id": collection }).await.unwrap();
+        db.raw_collection(collection)
+            .insert(doc! { "_id": collection })
+            .await
+            .unwrap();
     }
     let (a, b) = (uuid("a").await, uuid("b").await);
     let rename = |target: &Bson, own: &Bson| {
@@ -101,7 +115,10 @@ async fn a_collection_is_told_by_its_uuid(db: &Db) {
     };
     assert_eq!(code(&admin, rename(&a, &a)).await, Some(361));
     assert_eq!(code(&admin, rename(&b, &b)).await, Some(361));
-    assert_eq!(code(db, doc! { "drop": "a", "collectionUUID": b.clone() }).await, Some(361));
+    assert_eq!(
+        code(db, doc! { "drop": "a", "collectionUUID": b.clone() }).await,
+        Some(361)
+    );
     let aggregate = |own: &Bson| {
         doc! { "aggregate": "a", "pipeline": [], "cursor": {}, "collectionUUID": own.clone() }
     };
@@ -122,15 +139,23 @@ async fn names_are_listed_by_what_a_listing_of_names_has(db: &Db) {
         (doc! { "type": "collection" }, 1),
     ] {
         let reply = db.run_command(list(filter.clone())).await.unwrap();
-        let batch = reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        let batch = reply
+            .get_document("cursor")
+            .unwrap()
+            .get_array("firstBatch")
+            .unwrap();
         assert_eq!(batch.len(), expected, "{filter}");
     }
 }
 
 async fn a_view_has_no_projections_of_find_alone(db: &Db) {
     let c = db.raw_collection("c");
-    c.insert(doc! { "_id": 1, "a": [1, 2, 3], "b": [{ "x": 1 }] }).await.unwrap();
-    db.run_command(doc! { "create": "v", "viewOn": "c", "pipeline": [] }).await.unwrap();
+    c.insert(doc! { "_id": 1, "a": [1, 2, 3], "b": [{ "x": 1 }] })
+        .await
+        .unwrap();
+    db.run_command(doc! { "create": "v", "viewOn": "c", "pipeline": [] })
+        .await
+        .unwrap();
     for (projection, expected) in [
         (doc! { "a": { "$slice": 2 } }, 28667),
         (doc! { "a": { "$slice": [1, 2] } }, 28724),
@@ -165,7 +190,10 @@ async fn options_the_engine_lacks_are_checked_before_they_are_refused(db: &Db) {
         (series(doc! { "timeField": "t", "metaField": "t" }), 72),
         (series(doc! { "timeField": "t", "metaField": "_id" }), 72),
         (series(doc! { "timeField": "t", "granularity": "days" }), 2),
-        (series(doc! { "timeField": "t", "bucketMaxSpanSeconds": 5 }), 5_510_500),
+        (
+            series(doc! { "timeField": "t", "bucketMaxSpanSeconds": 5 }),
+            5_510_500,
+        ),
         (series(doc! { "timeField": "t", "more": 5 }), 40415),
         (doc! { "create": "c", "storageEngine": { "other": {} } }, 72),
         (doc! { "create": "c", "storageEngine": { "wiredTiger": 5 } }, 2),

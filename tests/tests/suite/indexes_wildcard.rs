@@ -168,7 +168,11 @@ async fn wildcard_indexes_are_used_for_what_they_see(db: &Db) {
     ] {
         assert_eq!(items.find(there).hint("w").await.unwrap().len(), 50);
     }
-    let empty = items.find(doc! { "attributes.size": [] }).hint("w").await.unwrap();
+    let empty = items
+        .find(doc! { "attributes.size": [] })
+        .hint("w")
+        .await
+        .unwrap();
     assert!(empty.is_empty());
     let refused = items.find(doc! { "other": 3 }).hint("w").await.unwrap_err();
     assert_eq!(refused.code(), Some(291));

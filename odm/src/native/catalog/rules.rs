@@ -386,7 +386,10 @@ pub(crate) fn view_pipeline(command: &str, value: Value<'_>) -> Result<Vec<Owned
 
 /// Refuses the stages that read no collection.
 fn refuse_in_view(stage: Doc<'_>) -> Result<()> {
-    let name = stage.elements().next().map(|element| element.name_str().to_owned());
+    let name = stage
+        .elements()
+        .next()
+        .map(|element| element.name_str().to_owned());
     let (code, why) = match name.as_deref() {
         Some("$documents") => (
             code::INVALID_NAMESPACE,

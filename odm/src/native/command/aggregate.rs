@@ -181,7 +181,8 @@ fn check_strict(call: &Call<'_>, stages: &[Doc<'_>]) -> Result<()> {
                 );
             }
             (
-                name @ ("$currentOp" | "$indexStats" | "$listLocalSessions" | "$listSessions" | "$planCacheStats"),
+                name @ ("$currentOp" | "$indexStats" | "$listLocalSessions" | "$listSessions"
+                | "$planCacheStats"),
                 _,
             ) => {
                 return refused(format!(

@@ -35,7 +35,10 @@ pub(super) fn validate(call: &Call<'_>) -> Result<Job> {
     let given = fields.object("apiParameters");
     let parameters = PARAMETERS.part(given.unwrap_or(Doc::empty()))?;
     for name in ["strict", "deprecationErrors"] {
-        if given.and_then(|given| given.get(name)).is_some_and(|own| own.kind() == Kind::Null) {
+        if given
+            .and_then(|given| given.get(name))
+            .is_some_and(|own| own.kind() == Kind::Null)
+        {
             return Err(Fault::new(
                 code::TYPE_MISMATCH,
                 format!("Field '{name}' should be a boolean value, but found: null"),

@@ -3,8 +3,8 @@
 use super::super::document::{Doc, Value};
 use super::super::exec::explain::{ExplainRequest, explain as explained};
 use super::super::fault::{Fault, Result, code};
-use super::shape::{Shape, Type};
 use super::aggregate::explain_pipeline;
+use super::shape::{Shape, Type};
 use super::{Call, Job, count, find, find_and_modify, query};
 
 static EXPLAIN: Shape = Shape {

@@ -1,7 +1,7 @@
 //! Creating, dropping and listing collections.
 
-use super::super::catalog::rules::{self, Rules};
 use super::super::catalog::Catalog;
+use super::super::catalog::rules::{self, Rules};
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;

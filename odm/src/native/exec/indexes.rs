@@ -306,10 +306,9 @@ fn all_but_id(collection: &Collection) -> impl Iterator<Item = String> + '_ {
 
 fn named(collection: &Collection, name: &str) -> Result<String> {
     match collection.index(name) {
-        Some(entry) if entry.definition.clustered => Err(Fault::new(
-            5_979_800,
-            "It is illegal to drop the clusteredIndex",
-        )),
+        Some(entry) if entry.definition.clustered => {
+            Err(Fault::new(5_979_800, "It is illegal to drop the clusteredIndex"))
+        }
         Some(entry) if entry.definition.is_id() => {
             Err(Fault::new(code::INVALID_OPTIONS, "cannot drop _id index"))
         }

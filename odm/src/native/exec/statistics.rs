@@ -197,7 +197,11 @@ impl Statistics {
             self.storage += (key.len() + stored.len()) as u64;
             Ok(ControlFlow::Continue(()))
         })?;
-        for index in collection.indexes.iter().filter(|index| !index.definition.clustered) {
+        for index in collection
+            .indexes
+            .iter()
+            .filter(|index| !index.definition.clustered)
+        {
             let mut bytes = 0;
             read.scan(index.tree, ALL, false, &mut |key, stored| {
                 bytes += (key.len() + stored.len()) as u64;

@@ -81,7 +81,10 @@ pub(super) fn parse(value: Value<'_>, options: Doc<'_>) -> Result<Option<Owned>>
         }
         return Ok(None);
     };
-    if options.get("capped").is_some_and(|capped| flag("create.capped", capped).unwrap_or(false)) {
+    if options
+        .get("capped")
+        .is_some_and(|capped| flag("create.capped", capped).unwrap_or(false))
+    {
         return refused(
             6_127_800,
             "Clustered capped collection only available with 'enableTestCommands' server parameter",
@@ -113,7 +116,11 @@ fn checked(spec: Doc<'_>) -> Result<Spec<'_>> {
             ("name", other) => return Err(wrong_type("create.name", other, "type 'string'")),
             ("v", number) if number.is_number() => version = whole(&number),
             ("v", other) => {
-                return Err(wrong_type("create.v", other, "types '[long, int, decimal, double']"));
+                return Err(wrong_type(
+                    "create.v",
+                    other,
+                    "types '[long, int, decimal, double']",
+                ));
             }
             (other, _) => return Err(unknown("create", other)),
         }

@@ -65,7 +65,9 @@ fn check_series(series: Value<'_>, options: Doc<'_>, ns: &str) -> Result<()> {
                 if !matches!(granularity, "seconds" | "minutes" | "hours") {
                     return Err(Fault::new(
                         code::BAD_VALUE,
-                        format!("Enumeration value '{granularity}' for field '{field}' is not a valid value."),
+                        format!(
+                            "Enumeration value '{granularity}' for field '{field}' is not a valid value."
+                        ),
                     ));
                 }
             }
@@ -97,7 +99,9 @@ fn check_series(series: Value<'_>, options: Doc<'_>, ns: &str) -> Result<()> {
         Some(_) => true,
     };
     if let Some(other) = NOT_BESIDE_SERIES.iter().find(stands) {
-        return Err(invalid(format!("{ns}: 'timeseries' is not allowed with '{other}'")));
+        return Err(invalid(format!(
+            "{ns}: 'timeseries' is not allowed with '{other}'"
+        )));
     }
     for (name, field) in [("timeField", Some(time)), ("metaField", meta)] {
         if field.is_some_and(|field| field.contains('.')) {
@@ -177,7 +181,10 @@ fn check_encrypted(encrypted: Value<'_>, options: Doc<'_>) -> Result<()> {
             "Encrypted fields cannot be used with views or timeseries collections",
         ));
     }
-    if options.get("capped").is_some_and(|capped| !matches!(capped, Value::Bool(false))) {
+    if options
+        .get("capped")
+        .is_some_and(|capped| !matches!(capped, Value::Bool(false)))
+    {
         return Err(Fault::new(
             6_367_301,
             "Encrypted fields cannot be used with capped collections",
@@ -206,10 +213,7 @@ fn check_encrypted_field(spec: Doc<'_>) -> Result<()> {
             ("bsonType", value) => {
                 let alias = text(&field, value)?;
                 if Kind::ALL.iter().all(|kind| kind.alias() != alias) {
-                    return Err(Fault::new(
-                        code::BAD_VALUE,
-                        format!("Unknown type name: {alias}"),
-                    ));
+                    return Err(Fault::new(code::BAD_VALUE, format!("Unknown type name: {alias}")));
                 }
             }
             ("queries", Value::Document(query)) => check_encrypted_query(query)?,
@@ -222,7 +226,10 @@ fn check_encrypted_field(spec: Doc<'_>) -> Result<()> {
             _ => return Err(unknown(NAME, name)),
         }
     }
-    match ["keyId", "path"].into_iter().find(|name| spec.get(name).is_none()) {
+    match ["keyId", "path"]
+        .into_iter()
+        .find(|name| spec.get(name).is_none())
+    {
         Some(name) => Err(Fault::new(
             40414,
             format!("BSON field '{NAME}.{name}' is missing but a required field"),

@@ -32,8 +32,8 @@ pub(super) fn check_id(spec: Doc<'_>, options: &Options<'_>) -> Result<bool> {
     if on_id {
         if !options.clustered
             && let Some(extra) = spec
-            .elements()
-            .find(|element| !ID_OPTIONS.contains(&element.name_str()))
+                .elements()
+                .find(|element| !ID_OPTIONS.contains(&element.name_str()))
         {
             return Err(Fault::new(
                 197,
