@@ -116,7 +116,9 @@ async fn clustered_documents_expire_by_their_ids() {
     let log = db.raw_collection("log");
     let now = DateTime::now().timestamp_millis();
     for id in [now - 7_200_000, now - 3_700_000, now, now + 7_200_000] {
-        log.insert(doc! { "_id": DateTime::from_millis(id) }).await.unwrap();
+        log.insert(doc! { "_id": DateTime::from_millis(id) })
+            .await
+            .unwrap();
     }
     log.insert(doc! { "_id": 5 }).await.unwrap();
     for _ in 0..500 {

@@ -28,6 +28,7 @@ macro_rules! on_backend {
 pub(crate) use {on_backend, on_every_backend};
 
 mod aggregation;
+mod aggregation_edges;
 mod aggregation_series;
 mod approximation;
 mod archive;
