@@ -1,6 +1,7 @@
 //! What a collection's options mean: bounds, order, validator, view.
 
 mod clustered;
+mod storage_engine;
 mod unsupported;
 
 use std::sync::Arc;
@@ -211,7 +212,7 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
                 keep(name, Owned::Int64(expire_after(&value)?));
             }
             "storageEngine" => {
-                check_storage_engine(value)?;
+                storage_engine::check(value)?;
                 keep(name, value.into());
             }
             "expireAfterSeconds" => {
@@ -232,57 +233,6 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
     }
     kept.sort_by_key(|(name, _)| ORDER.iter().position(|own| own == name));
     Ok(Doc::Fields(&kept).to_bytes())
-}
-
-/// Checks what is said to the server's own engine, which is kept and shown and changes nothing here.
-fn check_storage_engine(value: Value<'_>) -> Result<()> {
-    let Value::Document(engines) = value else {
-        return Err(wrong_type("create.storageEngine", value, "type 'object'"));
-    };
-    for element in engines.elements() {
-        let Value::Document(options) = element.value() else {
-            return Err(Fault::new(
-                code::BAD_VALUE,
-                format!(
-                    "'storageEngine.{}' has to be an embedded document.",
-                    element.name_str()
-                ),
-            ));
-        };
-        if element.name() != b"wiredTiger" {
-            return Err(Fault::new(
-                code::INVALID_OPTIONS,
-                format!(
-                    "{} is not a registered storage engine for this server",
-                    element.name_str()
-                ),
-            ));
-        }
-        for option in options.elements() {
-            match (option.name_str(), option.value()) {
-                ("configString", Value::String(text)) if text.contains('\0') => {
-                    return Err(Fault::new(
-                        code::FAILED_TO_PARSE,
-                        "malformed 'configString' value.",
-                    ));
-                }
-                ("configString", Value::String(_)) => {}
-                ("configString", _) => {
-                    return Err(Fault::new(
-                        code::TYPE_MISMATCH,
-                        "'configString' must be a string.",
-                    ));
-                }
-                (other, _) => {
-                    return Err(Fault::new(
-                        code::INVALID_OPTIONS,
-                        format!("'{other}' is not a supported option."),
-                    ));
-                }
-            }
-        }
-    }
-    Ok(())
 }
 
 /// A validator's filter, checked; none when it is empty.
