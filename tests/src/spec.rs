@@ -1,5 +1,9 @@
 //! What the public specification cases have in common: their files, requirements and expected values.
 
+pub mod actions;
+pub mod commands;
+pub mod suite;
+
 use bson::{Bson, Document};
 
 /// A file of cases.
@@ -49,6 +53,12 @@ pub fn matches(expected: &Bson, found: Option<&Bson>, root: bool) -> Result<(), 
                     Bson::Timestamp(_) => "timestamp",
                     Bson::DateTime(_) => "date",
                     Bson::Document(_) => "object",
+                    Bson::Int32(_) => "int",
+                    Bson::Int64(_) => "long",
+                    Bson::Double(_) => "double",
+                    Bson::Boolean(_) => "bool",
+                    Bson::ObjectId(_) => "objectId",
+                    Bson::Array(_) => "array",
                     Bson::String(_) => "string",
                     _ => "other",
                 };

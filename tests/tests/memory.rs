@@ -99,3 +99,36 @@ async fn a_sort_of_more_than_100_mb_must_be_allowed() {
     ]);
     assert_eq!(first.await.unwrap().len(), 2);
 }
+
+#[tokio::test]
+async fn clustered_documents_expire_by_their_ids() {
+    use bson::{DateTime, doc};
+    use std::time::Duration;
+
+    let db = odm::Db::options()
+        .expiry_interval(Duration::from_millis(20))
+        .open("memory:")
+        .await
+        .unwrap();
+    let spec = doc! { "key": { "_id": 1 }, "unique": true };
+    let create = doc! { "create": "log", "clusteredIndex": spec, "expireAfterSeconds": 3600 };
+    db.run_command(create).await.unwrap();
+    let log = db.raw_collection("log");
+    let now = DateTime::now().timestamp_millis();
+    for id in [now - 7_200_000, now - 3_700_000, now, now + 7_200_000] {
+        log.insert(doc! { "_id": DateTime::from_millis(id) })
+            .await
+            .unwrap();
+    }
+    log.insert(doc! { "_id": 5 }).await.unwrap();
+    for _ in 0..500 {
+        if log.estimated_count().await.unwrap() <= 3 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let left = log.find_all().await.unwrap();
+    assert_eq!(left.len(), 3, "{left:?}");
+    assert_eq!(left[0], doc! { "_id": 5 });
+    assert_eq!(left[1], doc! { "_id": DateTime::from_millis(now) });
+}

@@ -53,3 +53,26 @@ async fn a_transaction_lives_as_long_as_it_was_said() {
         [doc! {"_id": 1, "available": 2}]
     );
 }
+
+/// A collection in the order of `_id` is the same when its files are read again.
+#[tokio::test]
+async fn a_clustered_collection_is_read_again() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let url = format!("native:{}", directory.path().join("db").display());
+    let spec = doc! {"key": {"_id": 1}, "unique": true, "name": ""};
+    for round in 0..2 {
+        let db = Db::open(&url).await.unwrap();
+        if round == 0 {
+            let create = doc! {"create": "c", "clusteredIndex": spec.clone(), "expireAfterSeconds": 1_000};
+            db.run_command(create).await.unwrap();
+        }
+        let c = db.raw_collection("c");
+        c.insert(doc! {"_id": 9 - round}).await.unwrap();
+        assert!(c.insert(doc! {"_id": 9}).await.unwrap_err().is_duplicate_key());
+        let indexes = db.run_command(doc! {"listIndexes": "c"}).await.unwrap();
+        assert!(indexes.to_string().contains("\"clustered\": true"), "{indexes}");
+        let found = c.find(doc! {}).await.unwrap();
+        assert_eq!(found.first(), Some(&doc! {"_id": 9 - round}));
+        assert!(db.check().await.unwrap().is_clean());
+    }
+}

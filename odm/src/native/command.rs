@@ -7,6 +7,7 @@ mod aggregate;
 mod api;
 mod capped;
 mod collections;
+mod concern;
 mod count;
 mod cursor;
 mod explain;
@@ -23,6 +24,7 @@ mod write;
 
 use std::time::Duration;
 
+pub(crate) use self::concern::Concern;
 pub(crate) use self::cursor::{Cursors, Opened};
 pub(crate) use self::reply::{Verb, written, written_out};
 pub(crate) use self::transaction::{reads, refuse_in_transaction};
@@ -80,12 +82,12 @@ struct Call<'a> {
     now: Now,
 }
 
-/// Parses a command, which has passed the gate.
+/// Parses a command, which has passed the gate; with what its write concern does to the reply.
 ///
 /// # Errors
 /// 59 for a command that does not exist, 40415 for a field that it does not have, 14 for a field of the wrong
 /// type, 73 for a name that is none, and what the command's own parts complain about.
-pub(crate) fn parse(database: &str, doc: Doc<'_>, now: Now) -> Result<Job> {
+pub(crate) fn parse(database: &str, doc: Doc<'_>, now: Now) -> Result<(Job, Option<Concern>)> {
     let Some(first) = doc.elements().next() else {
         return Err(Fault::new(code::COMMAND_NOT_FOUND, "no such command: ''"));
     };
@@ -128,7 +130,8 @@ pub(crate) fn parse(database: &str, doc: Doc<'_>, now: Now) -> Result<Job> {
     };
     let job = command(&call)?;
     generic::check(call.name, doc)?;
-    Ok(job)
+    let concern = Concern::of(call.name, doc, &job);
+    Ok((job, concern))
 }
 
 /// Commands of the server that the engine does not have.
@@ -245,14 +248,22 @@ impl Call<'_> {
     }
 }
 
-/// Refuses to be told a collection by its UUID too.
-fn refuse_uuid(fields: &shape::Fields<'_>) -> Result<()> {
-    match fields.get("collectionUUID") {
-        None | Some(Value::Null | Value::Undefined) => Ok(()),
-        Some(_) => Err(Fault::unsupported(
-            "the embedded engine knows collections by their names; collectionUUID is not supported",
-        )),
-    }
+/// The UUID that the collection must have, if the command says one.
+fn expected_uuid(fields: &shape::Fields<'_>) -> Result<Option<[u8; 16]>> {
+    fields.get("collectionUUID").map(|given| uuid(&given)).transpose()
+}
+
+fn uuid(value: &Value<'_>) -> Result<[u8; 16]> {
+    let bytes = match value {
+        Value::Binary { subtype: 4, bytes } => <[u8; 16]>::try_from(*bytes).ok(),
+        _ => None,
+    };
+    bytes.ok_or_else(|| {
+        Fault::new(
+            code::TYPE_MISMATCH,
+            "BSON field 'collectionUUID' is the wrong binData type, expected type 'UUID'",
+        )
+    })
 }
 
 /// Refuses strings to be compared by a language's rules: the engine compares their bytes.

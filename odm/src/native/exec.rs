@@ -68,6 +68,29 @@ impl Namespace {
     }
 }
 
+impl Namespace {
+    /// Whether the collection is one of those that the server fills.
+    pub(crate) fn is_of_server(&self) -> bool {
+        matches!(&*self.collection, "system.views" | "system.profile")
+    }
+
+    /// Refuses what users do not write to, as the server does (code 73).
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        let refused = |text: String| Err(Fault::new(code::INVALID_NAMESPACE, text));
+        if self.is_of_server() {
+            return refused(format!("cannot write to {self}"));
+        }
+        let Some(name) = self.collection.strip_prefix("system.") else {
+            return Ok(());
+        };
+        let known = matches!(name, "js" | "users") || name.starts_with("buckets.");
+        if known || matches!(&*self.database, "admin" | "config" | "local") {
+            return Ok(());
+        }
+        refused(format!("Invalid system namespace: {self}"))
+    }
+}
+
 /// Checks a database name as the server does (code 73).
 pub(crate) fn check_database(name: &str) -> Result<()> {
     let bad = name.is_empty() || name.len() > 63 || name.contains(['\0', '/', '\\', '.', ' ', '"', '$']);

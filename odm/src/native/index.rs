@@ -36,6 +36,8 @@ pub(crate) struct IndexDefinition {
     pub(crate) sparse: bool,
     /// The documents that are indexed, if not all.
     pub(crate) partial: Option<Matcher>,
+    /// The order in which the documents of a clustered collection are kept.
+    pub(crate) clustered: bool,
     pub(crate) expire_after_seconds: Option<i64>,
     /// Maintained, but not used for queries.
     pub(crate) hidden: bool,
@@ -118,6 +120,7 @@ impl IndexDefinition {
             prepare_unique: false,
             sparse: false,
             partial: None,
+            clustered: false,
             expire_after_seconds: None,
             hidden: false,
             text: None,
@@ -126,14 +129,30 @@ impl IndexDefinition {
         }
     }
 
+    /// What a clustered collection has in place of the index on `_id`.
+    pub(crate) fn clustered(name: &str) -> IndexDefinition {
+        let key = [("_id".to_owned(), Owned::Int32(1))];
+        IndexDefinition {
+            name: name.to_owned(),
+            clustered: true,
+            spec: spec::Canonical::clustered(Doc::Fields(&key), name).to_bytes(),
+            ..IndexDefinition::id()
+        }
+    }
+
     /// Whether a key that another document has is refused.
     pub(crate) fn guards(&self) -> bool {
         self.unique || self.prepare_unique
     }
 
+    /// Whether the keys are those of `_id`, whatever its name.
+    pub(crate) fn is_on_id(&self) -> bool {
+        matches!(&self.keys[..], [field] if field.path == "_id" && field.order == Order::Ascending)
+    }
+
     /// Whether this is the index on `_id`.
     pub(crate) fn is_id(&self) -> bool {
-        self.name == ID_INDEX
+        self.name == ID_INDEX || self.clustered
     }
 
     /// The document that `listIndexes` gives: `v`, `key`, `name`, then the options.
@@ -212,9 +231,12 @@ impl IndexDefinition {
     /// (`db.name`) has already.
     pub(crate) fn duplicate(&self, collection: &str, doc: Doc<'_>, key: &[u8]) -> Fault {
         let value = self.key_value(doc, key);
+        let index = match self.clustered {
+            true => String::new(),
+            false => format!(" index: {}", self.name),
+        };
         let message = format!(
-            "E11000 duplicate key error collection: {collection} index: {} dup key: {}",
-            self.name,
+            "E11000 duplicate key error collection: {collection}{index} dup key: {}",
             Doc::Raw(&value)
         );
         let pattern = self.key_pattern().to_bytes();

@@ -83,6 +83,24 @@ impl Matcher {
         })
     }
 
+    /// The same filter, whose expressions see this time.
+    pub(crate) fn at(mut self, now: i64) -> Matcher {
+        self.context.now = now;
+        self
+    }
+
+    /// Whether it has an expression.
+    pub(crate) fn computes(&self) -> bool {
+        fn computes(node: &Node) -> bool {
+            match node {
+                Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => nodes.iter().any(computes),
+                Node::Expr(_) => true,
+                _ => false,
+            }
+        }
+        computes(&self.root)
+    }
+
     /// The filter that both of these are.
     pub(crate) fn and(&self, other: &Matcher) -> Matcher {
         let mut nodes = Vec::new();

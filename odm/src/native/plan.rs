@@ -374,7 +374,8 @@ impl Plan {
         Plan::collection(false, true)
     }
 
-    fn collection(reverse: bool, sorted: bool) -> Plan {
+    /// All documents in the collection's own order.
+    pub(crate) fn collection(reverse: bool, sorted: bool) -> Plan {
         Plan {
             access: Access::Collection { reverse },
             sorted,

@@ -6,6 +6,7 @@ mod parse;
 mod tests;
 
 use super::aggregate::expression::Expression;
+use super::fault::{Fault, Result};
 use super::matcher::ElementMatcher;
 
 /// A parsed projection.
@@ -60,12 +61,28 @@ enum Rule {
 struct Slice {
     skip: i64,
     limit: i64,
+    /// Whether it was written with both numbers.
+    skips: bool,
 }
 
 impl Projection {
     /// Whether [`Projection::apply`] needs the position at which the filter matched.
     pub(crate) fn needs_position(&self) -> bool {
         self.positional
+    }
+
+    /// What only a find's projection of a collection has, not that of a view, which is a pipeline's.
+    ///
+    /// # Errors
+    /// As the server: 168, 28667, 28724 and 31324.
+    pub(crate) fn refuse_on_view(&self) -> Result<()> {
+        if self.positional {
+            return Err(Fault::new(
+                31324,
+                "Invalid $project :: caused by :: Cannot use positional projection in aggregation projection",
+            ));
+        }
+        self.tree.refuse_on_view()
     }
 
     /// Whether [`Projection::apply_scored`] needs the document's score.
@@ -75,6 +92,34 @@ impl Projection {
 }
 
 impl Tree {
+    fn refuse_on_view(&self) -> Result<()> {
+        for (_, rule) in &self.children {
+            match rule {
+                Rule::Element(_) => {
+                    return Err(Fault::new(
+                        168,
+                        "Unsupported in view pipeline: Invalid $project :: caused by :: Cannot use $elemMatch in this context",
+                    ));
+                }
+                Rule::Slice(slice) if slice.skips => {
+                    return Err(Fault::new(
+                        28724,
+                        "Failed to optimize pipeline :: caused by :: First argument to $slice must be an array, but is of type: int",
+                    ));
+                }
+                Rule::Slice(_) => {
+                    return Err(Fault::new(
+                        28667,
+                        "Invalid $project :: caused by :: Expression $slice takes at least 2 arguments, and at most 3, but 1 were passed in.",
+                    ));
+                }
+                Rule::Fields(below) => below.refuse_on_view()?,
+                Rule::Include | Rule::Exclude | Rule::Positional | Rule::Computed(_) => {}
+            }
+        }
+        Ok(())
+    }
+
     fn child(&self, name: &[u8]) -> Option<&Rule> {
         self.children
             .iter()

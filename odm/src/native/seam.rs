@@ -205,7 +205,13 @@ impl NativeBackend {
             }
             Request::Check(database) => maintenance::check(self.engine.clone(), database).await,
             Request::Maintenance(asked) => asked.run(self.engine.clone(), self.cursors.clone()).await,
-            Request::Command(job) => self.command(job, limit).await.and_then(replied),
+            Request::Command(job, concern) => {
+                let reply = self.command(job, limit).await?;
+                replied(match concern {
+                    Some(concern) => concern.apply(&reply),
+                    None => reply,
+                })
+            }
         }
     }
 

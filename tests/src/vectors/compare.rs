@@ -15,6 +15,8 @@ pub(super) struct Comparison {
     named: HashSet<ObjectId>,
     /// Recorded cursors, with ours.
     cursors: HashMap<i64, i64>,
+    /// Recorded UUIDs of collections, with ours.
+    uuids: HashMap<Vec<u8>, Vec<u8>>,
 }
 
 /// In a cause: the engine does not have what was asked for.
@@ -34,10 +36,11 @@ impl Comparison {
         Comparison {
             named,
             cursors: HashMap::new(),
+            uuids: HashMap::new(),
         }
     }
 
-    /// The command with our cursors in place of those recorded.
+    /// The command with our cursors and UUIDs in place of those recorded.
     pub(super) fn command(&self, command: &Document) -> Document {
         let mut own = command.clone();
         let ours = |value: &mut Bson| {
@@ -49,6 +52,13 @@ impl Comparison {
         };
         if let Some(id) = own.get_mut("getMore") {
             ours(id);
+        }
+        for (_, value) in own.iter_mut() {
+            if let Bson::Binary(binary) = value
+                && let Some(known) = self.uuids.get(&binary.bytes)
+            {
+                binary.bytes.clone_from(known);
+            }
         }
         if let Some(Bson::Array(ids)) = own.get_mut("cursors") {
             ids.iter_mut().for_each(ours);
@@ -171,7 +181,10 @@ impl Comparison {
             (Bson::Timestamp(a), Bson::Timestamp(b)) if is_clock(i64::from(a.time), i64::from(b.time)) => {
                 Ok(())
             }
-            (Bson::Binary(_), Bson::Binary(_)) if path.ends_with(".info.uuid") => Ok(()),
+            (Bson::Binary(uuid), Bson::Binary(own)) if path.ends_with(".info.uuid") => {
+                self.uuids.insert(uuid.bytes.clone(), own.bytes.clone());
+                Ok(())
+            }
             (Bson::Double(a), Bson::Double(b)) => {
                 if a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) {
                     Ok(())

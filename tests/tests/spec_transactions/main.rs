@@ -4,7 +4,6 @@
 //! listed with its reason instead. What goes over the wire is not looked at: results, errors and the documents in the
 //! end are.
 
-mod operations;
 mod runner;
 
 use std::collections::BTreeMap;

@@ -7,9 +7,8 @@ use bson::{Bson, Document, doc};
 use odm::backend::{ReadConcern, ReadPreference, TransactionOptions, WriteConcern};
 use odm::{Db, Error, Tx};
 use odm_tests::harness::{self, Target};
+use odm_tests::spec::actions::{on_collection, on_database};
 use odm_tests::spec::{documents, matches};
-
-use crate::operations::{on_collection, on_database};
 
 /// One case under way.
 pub(super) struct Runner {

@@ -162,6 +162,18 @@ async fn wildcard_indexes_are_used_for_what_they_see(db: &Db) {
     // A hint is followed, or refused where the index does not see what is asked.
     let hinted = items.find(doc! { "attributes.size": 3 }).hint("w").await.unwrap();
     assert_eq!(hinted.len(), 5);
+    for there in [
+        doc! { "attributes.tags": { "$exists": true } },
+        doc! { "attributes.size": { "$ne": null } },
+    ] {
+        assert_eq!(items.find(there).hint("w").await.unwrap().len(), 50);
+    }
+    let empty = items
+        .find(doc! { "attributes.size": [] })
+        .hint("w")
+        .await
+        .unwrap();
+    assert!(empty.is_empty());
     let refused = items.find(doc! { "other": 3 }).hint("w").await.unwrap_err();
     assert_eq!(refused.code(), Some(291));
 }

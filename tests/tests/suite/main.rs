@@ -28,6 +28,7 @@ macro_rules! on_backend {
 pub(crate) use {on_backend, on_every_backend};
 
 mod aggregation;
+mod aggregation_edges;
 mod aggregation_series;
 mod approximation;
 mod archive;
@@ -39,6 +40,8 @@ mod change_streams_images;
 mod change_streams_resuming;
 mod change_streams_stages;
 mod collections;
+mod collections_clustered;
+mod collections_commands;
 mod collections_kinds;
 mod computed;
 mod consistency_copies;

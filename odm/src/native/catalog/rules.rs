@@ -1,6 +1,12 @@
-//! What a collection's options mean: bounds, validator, view.
+//! What a collection's options mean: bounds, order, validator, view.
+
+mod clustered;
+mod storage_engine;
+mod unsupported;
 
 use std::sync::Arc;
+
+pub(crate) use self::clustered::{Clustered, expire_after};
 
 use crate::native::aggregate::pipeline::Pipeline;
 use crate::native::document::number::{as_f64, as_i64_exact};
@@ -12,6 +18,8 @@ use crate::native::matcher::Matcher;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
     pub(crate) capped: Option<Capped>,
+    /// Whether the documents are kept in the order of `_id`.
+    pub(crate) clustered: Option<Clustered>,
     pub(crate) validator: Option<Arc<Validator>>,
     /// Where the documents come from, if this is a view.
     pub(crate) view: Option<Arc<View>>,
@@ -49,20 +57,36 @@ pub(crate) struct View {
 const LARGEST_CAPPED: i64 = 1 << 50;
 
 /// Options that are kept and shown, and change nothing here.
-const KEPT: &[&str] = &["autoIndexId", "storageEngine", "indexOptionDefaults", "temp"];
+const KEPT: &[&str] = &["autoIndexId", "indexOptionDefaults", "temp"];
 
 /// Options of the command, not of the collection.
 const FORGOTTEN: &[&str] = &["writeConcern", "comment", "idIndex", "flags", "maxTimeMS"];
 
-/// Options of MongoDB that this engine does not have.
-const UNSUPPORTED: &[&str] = &["timeseries", "clusteredIndex", "encryptedFields"];
+/// The order in which options are listed.
+const ORDER: &[&str] = &[
+    "capped",
+    "size",
+    "max",
+    "temp",
+    "changeStreamPreAndPostImages",
+    "storageEngine",
+    "indexOptionDefaults",
+    "validator",
+    "validationLevel",
+    "validationAction",
+    "viewOn",
+    "pipeline",
+    "collation",
+    "clusteredIndex",
+    "expireAfterSeconds",
+];
 
 impl Rules {
     /// Reads options as they are stored.
     ///
     /// # Errors
     /// As [`normalize`], of which stored options are the result.
-    pub(super) fn parse(options: Doc<'_>) -> Result<Rules> {
+    pub(crate) fn parse(options: Doc<'_>) -> Result<Rules> {
         let validator = match (options.get("validator"), warns_or_is_off(options)) {
             (Some(Value::Document(filter)), false) => Some(Arc::new(Validator {
                 filter: filter.to_bytes(),
@@ -104,6 +128,7 @@ impl Rules {
         };
         Ok(Rules {
             capped,
+            clustered: Clustered::stored(options),
             validator,
             view,
         })
@@ -116,21 +141,21 @@ fn warns_or_is_off(options: Doc<'_>) -> bool {
     says("validationLevel", "off") || says("validationAction", "warn")
 }
 
-/// Checks the options of `create` and gives them as they are kept and listed.
+/// Checks the options of `create` and gives them as they are kept and listed; `ns` is the collection's full name.
 ///
 /// # Errors
 /// MongoDB's: 72 for options that do not go together, 14 for wrong types, 51024 for wrong bounds, 40415 for
 /// unknown options; those of the filter and the pipeline.
-pub(crate) fn normalize(options: Doc<'_>) -> Result<Vec<u8>> {
+pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
     let capped = match options.get("capped") {
         Some(value) => flag("create.capped", value)?,
         None => false,
     };
     let has = |name: &str| options.get(name).is_some();
-    if capped && !has("size") {
+    if capped && !has("size") && !has("clusteredIndex") {
         return Err(invalid("the 'size' field is required when 'capped' is true"));
     }
-    if !capped && (has("size") || has("max")) {
+    if !capped && (has("size") || has("max")) && !has("clusteredIndex") {
         return Err(invalid(
             "the 'capped' field needs to be true when either the 'size' or 'max' fields are present",
         ));
@@ -138,6 +163,12 @@ pub(crate) fn normalize(options: Doc<'_>) -> Result<Vec<u8>> {
     if has("pipeline") && !has("viewOn") {
         return Err(invalid("'pipeline' requires 'viewOn' to also be specified"));
     }
+    unsupported::refuse(options, ns)?;
+    let mut clustered = match options.get("clusteredIndex") {
+        Some(value) => clustered::parse(value, options)?,
+        None => None,
+    };
+    let is_clustered = clustered.is_some();
     let mut kept: Vec<(String, Owned)> = Vec::new();
     let mut keep = |name: &str, value: Owned| kept.push((name.to_owned(), value));
     for element in options.elements() {
@@ -168,6 +199,22 @@ pub(crate) fn normalize(options: Doc<'_>) -> Result<Vec<u8>> {
                     ));
                 }
             },
+            "clusteredIndex" => {
+                if let Some(spec) = clustered.take() {
+                    keep(name, spec);
+                }
+            }
+            "expireAfterSeconds" if is_clustered => {
+                if !value.is_number() {
+                    let types = "types '[long, int, decimal, double']";
+                    return Err(wrong_type("create.expireAfterSeconds", value, types));
+                }
+                keep(name, Owned::Int64(expire_after(&value)?));
+            }
+            "storageEngine" => {
+                storage_engine::check(value)?;
+                keep(name, value.into());
+            }
             "expireAfterSeconds" => {
                 return Err(invalid(
                     "'expireAfterSeconds' is only supported on time-series collections or when the 'clusteredIndex' option is specified",
@@ -175,11 +222,6 @@ pub(crate) fn normalize(options: Doc<'_>) -> Result<Vec<u8>> {
             }
             _ if KEPT.contains(&name) => keep(name, value.into()),
             _ if FORGOTTEN.contains(&name) => {}
-            _ if UNSUPPORTED.contains(&name) => {
-                return Err(Fault::unsupported(format!(
-                    "collection option '{name}' is not supported"
-                )));
-            }
             _ => return Err(unknown("create", name)),
         }
     }
@@ -189,6 +231,7 @@ pub(crate) fn normalize(options: Doc<'_>) -> Result<Vec<u8>> {
             kept.push(("pipeline".to_owned(), Owned::Array(Vec::new())));
         }
     }
+    kept.sort_by_key(|(name, _)| ORDER.iter().position(|own| own == name));
     Ok(Doc::Fields(&kept).to_bytes())
 }
 
@@ -276,11 +319,8 @@ pub(crate) fn view_pipeline(command: &str, value: Value<'_>) -> Result<Vec<Owned
             }
         }
     }
-    if stages.iter().any(|stage| stage.get("$documents").is_some()) {
-        return Err(Fault::new(
-            code::INVALID_NAMESPACE,
-            "Invalid pipeline for view :: caused by :: '$documents' cannot be used in a view definition",
-        ));
+    for stage in &stages {
+        refuse_in_view(*stage)?;
     }
     if Pipeline::parse(&stages, &[])?.output().is_some() {
         return Err(Fault::new(
@@ -292,6 +332,41 @@ pub(crate) fn view_pipeline(command: &str, value: Value<'_>) -> Result<Vec<Owned
         .iter()
         .map(|stage| Owned::RawDocument(stage.to_bytes()))
         .collect())
+}
+
+/// Refuses the stages that read no collection.
+fn refuse_in_view(stage: Doc<'_>) -> Result<()> {
+    let name = stage
+        .elements()
+        .next()
+        .map(|element| element.name_str().to_owned());
+    let (code, why) = match name.as_deref() {
+        Some("$documents") => (
+            code::INVALID_NAMESPACE,
+            "'$documents' cannot be used in a view definition",
+        ),
+        Some("$changeStream") => (
+            code::OPTION_NOT_SUPPORTED_ON_VIEW,
+            "$changeStream cannot be used in a view definition",
+        ),
+        Some("$currentOp") => (
+            code::INVALID_NAMESPACE,
+            "$currentOp must be run against the 'admin' database with {aggregate: 1}",
+        ),
+        Some("$listLocalSessions") => (
+            code::INVALID_NAMESPACE,
+            "$listLocalSessions must be run against the database with {aggregate: 1}, not a collection",
+        ),
+        Some("$listSessions") => (
+            code::INVALID_NAMESPACE,
+            "$listSessions may only be run against config.system.sessions",
+        ),
+        _ => return Ok(()),
+    };
+    Err(Fault::new(
+        code,
+        format!("Invalid pipeline for view :: caused by :: {why}"),
+    ))
 }
 
 /// The bytes of a capped collection, rounded up to 256.

@@ -4,12 +4,13 @@ use super::super::aggregate::Statistics;
 use super::super::aggregate::pipeline::Pipeline;
 use super::super::document::{Doc, Kind, Value};
 use super::super::exec::aggregate::{AggregateCursor, AggregateRequest, NO_COLLECTION};
+use super::super::exec::collections::check_uuid;
 use super::super::exec::explain::explain_aggregate;
 use super::super::exec::{Namespace, output};
 use super::super::fault::{Fault, Result, code};
 use super::cursor::{Opened, Rows};
 use super::shape::{Shape, Type, out_of_range};
-use super::{Call, Job, query, refuse_collation, refuse_uuid};
+use super::{Call, Job, expected_uuid, query, refuse_collation};
 
 pub(super) static AGGREGATE: Shape = Shape {
     name: "aggregate",
@@ -36,6 +37,15 @@ static CURSOR: Shape = Shape {
 };
 
 pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
+    run(call, None)
+}
+
+/// Explains a pipeline inside of `explain`, running it if `execute`.
+pub(super) fn explain_pipeline(call: &Call<'_>, execute: bool) -> Result<Job> {
+    run(call, Some(execute))
+}
+
+fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
     let wrong = |text: String| Err(Fault::new(code::TYPE_MISMATCH, text));
     if call
         .doc
@@ -90,7 +100,7 @@ pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
             Some(size) if size < 0 => return Err(out_of_range("batchSize", size)),
             size => batch_size = size.and_then(|size| usize::try_from(size).ok()),
         },
-        None if fields.flag("explain") => batch_size = None,
+        None if fields.flag("explain") || explained.is_some() => batch_size = None,
         None => {
             return Err(Fault::new(
                 code::FAILED_TO_PARSE,
@@ -99,7 +109,7 @@ pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
         }
     }
     refuse_collation(fields.object("collation"))?;
-    refuse_uuid(&fields)?;
+    let expected = expected_uuid(&fields)?;
     let variables = query::variables(fields.object("let"), call)?;
     let mut stages = Vec::new();
     for stage in fields.array("pipeline").into_iter().flat_map(Doc::values) {
@@ -124,18 +134,26 @@ pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
         now: call.now.millis,
         deadline: call.deadline()?,
     };
+    check_strict(call, &stages)?;
     let pipeline = request.parse()?;
     check_concern(call, &pipeline)?;
-    if fields.flag("explain") {
+    if let Some(execute) = explained.or_else(|| fields.flag("explain").then_some(false)) {
         return Ok(Job::Read(Box::new(move |read| {
-            explain_aggregate(read, &request, false)
+            check_uuid(read.catalog(), &request.namespace, expected)?;
+            explain_aggregate(read, &request, execute)
         })));
     }
     if let Some(to) = pipeline.output() {
+        if expected.is_some() {
+            return Err(Fault::unsupported(
+                "a pipeline that writes does not take collectionUUID here",
+            ));
+        }
         let target = output::parse(to, call.database)?;
         return Ok(Job::Output(request, target, call.now));
     }
     Ok(Job::Open(Box::new(move |read| {
+        check_uuid(read.catalog(), &request.namespace, expected)?;
         Ok(Opened {
             ns: request.namespace.to_string(),
             rows: Rows::Pipeline(Box::new(AggregateCursor::open(read, &request)?)),
@@ -144,6 +162,37 @@ pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
             listing: false,
         })
     })))
+}
+
+/// Refuses what version 1 of MongoDB's stable interface does not have, where only that is wanted.
+fn check_strict(call: &Call<'_>, stages: &[Doc<'_>]) -> Result<()> {
+    if !matches!(call.doc.get("apiStrict"), Some(Value::Bool(true))) {
+        return Ok(());
+    }
+    let refused = |text: String| Err(Fault::new(323, text));
+    if call.doc.get("explain").is_some() {
+        return refused("BSON field 'aggregate.explain' is not allowed with apiStrict:true.".to_owned());
+    }
+    for element in stages.iter().filter_map(|stage| stage.elements().next()) {
+        match (element.name_str(), element.value()) {
+            ("$collStats", Value::Document(asked)) if asked.elements().any(|own| own.name() != b"count") => {
+                return refused(
+                    "only the 'count' option to $collStats is supported in API Version 1".to_owned(),
+                );
+            }
+            (
+                name @ ("$currentOp" | "$indexStats" | "$listLocalSessions" | "$listSessions"
+                | "$planCacheStats"),
+                _,
+            ) => {
+                return refused(format!(
+                    "stage {name} is not allowed with 'apiStrict: true' in API Version 1"
+                ));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Refuses levels of reading that a stage does not take.

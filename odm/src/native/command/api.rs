@@ -1,7 +1,7 @@
 //! `validateDBMetadata`: what collections have that version 1 of MongoDB's stable interface does not.
 
 use super::super::catalog::Collection;
-use super::super::document::{Doc, Owned};
+use super::super::document::{Doc, Kind, Owned};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::reply::{Reply, text};
@@ -34,6 +34,17 @@ pub(super) fn validate(call: &Call<'_>) -> Result<Job> {
     let fields = VALIDATE.command(call.doc)?;
     let given = fields.object("apiParameters");
     let parameters = PARAMETERS.part(given.unwrap_or(Doc::empty()))?;
+    for name in ["strict", "deprecationErrors"] {
+        if given
+            .and_then(|given| given.get(name))
+            .is_some_and(|own| own.kind() == Kind::Null)
+        {
+            return Err(Fault::new(
+                code::TYPE_MISMATCH,
+                format!("Field '{name}' should be a boolean value, but found: null"),
+            ));
+        }
+    }
     let database = fields.string("db");
     if let Some(name) = database
         && name.contains(['/', '\\', '.', ' ', '"', '\0'])

@@ -9,7 +9,7 @@ use super::{Call, Job, reply};
 const LARGEST: f64 = 1_125_899_906_842_624.0;
 
 pub(super) fn convert(call: &Call<'_>) -> Result<Job> {
-    let namespace = call.namespace()?;
+    let namespace = converted(call)?;
     let bytes = size(call)?;
     Ok(Job::Write(Box::new(move |write| {
         convert::convert_to_capped(write, &namespace, bytes)?;
@@ -27,6 +27,19 @@ pub(super) fn clone(call: &Call<'_>) -> Result<Job> {
     })))
 }
 
+/// The collection to convert; one that cannot be is only missing, as on the server.
+fn converted(call: &Call<'_>) -> Result<Namespace> {
+    match call.target {
+        Value::String(name) if !name.starts_with('.') && name.contains('$') && !name.contains('\0') => {
+            Ok(Namespace {
+                database: call.database.to_owned(),
+                collection: name.to_owned(),
+            })
+        }
+        _ => call.namespace(),
+    }
+}
+
 /// The collection that a field names.
 fn named(call: &Call<'_>, field: &str, value: Option<Value<'_>>, which: &str) -> Result<Namespace> {
     let Some(Value::String(name)) = value else {
@@ -42,13 +55,14 @@ fn named(call: &Call<'_>, field: &str, value: Option<Value<'_>>, which: &str) ->
     if name.is_empty() || name.starts_with('.') || name.contains(['$', '\0']) {
         return wrong(format!("Invalid {which} collection name: {name}"));
     }
-    if which == "target" && name.starts_with("system.") {
-        return wrong(format!("Invalid system namespace: {}.{name}", call.database));
-    }
-    Ok(Namespace {
+    let namespace = Namespace {
         database: call.database.to_owned(),
         collection: name.to_owned(),
-    })
+    };
+    if which == "target" && !namespace.is_of_server() {
+        namespace.check_writable()?;
+    }
+    Ok(namespace)
 }
 
 /// How many bytes the collection is to have.

@@ -1,13 +1,14 @@
 //! `create`, `drop`, `dropDatabase`, `listCollections`, `renameCollection` and `collMod`.
 
 use super::super::document::{Doc, Owned, Value};
-use super::super::exec::{Namespace, alter, collections, view};
+use super::super::exec::{Namespace, alter, check_database, collections, view};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
+use super::super::matcher::Matcher;
 use super::cursor::{Opened, Rows};
 use super::reply::{self, Reply, count, text};
 use super::shape::{Shape, Type, out_of_range};
-use super::{Call, Job, indexes, refuse_uuid};
+use super::{Call, Job, expected_uuid, indexes, uuid};
 
 static CREATE: Shape = Shape {
     name: "create",
@@ -185,15 +186,16 @@ fn check_id_index(spec: Doc<'_>, on_view: bool) -> Result<()> {
 pub(super) fn drop(call: &Call<'_>) -> Result<Job> {
     let fields = DROP.command(call.doc)?;
     let namespace = call.namespace()?;
-    refuse_uuid(&fields)?;
+    let expected = expected_uuid(&fields)?;
     Ok(Job::Write(Box::new(move |write| {
+        collections::check_uuid(write.catalog(), &namespace, expected)?;
         let is_view = view::view_of(write.catalog(), &namespace).is_some();
         let indexes = indexes::size(&*write, &namespace).filter(|_| !is_view);
         if !collections::drop(write, &namespace)? {
             return Err(Fault::new(code::NAMESPACE_NOT_FOUND, "ns not found"));
         }
         let mut reply = Reply::new();
-        if let Some(indexes) = indexes.filter(|indexes| *indexes > 0) {
+        if let Some(indexes) = indexes {
             reply = reply.with("nIndexesWas", count(indexes));
         }
         Ok(reply.with("ns", text(namespace.to_string())).done())
@@ -236,10 +238,19 @@ pub(super) fn list(call: &Call<'_>) -> Result<Job> {
     let filter = fields.object("filter").unwrap_or(Doc::empty()).to_bytes();
     let database = call.database.to_owned();
     Ok(Job::Open(Box::new(move |read| {
-        let mut found = collections::list(read, &database, Doc::Raw(&filter))?;
-        if names_only {
-            found = found.iter().map(|document| name_and_type(document)).collect();
-        }
+        let found = if names_only {
+            let matcher = Matcher::parse(Doc::Raw(&filter))?;
+            let all = collections::list(read, &database, Doc::empty())?;
+            let mut found = Vec::new();
+            for document in all.iter().map(|document| name_and_type(document)) {
+                if matcher.matches(Doc::Raw(&document))? {
+                    found.push(document);
+                }
+            }
+            found
+        } else {
+            collections::list(read, &database, Doc::Raw(&filter))?
+        };
         Ok(Opened {
             ns: format!("{database}.$cmd.listCollections"),
             rows: Rows::Held(found.into()),
@@ -283,29 +294,59 @@ pub(super) fn rename(call: &Call<'_>) -> Result<Job> {
         ));
     };
     call.refuse_outside_admin()?;
-    let from = whole_name(from)?;
-    let to = whole_name(fields.string("to").unwrap_or_default())?;
-    refuse_uuid(&fields)?;
+    let from = whole_name(from, "source")?;
+    let to = whole_name(fields.string("to").unwrap_or_default(), "target")?;
+    let expected = expected_uuid(&fields)?;
+    let expected_target = match fields.get("dropTarget") {
+        Some(given @ Value::Binary { .. }) => Some(uuid(&given)?),
+        _ => None,
+    };
     Ok(Job::Write(Box::new(move |write| {
+        collections::check_uuid(write.catalog(), &from, expected)?;
+        collections::check_uuid(write.catalog(), &to, expected_target)?;
         alter::rename(write, &from, &to, drop_target)?;
         Ok(reply::ok())
     })))
 }
 
-/// `database.collection`, taken apart.
-fn whole_name(name: &str) -> Result<Namespace> {
+/// `database.collection`, taken apart; `which` of the two names it is.
+fn whole_name(name: &str, which: &str) -> Result<Namespace> {
     let bad = || {
+        let text = match which {
+            "target" => format!("Invalid target namespace: {name}"),
+            _ => format!("Invalid namespace specified '{name}'"),
+        };
+        Fault::new(code::INVALID_NAMESPACE, text)
+    };
+    let refused = |why: String| {
         Fault::new(
-            code::INVALID_NAMESPACE,
-            format!("Invalid namespace specified '{name}'"),
+            code::ILLEGAL_OPERATION,
+            format!("error with {which} namespace: {why}"),
         )
     };
+    if name.contains('\0') {
+        return Err(Fault::new(
+            code::INVALID_NAMESPACE,
+            "namespaces cannot have embedded null characters",
+        ));
+    }
     let (database, collection) = name.split_once('.').ok_or_else(bad)?;
+    if collection.is_empty() || check_database(&database.replace('$', "")).is_err() {
+        return Err(bad());
+    }
+    if database.contains('$') {
+        return Err(refused(format!("Invalid namespace: {name}")));
+    }
     let namespace = Namespace {
         database: database.to_owned(),
         collection: collection.to_owned(),
     };
-    namespace.check().map_err(|_| bad())?;
+    if namespace.check().is_err() {
+        return Err(refused(format!("Invalid collection name: {collection}")));
+    }
+    namespace
+        .check_writable()
+        .map_err(|fault| refused(fault.message().to_owned()))?;
     Ok(namespace)
 }
 

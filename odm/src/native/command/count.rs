@@ -1,8 +1,9 @@
 //! `count` and `distinct`.
 
 use super::super::document::{Owned, number};
-use super::super::exec::{count as counting, distinct as values};
+use super::super::exec::{Namespace, count as counting, distinct as values, view};
 use super::super::fault::{Fault, Result, code};
+use super::super::storage::Read;
 use super::reply::{self, Reply};
 use super::shape::{Shape, Type};
 use super::{Call, Job, query, refuse_collation};
@@ -62,8 +63,16 @@ pub(super) fn count(call: &Call<'_>) -> Result<Job> {
     let deadline = call.deadline()?;
     Ok(Job::Read(Box::new(move |read| {
         let number = counting::count(read, &namespace, &query, skip, limit, deadline)?;
-        Ok(Reply::new().with("n", reply::count(number)).done())
+        Ok(of(read, &namespace, Reply::new().with("n", reply::count(number))))
     })))
+}
+
+/// A reply about a view is made of a pipeline's: its `ok` is an int.
+fn of(read: &dyn Read, namespace: &Namespace, reply: Reply) -> Vec<u8> {
+    match view::view_of(read.catalog(), namespace) {
+        Some(_) => reply.done_with(Owned::Int32(1)),
+        None => reply.done(),
+    }
 }
 
 pub(super) fn distinct(call: &Call<'_>) -> Result<Job> {
@@ -86,6 +95,7 @@ pub(super) fn distinct(call: &Call<'_>) -> Result<Job> {
     let deadline = call.deadline()?;
     Ok(Job::Read(Box::new(move |read| {
         let found = values::distinct(read, &namespace, &key, &query, deadline)?;
-        Ok(Reply::new().with("values", Owned::Array(found)).done())
+        let reply = Reply::new().with("values", Owned::Array(found));
+        Ok(of(read, &namespace, reply))
     })))
 }

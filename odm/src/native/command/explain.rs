@@ -3,6 +3,7 @@
 use super::super::document::{Doc, Value};
 use super::super::exec::explain::{ExplainRequest, explain as explained};
 use super::super::fault::{Fault, Result, code};
+use super::aggregate::explain_pipeline;
 use super::shape::{Shape, Type};
 use super::{Call, Job, count, find, find_and_modify, query};
 
@@ -46,6 +47,15 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
     let first = inner.elements().next();
     let name = first.map(|element| element.name_str()).unwrap_or_default();
     let target = first.map_or(Value::Null, |element| element.value());
+    if name == "aggregate" {
+        let inner = Call {
+            name,
+            target,
+            doc: inner,
+            ..*call
+        };
+        return explain_pipeline(&inner, execute);
+    }
     let asked = ask(name, inner)?;
     let namespace = call.collection(&target)?;
     let parsed = query::query(asked.filter, asked.sort, asked.hint, &query::Variables::new())?;
@@ -128,11 +138,6 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
                 limit: u64::from(!many),
                 ..Asked::all()
             }
-        }
-        "aggregate" => {
-            return Err(Fault::unsupported(
-                "the embedded engine does not explain an aggregate",
-            ));
         }
         other => {
             return Err(Fault::new(

@@ -40,6 +40,7 @@ static LIST: Shape = Shape {
 pub(super) fn create(call: &Call<'_>) -> Result<Job> {
     let fields = CREATE.command(call.doc)?;
     let namespace = call.namespace()?;
+    namespace.check_writable()?;
     let lenient = fields.flag("ignoreUnknownIndexOptions");
     let specs: Vec<Vec<u8>> = fields
         .documents("indexes")?
@@ -75,12 +76,13 @@ pub(super) fn create(call: &Call<'_>) -> Result<Job> {
     })))
 }
 
-/// How many indexes a collection has.
+/// How many indexes a collection has; that a collection is clustered is no index.
 pub(super) fn size(read: &dyn Read, namespace: &Namespace) -> Option<u64> {
     let collection = read
         .catalog()
         .collection(&namespace.database, &namespace.collection)?;
-    Some(collection.indexes.len() as u64)
+    let indexes = collection.indexes.iter();
+    Some(indexes.filter(|entry| !entry.definition.clustered).count() as u64)
 }
 
 pub(super) fn drop(call: &Call<'_>) -> Result<Job> {

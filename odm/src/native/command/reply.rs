@@ -28,7 +28,12 @@ impl Reply {
 
     /// With `ok: 1.0` at the end.
     pub(super) fn done(self) -> Vec<u8> {
-        let fields = self.with("ok", Owned::Double(1.0)).fields;
+        self.done_with(Owned::Double(1.0))
+    }
+
+    /// With another `ok` at the end.
+    pub(super) fn done_with(self, ok: Owned) -> Vec<u8> {
+        let fields = self.with("ok", ok).fields;
         Doc::Fields(&fields).to_bytes()
     }
 

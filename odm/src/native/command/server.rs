@@ -246,7 +246,11 @@ pub(super) fn validate(call: &Call<'_>) -> Result<Job> {
             Ok(ControlFlow::Continue(()))
         })?;
         let (mut keys, mut details) = (Reply::new(), Reply::new());
-        for index in &collection.indexes {
+        for index in collection
+            .indexes
+            .iter()
+            .filter(|index| !index.definition.clustered)
+        {
             let (name, mut number) = (&index.definition.name, 0);
             read.scan(index.tree, ALL, false, &mut |_, _| {
                 number += 1;

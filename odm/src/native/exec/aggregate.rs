@@ -224,7 +224,7 @@ impl AggregateRequest {
         match pipeline.leading_filter(&self.variables)? {
             Some(matcher) => {
                 *first += 1;
-                Ok(matcher)
+                Ok(matcher.at(self.now))
             }
             None => Matcher::parse(Doc::empty()),
         }

@@ -80,6 +80,21 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
             "cappedSize" => set(&mut options, "size", number(rules::capped_size(value)?)),
             "cappedMax" => set(&mut options, "max", number(rules::capped_max(value)?)),
             "changeStreamPreAndPostImages" => set(&mut options, name, value.into()),
+            "expireAfterSeconds" if collection.rules.clustered.is_some() => match value {
+                Value::String("off") => options.retain(|(own, _)| own != name),
+                Value::String(other) => {
+                    return Err(invalid(format!(
+                        "Invalid string value for the 'clusteredIndex::expireAfterSeconds' option. Got: '{other}'. Accepted value is 'off'"
+                    )));
+                }
+                seconds if seconds.is_number() => {
+                    set(&mut options, name, Owned::Int64(rules::expire_after(&seconds)?));
+                }
+                other => {
+                    let types = "types '[string, long']";
+                    return Err(wrong_type("collMod.expireAfterSeconds", other, types));
+                }
+            },
             "expireAfterSeconds" => {
                 return Err(invalid(
                     "'expireAfterSeconds' option is only supported on collections clustered by _id"
@@ -204,6 +219,21 @@ fn modify_index(
             format!("cannot find index {shown} for ns {ns}"),
         )
     })?;
+    if entry.definition.clustered {
+        return Err(match hidden {
+            Some(_) => Fault::new(
+                6_011_800,
+                "The 'hidden' option is not supported for a clusteredIndex",
+            ),
+            None => {
+                let shown = name.map_or_else(|| entry.definition.key_pattern().to_string(), str::to_owned);
+                Fault::new(
+                    code::INDEX_NOT_FOUND,
+                    format!("cannot find index {shown} for ns {ns}"),
+                )
+            }
+        });
+    }
     if expire.is_none() && hidden.is_none() && unique.is_none() && prepare.is_none() {
         return Err(invalid(
             "no expireAfterSeconds, hidden, unique, or prepareUnique field".to_owned(),

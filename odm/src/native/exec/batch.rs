@@ -18,6 +18,7 @@ pub(crate) fn run(
     start: usize,
     outcome: &mut Outcome,
 ) -> Result<usize> {
+    batch.namespace.check_writable()?;
     let mut collection = None;
     for (index, statement) in batch.statements.iter().enumerate().skip(start) {
         match one(write, batch, statement, index, &mut collection, outcome) {
@@ -120,6 +121,9 @@ pub(crate) fn open_for(
 ) -> Result<Option<Arc<Collection>>> {
     let found = write.catalog().collection(&ns.database, &ns.collection).cloned();
     view::refuse(write.catalog(), ns)?;
+    if create {
+        ns.check_writable()?;
+    }
     if found.is_some() || !create {
         return Ok(found);
     }

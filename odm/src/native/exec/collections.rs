@@ -1,9 +1,10 @@
 //! Creating, dropping and listing collections.
 
-use super::super::catalog::{Catalog, rules};
+use super::super::catalog::Catalog;
+use super::super::catalog::rules::{self, Rules};
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
-use super::super::index::{ID_INDEX, IndexDefinition};
+use super::super::index::IndexDefinition;
 use super::super::matcher::Matcher;
 use super::super::storage::{Read, TreeId, Write};
 use super::{Namespace, change, view};
@@ -11,9 +12,12 @@ use super::{Namespace, change, view};
 /// Creates a collection with its `_id` index, or a view.
 pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<'_>>) -> Result<()> {
     ns.check()?;
+    if !ns.is_of_server() {
+        ns.check_writable()?;
+    }
     write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
     let options = match options {
-        Some(options) => rules::normalize(options)?,
+        Some(options) => rules::normalize(options, &ns.to_string())?,
         None => Doc::empty().to_bytes(),
     };
     let view_on = Doc::Raw(&options).get("viewOn").is_some();
@@ -34,10 +38,28 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
         }
         view::refuse_cycle(write.catalog(), ns, Doc::Raw(&options))?;
     }
+    let id_index = match Rules::parse(Doc::Raw(&options))?.clustered {
+        Some(clustered) => IndexDefinition::clustered(&clustered.name),
+        None => IndexDefinition::id(),
+    };
     write
         .catalog_mut()
-        .create_collection(&ns.database, &ns.collection, &options, IndexDefinition::id())
+        .create_collection(&ns.database, &ns.collection, &options, id_index)
         .map(|_| ())
+}
+
+/// Refuses a collection that does not have this UUID, or is not there.
+///
+/// # Errors
+/// Code 361.
+pub(crate) fn check_uuid(catalog: &Catalog, ns: &Namespace, expected: Option<[u8; 16]>) -> Result<()> {
+    let Some(expected) = expected else {
+        return Ok(());
+    };
+    match catalog.collection(&ns.database, &ns.collection) {
+        Some(own) if own.uuid == expected => Ok(()),
+        _ => Err(Fault::new(361, "Collection UUID does not match that specified")),
+    }
 }
 
 /// Drops a collection; `false` when there is none.
@@ -93,7 +115,7 @@ pub(crate) fn list(read: &dyn Read, database: &str, filter: Doc<'_>) -> Result<V
         let id_index = collection
             .indexes
             .iter()
-            .find(|entry| entry.definition.name == ID_INDEX)
+            .find(|entry| entry.definition.is_id() && !entry.definition.clustered)
             .map(|entry| Owned::RawDocument(entry.definition.spec().to_vec()));
         let is_view = collection.rules.view.is_some();
         let id_index = id_index.filter(|_| !is_view);

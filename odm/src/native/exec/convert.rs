@@ -1,12 +1,12 @@
 //! Making capped collections of others: `cloneCollectionAsCapped` and `convertToCapped`.
 
-use std::ops::ControlFlow;
-
 use super::super::catalog::Collection;
 use super::super::document::{Doc, Owned};
 use super::super::fault::{Fault, Result, code};
-use super::super::storage::{ALL, Write, format};
-use super::{Namespace, alter, collections, record, view};
+use super::super::plan::Plan;
+use super::super::storage::Write;
+use super::walk::{Flow, Walk};
+use super::{Deadline, Namespace, alter, collections, record, view};
 
 /// Copies the newest documents that have room into a new capped collection, without the other's indexes.
 ///
@@ -38,6 +38,17 @@ pub(crate) fn clone_as_capped(
 pub(crate) fn convert_to_capped(write: &mut dyn Write, ns: &Namespace, bytes: i64) -> Result<()> {
     alter::refuse_in_transaction(write, "convertToCapped")?;
     let source = source(write, ns)?;
+    if source.rules.clustered.is_some() {
+        return Err(Fault::unsupported(
+            "a capped collection is kept in the order of insertion here; convertToCapped of a clustered collection is not supported",
+        ));
+    }
+    if ns.to_string().len() + SERVERS_COPY > LONGEST_NAME {
+        return Err(Fault::new(
+            code::INVALID_NAMESPACE,
+            format!("Fully qualified namespace is too long. Namespace: {ns} Max: {LONGEST_NAME}"),
+        ));
+    }
     let options = Doc::Raw(&source.options);
     let kept = options
         .elements()
@@ -47,11 +58,17 @@ pub(crate) fn convert_to_capped(write: &mut dyn Write, ns: &Namespace, bytes: i6
     // As on the server: the copy takes the name of what it was made of.
     let copy_ns = Namespace {
         database: ns.database.clone(),
-        collection: format!("tmp{:08x}.convertToCapped.{}", source.id.0, ns.collection),
+        collection: format!("tmp{:08x}.convertToCapped", source.id.0),
     };
     copy(write, &source, &copy_ns, kept, bytes)?;
     alter::rename(write, &copy_ns, ns, true)
 }
+
+/// The most bytes of a full name.
+const LONGEST_NAME: usize = 255;
+
+/// By how much the name of the copy that the server makes is longer.
+const SERVERS_COPY: usize = "tmp01234.convertToCapped.".len();
 
 fn source(write: &dyn Write, ns: &Namespace) -> Result<std::sync::Arc<Collection>> {
     let missing = |text: String| Fault::new(code::NAMESPACE_NOT_FOUND, text);
@@ -81,14 +98,14 @@ fn copy(
     let rounded = (bytes.unsigned_abs() + 255) & !255;
     let mut newest: Vec<Vec<u8>> = Vec::new();
     let mut used = 0;
-    write.scan(source.records, ALL, true, &mut |key, stored| {
-        let document = format::unseal(source.records, key, stored)?;
+    let backward = Plan::collection(true, true);
+    Walk::new(&backward, source, Deadline::default()).documents(&*write, source, &mut |_, document| {
         used += document.len() as u64;
         if used > rounded {
-            return Ok(ControlFlow::Break(()));
+            return Ok(Flow::Stop);
         }
         newest.push(document.to_vec());
-        Ok(ControlFlow::Continue(()))
+        Ok(Flow::Continue)
     })?;
     for document in newest.iter().rev() {
         let Some(collection) = write.catalog().collection(&to.database, &to.collection).cloned() else {

@@ -95,7 +95,11 @@ enum State {
 impl FindCursor {
     /// Plans the find on this state of the database.
     pub(crate) fn open(read: &dyn Read, mut request: FindRequest) -> Result<FindCursor> {
-        match view::through(read, &request.namespace, &request.query, request.deadline)? {
+        let through = view::through(read, &request.namespace, &request.query, request.deadline)?;
+        if let (Some(_), Some(projection)) = (&through, &request.projection) {
+            projection.refuse_on_view()?;
+        }
+        match through {
             None => {}
             Some(Through::Query(base, merged)) => {
                 request.namespace = base;

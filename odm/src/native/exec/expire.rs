@@ -43,11 +43,14 @@ pub(crate) fn run(write: &mut dyn Write, now: i64) -> Result<u64> {
 }
 
 fn ttl_indexes(collection: &Collection) -> impl Iterator<Item = (&IndexEntry, i64)> {
-    collection.indexes.iter().filter_map(|entry| {
-        entry
-            .definition
-            .expire_after_seconds
-            .map(|seconds| (entry, seconds))
+    let clustered = collection.rules.clustered.as_ref();
+    let by_id = clustered.and_then(|clustered| clustered.expire_after_seconds);
+    collection.indexes.iter().filter_map(move |entry| {
+        let seconds = match entry.definition.clustered {
+            true => by_id,
+            false => entry.definition.expire_after_seconds,
+        };
+        seconds.map(|seconds| (entry, seconds))
     })
 }
 

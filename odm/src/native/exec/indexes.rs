@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::catalog::{Collection, IndexEntry};
 use super::super::document::{Doc, Owned, Value, equal};
 use super::super::fault::{Fault, Result, code};
-use super::super::index::{ID_INDEX, IndexDefinition};
+use super::super::index::IndexDefinition;
 use super::super::storage::{Read, Write, format};
 use super::{Namespace, batch, record, view};
 
@@ -16,9 +16,24 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -
         .iter()
         .map(|spec| IndexDefinition::parse(Doc::Raw(spec)))
         .collect::<Result<_>>()?;
+    let clustered = definitions.iter().find(|definition| definition.clustered);
+    if clustered.is_some() && write.catalog().collection(&ns.database, &ns.collection).is_none() {
+        return Err(Fault::new(
+            6_100_900,
+            "Cannot implicitly create a new collection with createIndex 'clustered' option",
+        ));
+    }
     let Some(collection) = batch::open_for(write, ns, true)? else {
         return Ok(());
     };
+    if let Some(wanted) = clustered
+        && !(collection.rules.clustered.is_some() && wanted.is_on_id())
+    {
+        return Err(Fault::new(
+            6_243_700,
+            "Cannot create index with option 'clustered' that does not match an existing clustered index",
+        ));
+    }
     let mut new: Vec<IndexDefinition> = Vec::new();
     for definition in definitions {
         let known = collection
@@ -50,6 +65,19 @@ fn exists<'a>(known: impl Iterator<Item = &'a IndexDefinition>, wanted: &IndexDe
             &Value::Document(own.key_pattern()),
             &Value::Document(wanted.key_pattern()),
         );
+        if own.clustered && same_keys {
+            return Ok(true);
+        }
+        if own.clustered && same_name {
+            return Err(Fault::new(
+                6_100_906,
+                format!(
+                    "Cannot create an index where the name matches the clusteredIndex but the key does not - indexSpec: {}, clusteredIndex: {}",
+                    Doc::Raw(wanted.spec()),
+                    Doc::Raw(own.spec())
+                ),
+            ));
+        }
         if same_name && same_keys && same_options(own, wanted) {
             return Ok(true);
         }
@@ -205,13 +233,7 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> 
     let mut names: Vec<String> = Vec::new();
     match which {
         Value::String("*") => {
-            names.extend(
-                collection
-                    .indexes
-                    .iter()
-                    .map(|e| e.definition.name.clone())
-                    .filter(|n| n != ID_INDEX),
-            );
+            names.extend(all_but_id(&collection));
         }
         Value::String(name) => names.push(named(&collection, name)?),
         Value::Document(keys) => {
@@ -241,11 +263,7 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> 
         Value::Array(list)
             if list.count() == 1 && list.at(0).is_some_and(|one| one.as_str() == Some("*")) =>
         {
-            let all = collection
-                .indexes
-                .iter()
-                .map(|entry| entry.definition.name.clone());
-            names.extend(all.filter(|name| name != ID_INDEX));
+            names.extend(all_but_id(&collection));
         }
         Value::Array(list) => {
             for item in list.values() {
@@ -278,15 +296,22 @@ fn bad_drop() -> Fault {
     )
 }
 
-fn named(collection: &Collection, name: &str) -> Result<String> {
-    if name == ID_INDEX {
-        return Err(Fault::new(code::INVALID_OPTIONS, "cannot drop _id index"));
-    }
-    match collection
+fn all_but_id(collection: &Collection) -> impl Iterator<Item = String> + '_ {
+    let others = collection
         .indexes
         .iter()
-        .find(|entry| entry.definition.name == name)
-    {
+        .filter(|entry| !entry.definition.is_id());
+    others.map(|entry| entry.definition.name.clone())
+}
+
+fn named(collection: &Collection, name: &str) -> Result<String> {
+    match collection.index(name) {
+        Some(entry) if entry.definition.clustered => {
+            Err(Fault::new(5_979_800, "It is illegal to drop the clusteredIndex"))
+        }
+        Some(entry) if entry.definition.is_id() => {
+            Err(Fault::new(code::INVALID_OPTIONS, "cannot drop _id index"))
+        }
         Some(entry) => Ok(entry.definition.name.clone()),
         None => Err(missing(name)),
     }

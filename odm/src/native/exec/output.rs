@@ -166,6 +166,16 @@ fn with_id(row: &[u8]) -> Vec<u8> {
     Doc::Fields(&fields).to_bytes()
 }
 
+/// The document with its fields sorted; `_id` stays first.
+fn in_order_of_names(document: &[u8]) -> Vec<u8> {
+    let mut fields: Vec<(String, Owned)> = Doc::Raw(document)
+        .elements()
+        .map(|element| (element.name_str().to_owned(), element.value().into()))
+        .collect();
+    fields.sort_by(|(a, _), (b, _)| (a != "_id", a).cmp(&(b != "_id", b)));
+    Doc::Fields(&fields).to_bytes()
+}
+
 impl Merge {
     fn one(&self, write: &mut dyn Write, row: &[u8], now: Now, unvalidated: bool) -> Result<()> {
         let new = with_id(row);
@@ -187,6 +197,11 @@ impl Merge {
                 )),
                 NotMatched::Insert => {
                     let collection = batch::unvalidated(open(write, &self.into)?, unvalidated);
+                    // The server inserts what is not to be changed as `$setOnInsert` does.
+                    let new = match self.matched {
+                        Matched::KeepExisting => in_order_of_names(&new),
+                        _ => new,
+                    };
                     let document = prepare_insert(Doc::Raw(&new), now)?;
                     record::insert(write, &self.into, &collection, &document)
                 }

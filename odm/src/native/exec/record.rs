@@ -24,6 +24,9 @@ pub(crate) fn insert(
     let mut keys = Vec::with_capacity(collection.indexes.len());
     for entry in &collection.indexes {
         let own = entry.definition.keys(Doc::Raw(document))?;
+        if entry.definition.clustered {
+            check_clustered(&own)?;
+        }
         if entry.definition.guards() {
             check_unique(write, ns, entry, document, &own.keys, &[], None)?;
         }
@@ -42,6 +45,21 @@ pub(crate) fn insert(
     note_multikey(write, collection, &keys)?;
     capped::note(write, collection, 1, document.len() as i64)?;
     capped::make_room(write, collection, record)
+}
+
+/// The most bytes that the key of a clustered collection's document has.
+const LARGEST_CLUSTERED: usize = 8 << 20;
+
+fn check_clustered(keys: &IndexKeys) -> Result<()> {
+    // The end of the key is not the value's.
+    let longest = keys.keys.iter().map(|key| key.len().saturating_sub(1)).max();
+    match longest.filter(|bytes| *bytes > LARGEST_CLUSTERED) {
+        None => Ok(()),
+        Some(bytes) => Err(Fault::new(
+            5_894_900,
+            format!("Size of RecordId ({bytes}) is above limit of {LARGEST_CLUSTERED} bytes"),
+        )),
+    }
 }
 
 /// Puts what an update made of the document of a record; `matched` is the array position that `$` stood for.

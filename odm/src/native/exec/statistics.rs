@@ -79,6 +79,7 @@ pub(crate) fn described(
         aggregate::Statistics::Indexes => Ok(collection
             .into_iter()
             .flat_map(|collection| &collection.indexes)
+            .filter(|index| !index.definition.clustered)
             .map(|index| {
                 let spec = Doc::Raw(index.definition.spec());
                 let key = index.definition.key_pattern().to_bytes();
@@ -196,7 +197,11 @@ impl Statistics {
             self.storage += (key.len() + stored.len()) as u64;
             Ok(ControlFlow::Continue(()))
         })?;
-        for index in &collection.indexes {
+        for index in collection
+            .indexes
+            .iter()
+            .filter(|index| !index.definition.clustered)
+        {
             let mut bytes = 0;
             read.scan(index.tree, ALL, false, &mut |key, stored| {
                 bytes += (key.len() + stored.len()) as u64;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow};
 
-use super::super::catalog::Collection;
+use super::super::catalog::{Collection, IndexEntry};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::plan::{Access, KeyRange, Plan};
 use super::super::storage::format;
@@ -172,9 +172,21 @@ impl Walk {
 fn collect_parts(access: &Access, collection: &Collection, parts: &mut Vec<Part>) {
     match access {
         Access::Nothing => {}
-        Access::Collection { reverse } => parts.push(Part::Records {
-            reverse: *reverse,
-            after: None,
+        Access::Collection { reverse } => parts.push(match clustered_index(collection) {
+            // The order of a clustered collection is that of `_id`.
+            Some(entry) => Part::Index {
+                tree: entry.tree,
+                ranges: vec![KeyRange {
+                    from: Bound::Unbounded,
+                    to: Bound::Unbounded,
+                }],
+                at: 0,
+                reverse: *reverse,
+            },
+            None => Part::Records {
+                reverse: *reverse,
+                after: None,
+            },
         }),
         Access::Index {
             index,
@@ -201,6 +213,10 @@ fn collect_parts(access: &Access, collection: &Collection, parts: &mut Vec<Part>
             }
         }
     }
+}
+
+fn clustered_index(collection: &Collection) -> Option<&IndexEntry> {
+    collection.indexes.iter().find(|entry| entry.definition.clustered)
 }
 
 /// Visits the record ids of an index part; `true` when the visitor stopped.

@@ -38,12 +38,12 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
     let on_id = check_id(spec, &found)?;
     let expire_after_seconds = found
         .expire_after_seconds
-        .map(|value| parse_expiry(spec, &value, keys.len()))
+        .map(|value| parse_expiry(spec, &value, written_fields(found.key)))
         .transpose()?;
-    if found.name.is_empty() {
+    if found.name.is_empty() && !found.clustered {
         return Err(cannot("index name cannot be empty").prefixed(&context(spec)));
     }
-    if found.name.contains('\0') {
+    if found.name.contains('\0') && !found.clustered {
         return Err(cannot("index name cannot contain NUL bytes").prefixed(&context(spec)));
     }
     let partial = found
@@ -54,7 +54,11 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
     check_count(&keys, found.unique)?;
     let mut geo = found.geo;
     geo.apply(&mut keys, &spec)?;
-    let name = if on_id { ID_INDEX } else { found.name };
+    let name = if on_id && !found.clustered {
+        ID_INDEX
+    } else {
+        found.name
+    };
     let canonical = Canonical {
         key: pattern.unwrap_or(found.key),
         text: text.as_ref().map_or(&[], |text| &text.options),
@@ -62,6 +66,7 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
         name,
         background: found.background,
         unique: found.unique,
+        clustered: found.clustered,
         prepare_unique: found.prepare_unique,
         hidden: found.hidden,
         partial: found.partial,
@@ -77,12 +82,21 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
         prepare_unique: found.prepare_unique,
         sparse: found.sparse == Some(true),
         partial,
+        clustered: found.clustered,
         expire_after_seconds,
         hidden: found.hidden,
         spec: canonical.to_bytes(),
         text: text.as_ref().map(|text| text.spec.clone()),
         wildcard: wildcard.map(Arc::new),
     })
+}
+
+/// How many fields a key has; a text index is stored with two for one that was given.
+fn written_fields(key: Doc<'_>) -> usize {
+    match key.get(text::TERM) {
+        None => key.count(),
+        Some(_) => key.count().saturating_sub(1),
+    }
 }
 
 /// The wildcard of a wildcard index, which has few of the options of others.

@@ -10,6 +10,7 @@ pub(super) struct Canonical<'a> {
     pub(super) name: &'a str,
     pub(super) background: Option<bool>,
     pub(super) unique: bool,
+    pub(super) clustered: bool,
     pub(super) prepare_unique: bool,
     pub(super) hidden: bool,
     pub(super) partial: Option<Doc<'a>>,
@@ -21,7 +22,26 @@ pub(super) struct Canonical<'a> {
     pub(super) wildcard_projection: Option<Value<'a>>,
 }
 
-impl Canonical<'_> {
+impl<'a> Canonical<'a> {
+    /// The order in which the documents of a clustered collection are kept.
+    pub(super) fn clustered(key: Doc<'a>, name: &'a str) -> Canonical<'a> {
+        Canonical {
+            key,
+            name,
+            background: None,
+            unique: true,
+            clustered: true,
+            prepare_unique: false,
+            hidden: false,
+            partial: None,
+            sparse: None,
+            expire_after_seconds: None,
+            geo: GeoOptions::default(),
+            text: &[],
+            wildcard_projection: None,
+        }
+    }
+
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         framed(&mut out, |out| {
@@ -34,6 +54,9 @@ impl Canonical<'_> {
             }
             if self.unique {
                 write("unique", Value::Bool(true));
+            }
+            if self.clustered {
+                write("clustered", Value::Bool(true));
             }
             if self.prepare_unique {
                 write("prepareUnique", Value::Bool(true));

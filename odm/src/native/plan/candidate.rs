@@ -6,7 +6,7 @@ use super::super::document::{Owned, Value};
 use super::super::index::Order;
 use super::super::matcher::ast::{Node, Predicate};
 use super::bounds::{Bounds, Place, bounds};
-use super::interval::Intervals;
+use super::interval::{self, Intervals};
 use super::{Access, IndexView, KeyRange, Plan, PlanRequest};
 
 /// How many ranges one scan may have; further fields are left to the recheck.
@@ -151,12 +151,22 @@ impl<'a> Candidate<'a> {
             .map(|(position, conjunct)| {
                 let mut used = vec![false; conjuncts.len()];
                 used[position] = true;
-                let path = Bounds {
+                let mut path = Bounds {
                     intervals: Intervals::point(&Value::String(&conjunct.path)),
                     exact: true,
                 };
                 let mut values = bounds(conjunct.predicate, Order::Ascending, place);
                 values.exact &= conjunct.group == 0;
+                if is_there(conjunct.predicate) {
+                    path = Bounds {
+                        intervals: path.intervals.union(below(&conjunct.path)),
+                        exact: false,
+                    };
+                    values = Bounds {
+                        intervals: Intervals::all(),
+                        exact: false,
+                    };
+                }
                 Candidate::bounded(request, index, root, conjuncts, used, vec![path, values])
             })
             .collect()
@@ -283,6 +293,9 @@ impl<'a> Candidate<'a> {
 
     pub(super) fn into_plan(self, no_sort: bool, root: &Node) -> Plan {
         let multikey = self.view.multikey.contains(&true);
+        // A document has a key for every path under that which is asked for.
+        let several_paths = self.view.definition.wildcard.is_some()
+            && self.bounds.first().is_some_and(|path| !path.is_one_point());
         let by_id = self.view.definition.is_id()
             && matches!(
                 root,
@@ -295,7 +308,7 @@ impl<'a> Candidate<'a> {
         Plan {
             sorted: no_sort || self.order.is_some(),
             exact: self.exact,
-            repeats: multikey,
+            repeats: multikey || several_paths,
             covered_count: self.exact,
             by_id,
             text: None,
@@ -413,6 +426,11 @@ impl<'a> Candidate<'a> {
 /// Whether every document that satisfies the predicate has a value under the path whose key shows it. Documents and
 /// whole arrays have no keys of their own, and what is missing has none.
 fn is_visible_under_paths(predicate: &Predicate) -> bool {
+    let empty = |value: &Owned| match value.as_value() {
+        Value::Document(doc) | Value::Array(doc) => doc.is_empty(),
+        Value::MinKey | Value::MaxKey => true,
+        _ => false,
+    };
     let scalar = |value: &Owned| {
         !matches!(
             value.as_value(),
@@ -425,8 +443,9 @@ fn is_visible_under_paths(predicate: &Predicate) -> bool {
         )
     };
     match predicate {
-        Predicate::Equal(value)
-        | Predicate::Less(value)
+        predicate if is_there(predicate) => true,
+        Predicate::Equal(value) => scalar(value) || empty(value),
+        Predicate::Less(value)
         | Predicate::LessOrEqual(value)
         | Predicate::Greater(value)
         | Predicate::GreaterOrEqual(value) => scalar(value),
@@ -434,6 +453,26 @@ fn is_visible_under_paths(predicate: &Predicate) -> bool {
         Predicate::Regex(_) => true,
         _ => false,
     }
+}
+
+/// Whether a predicate asks for no more than that there is something, and not `null`.
+fn is_there(predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::Exists => true,
+        Predicate::Not(inner) => {
+            matches!(&**inner, Predicate::Equal(value) if matches!(value.as_value(), Value::Null))
+        }
+        _ => false,
+    }
+}
+
+/// The paths under a path.
+fn below(path: &str) -> Intervals {
+    // `/` follows `.`.
+    Intervals::range(
+        interval::before(&Value::String(&format!("{path}."))),
+        interval::before(&Value::String(&format!("{path}/"))),
+    )
 }
 
 /// Whether a predicate says nothing beyond what its conjuncts say.

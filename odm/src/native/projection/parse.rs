@@ -466,17 +466,23 @@ fn own_slice(operand: &Value<'_>) -> Result<Slice> {
                     format!("$slice limit must be positive, got {limit}"),
                 ));
             }
-            Ok(Slice { skip, limit })
+            Ok(Slice {
+                skip,
+                limit,
+                skips: true,
+            })
         }
         operand => match clamped(operand) {
             // The last ones.
             Some(count) if count < 0 => Ok(Slice {
                 skip: count,
                 limit: -count,
+                skips: false,
             }),
             Some(count) => Ok(Slice {
                 skip: 0,
                 limit: count,
+                skips: false,
             }),
             None => Err(Fault::new(
                 31273,

@@ -9,7 +9,7 @@ use bson::{RawBson, RawBsonRef, RawDocumentBuf};
 
 use self::read::{aggregate_request, explain_request, find_request, query, refuse_variables};
 use self::statement::{batch, delete_statement, find_and_modify_request, insert_statement, update_statement};
-use super::super::command::{self, Job};
+use super::super::command::{self, Concern, Job};
 use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Malformed, Owned, validate};
 use super::super::exec::aggregate::AggregateRequest;
 use super::super::exec::cursor::FindRequest;
@@ -53,7 +53,7 @@ pub(super) enum Request {
     Check(Option<String>),
     Maintenance(Maintenance),
     /// What a command's document asks for.
-    Command(Job),
+    Command(Job, Option<Concern>),
 }
 
 /// How long an operation may take, waiting for others included.
@@ -295,7 +295,8 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
             }))
         }
         Operation::RunCommand(own) => {
-            Request::Command(command::parse(&own.database, gate(&own.command)?, now())?)
+            let (job, concern) = command::parse(&own.database, gate(&own.command)?, now())?;
+            Request::Command(job, concern)
         }
     })
 }

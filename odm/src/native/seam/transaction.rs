@@ -236,13 +236,14 @@ fn run_in(
             return Ok((Response::Write(written(outcome, own.name)), well));
         }
         Request::Write(mut job) => job(overlay)?,
-        Request::Command(Job::Batch(batch, verb)) => {
+        // A transaction has the write concern of its commit.
+        Request::Command(Job::Batch(batch, verb), _) => {
             let mut outcome = Outcome::default();
             batch::run(overlay, &batch, 0, &mut outcome)?;
             let reply = super::replied(command::written(verb, &outcome))?;
             return Ok((reply, outcome.errors.is_empty()));
         }
-        Request::Command(job) => command_in(overlay, job, &own.cursors).and_then(super::replied)?,
+        Request::Command(job, _) => command_in(overlay, job, &own.cursors).and_then(super::replied)?,
         Request::Watch(..) => {
             return Err(Fault::new(
                 code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,

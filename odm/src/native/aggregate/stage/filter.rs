@@ -49,7 +49,11 @@ impl Match {
     }
 
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
-        let bound = self.bound(&context.variables)?;
+        let bound = match self.bound(&context.variables)? {
+            Some(matcher) => Some(matcher.at(context.now)),
+            None if self.matcher.computes() => Some(self.matcher.clone().at(context.now)),
+            None => None,
+        };
         Ok(Box::new(input.filter_map(move |row| {
             let row = match row {
                 Ok(row) => row,

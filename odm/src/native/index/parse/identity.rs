@@ -30,9 +30,10 @@ pub(super) fn check_id(spec: Doc<'_>, options: &Options<'_>) -> Result<bool> {
         ));
     }
     if on_id {
-        if let Some(extra) = spec
-            .elements()
-            .find(|element| !ID_OPTIONS.contains(&element.name_str()))
+        if !options.clustered
+            && let Some(extra) = spec
+                .elements()
+                .find(|element| !ID_OPTIONS.contains(&element.name_str()))
         {
             return Err(Fault::new(
                 197,
@@ -52,7 +53,7 @@ pub(super) fn check_id(spec: Doc<'_>, options: &Options<'_>) -> Result<bool> {
             ),
         ));
     }
-    if options.name == "*" {
+    if options.name == "*" && !options.clustered {
         return Err(Fault::new(code::BAD_VALUE, "The index name '*' is not valid."));
     }
     Ok(on_id)

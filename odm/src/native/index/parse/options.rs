@@ -40,6 +40,7 @@ pub(super) struct Options<'a> {
     pub(super) key: Doc<'a>,
     pub(super) name: &'a str,
     pub(super) unique: bool,
+    pub(super) clustered: bool,
     pub(super) prepare_unique: bool,
     pub(super) sparse: Option<bool>,
     pub(super) background: Option<bool>,
@@ -59,6 +60,7 @@ impl<'a> Options<'a> {
             key: Doc::empty(),
             name: "",
             unique: false,
+            clustered: false,
             prepare_unique: false,
             sparse: None,
             background: None,
@@ -103,6 +105,9 @@ impl<'a> Options<'a> {
                     }
                 }
                 "weights" if spec_is_text(spec) => match value {
+                    Value::Array(_) => {
+                        return Err(cannot("text index option 'weights' must be an object"));
+                    }
                     Value::Document(_) | Value::String(_) => options.text.weights = Some(value),
                     other => return Err(wrong_type(field, "an object", other.kind())),
                 },
@@ -125,7 +130,13 @@ impl<'a> Options<'a> {
                 }
                 "wildcardProjection" => options.wildcard_projection = Some(value),
                 "clustered" => {
-                    return Err(Fault::unsupported("clustered indexes are not supported"));
+                    options.clustered = truth(field, &value)?;
+                    if !options.clustered {
+                        return Err(Fault::new(
+                            6_492_800,
+                            format!("Value '{value}' for field 'clustered' is invalid"),
+                        ));
+                    }
                 }
                 "storageEngine" => match object(field, &value)? {
                     empty if empty.is_empty() => {
@@ -150,6 +161,11 @@ impl<'a> Options<'a> {
         }
         options.key = key.ok_or_else(|| required("The 'key' field"))?;
         options.name = name.ok_or_else(|| required("The 'name' field"))?;
+        if options.clustered && spec.get("unique").is_none() {
+            return Err(cannot(
+                "The 'unique' field is required when 'clustered' is specified",
+            ));
+        }
         Ok(options)
     }
 }

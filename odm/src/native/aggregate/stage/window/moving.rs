@@ -1,5 +1,6 @@
 //! Deviations and covariances of windows: documents enter and leave a running result.
 
+use super::super::super::super::document::decimal::Decimal;
 use super::super::super::super::document::number::{as_f64, is_nan};
 use super::super::super::super::document::{Owned, Value};
 use super::super::super::super::fault::Result;
@@ -91,9 +92,52 @@ impl Deviation {
 struct Pairs {
     of_sample: bool,
     count: i64,
-    not_numbers: i64,
+    beyond: Beyond,
     means: Option<(Owned, Owned)>,
     comoment: Option<Owned>,
+}
+
+/// The pairs that are not finite: what their sums are, and how many have an infinite decimal.
+#[derive(Default)]
+struct Beyond {
+    not_numbers: i64,
+    above: i64,
+    below: i64,
+    decimals: i64,
+}
+
+impl Beyond {
+    /// Counts a pair that is not finite; `false` for any other.
+    fn count(&mut self, x: &Value<'_>, y: &Value<'_>, by: i64) -> Result<bool> {
+        if !is_nan(x) && !is_nan(y) && !is_infinite(x) && !is_infinite(y) {
+            return Ok(false);
+        }
+        let both = sum(x, y)?;
+        match as_f64(&both.as_value()).unwrap_or(f64::NAN) {
+            sum if sum.is_nan() => self.not_numbers += by,
+            sum => {
+                *(if sum > 0.0 {
+                    &mut self.above
+                } else {
+                    &mut self.below
+                }) += by;
+                if matches!(both, Owned::Decimal128(_)) {
+                    self.decimals += by;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// What the pairs add up to, if there are any.
+    fn sum(&self) -> Option<f64> {
+        match (self.not_numbers, self.above, self.below) {
+            (0, 0, 0) => None,
+            (0, _, 0) => Some(f64::INFINITY),
+            (0, 0, _) => Some(f64::NEG_INFINITY),
+            _ => Some(f64::NAN),
+        }
+    }
 }
 
 fn pair<'a>(value: &Value<'a>) -> Option<(Value<'a>, Value<'a>)> {
@@ -107,9 +151,12 @@ fn pair<'a>(value: &Value<'a>) -> Option<(Value<'a>, Value<'a>)> {
     }
 }
 
-/// Pairs with an infinite double are left out.
 fn is_infinite(value: &Value<'_>) -> bool {
-    matches!(value, Value::Double(x) if x.is_infinite())
+    match value {
+        Value::Double(x) => x.is_infinite(),
+        Value::Decimal128(bytes) => Decimal::from_bytes(*bytes).is_infinite(),
+        _ => false,
+    }
 }
 
 fn double(x: f64) -> Owned {
@@ -141,11 +188,7 @@ impl Moving for Pairs {
         let Some((x, y)) = pair(value) else {
             return Ok(());
         };
-        if is_infinite(&x) || is_infinite(&y) {
-            return Ok(());
-        }
-        if is_nan(&x) || is_nan(&y) {
-            self.not_numbers += 1;
+        if self.beyond.count(&x, &y, 1)? {
             return Ok(());
         }
         let (x, y) = (widened(&x), widened(&y));
@@ -167,11 +210,7 @@ impl Moving for Pairs {
         let Some((x, y)) = pair(value) else {
             return Ok(());
         };
-        if is_infinite(&x) || is_infinite(&y) {
-            return Ok(());
-        }
-        if is_nan(&x) || is_nan(&y) {
-            self.not_numbers -= 1;
+        if self.beyond.count(&x, &y, -1)? {
             return Ok(());
         }
         let (x, y) = (widened(&x), widened(&y));
@@ -193,8 +232,14 @@ impl Moving for Pairs {
     }
 
     fn result(&mut self) -> Result<Owned> {
-        if self.not_numbers > 0 {
-            return Ok(double(f64::NAN));
+        // As on the server, of one pair nothing varies, whatever else there is.
+        if let (Some(sum), true) = (self.beyond.sum(), self.count > 1) {
+            let among_decimals =
+                self.beyond.decimals > 0 || matches!(self.comoment, Some(Owned::Decimal128(_)));
+            return Ok(match among_decimals {
+                true => Owned::Decimal128(Decimal::from_f64(sum).to_bytes()),
+                false => double(sum),
+            });
         }
         let divisor = if self.of_sample {
             self.count - 1

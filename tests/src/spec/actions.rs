@@ -1,10 +1,17 @@
-//! The operations of databases and collections.
+//! The operations of databases and collections, through the public API.
 
+use super::documents;
 use bson::{Bson, Document, doc};
 use odm::{Collection, Db, Error};
-use odm_tests::spec::documents;
 
-pub(super) async fn on_database(db: &Db, name: &str, arguments: &Document) -> Result<Option<Bson>, Error> {
+/// Runs an operation of a database.
+///
+/// # Errors
+/// Those of the operation.
+///
+/// # Panics
+/// For an operation that is not known here.
+pub async fn on_database(db: &Db, name: &str, arguments: &Document) -> Result<Option<Bson>, Error> {
     let text = |name: &str| arguments.get_str(name).unwrap_or_default();
     match name {
         "runCommand" => {
@@ -17,7 +24,14 @@ pub(super) async fn on_database(db: &Db, name: &str, arguments: &Document) -> Re
     }
 }
 
-pub(super) async fn on_collection(
+/// Runs an operation of a collection.
+///
+/// # Errors
+/// Those of the operation.
+///
+/// # Panics
+/// For an operation that is not known here.
+pub async fn on_collection(
     c: &Collection<Document>,
     db: &Db,
     name: &str,
