@@ -9,7 +9,7 @@ use super::super::exec::{Namespace, output};
 use super::super::fault::{Fault, Result, code};
 use super::cursor::{Opened, Rows};
 use super::shape::{Shape, Type, out_of_range};
-use super::{Call, Job, query, refuse_collation, refuse_uuid};
+use super::{Call, Job, collation, query, refuse_uuid};
 
 pub(super) static AGGREGATE: Shape = Shape {
     name: "aggregate",
@@ -98,7 +98,7 @@ pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
             ));
         }
     }
-    refuse_collation(fields.object("collation"))?;
+    let collation = collation(&fields)?;
     refuse_uuid(&fields)?;
     let variables = query::variables(fields.object("let"), call)?;
     let mut stages = Vec::new();
@@ -117,6 +117,7 @@ pub(super) fn aggregate(call: &Call<'_>) -> Result<Job> {
         namespace,
         stages: stages.iter().map(|stage| stage.to_bytes()).collect(),
         variables,
+        collation,
         hint: query::hint(fields.get("hint"))?.map(Into::into),
         batch_size: None,
         allow_disk_use: fields.flag("allowDiskUse"),

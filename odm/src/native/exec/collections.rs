@@ -1,6 +1,7 @@
 //! Creating, dropping and listing collections.
 
 use super::super::catalog::{Catalog, rules};
+use super::super::collation::Collation;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::{ID_INDEX, IndexDefinition};
@@ -34,9 +35,10 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
         }
         view::refuse_cycle(write.catalog(), ns, Doc::Raw(&options))?;
     }
+    let id = IndexDefinition::id(&Collation::of_options(Doc::Raw(&options))?);
     write
         .catalog_mut()
-        .create_collection(&ns.database, &ns.collection, &options, IndexDefinition::id())
+        .create_collection(&ns.database, &ns.collection, &options, id)
         .map(|_| ())
 }
 

@@ -18,7 +18,7 @@ use super::super::document::Doc;
 use super::super::fault::{Fault, Result, code};
 use super::spec::Canonical;
 use super::wildcard::{self, Wildcard};
-use super::{ID_INDEX, IndexDefinition, IndexField, paths_of, text};
+use super::{ID_INDEX, IndexDefinition, IndexField, Order, paths_of, text};
 
 pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
     let found = Options::read(spec).map_err(|fault| fault.prefixed(&context(spec)))?;
@@ -48,17 +48,19 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
     }
     let partial = found
         .partial
-        .map(|filter| parse_partial(filter, found.sparse == Some(true)))
+        .map(|filter| parse_partial(filter, found.sparse == Some(true), &found.collation))
         .transpose()
         .map_err(|fault| fault.prefixed(&context(spec)))?;
     check_count(&keys, found.unique)?;
     let mut geo = found.geo;
     geo.apply(&mut keys, &spec)?;
+    check_collation(&found, &keys).map_err(|fault| fault.prefixed(&context(spec)))?;
     let name = if on_id { ID_INDEX } else { found.name };
     let canonical = Canonical {
         key: pattern.unwrap_or(found.key),
         text: text.as_ref().map_or(&[], |text| &text.options),
         wildcard_projection: found.wildcard_projection,
+        collation: found.collation.spec(),
         name,
         background: found.background,
         unique: found.unique,
@@ -82,7 +84,26 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
         spec: canonical.to_bytes(),
         text: text.as_ref().map(|text| text.spec.clone()),
         wildcard: wildcard.map(Arc::new),
+        collation: found.collation.clone(),
     })
+}
+
+/// Texts have languages of their own, and places in the plane no strings.
+fn check_collation(found: &Options<'_>, keys: &[IndexField]) -> Result<()> {
+    let Some(collation) = found.collation.spec() else {
+        return Ok(());
+    };
+    let kind = keys.iter().find_map(|key| match key.order {
+        Order::Text => Some("text"),
+        Order::Flat(_) => Some("2d"),
+        _ => None,
+    });
+    match kind {
+        None => Ok(()),
+        Some(kind) => Err(cannot(format!(
+            "Index type '{kind}' does not support collation: {collation}"
+        ))),
+    }
 }
 
 /// The wildcard of a wildcard index, which has few of the options of others.

@@ -19,6 +19,7 @@ pub(super) struct Canonical<'a> {
     /// The options of a text index.
     pub(super) text: &'a [(String, Owned)],
     pub(super) wildcard_projection: Option<Value<'a>>,
+    pub(super) collation: Option<Doc<'a>>,
 }
 
 impl Canonical<'_> {
@@ -75,6 +76,9 @@ impl Canonical<'_> {
             }
             if let Some(projection) = self.wildcard_projection {
                 write("wildcardProjection", projection);
+            }
+            if let Some(collation) = self.collation {
+                write("collation", Value::Document(collation));
             }
         });
         out

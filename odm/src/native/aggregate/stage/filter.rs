@@ -1,5 +1,6 @@
 //! `$match`.
 
+use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::matcher::Matcher;
@@ -48,8 +49,14 @@ impl Match {
             .transpose()
     }
 
+    pub(super) fn collate(&mut self, collation: &Collation) {
+        self.matcher = self.matcher.clone().collated(collation);
+    }
+
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
-        let bound = self.bound(&context.variables)?;
+        let bound = self
+            .bound(&context.variables)?
+            .map(|matcher| matcher.collated(&context.collation));
         Ok(Box::new(input.filter_map(move |row| {
             let row = match row {
                 Ok(row) => row,

@@ -15,11 +15,11 @@ use super::super::super::exec::{Deadline, Namespace, check_database};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::projection::Projection;
 use super::super::super::update::Now;
-use super::{gate, gate_optional, namespace, now, refuse_collation, value};
+use super::{collation, gate, gate_optional, namespace, now, value};
 use crate::backend::{self, Operation, ReadOptions};
 
 pub(super) fn aggregate_request(own: backend::Aggregate) -> Result<AggregateRequest> {
-    refuse_collation(own.options.collation.as_ref())?;
+    let collation = collation(own.options.collation.as_ref())?;
     let ns = if own.namespace.collection == aggregate::NO_COLLECTION {
         check_database(&own.namespace.database)?;
         Namespace {
@@ -39,6 +39,7 @@ pub(super) fn aggregate_request(own: backend::Aggregate) -> Result<AggregateRequ
         namespace: ns,
         stages,
         variables: variables(own.options.variables.as_ref(), now)?,
+        collation,
         hint: own.options.hint.as_ref().map(value).transpose()?,
         batch_size: own.batch_size,
         allow_disk_use: own.allow_disk_use,
@@ -69,13 +70,14 @@ pub(super) fn query(
     options: &ReadOptions,
 ) -> Result<Query> {
     refuse_variables(options)?;
-    refuse_collation(options.collation.as_ref())?;
+    let collation = collation(options.collation.as_ref())?;
     let hint = options.hint.as_ref().map(value).transpose()?;
     Query::parse(
         gate(filter)?,
         gate_optional(sort)?,
         hint.as_ref().map(Owned::as_value),
     )
+    .map(|query| query.collated(collation))
 }
 
 pub(super) fn refuse_variables(options: &ReadOptions) -> Result<()> {
@@ -154,7 +156,9 @@ pub(super) fn explain_request(
         Operation::Update(own) if own.statements.len() == 1 => {
             let statement = &own.statements[0];
             let hint = statement.hint.as_ref().map(value).transpose()?;
-            let parsed = Query::parse(gate(&statement.filter)?, None, hint.as_ref().map(Owned::as_value))?;
+            let collation = collation(statement.collation.as_ref())?;
+            let parsed = Query::parse(gate(&statement.filter)?, None, hint.as_ref().map(Owned::as_value))?
+                .collated(collation);
             (
                 own.namespace,
                 parsed,
@@ -167,7 +171,9 @@ pub(super) fn explain_request(
         Operation::Delete(own) if own.statements.len() == 1 => {
             let statement = &own.statements[0];
             let hint = statement.hint.as_ref().map(value).transpose()?;
-            let parsed = Query::parse(gate(&statement.filter)?, None, hint.as_ref().map(Owned::as_value))?;
+            let collation = collation(statement.collation.as_ref())?;
+            let parsed = Query::parse(gate(&statement.filter)?, None, hint.as_ref().map(Owned::as_value))?
+                .collated(collation);
             (
                 own.namespace,
                 parsed,
