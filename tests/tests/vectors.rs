@@ -25,7 +25,6 @@ const EXPLAINED: &[&str] = &["query", "projection", "commands"];
 /// Why a test of these groups goes otherwise: a part of its name or of its cause, and the reason.
 const REASONS: &[(&str, &str)] = &[
     ("$geoNear", "$geoNear inside another stage"),
-    ("collation", "collations: strings are compared by their bytes"),
     (
         "look-around",
         "patterns run in linear time: no look-around, no back references",

@@ -222,7 +222,8 @@ impl Node {
                     node.fold()?;
                 }
                 // How strings compare is not known before the run.
-                let waits = matches!(operator.body, Body::Comparing(_)) && arguments.iter().any(Node::has_text);
+                let waits =
+                    matches!(operator.body, Body::Comparing(_)) && arguments.iter().any(Node::has_text);
                 operator.is_pure && !waits && arguments.iter().all(Node::is_constant)
             }
         };

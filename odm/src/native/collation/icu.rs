@@ -2,7 +2,9 @@
 
 use std::cmp::Ordering;
 
-use icu_collator::options::{AlternateHandling, CaseLevel, CollatorOptions, MaxVariable as Variable, Strength};
+use icu_collator::options::{
+    AlternateHandling, CaseLevel, CollatorOptions, MaxVariable as Variable, Strength,
+};
 use icu_collator::preferences::{CollationCaseFirst, CollationNumericOrdering};
 use icu_collator::{CollatorBorrowed, CollatorPreferences};
 use icu_locale_core::Locale;

@@ -247,10 +247,16 @@ impl<'a> Written<'a> {
         let fields = [
             ("locale", self.locale.map(text)),
             ("caseLevel", self.case_level.map(Owned::Bool)),
-            ("caseFirst", self.case_first.and_then(|own| name_of(&CaseFirst::ALL, own))),
+            (
+                "caseFirst",
+                self.case_first.and_then(|own| name_of(&CaseFirst::ALL, own)),
+            ),
             ("strength", self.strength.map(Owned::Int32)),
             ("numericOrdering", self.numeric.map(Owned::Bool)),
-            ("alternate", self.alternate.and_then(|own| name_of(&Alternate::ALL, own))),
+            (
+                "alternate",
+                self.alternate.and_then(|own| name_of(&Alternate::ALL, own)),
+            ),
             (
                 "maxVariable",
                 self.max_variable.and_then(|own| name_of(&MaxVariable::ALL, own)),

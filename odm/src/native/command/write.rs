@@ -234,8 +234,7 @@ fn update_statement(
     let collation = collation(entry)?;
     let filter = entry.object("q").unwrap_or(Doc::empty());
     let (multi, upsert) = (entry.flag("multi"), entry.flag("upsert"));
-    let query =
-        query::query(Some(filter), None, entry.get("hint"), variables)?.collated(collation.clone());
+    let query = query::query(Some(filter), None, entry.get("hint"), variables)?.collated(collation.clone());
     let own = entry.object("c");
     if own.is_some() && !matches!(change, Change::Pipeline(_)) {
         return Err(Fault::new(

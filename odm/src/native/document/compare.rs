@@ -109,12 +109,9 @@ pub(crate) fn compare(a: &Value<'_>, b: &Value<'_>) -> Ordering {
 pub(crate) fn compare_by(a: &Value<'_>, b: &Value<'_>, strings: &dyn Fn(&str, &str) -> Ordering) -> Ordering {
     match (a, b) {
         (Value::String(a) | Value::Symbol(a), Value::String(b) | Value::Symbol(b)) => strings(a, b),
-        (Value::Document(a), Value::Document(b)) if !same_bytes(*a, *b) => compare_elements(
-            *a,
-            *b,
-            by_kind_and_name,
-            |a, b| compare_by(a, b, strings),
-        ),
+        (Value::Document(a), Value::Document(b)) if !same_bytes(*a, *b) => {
+            compare_elements(*a, *b, by_kind_and_name, |a, b| compare_by(a, b, strings))
+        }
         (Value::Array(a), Value::Array(b)) if !same_bytes(*a, *b) => {
             compare_elements(*a, *b, |_, _| Ordering::Equal, |a, b| compare_by(a, b, strings))
         }

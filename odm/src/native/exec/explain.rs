@@ -58,12 +58,16 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
         Some(plan) if request.counts => plan.explain_count(&asked, filter),
         Some(plan) => plan.explain(&asked, filter),
     };
-    let planner = Owned::Document(vec![
+    let mut planner = vec![
         field("namespace", Owned::String(ns.to_string())),
         field("indexFilterSet", Owned::Bool(false)),
         field("winningPlan", winning),
         field("rejectedPlans", Owned::Array(Vec::new())),
-    ]);
+    ];
+    if let Some(collation) = query.collation_in(&resolved.collation).spec() {
+        planner.insert(2, field("collation", Owned::RawDocument(collation.to_bytes())));
+    }
+    let planner = Owned::Document(planner);
     let mut answer = vec![
         field("explainVersion", Owned::String("1".to_owned())),
         field("queryPlanner", planner),

@@ -73,14 +73,7 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
         limit: Some(1),
         positions,
     };
-    let (found, _) = search::all(
-        write,
-        &collection,
-        &query,
-        &plan,
-        limits,
-        request.deadline,
-    )?;
+    let (found, _) = search::all(write, &collection, &query, &plan, limits, request.deadline)?;
     let project = |document: &[u8], matched: Option<usize>| -> Result<Vec<u8>> {
         match &projection {
             None => Ok(document.to_vec()),

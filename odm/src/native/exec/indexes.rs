@@ -160,6 +160,7 @@ fn build(write: &mut dyn Write, ns: &Namespace, definition: IndexDefinition) -> 
         definition: Arc::new(definition),
         tree,
         multikey: Vec::new(),
+        stale: false,
     };
     let mut stored: Vec<Vec<u8>> = Vec::new();
     let mut multikey = vec![false; entry.definition.keys.len()];

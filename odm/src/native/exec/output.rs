@@ -185,7 +185,9 @@ impl Merge {
             .collection(&self.into.database, &self.into.collection)
             .cloned()
         {
-            Some(collection) => first(write, &collection, &filter, collation)?.map(|found| (collection, found)),
+            Some(collection) => {
+                first(write, &collection, &filter, collation)?.map(|found| (collection, found))
+            }
             None => None,
         };
         let Some((collection, found)) = found else {
@@ -243,7 +245,8 @@ impl Merge {
                     .collect::<Result<Vec<_>>>()?;
                 let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
                 let stages: Vec<Doc<'_>> = stages.iter().map(|stage| Doc::Raw(stage)).collect();
-                let made = Transform::parse(&stages, &names)?.apply(old, &variables, now.millis, collation)?;
+                let made =
+                    Transform::parse(&stages, &names)?.apply(old, &variables, now.millis, collation)?;
                 let made = match made.as_value() {
                     Value::Document(doc) => with_id_first(doc, old),
                     _ => found.document.clone(),

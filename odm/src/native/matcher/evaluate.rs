@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 
 use super::super::aggregate::expression::Scope;
+use super::super::collation::Collation;
 use super::super::document::decimal::Decimal;
 use super::super::document::number::is_nan;
-use super::super::collation::Collation;
 use super::super::document::{Doc, Kind, Owned, Value, compare};
 use super::super::fault::{Fault, Result, code};
 use super::Context;

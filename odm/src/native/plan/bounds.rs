@@ -119,15 +119,13 @@ pub(super) fn near(near: &Near, order: Order) -> Intervals {
 }
 
 fn cells(ranges: &[(i64, i64)]) -> Intervals {
-    Intervals::union_all(
-        ranges.iter().map(|(first, last)| {
-            let simple = Collation::simple();
-            Intervals::range(
-                before(&Value::Int64(*first), simple),
-                after(&Value::Int64(*last), simple),
-            )
-        }),
-    )
+    Intervals::union_all(ranges.iter().map(|(first, last)| {
+        let simple = Collation::simple();
+        Intervals::range(
+            before(&Value::Int64(*first), simple),
+            after(&Value::Int64(*last), simple),
+        )
+    }))
 }
 
 fn squares(ranges: &[([u8; 8], [u8; 8])]) -> Intervals {

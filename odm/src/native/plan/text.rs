@@ -140,9 +140,7 @@ fn prefix(definition: &IndexDefinition, conjuncts: &[Conjunct<'_>]) -> Result<Ve
             _ => None,
         });
         let value = value.ok_or_else(unanswered)?.as_value();
-        field
-            .order
-            .encode(&value, Collation::simple(), &mut components);
+        field.order.encode(&value, Collation::simple(), &mut components);
     }
     Ok(components)
 }

@@ -193,7 +193,10 @@ impl ItemOrder {
             ItemOrder::Fields(fields) => fields
                 .iter()
                 .map(|(path, descending)| {
-                    directed(collation.compare(&reached(a, path), &reached(b, path)), *descending)
+                    directed(
+                        collation.compare(&reached(a, path), &reached(b, path)),
+                        *descending,
+                    )
                 })
                 .find(|ordering| ordering.is_ne())
                 .unwrap_or(Ordering::Equal),
@@ -298,7 +301,11 @@ pub(super) fn add_to_set(
     };
     let missing: Vec<Owned> = items
         .iter()
-        .filter(|item| !existing.values().any(|other| context.collation.equal(&other, &item.as_value())))
+        .filter(|item| {
+            !existing
+                .values()
+                .any(|other| context.collation.equal(&other, &item.as_value()))
+        })
         .cloned()
         .collect();
     Ok(match missing.is_empty() {

@@ -110,11 +110,7 @@ fn end(
     }
 }
 
-fn contains(
-    _: &'static Operator,
-    arguments: &[Answer<'_>],
-    collation: &Collation,
-) -> Result<Option<Owned>> {
+fn contains(_: &'static Operator, arguments: &[Answer<'_>], collation: &Collation) -> Result<Option<Owned>> {
     let [needle, array] = arguments else {
         return Ok(None);
     };

@@ -48,11 +48,7 @@ fn test(
 }
 
 /// The order of two values, a missing one (like undefined) below null.
-pub(crate) fn compare_answers(
-    a: Option<Value<'_>>,
-    b: Option<Value<'_>>,
-    collation: &Collation,
-) -> Ordering {
+pub(crate) fn compare_answers(a: Option<Value<'_>>, b: Option<Value<'_>>, collation: &Collation) -> Ordering {
     let a = a.unwrap_or(Value::Undefined);
     let b = b.unwrap_or(Value::Undefined);
     match (below_null(&a), below_null(&b)) {

@@ -41,7 +41,8 @@ fn set_of<'a>(items: Doc<'a>, collation: &Collation) -> Vec<Value<'a>> {
 }
 
 fn has(set: &[Value<'_>], item: &Value<'_>, collation: &Collation) -> bool {
-    set.binary_search_by(|other| collation.compare(other, item)).is_ok()
+    set.binary_search_by(|other| collation.compare(other, item))
+        .is_ok()
 }
 
 fn array(items: Vec<Value<'_>>) -> Result<Option<Owned>> {
@@ -112,6 +113,12 @@ fn intersection(
         let set = set_of(items, collation);
         common = Some(match common {
             None => set,
+            // Of equal items those of the smaller set stay, as on the server.
+            Some(common) if set.len() < common.len() => {
+                let mut set = set;
+                set.retain(|item| has(&common, item, collation));
+                set
+            }
             Some(mut common) => {
                 common.retain(|item| has(&set, item, collation));
                 common
@@ -221,11 +228,7 @@ fn not_array(code: i32, index: usize, found: Option<Value<'_>>) -> Fault {
     )
 }
 
-fn equals(
-    _: &'static Operator,
-    arguments: &[Answer<'_>],
-    collation: &Collation,
-) -> Result<Option<Owned>> {
+fn equals(_: &'static Operator, arguments: &[Answer<'_>], collation: &Collation) -> Result<Option<Owned>> {
     set_equality(arguments, collation)
 }
 
@@ -250,17 +253,15 @@ fn set_equality(arguments: &[Answer<'_>], collation: &Collation) -> Result<Optio
     Ok(Some(Owned::Bool(true)))
 }
 
-fn is_subset(
-    _: &'static Operator,
-    arguments: &[Answer<'_>],
-    collation: &Collation,
-) -> Result<Option<Owned>> {
+fn is_subset(_: &'static Operator, arguments: &[Answer<'_>], collation: &Collation) -> Result<Option<Owned>> {
     let [left, right] = arguments else {
         return Ok(None);
     };
     let (left, right) = both("$setIsSubset", left, right, (17046, 17042))?;
     let set = set_of(right, collation);
-    Ok(Some(Owned::Bool(left.values().all(|item| has(&set, &item, collation)))))
+    Ok(Some(Owned::Bool(
+        left.values().all(|item| has(&set, &item, collation)),
+    )))
 }
 
 fn elements(

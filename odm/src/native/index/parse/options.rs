@@ -106,7 +106,10 @@ impl<'a> Options<'a> {
                         )
                     })?;
                     options.collation = collation.ok_or_else(|| {
-                        Fault::new(code::BAD_VALUE, "The field 'collation' cannot be an empty object.")
+                        Fault::new(
+                            code::BAD_VALUE,
+                            "The field 'collation' cannot be an empty object.",
+                        )
                     })?;
                 }
                 "weights" if spec_is_text(spec) => match value {

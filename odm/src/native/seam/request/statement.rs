@@ -61,8 +61,7 @@ pub(super) fn update_statement(own: &backend::UpdateStatement) -> Statement {
         Ok(UpdateStatement {
             query,
             filter: own.filter.as_bytes().to_vec(),
-            updater: updater(&own.modification, &own.array_filters)?
-                .collated(&collation.unwrap_or_default()),
+            updater: updater(&own.modification, &own.array_filters)?.collated(&collation.unwrap_or_default()),
             multi: own.multi,
             upsert: own.upsert,
         })
@@ -77,8 +76,8 @@ pub(super) fn delete_statement(own: &backend::DeleteStatement) -> Statement {
     let parse = || -> Result<DeleteStatement> {
         let collation = collation(own.collation.as_ref())?;
         let hint = own.hint.as_ref().map(value).transpose()?;
-        let query = Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?
-            .collated(collation);
+        let query =
+            Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?.collated(collation);
         Ok(DeleteStatement {
             query,
             multi: own.multi,

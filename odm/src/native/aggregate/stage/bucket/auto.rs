@@ -119,9 +119,7 @@ impl BucketAuto {
                 None => high.clone(),
             };
             while let Some((_, row)) = rows.next_if(|(value, _)| {
-                let order = context
-                    .collation
-                    .compare(&value.as_value(), &boundary.as_value());
+                let order = context.collation.compare(&value.as_value(), &boundary.as_value());
                 order.is_lt() || (order.is_eq() && self.granularity.is_none())
             }) {
                 members.push(Ok(row));

@@ -301,12 +301,7 @@ fn accumulated(
         if sliding == Sliding::Sorted
             && let Owned::Array(items) = &mut result
         {
-            items.sort_by(|a, b| {
-                partition
-                    .context
-                    .collation
-                    .compare(&a.as_value(), &b.as_value())
-            });
+            items.sort_by(|a, b| partition.context.collation.compare(&a.as_value(), &b.as_value()));
         }
         column.push(Some(result));
     }
@@ -317,7 +312,8 @@ fn ranks(rank: Rank, partition: &Partition<'_>) -> Column {
     let mut last = 0;
     (0..partition.rows.len())
         .map(|at| {
-            let is_tie = at > 0 && is_same(
+            let is_tie = at > 0
+                && is_same(
                     partition.position(at - 1),
                     partition.position(at),
                     &partition.context.collation,
