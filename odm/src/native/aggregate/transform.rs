@@ -276,7 +276,7 @@ mod tests {
             .collect();
         let docs: Vec<Doc<'_>> = stages.iter().map(|bytes| Doc::Raw(bytes)).collect();
         let got = Transform::parse(&docs, &[])
-            .and_then(|transform| transform.apply(Doc::Raw(&doc), &[], 0))
+            .and_then(|transform| transform.apply(Doc::Raw(&doc), &[], 0, Collation::simple()))
             .map(|value| {
                 let Value::Document(doc) = value.as_value() else {
                     panic!("not a document");
