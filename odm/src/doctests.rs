@@ -19,6 +19,7 @@ pages! {
     writing: "../docs/guide/writing.md";
     lifecycle: "../docs/guide/lifecycle.md";
     indexes: "../docs/guide/indexes.md";
+    collation: "../docs/guide/collation.md";
     changes: "../docs/guide/changes.md";
     types: "../docs/guide/types.md";
     schema: "../docs/guide/schema.md";

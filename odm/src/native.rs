@@ -5,6 +5,7 @@
 
 mod aggregate;
 mod catalog;
+mod collation;
 mod command;
 mod document;
 mod engine;

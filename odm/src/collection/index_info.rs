@@ -152,10 +152,21 @@ impl IndexDrift {
 
     pub(crate) fn between(declared: Vec<IndexInfo>, existing: Vec<IndexInfo>) -> IndexDrift {
         let mut drift = IndexDrift::default();
+        // What an index does not say is as the collection has it, and so has `_id`'s.
+        let inherited = existing
+            .iter()
+            .find(|index| index.is_id())
+            .and_then(|index| index.spec.get("collation").cloned());
+        let declared = declared.into_iter().map(|mut index| {
+            if let (None, Some(own)) = (index.spec.get("collation"), &inherited) {
+                index.spec.insert("collation", own.clone());
+            }
+            index
+        });
         let mut rest: Vec<IndexInfo> = existing.into_iter().filter(|index| !index.is_id()).collect();
         // Exact matches first: two declared indexes may share their keys and differ in a partial filter.
         let mut open = Vec::new();
-        for index in declared.into_iter().filter(|index| !index.is_id()) {
+        for index in declared.filter(|index| !index.is_id()) {
             match rest
                 .iter()
                 .position(|existing| index.differences(existing).is_empty())
@@ -219,6 +230,10 @@ impl fmt::Display for IndexDrift {
 fn same_option(left: Option<&Bson>, right: Option<&Bson>) -> bool {
     match (left, right) {
         (None, None) => true,
+        // The comparison of bytes is a collation by name only, that a server does not list.
+        (Some(Bson::Document(one)), None) | (None, Some(Bson::Document(one))) => {
+            one.get_str("locale").is_ok_and(|locale| locale == "simple")
+        }
         (Some(one), None) | (None, Some(one)) => matches!(one, Bson::Boolean(false)),
         (Some(left), Some(right)) => same_value(left, right),
     }

@@ -176,6 +176,12 @@ impl Catalog {
         self.change(id, |collection| collection.replace_index(tree, definition))
     }
 
+    /// Says that other rules made the index's sort keys.
+    #[cfg(all(test, feature = "collation"))]
+    pub(crate) fn age_index(&mut self, id: CollectionId, tree: TreeId) -> Result<()> {
+        self.change(id, |collection| collection.age_index(tree))
+    }
+
     /// Removes an index; its tree is cleared with the commit.
     ///
     /// # Errors

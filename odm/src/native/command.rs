@@ -28,7 +28,8 @@ pub(crate) use self::concern::Concern;
 pub(crate) use self::cursor::{Cursors, Opened};
 pub(crate) use self::reply::{Verb, written, written_out};
 pub(crate) use self::transaction::{reads, refuse_in_transaction};
-use super::document::{Doc, Kind, Value};
+use super::collation::Collation;
+use super::document::{Doc, Value};
 use super::exec::aggregate::AggregateRequest;
 use super::exec::output::Target;
 use super::exec::statement::Batch;
@@ -266,29 +267,10 @@ fn uuid(value: &Value<'_>) -> Result<[u8; 16]> {
     })
 }
 
-/// Refuses strings to be compared by a language's rules: the engine compares their bytes.
-fn refuse_collation(collation: Option<Doc<'_>>) -> Result<()> {
-    match collation {
-        None => Ok(()),
-        Some(doc) if doc.is_empty() => Ok(()),
-        Some(doc) if doc.count() == 1 && doc.get("locale").and_then(|own| own.as_str()) == Some("simple") => {
-            Ok(())
-        }
-        Some(doc) => match doc.get("locale") {
-            None => Err(Fault::new(
-                40414,
-                "BSON field 'collation.locale' is missing but a required field",
-            )),
-            Some(own) if own.kind() != Kind::String => Err(Fault::new(
-                code::TYPE_MISMATCH,
-                format!(
-                    "BSON field 'collation.locale' is the wrong type '{}', expected type 'string'",
-                    own.kind().alias()
-                ),
-            )),
-            Some(_) => Err(Fault::unsupported(
-                "the embedded engine compares strings by their bytes; collation is not supported",
-            )),
-        },
+/// How strings compare, if the command says.
+fn collation(fields: &shape::Fields<'_>) -> Result<Option<Collation>> {
+    match fields.object("collation") {
+        Some(doc) => Collation::parse(doc),
+        None => Ok(None),
     }
 }

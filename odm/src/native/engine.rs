@@ -111,7 +111,9 @@ impl Engine {
             }
         };
         let shared = Shared::open(store, durability, options.changes)?;
-        Ok(Engine(Arc::new(Handle { shared })))
+        let engine = Engine(Arc::new(Handle { shared }));
+        repair::renew_keys(&engine)?;
+        Ok(engine)
     }
 
     /// An engine on any store; without a durability there is nothing to make durable.

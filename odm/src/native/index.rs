@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use self::extract::Extraction;
 use self::wildcard::Wildcard;
+use super::collation::Collation;
 use super::document::{Doc, Fields, Owned, Value};
 use super::fault::{DuplicateKey, Fault, Result};
 use super::geo::Grid;
@@ -45,6 +46,8 @@ pub(crate) struct IndexDefinition {
     pub(crate) text: Option<Arc<TextSpec>>,
     /// What a wildcard index is about: its keys are paths and values.
     pub(crate) wildcard: Option<Arc<Wildcard>>,
+    /// How strings compare.
+    pub(crate) collation: Collation,
     paths: Vec<extract::Path>,
     spec: Vec<u8>,
 }
@@ -85,7 +88,8 @@ impl IndexDefinition {
     ///
     /// # Errors
     /// MongoDB's: 67 for a key or option that cannot be, 197 for an unknown option, 2 for misuse of `_id`'s
-    /// index, 9 and 14 for a malformed specification. Collations are unsupported.
+    /// index, 9 and 14 for a malformed specification, and those of
+    /// [`Collation::parse`].
     pub(crate) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
         parse::parse(spec)
     }
@@ -100,18 +104,21 @@ impl IndexDefinition {
         Doc::Fields(&known).to_bytes()
     }
 
-    /// The index on `_id`.
-    pub(crate) fn id() -> IndexDefinition {
+    /// The index on `_id` of a collection whose strings compare so.
+    pub(crate) fn id(collation: &Collation) -> IndexDefinition {
         let keys = vec![IndexField {
             path: "_id".to_owned(),
             order: Order::Ascending,
         }];
         let pattern = Owned::Document(vec![("_id".to_owned(), Owned::Int32(1))]);
-        let spec = vec![
+        let mut spec = vec![
             ("v".to_owned(), Owned::Int32(2)),
             ("key".to_owned(), pattern),
             ("name".to_owned(), Owned::String(ID_INDEX.to_owned())),
         ];
+        if let Some(own) = collation.spec() {
+            spec.push(("collation".to_owned(), Owned::RawDocument(own.to_bytes())));
+        }
         IndexDefinition {
             name: ID_INDEX.to_owned(),
             paths: paths_of(&keys),
@@ -125,18 +132,19 @@ impl IndexDefinition {
             hidden: false,
             text: None,
             wildcard: None,
+            collation: collation.clone(),
             spec: Doc::Fields(&spec).to_bytes(),
         }
     }
 
     /// What a clustered collection has in place of the index on `_id`.
-    pub(crate) fn clustered(name: &str) -> IndexDefinition {
+    pub(crate) fn clustered(name: &str, collation: &Collation) -> IndexDefinition {
         let key = [("_id".to_owned(), Owned::Int32(1))];
         IndexDefinition {
             name: name.to_owned(),
             clustered: true,
-            spec: spec::Canonical::clustered(Doc::Fields(&key), name).to_bytes(),
-            ..IndexDefinition::id()
+            spec: spec::Canonical::clustered(Doc::Fields(&key), name, collation.spec()).to_bytes(),
+            ..IndexDefinition::id(collation)
         }
     }
 
@@ -199,7 +207,7 @@ impl IndexDefinition {
             return Ok(found);
         }
         if let Some(wildcard) = &self.wildcard {
-            return wildcard.keys(Doc::Raw(&bytes));
+            return wildcard.keys(Doc::Raw(&bytes), &self.collation);
         }
         if let Some(key) = self.plain_key(&bytes) {
             found.keys.push(key);
@@ -235,17 +243,45 @@ impl IndexDefinition {
             true => String::new(),
             false => format!(" index: {}", self.name),
         };
-        let message = format!(
-            "E11000 duplicate key error collection: {collection}{index} dup key: {}",
-            Doc::Raw(&value)
-        );
         let pattern = self.key_pattern().to_bytes();
         let key = DuplicateKey {
             index: self.name.clone(),
             pattern,
             value,
         };
-        Fault::duplicate(key, message)
+        let Some(collation) = self.collation.spec() else {
+            let message = format!(
+                "E11000 duplicate key error collection: {collection}{index} dup key: {}",
+                Doc::Raw(&key.value)
+            );
+            return Fault::duplicate(key, message);
+        };
+        // Equal strings need not look alike, so that their keys are shown.
+        let shown: Vec<String> = Doc::Raw(&key.value)
+            .elements()
+            .map(|element| match element.value() {
+                text @ (Value::String(_) | Value::Symbol(_)) => match self.collation.revealed(&text) {
+                    Owned::String(key) => format!("{}: \"0x{key}\"", element.name_str()),
+                    _ => String::new(),
+                },
+                other => format!(
+                    "{}: {}",
+                    element.name_str(),
+                    self.collation.revealed(&other).as_value()
+                ),
+            })
+            .collect();
+        let message = format!(
+            "E11000 duplicate key error collection: {collection} index: {} collation: {collation} dup key: {{ {} }}",
+            self.name,
+            shown.join(", ")
+        );
+        let value = self.collation.revealed(&Value::Document(Doc::Raw(&key.value)));
+        let value = match value.as_value() {
+            Value::Document(doc) => doc.to_bytes(),
+            _ => key.value,
+        };
+        Fault::duplicate(DuplicateKey { value, ..key }, message)
     }
 
     /// The document `{ path: value, .. }` of one of the document's keys, with the values' own types.
@@ -292,7 +328,9 @@ impl IndexDefinition {
         for (field, path) in self.keys.iter().zip(&self.paths) {
             let value = path.plain(Doc::Raw(bytes))?;
             is_there |= value.is_some();
-            field.order.encode(&value.unwrap_or(Value::Null), &mut key);
+            field
+                .order
+                .encode(&value.unwrap_or(Value::Null), &self.collation, &mut key);
         }
         key.push(super::key::END);
         (is_there || !self.sparse).then_some(key)
@@ -301,7 +339,9 @@ impl IndexDefinition {
     fn encode(&self, values: &[Option<Value<'_>>]) -> Vec<u8> {
         let mut key = Vec::with_capacity(12 * values.len() + 1);
         for (field, value) in self.keys.iter().zip(values) {
-            field.order.encode(&value.unwrap_or(Value::Null), &mut key);
+            field
+                .order
+                .encode(&value.unwrap_or(Value::Null), &self.collation, &mut key);
         }
         key.push(super::key::END);
         key
@@ -339,11 +379,12 @@ impl Order {
     }
 
     /// Appends the field's component of the key.
-    pub(crate) fn encode(self, value: &Value<'_>, out: &mut Vec<u8>) {
+    pub(crate) fn encode(self, value: &Value<'_>, collation: &Collation, out: &mut Vec<u8>) {
         match self {
-            Order::Ascending | Order::Sphere | Order::Flat(_) => super::key::encode(value, false, out),
-            Order::Descending => super::key::encode(value, true, out),
-            Order::Hashed => hashed::encode(value, out),
+            Order::Ascending => collation.encode(value, false, out),
+            Order::Descending => collation.encode(value, true, out),
+            Order::Sphere | Order::Flat(_) => super::key::encode(value, false, out),
+            Order::Hashed => hashed::encode(value, collation, out),
             Order::Text => super::key::encode(value, false, out),
         }
     }

@@ -20,6 +20,8 @@
 //! | code | as a string |
 //! | code with scope | as a string, then as a document |
 //!
+//! Under a collation the body of a string is the collation's sort key of it, `00` as `00 FF`, end `00`.
+//!
 //! All integers are big-endian. After a component comes another or [`END`], so a byte between 4 and 245. A
 //! component that begins with another one goes on with `FF` (ascending) or `00` (descending): `"\0"` does
 //! with `""`. So the keys that hold exactly some components lie between these followed by [`BEFORE`] and
@@ -27,6 +29,7 @@
 
 pub(crate) mod describe;
 
+use super::collation::Collation;
 use super::document::compare::{binary_length, kind_rank, rank};
 use super::document::decimal::{DIGITS, Decimal, MIN_EXPONENT, digits, magnitude_toward_zero, power};
 use super::document::{Doc, Value};
@@ -48,8 +51,13 @@ const POSITIVE: u8 = rank::NUMBER + 2;
 /// Appends the component of one value; the order of components as bytes is the order of
 /// [`compare`](super::document::compare()).
 pub(crate) fn encode(value: &Value<'_>, descending: bool, out: &mut Vec<u8>) {
+    encode_by(value, descending, Collation::simple(), out);
+}
+
+/// The same in the order of a collation.
+pub(crate) fn encode_by(value: &Value<'_>, descending: bool, collation: &Collation, out: &mut Vec<u8>) {
     let start = out.len();
-    encode_ascending(value, out);
+    encode_ascending(value, collation, out);
     if descending {
         complement(&mut out[start..]);
     }
@@ -71,7 +79,7 @@ pub(crate) fn rank_bytes(rank: u8) -> std::ops::RangeInclusive<u8> {
     }
 }
 
-fn encode_ascending(value: &Value<'_>, out: &mut Vec<u8>) {
+fn encode_ascending(value: &Value<'_>, collation: &Collation, out: &mut Vec<u8>) {
     match *value {
         Value::Double(x) => return encode_double(x, out),
         Value::Int32(x) => return encode_integer(x.into(), out),
@@ -81,11 +89,12 @@ fn encode_ascending(value: &Value<'_>, out: &mut Vec<u8>) {
         _ => out.push(kind_rank(value.kind())),
     }
     match *value {
-        Value::String(text) | Value::Symbol(text) | Value::Code(text) => encode_text(text, out),
-        Value::Document(doc) => encode_document(doc, out),
+        Value::String(text) | Value::Symbol(text) => encode_collated(text, collation, out),
+        Value::Code(text) => encode_text(text, out),
+        Value::Document(doc) => encode_document(doc, collation, out),
         Value::Array(doc) => {
             for item in doc.values() {
-                encode_ascending(&item, out);
+                encode_ascending(&item, collation, out);
             }
             out.push(0);
         }
@@ -113,18 +122,18 @@ fn encode_ascending(value: &Value<'_>, out: &mut Vec<u8>) {
         }
         Value::CodeWithScope { code, scope } => {
             encode_text(code, out);
-            encode_document(scope, out);
+            encode_document(scope, Collation::simple(), out);
         }
         _ => {}
     }
 }
 
-fn encode_document(doc: Doc<'_>, out: &mut Vec<u8>) {
+fn encode_document(doc: Doc<'_>, collation: &Collation, out: &mut Vec<u8>) {
     for element in doc.elements() {
         out.push(kind_rank(element.kind()));
         out.extend_from_slice(element.name());
         out.push(0);
-        encode_ascending(&element.value(), out);
+        encode_ascending(&element.value(), collation, out);
     }
     out.push(0);
 }
@@ -134,9 +143,23 @@ fn encode_text(text: &str, out: &mut Vec<u8>) {
     out.push(0);
 }
 
+fn encode_collated(text: &str, collation: &Collation, out: &mut Vec<u8>) {
+    if collation.is_simple() {
+        return encode_text(text, out);
+    }
+    let mut sort_key = Vec::with_capacity(2 * text.len() + 4);
+    collation.write_text(text, &mut sort_key);
+    encode_bytes(&sort_key, out);
+    out.push(0);
+}
+
 /// Appends the body that all strings starting with `text` begin with.
 pub(crate) fn encode_text_start(text: &str, out: &mut Vec<u8>) {
-    let mut parts = text.as_bytes().split(|byte| *byte == 0);
+    encode_bytes(text.as_bytes(), out);
+}
+
+fn encode_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    let mut parts = bytes.split(|byte| *byte == 0);
     if let Some(first) = parts.next() {
         out.extend_from_slice(first);
     }

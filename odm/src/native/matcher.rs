@@ -22,6 +22,7 @@ use self::ast::{NearField, Node, Predicate};
 use self::evaluate::Subject;
 pub(crate) use self::evaluate::truthy;
 use self::parse::{Level, Parser};
+use super::collation::Collation;
 use super::document::{Doc, Owned, Value};
 use super::fault::Result;
 
@@ -38,6 +39,8 @@ struct Context {
     variables: Vec<(String, Option<Owned>)>,
     /// `$$NOW`: the same for all documents of one operation.
     now: i64,
+    /// How the strings of expressions compare; those of predicates know themselves.
+    collation: Collation,
 }
 
 impl Matcher {
@@ -79,6 +82,7 @@ impl Matcher {
             context: Context {
                 variables,
                 now: now(),
+                collation: Collation::default(),
             },
         })
     }
@@ -101,6 +105,20 @@ impl Matcher {
         computes(&self.root)
     }
 
+    /// The same filter with its strings compared by the collation.
+    pub(crate) fn collated(self, collation: &Collation) -> Matcher {
+        if collation.is_simple() {
+            return self;
+        }
+        Matcher {
+            root: self.root.collated(collation),
+            context: Context {
+                collation: collation.clone(),
+                ..self.context
+            },
+        }
+    }
+
     /// The filter that both of these are.
     pub(crate) fn and(&self, other: &Matcher) -> Matcher {
         let mut nodes = Vec::new();
@@ -120,6 +138,7 @@ impl Matcher {
             context: Context {
                 variables: variables.cloned().collect(),
                 now: other.context.now,
+                collation: other.context.collation.clone(),
             },
         }
     }
@@ -204,6 +223,16 @@ impl ElementMatcher {
         };
         let predicate = operator::element(parser, condition)?;
         Ok(ElementMatcher { predicate })
+    }
+
+    /// The same condition with its strings compared by the collation.
+    pub(crate) fn collated(self, collation: &Collation) -> ElementMatcher {
+        match collation.is_simple() {
+            true => self,
+            false => ElementMatcher {
+                predicate: self.predicate.collated(collation),
+            },
+        }
     }
 
     /// The position of the first item that matches.

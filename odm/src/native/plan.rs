@@ -336,23 +336,31 @@ impl<'a> Hint<'a> {
 
 impl IndexHint<'_> {
     fn find(&self, indexes: &[IndexView<'_>]) -> Result<usize> {
-        indexes
-            .iter()
-            .position(|view| {
-                !view.definition.hidden
-                    && match self {
-                        IndexHint::Name(name) => view.definition.name == *name,
-                        IndexHint::Pattern(pattern) => {
-                            compare_documents(view.definition.key_pattern(), *pattern).is_eq()
-                        }
+        let mut meant = indexes.iter().enumerate().filter(|(_, view)| {
+            !view.definition.hidden
+                && match self {
+                    IndexHint::Name(name) => view.definition.name == *name,
+                    IndexHint::Pattern(pattern) => {
+                        compare_documents(view.definition.key_pattern(), *pattern).is_eq()
                     }
-            })
-            .ok_or_else(|| {
-                Fault::new(
-                    code::BAD_VALUE,
-                    "hint provided does not correspond to an existing index",
-                )
-            })
+                }
+        });
+        match (meant.next(), meant.next()) {
+            (Some((index, _)), None) => Ok(index),
+            (None, _) => Err(Fault::new(
+                code::BAD_VALUE,
+                "hint provided does not correspond to an existing index",
+            )),
+            (Some((_, one)), Some((_, other))) => Err(Fault::new(
+                code::INDEX_NOT_FOUND,
+                format!(
+                    "error processing query: planner returned error :: caused by :: Hint matched multiple indexes, \
+                     must hint by index name. Matched: {} and {}",
+                    Doc::Raw(one.definition.spec()),
+                    Doc::Raw(other.definition.spec())
+                ),
+            )),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod parse;
 mod tests;
 
 use super::aggregate::expression::Expression;
+use super::collation::Collation;
 use super::fault::{Fault, Result};
 use super::matcher::ElementMatcher;
 
@@ -19,6 +20,8 @@ pub(crate) struct Projection {
     scored: bool,
     /// `$$NOW` for expressions, milliseconds since the epoch.
     now: i64,
+    /// How strings compare in expressions; conditions know it themselves.
+    collation: Collation,
 }
 
 /// What happens to fields that the projection does not name.
@@ -66,6 +69,13 @@ struct Slice {
 }
 
 impl Projection {
+    /// The same projection with strings compared by the collation.
+    pub(crate) fn collated(mut self, collation: &Collation) -> Projection {
+        self.tree.collate(collation);
+        self.collation = collation.clone();
+        self
+    }
+
     /// Whether [`Projection::apply`] needs the position at which the filter matched.
     pub(crate) fn needs_position(&self) -> bool {
         self.positional
@@ -118,6 +128,16 @@ impl Tree {
             }
         }
         Ok(())
+    }
+
+    fn collate(&mut self, collation: &Collation) {
+        for (_, rule) in &mut self.children {
+            match rule {
+                Rule::Element(matcher) => **matcher = matcher.as_ref().clone().collated(collation),
+                Rule::Fields(inner) => inner.collate(collation),
+                _ => {}
+            }
+        }
     }
 
     fn child(&self, name: &[u8]) -> Option<&Rule> {

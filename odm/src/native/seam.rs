@@ -253,13 +253,14 @@ impl NativeBackend {
 
     /// Runs a pipeline and writes what it gives.
     async fn output(&self, aggregate: &AggregateRequest, target: Target, now: Now) -> Outcomes<()> {
-        let rows = {
+        let (rows, collation) = {
             let view = self.engine.view()?;
-            target.check(&*view)?;
-            aggregate::rows(&*view, aggregate)?
+            let collation = aggregate.collation(&*view)?;
+            target.check(&*view, &collation)?;
+            (aggregate::rows(&*view, aggregate)?, collation)
         };
         let unvalidated = aggregate.unvalidated;
-        let job = move |write: &mut dyn Write| target.run(write, &rows, now, unvalidated);
+        let job = move |write: &mut dyn Write| target.run(write, &rows, now, unvalidated, &collation);
         self.engine.write(job).await?
     }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::collation::Collation;
 use super::document::{Doc, Value, number};
 use super::fault::{Fault, Result, code};
 use super::index::extract::{Extraction, Path};
@@ -19,6 +20,7 @@ pub(crate) struct SortSpec {
     pub(crate) natural: Option<bool>,
     paths: Vec<Path>,
     spec: Vec<u8>,
+    collation: Collation,
 }
 
 /// One field of a sort specification.
@@ -42,6 +44,7 @@ impl SortSpec {
             natural: None,
             paths: Vec::new(),
             spec: spec.to_bytes(),
+            collation: Collation::default(),
         };
         for element in spec.elements() {
             let (path, value) = (element.name_str(), element.value());
@@ -71,6 +74,19 @@ impl SortSpec {
             return Err(Fault::new(13103, "too many compound keys"));
         }
         Ok(parsed)
+    }
+
+    /// The same order with strings compared by the collation.
+    pub(crate) fn collated(self, collation: &Collation) -> SortSpec {
+        SortSpec {
+            collation: collation.clone(),
+            ..self
+        }
+    }
+
+    /// How strings compare.
+    pub(crate) fn collation(&self) -> &Collation {
+        &self.collation
     }
 
     /// Whether no order is asked for.
@@ -132,7 +148,7 @@ impl SortSpec {
                 } else {
                     values.next().copied().flatten().unwrap_or(Value::Null)
                 };
-                key::encode(&value, field.descending, out);
+                self.collation.encode(&value, field.descending, out);
             }
             out.push(key::END);
             if end > start {
@@ -168,7 +184,8 @@ impl SortSpec {
                     }
                 }
             };
-            key::encode(&value.unwrap_or(Value::Null), field.descending, out);
+            self.collation
+                .encode(&value.unwrap_or(Value::Null), field.descending, out);
         }
         out.push(key::END);
         true

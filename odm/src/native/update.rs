@@ -25,12 +25,15 @@ mod seed;
 mod tests;
 mod tree;
 
+use std::borrow::Cow;
+
 use self::apply::Context;
 pub(crate) use self::describe::Description;
 use self::filters::ArrayFilter;
 pub(crate) use self::insert::{changed_for_insert, prepare_insert};
 use self::tree::Object;
 use super::aggregate::transform::Transform;
+use super::collation::Collation;
 use super::document::{Doc, MAX_DEPTH, MAX_DOCUMENT_BYTES, Malformed, Owned, Value, validate};
 use super::fault::{Fault, Result, code};
 
@@ -56,7 +59,11 @@ impl Now {
 
 /// A parsed update.
 #[derive(Clone, Debug)]
-pub(crate) struct Updater(Kind);
+pub(crate) struct Updater {
+    kind: Kind,
+    /// How strings compare.
+    collation: Collation,
+}
 
 #[derive(Clone, Debug)]
 enum Kind {
@@ -75,11 +82,39 @@ enum Kind {
 }
 
 impl Updater {
+    fn of(kind: Kind) -> Updater {
+        Updater {
+            kind,
+            collation: Collation::default(),
+        }
+    }
+
+    /// The same update with strings compared by the collation.
+    pub(crate) fn collated(mut self, collation: &Collation) -> Updater {
+        if collation.is_simple() {
+            return self;
+        }
+        if let Kind::Operators { root, filters, .. } = &mut self.kind {
+            root.collate(collation);
+            filters.iter_mut().for_each(|filter| filter.collate(collation));
+        }
+        self.collation = collation.clone();
+        self
+    }
+
+    /// The update by the collation of what it writes, unless it was said which.
+    pub(crate) fn by_default(&self, said: Option<&Collation>, own: &Collation) -> Cow<'_, Updater> {
+        match (said, own.is_simple()) {
+            (None, false) => Cow::Owned(self.clone().collated(own)),
+            _ => Cow::Borrowed(self),
+        }
+    }
+
     /// Parses `{$set: .., ..}`. Array filters are parsed first, as on the server.
     pub(crate) fn operators(update: Doc<'_>, array_filters: &[Doc<'_>]) -> Result<Updater> {
         let filters = filters::parse(array_filters)?;
         let parsed = parse::operators(update, &filters)?;
-        Ok(Updater(Kind::Operators {
+        Ok(Updater::of(Kind::Operators {
             root: parsed.root,
             filters,
             positional: parsed.positional,
@@ -89,7 +124,7 @@ impl Updater {
 
     /// Takes a whole new document. Its field names are checked when it is applied.
     pub(crate) fn replacement(doc: Doc<'_>) -> Result<Updater> {
-        Ok(Updater(Kind::Replacement(replace::Replacement::parse(doc))))
+        Ok(Updater::of(Kind::Replacement(replace::Replacement::parse(doc))))
     }
 
     /// Parses an update pipeline; `variables` are the constants of the operation's `let`.
@@ -100,7 +135,7 @@ impl Updater {
             .map(|element| (element.name_str().to_owned(), Some(element.value().into())))
             .collect();
         let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
-        Ok(Updater(Kind::Pipeline {
+        Ok(Updater::of(Kind::Pipeline {
             transform: Transform::parse(stages, &names)?,
             variables,
         }))
@@ -118,7 +153,7 @@ impl Updater {
 
     /// Whether the update has a positional `$`, which needs the index of the matched array element.
     pub(crate) fn needs_position(&self) -> bool {
-        matches!(self.0, Kind::Operators { positional: true, .. })
+        matches!(self.kind, Kind::Operators { positional: true, .. })
     }
 
     /// The document's new bytes; `None` when the update changes nothing.
@@ -131,11 +166,11 @@ impl Updater {
                 &owned
             }
         };
-        let changed = match &self.0 {
+        let changed = match &self.kind {
             Kind::Operators { .. } => self.operate(bytes, matched, now, false)?,
             Kind::Replacement(replacement) => replacement.apply(bytes, now)?,
             Kind::Pipeline { transform, variables } => {
-                let new = transform.apply(Doc::Raw(bytes), variables, now.millis)?;
+                let new = transform.apply(Doc::Raw(bytes), variables, now.millis, &self.collation)?;
                 let new = document_bytes(&new);
                 match new == bytes {
                     true => None,
@@ -157,7 +192,7 @@ impl Updater {
     pub(crate) fn upsert(&self, filter: Doc<'_>, now: Now) -> Result<Vec<u8>> {
         const TOO_LARGE: i32 = 17420;
         seed::refuse_expressions(filter)?;
-        let new = match &self.0 {
+        let new = match &self.kind {
             Kind::Operators { .. } => {
                 let seeded = seed::document(filter)?;
                 let new = self.operate(&seeded, None, now, true)?.unwrap_or(seeded);
@@ -167,7 +202,7 @@ impl Updater {
             Kind::Replacement(replacement) => replacement.insert(&seed::identity(filter)?, now)?,
             Kind::Pipeline { transform, variables } => {
                 let seeded = seed::document(filter)?;
-                let new = transform.apply(Doc::Raw(&seeded), variables, now.millis)?;
+                let new = transform.apply(Doc::Raw(&seeded), variables, now.millis, &self.collation)?;
                 let new = document_bytes(&new);
                 check_depth(&new)?;
                 replace::inserted(Doc::Raw(&seeded), Doc::Raw(&new))?
@@ -186,7 +221,7 @@ impl Updater {
     ) -> Result<Option<Vec<u8>>> {
         let Kind::Operators {
             root, filters, deep, ..
-        } = &self.0
+        } = &self.kind
         else {
             return Ok(None);
         };
@@ -196,6 +231,7 @@ impl Updater {
             now,
             insert,
             filters,
+            collation: &self.collation,
         }
         .run(root)?;
         if let (Some(new), true) = (&changed, *deep) {

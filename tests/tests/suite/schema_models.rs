@@ -9,7 +9,7 @@ crate::on_every_backend! {
     drift_is_found_and_readable,
     a_shard_key_is_held_to,
     time_series_are_created_or_unsupported,
-    a_collation_is_the_collections_or_unsupported,
+    a_collation_is_the_collections,
     missing_indexes_are_built_before_unknown_ones_are_dropped,
     models_are_shown_as_a_table_and_a_diagram,
 }
@@ -218,20 +218,13 @@ fn ignoring_case() -> CollectionDeclaration {
     CollectionDeclaration::new().collation(doc! {"locale": "en", "strength": 2})
 }
 
-async fn a_collation_is_the_collections_or_unsupported(db: &Db) {
+async fn a_collation_is_the_collections(db: &Db) {
     let names = db.collection::<Name>();
-    let created = names.create_declared().await;
-    if db.backend_name() == "mongodb" {
-        created.unwrap();
-        names.insert(Name { id: "Emma".into() }).await.unwrap();
-        assert_eq!(names.count(|n| n.id.eq("EMMA")).await.unwrap(), 1);
-    } else {
-        let error = created.unwrap_err();
-        assert!(
-            error.is_unsupported() && error.to_string().contains("collation"),
-            "{error}"
-        );
-    }
+    names.create_declared().await.unwrap();
+    names.insert(Name { id: "Emma".into() }).await.unwrap();
+    assert_eq!(names.count(|n| n.id.eq("EMMA")).await.unwrap(), 1);
+    let error = names.insert(Name { id: "EMMA".into() }).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DuplicateKey);
 }
 
 async fn missing_indexes_are_built_before_unknown_ones_are_dropped(db: &Db) {

@@ -19,6 +19,7 @@ mod set;
 mod string;
 mod variable;
 
+use super::super::collation::{Collation, has_text};
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result};
 use super::path;
@@ -49,6 +50,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) variables: Vec<(String, Option<Owned>)>,
     /// `$$NOW`, milliseconds since the epoch.
     pub(crate) now: i64,
+    /// How strings compare.
+    pub(crate) collation: Collation,
 }
 
 impl<'a> Scope<'a> {
@@ -58,6 +61,7 @@ impl<'a> Scope<'a> {
             root,
             variables: Vec::new(),
             now,
+            collation: Collation::default(),
         }
     }
 }
@@ -175,6 +179,11 @@ impl Node {
         matches!(self, Node::Constant(_) | Node::Remove | Node::Absent)
     }
 
+    /// Whether it is a constant with strings.
+    fn has_text(&self) -> bool {
+        matches!(self, Node::Constant(value) if has_text(&value.as_value()))
+    }
+
     fn needs_score(&self) -> bool {
         match self {
             Node::Object(fields) => fields.iter().any(|(_, node)| node.needs_score()),
@@ -212,7 +221,10 @@ impl Node {
                 for node in arguments.iter_mut() {
                     node.fold()?;
                 }
-                operator.is_pure && arguments.iter().all(Node::is_constant)
+                // How strings compare is not known before the run.
+                let waits =
+                    matches!(operator.body, Body::Comparing(_)) && arguments.iter().any(Node::has_text);
+                operator.is_pure && !waits && arguments.iter().all(Node::is_constant)
             }
         };
         if constant {
@@ -258,6 +270,17 @@ impl Node {
 fn evaluate_call<'a>(operator: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
     match operator.body {
         Body::Lazy(function) => function(operator, arguments, env),
+        Body::Comparing(function) => {
+            let collation = &env.scope.collation;
+            if let [one, two] = arguments {
+                return Ok(function(operator, &[one.evaluate(env)?, two.evaluate(env)?], collation)?.into());
+            }
+            let values = arguments
+                .iter()
+                .map(|node| node.evaluate(env))
+                .collect::<Result<Vec<_>>>()?;
+            Ok(function(operator, &values, collation)?.into())
+        }
         Body::Strict(function) => match arguments {
             [one] => Ok(function(operator, &[one.evaluate(env)?])?.into()),
             [one, two] => Ok(function(operator, &[one.evaluate(env)?, two.evaluate(env)?])?.into()),

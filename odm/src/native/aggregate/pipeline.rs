@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 
+use super::super::collation::Collation;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::Matcher;
@@ -35,6 +36,8 @@ pub(crate) struct Context<'a> {
     pub(crate) now: i64,
     /// How many bytes a stage may hold.
     pub(crate) memory: Memory,
+    /// How strings compare.
+    pub(crate) collation: Collation,
     /// How well the document that is on its way answers the text search that found it. Stages are lazy, so that a
     /// document passes them all before the next one sets out; a stage that holds documents back sets it again.
     pub(crate) score: Cell<Option<f64>>,
@@ -191,6 +194,13 @@ impl Pipeline {
     /// Computes the constant parts.
     pub(super) fn fold(&mut self) -> Result<()> {
         self.stages.iter_mut().try_for_each(Stage::fold)
+    }
+
+    /// Compares strings by the collation, in all stages.
+    pub(crate) fn collate(&mut self, collation: &Collation) {
+        if !collation.is_simple() {
+            self.stages.iter_mut().for_each(|stage| stage.collate(collation));
+        }
     }
 
     /// Tells groups that have nothing but filters and orders before them.
@@ -385,7 +395,7 @@ impl Pipeline {
     ) -> Result<Rows<'a>> {
         let mut gathered = Gathered::default();
         feed(&mut |document| group.add(&mut gathered, document, context)).map_err(in_run)?;
-        let rows = group.finish(gathered).map_err(in_run)?;
+        let rows = group.finish(gathered, context).map_err(in_run)?;
         self.run_from(position + 1, rows, context)
     }
 

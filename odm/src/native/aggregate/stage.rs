@@ -19,6 +19,7 @@ mod union;
 mod unwind;
 mod window;
 
+use super::super::collation::Collation;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher::truthy;
@@ -150,6 +151,33 @@ impl Stage {
         }
     }
 
+    /// Compares strings by the collation where that is not asked of the run.
+    pub(crate) fn collate(&mut self, collation: &Collation) {
+        match self {
+            Stage::Match(stage) => stage.collate(collation),
+            Stage::Sort(stage) => stage.collate(collation),
+            Stage::Group(stage) => stage.collate(collation),
+            Stage::BucketAuto(stage) => stage.collate(collation),
+            Stage::Facet(stage) => stage.collate(collation),
+            Stage::Lookup(stage) => stage.collate(collation),
+            Stage::UnionWith(stage) => stage.collate(collation),
+            Stage::Windows(stage) => stage.collate(collation),
+            Stage::Fill(stage) => stage.collate(collation),
+            Stage::Densify(stage) => stage.collate(collation),
+            Stage::Transform(_)
+            | Stage::Redact(_)
+            | Stage::GraphLookup(_)
+            | Stage::Documents(_)
+            | Stage::Skip(_)
+            | Stage::Limit(_)
+            | Stage::Unwind(_)
+            | Stage::Count(_)
+            | Stage::Statistics(_)
+            | Stage::GeoNear(_)
+            | Stage::Sample(_) => {}
+        }
+    }
+
     /// The stage's output for this input.
     pub(crate) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
         match self {
@@ -195,6 +223,7 @@ fn scope<'a>(root: Doc<'a>, context: &Context<'_>) -> Scope<'a> {
         root,
         variables,
         now: context.now,
+        collation: context.collation.clone(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod projection;
 
+use super::super::collation::Collation;
 use super::super::document::{Doc, MAX_DEPTH, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::expression::{Expression, Scope};
@@ -58,6 +59,7 @@ impl Transform {
         doc: Doc<'_>,
         variables: &[(String, Option<Owned>)],
         now: i64,
+        collation: &Collation,
     ) -> Result<Owned> {
         let mut current: Option<Owned> = None;
         for stage in &self.stages {
@@ -70,6 +72,7 @@ impl Transform {
                 root,
                 variables: variables.to_vec(),
                 now,
+                collation: collation.clone(),
             };
             let next = stage.apply(&scope)?;
             check_depth(&next.as_value(), MAX_DEPTH)?;
@@ -273,7 +276,7 @@ mod tests {
             .collect();
         let docs: Vec<Doc<'_>> = stages.iter().map(|bytes| Doc::Raw(bytes)).collect();
         let got = Transform::parse(&docs, &[])
-            .and_then(|transform| transform.apply(Doc::Raw(&doc), &[], 0))
+            .and_then(|transform| transform.apply(Doc::Raw(&doc), &[], 0, Collation::simple()))
             .map(|value| {
                 let Value::Document(doc) = value.as_value() else {
                     panic!("not a document");

@@ -53,6 +53,8 @@ pub(crate) struct IndexEntry {
     /// Per component: whether a document has had an array there. May be shorter than the components;
     /// what is not there is false.
     pub(crate) multikey: Vec<bool>,
+    /// Whether other rules than this program's made its sort keys.
+    pub(crate) stale: bool,
 }
 
 impl IndexEntry {
@@ -61,6 +63,7 @@ impl IndexEntry {
             definition: Arc::new(definition),
             tree,
             multikey: Vec::new(),
+            stale: false,
         }
     }
 
@@ -152,7 +155,15 @@ impl Collection {
     pub(super) fn replace_index(&mut self, tree: TreeId, definition: IndexDefinition) {
         if let Some(index) = self.indexes.iter_mut().find(|index| index.tree == tree) {
             index.definition = Arc::new(definition);
+            index.stale = false;
             self.version += 1;
+        }
+    }
+
+    #[cfg(all(test, feature = "collation"))]
+    pub(super) fn age_index(&mut self, tree: TreeId) {
+        for index in self.indexes.iter_mut().filter(|index| index.tree == tree) {
+            index.stale = true;
         }
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 pub(crate) use self::clustered::{Clustered, expire_after};
 
 use crate::native::aggregate::pipeline::Pipeline;
+use crate::native::collation::Collation;
 use crate::native::document::number::{as_f64, as_i64_exact};
 use crate::native::document::{Doc, Owned, Value};
 use crate::native::fault::{Fault, Result, code};
@@ -23,6 +24,8 @@ pub(crate) struct Rules {
     pub(crate) validator: Option<Arc<Validator>>,
     /// Where the documents come from, if this is a view.
     pub(crate) view: Option<Arc<View>>,
+    /// How strings compare where an operation does not say.
+    pub(crate) collation: Collation,
 }
 
 /// The bounds of a capped collection.
@@ -87,10 +90,11 @@ impl Rules {
     /// # Errors
     /// As [`normalize`], of which stored options are the result.
     pub(crate) fn parse(options: Doc<'_>) -> Result<Rules> {
+        let collation = Collation::of_options(options)?;
         let validator = match (options.get("validator"), warns_or_is_off(options)) {
             (Some(Value::Document(filter)), false) => Some(Arc::new(Validator {
                 filter: filter.to_bytes(),
-                matcher: Matcher::parse(filter)?,
+                matcher: Matcher::parse(filter)?.collated(&collation),
                 moderate: options.get("validationLevel").and_then(|level| level.as_str()) == Some("moderate"),
             })),
             _ => None,
@@ -131,6 +135,7 @@ impl Rules {
             clustered: Clustered::stored(options),
             validator,
             view,
+            collation,
         })
     }
 }
@@ -189,16 +194,14 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
             "viewOn" => keep(name, Owned::String(view_on("create", value)?)),
             "pipeline" => keep(name, Owned::Array(view_pipeline("create", value)?)),
             "changeStreamPreAndPostImages" => keep(name, value.into()),
-            "collation" => match value {
-                Value::Document(doc)
-                    if doc.count() == 1
-                        && doc.get("locale").and_then(|locale| locale.as_str()) == Some("simple") => {}
-                _ => {
-                    return Err(Fault::unsupported(
-                        "the embedded engine compares strings by their bytes; collation is not supported",
-                    ));
+            "collation" => {
+                let Value::Document(doc) = value else {
+                    return Err(wrong_type("create.collation", value, "type 'object'"));
+                };
+                if let Some(spec) = Collation::parse_default(doc)?.spec() {
+                    keep(name, Owned::RawDocument(spec.to_bytes()));
                 }
-            },
+            }
             "clusteredIndex" => {
                 if let Some(spec) = clustered.take() {
                     keep(name, spec);
@@ -226,7 +229,7 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
         }
     }
     if has("viewOn") {
-        kept.retain(|(name, _)| matches!(name.as_str(), "viewOn" | "pipeline"));
+        kept.retain(|(name, _)| matches!(name.as_str(), "viewOn" | "pipeline" | "collation"));
         if !has("pipeline") {
             kept.push(("pipeline".to_owned(), Owned::Array(Vec::new())));
         }

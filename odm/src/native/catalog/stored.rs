@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::{Catalog, Collection, CollectionId, IndexEntry};
+use crate::native::collation::KEYS;
 use crate::native::document::doc::framed;
 use crate::native::document::{Doc, Value, validate};
 use crate::native::fault::Result;
@@ -215,6 +216,10 @@ fn encode_index(index: &IndexEntry) -> Vec<u8> {
             bytes: &multikey,
         };
         multikey.write_element(b"multikey", out);
+        if !index.definition.collation.is_simple() {
+            let rules = if index.stale { "" } else { KEYS };
+            Value::String(rules).write_element(b"rules", out);
+        }
     });
     bytes
 }
@@ -256,6 +261,8 @@ fn decode_index(value: Value<'_>) -> Result<IndexEntry> {
     };
     let mut index = IndexEntry::new(IndexDefinition::parse(spec)?, TreeId(number(entry, "tree")?));
     index.multikey = multikey.iter().map(|flag| *flag != 0).collect();
+    index.stale = !index.definition.collation.is_simple()
+        && entry.get("rules").and_then(|rules| rules.as_str()) != Some(KEYS);
     Ok(index)
 }
 

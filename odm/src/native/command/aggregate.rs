@@ -10,7 +10,7 @@ use super::super::exec::{Namespace, output};
 use super::super::fault::{Fault, Result, code};
 use super::cursor::{Opened, Rows};
 use super::shape::{Shape, Type, out_of_range};
-use super::{Call, Job, expected_uuid, query, refuse_collation};
+use super::{Call, Job, collation, expected_uuid, query};
 
 pub(super) static AGGREGATE: Shape = Shape {
     name: "aggregate",
@@ -108,7 +108,7 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
             ));
         }
     }
-    refuse_collation(fields.object("collation"))?;
+    let collation = collation(&fields)?;
     let expected = expected_uuid(&fields)?;
     let variables = query::variables(fields.object("let"), call)?;
     let mut stages = Vec::new();
@@ -127,6 +127,7 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
         namespace,
         stages: stages.iter().map(|stage| stage.to_bytes()).collect(),
         variables,
+        collation,
         hint: query::hint(fields.get("hint"))?.map(Into::into),
         batch_size: None,
         allow_disk_use: fields.flag("allowDiskUse"),

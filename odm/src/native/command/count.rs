@@ -6,7 +6,7 @@ use super::super::fault::{Fault, Result, code};
 use super::super::storage::Read;
 use super::reply::{self, Reply};
 use super::shape::{Shape, Type};
-use super::{Call, Job, query, refuse_collation};
+use super::{Call, Job, collation, query};
 
 pub(super) static COUNT: Shape = Shape {
     name: "count",
@@ -39,7 +39,7 @@ pub(super) static DISTINCT: Shape = Shape {
 pub(super) fn count(call: &Call<'_>) -> Result<Job> {
     let fields = COUNT.command(call.doc)?;
     let namespace = call.namespace()?;
-    refuse_collation(fields.object("collation"))?;
+    let collation = collation(&fields)?;
     if fields.get("limit").is_some_and(|limit| !limit.is_number()) {
         return Err(Fault::new(code::BAD_VALUE, "limit value is not a valid number"));
     }
@@ -59,7 +59,8 @@ pub(super) fn count(call: &Call<'_>) -> Result<Job> {
         None,
         fields.get("hint"),
         &query::Variables::new(),
-    )?;
+    )?
+    .collated(collation);
     let deadline = call.deadline()?;
     Ok(Job::Read(Box::new(move |read| {
         let number = counting::count(read, &namespace, &query, skip, limit, deadline)?;
@@ -78,7 +79,7 @@ fn of(read: &dyn Read, namespace: &Namespace, reply: Reply) -> Vec<u8> {
 pub(super) fn distinct(call: &Call<'_>) -> Result<Job> {
     let fields = DISTINCT.command(call.doc)?;
     let namespace = call.namespace()?;
-    refuse_collation(fields.object("collation"))?;
+    let collation = collation(&fields)?;
     let key = fields.string("key").unwrap_or_default().to_owned();
     if key.contains('\0') {
         return Err(Fault::new(
@@ -91,7 +92,8 @@ pub(super) fn distinct(call: &Call<'_>) -> Result<Job> {
         None,
         fields.get("hint"),
         &query::Variables::new(),
-    )?;
+    )?
+    .collated(collation);
     let deadline = call.deadline()?;
     Ok(Job::Read(Box::new(move |read| {
         let found = values::distinct(read, &namespace, &key, &query, deadline)?;

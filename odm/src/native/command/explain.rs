@@ -1,11 +1,12 @@
 //! `explain`.
 
+use super::super::collation::Collation;
 use super::super::document::{Doc, Value};
 use super::super::exec::explain::{ExplainRequest, explain as explained};
 use super::super::fault::{Fault, Result, code};
 use super::aggregate::explain_pipeline;
 use super::shape::{Shape, Type};
-use super::{Call, Job, count, find, find_and_modify, query};
+use super::{Call, Job, collation, count, find, find_and_modify, query};
 
 static EXPLAIN: Shape = Shape {
     name: "explain",
@@ -18,6 +19,7 @@ struct Asked<'a> {
     filter: Option<Doc<'a>>,
     sort: Option<Doc<'a>>,
     hint: Option<Value<'a>>,
+    collation: Option<Collation>,
     skip: u64,
     limit: u64,
     counts: bool,
@@ -58,7 +60,8 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
     }
     let asked = ask(name, inner)?;
     let namespace = call.collection(&target)?;
-    let parsed = query::query(asked.filter, asked.sort, asked.hint, &query::Variables::new())?;
+    let parsed = query::query(asked.filter, asked.sort, asked.hint, &query::Variables::new())?
+        .collated(asked.collation);
     let request = ExplainRequest {
         namespace,
         query: parsed,
@@ -80,6 +83,7 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
                 filter: find::document(&fields, "filter")?,
                 sort: find::document(&fields, "sort")?,
                 hint: fields.get("hint"),
+                collation: collation(&fields)?,
                 skip: fields.count("skip")?.unwrap_or(0),
                 limit: fields.count("limit")?.unwrap_or(0),
                 counts: false,
@@ -91,6 +95,7 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
                 filter: fields.object("query"),
                 sort: None,
                 hint: fields.get("hint"),
+                collation: collation(&fields)?,
                 skip: fields.count("skip")?.unwrap_or(0),
                 limit: fields.number("limit").unwrap_or(0).unsigned_abs(),
                 counts: true,
@@ -100,6 +105,7 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
             let fields = count::DISTINCT.command(inner)?;
             Asked {
                 filter: fields.object("query"),
+                collation: collation(&fields)?,
                 ..Asked::all()
             }
         }
@@ -109,6 +115,7 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
                 filter: fields.object("query"),
                 sort: fields.object("sort"),
                 hint: fields.get("hint"),
+                collation: collation(&fields)?,
                 limit: 1,
                 ..Asked::all()
             }
@@ -135,6 +142,10 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
             Asked {
                 filter: entry.get("q").and_then(|own| own.as_document()),
                 hint: entry.get("hint"),
+                collation: match entry.get("collation") {
+                    Some(Value::Document(own)) => Collation::parse(own)?,
+                    _ => None,
+                },
                 limit: u64::from(!many),
                 ..Asked::all()
             }
@@ -154,6 +165,7 @@ impl Asked<'_> {
             filter: None,
             sort: None,
             hint: None,
+            collation: None,
             skip: 0,
             limit: 0,
             counts: false,

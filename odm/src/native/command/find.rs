@@ -8,7 +8,7 @@ use super::super::exec::tail::{Tail, TailCursor};
 use super::super::fault::{Fault, Result, code};
 use super::cursor::{Opened, Rows};
 use super::shape::{Fields, Shape, Type, out_of_range};
-use super::{Call, Job, query, refuse_collation};
+use super::{Call, Job, collation, query};
 
 pub(super) static FIND: Shape = Shape {
     name: "FindCommandRequest",
@@ -64,7 +64,7 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
         document(&fields, "projection")?,
         document(&fields, "sort")?,
     );
-    refuse_collation(fields.object("collation"))?;
+    let collation = collation(&fields)?;
     if fields.flag("awaitData") && !fields.flag("tailable") {
         return Err(Fault::new(
             code::FAILED_TO_PARSE,
@@ -74,7 +74,7 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
     let (skip, limit) = (fields.count("skip")?, fields.count("limit")?);
     let batch_size = fields.count("batchSize")?;
     let variables = query::variables(fields.object("let"), call)?;
-    let query = query::query(filter, sort, fields.get("hint"), &variables)?;
+    let query = query::query(filter, sort, fields.get("hint"), &variables)?.collated(collation);
     let projection = query::projection(projection, &query)?.map(Arc::new);
     for name in ["min", "max", "returnKey", "showRecordId"] {
         let asked = match fields.get(name) {

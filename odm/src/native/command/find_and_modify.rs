@@ -8,7 +8,7 @@ use super::super::update::Updater;
 use super::reply::Reply;
 use super::shape::{Shape, Type};
 use super::write::Change;
-use super::{Call, Job, query, refuse_collation};
+use super::{Call, Job, collation, query};
 
 pub(super) static FIND_AND_MODIFY: Shape = Shape {
     name: "findAndModify",
@@ -55,7 +55,7 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
     if remove && fields.array("arrayFilters").is_some() {
         return refuse("Cannot specify arrayFilters and remove=true");
     }
-    refuse_collation(fields.object("collation"))?;
+    let collation = collation(&fields)?;
     let variables = query::variables(fields.object("let"), call)?;
     let filter = fields.object("query").unwrap_or(Doc::empty());
     let query = query::query(
@@ -63,7 +63,8 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
         fields.object("sort"),
         fields.get("hint"),
         &variables,
-    )?;
+    )?
+    .collated(collation.clone());
     let projection = query::projection(fields.object("fields"), &query)?;
     if return_new && projection.as_ref().is_some_and(Projection::needs_position) {
         return Err(Fault::new(
@@ -76,7 +77,8 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
     let updater = change
         .as_ref()
         .map(|change| change.updater(&filters, constants))
-        .transpose()?;
+        .transpose()?
+        .map(|updater| updater.collated(&collation.unwrap_or_default()));
     if upsert {
         Updater::check_upsert_filter(filter)?;
     }

@@ -9,7 +9,7 @@ use super::super::update::{Updater, prepare_insert};
 use super::query::{self, Variables};
 use super::reply::Verb;
 use super::shape::{Fields, Shape, Type};
-use super::{Call, Job, refuse_collation};
+use super::{Call, Job, collation};
 
 /// How many statements a batch may have.
 const MOST: usize = 100_000;
@@ -231,10 +231,10 @@ fn update_statement(
     change: &Change<'_>,
     variables: &Variables,
 ) -> Result<UpdateStatement> {
-    refuse_collation(entry.object("collation"))?;
+    let collation = collation(entry)?;
     let filter = entry.object("q").unwrap_or(Doc::empty());
     let (multi, upsert) = (entry.flag("multi"), entry.flag("upsert"));
-    let query = query::query(Some(filter), None, entry.get("hint"), variables)?;
+    let query = query::query(Some(filter), None, entry.get("hint"), variables)?.collated(collation.clone());
     let own = entry.object("c");
     if own.is_some() && !matches!(change, Change::Pipeline(_)) {
         return Err(Fault::new(
@@ -262,14 +262,16 @@ fn update_statement(
     Ok(UpdateStatement {
         query,
         filter: filter.to_bytes(),
-        updater: change.updater(&filters, constants)?,
+        updater: change
+            .updater(&filters, constants)?
+            .collated(&collation.unwrap_or_default()),
         multi,
         upsert,
     })
 }
 
 fn delete_statement(entry: &Fields<'_>, multi: bool, variables: &Variables) -> Result<DeleteStatement> {
-    refuse_collation(entry.object("collation"))?;
-    let query = query::query(entry.object("q"), None, entry.get("hint"), variables)?;
+    let collation = collation(entry)?;
+    let query = query::query(entry.object("q"), None, entry.get("hint"), variables)?.collated(collation);
     Ok(DeleteStatement { query, multi })
 }

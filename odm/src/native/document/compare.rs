@@ -105,6 +105,20 @@ pub(crate) fn compare(a: &Value<'_>, b: &Value<'_>) -> Ordering {
     }
 }
 
+/// The same order with strings compared as `strings` says, those inside of documents and arrays too.
+pub(crate) fn compare_by(a: &Value<'_>, b: &Value<'_>, strings: &dyn Fn(&str, &str) -> Ordering) -> Ordering {
+    match (a, b) {
+        (Value::String(a) | Value::Symbol(a), Value::String(b) | Value::Symbol(b)) => strings(a, b),
+        (Value::Document(a), Value::Document(b)) if !same_bytes(*a, *b) => {
+            compare_elements(*a, *b, by_kind_and_name, |a, b| compare_by(a, b, strings))
+        }
+        (Value::Array(a), Value::Array(b)) if !same_bytes(*a, *b) => {
+            compare_elements(*a, *b, |_, _| Ordering::Equal, |a, b| compare_by(a, b, strings))
+        }
+        (a, b) => compare(a, b),
+    }
+}
+
 /// The rank of the value's type in the order of types: equal ranks are compared by value.
 pub(crate) fn type_rank(value: &Value<'_>) -> u8 {
     kind_rank(value.kind())
@@ -148,18 +162,20 @@ pub(crate) fn compare_documents(a: Doc<'_>, b: Doc<'_>) -> Ordering {
     if same_bytes(a, b) {
         return Ordering::Equal;
     }
-    compare_elements(a, b, |a, b| {
-        kind_rank(a.kind())
-            .cmp(&kind_rank(b.kind()))
-            .then_with(|| a.name().cmp(b.name()))
-    })
+    compare_elements(a, b, by_kind_and_name, compare)
+}
+
+fn by_kind_and_name(a: &Element<'_>, b: &Element<'_>) -> Ordering {
+    kind_rank(a.kind())
+        .cmp(&kind_rank(b.kind()))
+        .then_with(|| a.name().cmp(b.name()))
 }
 
 fn compare_arrays(a: Doc<'_>, b: Doc<'_>) -> Ordering {
     if same_bytes(a, b) {
         return Ordering::Equal;
     }
-    compare_elements(a, b, |_, _| Ordering::Equal)
+    compare_elements(a, b, |_, _| Ordering::Equal, compare)
 }
 
 fn same_bytes(a: Doc<'_>, b: Doc<'_>) -> bool {
@@ -170,6 +186,7 @@ fn compare_elements(
     a: Doc<'_>,
     b: Doc<'_>,
     before_values: impl Fn(&Element<'_>, &Element<'_>) -> Ordering,
+    values: impl Fn(&Value<'_>, &Value<'_>) -> Ordering,
 ) -> Ordering {
     let (mut left, mut right) = (a.elements(), b.elements());
     loop {
@@ -177,7 +194,7 @@ fn compare_elements(
             (Some(a), Some(b)) => (a, b),
             (a, b) => return a.is_some().cmp(&b.is_some()),
         };
-        let order = before_values(&a, &b).then_with(|| compare(&a.value(), &b.value()));
+        let order = before_values(&a, &b).then_with(|| values(&a.value(), &b.value()));
         if order != Ordering::Equal {
             return order;
         }

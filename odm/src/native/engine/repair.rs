@@ -186,6 +186,37 @@ pub(super) fn repair(
     Ok(report)
 }
 
+/// Makes the keys of indexes anew whose collations' rules have changed since.
+///
+/// # Errors
+/// Those of a write.
+pub(super) fn renew_keys(engine: &Engine) -> Result<()> {
+    let stale: Vec<(CollectionId, TreeId)> = engine
+        .view()?
+        .catalog()
+        .all()
+        .flat_map(|collection| {
+            let indexes = collection.indexes.iter().filter(|entry| entry.stale);
+            indexes.map(|entry| (collection.id, entry.tree))
+        })
+        .collect();
+    for (id, tree) in stale {
+        wait(engine.write(move |write: &mut dyn Write| {
+            mend(write, id, tree)?;
+            let definition = write
+                .catalog()
+                .by_id(id)
+                .and_then(|collection| collection.indexes.iter().find(|entry| entry.tree == tree))
+                .map(|entry| (*entry.definition).clone());
+            match definition {
+                Some(definition) => write.catalog_mut().replace_index(id, tree, definition),
+                None => Ok(()),
+            }
+        }))?;
+    }
+    Ok(())
+}
+
 impl RepairScope {
     fn covers(&self, collection: &Collection) -> bool {
         let is = |wanted: &Option<String>, name: &str| wanted.as_deref().is_none_or(|wanted| wanted == name);

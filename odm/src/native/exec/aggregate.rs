@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::super::aggregate::Group;
 use super::super::aggregate::pipeline::{self as aggregate, Context, Memory, Pipeline, Rows, Source};
 use super::super::catalog::Collection;
+use super::super::collation::{self, Collation};
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::Order;
@@ -28,6 +29,8 @@ pub(crate) struct AggregateRequest {
     pub(crate) stages: Vec<Vec<u8>>,
     /// What `let` gives.
     pub(crate) variables: Vec<(String, Option<Owned>)>,
+    /// How strings compare, if it is said.
+    pub(crate) collation: Option<Collation>,
     pub(crate) hint: Option<Owned>,
     pub(crate) batch_size: Option<u32>,
     pub(crate) allow_disk_use: bool,
@@ -49,6 +52,8 @@ pub(crate) struct Prepared {
     pub(crate) filter: Vec<u8>,
     /// The names of the stages that are left to run.
     pub(crate) left: Vec<String>,
+    /// How strings compare.
+    collation: Collation,
 }
 
 /// What stays the same for all of a run.
@@ -59,6 +64,7 @@ struct Setting {
     memory: Memory,
     now: i64,
     deadline: Deadline,
+    collation: Collation,
 }
 
 impl Setting {
@@ -68,6 +74,7 @@ impl Setting {
             variables: self.variables.clone(),
             now: self.now,
             memory: self.memory,
+            collation: self.collation.clone(),
             score: Default::default(),
         }
     }
@@ -92,14 +99,27 @@ pub(crate) struct AggregateCursor {
 const FIRST_BATCH: usize = 101;
 
 impl AggregateRequest {
-    fn setting(&self) -> Setting {
+    fn setting(&self, collation: Collation) -> Setting {
         Setting {
             database: self.namespace.database.clone(),
             variables: self.variables.clone(),
             memory: Memory::of(self.allow_disk_use),
             now: self.now,
             deadline: self.deadline,
+            collation,
         }
+    }
+
+    /// How strings compare in a run over what the name stands for.
+    ///
+    /// # Errors
+    /// Code 167 for a collation that is not a view's own.
+    pub(crate) fn collation(&self, read: &dyn Read) -> Result<Collation> {
+        let own = view::collation_of(read.catalog(), &self.namespace);
+        if view::view_of(read.catalog(), &self.namespace).is_some() {
+            collation::refuse_other(self.collation.as_ref(), &own)?;
+        }
+        Ok(self.collation.clone().unwrap_or(own))
     }
 
     fn names(&self) -> Vec<String> {
@@ -157,6 +177,8 @@ impl AggregateRequest {
             .map(|stage| Doc::Raw(stage))
             .collect();
         let mut pipeline = Pipeline::parse(&stages, &self.names())?;
+        let collation = self.collation(read)?;
+        pipeline.collate(&collation);
         let near = self.nearest(read, &resolved.base, &mut pipeline)?;
         if pipeline.starts_with_documents() || pipeline.statistics().is_some() {
             let first = usize::from(pipeline.statistics().is_some());
@@ -166,6 +188,7 @@ impl AggregateRequest {
                 first,
                 filter: Doc::empty().to_bytes(),
                 left: names_of(&stages),
+                collation,
             });
         }
         let mut first = 0;
@@ -175,7 +198,8 @@ impl AggregateRequest {
             Some(matcher) => matcher,
             None => self.leading(&pipeline, &mut first)?,
         };
-        let mut query = Query::of(matcher, None, self.hint.clone());
+        let matcher = matcher.collated(&collation);
+        let mut query = Query::of(matcher, None, self.hint.clone(), collation.clone());
         let base = &resolved.base;
         let collection = read.catalog().collection(&base.database, &base.collection);
         if let (Some(collection), Some((order, wanted))) = (collection, pipeline.sort_at(first)) {
@@ -214,6 +238,7 @@ impl AggregateRequest {
             first,
             filter,
             left: names_of(stages.get(first..).unwrap_or_default()),
+            collation,
         })
     }
 }
@@ -286,12 +311,13 @@ impl AggregateCursor {
             pipeline,
             find,
             first,
+            collation,
             ..
         } = request.prepare(read)?;
         let mut cursor = AggregateCursor {
             pipeline: pipeline.clone(),
             first,
-            setting: request.setting(),
+            setting: request.setting(collation),
             input: None,
             results: VecDeque::new(),
             text: None,
@@ -462,6 +488,7 @@ impl Source for Collections<'_> {
                 namespace,
                 stages: vec![Doc::Fields(&matching).to_bytes()],
                 variables: Vec::new(),
+                collation: Some(self.setting.collation.clone()),
                 hint: None,
                 batch_size: None,
                 allow_disk_use: self.setting.memory == Memory::WithDisk,
@@ -473,7 +500,7 @@ impl Source for Collections<'_> {
         }
         let request = FindRequest {
             namespace,
-            query: Query::parse(filter, None, None)?,
+            query: Query::parse(filter, None, None)?.collated(Some(self.setting.collation.clone())),
             projection: None,
             skip: 0,
             limit: 0,

@@ -38,9 +38,10 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
         }
         view::refuse_cycle(write.catalog(), ns, Doc::Raw(&options))?;
     }
-    let id_index = match Rules::parse(Doc::Raw(&options))?.clustered {
-        Some(clustered) => IndexDefinition::clustered(&clustered.name),
-        None => IndexDefinition::id(),
+    let rules = Rules::parse(Doc::Raw(&options))?;
+    let id_index = match &rules.clustered {
+        Some(clustered) => IndexDefinition::clustered(&clustered.name, &rules.collation),
+        None => IndexDefinition::id(&rules.collation),
     };
     write
         .catalog_mut()

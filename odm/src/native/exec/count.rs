@@ -31,6 +31,8 @@ pub(crate) fn count(
     let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
         return Ok(0);
     };
+    let query = query.by_default(&collection.rules.collation);
+    let query = &*query;
     let plan = query.plan(collection, None)?;
     let mut walk = Walk::new(&plan, collection, deadline);
     let mut count = 0u64;

@@ -1,8 +1,10 @@
 //! Cursors of finds: batches of packed documents over one view.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::super::catalog::Collection;
+use super::super::collation::Collation;
 use super::super::document::Doc;
 use super::super::fault::{Fault, Result};
 use super::super::plan::{Plan, TextPlan};
@@ -69,6 +71,19 @@ pub(crate) struct FindRequest {
     pub(crate) deadline: Deadline,
 }
 
+impl FindRequest {
+    /// Compares strings as what it reads does, unless it says how.
+    pub(super) fn settle(&mut self, own: &Collation) {
+        if let Cow::Owned(query) = self.query.by_default(own) {
+            self.query = query;
+        }
+        let collation = self.query.collation_in(own);
+        if let Some(projection) = self.projection.as_mut().filter(|_| !collation.is_simple()) {
+            *projection = Arc::new((**projection).clone().collated(collation));
+        }
+    }
+}
+
 /// A running find.
 #[derive(Debug)]
 pub(crate) struct FindCursor {
@@ -95,6 +110,7 @@ enum State {
 impl FindCursor {
     /// Plans the find on this state of the database.
     pub(crate) fn open(read: &dyn Read, mut request: FindRequest) -> Result<FindCursor> {
+        request.settle(&view::collation_of(read.catalog(), &request.namespace));
         let through = view::through(read, &request.namespace, &request.query, request.deadline)?;
         if let (Some(_), Some(projection)) = (&through, &request.projection) {
             projection.refuse_on_view()?;

@@ -15,15 +15,14 @@ pub(crate) fn run(
     statement: &DeleteStatement,
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let plan = statement
-        .query
-        .plan(collection, (!statement.multi).then_some(1))?;
+    let query = statement.query.by_default(&collection.rules.collation);
+    let plan = query.plan(collection, (!statement.multi).then_some(1))?;
     let limits = Limits {
         skip: 0,
         limit: (!statement.multi).then_some(1),
         positions: false,
     };
-    let (found, _) = search::all(write, collection, &statement.query, &plan, limits, batch.deadline)?;
+    let (found, _) = search::all(write, collection, &query, &plan, limits, batch.deadline)?;
     for one in &found {
         write.claim(collection.records, &one.record.to_be_bytes())?;
     }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::super::collation::Collation;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::Result;
-use super::super::key;
 use super::super::storage::Read;
 use super::query::Query;
 use super::search;
@@ -21,7 +21,11 @@ pub(crate) fn distinct(
     deadline: Deadline,
 ) -> Result<Vec<Owned>> {
     let segments: Vec<&str> = path.split('.').collect();
-    let mut found = Found::default();
+    let own = view::collation_of(read.catalog(), ns);
+    let mut found = Found {
+        collation: query.collation_in(&own).clone(),
+        values: BTreeMap::new(),
+    };
     match view::through(read, ns, query, deadline)? {
         Some(Through::Query(base, merged)) => return distinct(read, &base, path, &merged, deadline),
         Some(Through::Rows(rows)) => {
@@ -35,6 +39,8 @@ pub(crate) fn distinct(
     let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
         return Ok(Vec::new());
     };
+    let query = query.by_default(&own);
+    let query = &*query;
     let plan = query.plan(collection, None)?;
     let mut walk = Walk::new(&plan, collection, deadline);
     walk.documents(read, collection, &mut |_, document| {
@@ -47,8 +53,8 @@ pub(crate) fn distinct(
 }
 
 /// The values so far, by their keys: of equal ones the first.
-#[derive(Default)]
 struct Found {
+    collation: Collation,
     values: BTreeMap<Vec<u8>, Owned>,
 }
 
@@ -56,7 +62,7 @@ impl Found {
     fn add(&mut self, document: &[u8], path: &[&str]) {
         collect(Value::Document(Doc::Raw(document)), path, &mut |value| {
             let mut encoded = Vec::new();
-            key::encode(&value, false, &mut encoded);
+            self.collation.encode(&value, false, &mut encoded);
             self.values.entry(encoded).or_insert_with(|| Owned::from(value));
         });
     }

@@ -35,6 +35,7 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
             namespace: request.namespace.clone(),
             stages: Vec::new(),
             variables: Vec::new(),
+            collation: request.query.collation().cloned(),
             hint: request.query.hint().cloned(),
             batch_size: None,
             allow_disk_use: true,
@@ -48,7 +49,8 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
     let collection = read.catalog().collection(&ns.database, &ns.collection).cloned();
     let views = collection.as_deref().map(views).unwrap_or_default();
     let wanted = (request.limit > 0).then(|| request.limit.saturating_add(request.skip));
-    let asked = request.query.request(&views, wanted);
+    let query = request.query.by_default(&resolved.collation);
+    let asked = query.request(&views, wanted);
     let filter = Doc::Raw(&request.filter);
     let plan = collection.is_some().then(|| plan::choose(asked)).transpose()?;
     let winning = match &plan {
@@ -56,12 +58,16 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
         Some(plan) if request.counts => plan.explain_count(&asked, filter),
         Some(plan) => plan.explain(&asked, filter),
     };
-    let planner = Owned::Document(vec![
+    let mut planner = vec![
         field("namespace", Owned::String(ns.to_string())),
         field("indexFilterSet", Owned::Bool(false)),
         field("winningPlan", winning),
         field("rejectedPlans", Owned::Array(Vec::new())),
-    ]);
+    ];
+    if let Some(collation) = query.collation_in(&resolved.collation).spec() {
+        planner.insert(2, field("collation", Owned::RawDocument(collation.to_bytes())));
+    }
+    let planner = Owned::Document(planner);
     let mut answer = vec![
         field("explainVersion", Owned::String("1".to_owned())),
         field("queryPlanner", planner),
@@ -77,7 +83,7 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
                     positions: false,
                 };
                 let (found, examined) =
-                    search::all(read, collection, &request.query, plan, limits, request.deadline)?;
+                    search::all(read, collection, &query, plan, limits, request.deadline)?;
                 (found.len() as u64, examined)
             }
             _ => (0, super::Examined::default()),

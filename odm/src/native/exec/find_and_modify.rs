@@ -1,5 +1,7 @@
 //! Changing or removing one document and giving it back.
 
+use std::borrow::Cow;
+
 use super::super::document::{Doc, Owned};
 use super::super::fault::Result;
 use super::super::projection::Projection;
@@ -47,7 +49,20 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
         return Ok(Modified::default());
     };
     let collection = batch::unvalidated(collection, request.unvalidated);
-    let plan = request.query.plan(&collection, Some(1))?;
+    let own = &collection.rules.collation;
+    let query = request.query.by_default(own);
+    let plan = query.plan(&collection, Some(1))?;
+    let projection = request.projection.as_ref().map(|projection| {
+        let collation = request.query.collation_in(own);
+        match collation.is_simple() {
+            true => Cow::Borrowed(projection),
+            false => Cow::Owned(projection.clone().collated(collation)),
+        }
+    });
+    let updater = request
+        .updater
+        .as_ref()
+        .map(|updater| updater.by_default(request.query.collation(), own));
     let positions = request.updater.as_ref().is_some_and(Updater::needs_position)
         || request
             .projection
@@ -58,16 +73,9 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
         limit: Some(1),
         positions,
     };
-    let (found, _) = search::all(
-        write,
-        &collection,
-        &request.query,
-        &plan,
-        limits,
-        request.deadline,
-    )?;
+    let (found, _) = search::all(write, &collection, &query, &plan, limits, request.deadline)?;
     let project = |document: &[u8], matched: Option<usize>| -> Result<Vec<u8>> {
-        match &request.projection {
+        match &projection {
             None => Ok(document.to_vec()),
             Some(projection) => {
                 let document = Doc::Raw(document);
@@ -80,7 +88,7 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
         }
     };
     let Some(one) = found.first() else {
-        let (true, Some(updater)) = (request.upsert, &request.updater) else {
+        let (true, Some(updater)) = (request.upsert, &updater) else {
             return Ok(Modified::default());
         };
         let document = updater.upsert(Doc::Raw(&request.filter), request.now)?;
@@ -92,7 +100,7 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
             upserted: Doc::Raw(&document).get("_id").map(Owned::from),
         });
     };
-    match &request.updater {
+    match &updater {
         None => {
             let answer = project(&one.document, one.matched)?;
             record::remove(write, &collection, one.record, &one.document)?;

@@ -4,6 +4,8 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use super::super::catalog::{Collection, IndexEntry};
+use super::super::collation::Collation;
+use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Owned, Value, equal};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
@@ -12,9 +14,14 @@ use super::{Namespace, batch, record, view};
 
 /// Creates indexes, and the collection where it is missing. One that exists already with the same options is left.
 pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -> Result<()> {
+    let own = write
+        .catalog()
+        .collection(&ns.database, &ns.collection)
+        .map(|collection| collection.rules.collation.clone())
+        .unwrap_or_default();
     let definitions: Vec<IndexDefinition> = specs
         .iter()
-        .map(|spec| IndexDefinition::parse(Doc::Raw(spec)))
+        .map(|spec| define(Doc::Raw(spec), &own))
         .collect::<Result<_>>()?;
     let clustered = definitions.iter().find(|definition| definition.clustered);
     if clustered.is_some() && write.catalog().collection(&ns.database, &ns.collection).is_none() {
@@ -55,6 +62,30 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -
         build(write, ns, definition)?;
     }
     Ok(())
+}
+
+/// Reads a specification; what says no collation has that of the collection.
+fn define(spec: Doc<'_>, own: &Collation) -> Result<IndexDefinition> {
+    let definition = match (own.spec(), spec.get("collation")) {
+        (Some(inherited), None) => {
+            let mut fields = fields_of(spec);
+            fields.push(("collation".to_owned(), Owned::RawDocument(inherited.to_bytes())));
+            IndexDefinition::parse(Doc::Fields(&fields))?
+        }
+        _ => IndexDefinition::parse(spec)?,
+    };
+    if definition.is_id() && definition.collation != *own {
+        return Err(Fault::new(
+            code::BAD_VALUE,
+            format!(
+                "The _id index must have the same collation as the collection. Index collation: {}, collection \
+                 collation: {}",
+                definition.collation.shown(),
+                own.shown()
+            ),
+        ));
+    }
+    Ok(definition)
 }
 
 /// Whether the same index is there; another with its name or its keys is an error (86, 85).
@@ -132,6 +163,7 @@ fn same_identity(own: &IndexDefinition, other: &IndexDefinition) -> bool {
         _ => false,
     };
     own.unique == other.unique
+        && own.collation == other.collation
         && own.sparse == other.sparse
         && same("partialFilterExpression")
         && same("wildcardProjection")
@@ -156,6 +188,7 @@ fn build(write: &mut dyn Write, ns: &Namespace, definition: IndexDefinition) -> 
         definition: Arc::new(definition),
         tree,
         multikey: Vec::new(),
+        stale: false,
     };
     let mut stored: Vec<Vec<u8>> = Vec::new();
     let mut multikey = vec![false; entry.definition.keys.len()];

@@ -8,6 +8,7 @@ use super::super::aggregate::expression::{Expression, Scope};
 use super::super::aggregate::pipeline::IN_RUN;
 use super::super::aggregate::transform::Transform;
 use super::super::catalog::Collection;
+use super::super::collation::Collation;
 use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
@@ -59,18 +60,19 @@ impl Target {
     ///
     /// # Errors
     /// Code 51183 when no unique index has the fields of `on`.
-    pub(crate) fn check(&self, read: &dyn super::super::storage::Read) -> Result<()> {
+    pub(crate) fn check(&self, read: &dyn super::super::storage::Read, collation: &Collation) -> Result<()> {
         let Target::Merge(merge) = self else {
             return Ok(());
         };
-        if merge.on == ["_id"] {
-            return Ok(());
-        }
         let collection = read
             .catalog()
             .collection(&merge.into.database, &merge.into.collection);
+        if merge.on == ["_id"] && collection.is_none_or(|own| own.rules.collation == *collation) {
+            return Ok(());
+        }
         let has = |definition: &IndexDefinition| {
             definition.unique
+                && definition.collation == *collation
                 && definition.partial.is_none()
                 && definition.keys.len() == merge.on.len()
                 && definition.keys.iter().all(|key| merge.on.contains(&key.path))
@@ -92,6 +94,7 @@ impl Target {
         rows: &[Vec<u8>],
         now: Now,
         unvalidated: bool,
+        collation: &Collation,
     ) -> Result<Result<()>> {
         match self {
             Target::Out(ns) => out(write, ns, rows, now, unvalidated)
@@ -101,7 +104,7 @@ impl Target {
                 view::refuse(write.catalog(), &merge.into).map_err(|fault| fault.prefixed(IN_RUN))?;
                 merge.into.check().map_err(|fault| fault.prefixed(IN_RUN))?;
                 for row in rows {
-                    if let Err(fault) = merge.one(write, row, now, unvalidated) {
+                    if let Err(fault) = merge.one(write, row, now, unvalidated, collation) {
                         return Ok(Err(fault.prefixed(IN_RUN)));
                     }
                 }
@@ -177,7 +180,14 @@ fn in_order_of_names(document: &[u8]) -> Vec<u8> {
 }
 
 impl Merge {
-    fn one(&self, write: &mut dyn Write, row: &[u8], now: Now, unvalidated: bool) -> Result<()> {
+    fn one(
+        &self,
+        write: &mut dyn Write,
+        row: &[u8],
+        now: Now,
+        unvalidated: bool,
+        collation: &Collation,
+    ) -> Result<()> {
         let new = with_id(row);
         let filter = self.filter(row, &new)?;
         let found = match write
@@ -185,7 +195,9 @@ impl Merge {
             .collection(&self.into.database, &self.into.collection)
             .cloned()
         {
-            Some(collection) => first(write, &collection, &filter)?.map(|found| (collection, found)),
+            Some(collection) => {
+                first(write, &collection, &filter, collation)?.map(|found| (collection, found))
+            }
             None => None,
         };
         let Some((collection, found)) = found else {
@@ -237,7 +249,10 @@ impl Merge {
                 (merged != found.document).then_some(merged)
             }
             Matched::Pipeline(stages) => {
-                let scope = Scope::new(Doc::Raw(&new), now.millis);
+                let scope = Scope {
+                    collation: collation.clone(),
+                    ..Scope::new(Doc::Raw(&new), now.millis)
+                };
                 let variables = self
                     .variables
                     .iter()
@@ -245,7 +260,8 @@ impl Merge {
                     .collect::<Result<Vec<_>>>()?;
                 let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
                 let stages: Vec<Doc<'_>> = stages.iter().map(|stage| Doc::Raw(stage)).collect();
-                let made = Transform::parse(&stages, &names)?.apply(old, &variables, now.millis)?;
+                let made =
+                    Transform::parse(&stages, &names)?.apply(old, &variables, now.millis, collation)?;
                 let made = match made.as_value() {
                     Value::Document(doc) => with_id_first(doc, old),
                     _ => found.document.clone(),
@@ -344,8 +360,13 @@ fn with_id_first(doc: Doc<'_>, old: Doc<'_>) -> Vec<u8> {
     Doc::Fields(&fields).to_bytes()
 }
 
-fn first(write: &dyn Write, collection: &Collection, filter: &[u8]) -> Result<Option<Found>> {
-    let query = Query::parse(Doc::Raw(filter), None, None)?;
+fn first(
+    write: &dyn Write,
+    collection: &Collection,
+    filter: &[u8],
+    collation: &Collation,
+) -> Result<Option<Found>> {
+    let query = Query::parse(Doc::Raw(filter), None, None)?.collated(Some(collation.clone()));
     let plan = query.plan(collection, Some(1))?;
     let limits = Limits {
         skip: 0,

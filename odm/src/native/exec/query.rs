@@ -1,11 +1,13 @@
 //! A parsed query: filter, sort, hint, and what they cost to choose a plan for.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::super::catalog::Collection;
+use super::super::collation::{Collation, has_text};
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result};
-use super::super::index;
+use super::super::index::{self, IndexDefinition};
 use super::super::matcher::Matcher;
 use super::super::matcher::ast::{NearField, Node, Predicate};
 use super::super::plan::{self, Access, IndexView, Plan, PlanRequest};
@@ -17,6 +19,8 @@ pub(crate) struct Query {
     pub(crate) matcher: Arc<Matcher>,
     pub(crate) sort: Option<SortSpec>,
     hint: Option<Owned>,
+    /// How strings compare, if it is said: filter and sort know it then.
+    collation: Option<Collation>,
 }
 
 impl Query {
@@ -44,15 +48,60 @@ impl Query {
             matcher,
             sort,
             hint: hint.map(Owned::from),
+            collation: None,
         })
     }
 
-    /// A query of parts that are parsed already.
-    pub(crate) fn of(matcher: Matcher, sort: Option<SortSpec>, hint: Option<Owned>) -> Query {
+    /// The same query with strings compared by the collation, if there is one.
+    pub(crate) fn collated(self, collation: Option<Collation>) -> Query {
+        let Some(collation) = collation else {
+            return self;
+        };
+        if collation.is_simple() {
+            return Query {
+                collation: Some(collation),
+                ..self
+            };
+        }
+        let matcher = Arc::try_unwrap(self.matcher).unwrap_or_else(|shared| (*shared).clone());
+        Query {
+            matcher: Arc::new(matcher.collated(&collation)),
+            sort: self.sort.map(|sort| sort.collated(&collation)),
+            hint: self.hint,
+            collation: Some(collation),
+        }
+    }
+
+    /// The query by the collation of what it reads, unless it has one of its own.
+    pub(crate) fn by_default(&self, own: &Collation) -> Cow<'_, Query> {
+        match (&self.collation, own.is_simple()) {
+            (None, false) => Cow::Owned(self.clone().collated(Some(own.clone()))),
+            _ => Cow::Borrowed(self),
+        }
+    }
+
+    /// How strings compare, if it is said.
+    pub(crate) fn collation(&self) -> Option<&Collation> {
+        self.collation.as_ref()
+    }
+
+    /// How strings compare in what has this collation.
+    pub(crate) fn collation_in<'a>(&'a self, own: &'a Collation) -> &'a Collation {
+        self.collation.as_ref().unwrap_or(own)
+    }
+
+    /// A query of parts that are parsed already, and know the collation.
+    pub(crate) fn of(
+        matcher: Matcher,
+        sort: Option<SortSpec>,
+        hint: Option<Owned>,
+        collation: Collation,
+    ) -> Query {
         Query {
             matcher: Arc::new(matcher),
             sort,
             hint,
+            collation: Some(collation),
         }
     }
 
@@ -89,7 +138,7 @@ impl Query {
             && collection
                 .indexes
                 .first()
-                .is_some_and(|entry| entry.definition.is_id())
+                .is_some_and(|entry| entry.definition.is_id() && holds_as_is(&entry.definition, id))
             && let Some(plan) = Plan::of_id(id)
         {
             return Ok(plan);
@@ -147,6 +196,11 @@ impl Query {
         };
         all && self.hint.is_none()
     }
+}
+
+/// Whether the index's keys of the value are those of its bytes.
+fn holds_as_is(definition: &IndexDefinition, value: &Owned) -> bool {
+    definition.collation.is_simple() || !has_text(&value.as_value())
 }
 
 /// An order of documents: by fields, then by distance.

@@ -4,6 +4,7 @@ use super::super::catalog::Collection;
 use super::super::document::{Doc, Owned};
 use super::super::fault::{Fault, Result, code};
 use super::super::storage::Write;
+use super::query::Query;
 use super::record;
 use super::search::{self, Found, Limits};
 use super::statement::{Batch, Outcome, UpdateStatement};
@@ -17,10 +18,13 @@ pub(crate) fn run(
     index: usize,
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let found = candidates(write, batch, collection, statement)?;
+    let own = &collection.rules.collation;
+    let query = statement.query.by_default(own);
+    let updater = statement.updater.by_default(statement.query.collation(), own);
+    let found = candidates(write, batch, collection, statement, &query)?;
     if found.is_empty() {
         if statement.upsert {
-            let document = statement.updater.upsert(Doc::Raw(&statement.filter), batch.now)?;
+            let document = updater.upsert(Doc::Raw(&statement.filter), batch.now)?;
             record::insert(write, &batch.namespace, collection, &document)?;
             let id = Doc::Raw(&document).get("_id").map_or(Owned::Null, Owned::from);
             outcome.upserted.push((index, id));
@@ -34,9 +38,7 @@ pub(crate) fn run(
     // A statement that fails counts nothing, whatever it changed before.
     let (mut matched, mut modified) = (0, 0);
     for one in &found {
-        let new = statement
-            .updater
-            .apply(Doc::Raw(&one.document), one.matched, batch.now)?;
+        let new = updater.apply(Doc::Raw(&one.document), one.matched, batch.now)?;
         if let Some(new) = new {
             check_id(&one.document, &new)?;
             record::update(
@@ -45,7 +47,7 @@ pub(crate) fn run(
                 collection,
                 (one.record, &one.document, one.matched),
                 &new,
-                &statement.updater,
+                &updater,
             )?;
             modified += 1;
         }
@@ -61,16 +63,15 @@ fn candidates(
     batch: &Batch,
     collection: &Collection,
     statement: &UpdateStatement,
+    query: &Query,
 ) -> Result<Vec<Found>> {
-    let plan = statement
-        .query
-        .plan(collection, (!statement.multi).then_some(1))?;
+    let plan = query.plan(collection, (!statement.multi).then_some(1))?;
     let limits = Limits {
         skip: 0,
         limit: (!statement.multi).then_some(1),
         positions: statement.updater.needs_position(),
     };
-    let (found, _) = search::all(write, collection, &statement.query, &plan, limits, batch.deadline)?;
+    let (found, _) = search::all(write, collection, query, &plan, limits, batch.deadline)?;
     Ok(found)
 }
 

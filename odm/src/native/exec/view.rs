@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::super::catalog::Catalog;
 use super::super::catalog::rules::View;
+use super::super::collation::{self, Collation};
 use super::super::document::{Doc, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher;
@@ -23,6 +24,8 @@ pub(crate) struct Resolved {
     /// What makes the view of them, the innermost view's stages first. Empty for a collection.
     pub(crate) stages: Vec<Vec<u8>>,
     pub(crate) is_view: bool,
+    /// How strings compare where an operation does not say: that of the name itself.
+    pub(crate) collation: Collation,
 }
 
 impl Resolved {
@@ -32,6 +35,7 @@ impl Resolved {
             base: ns.clone(),
             stages: Vec::new(),
             is_view: false,
+            collation: Collation::default(),
         }
     }
 }
@@ -41,7 +45,10 @@ impl Resolved {
 /// # Errors
 /// Code 165 when 20 views stand on each other: the last one can be made and not be read.
 pub(crate) fn resolve(catalog: &Catalog, ns: &Namespace) -> Result<Resolved> {
-    let mut resolved = Resolved::itself(ns);
+    let mut resolved = Resolved {
+        collation: collation_of(catalog, ns),
+        ..Resolved::itself(ns)
+    };
     let mut depth = 0;
     while let Some(view) = view_of(catalog, &resolved.base) {
         depth += 1;
@@ -57,6 +64,14 @@ pub(crate) fn resolve(catalog: &Catalog, ns: &Namespace) -> Result<Resolved> {
         resolved.base.collection = view.on.clone();
     }
     Ok(resolved)
+}
+
+/// How strings compare in what has this name, where an operation does not say.
+pub(crate) fn collation_of(catalog: &Catalog, ns: &Namespace) -> Collation {
+    catalog
+        .collection(&ns.database, &ns.collection)
+        .map(|found| found.rules.collation.clone())
+        .unwrap_or_default()
 }
 
 /// The view of this name.
@@ -91,6 +106,19 @@ pub(crate) fn refuse_cycle(catalog: &Catalog, ns: &Namespace, options: Doc<'_>) 
     }
     if let Some(Value::Array(stages)) = options.get("pipeline") {
         read_by_all(stages, &mut under);
+    }
+    let own = Collation::of_options(options)?;
+    for name in &under {
+        let other = Namespace {
+            database: ns.database.clone(),
+            collection: name.clone(),
+        };
+        if view_of(catalog, &other).is_some() && collation_of(catalog, &other) != own {
+            return Err(Fault::new(
+                code::OPTION_NOT_SUPPORTED_ON_VIEW,
+                format!("View {ns} has conflicting collation with view {other}"),
+            ));
+        }
     }
     let mut climb = Climb {
         catalog,
@@ -207,6 +235,10 @@ pub(crate) fn through(
     if view_of(read.catalog(), ns).is_none() {
         return Ok(None);
     }
+    let own = collation_of(read.catalog(), ns);
+    collation::refuse_other(query.collation(), &own)?;
+    let query = query.by_default(&own);
+    let query = &*query;
     if query.near().is_some() {
         return Err(matcher::near::not_allowed());
     }
@@ -214,6 +246,7 @@ pub(crate) fn through(
         namespace: ns.clone(),
         stages: Vec::new(),
         variables: Vec::new(),
+        collation: Some(own.clone()),
         hint: query.hint().cloned(),
         batch_size: None,
         allow_disk_use: true,
@@ -229,7 +262,7 @@ pub(crate) fn through(
         && find.query.sort.is_none()
     {
         let both = find.query.matcher.and(&query.matcher);
-        let merged = Query::of(both, query.sort.clone(), query.hint().cloned());
+        let merged = Query::of(both, query.sort.clone(), query.hint().cloned(), own);
         return Ok(Some(Through::Query(find.namespace, merged)));
     }
     let mut rows = aggregate::rows(read, &request)?;

@@ -6,6 +6,7 @@ mod token;
 use std::ops::{Bound, ControlFlow};
 
 use super::super::aggregate::pipeline::{self, Pipeline, Rows};
+use super::super::collation::Collation;
 use super::super::document::{Doc, Value, equal};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::storage::format::{self, ChangeKey, LogHead};
@@ -337,6 +338,7 @@ impl WatchCursor {
             variables: Vec::new(),
             now,
             memory: pipeline::Memory::Usual,
+            collation: Collation::default(),
             score: Default::default(),
         };
         let input: Rows<'_> = Box::new(std::iter::once(Ok(event)));

@@ -18,7 +18,7 @@ use super::super::document::Doc;
 use super::super::fault::{Fault, Result, code};
 use super::spec::Canonical;
 use super::wildcard::{self, Wildcard};
-use super::{ID_INDEX, IndexDefinition, IndexField, paths_of, text};
+use super::{ID_INDEX, IndexDefinition, IndexField, Order, paths_of, text};
 
 pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
     let found = Options::read(spec).map_err(|fault| fault.prefixed(&context(spec)))?;
@@ -48,12 +48,13 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
     }
     let partial = found
         .partial
-        .map(|filter| parse_partial(filter, found.sparse == Some(true)))
+        .map(|filter| parse_partial(filter, found.sparse == Some(true), &found.collation))
         .transpose()
         .map_err(|fault| fault.prefixed(&context(spec)))?;
     check_count(&keys, found.unique)?;
     let mut geo = found.geo;
     geo.apply(&mut keys, &spec)?;
+    check_collation(&found, &keys).map_err(|fault| fault.prefixed(&context(spec)))?;
     let name = if on_id && !found.clustered {
         ID_INDEX
     } else {
@@ -63,6 +64,7 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
         key: pattern.unwrap_or(found.key),
         text: text.as_ref().map_or(&[], |text| &text.options),
         wildcard_projection: found.wildcard_projection,
+        collation: found.collation.spec(),
         name,
         background: found.background,
         unique: found.unique,
@@ -88,6 +90,7 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
         spec: canonical.to_bytes(),
         text: text.as_ref().map(|text| text.spec.clone()),
         wildcard: wildcard.map(Arc::new),
+        collation: found.collation.clone(),
     })
 }
 
@@ -96,6 +99,24 @@ fn written_fields(key: Doc<'_>) -> usize {
     match key.get(text::TERM) {
         None => key.count(),
         Some(_) => key.count().saturating_sub(1),
+    }
+}
+
+/// Texts have languages of their own, and places in the plane no strings.
+fn check_collation(found: &Options<'_>, keys: &[IndexField]) -> Result<()> {
+    let Some(collation) = found.collation.spec() else {
+        return Ok(());
+    };
+    let kind = keys.iter().find_map(|key| match key.order {
+        Order::Text => Some("text"),
+        Order::Flat(_) => Some("2d"),
+        _ => None,
+    });
+    match kind {
+        None => Ok(()),
+        Some(kind) => Err(cannot(format!(
+            "Index type '{kind}' does not support collation: {collation}"
+        ))),
     }
 }
 

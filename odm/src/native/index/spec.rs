@@ -20,11 +20,12 @@ pub(super) struct Canonical<'a> {
     /// The options of a text index.
     pub(super) text: &'a [(String, Owned)],
     pub(super) wildcard_projection: Option<Value<'a>>,
+    pub(super) collation: Option<Doc<'a>>,
 }
 
 impl<'a> Canonical<'a> {
     /// The order in which the documents of a clustered collection are kept.
-    pub(super) fn clustered(key: Doc<'a>, name: &'a str) -> Canonical<'a> {
+    pub(super) fn clustered(key: Doc<'a>, name: &'a str, collation: Option<Doc<'a>>) -> Canonical<'a> {
         Canonical {
             key,
             name,
@@ -39,6 +40,7 @@ impl<'a> Canonical<'a> {
             geo: GeoOptions::default(),
             text: &[],
             wildcard_projection: None,
+            collation,
         }
     }
 
@@ -56,6 +58,9 @@ impl<'a> Canonical<'a> {
                 write("unique", Value::Bool(true));
             }
             if self.clustered {
+                if let Some(collation) = self.collation {
+                    write("collation", Value::Document(collation));
+                }
                 write("clustered", Value::Bool(true));
             }
             if self.prepare_unique {
@@ -98,6 +103,9 @@ impl<'a> Canonical<'a> {
             }
             if let Some(projection) = self.wildcard_projection {
                 write("wildcardProjection", projection);
+            }
+            if let Some(collation) = self.collation.filter(|_| !self.clustered) {
+                write("collation", Value::Document(collation));
             }
         });
         out

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::super::collation::Collation;
 use super::super::document::{Doc, Owned, Value, number};
 use super::super::fault::{Fault, Result};
 use super::super::key;
@@ -231,7 +232,9 @@ impl IndexDefinition {
                 let part = |from: usize, to: usize, key: &mut Vec<u8>| {
                     let fields = self.keys.iter().filter(|field| field.order != Order::Text);
                     for (field, value) in fields.zip(values).take(to).skip(from) {
-                        field.order.encode(&value.unwrap_or(Value::Null), key);
+                        field
+                            .order
+                            .encode(&value.unwrap_or(Value::Null), Collation::simple(), key);
                     }
                 };
                 part(0, position, &mut key);

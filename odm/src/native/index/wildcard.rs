@@ -1,5 +1,6 @@
 //! Wildcard indexes: every field of a document, or of a part of it, each value under the path that leads to it.
 
+use super::super::collation::Collation;
 use super::super::document::{Doc, Fields, Owned, Value, number};
 use super::super::fault::{Fault, Result, code};
 use super::super::projection::Projection;
@@ -171,7 +172,7 @@ impl Wildcard {
     }
 
     /// The keys of a document.
-    pub(super) fn keys(&self, doc: Doc<'_>) -> Result<IndexKeys> {
+    pub(super) fn keys(&self, doc: Doc<'_>, collation: &Collation) -> Result<IndexKeys> {
         let projected;
         let doc = match &self.projection {
             None => doc,
@@ -185,6 +186,7 @@ impl Wildcard {
                 keys: Vec::new(),
                 multikey: vec![false; 2],
             },
+            collation,
         };
         let without_id = self.prefix.is_empty() && self.projection.is_none();
         walk.below(doc, &mut String::new(), &self.prefix, without_id);
@@ -194,11 +196,12 @@ impl Wildcard {
     }
 }
 
-struct Walk {
+struct Walk<'a> {
     found: IndexKeys,
+    collation: &'a Collation,
 }
 
-impl Walk {
+impl Walk<'_> {
     /// The fields of a document, or the one that the prefix leads to.
     fn below(&mut self, doc: Doc<'_>, path: &mut String, prefix: &[String], without_id: bool) {
         for element in doc.elements() {
@@ -246,8 +249,8 @@ impl Walk {
             return;
         }
         let mut key = Vec::with_capacity(path.len() + 16);
-        Order::Ascending.encode(&Value::String(path), &mut key);
-        Order::Ascending.encode(value, &mut key);
+        Order::Ascending.encode(&Value::String(path), Collation::simple(), &mut key);
+        Order::Ascending.encode(value, self.collation, &mut key);
         key.push(super::super::key::END);
         self.found.keys.push(key);
     }
@@ -277,7 +280,7 @@ mod tests {
         for key in keys {
             let path = known.iter().find(|path| {
                 let mut start = Vec::new();
-                Order::Ascending.encode(&Value::String(path), &mut start);
+                Order::Ascending.encode(&Value::String(path), Collation::simple(), &mut start);
                 key.starts_with(&start)
             });
             found.push((*path.expect("a known path")).to_owned());

@@ -5,9 +5,14 @@ use super::super::document::compare::rank;
 use super::super::document::decimal::{DIGITS, Decimal, MIN_EXPONENT};
 use super::{NAN, NEGATIVE, POSITIVE, complement};
 
-/// An ascending component's value.
-pub(crate) fn component(bytes: &[u8]) -> String {
-    value(bytes).unwrap_or_else(|| hexadecimal(bytes))
+/// An ascending component's value; of a string under a collation its sort key.
+pub(crate) fn component(bytes: &[u8], is_collated: bool) -> String {
+    match bytes {
+        [rank::STRING, body @ .., 0] if is_collated => {
+            format!("CollationKey(0x{})", hexadecimal(&unescape(body)))
+        }
+        _ => value(bytes).unwrap_or_else(|| hexadecimal(bytes)),
+    }
 }
 
 /// The text that a range of strings starts or ends with.

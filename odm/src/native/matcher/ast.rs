@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::super::aggregate::expression::Expression;
+use super::super::collation::{Collation, has_text};
 use super::super::document::{Kind, Owned};
 use super::super::geo::{GeoQuery, Near};
 use super::super::text::{TextQuery, TextSearch};
@@ -81,9 +82,71 @@ pub(crate) enum Predicate {
     Bits(BitTest),
     /// A geometry that lies as the query asks.
     Geo(Arc<GeoQuery>),
+    /// A comparison (one of the first six) with strings, by a collation that is not simple.
+    Collated {
+        collation: Collation,
+        inner: Box<Predicate>,
+    },
     Not(Box<Predicate>),
     /// All of them, each by any value that the path reaches; true when empty.
     And(Vec<Predicate>),
+}
+
+impl Predicate {
+    /// Whether this is a comparison with strings, or with documents or arrays that hold some.
+    pub(crate) fn compares_text(&self) -> bool {
+        match self {
+            Predicate::Equal(value)
+            | Predicate::Less(value)
+            | Predicate::LessOrEqual(value)
+            | Predicate::Greater(value)
+            | Predicate::GreaterOrEqual(value) => has_text(&value.as_value()),
+            Predicate::In { values, .. } => values.iter().any(|value| has_text(&value.as_value())),
+            _ => false,
+        }
+    }
+
+    /// The same predicate with its strings compared by the collation. Patterns match as they do.
+    pub(super) fn collated(self, collation: &Collation) -> Predicate {
+        match self {
+            Predicate::ElementObject(node) => Predicate::ElementObject(Box::new(node.collated(collation))),
+            Predicate::ElementValue(parts) => Predicate::ElementValue(all_collated(parts, collation)),
+            Predicate::Not(inner) => Predicate::Not(Box::new(inner.collated(collation))),
+            Predicate::And(parts) => Predicate::And(all_collated(parts, collation)),
+            mut comparison if comparison.compares_text() => {
+                if let Predicate::In { values, .. } = &mut comparison {
+                    values.sort_by(|a, b| collation.compare(&a.as_value(), &b.as_value()));
+                    values.dedup_by(|a, b| collation.equal(&a.as_value(), &b.as_value()));
+                }
+                Predicate::Collated {
+                    collation: collation.clone(),
+                    inner: Box::new(comparison),
+                }
+            }
+            other => other,
+        }
+    }
+}
+
+fn all_collated(parts: Vec<Predicate>, collation: &Collation) -> Vec<Predicate> {
+    parts.into_iter().map(|part| part.collated(collation)).collect()
+}
+
+impl Node {
+    /// The same condition with its strings compared by the collation, which is not simple.
+    pub(super) fn collated(self, collation: &Collation) -> Node {
+        let all = |nodes: Vec<Node>| nodes.into_iter().map(|node| node.collated(collation)).collect();
+        match self {
+            Node::And(nodes) => Node::And(all(nodes)),
+            Node::Or(nodes) => Node::Or(all(nodes)),
+            Node::Nor(nodes) => Node::Nor(all(nodes)),
+            Node::Field { path, predicate } => Node::Field {
+                path,
+                predicate: predicate.collated(collation),
+            },
+            other => other,
+        }
+    }
 }
 
 /// A path whose geometries are to be near.

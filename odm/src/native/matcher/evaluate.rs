@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::super::aggregate::expression::Scope;
+use super::super::collation::Collation;
 use super::super::document::decimal::Decimal;
 use super::super::document::number::is_nan;
 use super::super::document::{Doc, Kind, Owned, Value, compare};
@@ -69,6 +70,7 @@ pub(super) fn node(node: &Node, subject: Subject<'_>, context: &Context) -> Resu
                 root,
                 variables: context.variables.clone(),
                 now: context.now,
+                collation: context.collation.clone(),
             })?;
             value
                 .is_some_and(|value| truthy(&value.as_value()))
@@ -268,6 +270,7 @@ pub(super) fn test(value: Option<&Value<'_>>, predicate: &Predicate) -> bool {
                 .is_ok()
                 || value.is_some_and(|value| patterns.iter().any(|pattern| pattern.accepts(value)))
         }
+        Predicate::Collated { collation, inner } => collated(value, inner, collation),
         Predicate::Exists => value.is_some(),
         Predicate::Type(types) => value.is_some_and(|value| types.contains(value.kind())),
         Predicate::Regex(pattern) => value.is_some_and(|value| pattern.accepts(value)),
@@ -286,6 +289,30 @@ pub(super) fn test(value: Option<&Value<'_>>, predicate: &Predicate) -> bool {
         Predicate::Geo(query) => value.is_some_and(|value| query.accepts(value)),
         Predicate::Not(inner) => !test(value, inner),
         Predicate::And(predicates) => predicates.iter().all(|inner| test(value, inner)),
+    }
+}
+
+/// A comparison by a collation.
+fn collated(value: Option<&Value<'_>>, predicate: &Predicate, collation: &Collation) -> bool {
+    let by = |a: &Value<'_>, b: &Value<'_>| collation.compare(a, b);
+    let found = value.unwrap_or(&Value::Undefined);
+    match predicate {
+        Predicate::Equal(operand) => bracketed(found, operand, Ordering::is_eq, true, by),
+        Predicate::Less(operand) => bracketed(found, operand, Ordering::is_lt, false, by),
+        Predicate::LessOrEqual(operand) => bracketed(found, operand, Ordering::is_le, true, by),
+        Predicate::Greater(operand) => bracketed(found, operand, Ordering::is_gt, false, by),
+        Predicate::GreaterOrEqual(operand) => bracketed(found, operand, Ordering::is_ge, true, by),
+        Predicate::In { values, patterns } => {
+            let sought = match value {
+                None | Some(Value::Undefined) => &Value::Null,
+                Some(value) => value,
+            };
+            values
+                .binary_search_by(|candidate| by(&candidate.as_value(), sought))
+                .is_ok()
+                || value.is_some_and(|value| patterns.iter().any(|pattern| pattern.accepts(value)))
+        }
+        other => test(value, other),
     }
 }
 
@@ -329,25 +356,34 @@ pub(super) fn comparison(
         (Value::Int64(a), Owned::Int32(b)) => a.cmp(&i64::from(*b)),
         (Value::ObjectId(a), Owned::ObjectId(b)) => a.cmp(b),
         (Value::DateTime(a), Owned::DateTime(b)) => a.cmp(b),
-        _ => {
-            let operand = operand.as_value();
-            let (own, other) = (value.kind(), operand.kind());
-            if bracket(own) != bracket(other) {
-                return match (own, other) {
-                    (Kind::Undefined, Kind::Null) | (Kind::Null, Kind::Undefined) => inclusive,
-                    // Every value of another type is above MinKey and below MaxKey.
-                    (_, Kind::MinKey) => holds(Ordering::Greater) && !holds(Ordering::Less),
-                    (_, Kind::MaxKey) => holds(Ordering::Less) && !holds(Ordering::Greater),
-                    _ => false,
-                };
-            }
-            match (is_nan(value), is_nan(&operand)) {
-                (false, false) => compare(value, &operand),
-                (a, b) => return a && b && inclusive,
-            }
-        }
+        _ => return bracketed(value, operand, holds, inclusive, compare),
     };
     holds(order)
+}
+
+/// The same for any types, with values of one type compared as `by` says.
+fn bracketed(
+    value: &Value<'_>,
+    operand: &Owned,
+    holds: impl Fn(Ordering) -> bool,
+    inclusive: bool,
+    by: impl Fn(&Value<'_>, &Value<'_>) -> Ordering,
+) -> bool {
+    let operand = operand.as_value();
+    let (own, other) = (value.kind(), operand.kind());
+    if bracket(own) != bracket(other) {
+        return match (own, other) {
+            (Kind::Undefined, Kind::Null) | (Kind::Null, Kind::Undefined) => inclusive,
+            // Every value of another type is above MinKey and below MaxKey.
+            (_, Kind::MinKey) => holds(Ordering::Greater) && !holds(Ordering::Less),
+            (_, Kind::MaxKey) => holds(Ordering::Less) && !holds(Ordering::Greater),
+            _ => false,
+        };
+    }
+    match (is_nan(value), is_nan(&operand)) {
+        (false, false) => holds(by(value, &operand)),
+        (a, b) => a && b && inclusive,
+    }
 }
 
 fn has_bits(value: &Value<'_>, test: &BitTest) -> bool {

@@ -3,6 +3,7 @@
 //! Invariant: a document that satisfies the predicate has at least one key in the bounds. When the bounds
 //! are exact, a document with a key in them satisfies the predicate.
 
+use super::super::collation::Collation;
 use super::super::document::compare::rank;
 use super::super::document::{Owned, Value, number, type_rank};
 use super::super::geo::Near;
@@ -23,13 +24,15 @@ pub(super) struct Bounds {
 
 /// Where the predicate stands.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct Place<'a> {
     /// Documents may have several keys.
     pub(super) multikey: bool,
     /// The path has a number: a value taken by its position is indexed whole, elements and all.
     pub(super) positional: bool,
     /// The predicate is about a single element of an array.
     pub(super) element: bool,
+    /// How the strings of the index compare.
+    pub(super) collation: &'a Collation,
 }
 
 impl Bounds {
@@ -53,9 +56,9 @@ impl Bounds {
 }
 
 /// The bounds in a field of this order.
-pub(super) fn bounds(predicate: &Predicate, order: Order, place: Place) -> Bounds {
+pub(super) fn bounds(predicate: &Predicate, order: Order, place: Place<'_>) -> Bounds {
     let mut found = match order {
-        Order::Hashed => hashed(predicate),
+        Order::Hashed => hashed(predicate, place.collation),
         Order::Sphere | Order::Flat(_) => located(predicate, order),
         Order::Text => Bounds::all(),
         Order::Ascending | Order::Descending => ordered(predicate, place),
@@ -66,11 +69,16 @@ pub(super) fn bounds(predicate: &Predicate, order: Order, place: Place) -> Bound
 }
 
 /// Only equality is visible through a hash, and equal values only share it.
-fn hashed(predicate: &Predicate) -> Bounds {
+fn hashed(predicate: &Predicate, collation: &Collation) -> Bounds {
     let point = |value: &Owned| match value {
         Owned::Array(_) | Owned::RawArray(_) => Intervals::none(),
-        Owned::Null | Owned::Undefined => hash(&Value::Null).union(hash(&Value::Undefined)),
-        other => hash(&other.as_value()),
+        Owned::Null | Owned::Undefined => {
+            hash(&Value::Null, collation).union(hash(&Value::Undefined, collation))
+        }
+        other => hash(&other.as_value(), collation),
+    };
+    let Some(predicate) = by_keys(predicate, collation) else {
+        return Bounds::all();
     };
     match predicate {
         Predicate::Equal(value) => Bounds::loose(point(value)),
@@ -111,28 +119,48 @@ pub(super) fn near(near: &Near, order: Order) -> Intervals {
 }
 
 fn cells(ranges: &[(i64, i64)]) -> Intervals {
-    Intervals::union_all(
-        ranges.iter().map(|(first, last)| {
-            Intervals::range(before(&Value::Int64(*first)), after(&Value::Int64(*last)))
-        }),
-    )
+    Intervals::union_all(ranges.iter().map(|(first, last)| {
+        let simple = Collation::simple();
+        Intervals::range(
+            before(&Value::Int64(*first), simple),
+            after(&Value::Int64(*last), simple),
+        )
+    }))
 }
 
 fn squares(ranges: &[([u8; 8], [u8; 8])]) -> Intervals {
     Intervals::union_all(ranges.iter().map(|(first, last)| {
         let (first, last) = (square_value(first), square_value(last));
-        Intervals::range(before(&first.as_value()), after(&last.as_value()))
+        let simple = Collation::simple();
+        Intervals::range(before(&first.as_value(), simple), after(&last.as_value(), simple))
     }))
 }
 
-fn hash(value: &Value<'_>) -> Intervals {
+fn hash(value: &Value<'_>, collation: &Collation) -> Intervals {
     let mut component = Vec::new();
-    Order::Hashed.encode(value, &mut component);
+    Order::Hashed.encode(value, collation, &mut component);
     Intervals::component(component)
 }
 
-fn ordered(predicate: &Predicate, place: Place) -> Bounds {
+/// The comparison itself, if the index's keys are in the order that it compares strings in, or it compares none.
+fn by_keys<'p>(predicate: &'p Predicate, collation: &Collation) -> Option<&'p Predicate> {
     match predicate {
+        Predicate::Collated {
+            collation: own,
+            inner,
+        } => (own == collation).then_some(&**inner),
+        other if !collation.is_simple() && other.compares_text() => None,
+        other => Some(other),
+    }
+}
+
+fn ordered(predicate: &Predicate, place: Place<'_>) -> Bounds {
+    let Some(predicate) = by_keys(predicate, place.collation) else {
+        return Bounds::all();
+    };
+    match predicate {
+        // Taken off above.
+        Predicate::Collated { .. } => Bounds::all(),
         Predicate::Equal(value) => equal(&value.as_value(), place),
         Predicate::Less(value) => range(&value.as_value(), Side::Below, false, place),
         Predicate::LessOrEqual(value) => range(&value.as_value(), Side::Below, true, place),
@@ -142,7 +170,7 @@ fn ordered(predicate: &Predicate, place: Place) -> Bounds {
             let parts: Vec<Bounds> = values
                 .iter()
                 .map(|value| equal(&value.as_value(), place))
-                .chain(patterns.iter().map(regex))
+                .chain(patterns.iter().map(|pattern| regex(pattern, place.collation)))
                 .collect();
             Bounds {
                 exact: parts.iter().all(|part| part.exact),
@@ -150,7 +178,7 @@ fn ordered(predicate: &Predicate, place: Place) -> Bounds {
             }
         }
         Predicate::Type(types) => of_types(*types),
-        Predicate::Regex(pattern) => regex(pattern),
+        Predicate::Regex(pattern) => regex(pattern, place.collation),
         Predicate::Mod { .. } => Bounds::loose(Intervals::rank(rank::NUMBER)),
         Predicate::Bits(_) => {
             Bounds::loose(Intervals::rank(rank::NUMBER).union(Intervals::rank(rank::BINARY)))
@@ -179,26 +207,30 @@ fn ordered(predicate: &Predicate, place: Place) -> Bounds {
 /// Null is also equal to a missing and to an undefined value. In an array's place it is not: an empty array
 /// has the key undefined, one without documents the key null. A number in the path is looked for as a name
 /// too, and then missing, while the position is what is indexed.
-fn null(place: Place) -> Bounds {
+fn null(place: Place<'_>) -> Bounds {
     if place.positional {
         return Bounds::all();
     }
     Bounds {
-        intervals: Intervals::point(&Value::Null).union(Intervals::point(&Value::Undefined)),
+        intervals: point(&Value::Null, place).union(point(&Value::Undefined, place)),
         exact: !place.multikey,
     }
 }
 
-fn equal(value: &Value<'_>, place: Place) -> Bounds {
+fn point(value: &Value<'_>, place: Place<'_>) -> Intervals {
+    Intervals::point(value, place.collation)
+}
+
+fn equal(value: &Value<'_>, place: Place<'_>) -> Bounds {
     match *value {
         Value::Null | Value::Undefined => null(place),
         // The whole array is indexed where it is an element or a position, otherwise its elements are.
         Value::Array(items) => {
             let first = items.at(0).unwrap_or(Value::Undefined);
-            Bounds::loose(Intervals::point(value).union(Intervals::point(&first)))
+            Bounds::loose(point(value, place).union(point(&first, place)))
         }
         Value::Regex { pattern, .. } => Bounds::loose(stored_regex(pattern)),
-        _ => Bounds::exact(Intervals::point(value)),
+        _ => Bounds::exact(point(value, place)),
     }
 }
 
@@ -209,14 +241,14 @@ enum Side {
 }
 
 /// Comparisons stay within the operand's rank.
-fn range(value: &Value<'_>, side: Side, inclusive: bool, place: Place) -> Bounds {
+fn range(value: &Value<'_>, side: Side, inclusive: bool, place: Place<'_>) -> Bounds {
     match value {
         Value::Null if inclusive => return null(place),
         Value::Null => return Bounds::exact(Intervals::none()),
         Value::MinKey | Value::MaxKey | Value::Undefined | Value::Array(_) => return Bounds::all(),
         nan if number::is_nan(nan) => {
             return Bounds::exact(if inclusive {
-                Intervals::point(nan)
+                point(nan, place)
             } else {
                 Intervals::none()
             });
@@ -229,11 +261,13 @@ fn range(value: &Value<'_>, side: Side, inclusive: bool, place: Place) -> Bounds
     } else {
         start_of(rank)
     };
+    let before = || before(value, place.collation);
+    let after = || after(value, place.collation);
     let intervals = match (side, inclusive) {
-        (Side::Below, false) => Intervals::range(start, before(value)),
-        (Side::Below, true) => Intervals::range(start, after(value)),
-        (Side::Above, false) => Intervals::range(after(value), end_of(rank)),
-        (Side::Above, true) => Intervals::range(before(value), end_of(rank)),
+        (Side::Below, false) => Intervals::range(start, before()),
+        (Side::Below, true) => Intervals::range(start, after()),
+        (Side::Above, false) => Intervals::range(after(), end_of(rank)),
+        (Side::Above, true) => Intervals::range(before(), end_of(rank)),
     };
     Bounds::exact(intervals)
 }
@@ -253,7 +287,7 @@ fn of_types(types: TypeSet) -> Bounds {
     ))
 }
 
-fn not(inner: &Predicate, place: Place) -> Bounds {
+fn not(inner: &Predicate, place: Place<'_>) -> Bounds {
     if let Predicate::Exists = inner {
         return Bounds::loose(null(place).intervals);
     }
@@ -267,7 +301,7 @@ fn not(inner: &Predicate, place: Place) -> Bounds {
     }
 }
 
-fn and(predicates: &[Predicate], place: Place) -> Bounds {
+fn and(predicates: &[Predicate], place: Place<'_>) -> Bounds {
     let mut parts: Vec<Bounds> = predicates
         .iter()
         .map(|predicate| ordered(predicate, place))
@@ -297,10 +331,11 @@ fn and(predicates: &[Predicate], place: Place) -> Bounds {
     }
 }
 
-fn regex(pattern: &Pattern) -> Bounds {
+/// Sort keys do not show how their strings begin.
+fn regex(pattern: &Pattern, collation: &Collation) -> Bounds {
     let mut from = start_of(rank::STRING);
     let strings = match prefix(pattern.pattern(), pattern.options()) {
-        Some(prefix) if !prefix.is_empty() => {
+        Some(prefix) if !prefix.is_empty() && collation.is_simple() => {
             encode_text_start(&prefix, &mut from);
             let to = successor(from.clone());
             Intervals::range(from, to)

@@ -2,6 +2,7 @@
 
 use std::ops::Bound;
 
+use super::super::collation::Collation;
 use super::super::document::{Owned, Value};
 use super::super::index::Order;
 use super::super::matcher::ast::{Node, Predicate};
@@ -143,6 +144,7 @@ impl<'a> Candidate<'a> {
             multikey: view.multikey.contains(&true),
             positional: false,
             element: false,
+            collation: &view.definition.collation,
         };
         let visible = conjuncts.iter().enumerate().filter(|(_, conjunct)| {
             wildcard.covers(&conjunct.path) && is_visible_under_paths(conjunct.predicate)
@@ -152,7 +154,7 @@ impl<'a> Candidate<'a> {
                 let mut used = vec![false; conjuncts.len()];
                 used[position] = true;
                 let mut path = Bounds {
-                    intervals: Intervals::point(&Value::String(&conjunct.path)),
+                    intervals: Intervals::point(&Value::String(&conjunct.path), Collation::simple()),
                     exact: true,
                 };
                 let mut values = bounds(conjunct.predicate, Order::Ascending, place);
@@ -336,6 +338,8 @@ impl<'a> Candidate<'a> {
             .sort
             .filter(|sort| !sort.fields.is_empty() && !sort.needs_score())?;
         let keys = &self.view.definition.keys;
+        // Without strings all collations have one order.
+        let same = *sort.collation() == self.view.definition.collation;
         let mut reverse = None;
         let mut field = 0;
         for wanted in &sort.fields {
@@ -345,6 +349,9 @@ impl<'a> Candidate<'a> {
             }
             match keys.get(field) {
                 Some(key) if key.path == wanted.path => {
+                    if !same && self.bounds[field].has_text() {
+                        return None;
+                    }
                     if self.is_constant(field) && !self.is_multikey(field) {
                         field += 1;
                         continue;
@@ -405,6 +412,7 @@ impl<'a> Candidate<'a> {
                 multikey: true,
                 positional: false,
                 element: false,
+                collation: &self.view.definition.collation,
             };
             let pass: f64 = conjuncts
                 .iter()
@@ -450,6 +458,7 @@ fn is_visible_under_paths(predicate: &Predicate) -> bool {
         | Predicate::Greater(value)
         | Predicate::GreaterOrEqual(value) => scalar(value),
         Predicate::In { values, .. } => values.iter().all(scalar),
+        Predicate::Collated { inner, .. } => is_visible_under_paths(inner),
         Predicate::Regex(_) => true,
         _ => false,
     }
@@ -470,8 +479,8 @@ fn is_there(predicate: &Predicate) -> bool {
 fn below(path: &str) -> Intervals {
     // `/` follows `.`.
     Intervals::range(
-        interval::before(&Value::String(&format!("{path}."))),
-        interval::before(&Value::String(&format!("{path}/"))),
+        interval::before(&Value::String(&format!("{path}.")), Collation::simple()),
+        interval::before(&Value::String(&format!("{path}/")), Collation::simple()),
     )
 }
 
@@ -498,6 +507,7 @@ fn field_bounds(view: &IndexView<'_>, conjuncts: &[Conjunct<'_>], used: &mut [bo
                 .split('.')
                 .any(|name| name.starts_with(|first: char| first.is_ascii_digit())),
             element: false,
+            collation: &view.definition.collation,
         };
         let mut all = Bounds {
             intervals: Intervals::all(),

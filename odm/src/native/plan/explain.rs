@@ -184,7 +184,7 @@ fn scan(name: &str, view: &IndexView<'_>, reverse: bool, bounds: &[Intervals]) -
         )
     };
     let multikey = |position: usize| view.multikey.get(position).copied().unwrap_or(false);
-    document(vec![
+    let mut shown = vec![
         ("stage", text(name)),
         ("keyPattern", Value::Document(definition.key_pattern()).into()),
         ("indexName", text(&definition.name)),
@@ -209,18 +209,26 @@ fn scan(name: &str, view: &IndexView<'_>, reverse: bool, bounds: &[Intervals]) -
             "indexBounds",
             per_field(&|position| {
                 let descending = definition.keys[position].order == Order::Descending;
-                describe(&bounds[position], descending != reverse)
+                describe(
+                    &bounds[position],
+                    descending != reverse,
+                    !definition.collation.is_simple(),
+                )
             }),
         ),
-    ])
+    ];
+    if let Some(collation) = definition.collation.spec() {
+        shown.insert(3, ("collation", Value::Document(collation).into()));
+    }
+    document(shown)
 }
 
 /// The intervals in the order in which they are visited.
-fn describe(intervals: &Intervals, backward: bool) -> Owned {
+fn describe(intervals: &Intervals, backward: bool, is_collated: bool) -> Owned {
     let mut texts: Vec<Owned> = intervals
         .as_slice()
         .iter()
-        .map(|interval| Owned::String(describe_interval(interval, backward)))
+        .map(|interval| Owned::String(describe_interval(interval, backward, is_collated)))
         .collect();
     if backward {
         texts.reverse();
@@ -228,9 +236,9 @@ fn describe(intervals: &Intervals, backward: bool) -> Owned {
     Owned::Array(texts)
 }
 
-fn describe_interval(interval: &Interval, backward: bool) -> String {
-    let (low_inclusive, low) = describe_edge(&interval.from, true);
-    let (high_inclusive, high) = describe_edge(&interval.to, false);
+fn describe_interval(interval: &Interval, backward: bool, is_collated: bool) -> String {
+    let (low_inclusive, low) = describe_edge(&interval.from, true, is_collated);
+    let (high_inclusive, high) = describe_edge(&interval.to, false, is_collated);
     if backward {
         let open = if high_inclusive { '[' } else { '(' };
         let close = if low_inclusive { ']' } else { ')' };
@@ -243,15 +251,15 @@ fn describe_interval(interval: &Interval, backward: bool) -> String {
 }
 
 /// An edge's value, and whether the value is inside.
-fn describe_edge(edge: &[u8], low: bool) -> (bool, String) {
+fn describe_edge(edge: &[u8], low: bool, is_collated: bool) -> (bool, String) {
     match edge {
         [key::BEFORE] => (true, "MinKey".to_owned()),
         [key::AFTER] => (true, "MaxKey".to_owned()),
         [first] => key::describe::rank_edge(*first, low),
         [component @ .., key::BEFORE] if component.len() > 1 || component[0] > key::BEFORE => {
-            (low, key::describe::component(component))
+            (low, key::describe::component(component, is_collated))
         }
-        [component @ .., key::AFTER] => (!low, key::describe::component(component)),
+        [component @ .., key::AFTER] => (!low, key::describe::component(component, is_collated)),
         prefix => (low, key::describe::prefix(prefix)),
     }
 }

@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::super::document::{Owned, compare, equal, number, type_rank};
+use super::super::collation::Collation;
+use super::super::document::{Owned, number, type_rank};
 use super::super::matcher::ast::{Node, Predicate};
 
 /// Whether every document that matches `query` matches `filter`. May say no where the answer is yes.
@@ -78,17 +79,36 @@ fn element_exists(query_path: &str, predicate: &Predicate, path: &str) -> bool {
 }
 
 fn predicate_implies(query: &Predicate, filter: &Predicate) -> bool {
+    implies_by(query, filter, Collation::simple())
+}
+
+/// The same of comparisons by a collation.
+fn implies_by(query: &Predicate, filter: &Predicate, by: &Collation) -> bool {
     match (query, filter) {
-        (_, Predicate::And(parts)) => parts.iter().all(|part| predicate_implies(query, part)),
-        (Predicate::And(parts), _) => parts.iter().any(|part| predicate_implies(part, filter)),
+        (_, Predicate::And(parts)) => parts.iter().all(|part| implies_by(query, part, by)),
+        (Predicate::And(parts), _) => parts.iter().any(|part| implies_by(part, filter, by)),
+        (
+            Predicate::Collated { collation, inner },
+            Predicate::Collated {
+                collation: other,
+                inner: filter,
+            },
+        ) => collation == other && implies_by(inner, filter, collation),
+        // What holds no strings compares alike under all collations.
+        (query, Predicate::Collated { collation, inner }) => {
+            !query.compares_text() && implies_by(query, inner, collation)
+        }
+        (Predicate::Collated { collation, inner }, filter) => {
+            !filter.compares_text() && implies_by(inner, filter, collation)
+        }
         (_, Predicate::Exists) => needs_a_value(query),
         (Predicate::In { values, patterns }, _) => {
-            patterns.is_empty() && values.iter().all(|value| value_implies(value, filter))
+            patterns.is_empty() && values.iter().all(|value| value_implies(value, filter, by))
         }
-        (Predicate::Equal(value), _) => value_implies(value, filter),
+        (Predicate::Equal(value), _) => value_implies(value, filter, by),
         (Predicate::Type(types), Predicate::Type(allowed)) => types == allowed,
         (Predicate::Less(a) | Predicate::LessOrEqual(a), Predicate::Less(b) | Predicate::LessOrEqual(b)) => {
-            let order = within_rank(a, b);
+            let order = within_rank(a, b, by);
             order == Some(Ordering::Less)
                 || (order == Some(Ordering::Equal)
                     && (matches!(query, Predicate::Less(_)) || matches!(filter, Predicate::LessOrEqual(_))))
@@ -97,7 +117,7 @@ fn predicate_implies(query: &Predicate, filter: &Predicate) -> bool {
             Predicate::Greater(a) | Predicate::GreaterOrEqual(a),
             Predicate::Greater(b) | Predicate::GreaterOrEqual(b),
         ) => {
-            let order = within_rank(a, b);
+            let order = within_rank(a, b, by);
             order == Some(Ordering::Greater)
                 || (order == Some(Ordering::Equal)
                     && (matches!(query, Predicate::Greater(_))
@@ -125,6 +145,7 @@ fn needs_a_value(query: &Predicate) -> bool {
             .iter()
             .any(|value| matches!(value, Owned::Null | Owned::Undefined)),
         Predicate::And(parts) => parts.iter().any(needs_a_value),
+        Predicate::Collated { inner, .. } => needs_a_value(inner),
         Predicate::Not(_) => false,
         Predicate::Exists
         | Predicate::Type(_)
@@ -139,13 +160,13 @@ fn needs_a_value(query: &Predicate) -> bool {
 }
 
 /// Whether a document with this value at the path matches the filter.
-fn value_implies(value: &Owned, filter: &Predicate) -> bool {
-    let order = |other: &Owned| within_rank(value, other);
+fn value_implies(value: &Owned, filter: &Predicate, by: &Collation) -> bool {
+    let order = |other: &Owned| within_rank(value, other, by);
     match filter {
-        Predicate::Equal(other) => equal(&value.as_value(), &other.as_value()),
+        Predicate::Equal(other) => by.equal(&value.as_value(), &other.as_value()),
         Predicate::In { values, .. } => values
             .iter()
-            .any(|other| equal(&value.as_value(), &other.as_value())),
+            .any(|other| by.equal(&value.as_value(), &other.as_value())),
         Predicate::Less(other) => order(other) == Some(Ordering::Less),
         Predicate::LessOrEqual(other) => matches!(order(other), Some(Ordering::Less | Ordering::Equal)),
         Predicate::Greater(other) => order(other) == Some(Ordering::Greater),
@@ -169,7 +190,7 @@ fn value_implies(value: &Owned, filter: &Predicate) -> bool {
 }
 
 /// The order of two operands that a comparison does not leave the rank of.
-fn within_rank(a: &Owned, b: &Owned) -> Option<Ordering> {
+fn within_rank(a: &Owned, b: &Owned, by: &Collation) -> Option<Ordering> {
     let (a, b) = (a.as_value(), b.as_value());
     let plain = a.as_array().is_none() && !number::is_nan(&a) && !number::is_nan(&b);
     let keys = [&a, &b].iter().any(|value| {
@@ -178,5 +199,5 @@ fn within_rank(a: &Owned, b: &Owned) -> Option<Ordering> {
             super::super::document::Kind::MinKey | super::super::document::Kind::MaxKey
         )
     });
-    (plain && !keys && type_rank(&a) == type_rank(&b)).then(|| compare(&a, &b))
+    (plain && !keys && type_rank(&a) == type_rank(&b)).then(|| by.compare(&a, &b))
 }

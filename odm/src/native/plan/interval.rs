@@ -1,8 +1,9 @@
 //! Sets of index components: what a predicate leaves of one field of an index.
 
+use super::super::collation::Collation;
 use super::super::document::Value;
 use super::super::document::compare::rank;
-use super::super::key::{AFTER, BEFORE, encode, rank_bytes};
+use super::super::key::{AFTER, BEFORE, rank_bytes};
 
 /// The components from `from` up to, not including, `to`, as ascending bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,18 +52,18 @@ pub(super) fn successor(mut prefix: Vec<u8>) -> Vec<u8> {
 }
 
 /// The edge just before a value's component.
-pub(super) fn before(value: &Value<'_>) -> Vec<u8> {
-    edge(value, BEFORE)
+pub(super) fn before(value: &Value<'_>, collation: &Collation) -> Vec<u8> {
+    edge(value, BEFORE, collation)
 }
 
 /// The edge just after a value's component.
-pub(super) fn after(value: &Value<'_>) -> Vec<u8> {
-    edge(value, AFTER)
+pub(super) fn after(value: &Value<'_>, collation: &Collation) -> Vec<u8> {
+    edge(value, AFTER, collation)
 }
 
-fn edge(value: &Value<'_>, side: u8) -> Vec<u8> {
+fn edge(value: &Value<'_>, side: u8, collation: &Collation) -> Vec<u8> {
     let mut out = Vec::new();
-    encode(value, false, &mut out);
+    collation.encode(value, false, &mut out);
     out.push(side);
     out
 }
@@ -103,8 +104,8 @@ impl Intervals {
     }
 
     /// One value.
-    pub(crate) fn point(value: &Value<'_>) -> Intervals {
-        Intervals::range(before(value), after(value))
+    pub(crate) fn point(value: &Value<'_>, collation: &Collation) -> Intervals {
+        Intervals::range(before(value, collation), after(value, collation))
     }
 
     /// One component given as bytes.
@@ -175,6 +176,12 @@ impl Intervals {
             rest.push(Interval { from, to: end });
         }
         Intervals(rest)
+    }
+
+    /// Whether it has strings, or what may hold some.
+    pub(crate) fn has_text(&self) -> bool {
+        let text = Intervals::range(start_of(rank::STRING), end_of(rank::ARRAY));
+        !self.intersect(&text).is_empty()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -1,3 +1,4 @@
+use super::super::collation::Collation;
 use super::super::document::{Doc, Owned};
 use super::super::fault::Result;
 use super::*;
@@ -330,7 +331,7 @@ fn the_index_that_reads_least_is_chosen() {
 
 #[test]
 fn one_document_by_its_id_is_recognised() {
-    let id = Catalog(vec![(IndexDefinition::id(), vec![false])]);
+    let id = Catalog(vec![(IndexDefinition::id(Collation::simple()), vec![false])]);
     check(&id, r#"{"_id": 5}"#, "{}", "IDHACK");
     check(
         &id,

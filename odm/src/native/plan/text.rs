@@ -3,6 +3,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use super::super::collation::Collation;
 use super::super::document::{Doc, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::{IndexDefinition, kept_term};
@@ -138,9 +139,8 @@ fn prefix(definition: &IndexDefinition, conjuncts: &[Conjunct<'_>]) -> Result<Ve
             Predicate::Equal(value) if conjunct.path == field.path && conjunct.group == 0 => Some(value),
             _ => None,
         });
-        field
-            .order
-            .encode(&value.ok_or_else(unanswered)?.as_value(), &mut components);
+        let value = value.ok_or_else(unanswered)?.as_value();
+        field.order.encode(&value, Collation::simple(), &mut components);
     }
     Ok(components)
 }

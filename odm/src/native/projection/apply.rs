@@ -1,6 +1,7 @@
 //! Writing the projected document.
 
 use super::super::aggregate::expression::{Expression, Scope, score_variable};
+use super::super::collation::Collation;
 use super::super::document::doc::{decimal, framed};
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result};
@@ -26,6 +27,7 @@ impl Projection {
             matched,
             score,
             now: self.now,
+            collation: &self.collation,
         };
         let mut out = Vec::new();
         writer.document(&self.tree, doc, Place::Outside, &mut out)?;
@@ -48,6 +50,7 @@ struct Writer<'a> {
     matched: Option<usize>,
     score: Option<f64>,
     now: i64,
+    collation: &'a Collation,
 }
 
 impl Writer<'_> {
@@ -113,6 +116,7 @@ impl Writer<'_> {
             root: self.root,
             variables: score_variable(self.score).into_iter().collect(),
             now: self.now,
+            collation: self.collation.clone(),
         })
     }
 

@@ -1,6 +1,7 @@
 //! Projection documents into trees, with the server's complaints.
 
 use super::super::aggregate::expression::Expression;
+use super::super::collation::Collation;
 use super::super::document::decimal::{Decimal, Rounding};
 use super::super::document::{Doc, Value};
 use super::super::fault::{Fault, Result};
@@ -317,6 +318,7 @@ impl Parser {
         }
         self.tree.prepare()?;
         Ok(Projection {
+            collation: Collation::default(),
             mode,
             tree: self.tree,
             positional: self.positional,

@@ -9,6 +9,7 @@ use bson::{RawBson, RawBsonRef, RawDocumentBuf};
 
 use self::read::{aggregate_request, explain_request, find_request, query, refuse_variables};
 use self::statement::{batch, delete_statement, find_and_modify_request, insert_statement, update_statement};
+use super::super::collation::Collation;
 use super::super::command::{self, Concern, Job};
 use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Malformed, Owned, validate};
 use super::super::exec::aggregate::AggregateRequest;
@@ -357,15 +358,10 @@ fn namespace(ns: backend::Namespace) -> Result<Namespace> {
     Ok(ns)
 }
 
-fn refuse_collation(collation: Option<&RawDocumentBuf>) -> Result<()> {
-    match collation.map(gate).transpose()? {
-        None => Ok(()),
-        // Binary comparison, by its name.
-        Some(doc) if doc.count() == 1 && doc.get("locale").and_then(|l| l.as_str()) == Some("simple") => {
-            Ok(())
-        }
-        Some(_) => Err(Fault::unsupported(
-            "the embedded engine compares strings by their bytes; collation is not supported",
-        )),
+/// How strings compare, if the operation says.
+fn collation(given: Option<&RawDocumentBuf>) -> Result<Option<Collation>> {
+    match gate_optional(given)? {
+        Some(doc) => Collation::parse(doc),
+        None => Ok(None),
     }
 }

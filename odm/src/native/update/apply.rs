@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::super::collation::Collation;
 use super::super::document::doc::{decimal, framed};
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
@@ -27,6 +28,8 @@ pub(super) struct Context<'a> {
     /// Whether the document is about to be inserted.
     pub(super) insert: bool,
     pub(super) filters: &'a [ArrayFilter],
+    /// How strings compare.
+    pub(super) collation: &'a Collation,
 }
 
 /// What becomes of a value.

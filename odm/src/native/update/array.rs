@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
+use super::super::collation::Collation;
 use super::super::document::doc::{decimal, framed};
-use super::super::document::{Doc, Owned, Value, compare, equal, number};
+use super::super::document::{Doc, Owned, Value, number};
 use super::super::fault::{Fault, Result, code};
 use super::apply::{Context, Outcome};
 use super::path::Location;
@@ -109,7 +110,7 @@ impl Push {
             return Ok(Outcome::Set(appended(*existing, &self.items)));
         }
         Ok(Outcome::Set(
-            self.applied(existing.values().map(Owned::from).collect()),
+            self.applied(existing.values().map(Owned::from).collect(), context),
         ))
     }
 
@@ -121,11 +122,11 @@ impl Push {
         before > 0 && at_end && self.sort.is_none() && after == before + self.items.len()
     }
 
-    pub(super) fn create(&self) -> Owned {
-        self.applied(Vec::new())
+    pub(super) fn create(&self, context: &Context<'_>) -> Owned {
+        self.applied(Vec::new(), context)
     }
 
-    fn applied(&self, mut items: Vec<Owned>) -> Owned {
+    fn applied(&self, mut items: Vec<Owned>, context: &Context<'_>) -> Owned {
         let length = items.len();
         let at = match self.position {
             None => length,
@@ -138,7 +139,7 @@ impl Push {
         };
         items.splice(at..at, self.items.iter().cloned());
         if let Some(order) = &self.sort {
-            items.sort_by(|a, b| order.compare(&a.as_value(), &b.as_value()));
+            items.sort_by(|a, b| order.compare(&a.as_value(), &b.as_value(), context.collation));
         }
         if let Some(slice) = self.slice {
             let kept = kept(slice, items.len());
@@ -182,17 +183,20 @@ impl ItemOrder {
         }
     }
 
-    fn compare(&self, a: &Value<'_>, b: &Value<'_>) -> Ordering {
+    fn compare(&self, a: &Value<'_>, b: &Value<'_>, collation: &Collation) -> Ordering {
         let directed = |ordering: Ordering, descending: bool| match descending {
             true => ordering.reverse(),
             false => ordering,
         };
         match self {
-            ItemOrder::Whole { descending } => directed(compare(a, b), *descending),
+            ItemOrder::Whole { descending } => directed(collation.compare(a, b), *descending),
             ItemOrder::Fields(fields) => fields
                 .iter()
                 .map(|(path, descending)| {
-                    directed(compare(&reached(a, path), &reached(b, path)), *descending)
+                    directed(
+                        collation.compare(&reached(a, path), &reached(b, path)),
+                        *descending,
+                    )
                 })
                 .find(|ordering| ordering.is_ne())
                 .unwrap_or(Ordering::Equal),
@@ -265,17 +269,29 @@ pub(super) fn parse_set(value: &Value<'_>) -> Result<Vec<Owned>> {
             "Found unexpected fields after $each in $addToSet: {clauses}"
         )));
     }
-    let mut distinct: Vec<Owned> = Vec::new();
-    for item in items.values() {
-        if !distinct.iter().any(|other| equal(&other.as_value(), &item)) {
-            distinct.push(item.into());
+    let items = items.values().map(Owned::from).collect();
+    Ok(distinct(items, Collation::simple()))
+}
+
+/// Of equal items the first.
+pub(super) fn distinct(items: Vec<Owned>, collation: &Collation) -> Vec<Owned> {
+    let mut distinct: Vec<Owned> = Vec::with_capacity(items.len());
+    for item in items {
+        let is_there = |other: &Owned| collation.equal(&other.as_value(), &item.as_value());
+        if !distinct.iter().any(is_there) {
+            distinct.push(item);
         }
     }
-    Ok(distinct)
+    distinct
 }
 
 /// Adds the items that are not there; `items` are distinct.
-pub(super) fn add_to_set(value: &Value<'_>, items: &[Owned], at: &Location<'_>) -> Result<Outcome> {
+pub(super) fn add_to_set(
+    value: &Value<'_>,
+    items: &[Owned],
+    at: &Location<'_>,
+    context: &Context<'_>,
+) -> Result<Outcome> {
     let Value::Array(existing) = value else {
         return Err(bad(format!(
             "Cannot apply $addToSet to non-array field. Field named '{}' has non-array type {}",
@@ -285,7 +301,11 @@ pub(super) fn add_to_set(value: &Value<'_>, items: &[Owned], at: &Location<'_>) 
     };
     let missing: Vec<Owned> = items
         .iter()
-        .filter(|item| !existing.values().any(|other| equal(&other, &item.as_value())))
+        .filter(|item| {
+            !existing
+                .values()
+                .any(|other| context.collation.equal(&other, &item.as_value()))
+        })
         .cloned()
         .collect();
     Ok(match missing.is_empty() {
@@ -356,9 +376,11 @@ pub(super) fn parse_all(value: &Value<'_>) -> Result<Vec<Owned>> {
     }
 }
 
-pub(super) fn pull_all(value: &Value<'_>, values: &[Owned]) -> Result<Outcome> {
+pub(super) fn pull_all(value: &Value<'_>, values: &[Owned], context: &Context<'_>) -> Result<Outcome> {
     pull(value, |item| {
-        Ok(values.iter().any(|gone| equal(&gone.as_value(), item)))
+        Ok(values
+            .iter()
+            .any(|gone| context.collation.equal(&gone.as_value(), item)))
     })
 }
 

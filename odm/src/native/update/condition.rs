@@ -1,6 +1,7 @@
 //! What `$pull` removes.
 
-use super::super::document::{Doc, Owned, Value, equal};
+use super::super::collation::Collation;
+use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher::Matcher;
 
@@ -33,9 +34,18 @@ impl Condition {
         }
     }
 
-    pub(super) fn holds(&self, item: &Value<'_>) -> Result<bool> {
+    /// The same condition with strings compared by the collation.
+    pub(super) fn collated(self, collation: &Collation) -> Condition {
         match self {
-            Condition::Value(value) => Ok(equal(&value.as_value(), item)),
+            Condition::Value(value) => Condition::Value(value),
+            Condition::Predicate(matcher) => Condition::Predicate(Box::new(matcher.collated(collation))),
+            Condition::Filter(matcher) => Condition::Filter(Box::new(matcher.collated(collation))),
+        }
+    }
+
+    pub(super) fn holds(&self, item: &Value<'_>, collation: &Collation) -> Result<bool> {
+        match self {
+            Condition::Value(value) => Ok(collation.equal(&value.as_value(), item)),
             Condition::Predicate(matcher) => matcher.matches_value(item),
             Condition::Filter(matcher) => match item {
                 Value::Document(doc) => matcher.matches(*doc),

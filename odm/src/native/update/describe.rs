@@ -29,7 +29,7 @@ impl Updater {
         new: &[u8],
         matched: Option<usize>,
     ) -> Result<Option<Description>> {
-        match &self.0 {
+        match &self.kind {
             Kind::Operators { root, filters, .. } => {
                 let context = Context {
                     document: old,
@@ -40,6 +40,7 @@ impl Updater {
                     },
                     insert: false,
                     filters,
+                    collation: &self.collation,
                 };
                 let mut description = Description::default();
                 let walk = Walk {

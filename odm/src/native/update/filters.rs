@@ -1,5 +1,6 @@
 //! Array filters: which items `$[identifier]` means.
 
+use super::super::collation::Collation;
 use super::super::document::{Doc, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher::Matcher;
@@ -13,6 +14,10 @@ pub(super) struct ArrayFilter {
 }
 
 impl ArrayFilter {
+    pub(super) fn collate(&mut self, collation: &Collation) {
+        self.matcher = self.matcher.clone().collated(collation);
+    }
+
     pub(super) fn chooses(&self, item: &Value<'_>) -> Result<bool> {
         self.matcher.matches_value(item)
     }

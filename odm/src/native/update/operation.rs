@@ -1,6 +1,7 @@
 //! What happens at one leaf of an update.
 
-use super::super::document::{Doc, Owned, Value, compare};
+use super::super::collation::Collation;
+use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::apply::{Context, Outcome};
 use super::array::Push;
@@ -44,6 +45,15 @@ pub(super) struct Obstacle<'a> {
 }
 
 impl Operation {
+    /// The same operation with strings compared by the collation.
+    pub(super) fn collated(self, collation: &Collation) -> Operation {
+        match self {
+            Operation::Pull(condition) => Operation::Pull(condition.collated(collation)),
+            Operation::AddToSet(items) => Operation::AddToSet(array::distinct(items, collation)),
+            other => other,
+        }
+    }
+
     /// Changes a value that is there.
     pub(super) fn change(
         &self,
@@ -59,20 +69,20 @@ impl Operation {
             Operation::Arithmetic(arithmetic, operand) => {
                 number::change(*arithmetic, value, operand, at, context)
             }
-            Operation::Min(new) => Ok(match compare(&new.as_value(), value).is_lt() {
+            Operation::Min(new) => Ok(match context.collation.compare(&new.as_value(), value).is_lt() {
                 true => Outcome::Set(new.clone()),
                 false => Outcome::Keep,
             }),
-            Operation::Max(new) => Ok(match compare(&new.as_value(), value).is_gt() {
+            Operation::Max(new) => Ok(match context.collation.compare(&new.as_value(), value).is_gt() {
                 true => Outcome::Set(new.clone()),
                 false => Outcome::Keep,
             }),
             Operation::CurrentDate(timestamp) => Ok(Outcome::Set(current(*timestamp, context))),
             Operation::Push(push) => push.change(value, at, context),
-            Operation::AddToSet(items) => array::add_to_set(value, items, at),
+            Operation::AddToSet(items) => array::add_to_set(value, items, at, context),
             Operation::Pop(first) => array::pop(value, *first, at),
-            Operation::Pull(condition) => array::pull(value, |item| condition.holds(item)),
-            Operation::PullAll(values) => array::pull_all(value, values),
+            Operation::Pull(condition) => array::pull(value, |item| condition.holds(item, context.collation)),
+            Operation::PullAll(values) => array::pull_all(value, values, context),
             Operation::Bit(steps) => bits::change(steps, value, at, context),
             Operation::RenameFrom(source) => {
                 Ok(rename::taken(source, at, context)?.map_or(Outcome::Keep, Outcome::Set))
@@ -88,7 +98,7 @@ impl Operation {
             Operation::Arithmetic(arithmetic, operand) => Some(number::create(*arithmetic, operand)),
             Operation::CurrentDate(timestamp) => Some(current(*timestamp, context)),
             Operation::Push(_) | Operation::AddToSet(_) if at.is_id() => return Err(identity::is_array()),
-            Operation::Push(push) => Some(push.create()),
+            Operation::Push(push) => Some(push.create(context)),
             Operation::AddToSet(items) => Some(array::new_set(items)),
             Operation::Bit(steps) => Some(bits::create(steps)),
             Operation::RenameFrom(source) => rename::taken(source, at, context)?,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::super::collation::Collation;
 use super::super::fault::{Fault, Result, code};
 use super::operation::Operation;
 use super::path::{compare_names, identifier, is_positional};
@@ -36,6 +37,16 @@ pub(super) struct Each {
 }
 
 impl Object {
+    /// Compares strings by the collation where an operation has made up its mind already.
+    pub(super) fn collate(&mut self, collation: &Collation) {
+        for (_, node) in &mut self.children {
+            node.collate(collation);
+        }
+        if let Some(node) = &mut self.positional {
+            node.collate(collation);
+        }
+    }
+
     /// Adds an operation. `filter_of` finds the array filter of an identifier.
     pub(super) fn insert(
         &mut self,
@@ -118,6 +129,18 @@ enum Slot<'a> {
 }
 
 impl Node {
+    fn collate(&mut self, collation: &Collation) {
+        match self {
+            Node::Leaf(operation) => *operation = Arc::new((**operation).clone().collated(collation)),
+            Node::Object(object) => object.collate(collation),
+            Node::Each(children) => {
+                for each in children {
+                    each.node.collate(collation);
+                }
+            }
+        }
+    }
+
     /// The branch for `segments[at..]`.
     fn build(
         segments: &[&str],

@@ -2,12 +2,13 @@
 
 use std::cmp::Ordering;
 
+use super::super::super::collation::Collation;
 use super::super::super::document::number::as_f64;
-use super::super::super::document::{Owned, Value, compare};
+use super::super::super::document::{Owned, Value};
 use super::super::super::fault::Result;
 use super::super::sum::{Deviation, Sum};
 use super::Answer;
-use super::operator::{Arguments, Operator, strict};
+use super::operator::{Arguments, Operator, comparing, strict};
 
 pub(super) static OPERATORS: &[Operator] = &[
     strict("$sum", Arguments::Any, |_, arguments| {
@@ -16,11 +17,11 @@ pub(super) static OPERATORS: &[Operator] = &[
     strict("$avg", Arguments::Any, |_, arguments| {
         Ok(Some(sum_of(arguments).mean().unwrap_or(Owned::Null)))
     }),
-    strict("$min", Arguments::Any, |_, arguments| {
-        extreme(arguments, Ordering::Less)
+    comparing("$min", Arguments::Any, |_, arguments, collation| {
+        extreme(arguments, Ordering::Less, collation)
     }),
-    strict("$max", Arguments::Any, |_, arguments| {
-        extreme(arguments, Ordering::Greater)
+    comparing("$max", Arguments::Any, |_, arguments, collation| {
+        extreme(arguments, Ordering::Greater, collation)
     }),
     strict("$stdDevPop", Arguments::Any, |_, arguments| {
         Ok(Some(deviation_of(arguments).population()))
@@ -56,13 +57,13 @@ fn deviation_of(arguments: &[Answer<'_>]) -> Deviation {
     deviation
 }
 
-fn extreme(arguments: &[Answer<'_>], wanted: Ordering) -> Result<Option<Owned>> {
+fn extreme(arguments: &[Answer<'_>], wanted: Ordering, collation: &Collation) -> Result<Option<Owned>> {
     let mut best: Option<Value<'_>> = None;
     for item in items(arguments) {
         if matches!(item, Value::Null | Value::Undefined) {
             continue;
         }
-        if best.is_none_or(|best| compare(&item, &best) == wanted) {
+        if best.is_none_or(|best| collation.compare(&item, &best) == wanted) {
             best = Some(item);
         }
     }

@@ -4,13 +4,14 @@ mod build;
 mod entries;
 mod ordered;
 
+use super::super::super::collation::Collation;
 use super::super::super::document::number::is_nan;
-use super::super::super::document::{Doc, Owned, Value, equal};
+use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::print;
 use super::Answer;
 use super::arithmetic::as_i32_exact;
-use super::operator::{Arguments, Operator, strict};
+use super::operator::{Arguments, Operator, comparing, strict};
 
 pub(crate) use self::ordered::count_argument;
 
@@ -22,8 +23,8 @@ pub(super) static OPERATORS: &[Operator] = &[
     strict("$last", Arguments::Exactly(1), |operator, arguments| {
         end(operator, arguments, |items| items.values().last())
     }),
-    strict("$in", Arguments::Exactly(2), contains),
-    strict("$indexOfArray", Arguments::Between(2, 4), index_of),
+    comparing("$in", Arguments::Exactly(2), contains),
+    comparing("$indexOfArray", Arguments::Between(2, 4), index_of),
     strict("$isArray", Arguments::Exactly(1), |_, arguments| {
         let array = matches!(arguments.first().and_then(Answer::value), Some(Value::Array(_)));
         Ok(Some(Owned::Bool(array)))
@@ -34,15 +35,15 @@ pub(super) static OPERATORS: &[Operator] = &[
     strict("$range", Arguments::Between(2, 3), build::range),
     strict("$reverseArray", Arguments::Exactly(1), build::reverse),
     strict("$zip", Arguments::Custom(build::parse_zip), build::zip),
-    strict(
+    comparing(
         "$sortArray",
         Arguments::Custom(ordered::parse_sort),
         ordered::sort,
     ),
     strict("$firstN", Arguments::Custom(ordered::parse_n), ordered::first_n),
     strict("$lastN", Arguments::Custom(ordered::parse_n), ordered::last_n),
-    strict("$minN", Arguments::Custom(ordered::parse_n), ordered::min_n),
-    strict("$maxN", Arguments::Custom(ordered::parse_n), ordered::max_n),
+    comparing("$minN", Arguments::Custom(ordered::parse_n), ordered::min_n),
+    comparing("$maxN", Arguments::Custom(ordered::parse_n), ordered::max_n),
     strict("$arrayToObject", Arguments::Exactly(1), entries::to_object),
     strict("$objectToArray", Arguments::Exactly(1), entries::to_array),
 ];
@@ -109,7 +110,7 @@ fn end(
     }
 }
 
-fn contains(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+fn contains(_: &'static Operator, arguments: &[Answer<'_>], collation: &Collation) -> Result<Option<Owned>> {
     let [needle, array] = arguments else {
         return Ok(None);
     };
@@ -124,7 +125,7 @@ fn contains(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Own
     };
     let found = needle
         .value()
-        .is_some_and(|needle| items.values().any(|item| equal(&item, &needle)));
+        .is_some_and(|needle| items.values().any(|item| collation.equal(&item, &needle)));
     Ok(Some(Owned::Bool(found)))
 }
 
@@ -152,7 +153,11 @@ pub(super) fn search_bound(operator: &str, which: &str, argument: &Answer<'_>) -
     })
 }
 
-fn index_of(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+fn index_of(
+    operator: &'static Operator,
+    arguments: &[Answer<'_>],
+    collation: &Collation,
+) -> Result<Option<Owned>> {
     let [array, needle, bounds @ ..] = arguments else {
         return Ok(None);
     };
@@ -180,7 +185,7 @@ fn index_of(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Opt
         .enumerate()
         .take(end)
         .skip(start)
-        .find(|(_, item)| needle.is_some_and(|needle| equal(item, &needle)))
+        .find(|(_, item)| needle.is_some_and(|needle| collation.equal(item, &needle)))
         .map(|(index, _)| index as i32);
     Ok(Some(Owned::Int32(found.unwrap_or(-1))))
 }

@@ -2,55 +2,60 @@
 
 use std::cmp::Ordering;
 
-use super::super::super::document::{Owned, Value, compare};
+use super::super::super::collation::Collation;
+use super::super::super::document::{Owned, Value};
 use super::super::super::fault::Result;
 use super::Answer;
-use super::operator::{Arguments, Operator, strict};
+use super::operator::{Arguments, Operator, comparing};
 
 pub(super) static OPERATORS: &[Operator] = &[
-    strict("$cmp", Arguments::Exactly(2), |_, arguments| {
-        Ok(Some(Owned::Int32(order(arguments) as i32)))
+    comparing("$cmp", Arguments::Exactly(2), |_, arguments, collation| {
+        Ok(Some(Owned::Int32(order(arguments, collation) as i32)))
     }),
-    strict("$eq", Arguments::Exactly(2), |_, arguments| {
-        test(arguments, Ordering::is_eq)
+    comparing("$eq", Arguments::Exactly(2), |_, arguments, collation| {
+        test(arguments, collation, Ordering::is_eq)
     }),
-    strict("$ne", Arguments::Exactly(2), |_, arguments| {
-        test(arguments, Ordering::is_ne)
+    comparing("$ne", Arguments::Exactly(2), |_, arguments, collation| {
+        test(arguments, collation, Ordering::is_ne)
     }),
-    strict("$gt", Arguments::Exactly(2), |_, arguments| {
-        test(arguments, Ordering::is_gt)
+    comparing("$gt", Arguments::Exactly(2), |_, arguments, collation| {
+        test(arguments, collation, Ordering::is_gt)
     }),
-    strict("$gte", Arguments::Exactly(2), |_, arguments| {
-        test(arguments, Ordering::is_ge)
+    comparing("$gte", Arguments::Exactly(2), |_, arguments, collation| {
+        test(arguments, collation, Ordering::is_ge)
     }),
-    strict("$lt", Arguments::Exactly(2), |_, arguments| {
-        test(arguments, Ordering::is_lt)
+    comparing("$lt", Arguments::Exactly(2), |_, arguments, collation| {
+        test(arguments, collation, Ordering::is_lt)
     }),
-    strict("$lte", Arguments::Exactly(2), |_, arguments| {
-        test(arguments, Ordering::is_le)
+    comparing("$lte", Arguments::Exactly(2), |_, arguments, collation| {
+        test(arguments, collation, Ordering::is_le)
     }),
 ];
 
-fn order(arguments: &[Answer<'_>]) -> Ordering {
+fn order(arguments: &[Answer<'_>], collation: &Collation) -> Ordering {
     match arguments {
-        [a, b] => compare_answers(a.value(), b.value()),
+        [a, b] => compare_answers(a.value(), b.value(), collation),
         _ => Ordering::Equal,
     }
 }
 
-fn test(arguments: &[Answer<'_>], holds: fn(Ordering) -> bool) -> Result<Option<Owned>> {
-    Ok(Some(Owned::Bool(holds(order(arguments)))))
+fn test(
+    arguments: &[Answer<'_>],
+    collation: &Collation,
+    holds: fn(Ordering) -> bool,
+) -> Result<Option<Owned>> {
+    Ok(Some(Owned::Bool(holds(order(arguments, collation)))))
 }
 
 /// The order of two values, a missing one (like undefined) below null.
-pub(crate) fn compare_answers(a: Option<Value<'_>>, b: Option<Value<'_>>) -> Ordering {
+pub(crate) fn compare_answers(a: Option<Value<'_>>, b: Option<Value<'_>>, collation: &Collation) -> Ordering {
     let a = a.unwrap_or(Value::Undefined);
     let b = b.unwrap_or(Value::Undefined);
     match (below_null(&a), below_null(&b)) {
         (true, true) => Ordering::Equal,
         (true, false) if !matches!(b, Value::MinKey) => Ordering::Less,
         (false, true) if !matches!(a, Value::MinKey) => Ordering::Greater,
-        _ => compare(&a, &b),
+        _ => collation.compare(&a, &b),
     }
 }
 

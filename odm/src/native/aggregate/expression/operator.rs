@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use super::super::super::collation::Collation;
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::Result;
 use super::parse::Parser;
@@ -34,12 +35,16 @@ pub(super) enum Arguments {
 /// A function of evaluated arguments.
 pub(super) type Strict = fn(&'static Operator, &[Answer<'_>]) -> Result<Option<Owned>>;
 
+/// A function of evaluated arguments that compares them.
+pub(super) type Comparing = fn(&'static Operator, &[Answer<'_>], &Collation) -> Result<Option<Owned>>;
+
 /// A function that evaluates the arguments it wants.
 pub(super) type Lazy = for<'a> fn(&'static Operator, &'a [Node], Env<'a>) -> Result<Answer<'a>>;
 
 #[derive(Clone, Copy)]
 pub(super) enum Body {
     Strict(Strict),
+    Comparing(Comparing),
     Lazy(Lazy),
 }
 
@@ -49,6 +54,17 @@ pub(super) const fn strict(name: &'static str, arguments: Arguments, function: S
         name,
         arguments,
         body: Body::Strict(function),
+        is_pure: true,
+        fold: None,
+    }
+}
+
+/// An operator that evaluates all its arguments and compares them.
+pub(super) const fn comparing(name: &'static str, arguments: Arguments, function: Comparing) -> Operator {
+    Operator {
+        name,
+        arguments,
+        body: Body::Comparing(function),
         is_pure: true,
         fold: None,
     }

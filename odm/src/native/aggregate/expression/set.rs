@@ -1,20 +1,21 @@
 //! Operators over arrays as sets.
 
-use super::super::super::document::{Doc, Owned, Value, compare};
+use super::super::super::collation::Collation;
+use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result};
-use super::operator::{Arguments, Operator, strict};
+use super::operator::{Arguments, Operator, comparing, strict};
 use super::parse::Parser;
 use super::{Answer, Node, truth};
 
 pub(super) static OPERATORS: &[Operator] = &[
-    strict("$setUnion", Arguments::Any, union),
-    strict("$setIntersection", Arguments::Any, intersection),
-    strict("$setDifference", Arguments::Exactly(2), difference),
+    comparing("$setUnion", Arguments::Any, union),
+    comparing("$setIntersection", Arguments::Any, intersection),
+    comparing("$setDifference", Arguments::Exactly(2), difference),
     Operator {
         fold: Some(fold_equals),
-        ..strict("$setEquals", Arguments::Custom(parse_equals), equals)
+        ..comparing("$setEquals", Arguments::Custom(parse_equals), equals)
     },
-    strict("$setIsSubset", Arguments::Exactly(2), is_subset),
+    comparing("$setIsSubset", Arguments::Exactly(2), is_subset),
     strict(
         "$allElementsTrue",
         Arguments::Exactly(1),
@@ -32,15 +33,16 @@ pub(super) static OPERATORS: &[Operator] = &[
 ];
 
 /// The distinct items, sorted.
-fn set_of(items: Doc<'_>) -> Vec<Value<'_>> {
+fn set_of<'a>(items: Doc<'a>, collation: &Collation) -> Vec<Value<'a>> {
     let mut set: Vec<Value<'_>> = items.values().collect();
-    set.sort_by(compare);
-    set.dedup_by(|a, b| compare(a, b).is_eq());
+    set.sort_by(|a, b| collation.compare(a, b));
+    set.dedup_by(|a, b| collation.equal(a, b));
     set
 }
 
-fn has(set: &[Value<'_>], item: &Value<'_>) -> bool {
-    set.binary_search_by(|other| compare(other, item)).is_ok()
+fn has(set: &[Value<'_>], item: &Value<'_>, collation: &Collation) -> bool {
+    set.binary_search_by(|other| collation.compare(other, item))
+        .is_ok()
 }
 
 fn array(items: Vec<Value<'_>>) -> Result<Option<Owned>> {
@@ -73,17 +75,25 @@ fn operands<'a>(
     Ok(Some(arrays))
 }
 
-fn union(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+fn union(
+    operator: &'static Operator,
+    arguments: &[Answer<'_>],
+    collation: &Collation,
+) -> Result<Option<Owned>> {
     let Some(arrays) = operands(operator, arguments, 17043)? else {
         return Ok(Some(Owned::Null));
     };
     let mut all: Vec<Value<'_>> = arrays.iter().flat_map(|items| items.values()).collect();
-    all.sort_by(compare);
-    all.dedup_by(|a, b| compare(a, b).is_eq());
+    all.sort_by(|a, b| collation.compare(a, b));
+    all.dedup_by(|a, b| collation.equal(a, b));
     array(all)
 }
 
-fn intersection(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+fn intersection(
+    operator: &'static Operator,
+    arguments: &[Answer<'_>],
+    collation: &Collation,
+) -> Result<Option<Owned>> {
     let mut common: Option<Vec<Value<'_>>> = None;
     for argument in arguments {
         let items = match argument.value() {
@@ -100,11 +110,17 @@ fn intersection(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result
                 ));
             }
         };
-        let set = set_of(items);
+        let set = set_of(items, collation);
         common = Some(match common {
             None => set,
+            // Of equal items those of the smaller set stay, as on the server.
+            Some(common) if set.len() < common.len() => {
+                let mut set = set;
+                set.retain(|item| has(&common, item, collation));
+                set
+            }
             Some(mut common) => {
-                common.retain(|item| has(&set, item));
+                common.retain(|item| has(&set, item, collation));
                 common
             }
         });
@@ -116,7 +132,11 @@ fn intersection(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result
     array(common.unwrap_or_default())
 }
 
-fn difference(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+fn difference(
+    _: &'static Operator,
+    arguments: &[Answer<'_>],
+    collation: &Collation,
+) -> Result<Option<Owned>> {
     let [left, right] = arguments else {
         return Ok(None);
     };
@@ -124,10 +144,10 @@ fn difference(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<O
         return Ok(Some(Owned::Null));
     }
     let (left, right) = both("$setDifference", left, right, (17048, 17049))?;
-    let mut excluded = set_of(right);
+    let mut excluded = set_of(right, collation);
     let mut result = Vec::new();
     for item in left.values() {
-        if let Err(at) = excluded.binary_search_by(|other| compare(other, &item)) {
+        if let Err(at) = excluded.binary_search_by(|other| collation.compare(other, &item)) {
             excluded.insert(at, item);
             result.push(item);
         }
@@ -190,7 +210,9 @@ fn fold_equals(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
         })
         .collect();
     match answers {
-        Some(answers) => Ok(set_equality(&answers)?.map(Node::Constant)),
+        // How strings compare is not known before the run.
+        Some(_) if arguments.iter().any(Node::has_text) => Ok(None),
+        Some(answers) => Ok(set_equality(&answers, Collation::simple())?.map(Node::Constant)),
         None => Ok(None),
     }
 }
@@ -206,22 +228,22 @@ fn not_array(code: i32, index: usize, found: Option<Value<'_>>) -> Fault {
     )
 }
 
-fn equals(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
-    set_equality(arguments)
+fn equals(_: &'static Operator, arguments: &[Answer<'_>], collation: &Collation) -> Result<Option<Owned>> {
+    set_equality(arguments, collation)
 }
 
-fn set_equality(arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+fn set_equality(arguments: &[Answer<'_>], collation: &Collation) -> Result<Option<Owned>> {
     let mut first: Option<Vec<Value<'_>>> = None;
     for (index, argument) in arguments.iter().enumerate() {
         let Some(Value::Array(items)) = argument.value() else {
             return Err(not_array(17044, index, argument.value()));
         };
-        let set = set_of(items);
+        let set = set_of(items, collation);
         match &first {
             None => first = Some(set),
             Some(first) => {
                 let same =
-                    first.len() == set.len() && first.iter().zip(&set).all(|(a, b)| compare(a, b).is_eq());
+                    first.len() == set.len() && first.iter().zip(&set).all(|(a, b)| collation.equal(a, b));
                 if !same {
                     return Ok(Some(Owned::Bool(false)));
                 }
@@ -231,13 +253,15 @@ fn set_equality(arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
     Ok(Some(Owned::Bool(true)))
 }
 
-fn is_subset(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+fn is_subset(_: &'static Operator, arguments: &[Answer<'_>], collation: &Collation) -> Result<Option<Owned>> {
     let [left, right] = arguments else {
         return Ok(None);
     };
     let (left, right) = both("$setIsSubset", left, right, (17046, 17042))?;
-    let set = set_of(right);
-    Ok(Some(Owned::Bool(left.values().all(|item| has(&set, &item)))))
+    let set = set_of(right, collation);
+    Ok(Some(Owned::Bool(
+        left.values().all(|item| has(&set, &item, collation)),
+    )))
 }
 
 fn elements(

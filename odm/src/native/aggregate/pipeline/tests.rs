@@ -51,6 +51,7 @@ fn run(stages: &Bson, memory: Memory) -> Result<Bson, i32> {
             variables: Vec::new(),
             now: 0,
             memory,
+            collation: Default::default(),
             score: Default::default(),
         };
         let rows = pipeline.run(Box::new(input.into_iter().map(Ok)), &context)?;

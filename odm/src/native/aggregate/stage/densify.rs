@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::super::super::collation::Collation;
 use super::super::super::document::number::as_i64_exact;
 use super::super::super::document::{Doc, Fields, Owned, Value, compare};
 use super::super::super::fault::{Fault, Result, code};
@@ -119,6 +120,10 @@ impl Densify {
             bounds,
             order: SortSpec::parse(Doc::Fields(&order))?,
         })
+    }
+
+    pub(super) fn collate(&mut self, collation: &Collation) {
+        self.order = self.order.clone().collated(collation);
     }
 
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
@@ -289,7 +294,7 @@ impl Densify {
         for path in &self.partition {
             match path::get(doc, path) {
                 Some(value) => {
-                    key::encode(&value, false, &mut encoded);
+                    self.order.collation().encode(&value, false, &mut encoded);
                     path::set(&mut fields, path, Some(value.into()));
                 }
                 None => encoded.push(key::END),

@@ -1,5 +1,6 @@
 //! `$facet`.
 
+use super::super::super::collation::Collation;
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::pipeline::{MEMORY_LIMIT, OVER_MEMORY};
@@ -68,6 +69,12 @@ impl Facet {
                 .fold()
                 .map_err(|fault| fault.prefixed("Failed to optimize pipeline :: caused by :: "))
         })
+    }
+
+    pub(super) fn collate(&mut self, collation: &Collation) {
+        for (_, pipeline) in &mut self.facets {
+            pipeline.collate(collation);
+        }
     }
 
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {

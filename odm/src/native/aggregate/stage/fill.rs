@@ -1,5 +1,6 @@
 //! `$fill`: values in place of null and missing ones.
 
+use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::expression::Expression;
@@ -117,6 +118,12 @@ impl Fill {
         match &mut self.values {
             Some(values) => values.fold(),
             None => Ok(()),
+        }
+    }
+
+    pub(super) fn collate(&mut self, collation: &Collation) {
+        if let Some(windows) = &mut self.windows {
+            windows.collate(collation);
         }
     }
 

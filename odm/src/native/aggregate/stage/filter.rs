@@ -1,5 +1,6 @@
 //! `$match`.
 
+use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::matcher::Matcher;
@@ -48,9 +49,13 @@ impl Match {
             .transpose()
     }
 
+    pub(super) fn collate(&mut self, collation: &Collation) {
+        self.matcher = self.matcher.clone().collated(collation);
+    }
+
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
         let bound = match self.bound(&context.variables)? {
-            Some(matcher) => Some(matcher.at(context.now)),
+            Some(matcher) => Some(matcher.collated(&context.collation).at(context.now)),
             None if self.matcher.computes() => Some(self.matcher.clone().at(context.now)),
             None => None,
         };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::super::super::collation::Collation;
 use super::super::super::document::number::as_f64;
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Owned, Value};
@@ -129,6 +130,7 @@ impl GeoNear {
             root: Doc::empty(),
             variables: variables.to_vec(),
             now,
+            collation: Collation::default(),
         })?;
         let place = match place {
             Some(place) if matches!(place.as_value(), Value::Document(_) | Value::Array(_)) => place,

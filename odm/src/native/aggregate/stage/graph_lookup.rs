@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
+use super::super::super::collation::Collation;
 use super::super::super::document::number::as_i64_exact;
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
-use super::super::super::key;
 use super::super::super::matcher::Matcher;
 use super::super::expression::Expression;
 use super::lookup::equal_to_any;
@@ -133,11 +133,17 @@ impl GraphLookup {
             .restrict
             .as_ref()
             .map(|filter| Matcher::parse_with(Doc::Raw(filter), context.variables.clone()))
-            .transpose()?;
+            .transpose()?
+            .map(|matcher| matcher.collated(&context.collation));
         let scope = scope(doc, context);
         let mut asked = HashSet::new();
         let mut frontier = Vec::new();
-        add_values(self.start.answer(&scope)?.value(), &mut frontier, &mut asked);
+        add_values(
+            self.start.answer(&scope)?.value(),
+            &mut frontier,
+            &mut asked,
+            &context.collation,
+        );
         let mut visited = HashSet::new();
         let mut found = Vec::new();
         let mut held = 0usize;
@@ -153,7 +159,9 @@ impl GraphLookup {
                     continue;
                 }
                 let mut id = Vec::new();
-                key::encode(&doc.get("_id").unwrap_or(Value::Null), false, &mut id);
+                context
+                    .collation
+                    .encode(&doc.get("_id").unwrap_or(Value::Null), false, &mut id);
                 if !visited.insert(id) {
                     continue;
                 }
@@ -161,6 +169,7 @@ impl GraphLookup {
                     path::walk(Value::Document(doc), &self.connect_from).value(),
                     &mut frontier,
                     &mut asked,
+                    &context.collation,
                 );
                 held += row.len();
                 if held > super::super::pipeline::MEMORY_LIMIT {
@@ -185,10 +194,15 @@ impl GraphLookup {
 }
 
 /// Adds the value, or the elements of an array, to what is to be looked up next.
-fn add_values(value: Option<Value<'_>>, frontier: &mut Vec<Owned>, asked: &mut HashSet<Vec<u8>>) {
+fn add_values(
+    value: Option<Value<'_>>,
+    frontier: &mut Vec<Owned>,
+    asked: &mut HashSet<Vec<u8>>,
+    collation: &Collation,
+) {
     let mut add = |value: Value<'_>| {
         let mut encoded = Vec::new();
-        key::encode(&value, false, &mut encoded);
+        collation.encode(&value, false, &mut encoded);
         if asked.insert(encoded) {
             frontier.push(value.into());
         }

@@ -5,9 +5,9 @@ mod early;
 
 use std::collections::HashMap;
 
+use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Owned, Value, compare};
 use super::super::super::fault::{Fault, Result};
-use super::super::super::key;
 use super::super::expression::{Answer, Expression};
 use super::super::pipeline::OVER_MEMORY;
 use super::{Context, Rows, path, scope, write};
@@ -160,12 +160,18 @@ impl Group {
             .try_for_each(|(_, accumulator)| accumulator.fold())
     }
 
+    pub(super) fn collate(&mut self, collation: &Collation) {
+        for (_, accumulator) in &mut self.accumulators {
+            accumulator.collate(collation);
+        }
+    }
+
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
         let mut gathered = Gathered::default();
         for row in input {
             self.add(&mut gathered, &row?, context)?;
         }
-        self.finish(gathered)
+        self.finish(gathered, context)
     }
 
     /// Takes one document in.
@@ -184,7 +190,9 @@ impl Group {
         let scope = scope(Doc::Raw(row), context);
         let id = self.coded(self.by.id(&scope))?;
         encoded.clear();
-        key::encode(&id.value().unwrap_or(Value::Null), false, encoded);
+        context
+            .collation
+            .encode(&id.value().unwrap_or(Value::Null), false, encoded);
         let at = match positions.get(encoded.as_slice()) {
             Some(at) => *at,
             None => {
@@ -211,7 +219,7 @@ impl Group {
     }
 
     /// What came of all documents that were taken in.
-    pub(in super::super) fn finish(&self, gathered: Gathered) -> Result<Rows<'_>> {
+    pub(in super::super) fn finish(&self, gathered: Gathered, context: &Context<'_>) -> Result<Rows<'_>> {
         let groups = gathered.groups;
         let mut rows: Vec<(Owned, Vec<Owned>)> = groups
             .into_iter()
@@ -227,7 +235,7 @@ impl Group {
             .collect();
         match self.order {
             Order::Seen => {}
-            Order::Id => rows.sort_by(|a, b| compare(&a.0.as_value(), &b.0.as_value())),
+            Order::Id => rows.sort_by(|a, b| context.collation.compare(&a.0.as_value(), &b.0.as_value())),
             Order::CountDescending => rows.sort_by(|a, b| match (a.1.first(), b.1.first()) {
                 (Some(a), Some(b)) => compare(&b.as_value(), &a.as_value()),
                 _ => std::cmp::Ordering::Equal,
@@ -255,7 +263,8 @@ impl By {
             } => {
                 let answer = value.answer(scope)?;
                 let value = answer.value().unwrap_or(Value::Null);
-                let above = boundaries.partition_point(|low| compare(&low.as_value(), &value).is_le());
+                let above = boundaries
+                    .partition_point(|low| scope.collation.compare(&low.as_value(), &value).is_le());
                 if above > 0 && above < boundaries.len() {
                     return Ok(Answer::Borrowed(boundaries[above - 1].as_value()));
                 }

@@ -1,5 +1,6 @@
 //! `$lookup`, by equality, by a pipeline, or both.
 
+use super::super::super::collation::Collation;
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
@@ -143,6 +144,12 @@ impl Lookup {
             value.fold()?;
         }
         self.pipeline.as_mut().map_or(Ok(()), Pipeline::fold)
+    }
+
+    pub(super) fn collate(&mut self, collation: &Collation) {
+        if let Some(pipeline) = &mut self.pipeline {
+            pipeline.collate(collation);
+        }
     }
 
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Rows<'a> {

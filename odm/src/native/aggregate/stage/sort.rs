@@ -1,5 +1,6 @@
 //! `$sort`.
 
+use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::sort::SortSpec;
@@ -70,6 +71,12 @@ impl Sort {
         match &self.order {
             Order::Keys(spec) => Some(spec),
             Order::Random => None,
+        }
+    }
+
+    pub(super) fn collate(&mut self, collation: &Collation) {
+        if let Order::Keys(spec) = &mut self.order {
+            *spec = spec.clone().collated(collation);
         }
     }
 

@@ -1,5 +1,6 @@
 //! `$unionWith`.
 
+use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::{Context, Pipeline, Place, Rows, collection_name, parse_nested};
@@ -85,6 +86,10 @@ impl UnionWith {
 
     pub(super) fn fold(&mut self) -> Result<()> {
         self.pipeline.fold()
+    }
+
+    pub(super) fn collate(&mut self, collation: &Collation) {
+        self.pipeline.collate(collation);
     }
 
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {

@@ -6,9 +6,9 @@ mod moving;
 mod rate;
 mod series;
 
-use super::super::super::document::{Doc, Owned, Value, compare};
+use super::super::super::collation::Collation;
+use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
-use super::super::super::key;
 use super::super::super::sort::SortSpec;
 use super::super::expression::{Expression, Scope};
 use super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
@@ -139,6 +139,15 @@ impl Windows {
         self.functions.iter_mut().try_for_each(Function::fold)
     }
 
+    pub(super) fn collate(&mut self, collation: &Collation) {
+        if let Some(order) = &mut self.order {
+            order.spec = order.spec.clone().collated(collation);
+        }
+        for function in &mut self.functions {
+            function.collate(collation);
+        }
+    }
+
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
         let mut results = Vec::new();
         let mut partition: Vec<Row> = Vec::new();
@@ -165,7 +174,7 @@ impl Windows {
             if let Some(partition) = &self.partition {
                 let value = partition.evaluate(&scope)?.unwrap_or(Owned::Null);
                 check_partition(&value)?;
-                key::encode(&value.as_value(), false, &mut key);
+                context.collation.encode(&value.as_value(), false, &mut key);
             }
             let mut order = Vec::new();
             let mut position = None;
@@ -199,7 +208,10 @@ impl Windows {
             columns.push((variable(index), function.column(&partition)?.into_iter()));
         }
         for row in rows.drain(..) {
-            let mut scope = Scope::new(Doc::Raw(&row.bytes), context.now);
+            let mut scope = Scope {
+                collation: context.collation.clone(),
+                ..Scope::new(Doc::Raw(&row.bytes), context.now)
+            };
             for (name, column) in &mut columns {
                 scope.variables.push((name.clone(), column.next().flatten()));
             }
@@ -259,9 +271,9 @@ fn check_partition(value: &Owned) -> Result<()> {
 }
 
 /// Whether two positions are the same value; a missing one is none but itself.
-fn is_same(a: Option<Value<'_>>, b: Option<Value<'_>>) -> bool {
+fn is_same(a: Option<Value<'_>>, b: Option<Value<'_>>, collation: &Collation) -> bool {
     match (a, b) {
-        (Some(a), Some(b)) => compare(&a, &b).is_eq(),
+        (Some(a), Some(b)) => collation.equal(&a, &b),
         (None, None) => true,
         _ => false,
     }

@@ -324,3 +324,53 @@ fn the_log_of_changes_and_the_catalog_are_checked() {
     let report = repair(&engine, &everything());
     assert!(tally(&report).contains_key("Catalog - Left"));
 }
+
+/// Sort keys of older rules are made anew when the engine is opened.
+#[test]
+#[cfg(feature = "collation")]
+fn keys_of_other_rules_are_renewed() {
+    let directory = Directory::new();
+    let mut spec = Vec::new();
+    framed(&mut spec, |out| {
+        for element in Doc::Raw(definition("s_1", "x").spec()).elements() {
+            element.value().write_element(element.name(), out);
+        }
+        let mut collation = Vec::new();
+        framed(&mut collation, |out| {
+            Value::String("en").write_element(b"locale", out)
+        });
+        Value::Document(Doc::Raw(&collation)).write_element(b"collation", out);
+    });
+    let id = {
+        let engine = open_with(&directory, Durability::Immediate).unwrap();
+        let id = collection(&engine, "c").id;
+        wait(engine.write(move |writer| {
+            let collated = IndexDefinition::parse(Doc::Raw(&spec))?;
+            writer.catalog_mut().add_index(id, collated).map(drop)
+        }))
+        .unwrap();
+        let own = engine.view().unwrap().catalog().by_id(id).unwrap().clone();
+        for n in 0..20 {
+            insert(&engine, &own, n).unwrap();
+        }
+        let tree = own.indexes.last().unwrap().tree;
+        wait(engine.write(move |writer| {
+            let mut keys: Vec<Vec<u8>> = Vec::new();
+            writer.scan(tree, ALL, false, &mut |key, _| {
+                keys.push(key.to_vec());
+                Ok(ControlFlow::Continue(()))
+            })?;
+            for key in keys.iter().take(7) {
+                writer.remove(tree, key)?;
+            }
+            writer.catalog_mut().age_index(id, tree)
+        }))
+        .unwrap();
+        assert!(!engine.check().unwrap().problems.is_empty());
+        id
+    };
+    let engine = open_with(&directory, Durability::Immediate).unwrap();
+    assert!(engine.check().unwrap().problems.is_empty());
+    let own = engine.view().unwrap().catalog().by_id(id).unwrap().clone();
+    assert!(own.indexes.iter().all(|index| !index.stale));
+}

@@ -1,5 +1,6 @@
 //! The options of a specification as written, each of its type.
 
+use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Kind, Value, number};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::options::GeoOptions;
@@ -51,6 +52,7 @@ pub(super) struct Options<'a> {
     pub(super) text: TextOptions<'a>,
     pub(super) wildcard_projection: Option<Value<'a>>,
     pub(super) version: i64,
+    pub(super) collation: Collation,
 }
 
 impl<'a> Options<'a> {
@@ -71,6 +73,7 @@ impl<'a> Options<'a> {
             text: TextOptions::default(),
             wildcard_projection: None,
             version: 2,
+            collation: Collation::default(),
         };
         for element in spec.elements() {
             let (field, value) = (element.name_str(), element.value());
@@ -99,10 +102,17 @@ impl<'a> Options<'a> {
                 "expireAfterSeconds" => options.expire_after_seconds = Some(value),
                 "partialFilterExpression" => options.partial = Some(object(field, &value)?),
                 "collation" => {
-                    let collation = object(field, &value)?;
-                    if collation.get("locale").and_then(|locale| locale.as_str()) != Some("simple") {
-                        return Err(Fault::unsupported("index collations are not supported"));
-                    }
+                    let collation = Collation::parse(object(field, &value)?).map_err(|fault| {
+                        fault.prefixed(
+                            "failed to add collation information to index spec for index creation :: caused by :: ",
+                        )
+                    })?;
+                    options.collation = collation.ok_or_else(|| {
+                        Fault::new(
+                            code::BAD_VALUE,
+                            "The field 'collation' cannot be an empty object.",
+                        )
+                    })?;
                 }
                 "weights" if spec_is_text(spec) => match value {
                     Value::Array(_) => {

@@ -1,12 +1,13 @@
 //! Partial filters.
 
+use super::super::super::collation::Collation;
 use super::super::super::document::Doc;
 use super::super::super::fault::{Fault, Result};
 use super::super::super::matcher::ast::{Node, Predicate};
 use super::super::super::matcher::{Matcher, near};
 use super::cannot;
 
-pub(super) fn parse_partial(filter: Doc<'_>, sparse: bool) -> Result<Matcher> {
+pub(super) fn parse_partial(filter: Doc<'_>, sparse: bool, collation: &Collation) -> Result<Matcher> {
     let matcher = Matcher::parse(filter)?;
     check_partial(matcher.root())?;
     if sparse {
@@ -14,7 +15,7 @@ pub(super) fn parse_partial(filter: Doc<'_>, sparse: bool) -> Result<Matcher> {
             "cannot mix \"partialFilterExpression\" and \"sparse\" options",
         ));
     }
-    Ok(matcher)
+    Ok(matcher.collated(collation))
 }
 
 /// What a partial filter may say: a document's membership has to follow from single values.
@@ -45,6 +46,7 @@ fn check_partial_predicate(predicate: &Predicate) -> Result<()> {
         | Predicate::Type(_) => Ok(()),
         Predicate::In { patterns, .. } if patterns.is_empty() => Ok(()),
         Predicate::And(predicates) => predicates.iter().try_for_each(check_partial_predicate),
+        Predicate::Collated { inner, .. } => check_partial_predicate(inner),
         Predicate::In { .. } | Predicate::Regex(_) => Err(not_in_partial("regex")),
         Predicate::Not(_) => Err(not_in_partial("$not")),
         Predicate::ElementObject(_) | Predicate::ElementValue(_) => Err(not_in_partial("$elemMatch")),

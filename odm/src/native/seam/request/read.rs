@@ -15,11 +15,11 @@ use super::super::super::exec::{Deadline, Namespace, check_database};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::projection::Projection;
 use super::super::super::update::Now;
-use super::{gate, gate_optional, namespace, now, refuse_collation, value};
+use super::{collation, gate, gate_optional, namespace, now, value};
 use crate::backend::{self, Operation, ReadOptions};
 
 pub(super) fn aggregate_request(own: backend::Aggregate) -> Result<AggregateRequest> {
-    refuse_collation(own.options.collation.as_ref())?;
+    let collation = collation(own.options.collation.as_ref())?;
     let ns = if own.namespace.collection == aggregate::NO_COLLECTION {
         check_database(&own.namespace.database)?;
         Namespace {
@@ -39,6 +39,7 @@ pub(super) fn aggregate_request(own: backend::Aggregate) -> Result<AggregateRequ
         namespace: ns,
         stages,
         variables: variables(own.options.variables.as_ref(), now)?,
+        collation,
         hint: own.options.hint.as_ref().map(value).transpose()?,
         batch_size: own.batch_size,
         allow_disk_use: own.allow_disk_use,
@@ -69,19 +70,26 @@ pub(super) fn query(
     options: &ReadOptions,
 ) -> Result<Query> {
     refuse_variables(options)?;
-    refuse_collation(options.collation.as_ref())?;
+    let collation = collation(options.collation.as_ref())?;
     let hint = options.hint.as_ref().map(value).transpose()?;
     Query::parse(
         gate(filter)?,
         gate_optional(sort)?,
         hint.as_ref().map(Owned::as_value),
     )
+    .map(|query| query.collated(collation))
 }
 
 /// What the one statement of an update or deletion finds, and how many it takes; 0 is all.
-fn single(filter: &RawDocumentBuf, hint: Option<&RawBson>, multi: bool) -> Result<(Query, u64)> {
+fn single(
+    filter: &RawDocumentBuf,
+    hint: Option<&RawBson>,
+    collation: Option<&RawDocumentBuf>,
+    multi: bool,
+) -> Result<(Query, u64)> {
     let hint = hint.map(value).transpose()?;
-    let query = Query::parse(gate(filter)?, None, hint.as_ref().map(Owned::as_value))?;
+    let collation = super::collation(collation)?;
+    let query = Query::parse(gate(filter)?, None, hint.as_ref().map(Owned::as_value))?.collated(collation);
     Ok((query, u64::from(!multi)))
 }
 
@@ -160,13 +168,23 @@ pub(super) fn explain_request(
         }
         Operation::Update(own) if own.statements.len() == 1 => {
             let statement = &own.statements[0];
-            let (parsed, limit) = single(&statement.filter, statement.hint.as_ref(), statement.multi)?;
+            let (parsed, limit) = single(
+                &statement.filter,
+                statement.hint.as_ref(),
+                statement.collation.as_ref(),
+                statement.multi,
+            )?;
             let filter = statement.filter.clone();
             (own.namespace, parsed, filter, 0, limit, own.options.max_time)
         }
         Operation::Delete(own) if own.statements.len() == 1 => {
             let statement = &own.statements[0];
-            let (parsed, limit) = single(&statement.filter, statement.hint.as_ref(), statement.multi)?;
+            let (parsed, limit) = single(
+                &statement.filter,
+                statement.hint.as_ref(),
+                statement.collation.as_ref(),
+                statement.multi,
+            )?;
             let filter = statement.filter.clone();
             (own.namespace, parsed, filter, 0, limit, own.options.max_time)
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bson::RawDocumentBuf;
 
+use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Owned};
 use super::super::super::exec::Deadline;
 use super::super::super::exec::find_and_modify::FindAndModifyRequest;
@@ -13,7 +14,7 @@ use super::super::super::fault::{Fault, Result, code};
 use super::super::super::projection::Projection;
 use super::super::super::update::{Now, Updater, changed_for_insert};
 use super::read::{projection, query};
-use super::{gate, namespace, now, refuse_collation, value};
+use super::{collation, gate, namespace, now, value};
 use crate::backend::{self, Modification, ReadOptions};
 
 pub(super) fn batch(
@@ -44,9 +45,10 @@ pub(super) fn insert_statement(document: RawDocumentBuf, now: Now) -> Statement 
 
 pub(super) fn update_statement(own: &backend::UpdateStatement) -> Statement {
     let parse = || -> Result<UpdateStatement> {
-        refuse_collation(own.collation.as_ref())?;
+        let collation = collation(own.collation.as_ref())?;
         let hint = own.hint.as_ref().map(value).transpose()?;
-        let query = Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?;
+        let query = Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?
+            .collated(collation.clone());
         if own.multi && matches!(own.modification, Modification::Replacement(_)) {
             return Err(Fault::new(
                 code::FAILED_TO_PARSE,
@@ -59,7 +61,7 @@ pub(super) fn update_statement(own: &backend::UpdateStatement) -> Statement {
         Ok(UpdateStatement {
             query,
             filter: own.filter.as_bytes().to_vec(),
-            updater: updater(&own.modification, &own.array_filters)?,
+            updater: updater(&own.modification, &own.array_filters)?.collated(&collation.unwrap_or_default()),
             multi: own.multi,
             upsert: own.upsert,
         })
@@ -72,9 +74,10 @@ pub(super) fn update_statement(own: &backend::UpdateStatement) -> Statement {
 
 pub(super) fn delete_statement(own: &backend::DeleteStatement) -> Statement {
     let parse = || -> Result<DeleteStatement> {
-        refuse_collation(own.collation.as_ref())?;
+        let collation = collation(own.collation.as_ref())?;
         let hint = own.hint.as_ref().map(value).transpose()?;
-        let query = Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?;
+        let query =
+            Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?.collated(collation);
         Ok(DeleteStatement {
             query,
             multi: own.multi,
@@ -125,7 +128,8 @@ pub(super) fn find_and_modify_request(own: backend::FindAndModify) -> Result<Fin
         .modification
         .as_ref()
         .map(|own_change| updater(own_change, &own.array_filters))
-        .transpose()?;
+        .transpose()?
+        .map(|updater| updater.collated(query.collation().unwrap_or(Collation::simple())));
     if own.upsert {
         Updater::check_upsert_filter(Doc::Raw(own.filter.as_bytes()))?;
     }

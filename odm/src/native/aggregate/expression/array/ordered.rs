@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
+use super::super::super::super::collation::Collation;
 use super::super::super::super::document::number::as_i64_exact;
-use super::super::super::super::document::{Doc, Owned, Value, compare};
+use super::super::super::super::document::{Doc, Owned, Value};
 use super::super::super::super::fault::{Fault, Result};
 use super::super::super::{path, print};
 use super::super::operator::Operator;
@@ -76,7 +77,11 @@ pub(super) fn parse_sort(
     Ok(vec![input, Node::Constant(Owned::from(order))])
 }
 
-pub(super) fn sort(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+pub(super) fn sort(
+    _: &'static Operator,
+    arguments: &[Answer<'_>],
+    collation: &Collation,
+) -> Result<Option<Owned>> {
     let [input, order] = arguments else {
         return Ok(None);
     };
@@ -94,10 +99,10 @@ pub(super) fn sort(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Opt
     };
     let mut items: Vec<Value<'_>> = items.values().collect();
     match order.value() {
-        Some(Value::Document(fields)) => items.sort_by(|a, b| sorted_by(a, b, fields)),
+        Some(Value::Document(fields)) => items.sort_by(|a, b| sorted_by(a, b, fields, collation)),
         Some(sign) => {
             let descending = as_i64_exact(&sign) == Some(-1);
-            items.sort_by(|a, b| directed(compare(a, b), descending));
+            items.sort_by(|a, b| directed(collation.compare(a, b), descending));
         }
         None => {}
     }
@@ -109,7 +114,7 @@ fn directed(order: Ordering, descending: bool) -> Ordering {
 }
 
 /// The order of two values by the fields of a sort pattern. Arrays are not entered: they compare whole.
-fn sorted_by(a: &Value<'_>, b: &Value<'_>, fields: Doc<'_>) -> Ordering {
+fn sorted_by(a: &Value<'_>, b: &Value<'_>, fields: Doc<'_>, collation: &Collation) -> Ordering {
     for element in fields.elements() {
         let segments: Vec<String> = element.name_str().split('.').map(str::to_owned).collect();
         let descending = as_i64_exact(&element.value()).is_some_and(|sign| sign < 0);
@@ -122,6 +127,7 @@ fn sorted_by(a: &Value<'_>, b: &Value<'_>, fields: Doc<'_>) -> Ordering {
         let order = compare_answers(
             left.as_ref().map(Owned::as_value),
             right.as_ref().map(Owned::as_value),
+            collation,
         );
         if order != Ordering::Equal {
             return directed(order, descending);
@@ -208,17 +214,25 @@ pub(super) fn last_n(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<O
     array(items.into_iter().skip(skipped))
 }
 
-pub(super) fn min_n(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
-    extremes(arguments, false)
+pub(super) fn min_n(
+    _: &'static Operator,
+    arguments: &[Answer<'_>],
+    collation: &Collation,
+) -> Result<Option<Owned>> {
+    extremes(arguments, false, collation)
 }
 
-pub(super) fn max_n(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
-    extremes(arguments, true)
+pub(super) fn max_n(
+    _: &'static Operator,
+    arguments: &[Answer<'_>],
+    collation: &Collation,
+) -> Result<Option<Owned>> {
+    extremes(arguments, true, collation)
 }
 
-fn extremes(arguments: &[Answer<'_>], descending: bool) -> Result<Option<Owned>> {
+fn extremes(arguments: &[Answer<'_>], descending: bool, collation: &Collation) -> Result<Option<Owned>> {
     let (count, mut items) = n_items(arguments)?;
     items.retain(|item| !matches!(item, Value::Null | Value::Undefined));
-    items.sort_by(|a, b| directed(compare(a, b), descending));
+    items.sort_by(|a, b| directed(collation.compare(a, b), descending));
     array(items.into_iter().take(count))
 }

@@ -1,5 +1,6 @@
 //! `$bucketAuto`.
 
+use super::super::super::super::collation::Collation;
 use super::super::super::super::document::number::as_i64_exact;
 use super::super::super::super::document::{Doc, Owned, Value, compare};
 use super::super::super::super::fault::{Fault, Result};
@@ -80,6 +81,10 @@ impl BucketAuto {
         self.group.fold()
     }
 
+    pub(in super::super) fn collate(&mut self, collation: &Collation) {
+        self.group.collate(collation);
+    }
+
     pub(in super::super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
         let mut rows = Vec::new();
         let mut held = 0usize;
@@ -93,7 +98,7 @@ impl BucketAuto {
             context.memory.hold(held, OVER_MEMORY, SORT_OVER_MEMORY)?;
             rows.push((value.unwrap_or(Owned::Null), row));
         }
-        rows.sort_by(|a, b| compare(&a.0.as_value(), &b.0.as_value()));
+        rows.sort_by(|a, b| context.collation.compare(&a.0.as_value(), &b.0.as_value()));
         let size = ((rows.len() as f64 / self.buckets as f64).round() as usize).max(1);
         let mut rows = rows.into_iter().peekable();
         let mut results: Vec<(Owned, Owned, Vec<u8>)> = Vec::new();
@@ -114,7 +119,7 @@ impl BucketAuto {
                 None => high.clone(),
             };
             while let Some((_, row)) = rows.next_if(|(value, _)| {
-                let order = compare(&value.as_value(), &boundary.as_value());
+                let order = context.collation.compare(&value.as_value(), &boundary.as_value());
                 order.is_lt() || (order.is_eq() && self.granularity.is_none())
             }) {
                 members.push(Ok(row));

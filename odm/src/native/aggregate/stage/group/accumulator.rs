@@ -2,6 +2,7 @@
 
 mod state;
 
+use super::super::super::super::collation::Collation;
 use super::super::super::super::document::{Owned, Value};
 use super::super::super::super::fault::{Fault, Result, code};
 use super::super::super::super::sort::SortSpec;
@@ -55,6 +56,13 @@ impl Accumulator {
         Accumulator {
             operator: Operator::Count,
             input: Expression::constant(Owned::Null),
+        }
+    }
+
+    /// Compares the strings of its order by the collation.
+    pub(in super::super) fn collate(&mut self, collation: &Collation) {
+        if let Operator::Ranked { order, .. } = &mut self.operator {
+            *order = order.clone().collated(collation);
         }
     }
 

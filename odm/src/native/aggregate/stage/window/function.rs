@@ -1,7 +1,8 @@
 //! The functions of windows: what they are given, and their results for every document of a partition.
 
+use super::super::super::super::collation::Collation;
 use super::super::super::super::document::number::as_i64_exact;
-use super::super::super::super::document::{Doc, Owned, Value, compare};
+use super::super::super::super::document::{Doc, Owned, Value};
 use super::super::super::super::fault::{Fault, Result, code};
 use super::super::super::expression::Expression;
 use super::super::super::print;
@@ -178,6 +179,12 @@ impl Function {
         })
     }
 
+    pub(super) fn collate(&mut self, collation: &Collation) {
+        if let Function::Accumulate { accumulator, .. } = self {
+            accumulator.collate(collation);
+        }
+    }
+
     pub(super) fn fold(&mut self) -> Result<()> {
         match self {
             Function::Rank(_) => Ok(()),
@@ -294,7 +301,7 @@ fn accumulated(
         if sliding == Sliding::Sorted
             && let Owned::Array(items) = &mut result
         {
-            items.sort_by(|a, b| compare(&a.as_value(), &b.as_value()));
+            items.sort_by(|a, b| partition.context.collation.compare(&a.as_value(), &b.as_value()));
         }
         column.push(Some(result));
     }
@@ -305,7 +312,12 @@ fn ranks(rank: Rank, partition: &Partition<'_>) -> Column {
     let mut last = 0;
     (0..partition.rows.len())
         .map(|at| {
-            let is_tie = at > 0 && is_same(partition.position(at - 1), partition.position(at));
+            let is_tie = at > 0
+                && is_same(
+                    partition.position(at - 1),
+                    partition.position(at),
+                    &partition.context.collation,
+                );
             match rank {
                 Rank::Number => last += 1,
                 _ if is_tie => {}

@@ -4,9 +4,8 @@ use std::cmp::Ordering;
 use std::collections::{HashSet, VecDeque};
 
 use super::super::super::super::super::document::number::as_f64;
-use super::super::super::super::super::document::{Doc, Fields, Owned, Value, compare};
+use super::super::super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::super::super::fault::{Fault, Result};
-use super::super::super::super::super::key;
 use super::super::super::super::expression::{Expression, Scope, count_argument, merge_into};
 use super::super::super::super::pipeline::MEMORY_LIMIT;
 use super::super::super::super::sum::{Deviation, Sum};
@@ -115,7 +114,7 @@ impl Accumulator {
                     Some(value) => {
                         let better = slot
                             .as_ref()
-                            .is_none_or(|best| compare(&value, &best.as_value()) == wanted);
+                            .is_none_or(|best| scope.collation.compare(&value, &best.as_value()) == wanted);
                         if better {
                             *slot = Some(value.into());
                         }
@@ -127,7 +126,7 @@ impl Accumulator {
                     return Ok(0);
                 };
                 let mut encoded = Vec::new();
-                key::encode(&value, false, &mut encoded);
+                scope.collation.encode(&value, false, &mut encoded);
                 let size = encoded.len() + size_of::<Owned>();
                 let name = if matches!(operator, Operator::AddToSet) {
                     if !seen.insert(encoded) {
@@ -182,7 +181,9 @@ impl Accumulator {
                     return Ok(0);
                 };
                 let mut sort_key = Vec::new();
-                key::encode(&value, *which == Which::Max, &mut sort_key);
+                scope
+                    .collation
+                    .encode(&value, *which == Which::Max, &mut sort_key);
                 return rank(items, bytes, (sort_key, value.into()), *most, false);
             }
             (Operator::Ranked { order, last, .. }, State::Ranked { most, items, bytes }) => {
