@@ -4,6 +4,7 @@ use std::ops::{Bound, ControlFlow};
 
 use super::super::catalog::{Collection, IndexEntry};
 use super::super::document::Doc;
+use super::super::document::doc::Element;
 use super::super::fault::{Fault, Result};
 use super::super::index::IndexKeys;
 use super::super::storage::{Read, Write, format};
@@ -83,8 +84,13 @@ fn put(
     capped::refuse_in_transaction(write, collection)?;
     validate::replaced(collection, old, new)?;
     write.claim(collection.records, &place)?;
-    let before = keys_of(collection, old)?;
-    let after = keys_of(collection, new)?;
+    let changed = changed_fields(old, new);
+    let affected = |entry: &IndexEntry| match &changed {
+        Some(changed) => entry.definition.depends_on(changed),
+        None => true,
+    };
+    let before = keys_of(collection, old, affected)?;
+    let after = keys_of(collection, new, affected)?;
     for ((entry, old), own) in collection.indexes.iter().zip(&before).zip(&after) {
         if entry.definition.guards() {
             check_unique(write, ns, entry, new, &own.keys, &old.keys, Some(record))?;
@@ -109,7 +115,7 @@ pub(crate) fn remove(write: &mut dyn Write, collection: &Collection, record: u64
     let place = record.to_be_bytes();
     capped::refuse_removal(write, collection)?;
     write.claim(collection.records, &place)?;
-    let keys = keys_of(collection, old)?;
+    let keys = keys_of(collection, old, |_| true)?;
     for (entry, own) in collection.indexes.iter().zip(&keys) {
         if entry.definition.guards() {
             for key in &own.keys {
@@ -192,12 +198,72 @@ fn holder_between(
     Ok(found)
 }
 
-fn keys_of(collection: &Collection, document: &[u8]) -> Result<Vec<IndexKeys>> {
+/// The document's keys in each index; none in those that are not `wanted`.
+fn keys_of(
+    collection: &Collection,
+    document: &[u8],
+    wanted: impl Fn(&IndexEntry) -> bool,
+) -> Result<Vec<IndexKeys>> {
     collection
         .indexes
         .iter()
-        .map(|entry| entry.definition.keys(Doc::Raw(document)))
+        .map(|entry| match wanted(entry) {
+            true => entry.definition.keys(Doc::Raw(document)),
+            false => Ok(IndexKeys::default()),
+        })
         .collect()
+}
+
+/// Of so many fields it is worked out which changed.
+const MOST_FIELDS: usize = 64;
+
+/// The names of the document's own fields that two versions of it do not share; `None` when that is not worked out.
+fn changed_fields<'d>(old: &'d [u8], new: &'d [u8]) -> Option<Vec<&'d [u8]>> {
+    let (mut left, mut right) = (Doc::Raw(old).elements(), Doc::Raw(new).elements());
+    let mut changed = Vec::new();
+    loop {
+        let rest = (left.clone(), right.clone());
+        match (left.next(), right.next()) {
+            (None, None) => return Some(changed),
+            (Some(one), Some(other)) if one.name() == other.name() => {
+                if !is_same(&one, &other) {
+                    changed.push(one.name());
+                }
+            }
+            // From here on they have other names in other places.
+            _ => {
+                let (left, right): (Vec<_>, Vec<_>) = (rest.0.collect(), rest.1.collect());
+                if left.len().max(right.len()) > MOST_FIELDS {
+                    return None;
+                }
+                let named = |all: &[Element<'d>], name: &[u8]| {
+                    all.iter().find(|element| element.name() == name).copied()
+                };
+                for one in &left {
+                    if named(&right, one.name()).is_none_or(|other| !is_same(one, &other)) {
+                        changed.push(one.name());
+                    }
+                }
+                let added = right.iter().filter(|other| named(&left, other.name()).is_none());
+                changed.extend(added.map(|other| other.name()));
+                return Some(changed);
+            }
+        }
+    }
+}
+
+fn is_same(one: &Element<'_>, other: &Element<'_>) -> bool {
+    match (one, other) {
+        (
+            Element::Raw { kind, payload, .. },
+            Element::Raw {
+                kind: other_kind,
+                payload: other_payload,
+                ..
+            },
+        ) => kind == other_kind && payload == other_payload,
+        _ => false,
+    }
 }
 
 /// Reserves every key of a unique index that the document brings or gives up, and looks the new ones up.
