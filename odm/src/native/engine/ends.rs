@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use crate::native::fault::Result;
 use crate::native::storage::{ALL, Pending, Range, TreeId, Visitor};
 
-/// The ends of the trees in which new keys were looked up. Every write goes by it: what is taken back or removed later
-/// leaves an end too far behind, which is only looked for in vain.
+/// The ends of the trees in which new keys were looked up. Every write goes by it: what is removed later, or was put and
+/// is taken back, leaves an end too far behind, which is only looked for in vain. A removal that is taken back may leave
+/// one too far in front: then all ends must be forgotten.
 #[derive(Debug, Default)]
 pub(super) struct Ends(Vec<End>);
 
@@ -21,6 +22,11 @@ struct End {
 const MOST: usize = 64;
 
 impl Ends {
+    /// Forgets all: a removal, or a commit, did not happen.
+    pub(super) fn forget(&mut self) {
+        self.0.clear();
+    }
+
     /// Notes that a key is put.
     pub(super) fn note(&mut self, tree: TreeId, key: &[u8]) {
         for end in &mut self.0 {

@@ -28,8 +28,9 @@ pub(super) struct Writer<'a> {
     notes: Vec<(Claim, Option<u64>)>,
     blocked_on: Option<Claim>,
     logged: Logged,
-    /// Whether the job wrote anything.
+    /// Whether the job wrote anything, and whether it removed a key.
     wrote: bool,
+    removed: bool,
 }
 
 impl<'a> Writer<'a> {
@@ -53,6 +54,7 @@ impl<'a> Writer<'a> {
             blocked_on: None,
             logged: Logged::default(),
             wrote: false,
+            removed: false,
         }
     }
 
@@ -112,6 +114,9 @@ impl<'a> Writer<'a> {
     /// Ends a job that failed: forgets what it wrote.
     pub(super) fn forget(mut self) {
         self.pending.undo(std::mem::take(&mut self.undo));
+        if self.removed {
+            self.ends.forget();
+        }
         self.take_notes_back();
     }
 
@@ -155,7 +160,7 @@ impl Write for Writer<'_> {
     }
 
     fn remove(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
-        self.wrote = true;
+        (self.wrote, self.removed) = (true, true);
         self.pending.put_undoable(tree, key, None, &mut self.undo);
         Ok(())
     }

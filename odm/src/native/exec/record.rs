@@ -306,3 +306,46 @@ fn note_multikey(write: &mut dyn Write, collection: &Collection, keys: &[IndexKe
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::document::Owned;
+    use super::*;
+
+    fn document(fields: &[(&str, i32)]) -> Vec<u8> {
+        let fields: Vec<(String, Owned)> = fields
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Owned::Int32(*value)))
+            .collect();
+        Doc::Fields(&fields).to_bytes()
+    }
+
+    #[test]
+    fn changed_fields_are_those_that_two_versions_do_not_share() {
+        let old = [("_id", 1), ("a", 1), ("b", 2), ("c", 3)];
+        let cases: [(&[(&str, i32)], &[&str]); 8] = [
+            (&old, &[]),
+            (&[("_id", 1), ("a", 1), ("b", 5), ("c", 3)], &["b"]),
+            (&[("_id", 1), ("a", 1), ("c", 3)], &["b"]),
+            (&[("_id", 1), ("a", 9), ("c", 4)], &["a", "b", "c"]),
+            (&[("_id", 1), ("a", 1), ("b", 2), ("c", 3), ("d", 4)], &["d"]),
+            (&[("_id", 1), ("c", 3), ("b", 2), ("a", 1)], &[]),
+            (&[("_id", 1), ("x", 1), ("b", 2), ("c", 3)], &["a", "x"]),
+            (&[("_id", 1)], &["a", "b", "c"]),
+        ];
+        for (new, expected) in cases {
+            let (old, new) = (document(&old), document(new));
+            let changed = changed_fields(&old, &new).unwrap();
+            let mut changed: Vec<&str> = changed
+                .into_iter()
+                .map(|name| std::str::from_utf8(name).unwrap())
+                .collect();
+            changed.sort_unstable();
+            assert_eq!(changed, expected);
+        }
+        let many: Vec<(String, i32)> = (0..100).map(|n| (format!("f{n}"), n)).collect();
+        let many: Vec<(&str, i32)> = many.iter().map(|(name, n)| (name.as_str(), *n)).collect();
+        assert_eq!(changed_fields(&document(&many), &document(&many)), Some(vec![]));
+        assert_eq!(changed_fields(&document(&many), &document(&many[1..])), None);
+    }
+}

@@ -312,9 +312,7 @@ impl Pending {
 }
 
 /// A write of a map of them, borrowed.
-pub(super) fn shown<'w>(
-    (key, value): (&'w Key, &'w Option<Stored>),
-) -> (&'w [u8], Option<&'w [u8]>) {
+pub(super) fn shown<'w>((key, value): (&'w Key, &'w Option<Stored>)) -> (&'w [u8], Option<&'w [u8]>) {
     (key, value.as_deref())
 }
 

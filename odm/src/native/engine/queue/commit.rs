@@ -120,6 +120,9 @@ impl Shared {
         };
         let store = self.store();
         let outcome = catch_unwind(AssertUnwindSafe(|| store.write(&mut body)));
+        if !matches!(outcome, Ok(Ok(()))) {
+            ends.forget();
+        }
         match outcome {
             Ok(Ok(())) if written == 0 => return Ok(()),
             Ok(Ok(())) => {}
