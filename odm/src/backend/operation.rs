@@ -35,7 +35,9 @@ pub struct Namespace {
 
 impl std::fmt::Display for Namespace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}", self.database, self.collection)
+        f.write_str(&self.database)?;
+        f.write_str(".")?;
+        f.write_str(&self.collection)
     }
 }
 

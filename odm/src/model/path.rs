@@ -108,21 +108,35 @@ impl Path {
 
     /// The dotted text. `name` names each array filter that the path carries.
     pub fn render(&self, mut name: impl FnMut(&Arc<dyn ArrayCondition>) -> String) -> String {
-        let mut text = String::new();
-        for segment in self.segments() {
-            if !text.is_empty() {
-                text.push('.');
-            }
-            match segment {
-                Segment::Where(condition) => {
-                    text.push_str("$[");
-                    text.push_str(&name(condition));
-                    text.push(']');
-                }
-                segment => text.push_str(&segment.to_string()),
-            }
-        }
+        let mut text = String::with_capacity(32);
+        self.render_onto(&mut text, &mut name);
         text
+    }
+
+    fn render_onto(&self, text: &mut String, name: &mut dyn FnMut(&Arc<dyn ArrayCondition>) -> String) {
+        if let Some(parent) = &self.parent.0 {
+            parent.render_onto(text, name);
+        }
+        let Some(segment) = &self.last else { return };
+        if !text.is_empty() {
+            text.push('.');
+        }
+        match segment {
+            Segment::Name(name) => text.push_str(name),
+            Segment::Key(key) => text.push_str(key),
+            Segment::Where(condition) => {
+                text.push_str("$[");
+                text.push_str(&name(condition));
+                text.push(']');
+            }
+            segment => text.push_str(&segment.to_string()),
+        }
+    }
+
+    /// Whether it consists of declared names alone.
+    pub(crate) fn is_plain(&self) -> bool {
+        let own = matches!(self.last, None | Some(Segment::Name(_)));
+        own && self.parent.0.as_deref().is_none_or(Path::is_plain)
     }
 }
 

@@ -10,6 +10,7 @@ mod changes;
 mod check;
 mod claims;
 mod compact;
+mod ends;
 mod job;
 mod queue;
 mod repair;
@@ -134,7 +135,7 @@ impl Engine {
     /// Runs a job on the writer and commits what it wrote.
     ///
     /// Nothing happens before the first poll. With [`Durability::Immediate`] the job runs on the engine's
-    /// thread, otherwise on the caller's when the writer is free. A job that gives an error or panics
+    /// thread, unless the disk answers at once; otherwise on the caller's when the writer is free. A job that gives an error or panics
     /// leaves nothing behind. A job that gives a fault of class `Blocked` (from [`Write::claim`]) runs
     /// again when the transaction that holds the key has ended.
     ///

@@ -49,6 +49,8 @@ pub(crate) struct IndexDefinition {
     /// How strings compare.
     pub(crate) collation: Collation,
     paths: Vec<extract::Path>,
+    /// The names of the document's own fields that its keys depend on; none when they may depend on any.
+    roots: Option<Vec<String>>,
     spec: Vec<u8>,
 }
 
@@ -122,6 +124,7 @@ impl IndexDefinition {
         IndexDefinition {
             name: ID_INDEX.to_owned(),
             paths: paths_of(&keys),
+            roots: Some(vec!["_id".to_owned()]),
             keys,
             unique: true,
             prepare_unique: false,
@@ -158,6 +161,12 @@ impl IndexDefinition {
         matches!(&self.keys[..], [field] if field.path == "_id" && field.order == Order::Ascending)
     }
 
+    /// Whether a document may have other keys once these of its own fields have changed.
+    pub(crate) fn depends_on(&self, changed: &[&[u8]]) -> bool {
+        let depends = |root: &String| changed.contains(&root.as_bytes());
+        self.roots.as_ref().is_none_or(|roots| roots.iter().any(depends))
+    }
+
     /// Whether this is the index on `_id`.
     pub(crate) fn is_id(&self) -> bool {
         self.name == ID_INDEX || self.clustered
@@ -183,16 +192,23 @@ impl IndexDefinition {
     /// what is no geometry under a geo field, 16746 for a number
     /// in a path that is both a position and a name.
     pub(crate) fn keys(&self, doc: Doc<'_>) -> Result<IndexKeys> {
+        if let Some(partial) = &self.partial
+            && !partial.matches(doc)?
+        {
+            return Ok(IndexKeys::default());
+        }
+        let bytes = raw(doc);
+        let is_plain = self.text.is_none() && self.wildcard.is_none() && !self.is_geo();
+        if is_plain && let Some(key) = self.plain_key(&bytes) {
+            return Ok(IndexKeys {
+                keys: vec![key],
+                multikey: Vec::new(),
+            });
+        }
         let mut found = IndexKeys {
             keys: Vec::new(),
             multikey: vec![false; self.keys.len()],
         };
-        if let Some(partial) = &self.partial
-            && !partial.matches(doc)?
-        {
-            return Ok(found);
-        }
-        let bytes = raw(doc);
         if self.is_geo() {
             if let Some(values) = geo::values(&self.keys, Doc::Raw(&bytes))? {
                 values.each(&mut |values| found.keys.push(self.encode_owned(values)));
@@ -208,10 +224,6 @@ impl IndexDefinition {
         }
         if let Some(wildcard) = &self.wildcard {
             return wildcard.keys(Doc::Raw(&bytes), &self.collation);
-        }
-        if let Some(key) = self.plain_key(&bytes) {
-            found.keys.push(key);
-            return Ok(found);
         }
         let mut extraction = Extraction::new(&self.paths);
         let keys = &mut found.keys;
@@ -395,6 +407,17 @@ fn paths_of(keys: &[IndexField]) -> Vec<extract::Path> {
         .filter(|field| field.order != Order::Text && !wildcard::is_wildcard(&field.path))
         .map(|field| extract::Path::parse(&field.path))
         .collect()
+}
+
+/// What [`IndexDefinition::depends_on`] goes by.
+fn roots_of(paths: &[extract::Path], partial: Option<&Matcher>) -> Option<Vec<String>> {
+    let mut roots: Vec<String> = paths.iter().map(|path| path.first().to_owned()).collect();
+    if let Some(partial) = partial {
+        partial.root().add_roots(&mut roots).then_some(())?;
+    }
+    roots.sort_unstable();
+    roots.dedup();
+    Some(roots)
 }
 
 fn raw(doc: Doc<'_>) -> Cow<'_, [u8]> {

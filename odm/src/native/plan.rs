@@ -179,12 +179,27 @@ fn best<'a>(request: &PlanRequest<'a>, root: &Node, conjuncts: &[Conjunct<'_>]) 
         .iter()
         .enumerate()
         .filter(|(_, view)| view.definition.text.is_none())
+        .filter(|(_, view)| may_serve(view.definition, request, conjuncts))
         .filter(|(_, view)| !view.definition.hidden && holds_matches(view.definition, root))
         .flat_map(|(index, view)| match view.definition.wildcard {
             None => vec![Candidate::new(request, index, root, conjuncts)],
             Some(_) => Candidate::by_wildcard(request, index, root, conjuncts),
         });
     best_of(candidates.filter(Candidate::is_useful))
+}
+
+/// Whether the index's first field is asked for, or the order begins with it: without that an index is of no use, unless
+/// its keys are of another kind.
+fn may_serve(definition: &IndexDefinition, request: &PlanRequest<'_>, conjuncts: &[Conjunct<'_>]) -> bool {
+    let Some(first) = definition.keys.first() else {
+        return true;
+    };
+    let sorted = request.sort.and_then(|sort| sort.fields.first());
+    definition.wildcard.is_some()
+        || first.order.is_geo()
+        || request.matcher.near().is_some()
+        || conjuncts.iter().any(|conjunct| conjunct.path == first.path)
+        || sorted.is_some_and(|field| field.path == first.path)
 }
 
 fn best_of<'a>(candidates: impl IntoIterator<Item = Candidate<'a>>) -> Option<Candidate<'a>> {

@@ -4,6 +4,7 @@
 //! trees, keys and values as bytes; what they mean is decided above it. Readers see the last commit and
 //! never wait; there is one writer at a time.
 
+mod bytes;
 mod counted;
 pub(crate) mod file;
 pub(crate) mod format;
@@ -193,6 +194,12 @@ pub(crate) trait Store: Send + Sync {
     /// an empty commit that is durable can.
     fn sync(&self) -> Result<bool, Failure> {
         Ok(false)
+    }
+
+    /// Whether the next small durable commit can be expected to keep who makes it waiting no longer than its own work
+    /// does: the disk has answered at once for a while, and nothing else is due with it.
+    fn is_quick(&self) -> bool {
+        false
     }
 
     /// Whether it is time for [`Store::flush`].

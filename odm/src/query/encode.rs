@@ -12,6 +12,9 @@ use crate::model::{ArrayCondition, ArrayType, Field, Path, Segment};
 impl<R, T> Field<R, T> {
     /// The path for filters and sorts, where positions of updates have no meaning.
     pub(super) fn query_path(&self) -> Result<CString> {
+        if self.path().is_plain() {
+            return path_text(self.path().render(|_| String::new()));
+        }
         for segment in self.path().segments() {
             match segment {
                 Segment::Where(condition) => {
@@ -29,6 +32,9 @@ impl<R, T> Field<R, T> {
 
     /// Whether the path leads somewhere: not past an array with its own codec, not by a key that cannot be in one.
     pub(super) fn reachable(&self) -> Result<()> {
+        if self.path().is_plain() {
+            return Ok(());
+        }
         for segment in self.path().segments() {
             if let Segment::Where(condition) = segment {
                 condition.document("f0")?;

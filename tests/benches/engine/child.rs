@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use odm::bson::doc;
 use odm::{Db, Durability};
+use odm_patterns::queue::Queue;
 use odm_tests::measure::{Bare, Job, Thing};
 
 use crate::RELAXED;
@@ -56,7 +58,7 @@ pub(crate) fn run(asked: &[String]) {
         .expect("a runtime");
     runtime.block_on(async {
         let durability = match kind.as_str() {
-            "insert" | "insert-64" => Durability::Immediate,
+            "insert" | "insert-64" | "queue" | "queue-100" => Durability::Immediate,
             _ => RELAXED,
         };
         let db = crate::open::<Thing>(&directory, durability).await;
@@ -86,6 +88,7 @@ pub(crate) fn run(asked: &[String]) {
                     claimed.await.expect("a claim").expect("a job");
                 }
             }
+            "queue" | "queue-100" => work_off(&db, count, kind == "queue-100").await,
             "bulk" => drop(collection.insert_many(&things).await.expect("inserted")),
             "scan" | "read" => {
                 collection.insert_many(&things).await.expect("inserted");
@@ -109,6 +112,27 @@ pub(crate) fn run(asked: &[String]) {
             }
         }
     });
+}
+
+/// Claims and acknowledges jobs, one by one or a hundred at once.
+async fn work_off(db: &Db, count: usize, together: bool) {
+    let queue = Queue::new(db, "queue");
+    queue.prepare().await.expect("indexes");
+    let jobs = (0..count as i64).map(|number| doc! { "number": number, "text": "send the letter" });
+    queue.enqueue_many(jobs).await.expect("enqueued");
+    let each: u32 = if together { 100 } else { 1 };
+    let mut left = count;
+    while left > 0 {
+        let claimed = match together {
+            true => queue.claim_many(each).await.expect("a claim"),
+            false => Vec::from_iter(queue.claim().await.expect("a claim")),
+        };
+        left -= claimed.len();
+        match claimed.as_slice() {
+            [one] => queue.ack(one).await.expect("an acknowledgement"),
+            all => drop(queue.ack_many(all).await.expect("an acknowledgement")),
+        }
+    }
 }
 
 /// Inserts things from so many tasks, each one after another.

@@ -23,7 +23,7 @@ pub(crate) enum Malformed {
 /// stack.
 pub(crate) fn validate(bytes: &[u8]) -> Result<(), Malformed> {
     // The ends of the open frames; the innermost last. `scope` frames of code end inside their code frame.
-    let mut ends: Vec<usize> = Vec::new();
+    let mut ends: Vec<usize> = Vec::with_capacity(4);
     let mut at = open_frame(bytes, 0, bytes.len())?;
     if at.1 != bytes.len() {
         return Err(Malformed::Shape("document length differs from its bytes"));
@@ -113,11 +113,16 @@ fn open_frame(bytes: &[u8], start: usize, limit: usize) -> Result<(usize, usize)
 /// The position after the zero byte that ends the name at `start`.
 fn cstring(bytes: &[u8], start: usize, end: usize) -> Result<usize, Malformed> {
     let rest = bytes.get(start..end).ok_or(Malformed::Shape("truncated"))?;
+    let mut seen = 0;
     let length = rest
         .iter()
-        .position(|b| *b == 0)
+        .position(|b| {
+            seen |= *b;
+            *b == 0
+        })
         .ok_or(Malformed::Shape("name without end"))?;
-    if std::str::from_utf8(&rest[..length]).is_err() {
+    // Most names are ASCII, which need not be looked at again.
+    if !seen.is_ascii() && std::str::from_utf8(&rest[..length]).is_err() {
         return Err(Malformed::Shape("name is not UTF-8"));
     }
     Ok(start + length + 1)
@@ -126,7 +131,7 @@ fn cstring(bytes: &[u8], start: usize, end: usize) -> Result<usize, Malformed> {
 /// Checks a string payload: length, text, zero.
 fn string(payload: &[u8]) -> Result<(), Malformed> {
     match payload.get(4..).and_then(<[u8]>::split_last) {
-        Some((0, text)) if std::str::from_utf8(text).is_ok() => Ok(()),
+        Some((0, text)) if text.is_ascii() || std::str::from_utf8(text).is_ok() => Ok(()),
         Some((0, _)) => Err(Malformed::Shape("string is not UTF-8")),
         _ => Err(Malformed::Shape("string without terminator")),
     }

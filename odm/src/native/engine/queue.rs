@@ -1,9 +1,10 @@
 //! The writer and its queue: who runs which jobs, in which commit.
 //!
-//! There is one writer, behind a lock. With immediate durability only the engine's thread takes it: each
+//! There is one writer, behind a lock. With immediate durability the engine's thread takes it: each
 //! round applies every job that has arrived, commits with one fsync, then answers. Where several wrote at once it
-//! waits a little for them to come back, so that they do not split into two crowds that take turns. Otherwise
-//! whoever starts a job takes the writer when it is free, and runs what others queued meanwhile before it goes;
+//! waits a little for them to come back, so that they do not split into two crowds that take turns. Otherwise, and
+//! where the disk answers so quickly that handing a job over would take longer, whoever starts a job takes the writer
+//! when it is free; without immediate durability it runs what others queued meanwhile before it goes, and
 //! when that gets too much the thread takes over.
 
 mod arrivals;
@@ -24,6 +25,7 @@ use self::flusher::Flusher;
 use super::Durability;
 use super::changes::{ChangeLog, ChangeWindow};
 use super::claims::{Claim, Claims};
+use super::ends::Ends;
 use super::job::Job;
 use super::statistics::Counts;
 use super::view::{View, shielded};
@@ -65,10 +67,10 @@ struct Published {
 /// What only the writer uses.
 #[derive(Debug, Default)]
 pub(super) struct WriterState {
-    /// Of the job that runs.
+    /// Of the jobs of a commit.
     pending: Pending,
-    /// Of those before it in the same commit.
-    group: Pending,
+    /// Of the trees of unique indexes.
+    ends: Ends,
     /// How much was committed without being durable.
     unsynced_bytes: usize,
 }
@@ -237,7 +239,7 @@ impl Shared {
     /// Runs a job on the caller's thread, when that is how this engine works and the writer is free.
     pub(super) fn run_here(self: &Arc<Self>, job: &mut dyn Job) -> Result<Here> {
         self.check_writable()?;
-        if self.durability == Some(Durability::Immediate) {
+        if self.durability == Some(Durability::Immediate) && !self.store().is_quick() {
             return Ok(Here::Busy);
         }
         let Some(mut writer) = self.try_writer() else {

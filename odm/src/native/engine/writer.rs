@@ -1,20 +1,26 @@
 //! A job's state on the writer: what is committed, what earlier jobs of the batch wrote, its own writes.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::changes::Logged;
 use super::claims::Claim;
+use super::ends::Ends;
 use super::queue::Shared;
 use crate::native::catalog::{Catalog, Collection, CollectionId};
 use crate::native::fault::{Class, Fault, Result, code};
-use crate::native::storage::{ALL, Pending, Range, Read, TreeId, Trees, Visitor, Write};
+use crate::native::storage::format::LogHead;
+use crate::native::storage::pending::Undo;
+use crate::native::storage::{Pending, Range, Read, TreeId, Trees, Visitor, Write};
 
 /// The writer as one job sees it.
 pub(super) struct Writer<'a> {
     shared: &'a Shared,
     trees: &'a dyn Trees,
+    /// The writes of the batch; this job's are among them.
     pending: &'a mut Pending,
+    /// What takes this job's writes back.
+    undo: Undo,
+    ends: &'a mut Ends,
     catalog: Arc<Catalog>,
     changed: Option<Catalog>,
     /// The commit that the job will be part of.
@@ -22,35 +28,33 @@ pub(super) struct Writer<'a> {
     notes: Vec<(Claim, Option<u64>)>,
     blocked_on: Option<Claim>,
     logged: Logged,
-    ends: Vec<End>,
-}
-
-/// A tree in which new keys are looked up.
-struct End {
-    tree: TreeId,
-    /// No key of the tree is greater; none while only one was looked up.
-    greatest: Option<Vec<u8>>,
+    /// Whether the job wrote anything, and whether it removed a key.
+    wrote: bool,
+    removed: bool,
 }
 
 impl<'a> Writer<'a> {
     pub(super) fn new(
         shared: &'a Shared,
         trees: &'a dyn Trees,
-        pending: &'a mut Pending,
+        (pending, ends): (&'a mut Pending, &'a mut Ends),
         catalog: Arc<Catalog>,
         sequence: u64,
     ) -> Writer<'a> {
         Writer {
             shared,
             trees,
+            undo: pending.begin_undo(),
             pending,
+            ends,
             catalog,
             changed: None,
             sequence,
             notes: Vec::new(),
             blocked_on: None,
             logged: Logged::default(),
-            ends: Vec::new(),
+            wrote: false,
+            removed: false,
         }
     }
 
@@ -59,15 +63,18 @@ impl<'a> Writer<'a> {
         self.blocked_on
     }
 
-    /// Makes the writes and the catalog of a transaction this job's own; its claims count as written.
+    /// Makes the writes and the catalog of a transaction this job's own; its claims count as written. The job does not
+    /// fail after it.
     pub(super) fn adopt(
         &mut self,
-        pending: Pending,
+        mut pending: Pending,
         catalog: Option<Catalog>,
         claims: &[Claim],
         logged: Logged,
     ) {
-        *self.pending = pending;
+        self.wrote |= !pending.is_empty();
+        self.ends.note_all(&pending);
+        self.pending.absorb(&mut pending);
         self.logged = logged;
         self.changed = catalog;
         let mut table = self.shared.claims();
@@ -82,28 +89,34 @@ impl<'a> Writer<'a> {
             return Ok(());
         }
         let logged = std::mem::take(&mut self.logged);
+        self.wrote = true;
         self.shared.changes.append(self.trees, self.pending, &logged)
     }
 
-    /// Ends a job that succeeded: adds the catalog's changes to its writes and gives the new catalog.
-    pub(super) fn keep(mut self) -> Arc<Catalog> {
+    /// Ends a job that succeeded: adds the catalog's changes to its writes; gives the new catalog, and whether it wrote
+    /// anything.
+    pub(super) fn keep(mut self) -> (Arc<Catalog>, bool) {
         let catalog = match self.changed.take() {
             Some(mut changed) if !changed.same(&self.catalog) => {
                 changed.store_changes(&self.catalog, self.pending);
+                self.wrote = true;
                 Arc::new(changed)
             }
             _ => self.catalog.clone(),
         };
-        if self.pending.is_empty() {
+        if !self.wrote {
             // Without a write there may be no commit of this sequence: transactions would conflict with it for ever.
             self.take_notes_back();
         }
-        catalog
+        (catalog, self.wrote)
     }
 
     /// Ends a job that failed: forgets what it wrote.
     pub(super) fn forget(mut self) {
-        self.pending.reset();
+        self.pending.undo(std::mem::take(&mut self.undo));
+        if self.removed {
+            self.ends.forget();
+        }
         self.take_notes_back();
     }
 
@@ -133,39 +146,22 @@ impl Read for Writer<'_> {
 
 impl Write for Writer<'_> {
     fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()> {
-        for end in &mut self.ends {
-            if let Some(greatest) = &mut end.greatest
-                && end.tree == tree
-                && greatest.as_slice() < key
-            {
-                greatest.clear();
-                greatest.extend_from_slice(key);
-            }
-        }
-        self.pending.put(tree, key, value);
+        self.wrote = true;
+        self.ends.note(tree, key);
+        self.pending.put_undoable(tree, key, Some(value), &mut self.undo);
         Ok(())
     }
 
     fn ends_before(&mut self, tree: TreeId, key: &[u8]) -> Result<bool> {
-        let Some(at) = self.ends.iter().position(|end| end.tree == tree) else {
-            // For a single key looking for the end costs as much as looking for the key.
-            self.ends.push(End { tree, greatest: None });
-            return Ok(false);
-        };
-        if self.ends[at].greatest.is_none() {
-            let mut last = Vec::new();
-            self.scan(tree, ALL, true, &mut |key, _| {
-                last.extend_from_slice(key);
-                Ok(ControlFlow::Break(()))
-            })?;
-            self.ends[at].greatest = Some(last);
-        }
-        let greatest = self.ends[at].greatest.as_deref();
-        Ok(greatest.is_some_and(|greatest| greatest < key))
+        let (pending, trees) = (&*self.pending, self.trees);
+        self.ends.are_before(tree, key, &mut |range, visit| {
+            pending.scan(trees, tree, range, true, visit)
+        })
     }
 
     fn remove(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
-        self.pending.remove(tree, key);
+        (self.wrote, self.removed) = (true, true);
+        self.pending.put_undoable(tree, key, None, &mut self.undo);
         Ok(())
     }
 
@@ -193,6 +189,9 @@ impl Write for Writer<'_> {
     }
 
     fn begin_log(&mut self) -> Result<()> {
+        self.wrote = true;
+        self.pending
+            .keep_for_undo(TreeId::CHANGES, LogHead::KEY, &mut self.undo);
         self.shared.changes.begin(self.pending)
     }
 

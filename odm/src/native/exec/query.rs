@@ -7,7 +7,7 @@ use super::super::catalog::Collection;
 use super::super::collation::{Collation, has_text};
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result};
-use super::super::index::{self, IndexDefinition};
+use super::super::index::{self, ID_INDEX, IndexDefinition};
 use super::super::matcher::Matcher;
 use super::super::matcher::ast::{NearField, Node, Predicate};
 use super::super::plan::{self, Access, IndexView, Plan, PlanRequest};
@@ -134,12 +134,12 @@ impl Query {
     /// Chooses how to answer the query on this collection. `limit` is how many documents are wanted, those that are
     /// skipped included.
     pub(crate) fn plan(&self, collection: &Collection, limit: Option<u64>) -> Result<Plan> {
-        if let Some(id) = self.id()
+        if let Some((id, alone)) = self.id()
             && collection
                 .indexes
                 .first()
                 .is_some_and(|entry| entry.definition.is_id() && holds_as_is(&entry.definition, id))
-            && let Some(plan) = Plan::of_id(id)
+            && let Some(plan) = Plan::of_id(id, alone)
         {
             return Ok(plan);
         }
@@ -149,13 +149,33 @@ impl Query {
         Ok(plan)
     }
 
-    /// The `_id` when one document is asked for by it, in no order and by no index that is asked for.
-    fn id(&self) -> Option<&Owned> {
+    /// The `_id` when one document is asked for by it, in no order and by no other index, and whether nothing else is
+    /// asked of the document: then by no index that is named either.
+    fn id(&self) -> Option<(&Owned, bool)> {
+        let named = match &self.hint {
+            None => false,
+            Some(Owned::String(name)) if name == ID_INDEX => true,
+            Some(_) => return None,
+        };
+        if self.sort.is_some() {
+            return None;
+        }
         match self.matcher.root() {
+            Node::And(parts) => {
+                let mut ids = parts.iter().filter_map(|part| match part {
+                    Node::Field { path, predicate } if path.as_str() == "_id" => Some(predicate),
+                    _ => None,
+                });
+                let only_fields = parts.iter().all(|part| matches!(part, Node::Field { .. }));
+                match (ids.next(), ids.next()) {
+                    (Some(Predicate::Equal(id)), None) if only_fields => Some((id, false)),
+                    _ => None,
+                }
+            }
             Node::Field {
                 path,
                 predicate: Predicate::Equal(id),
-            } if path.as_str() == "_id" && self.sort.is_none() && self.hint.is_none() => Some(id),
+            } if path.as_str() == "_id" && !named => Some((id, true)),
             _ => None,
         }
     }

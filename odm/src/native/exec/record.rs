@@ -4,6 +4,7 @@ use std::ops::{Bound, ControlFlow};
 
 use super::super::catalog::{Collection, IndexEntry};
 use super::super::document::Doc;
+use super::super::document::doc::Element;
 use super::super::fault::{Fault, Result};
 use super::super::index::IndexKeys;
 use super::super::storage::{Read, Write, format};
@@ -101,8 +102,13 @@ fn put(
     capped::refuse_in_transaction(write, collection)?;
     validate::replaced(collection, old, new)?;
     write.claim(collection.records, &place)?;
-    let before = keys_of(collection, old)?;
-    let after = keys_of(collection, new)?;
+    let changed = changed_fields(old, new);
+    let affected = |entry: &IndexEntry| match &changed {
+        Some(changed) => entry.definition.depends_on(changed),
+        None => true,
+    };
+    let before = keys_of(collection, old, affected)?;
+    let after = keys_of(collection, new, affected)?;
     for ((entry, old), own) in collection.indexes.iter().zip(&before).zip(&after) {
         if entry.definition.guards() {
             check_unique(write, ns, entry, new, &own.keys, &old.keys, Some(record))?;
@@ -127,7 +133,7 @@ pub(crate) fn remove(write: &mut dyn Write, collection: &Collection, record: u64
     let place = record.to_be_bytes();
     capped::refuse_removal(write, collection)?;
     write.claim(collection.records, &place)?;
-    let keys = keys_of(collection, old)?;
+    let keys = keys_of(collection, old, |_| true)?;
     for (entry, own) in collection.indexes.iter().zip(&keys) {
         if entry.definition.guards() {
             for key in &own.keys {
@@ -210,12 +216,72 @@ fn holder_between(
     Ok(found)
 }
 
-fn keys_of(collection: &Collection, document: &[u8]) -> Result<Vec<IndexKeys>> {
+/// The document's keys in each index; none in those that are not `wanted`.
+fn keys_of(
+    collection: &Collection,
+    document: &[u8],
+    wanted: impl Fn(&IndexEntry) -> bool,
+) -> Result<Vec<IndexKeys>> {
     collection
         .indexes
         .iter()
-        .map(|entry| entry.definition.keys(Doc::Raw(document)))
+        .map(|entry| match wanted(entry) {
+            true => entry.definition.keys(Doc::Raw(document)),
+            false => Ok(IndexKeys::default()),
+        })
         .collect()
+}
+
+/// Of so many fields it is worked out which changed.
+const MOST_FIELDS: usize = 64;
+
+/// The names of the document's own fields that two versions of it do not share; `None` when that is not worked out.
+fn changed_fields<'d>(old: &'d [u8], new: &'d [u8]) -> Option<Vec<&'d [u8]>> {
+    let (mut left, mut right) = (Doc::Raw(old).elements(), Doc::Raw(new).elements());
+    let mut changed = Vec::new();
+    loop {
+        let rest = (left.clone(), right.clone());
+        match (left.next(), right.next()) {
+            (None, None) => return Some(changed),
+            (Some(one), Some(other)) if one.name() == other.name() => {
+                if !is_same(&one, &other) {
+                    changed.push(one.name());
+                }
+            }
+            // From here on they have other names in other places.
+            _ => {
+                let (left, right): (Vec<_>, Vec<_>) = (rest.0.collect(), rest.1.collect());
+                if left.len().max(right.len()) > MOST_FIELDS {
+                    return None;
+                }
+                let named = |all: &[Element<'d>], name: &[u8]| {
+                    all.iter().find(|element| element.name() == name).copied()
+                };
+                for one in &left {
+                    if named(&right, one.name()).is_none_or(|other| !is_same(one, &other)) {
+                        changed.push(one.name());
+                    }
+                }
+                let added = right.iter().filter(|other| named(&left, other.name()).is_none());
+                changed.extend(added.map(|other| other.name()));
+                return Some(changed);
+            }
+        }
+    }
+}
+
+fn is_same(one: &Element<'_>, other: &Element<'_>) -> bool {
+    match (one, other) {
+        (
+            Element::Raw { kind, payload, .. },
+            Element::Raw {
+                kind: other_kind,
+                payload: other_payload,
+                ..
+            },
+        ) => kind == other_kind && payload == other_payload,
+        _ => false,
+    }
 }
 
 /// Reserves every key of a unique index that the document brings or gives up, and looks the new ones up.
@@ -257,4 +323,47 @@ fn note_multikey(write: &mut dyn Write, collection: &Collection, keys: &[IndexKe
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::document::Owned;
+    use super::*;
+
+    fn document(fields: &[(&str, i32)]) -> Vec<u8> {
+        let fields: Vec<(String, Owned)> = fields
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Owned::Int32(*value)))
+            .collect();
+        Doc::Fields(&fields).to_bytes()
+    }
+
+    #[test]
+    fn changed_fields_are_those_that_two_versions_do_not_share() {
+        let old = [("_id", 1), ("a", 1), ("b", 2), ("c", 3)];
+        let cases: [(&[(&str, i32)], &[&str]); 8] = [
+            (&old, &[]),
+            (&[("_id", 1), ("a", 1), ("b", 5), ("c", 3)], &["b"]),
+            (&[("_id", 1), ("a", 1), ("c", 3)], &["b"]),
+            (&[("_id", 1), ("a", 9), ("c", 4)], &["a", "b", "c"]),
+            (&[("_id", 1), ("a", 1), ("b", 2), ("c", 3), ("d", 4)], &["d"]),
+            (&[("_id", 1), ("c", 3), ("b", 2), ("a", 1)], &[]),
+            (&[("_id", 1), ("x", 1), ("b", 2), ("c", 3)], &["a", "x"]),
+            (&[("_id", 1)], &["a", "b", "c"]),
+        ];
+        for (new, expected) in cases {
+            let (old, new) = (document(&old), document(new));
+            let changed = changed_fields(&old, &new).unwrap();
+            let mut changed: Vec<&str> = changed
+                .into_iter()
+                .map(|name| std::str::from_utf8(name).unwrap())
+                .collect();
+            changed.sort_unstable();
+            assert_eq!(changed, expected);
+        }
+        let many: Vec<(String, i32)> = (0..100).map(|n| (format!("f{n}"), n)).collect();
+        let many: Vec<(&str, i32)> = many.iter().map(|(name, n)| (name.as_str(), *n)).collect();
+        assert_eq!(changed_fields(&document(&many), &document(&many)), Some(vec![]));
+        assert_eq!(changed_fields(&document(&many), &document(&many[1..])), None);
+    }
 }

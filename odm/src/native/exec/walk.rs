@@ -219,7 +219,16 @@ fn clustered_index(collection: &Collection) -> Option<&IndexEntry> {
     collection.indexes.iter().find(|entry| entry.definition.clustered)
 }
 
+/// So many entries between two ranges are passed over before the next range is looked for.
+const MOST_STRAYS: usize = 4;
+
+/// After so many vain looks for neighbors the ranges of a part are taken to be far from each other.
+const MOST_VAIN: usize = 4;
+
 /// Visits the record ids of an index part; `true` when the visitor stopped.
+///
+/// One scan goes through ranges that have little between them: looking for the start of a range costs more than passing
+/// over a few entries.
 fn walk_index(part: &mut Part, read: &dyn Read, visit: &mut dyn FnMut(u64) -> Result<Flow>) -> Result<bool> {
     let Part::Index {
         tree,
@@ -230,14 +239,40 @@ fn walk_index(part: &mut Part, read: &dyn Read, visit: &mut dyn FnMut(u64) -> Re
     else {
         return Ok(false);
     };
-    while let Some(range) = ranges.get_mut(*at) {
-        let mut place = None;
-        let bounds = (as_slice(&range.from), as_slice(&range.to));
-        if is_empty(&bounds) {
+    let mut vain = 0;
+    while let Some(range) = ranges.get(*at) {
+        let own = (as_slice(&range.from), as_slice(&range.to));
+        if is_empty(&own) {
             *at += 1;
             continue;
         }
+        let bounds = match ranges.last() {
+            Some(last) if vain < MOST_VAIN && !*reverse => (own.0, as_slice(&last.to)),
+            Some(last) if vain < MOST_VAIN => (as_slice(&last.from), own.1),
+            _ => own,
+        };
+        let bounds = if is_empty(&bounds) { own } else { bounds };
+        let is_joined = bounds != own;
+        let (mut current, mut strays) = (*at, 0);
+        let mut place = None;
         read.scan(*tree, bounds, *reverse, &mut |key, _| {
+            loop {
+                let Some(range) = ranges.get(current) else {
+                    return Ok(ControlFlow::Break(()));
+                };
+                match side(key, range, *reverse) {
+                    Side::Inside => break,
+                    Side::Behind => current += 1,
+                    Side::Before => {
+                        strays += 1;
+                        return Ok(match strays > MOST_STRAYS {
+                            true => ControlFlow::Break(()),
+                            false => ControlFlow::Continue(()),
+                        });
+                    }
+                }
+            }
+            strays = 0;
             let record = record_of(
                 key.get(key.len().saturating_sub(RECORD_BYTES)..)
                     .unwrap_or_default(),
@@ -251,17 +286,56 @@ fn walk_index(part: &mut Part, read: &dyn Read, visit: &mut dyn FnMut(u64) -> Re
             })
         })?;
         if let Some(key) = place {
-            // The rest of this range is what lies behind the last key.
-            if *reverse {
-                range.to = Bound::Excluded(key);
-            } else {
-                range.from = Bound::Excluded(key);
+            *at = current;
+            if let Some(range) = ranges.get_mut(current) {
+                // The rest of this range is what lies behind the last key.
+                match *reverse {
+                    true => range.to = Bound::Excluded(key),
+                    false => range.from = Bound::Excluded(key),
+                }
             }
             return Ok(true);
         }
-        *at += 1;
+        *at = match (is_joined, strays > MOST_STRAYS) {
+            (true, true) => {
+                // Where it has not even left its own range it is to go by itself.
+                vain += match current - *at {
+                    0 => MOST_VAIN,
+                    1 => 1,
+                    _ => 0,
+                };
+                current
+            }
+            (true, false) => ranges.len(),
+            (false, _) => *at + 1,
+        };
     }
     Ok(false)
+}
+
+/// Where a key is, in the direction of a walk.
+enum Side {
+    Before,
+    Inside,
+    Behind,
+}
+
+fn side(key: &[u8], range: &KeyRange, reverse: bool) -> Side {
+    let is_below = match &range.from {
+        Bound::Included(from) => key < from.as_slice(),
+        Bound::Excluded(from) => key <= from.as_slice(),
+        Bound::Unbounded => false,
+    };
+    let is_above = match &range.to {
+        Bound::Included(to) => key > to.as_slice(),
+        Bound::Excluded(to) => key >= to.as_slice(),
+        Bound::Unbounded => false,
+    };
+    match (is_below, is_above, reverse) {
+        (false, false, _) => Side::Inside,
+        (true, _, false) | (_, true, true) => Side::Before,
+        _ => Side::Behind,
+    }
 }
 
 fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {

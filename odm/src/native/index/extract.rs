@@ -36,6 +36,11 @@ impl Path {
         Path { segments }
     }
 
+    /// The first name.
+    pub(super) fn first(&self) -> &str {
+        self.segments.first().map_or("", |segment| &segment.name)
+    }
+
     /// The value at the path of a document, or that there is none; nothing when the path meets an array.
     pub(crate) fn plain<'d>(&self, doc: Doc<'d>) -> Option<Option<Value<'d>>> {
         let mut current = Value::Document(doc);

@@ -18,7 +18,7 @@ use super::super::document::Doc;
 use super::super::fault::{Fault, Result, code};
 use super::spec::Canonical;
 use super::wildcard::{self, Wildcard};
-use super::{ID_INDEX, IndexDefinition, IndexField, Order, paths_of, text};
+use super::{ID_INDEX, IndexDefinition, IndexField, Order, paths_of, roots_of, text};
 
 pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
     let found = Options::read(spec).map_err(|fault| fault.prefixed(&context(spec)))?;
@@ -76,9 +76,15 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
         expire_after_seconds,
         geo,
     };
+    let paths = paths_of(&keys);
+    let roots = match text.is_none() && wildcard.is_none() {
+        true => roots_of(&paths, partial.as_ref()),
+        false => None,
+    };
     Ok(IndexDefinition {
         name: name.to_owned(),
-        paths: paths_of(&keys),
+        paths,
+        roots,
         keys,
         unique: found.unique || on_id,
         prepare_unique: found.prepare_unique,

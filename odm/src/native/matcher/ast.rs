@@ -38,6 +38,24 @@ pub(crate) enum Node {
     Text(Box<Text>),
 }
 
+impl Node {
+    /// Adds the names of the document's own fields that the condition looks at; `false` when it may look at others too.
+    pub(crate) fn add_roots(&self, roots: &mut Vec<String>) -> bool {
+        match self {
+            Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => {
+                nodes.iter().all(|node| node.add_roots(roots))
+            }
+            Node::Always | Node::Never => true,
+            Node::Field { path, .. } => {
+                let first = path.segments().first();
+                roots.extend(first.map(|segment| segment.name.clone()));
+                first.is_some()
+            }
+            Node::Near(_) | Node::Expr(_) | Node::Schema(_) | Node::Sample(_) | Node::Text(_) => false,
+        }
+    }
+}
+
 /// A text search. A plan gives it the index that answers it.
 #[derive(Clone, Debug)]
 pub(crate) struct Text {

@@ -8,8 +8,8 @@ use crate::native::key::encode;
 
 impl Plan {
     /// The plan that finds the document with this `_id` in the index at position 0, which is that of `_id`; `None` for a
-    /// value whose equality says more than one key can.
-    pub(crate) fn of_id(id: &Owned) -> Option<Plan> {
+    /// value whose equality says more than one key can. `alone` says that nothing else is asked of the document.
+    pub(crate) fn of_id(id: &Owned, alone: bool) -> Option<Plan> {
         let plain = matches!(
             id,
             Owned::Int32(_)
@@ -36,10 +36,10 @@ impl Plan {
                 bounds: vec![Intervals::component(component)],
             },
             sorted: true,
-            exact: true,
+            exact: alone,
             repeats: false,
-            covered_count: true,
-            by_id: true,
+            covered_count: alone,
+            by_id: alone,
             text: None,
         })
     }

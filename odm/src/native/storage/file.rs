@@ -310,6 +310,10 @@ impl Store for FileStore {
         self.sync_log()
     }
 
+    fn is_quick(&self) -> bool {
+        self.log.is_quick()
+    }
+
     fn due(&self) -> Due {
         self.current.due(&self.limits.recent)
     }

@@ -19,7 +19,9 @@ mod header;
 mod replay;
 
 use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use redb::StorageBackend;
 use redb::backends::InMemoryBackend;
@@ -62,7 +64,20 @@ pub(super) struct Log {
     state: Mutex<LogState>,
     /// Held through each fsync; whether one failed. The system tells one caller of a failure, and this one the others.
     sync_failed: Mutex<bool>,
+    /// How many fsyncs in a row were quick.
+    quick: AtomicU32,
+    /// There is room for more than a few records.
+    roomy: AtomicBool,
 }
+
+/// An fsync that takes no longer is quick.
+const QUICK: Duration = Duration::from_micros(20);
+
+/// After so many quick ones the next is expected to be quick.
+const QUICK_ONES: u32 = 16;
+
+/// With less room than this the log is about to be grown, or full.
+const ROOM: u64 = 64 * 1024;
 
 /// Where the log stands. Whoever has redb's write transaction takes it.
 #[derive(Debug)]
@@ -165,6 +180,8 @@ impl Log {
                 changes: Changes::default(),
             }),
             sync_failed: Mutex::new(false),
+            quick: AtomicU32::new(0),
+            roomy: AtomicBool::new(false),
         }
     }
 
@@ -313,7 +330,14 @@ impl Log {
             state.synced = head.sequence;
         }
         state.at = end;
+        let length = state.header.map_or(0, |header| header.length);
+        self.roomy.store(end + ROOM <= length, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Whether the next record is expected to be on disk at once.
+    pub(super) fn is_quick(&self) -> bool {
+        self.quick.load(Ordering::Relaxed) >= QUICK_ONES && self.roomy.load(Ordering::Relaxed)
     }
 
     /// Makes what was appended durable.
@@ -368,7 +392,14 @@ impl Log {
         if *failed {
             return Err(io::Error::other("an earlier sync of the log failed"));
         }
-        self.file.sync_data().inspect_err(|_| *failed = true)
+        let start = Instant::now();
+        self.file.sync_data().inspect_err(|_| *failed = true)?;
+        let quick = match start.elapsed() <= QUICK {
+            true => self.quick.load(Ordering::Relaxed).saturating_add(1),
+            false => 0,
+        };
+        self.quick.store(quick, Ordering::Relaxed);
+        Ok(())
     }
 
     fn sync_file(&self, state: &mut LogState) -> io::Result<()> {

@@ -1,15 +1,16 @@
 //! The store of `memory:`: persistent ordered maps, one per tree.
 
 use std::ops::{Bound, ControlFlow};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use imbl::OrdMap;
 
+use super::bytes::{Key, Stored};
 use super::pending::is_empty_range;
 use super::{Failure, Finish, Pending, Range, Snapshot, Store, Transaction, TreeId, Trees, Visitor};
 use crate::native::fault::Result;
 
-type Tree = OrdMap<Arc<[u8]>, Arc<[u8]>>;
+type Tree = OrdMap<Key, Stored>;
 
 /// A state; cloning it is O(1), changing a clone copies the path to what changes.
 #[derive(Clone, Debug, Default)]

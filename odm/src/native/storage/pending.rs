@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};
-use std::sync::Arc;
 
+use super::bytes::{Key, Stored};
 use super::{Range, TreeId, Trees, Visitor};
 use crate::native::fault::Result;
 
-/// Shared with whoever keeps them once they are committed.
-type Writes = BTreeMap<Arc<[u8]>, Option<Arc<[u8]>>>;
+/// Handed on to whoever keeps them once they are committed.
+type Writes = BTreeMap<Key, Option<Stored>>;
 
 /// Puts, removals and cleared trees, in order of tree and key.
 ///
@@ -19,20 +19,14 @@ pub(crate) struct Pending {
     writes: Writes,
 }
 
-/// A state with writes over it that are not yet in the store.
-pub(crate) struct Layered<'a> {
-    pub(crate) base: &'a dyn Trees,
-    pub(crate) pending: &'a Pending,
-}
-
-impl Trees for Layered<'_> {
-    fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.pending.get(self.base, tree, key)
-    }
-
-    fn scan(&self, tree: TreeId, range: Range<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Result<()> {
-        self.pending.scan(self.base, tree, range, reverse, visit)
-    }
+/// What takes writes back.
+#[derive(Debug, Default)]
+pub(crate) enum Undo {
+    /// There was nothing before them.
+    #[default]
+    All,
+    /// What was there before each of them, in their order.
+    Steps(Vec<(Key, Option<Option<Stored>>)>),
 }
 
 /// Room for a composite key without allocation.
@@ -70,6 +64,12 @@ impl Composite {
 #[inline]
 pub(crate) fn with_composite<T>(tree: TreeId, key: &[u8], body: impl FnOnce(&[u8]) -> T) -> T {
     body(Composite::new(tree, key).as_slice())
+}
+
+/// Tree and key as one byte string, to be kept.
+#[inline]
+fn owned(tree: TreeId, key: &[u8]) -> Key {
+    Key::joined(&tree.0.to_be_bytes(), key)
 }
 
 /// Tree and key as one byte string.
@@ -148,18 +148,67 @@ impl Pending {
     }
 
     pub(crate) fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
-        let key = Composite::new(tree, key).as_slice().into();
-        self.writes.insert(key, Some(value.into()));
+        self.writes.insert(owned(tree, key), Some(value.into()));
     }
 
     pub(crate) fn remove(&mut self, tree: TreeId, key: &[u8]) {
-        let key = Composite::new(tree, key).as_slice().into();
-        self.writes.insert(key, None);
+        self.writes.insert(owned(tree, key), None);
+    }
+
+    /// What takes back the writes that come now.
+    pub(crate) fn begin_undo(&self) -> Undo {
+        match self.is_empty() {
+            true => Undo::All,
+            false => Undo::Steps(Vec::new()),
+        }
+    }
+
+    /// Puts a value, or removes the key.
+    pub(crate) fn put_undoable(&mut self, tree: TreeId, key: &[u8], value: Option<&[u8]>, undo: &mut Undo) {
+        let key = owned(tree, key);
+        let value = value.map(Stored::from);
+        match undo {
+            Undo::All => drop(self.writes.insert(key, value)),
+            Undo::Steps(steps) => {
+                let before = self.writes.insert(key.clone(), value);
+                steps.push((key, before));
+            }
+        }
+    }
+
+    /// Keeps what is written of a key that is about to be written otherwise.
+    pub(crate) fn keep_for_undo(&self, tree: TreeId, key: &[u8], undo: &mut Undo) {
+        if let Undo::Steps(steps) = undo {
+            let key = owned(tree, key);
+            let before = self.writes.get(&key).cloned();
+            steps.push((key, before));
+        }
+    }
+
+    /// Takes writes back. No tree was cleared since they began.
+    pub(crate) fn undo(&mut self, undo: Undo) {
+        match undo {
+            Undo::All => self.reset(),
+            Undo::Steps(steps) => {
+                for (key, before) in steps.into_iter().rev() {
+                    match before {
+                        Some(value) => drop(self.writes.insert(key, value)),
+                        None => drop(self.writes.remove(&key)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// The keys that are put.
+    pub(crate) fn puts(&self) -> impl Iterator<Item = (TreeId, &[u8])> {
+        let put = self.writes.iter().filter(|(_, value)| value.is_some());
+        put.map(|(key, _)| split(key))
     }
 
     pub(crate) fn clear(&mut self, tree: TreeId) {
         let bounds = composite_range(tree, super::ALL);
-        let written: Vec<Arc<[u8]>> = self
+        let written: Vec<Key> = self
             .writes
             .range::<[u8], _>(as_range(&bounds))
             .map(|(key, _)| key.clone())
@@ -170,13 +219,16 @@ impl Pending {
         self.cleared.insert(tree);
     }
 
-    /// Takes over later writes, which clear no tree.
+    /// Takes over later writes.
     pub(crate) fn absorb(&mut self, later: &mut Pending) {
-        debug_assert!(later.cleared.is_empty());
-        match self.writes.is_empty() {
-            true => std::mem::swap(&mut self.writes, &mut later.writes),
-            false => self.writes.extend(std::mem::take(&mut later.writes)),
+        if self.is_empty() {
+            std::mem::swap(self, later);
+            return;
         }
+        for tree in std::mem::take(&mut later.cleared) {
+            self.clear(tree);
+        }
+        self.writes.extend(std::mem::take(&mut later.writes));
     }
 
     /// Whether a tree is cleared.
@@ -201,7 +253,7 @@ impl Pending {
     }
 
     /// Takes the writes out, in order of composite keys.
-    pub(crate) fn take_writes(&mut self) -> impl Iterator<Item = (Arc<[u8]>, Option<Arc<[u8]>>)> + use<> {
+    pub(crate) fn take_writes(&mut self) -> impl Iterator<Item = (Key, Option<Stored>)> + use<> {
         std::mem::take(&mut self.writes).into_iter()
     }
 
@@ -260,9 +312,7 @@ impl Pending {
 }
 
 /// A write of a map of them, borrowed.
-pub(super) fn shown<'w>(
-    (key, value): (&'w Arc<[u8]>, &'w Option<Arc<[u8]>>),
-) -> (&'w [u8], Option<&'w [u8]>) {
+pub(super) fn shown<'w>((key, value): (&'w Key, &'w Option<Stored>)) -> (&'w [u8], Option<&'w [u8]>) {
     (key, value.as_deref())
 }
 

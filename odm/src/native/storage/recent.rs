@@ -3,11 +3,11 @@
 //! A copy costs nothing and stays as it is; the writer changes the map in place as far as no copy shares it.
 
 use std::ops::Bound;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use imbl::OrdMap;
 
+use super::bytes::{Key, Stored};
 use super::pending::{
     as_range, composite_range, is_before, is_behind, is_empty_range, merge, shown, with_composite,
 };
@@ -45,7 +45,7 @@ const ENTRY_BYTES: usize = 96;
 /// Writes under composite keys; none is a removal.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recent {
-    writes: OrdMap<Arc<[u8]>, Option<Arc<[u8]>>>,
+    writes: OrdMap<Key, Option<Stored>>,
     bytes: usize,
 }
 
@@ -70,7 +70,7 @@ impl Recent {
     /// Takes over later writes, which clear no tree.
     pub(super) fn absorb(&mut self, later: &mut Pending) {
         debug_assert!(!later.clears());
-        let size = |value: &Option<Arc<[u8]>>| value.as_ref().map_or(0, |value| value.len());
+        let size = |value: &Option<Stored>| value.as_ref().map_or(0, |value| value.len());
         for (key, value) in later.take_writes() {
             let key_bytes = ENTRY_BYTES + key.len();
             self.bytes += key_bytes + size(&value);

@@ -99,7 +99,9 @@ impl Names {
                 taken.extend(name.as_str().split('.').next().map(str::to_owned));
             }
         }
-        for segment in changes.iter().flat_map(|change| change.path.segments()) {
+        // Declared names take none.
+        let others = changes.iter().filter(|change| !change.path.is_plain());
+        for segment in others.flat_map(|change| change.path.segments()) {
             match segment {
                 Segment::Filtered(name) => {
                     taken.insert(name.to_string());
@@ -143,17 +145,19 @@ impl Names {
     }
 }
 
+/// So many paths are compared each with each.
+const FEW: usize = 16;
+
 /// No path may be another's, or lead into it.
 fn no_conflict(mut touched: Vec<String>) -> Result<()> {
+    if touched.len() <= FEW && !any_conflict(&touched) {
+        return Ok(());
+    }
     // Compared by segments, what leads into a path comes right behind it.
     touched.sort_by(|a, b| a.split('.').cmp(b.split('.')));
     for pair in touched.windows(2) {
         let [outer, inner] = pair else { continue };
-        let conflict = match inner.strip_prefix(outer.as_str()) {
-            Some(rest) => rest.is_empty() || rest.starts_with('.'),
-            None => false,
-        };
-        if conflict {
+        if leads_into(outer, inner) {
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
                 "two changes of one update touch the same field",
@@ -163,4 +167,19 @@ fn no_conflict(mut touched: Vec<String>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn any_conflict(touched: &[String]) -> bool {
+    touched.iter().enumerate().any(|(at, one)| {
+        let mut others = touched.iter().take(at);
+        others.any(|other| leads_into(one, other) || leads_into(other, one))
+    })
+}
+
+/// Whether a path is the other, or leads into it.
+fn leads_into(outer: &str, inner: &str) -> bool {
+    match inner.strip_prefix(outer) {
+        Some(rest) => rest.is_empty() || rest.starts_with('.'),
+        None => false,
+    }
 }

@@ -11,7 +11,6 @@ use crate::native::engine::job::Ran;
 use crate::native::engine::view::{panic_text, shielded};
 use crate::native::engine::writer::Writer;
 use crate::native::fault::{Class, Fault, Result, code};
-use crate::native::storage::pending::Layered;
 use crate::native::storage::{Failure, Finish};
 
 /// Commits that are not durable cost space in the file: after this much they are made durable.
@@ -74,37 +73,29 @@ impl Shared {
         let mut durable = self.durability == Some(Durability::Immediate);
         let WriterState {
             pending,
-            group,
+            ends,
             unsynced_bytes,
         } = state;
         pending.reset();
-        group.reset();
         let mut body = |transaction: &mut dyn crate::native::storage::Transaction| {
             let mut next = 0;
             while let Some(job) = jobs.next() {
                 let at = next;
                 next += 1;
-                let layered = Layered {
-                    base: &*transaction,
-                    pending: group,
-                };
-                let mut writer = Writer::new(self, &layered, pending, catalog.clone(), sequence);
+                let mut writer = Writer::new(
+                    self,
+                    &*transaction,
+                    (&mut *pending, &mut *ends),
+                    catalog.clone(),
+                    sequence,
+                );
                 match job.run(&mut writer) {
                     Ran::Done => {
                         writer.write_log()?;
-                        catalog = writer.keep();
+                        let (after, wrote) = writer.keep();
+                        catalog = after;
                         durable |= job.must_be_durable();
-                        if !pending.is_empty() {
-                            written += pending.bytes();
-                            kept += 1;
-                            // Together they are in order, and next to each other where they are neighbors.
-                            if pending.clears() {
-                                transaction.apply(group)?;
-                                transaction.apply(pending)?;
-                            } else {
-                                group.absorb(pending);
-                            }
-                        }
+                        kept += u64::from(wrote);
                     }
                     Ran::Failed => writer.forget(),
                     Ran::Blocked(claim) => {
@@ -113,12 +104,11 @@ impl Shared {
                     }
                 }
             }
-            if written == 0 {
+            if pending.is_empty() {
                 return Ok(Finish::Abort);
             }
-            if !group.is_empty() {
-                transaction.apply(group)?;
-            }
+            written = pending.bytes();
+            transaction.apply(pending)?;
             if !Arc::ptr_eq(&catalog, &before) {
                 self.view()?;
             }
@@ -130,6 +120,9 @@ impl Shared {
         };
         let store = self.store();
         let outcome = catch_unwind(AssertUnwindSafe(|| store.write(&mut body)));
+        if !matches!(outcome, Ok(Ok(()))) {
+            ends.forget();
+        }
         match outcome {
             Ok(Ok(())) if written == 0 => return Ok(()),
             Ok(Ok(())) => {}

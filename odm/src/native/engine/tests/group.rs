@@ -105,3 +105,27 @@ fn a_tree_ends_before_what_is_beyond_all_of_its_keys() {
         assert!(wait(asked).unwrap());
     }
 }
+
+#[test]
+fn an_end_that_was_found_behind_a_removal_goes_with_it() {
+    for (engine, _directory) in engines() {
+        let tree = collection(&engine, "c").records;
+        put(&engine, tree, b"b", b"1").unwrap();
+        put(&engine, tree, b"y", b"1").unwrap();
+        let failed = engine.write(move |writer| {
+            writer.remove(tree, b"y")?;
+            assert!(!writer.ends_before(tree, b"c")?);
+            assert!(writer.ends_before(tree, b"c")?);
+            Err::<(), _>(Fault::new(code::BAD_VALUE, "no"))
+        });
+        assert!(wait(failed).is_err());
+        for _ in 0..3 {
+            let asked = engine.write(move |writer| writer.ends_before(tree, b"x"));
+            assert!(!wait(asked).unwrap());
+        }
+        put(&engine, tree, b"z", b"1").unwrap();
+        let asked = engine
+            .write(move |writer| Ok((writer.ends_before(tree, b"z")?, writer.ends_before(tree, b"zz")?)));
+        assert_eq!(wait(asked).unwrap(), (false, true));
+    }
+}
