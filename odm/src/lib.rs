@@ -55,6 +55,7 @@
 //! | feature | | |
 //! |---|---|---|
 //! | `native` | default | the embedded engine: `memory:` and `native:` URLs; no C compiler, any executor |
+//! | `collation` | default | strings compared by the rules of languages in the embedded engine; no C compiler |
 //! | `mongodb` | | MongoDB through its official driver: `mongodb:` and `mongodb+srv:` URLs; needs tokio |
 //! | `chrono`, `jiff`, `time` | | fields of their dates and durations, stored as such by [`as_bson`] |
 //! | `rust_decimal` | | fields of `Decimal`, stored as decimal128 by [`as_bson`] |

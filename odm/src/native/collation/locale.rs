@@ -251,10 +251,6 @@ impl Locale {
 }
 
 /// The variant's name in language tags.
-#[cfg_attr(
-    not(feature = "collation"),
-    expect(dead_code, reason = "the rules are asked by their tags")
-)]
 fn keyword(variant: &str) -> &str {
     match variant {
         "phonebook" => "phonebk",
