@@ -1,7 +1,7 @@
 //! The engine: one store, its catalog, one writer, many readers.
 //!
 //! Writes are jobs. A job runs on the one writer and checks before it writes; its writes are collected
-//! apart and reach the store only when it succeeded. Jobs that arrive together share one commit. Readers
+//! with those of the jobs before it, and taken back when it fails: none of them reaches the store then. Jobs that arrive together share one commit. Readers
 //! use [`View`]s of the last commit and never wait. Transactions collect their writes over a view and are
 //! applied as one job.
 
