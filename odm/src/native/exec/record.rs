@@ -341,7 +341,8 @@ mod tests {
     #[test]
     fn changed_fields_are_those_that_two_versions_do_not_share() {
         let old = [("_id", 1), ("a", 1), ("b", 2), ("c", 3)];
-        let cases: [(&[(&str, i32)], &[&str]); 8] = [
+        type Fields = [(&'static str, i32)];
+        let cases: [(&Fields, &[&str]); 8] = [
             (&old, &[]),
             (&[("_id", 1), ("a", 1), ("b", 5), ("c", 3)], &["b"]),
             (&[("_id", 1), ("a", 1), ("c", 3)], &["b"]),
