@@ -23,6 +23,8 @@ const ATTEMPTS: u32 = 50;
 const HOUR: i64 = 3_600_000;
 /// How often those look who only watch, so that they take nothing from those who work.
 const GLANCE: Duration = Duration::from_millis(1);
+/// How many glances show nothing new before somebody looks whether there is anything to wait for.
+const PATIENCE: usize = 20;
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +97,9 @@ pub struct History {
     pub kills: usize,
     /// Between which places in the one order of all the clock jumped.
     pub jumps: Vec<[u64; 2]>,
+    /// Between which places somebody looked for leases that had ended: who reads the clock before it jumps may take a
+    /// lease that was given after it.
+    pub looks: Vec<[u64; 2]>,
 }
 
 #[derive(Debug, Default)]
@@ -109,6 +114,7 @@ struct World {
     killed: AtomicUsize,
     over: AtomicBool,
     events: Mutex<Vec<Event>>,
+    looks: Mutex<Vec<[u64; 2]>>,
 }
 
 impl World {
@@ -118,6 +124,13 @@ impl World {
 
     fn next(&self) -> u64 {
         self.order.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// Notes that somebody looked for leases that had ended; when it was over, as the answer says.
+    fn looked(&self, start: u64) -> u64 {
+        let end = self.next();
+        self.looks.lock().expect("no panic holds it").push([start, end]);
+        end
     }
 
     /// Notes what is about to be done; the event is ended when the answer is there.
@@ -187,9 +200,21 @@ pub async fn run(db: &Db, load: Load) -> History {
         enqueued: 0,
         kills: 0,
         jumps: Vec::new(),
+        looks: Vec::new(),
     };
+    let (mut before, mut idle) = (0, 0);
     loop {
         let done = world.acked.load(Ordering::SeqCst);
+        idle = if done == before { idle + 1 } else { 0 };
+        before = done;
+        if idle == PATIENCE {
+            idle = 0;
+            // What was put off by the clock before it was set back is hours away: nobody has anything to do until then.
+            let left = queue.statistics().await.expect("figures");
+            if left.ready + left.running == 0 && left.unfinished() > 0 {
+                world.steady.fetch_add(HOUR / 6, Ordering::SeqCst);
+            }
+        }
         // Kills and jumps are spread over the whole of the work.
         while history.kills < load.kills && done * (load.kills + 1) >= history.kills * load.jobs {
             let victim = random.below(workers.len());
@@ -231,6 +256,7 @@ pub async fn run(db: &Db, load: Load) -> History {
     tender.await.expect("the tender ends well");
     history.enqueued = enqueued.await.expect("the producers end well");
     history.events = std::mem::take(&mut *world.events.lock().expect("no panic holds it"));
+    history.looks = std::mem::take(&mut *world.looks.lock().expect("no panic holds it"));
     for state in State::ALL {
         history.jobs.extend(queue.list(state, 0).await.expect("the jobs"));
     }
@@ -244,7 +270,9 @@ async fn tend(queue: Queue<Numbered>, world: Arc<World>) {
         let now = world.steady.load(Ordering::SeqCst);
         if now >= due {
             due = now + 250;
+            let start = world.next();
             queue.tend().await.expect("tended");
+            world.looked(start);
         }
         tokio::time::sleep(GLANCE).await;
     }
@@ -297,7 +325,7 @@ async fn work(queue: Queue<Numbered>, world: Arc<World>, seed: u64) {
                 .expect("claimed"),
             _ => queue.claim().await.expect("claimed").into_iter().collect(),
         };
-        let (end, steady) = (world.next(), world.steady.load(Ordering::SeqCst));
+        let (end, steady) = (world.looked(start), world.steady.load(Ordering::SeqCst));
         {
             let mut events = world.events.lock().expect("no panic holds it");
             events.extend(claimed.iter().map(|claimed| Event {

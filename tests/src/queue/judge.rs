@@ -177,8 +177,18 @@ fn recovery(history: &History, number: i64, events: &[&Event], verdict: &mut Ver
         let Some(sign) = known.max_by_key(|event| event.began) else {
             continue;
         };
-        let jumped = |jump: &[u64; 2]| jump[1] > sign.start && next.end.is_some_and(|end| jump[0] < end);
-        if next.steady < sign.began + lease && !history.jumps.iter().any(jumped) {
+        if next.steady >= sign.began + lease {
+            continue;
+        }
+        let end = next.end.unwrap_or(u64::MAX);
+        // Whoever took it may have read the clock before the sign of life was given.
+        let meanwhile = history
+            .looks
+            .iter()
+            .filter(|look| look[1] > sign.start && look[0] < end);
+        let start = meanwhile.map(|look| look[0]).fold(sign.start, u64::min);
+        let jumped = |jump: &[u64; 2]| jump[1] > start && jump[0] < end;
+        if !history.jumps.iter().any(jumped) {
             let text = format!("job {number}: token {next_token} was given while token {token} was alive");
             verdict.violations.push(text);
         }
