@@ -2,6 +2,7 @@
 //!
 //! The cases themselves are in `tests/tests/suite/`.
 
+pub mod command;
 pub mod counted;
 pub mod crash;
 pub mod data;

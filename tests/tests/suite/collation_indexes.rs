@@ -3,6 +3,7 @@
 use bson::{Document, doc};
 use odm::Db;
 
+use odm_tests::command::{batch, code, run};
 use odm_tests::random::Random;
 
 crate::on_every_backend! {
@@ -17,35 +18,6 @@ crate::on_every_backend! {
 
 fn caseless() -> Document {
     doc! { "locale": "en", "strength": 2 }
-}
-
-async fn run(db: &Db, command: Document) -> Document {
-    let shown = command.to_string();
-    db.run_command(command)
-        .await
-        .unwrap_or_else(|error| panic!("{shown}: {error}"))
-}
-
-async fn code(db: &Db, command: Document) -> i32 {
-    match db.run_command(command).await {
-        Err(error) => error.code().unwrap_or(-1),
-        Ok(reply) => match reply.get_array("writeErrors") {
-            Ok(errors) => errors[0].as_document().unwrap().get_i32("code").unwrap(),
-            Err(_) => 0,
-        },
-    }
-}
-
-fn batch(reply: &Document) -> Vec<Document> {
-    let documents = reply
-        .get_document("cursor")
-        .unwrap()
-        .get_array("firstBatch")
-        .unwrap();
-    documents
-        .iter()
-        .map(|document| document.as_document().unwrap().clone())
-        .collect()
 }
 
 async fn index(db: &Db, name: &str, spec: Document) {

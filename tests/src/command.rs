@@ -1,0 +1,46 @@
+//! Commands by `run_command`, and what is read from their replies.
+
+use bson::{Document, doc};
+use odm::Db;
+
+/// A command that succeeds.
+pub async fn run(db: &Db, command: Document) -> Document {
+    let shown = command.to_string();
+    db.run_command(command)
+        .await
+        .unwrap_or_else(|error| panic!("{shown}: {error}"))
+}
+
+/// The code of the error that a command gets, or that its first write gets; 0 when all went well.
+pub async fn code(db: &Db, command: Document) -> i32 {
+    match db.run_command(command).await {
+        Err(error) => error.code().unwrap_or(-1),
+        Ok(reply) => match reply.get_array("writeErrors") {
+            Ok(errors) => errors[0].as_document().unwrap().get_i32("code").unwrap(),
+            Err(_) => 0,
+        },
+    }
+}
+
+/// The first batch of a cursor.
+pub fn batch(reply: &Document) -> Vec<Document> {
+    let cursor = reply.get_document("cursor").unwrap();
+    let documents = cursor.get_array("firstBatch").unwrap();
+    documents
+        .iter()
+        .map(|document| document.as_document().unwrap().clone())
+        .collect()
+}
+
+/// The ids of documents.
+pub fn ids(documents: &[Document]) -> Vec<i32> {
+    documents
+        .iter()
+        .map(|document| document.get_i32("_id").unwrap())
+        .collect()
+}
+
+/// Inserts documents.
+pub async fn insert(db: &Db, name: &str, documents: Vec<Document>) {
+    run(db, doc! { "insert": name, "documents": documents }).await;
+}
