@@ -57,6 +57,10 @@ impl Worker<'_> {
     fn is_ready(&self) -> bool {
         self.work.is_some() && self.gate.is_waited_at()
     }
+
+    fn pauses(&self) -> bool {
+        self.work.is_some() && self.gate.is_idle()
+    }
 }
 
 /// Both go on as far as they can; those that are before an operation.
@@ -71,10 +75,11 @@ fn settle(workers: &mut [Worker<'_>; 2]) -> Vec<usize> {
             own.is_ready() && (other.work.is_none() || !own.gate.is_in_vain())
         };
         let ready: Vec<usize> = (0..2).filter(goes_on).collect();
-        if !ready.is_empty() || workers.iter().all(|worker| worker.work.is_none()) {
+        // Who met too many conflicts pauses for a while: whether that is over must not depend on the time.
+        let stands = !workers.iter().any(Worker::pauses);
+        if stands && (!ready.is_empty() || workers.iter().all(|worker| worker.work.is_none())) {
             return ready;
         }
-        // Who met too many conflicts pauses for a while.
         assert!(start.elapsed() < PATIENCE, "two workers wait for each other");
         std::thread::yield_now();
     }

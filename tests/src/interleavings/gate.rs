@@ -13,6 +13,8 @@ use odm::{Error, Result};
 pub(super) struct Gate {
     waits: AtomicBool,
     open: AtomicBool,
+    /// An operation is under way: it may wait for the other one.
+    inside: AtomicBool,
     /// What is waited for begins a transaction.
     begins: AtomicBool,
     /// The last transaction met what the other one wrote, who has not done anything since: it would meet it again.
@@ -41,7 +43,13 @@ impl Gate {
         self.in_vain.store(false, Ordering::SeqCst);
     }
 
+    /// Whether nothing is asked: who is not done pauses before another try.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.is_waited_at() && !self.inside.load(Ordering::SeqCst)
+    }
+
     fn note<T>(&self, result: Result<T>) -> Result<T> {
+        self.inside.store(false, Ordering::SeqCst);
         let conflict = result.as_ref().is_err_and(Error::is_conflict);
         self.in_vain.fetch_or(conflict, Ordering::SeqCst);
         result
@@ -52,6 +60,7 @@ impl Gate {
             self.begins.store(begins, Ordering::SeqCst);
             let is_open = self.open.swap(false, Ordering::SeqCst);
             self.waits.store(!is_open, Ordering::SeqCst);
+            self.inside.store(is_open, Ordering::SeqCst);
             match is_open {
                 true => Poll::Ready(()),
                 false => Poll::Pending,
@@ -98,7 +107,7 @@ impl<B: Backend + ?Sized> Backend for Gated<B> {
     fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
         Box::pin(async move {
             self.gate.pass(true).await;
-            let transaction = self.inner.begin(options).await?;
+            let transaction = self.gate.note(self.inner.begin(options).await)?;
             let gated: Arc<dyn Transaction> = Arc::new(Gated::new(transaction, self.gate.clone()));
             Ok(gated)
         })
@@ -117,6 +126,7 @@ impl Transaction for Gated<dyn Transaction> {
         Box::pin(async move {
             self.gate.pass(false).await;
             self.inner.abort().await;
+            self.gate.inside.store(false, Ordering::SeqCst);
         })
     }
 }

@@ -33,7 +33,7 @@ async fn aggregated(db: &Db, name: &str, pipeline: Vec<Document>, collation: Doc
 }
 
 /// Strings in documents, arrays and alone, and other types between them.
-fn things() -> Vec<Document> {
+pub fn things() -> Vec<Document> {
     vec![
         doc! { "_id": 1, "s": "apple" },
         doc! { "_id": 2, "s": "Apple" },

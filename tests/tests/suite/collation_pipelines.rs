@@ -3,6 +3,7 @@
 use bson::{Bson, Document, doc};
 use odm::Db;
 
+use super::collation::things;
 use odm_tests::command::{batch, insert, run};
 
 crate::on_every_backend! {

@@ -1,16 +1,13 @@
 //! Keywords and counts: in step with the texts, whatever is written, and made anew when they are not.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
-
+use super::search_model::{Book, Chapter, book, found, library, stored, terms};
 use bson::{DateTime, Document, doc};
 use odm::backend::wrap::Fault;
-use odm::{Db, Error, ErrorKind, Filter, Model, Update};
+use odm::{Db, Error, ErrorKind, Model, Update};
 use odm_patterns::search::{Analyzer, Keywords, Scheme, Search, SearchProblem, Searchable};
 use odm_tests::plain::Plain;
 use serde::{Deserialize, Serialize};
-
-use super::search_model::{Book, Chapter, book, found, ids, library, stored, terms};
+use std::sync::Arc;
 
 crate::on_every_backend! {
     every_write_keeps_the_keywords,
@@ -18,10 +15,6 @@ crate::on_every_backend! {
     another_scheme_is_found_and_made_anew,
     what_went_around_the_model_is_mended,
     softly_deleted_documents_are_kept_too,
-    counts_say_how_stale_they_are,
-    counts_are_those_of_the_documents,
-    a_count_that_ends_in_the_middle_does_no_harm,
-    counts_at_the_same_time_do_no_harm,
     writers_at_the_same_time_with_faults_lose_no_word,
     making_anew_is_resumed,
     stale_documents_are_found_by_index,
@@ -313,174 +306,6 @@ async fn softly_deleted_documents_are_kept_too(db: &Db) {
     );
     assert_eq!(stored.get_i64("version").unwrap(), 2);
     assert_eq!(search.find("kraken").count().await.unwrap(), 1);
-}
-
-/// A clock that goes on by a second whenever it is asked.
-fn ticking(db: &Db) -> Db {
-    let now = Arc::new(AtomicI64::new(1_000_000));
-    db.with_clock(move || DateTime::from_millis(now.fetch_add(1000, Ordering::Relaxed)))
-}
-
-async fn counts_say_how_stale_they_are(db: &Db) {
-    let db = ticking(db);
-    let search = library(&db).await;
-    let fresh = search.knowledge().await.unwrap();
-    assert_eq!((fresh.documents, fresh.documents_now, fresh.changed), (6, 6, 0));
-    assert_eq!((fresh.staleness(), fresh.is_of_scheme), (0.0, true));
-    assert!(fresh.terms > 20 && fresh.mean_length > 5.0 && fresh.counted.is_some());
-    let books = db.collection::<Book>();
-    books
-        .insert_many((10..14).map(|id| book(id, "new", "")))
-        .await
-        .unwrap();
-    books
-        .update_one(|b| b.id.eq(1), |b| b.title.set("new"))
-        .await
-        .unwrap();
-    books
-        .update_one(|b| b.id.eq(2), |b| b.shelf.set("not searched"))
-        .await
-        .unwrap();
-    let stale = search.knowledge().await.unwrap();
-    assert_eq!((stale.documents, stale.documents_now, stale.changed), (6, 10, 5));
-    assert_eq!(stale.staleness(), 0.5);
-    books.delete_many(|b| b.id.gte(10)).await.unwrap();
-    let fewer = search.knowledge().await.unwrap();
-    assert_eq!((fewer.documents_now, fewer.changed), (6, 1));
-    books.delete(6).await.unwrap();
-    assert_eq!(search.tend().await.unwrap(), 0);
-    let tended = search.knowledge().await.unwrap();
-    assert_eq!((tended.documents, tended.staleness()), (5, 0.0));
-    assert_eq!(
-        Search::<Book>::named(&db, "other")
-            .knowledge()
-            .await
-            .unwrap()
-            .staleness(),
-        1.0
-    );
-}
-
-/// Term by term, what was counted.
-async fn counts(db: &Db) -> Vec<(String, i64)> {
-    let raw = db.raw_collection("books_keywords");
-    let number = raw
-        .get("totals")
-        .required()
-        .await
-        .unwrap()
-        .get_i64("number")
-        .unwrap();
-    let filter = doc! { "_id": { "$ne": "totals" }, "g": { "$gte": number } };
-    let all = raw.find(filter).sort_raw(doc! { "_id": 1 }).await.unwrap();
-    all.iter()
-        .map(|count| {
-            (
-                count.get_str("_id").unwrap()[2..].to_owned(),
-                count.get_i64("n").unwrap(),
-            )
-        })
-        .collect()
-}
-
-async fn actual(db: &Db) -> Vec<(String, i64)> {
-    let mut counts = std::collections::BTreeMap::new();
-    for book in db.raw_collection("books").find(doc! {}).await.unwrap() {
-        for term in book.get_document("keywords").unwrap().get_array("t").unwrap() {
-            *counts.entry(term.as_str().unwrap().to_owned()).or_default() += 1;
-        }
-    }
-    counts.into_iter().collect()
-}
-
-async fn counts_are_those_of_the_documents(db: &Db) {
-    let search = library(db).await;
-    assert_eq!(counts(db).await, actual(db).await);
-    let books = db.collection::<Book>();
-    books.delete(1).await.unwrap();
-    books.insert(book(10, "totals t:whale", "$whale")).await.unwrap();
-    let problems = search.verify().await.unwrap();
-    let counted = |wanted: &str| {
-        problems.iter().find_map(|problem| match problem {
-            SearchProblem::Count { term, stored, actual } if term == wanted => Some((*stored, *actual)),
-            _ => None,
-        })
-    };
-    assert_eq!(counted("ishmael"), Some((1, 0)));
-    assert_eq!(counted("total"), Some((0, 1)));
-    assert!(
-        problems
-            .iter()
-            .any(|problem| matches!(problem, SearchProblem::Totals { .. }))
-    );
-    // A term that was never counted is as rare as can be, and is found.
-    assert_eq!(found(&search, "totals").await, [10]);
-    search.recount().await.unwrap();
-    assert_eq!(counts(db).await, actual(db).await);
-    assert!(search.verify().await.unwrap().is_empty());
-    // Of nothing.
-    books.delete_many(|_| Filter::all()).await.unwrap();
-    search.recount().await.unwrap();
-    assert!(counts(db).await.is_empty());
-    assert!(ids(&search, "whale").await.is_empty());
-    books.insert(book(1, "whale", "")).await.unwrap();
-    assert_eq!(ids(&search, "whale").await, [1]);
-}
-
-async fn a_count_that_ends_in_the_middle_does_no_harm(db: &Db) {
-    let search = library(db).await;
-    db.collection::<Book>()
-        .insert(book(10, "whale", "more"))
-        .await
-        .unwrap();
-    db.collection::<Book>().delete(3).await.unwrap();
-    for nth in 1..9 {
-        for after in [false, true] {
-            let (faulty, faults) = db.faulty();
-            let fault = match after {
-                true => Fault::nth_operation(nth).after(Error::new(ErrorKind::Network, "connection reset")),
-                false => Fault::nth_operation(nth).crash(),
-            };
-            faults.add(fault);
-            let done = search.within(&faulty).recount().await;
-            assert_eq!(done.is_err(), faults.failures() > 0, "{nth}");
-            // Searches go on; every count is that of the last or of this time.
-            assert_eq!(found(&search, "whales more").await, [1, 5, 10]);
-            for (term, count) in counts(db).await {
-                assert!(count >= 1, "{term}");
-            }
-        }
-    }
-    search.recount().await.unwrap();
-    assert!(search.verify().await.unwrap().is_empty());
-    // Nothing of the others is left.
-    let all = db.raw_collection("books_keywords").count(doc! {}).await.unwrap();
-    assert_eq!(all, counts(db).await.len() as u64 + 1);
-}
-
-async fn counts_at_the_same_time_do_no_harm(db: &Db) {
-    let search = library(db).await;
-    let tasks: Vec<_> = (0..4)
-        .map(|task| {
-            let (db, search) = (db.clone(), search.clone());
-            tokio::spawn(async move {
-                for round in 0..3 {
-                    db.collection::<Book>()
-                        .insert(book(100 + task * 10 + round, "whale", "task"))
-                        .await
-                        .unwrap();
-                    search.recount().await.unwrap();
-                }
-            })
-        })
-        .collect();
-    for task in tasks {
-        task.await.unwrap();
-    }
-    // One more, because the last may have begun before the last insert.
-    search.recount().await.unwrap();
-    assert!(search.verify().await.unwrap().is_empty());
-    assert_eq!(counts(db).await, actual(db).await);
 }
 
 async fn writers_at_the_same_time_with_faults_lose_no_word(db: &Db) {
