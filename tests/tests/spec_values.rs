@@ -3,7 +3,6 @@
 //! What is asked of a database is that it keeps every value as it is, byte by byte, that it refuses malformed bytes,
 //! and that its decimals are read, written, added, multiplied and compared as the cases say.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use bson::{Bson, Decimal128, Document, RawDocumentBuf, doc, rawdoc};
@@ -11,6 +10,7 @@ use odm::Db;
 use odm_tests::harness::{Fixture, Target};
 use odm_tests::raw::RawCollection;
 use odm_tests::spec::documents;
+use odm_tests::spec::suite::Summary;
 
 /// How many cases run at the least.
 const CORPUS_ON_EMBEDDED: usize = 1_519;
@@ -30,41 +30,6 @@ fn values_on_native() {
 #[test]
 fn values_on_mongodb() {
     run_all(Target::MongoDb, CORPUS_ON_MONGODB);
-}
-
-/// How the cases went.
-#[derive(Default)]
-struct Summary {
-    run: usize,
-    failures: Vec<String>,
-    left: BTreeMap<&'static str, usize>,
-}
-
-impl Summary {
-    fn leave(&mut self, reason: &'static str) {
-        *self.left.entry(reason).or_default() += 1;
-    }
-
-    fn note(&mut self, well: bool, name: impl FnOnce() -> String) {
-        self.run += 1;
-        if !well {
-            self.failures.push(name());
-        }
-    }
-
-    fn judge(&self, what: &str, target: Target, floor: usize) {
-        println!(
-            "{target:?}: {} cases of {what} ran, {} passed, {} are not applicable",
-            self.run,
-            self.run - self.failures.len(),
-            self.left.values().sum::<usize>(),
-        );
-        for (reason, count) in &self.left {
-            println!("  {count}: {reason}");
-        }
-        assert!(self.failures.is_empty(), "{:#?}", self.failures);
-        assert!(self.run >= floor, "only {} cases ran", self.run);
-    }
 }
 
 fn run_all(target: Target, floor: usize) {

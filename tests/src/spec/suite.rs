@@ -23,6 +23,14 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// A case that went well or not.
+    pub fn note(&mut self, well: bool, name: impl FnOnce() -> String) {
+        self.run += 1;
+        if !well {
+            self.failures.push(name());
+        }
+    }
+
     /// Prints the counts.
     ///
     /// # Panics
@@ -41,7 +49,8 @@ impl Summary {
         assert!(self.run >= floor, "only {} cases ran", self.run);
     }
 
-    fn leave(&mut self, reason: impl Into<String>) {
+    /// A case that is not run.
+    pub fn leave(&mut self, reason: impl Into<String>) {
         *self.left.entry(reason.into()).or_default() += 1;
     }
 }

@@ -16,7 +16,7 @@ use super::super::super::fault::{Fault, Result};
 use super::super::super::projection::Projection;
 use super::super::super::update::Now;
 use super::{collation, gate, gate_optional, namespace, now, value};
-use crate::backend::{self, Operation, ReadOptions};
+use crate::backend::{self, DeleteStatement, Operation, ReadOptions, UpdateStatement};
 
 pub(super) fn aggregate_request(own: backend::Aggregate) -> Result<AggregateRequest> {
     let collation = collation(own.options.collation.as_ref())?;
@@ -167,26 +167,40 @@ pub(super) fn explain_request(
             (own.namespace, parsed, own.filter, 0, 1, own.options.max_time)
         }
         Operation::Update(own) if own.statements.len() == 1 => {
-            let statement = &own.statements[0];
-            let (parsed, limit) = single(
-                &statement.filter,
-                statement.hint.as_ref(),
-                statement.collation.as_ref(),
-                statement.multi,
-            )?;
-            let filter = statement.filter.clone();
-            (own.namespace, parsed, filter, 0, limit, own.options.max_time)
+            let UpdateStatement {
+                filter,
+                hint,
+                collation,
+                multi,
+                ..
+            } = &own.statements[0];
+            let (parsed, limit) = single(filter, hint.as_ref(), collation.as_ref(), *multi)?;
+            (
+                own.namespace,
+                parsed,
+                filter.clone(),
+                0,
+                limit,
+                own.options.max_time,
+            )
         }
         Operation::Delete(own) if own.statements.len() == 1 => {
-            let statement = &own.statements[0];
-            let (parsed, limit) = single(
-                &statement.filter,
-                statement.hint.as_ref(),
-                statement.collation.as_ref(),
-                statement.multi,
-            )?;
-            let filter = statement.filter.clone();
-            (own.namespace, parsed, filter, 0, limit, own.options.max_time)
+            let DeleteStatement {
+                filter,
+                hint,
+                collation,
+                multi,
+                ..
+            } = &own.statements[0];
+            let (parsed, limit) = single(filter, hint.as_ref(), collation.as_ref(), *multi)?;
+            (
+                own.namespace,
+                parsed,
+                filter.clone(),
+                0,
+                limit,
+                own.options.max_time,
+            )
         }
         other => {
             return Err(Fault::unsupported(format!(
