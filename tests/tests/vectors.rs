@@ -52,7 +52,6 @@ const REASONS: &[(&str, &str)] = &[
     ),
     ("JavaScript", "the engine runs no JavaScript"),
     ("$where", "the engine runs no JavaScript"),
-    ("'timeseries' is not supported", "time series collections"),
     ("'encryptedFields' is not supported", "encrypted fields"),
     (
         "convertToCapped of a clustered",

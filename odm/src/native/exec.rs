@@ -22,6 +22,7 @@ pub(crate) mod output;
 pub(crate) mod query;
 pub(crate) mod record;
 pub(crate) mod search;
+pub(crate) mod series;
 pub(crate) mod statement;
 pub(crate) mod statistics;
 pub(crate) mod tail;

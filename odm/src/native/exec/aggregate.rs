@@ -170,6 +170,9 @@ impl AggregateRequest {
             true => view::Resolved::itself(&self.namespace),
             false => view::resolve(read.catalog(), &self.namespace)?,
         };
+        if !resolved.is_view {
+            view::refuse_buckets(read.catalog(), &self.namespace)?;
+        }
         let stages: Vec<Doc<'_>> = resolved
             .stages
             .iter()
@@ -335,7 +338,7 @@ impl AggregateCursor {
             }
             Some(find) => match pipeline.count_at(first) {
                 Some(name) if find.skip == 0 && find.limit == 0 => {
-                    let total = count::count(read, &find.namespace, &find.query, 0, 0, find.deadline)?;
+                    let total = count::on_collection(read, &find.namespace, &find.query, (0, 0), find.deadline)?;
                     if let Ok(total) = i64::try_from(total)
                         && total > 0
                     {
@@ -345,7 +348,7 @@ impl AggregateCursor {
                     }
                 }
                 _ => {
-                    let input = FindCursor::open(read, find)?;
+                    let input = FindCursor::on_collection(read, find)?;
                     cursor.text = input.text().filter(|_| pipeline.needs_score());
                     if pipeline.is_streaming_from(first) {
                         cursor.input = Some(input);

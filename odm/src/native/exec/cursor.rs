@@ -123,6 +123,11 @@ impl FindCursor {
             }
             Some(Through::Rows(rows)) => return FindCursor::over(rows, request),
         }
+        FindCursor::on_collection(read, request)
+    }
+
+    /// The same of what is known to be no view; the request has settled.
+    pub(super) fn on_collection(read: &dyn Read, request: FindRequest) -> Result<FindCursor> {
         let ns = &request.namespace;
         let Some(collection) = read.catalog().collection(&ns.database, &ns.collection).cloned() else {
             return Ok(FindCursor {
