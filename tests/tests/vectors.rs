@@ -37,7 +37,6 @@ const REASONS: &[(&str, &str)] = &[
         "collation_strength1_accent_insensitive",
         "duplicate keys under a collation are shown as the engine's own sort keys",
     ),
-    ("$geoNear", "$geoNear inside another stage"),
     (
         "test_case_insensitive",
         "collations: strings are compared by their bytes",
@@ -57,9 +56,7 @@ const REASONS: &[(&str, &str)] = &[
         "convertToCapped of a clustered",
         "a capped collection that is clustered",
     ),
-    ("$geoNear inside another stage", "$geoNear inside another stage"),
-    ("planCache", "there is no plan cache"),
-    ("does not take '", "find's min, max, returnKey and showRecordId"),
+    ("planCacheStats", "no plan is cached"),
     ("does not run", "commands about a server process"),
     ("$listLocalSessions", "there are no sessions to list"),
     ("listSessions", "there are no sessions to list"),

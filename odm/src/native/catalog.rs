@@ -6,6 +6,7 @@
 pub(crate) mod buckets;
 mod changes;
 mod collection;
+pub(crate) mod filters;
 pub(crate) mod rules;
 mod stored;
 

@@ -19,6 +19,7 @@ pub(crate) mod explain;
 pub(crate) mod find_and_modify;
 pub(crate) mod indexes;
 pub(crate) mod output;
+mod place;
 pub(crate) mod query;
 pub(crate) mod record;
 pub(crate) mod search;

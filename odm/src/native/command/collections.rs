@@ -190,6 +190,11 @@ pub(super) fn drop(call: &Call<'_>) -> Result<Job> {
     Ok(Job::Write(Box::new(move |write| {
         collections::check_uuid(write.catalog(), &namespace, expected)?;
         let front = series::series_of(write.catalog(), &namespace);
+        if let Some(lone) = series::lone_buckets(write.catalog(), &namespace) {
+            let indexes = indexes::size(&*write, &lone).unwrap_or(0);
+            collections::drop(write, &lone)?;
+            return Ok(Reply::new().with("nIndexesWas", count(indexes)).done());
+        }
         let namespace = front.as_ref().unwrap_or(&namespace);
         let is_view = view::view_of(write.catalog(), namespace).is_some()
             && !series::is_series(write.catalog(), namespace);

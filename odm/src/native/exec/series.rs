@@ -41,7 +41,7 @@ pub(crate) fn series_of(catalog: &Catalog, ns: &Namespace) -> Option<Namespace> 
 }
 
 /// The collection that was made for the buckets of a time series that is not there, which goes by the series' name too.
-pub(super) fn lone_buckets(catalog: &Catalog, ns: &Namespace) -> Option<Namespace> {
+pub(crate) fn lone_buckets(catalog: &Catalog, ns: &Namespace) -> Option<Namespace> {
     let buckets = buckets_of(ns);
     let found = catalog.collection(&buckets.database, &buckets.collection)?;
     let is_alone = catalog.collection(&ns.database, &ns.collection).is_none();

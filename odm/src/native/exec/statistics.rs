@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use super::super::aggregate;
 use super::super::catalog::Collection;
 use super::super::catalog::buckets::BucketId;
+use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Fields, Owned};
 use super::super::fault::{Fault, Result, code};
 use super::super::storage::{ALL, Read};
@@ -106,7 +107,7 @@ pub(crate) fn described(
             .flat_map(|collection| &collection.indexes)
             .filter(|index| !index.definition.clustered)
             .map(|index| {
-                let spec = Doc::Raw(index.definition.spec());
+                let spec = as_kept(Doc::Raw(index.definition.spec()));
                 let key = index.definition.key_pattern().to_bytes();
                 Doc::Fields(&[
                     text("name", &index.definition.name),
@@ -120,7 +121,7 @@ pub(crate) fn described(
                             ("since".to_owned(), Owned::DateTime(now)),
                         ]),
                     ),
-                    ("spec".to_owned(), Owned::RawDocument(spec.to_bytes())),
+                    ("spec".to_owned(), Owned::Document(spec)),
                 ])
                 .to_bytes()
             })
@@ -160,6 +161,14 @@ pub(crate) fn described(
             Ok(vec![Doc::Fields(&fields).to_bytes()])
         }
     }
+}
+
+/// A specification in the order in which the server keeps it: some options stand before the key.
+fn as_kept(spec: Doc<'_>) -> Fields {
+    const FIRST: &[&str] = &["v", "unique", "prepareUnique", "hidden"];
+    let mut fields = fields_of(spec);
+    fields.sort_by_key(|(name, _)| FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()));
+    fields
 }
 
 /// What stands for the machine.
