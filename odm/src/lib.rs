@@ -126,7 +126,7 @@ pub use self::relation::{
     TwoWayReference, Values, With,
 };
 pub use self::schema::{
-    CollectionDeclaration, DeclaredRelation, FieldDescriptor, IndexDeclaration, IndexOrder,
+    CollectionDeclaration, DeclaredRelation, FieldDescriptor, Granularity, IndexDeclaration, IndexOrder,
     InverseDescriptor, KindDescriptor, ModelDescriptor, Models, RelationDescriptor, RelationKind,
     model_graph,
 };

@@ -8,7 +8,7 @@ mod relation;
 mod suggestion;
 mod verify;
 
-pub use self::collection::CollectionDeclaration;
+pub use self::collection::{CollectionDeclaration, Granularity};
 pub(crate) use self::collection::is_equal_in;
 pub use self::index::{IndexDeclaration, IndexOrder};
 pub use self::models::Models;

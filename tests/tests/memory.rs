@@ -132,3 +132,42 @@ async fn clustered_documents_expire_by_their_ids() {
     assert_eq!(left[0], doc! { "_id": 5 });
     assert_eq!(left[1], doc! { "_id": DateTime::from_millis(now) });
 }
+
+#[tokio::test]
+async fn series_expire_by_whole_buckets() {
+    use bson::{DateTime, doc};
+    use std::time::Duration;
+
+    let db = odm::Db::options()
+        .expiry_interval(Duration::from_millis(20))
+        .open("memory:")
+        .await
+        .unwrap();
+    let create = doc! { "create": "s", "timeseries": { "timeField": "t", "metaField": "m" }, "expireAfterSeconds": 60 };
+    let series = db.raw_collection("s");
+    let now = DateTime::now().timestamp_millis();
+    let ago = |minutes: i64| DateTime::from_millis(now - minutes * 60_000);
+    let documents = [
+        doc! { "_id": "hours ago", "t": ago(180), "m": 1 },
+        doc! { "_id": "as long as its bucket", "t": ago(180 - 50), "m": 1 },
+        doc! { "_id": "an hour and more ago", "t": ago(70), "m": 2 },
+        doc! { "_id": "expired with it", "t": ago(30), "m": 2 },
+        doc! { "_id": "expired alone", "t": ago(40), "m": 3 },
+        doc! { "_id": "now", "t": ago(0), "m": 4 },
+        doc! { "_id": "later", "t": ago(-60), "m": 4 },
+        doc! { "_id": "much later", "t": DateTime::from_millis(7_258_118_400_000), "m": 4 },
+    ];
+    db.run_command(create).await.unwrap();
+    series.insert_many(documents).await.unwrap();
+    for _ in 0..500 {
+        if series.estimated_count().await.unwrap() <= 4 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let left = series.find_all().await.unwrap();
+    let mut left: Vec<&str> = left.iter().map(|one| one.get_str("_id").unwrap()).collect();
+    left.sort_unstable();
+    assert_eq!(left, ["expired alone", "later", "much later", "now"]);
+    assert!(db.check().await.unwrap().is_clean());
+}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bson::doc;
+use bson::{DateTime, doc};
 use odm::{Db, ErrorKind};
 
 #[tokio::test]
@@ -74,5 +74,39 @@ async fn a_clustered_collection_is_read_again() {
         let found = c.find(doc! {}).await.unwrap();
         assert_eq!(found.first(), Some(&doc! {"_id": 9 - round}));
         assert!(db.check().await.unwrap().is_clean());
+    }
+}
+
+/// A time series has its documents, its order and its indexes when its files are read again.
+#[tokio::test]
+async fn a_time_series_is_read_again() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let url = format!("native:{}", directory.path().join("db").display());
+    let at = |minutes: i64| DateTime::from_millis(1_767_225_600_000 + minutes * 60_000);
+    for round in 0..3 {
+        let db = Db::open(&url).await.unwrap();
+        if round == 0 {
+            let series = doc! {"timeField": "t", "metaField": "m"};
+            db.run_command(doc! {"create": "s", "timeseries": series, "expireAfterSeconds": 1_000_000_000})
+                .await
+                .unwrap();
+            let index = doc! {"key": {"v": 1}, "name": "v_1"};
+            db.run_command(doc! {"createIndexes": "s", "indexes": [index]}).await.unwrap();
+        }
+        let s = db.raw_collection("s");
+        for source in ["a", "b"] {
+            s.insert(doc! {"_id": 1, "t": at(0), "m": source, "v": round}).await.unwrap();
+            s.insert(doc! {"_id": 2, "t": at(30), "m": source, "v": round}).await.unwrap();
+        }
+        let found = s.find(doc! {}).await.unwrap();
+        // A new bucket for each source and opening.
+        let sources: String = found.iter().map(|one| one.get_str("m").unwrap()).collect();
+        assert_eq!(sources, "aabb".repeat(round as usize + 1));
+        assert_eq!(s.count(doc! {"v": round}).await.unwrap(), 4);
+        assert_eq!(s.list_indexes().await.unwrap().len(), 1);
+        let listed = db.list_collections().await.unwrap();
+        assert_eq!(listed.iter().filter(|own| own.kind == "timeseries").count(), 1);
+        let report = db.check().await.unwrap();
+        assert!(report.is_clean(), "{:?}", report.problems);
     }
 }

@@ -10,4 +10,4 @@ mod stage;
 mod sum;
 pub(crate) mod transform;
 
-pub(crate) use self::stage::{Group, Statistics};
+pub(crate) use self::stage::{GeoNear, Group, Statistics};

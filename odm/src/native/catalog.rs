@@ -3,8 +3,10 @@
 //! A catalog is a value: cheap to clone, shared by every view of the commit that it belongs to, changed
 //! copy-on-write by a writer and committed with the writer's data.
 
+pub(crate) mod buckets;
 mod changes;
 mod collection;
+pub(crate) mod filters;
 pub(crate) mod rules;
 mod stored;
 
@@ -82,7 +84,7 @@ impl Catalog {
             .flat_map(|number| [TreeId(number), TreeId::records(number)])
     }
 
-    /// Creates a collection with its `_id_` index.
+    /// Creates a collection with its `_id_` index, which only the buckets of a time series do not have.
     ///
     /// `options` are the BSON bytes that `listCollections` gives back.
     ///
@@ -93,7 +95,7 @@ impl Catalog {
         database: &str,
         name: &str,
         options: &[u8],
-        id_index: IndexDefinition,
+        id_index: Option<IndexDefinition>,
     ) -> Result<Arc<Collection>> {
         if self.collection(database, name).is_some() {
             return Err(Fault::new(
@@ -104,7 +106,7 @@ impl Catalog {
         self.check_database_case(database)?;
         let id = CollectionId(self.next_id.fetch_add(1, Ordering::Relaxed));
         let records = TreeId::records(self.next_tree().0);
-        let tree = self.next_tree();
+        let id_index = id_index.map(|definition| IndexEntry::new(definition, self.next_tree()));
         let collection = Arc::new(Collection::new(
             id,
             database,
@@ -112,7 +114,7 @@ impl Catalog {
             records,
             options,
             bson::Uuid::new().bytes(),
-            vec![IndexEntry::new(id_index, tree)],
+            id_index.into_iter().collect(),
         )?);
         self.insert(collection.clone());
         Ok(collection)

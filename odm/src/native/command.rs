@@ -15,6 +15,7 @@ mod find;
 mod find_and_modify;
 mod generic;
 mod indexes;
+mod plan_cache;
 mod query;
 mod reply;
 mod server;
@@ -148,10 +149,6 @@ const NOT_HERE: &[&str] = &[
     "getParameter",
     "killOp",
     "mapReduce",
-    "planCacheClear",
-    "planCacheClearFilters",
-    "planCacheListFilters",
-    "planCacheSetFilter",
     "profile",
     "reIndex",
     "refreshSessions",
@@ -190,6 +187,10 @@ fn command(name: &str) -> Option<Parse> {
         "createIndexes" => indexes::create,
         "dropIndexes" | "deleteIndexes" => indexes::drop,
         "listIndexes" => indexes::list,
+        "planCacheClear" => plan_cache::clear,
+        "planCacheSetFilter" => plan_cache::set_filter,
+        "planCacheClearFilters" => plan_cache::clear_filters,
+        "planCacheListFilters" => plan_cache::list_filters,
         "explain" => explain::explain,
         "collStats" | "collstats" => server::collection_statistics,
         "dbStats" | "dbstats" => server::database_statistics,

@@ -15,6 +15,7 @@ mod text;
 pub(crate) mod ast;
 pub(crate) mod pattern;
 pub(crate) mod schema;
+mod shape;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use self::candidate::{Candidate, Conjunct};
 use self::interval::Intervals;
+use super::collation::Collation;
 use super::document::{Doc, Value, compare::compare_documents};
 use super::fault::{Fault, Result, code};
 use super::index::IndexDefinition;
@@ -16,9 +17,12 @@ use super::matcher::ast::Node;
 use super::sort::SortSpec;
 use super::text::TextSearch;
 
+pub(crate) use self::edges::Edges;
+
 mod bounds;
 mod by_id;
 mod candidate;
+mod edges;
 mod explain;
 mod imply;
 pub(crate) mod interval;
@@ -36,6 +40,8 @@ pub(crate) struct PlanRequest<'a> {
     pub(crate) hint: Option<Value<'a>>,
     /// How many documents are wanted, skipped ones included.
     pub(crate) limit: Option<u64>,
+    /// The part of the hinted index to look at, and how strings compare.
+    pub(crate) edges: Option<(&'a Edges, &'a Collation)>,
 }
 
 /// An index as the planner sees it.
@@ -44,6 +50,8 @@ pub(crate) struct IndexView<'a> {
     pub(crate) definition: &'a IndexDefinition,
     /// Per field, whether any document ever met an array on its path; what is not there is false.
     pub(crate) multikey: &'a [bool],
+    /// Whether an index filter leaves it out.
+    pub(crate) is_left_out: bool,
 }
 
 /// How a request is answered.
@@ -127,11 +135,14 @@ pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Plan> {
     if let Some(field) = request.matcher.near() {
         return near::choose(&request, field, &hint, natural.is_some());
     }
-    if let Some(reverse) = natural {
-        return Ok(Plan::collection(reverse, true));
-    }
     if request.matcher.text().is_some() {
         return text::choose(&request, !matches!(hint, Hint::Free));
+    }
+    if let Some(edges) = request.edges {
+        return edges::choose(&request, edges, &hint);
+    }
+    if let Some(reverse) = natural {
+        return Ok(Plan::collection(reverse, true));
     }
     let root = request.matcher.root();
     let only = match hint {
@@ -180,7 +191,8 @@ fn best<'a>(request: &PlanRequest<'a>, root: &Node, conjuncts: &[Conjunct<'_>]) 
         .enumerate()
         .filter(|(_, view)| view.definition.text.is_none())
         .filter(|(_, view)| may_serve(view.definition, request, conjuncts))
-        .filter(|(_, view)| !view.definition.hidden && holds_matches(view.definition, root))
+        .filter(|(_, view)| !view.definition.hidden && !view.is_left_out)
+        .filter(|(_, view)| holds_matches(view.definition, root))
         .flat_map(|(index, view)| match view.definition.wildcard {
             None => vec![Candidate::new(request, index, root, conjuncts)],
             Some(_) => Candidate::by_wildcard(request, index, root, conjuncts),

@@ -16,12 +16,34 @@ pub(crate) struct Projection {
     mode: Mode,
     tree: Tree,
     positional: bool,
-    /// Whether `{$meta: "textScore"}` is asked for.
-    scored: bool,
+    /// Which metadata are asked for.
+    wanted: Wanted,
     /// `$$NOW` for expressions, milliseconds since the epoch.
     now: i64,
     /// How strings compare in expressions; conditions know it themselves.
     collation: Collation,
+}
+
+/// Which `$meta` a projection has.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wanted {
+    /// `textScore`.
+    score: bool,
+    /// `recordId`.
+    record: bool,
+    /// `indexKey`.
+    key: bool,
+}
+
+/// What is known of how a document was found.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Metadata {
+    /// How well it answers a text search.
+    pub(crate) score: Option<f64>,
+    /// Its record.
+    pub(crate) record: Option<i64>,
+    /// The key of an index by which it was found, as a document.
+    pub(crate) key: Option<Vec<u8>>,
 }
 
 /// What happens to fields that the projection does not name.
@@ -95,9 +117,24 @@ impl Projection {
         self.tree.refuse_on_view()
     }
 
-    /// Whether [`Projection::apply_scored`] needs the document's score.
+    /// Whether [`Projection::apply_to`] needs the document's score.
     pub(crate) fn needs_score(&self) -> bool {
-        self.scored
+        self.wanted.score
+    }
+
+    /// Whether [`Projection::apply_to`] needs the document's record.
+    pub(crate) fn needs_record(&self) -> bool {
+        self.wanted.record
+    }
+
+    /// Whether [`Projection::apply_to`] needs the key by which the document was found.
+    pub(crate) fn needs_key(&self) -> bool {
+        self.wanted.key
+    }
+
+    /// Whether the field is one that the projection leaves out by its name.
+    pub(crate) fn drops(&self, name: &str) -> bool {
+        matches!(self.tree.child(name.as_bytes()), Some(Rule::Exclude))
     }
 }
 

@@ -65,6 +65,17 @@ pub(crate) struct Updater {
     collation: Collation,
 }
 
+/// What an update writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Written<'a> {
+    /// Fields of the document itself, by name.
+    Fields(Vec<&'a str>),
+    /// All of it.
+    All,
+    /// What its stages make.
+    ByPipeline,
+}
+
 #[derive(Clone, Debug)]
 enum Kind {
     Operators {
@@ -149,6 +160,15 @@ impl Updater {
     /// Refuses a filter that an upsert may not have (`$expr`), whether or not a document matches it.
     pub(crate) fn check_upsert_filter(filter: Doc<'_>) -> Result<()> {
         seed::refuse_expressions(filter)
+    }
+
+    /// What kind of update this is, and which of the document's own fields its operators write.
+    pub(crate) fn written(&self) -> Written<'_> {
+        match &self.kind {
+            Kind::Operators { root, .. } => Written::Fields(root.names().collect()),
+            Kind::Replacement(_) => Written::All,
+            Kind::Pipeline { .. } => Written::ByPipeline,
+        }
     }
 
     /// Whether the update has a positional `$`, which needs the index of the matched array element.

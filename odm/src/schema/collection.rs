@@ -1,5 +1,7 @@
 //! What models declare of their collections.
 
+use std::time::Duration;
+
 use bson::raw::CString;
 use bson::{Bson, Document, RawDocumentBuf, doc};
 
@@ -48,6 +50,28 @@ pub struct CollectionDeclaration {
     shard_key: Option<IndexDeclaration>,
 }
 
+/// How far apart in time the measurements of a source are: [`CollectionDeclaration::granularity`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Granularity {
+    /// Seconds: an hour of them is stored together. What holds unless it is said.
+    Seconds,
+    /// Minutes: a day of them is stored together.
+    Minutes,
+    /// Hours: thirty days of them are stored together.
+    Hours,
+}
+
+impl Granularity {
+    fn name(self) -> &'static str {
+        match self {
+            Granularity::Seconds => "seconds",
+            Granularity::Minutes => "minutes",
+            Granularity::Hours => "hours",
+        }
+    }
+}
+
 impl CollectionDeclaration {
     /// No options.
     pub fn new() -> CollectionDeclaration {
@@ -81,13 +105,55 @@ impl CollectionDeclaration {
         self.option("validator", validator)
     }
 
-    /// Measurements over time, by the date in this field. Unsupported by the embedded engine.
+    /// Measurements over time, by the date in this field.
+    ///
+    /// Such a collection is read like any other; it has no unique `_id`, and nothing of a measurement is changed or
+    /// deleted by itself, see the guide's page on schemas.
     pub fn time_series<R, T: Date>(self, time: &Field<R, T>) -> CollectionDeclaration {
         self.option("timeseries", doc! { "timeField": time.path().to_string() })
     }
 
-    /// Measurements over time of many sources: by the date in `time`, and by what is in `source`. Unsupported by the
-    /// embedded engine.
+    /// Measurements over time of many sources: by the date in `time`, and by what is in `source`.
+    ///
+    /// All measurements of sources can be changed in what they say of their source, and deleted: by `update_many` and
+    /// `delete_many` with a filter on `source` alone.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use odm::bson::DateTime;
+    /// use odm::{CollectionDeclaration, Db, Granularity, Id, Model};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize, Model)]
+    /// #[odm(collection = "measured", options = over_time)]
+    /// struct Measured {
+    ///     #[serde(rename = "_id")]
+    ///     id: Id<Measured>,
+    ///     at: DateTime,
+    ///     sensor: String,
+    ///     celsius: f64,
+    /// }
+    ///
+    /// fn over_time() -> CollectionDeclaration {
+    ///     let fields = Measured::fields();
+    ///     CollectionDeclaration::new()
+    ///         .time_series_of(&fields.at, &fields.sensor)
+    ///         .granularity(Granularity::Minutes)
+    ///         .expire_after(Duration::from_secs(30 * 86_400))
+    /// }
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// let measured = Db::open("memory:").await?.collection::<Measured>();
+    /// measured.create_declared().await?;
+    /// let at = DateTime::now();
+    /// measured.insert(Measured { id: Id::new(), at, sensor: "roof".into(), celsius: 21.5 }).await?;
+    /// assert_eq!(measured.count(|m| m.sensor.eq("roof") & m.celsius.gt(20.0)).await?, 1);
+    /// assert_eq!(measured.delete_many(|m| m.sensor.eq("roof")).await?.deleted, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn time_series_of<R, T: Date, S>(
         self,
         time: &Field<R, T>,
@@ -95,6 +161,22 @@ impl CollectionDeclaration {
     ) -> CollectionDeclaration {
         let series = doc! { "timeField": time.path().to_string(), "metaField": source.path().to_string() };
         self.option("timeseries", series)
+    }
+
+    /// How far apart in time the measurements of a source are: they are stored together accordingly. Of a collection
+    /// that is no time series it says nothing.
+    pub fn granularity(mut self, granularity: Granularity) -> CollectionDeclaration {
+        if let Ok(series) = self.options.get_document_mut("timeseries") {
+            series.insert("granularity", granularity.name());
+        }
+        self
+    }
+
+    /// How long the documents of a time series live, or those of a clustered collection whose `_id` is a date: at least
+    /// so many whole seconds.
+    pub fn expire_after(self, life: Duration) -> CollectionDeclaration {
+        let seconds = i64::try_from(life.as_secs()).unwrap_or(i64::MAX);
+        self.option("expireAfterSeconds", seconds)
     }
 
     /// How MongoDB distributes the documents: by these fields, ascending or [`hashed`](IndexDeclaration::hashed).

@@ -8,7 +8,6 @@ crate::on_every_backend! {
     a_database_becomes_what_is_declared,
     drift_is_found_and_readable,
     a_shard_key_is_held_to,
-    time_series_are_created_or_unsupported,
     a_collation_is_the_collections,
     missing_indexes_are_built_before_unknown_ones_are_dropped,
     models_are_shown_as_a_table_and_a_diagram,
@@ -171,39 +170,6 @@ async fn a_shard_key_is_held_to(db: &Db) {
             (error.kind(), error.index()),
             (ErrorKind::Schema, Some("email_1"))
         );
-    }
-}
-
-#[derive(Serialize, Deserialize, Model)]
-#[odm(collection = "measured", options = over_time)]
-struct Measured {
-    #[serde(rename = "_id")]
-    id: Id<Measured>,
-    at: DateTime,
-    sensor: String,
-}
-
-fn over_time() -> CollectionDeclaration {
-    let fields = Measured::fields();
-    CollectionDeclaration::new().time_series_of(&fields.at, &fields.sensor)
-}
-
-async fn time_series_are_created_or_unsupported(db: &Db) {
-    let created = db.collection::<Measured>().create_declared().await;
-    if db.backend_name() == "mongodb" {
-        created.unwrap();
-        let listed = db.list_collections().await.unwrap();
-        assert!(listed.iter().any(|collection| collection.name == "measured"));
-        let sensed = Measured {
-            id: Id::new(),
-            at: DateTime::now(),
-            sensor: "a".into(),
-        };
-        db.collection::<Measured>().insert(sensed).await.unwrap();
-    } else {
-        let error = created.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unsupported);
-        assert!(error.to_string().contains("timeseries"), "{error}");
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) use self::arithmetic::{difference, product, quotient, sum, to_long};
 pub(crate) use self::array::count_argument;
 pub(crate) use self::comparison::compare_answers;
 pub(crate) use self::date::{Unit, date_text};
-pub(crate) use self::meta::score_variable;
+pub(crate) use self::meta::{found_variable, score_variable};
 pub(crate) use self::object::merge_into;
 use self::operator::{Body, Operator};
 pub(crate) use self::parse::check_variable_name;

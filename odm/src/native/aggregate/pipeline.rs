@@ -24,6 +24,21 @@ pub(crate) trait Source {
     /// The documents of a collection that match, in natural order. A collection that does not exist is
     /// empty.
     fn find<'a>(&'a self, collection: &str, filter: Doc<'_>) -> Result<Rows<'a>>;
+
+    /// The documents of a collection by distance, as the stage shows them, which has these variables.
+    ///
+    /// # Errors
+    /// MongoDB's, for a collection without a geo index; unsupported where there are no other collections.
+    fn near(
+        &self,
+        collection: &str,
+        _stage: &GeoNear,
+        _variables: &[(String, Option<Owned>)],
+    ) -> Result<Vec<Vec<u8>>> {
+        Err(Fault::unsupported(format!(
+            "the documents of {collection} by distance cannot be asked for here"
+        )))
+    }
 }
 
 /// What a run sees.
@@ -258,6 +273,14 @@ impl Pipeline {
     /// The first stage, if it is `$geoNear`: the run starts with it, over the documents in its order.
     pub(crate) fn geo_near(&mut self) -> Option<&mut GeoNear> {
         match self.stages.first_mut() {
+            Some(Stage::GeoNear(stage)) => Some(stage),
+            _ => None,
+        }
+    }
+
+    /// The same of a pipeline inside a stage, whose documents the source gives: the run starts after it.
+    pub(super) fn nested_geo_near(&self) -> Option<&GeoNear> {
+        match self.stages.first() {
             Some(Stage::GeoNear(stage)) => Some(stage),
             _ => None,
         }

@@ -319,9 +319,6 @@ pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> 
             40603,
             "$geoNear is only valid as the first stage in an optimized pipeline",
         )),
-        Place::Lookup | Place::Union if name == "$geoNear" => Err(Fault::unsupported(
-            "the native engine does not have $geoNear inside another stage",
-        )),
         _ => Ok(()),
     }
 }

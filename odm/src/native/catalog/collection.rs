@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::filters::IndexFilters;
 use super::rules::Rules;
 use crate::native::document::Doc;
 use crate::native::fault::Result;
@@ -40,6 +41,8 @@ pub(crate) struct Collection {
     /// Changes with everything a writer relies on: name, options, indexes. Not with multikey flags, which
     /// only grow.
     pub(super) version: u64,
+    /// Shared by all versions of the collection.
+    pub(crate) filters: Arc<IndexFilters>,
     /// Shared by all versions of the collection, so that concurrent writers never get the same id.
     pub(super) next_record: Arc<AtomicU64>,
 }
@@ -97,6 +100,7 @@ impl Collection {
             uuid,
             indexes,
             version: 1,
+            filters: Arc::default(),
             next_record: Arc::new(AtomicU64::new(1)),
         })
     }

@@ -1,17 +1,19 @@
 //! What a collection's options mean: bounds, order, validator, view.
 
 mod clustered;
+pub(crate) mod series;
 mod storage_engine;
 mod unsupported;
 
 use std::sync::Arc;
 
 pub(crate) use self::clustered::{Clustered, expire_after};
+pub(crate) use self::series::Series;
 
 use crate::native::aggregate::pipeline::Pipeline;
 use crate::native::collation::Collation;
 use crate::native::document::number::{as_f64, as_i64_exact};
-use crate::native::document::{Doc, Owned, Value};
+use crate::native::document::{Doc, Fields, Owned, Value};
 use crate::native::fault::{Fault, Result, code};
 use crate::native::matcher::Matcher;
 
@@ -24,6 +26,8 @@ pub(crate) struct Rules {
     pub(crate) validator: Option<Arc<Validator>>,
     /// Where the documents come from, if this is a view.
     pub(crate) view: Option<Arc<View>>,
+    /// What a time series sets apart; its buckets have it, and the view by which it is known.
+    pub(crate) series: Option<Arc<Series>>,
     /// How strings compare where an operation does not say.
     pub(crate) collation: Collation,
 }
@@ -82,6 +86,7 @@ const ORDER: &[&str] = &[
     "collation",
     "clusteredIndex",
     "expireAfterSeconds",
+    "timeseries",
 ];
 
 impl Rules {
@@ -135,6 +140,7 @@ impl Rules {
             clustered: Clustered::stored(options),
             validator,
             view,
+            series: Series::stored(options).map(Arc::new),
             collation,
         })
     }
@@ -168,13 +174,18 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
     if has("pipeline") && !has("viewOn") {
         return Err(invalid("'pipeline' requires 'viewOn' to also be specified"));
     }
-    unsupported::refuse(options, ns)?;
+    unsupported::refuse(options)?;
+    let mut series = match options.get("timeseries") {
+        Some(value) => Some(series::parse(value, options, ns)?),
+        None => None,
+    };
+    let is_series = series.is_some();
     let mut clustered = match options.get("clusteredIndex") {
         Some(value) => clustered::parse(value, options)?,
         None => None,
     };
     let is_clustered = clustered.is_some();
-    let mut kept: Vec<(String, Owned)> = Vec::new();
+    let mut kept: Fields = Vec::new();
     let mut keep = |name: &str, value: Owned| kept.push((name.to_owned(), value));
     for element in options.elements() {
         let (name, value) = (element.name_str(), element.value());
@@ -207,7 +218,12 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
                     keep(name, spec);
                 }
             }
-            "expireAfterSeconds" if is_clustered => {
+            "timeseries" => {
+                if let Some(spec) = series.take() {
+                    keep(name, spec);
+                }
+            }
+            "expireAfterSeconds" if is_clustered || is_series => {
                 if !value.is_number() {
                     let types = "types '[long, int, decimal, double']";
                     return Err(wrong_type("create.expireAfterSeconds", value, types));
@@ -234,8 +250,13 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
             kept.push(("pipeline".to_owned(), Owned::Array(Vec::new())));
         }
     }
-    kept.sort_by_key(|(name, _)| ORDER.iter().position(|own| own == name));
+    sort(&mut kept);
     Ok(Doc::Fields(&kept).to_bytes())
+}
+
+/// Brings options in the order in which they are listed.
+pub(crate) fn sort(options: &mut Fields) {
+    options.sort_by_key(|(name, _)| ORDER.iter().position(|own| own == name));
 }
 
 /// A validator's filter, checked; none when it is empty.

@@ -119,6 +119,7 @@ pub(crate) fn inspect(trees: &dyn Trees, problem: &mut dyn FnMut(String)) -> Res
                         .first()
                         .is_none_or(|index| !index.definition.is_id())
                         && collection.rules.view.is_none()
+                        && collection.rules.series.is_none()
                     {
                         problem(format!("{name} has no index on _id"));
                     }

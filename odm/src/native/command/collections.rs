@@ -1,7 +1,7 @@
 //! `create`, `drop`, `dropDatabase`, `listCollections`, `renameCollection` and `collMod`.
 
 use super::super::document::{Doc, Owned, Value};
-use super::super::exec::{Namespace, alter, check_database, collections, view};
+use super::super::exec::{Namespace, alter, check_database, collections, series, view};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::super::matcher::Matcher;
@@ -189,9 +189,17 @@ pub(super) fn drop(call: &Call<'_>) -> Result<Job> {
     let expected = expected_uuid(&fields)?;
     Ok(Job::Write(Box::new(move |write| {
         collections::check_uuid(write.catalog(), &namespace, expected)?;
-        let is_view = view::view_of(write.catalog(), &namespace).is_some();
-        let indexes = indexes::size(&*write, &namespace).filter(|_| !is_view);
-        if !collections::drop(write, &namespace)? {
+        let front = series::series_of(write.catalog(), &namespace);
+        if let Some(lone) = series::lone_buckets(write.catalog(), &namespace) {
+            let indexes = indexes::size(&*write, &lone).unwrap_or(0);
+            collections::drop(write, &lone)?;
+            return Ok(Reply::new().with("nIndexesWas", count(indexes)).done());
+        }
+        let namespace = front.as_ref().unwrap_or(&namespace);
+        let is_view = view::view_of(write.catalog(), namespace).is_some()
+            && !series::is_series(write.catalog(), namespace);
+        let indexes = indexes::size(&*write, namespace).filter(|_| !is_view);
+        if !collections::drop(write, namespace)? {
             return Err(Fault::new(code::NAMESPACE_NOT_FOUND, "ns not found"));
         }
         let mut reply = Reply::new();
@@ -379,7 +387,11 @@ fn options(call: &Call<'_>) -> Vec<u8> {
         .elements()
         .skip(1)
         .filter(|element| !BESIDE.contains(&element.name_str()))
-        .filter(|element| !matches!(element.value(), Value::Null | Value::Undefined))
+        // Of two types, and none of them is null.
+        .filter(|element| {
+            (call.name == "collMod" && element.name() == b"expireAfterSeconds")
+                || !matches!(element.value(), Value::Null | Value::Undefined)
+        })
         .map(|element| (element.name_str().to_owned(), element.value().into()))
         .collect();
     Doc::Fields(&options).to_bytes()

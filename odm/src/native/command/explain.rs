@@ -2,8 +2,10 @@
 
 use super::super::collation::Collation;
 use super::super::document::{Doc, Value};
+use super::super::exec::cursor::Extras;
 use super::super::exec::explain::{ExplainRequest, explain as explained};
 use super::super::fault::{Fault, Result, code};
+use super::super::plan::Edges;
 use super::aggregate::explain_pipeline;
 use super::shape::{Shape, Type};
 use super::{Call, Job, collation, count, find, find_and_modify, query};
@@ -23,6 +25,9 @@ struct Asked<'a> {
     skip: u64,
     limit: u64,
     counts: bool,
+    edges: Option<Edges>,
+    projection: Option<Doc<'a>>,
+    extras: Extras,
 }
 
 pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
@@ -61,7 +66,9 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
     let asked = ask(name, inner)?;
     let namespace = call.collection(&target)?;
     let parsed = query::query(asked.filter, asked.sort, asked.hint, &query::Variables::new())?
-        .collated(asked.collation);
+        .collated(asked.collation)
+        .between(asked.edges)
+        .projected(asked.projection);
     let request = ExplainRequest {
         namespace,
         query: parsed,
@@ -69,6 +76,7 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
         counts: asked.counts,
         skip: asked.skip,
         limit: asked.limit,
+        extras: asked.extras,
         execute,
         deadline: call.deadline()?,
     };
@@ -87,6 +95,9 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
                 skip: fields.count("skip")?.unwrap_or(0),
                 limit: fields.count("limit")?.unwrap_or(0),
                 counts: false,
+                edges: find::edges(&fields)?,
+                projection: find::document(&fields, "projection")?,
+                extras: find::extras(&fields),
             }
         }
         "count" => {
@@ -99,6 +110,7 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
                 skip: fields.count("skip")?.unwrap_or(0),
                 limit: fields.number("limit").unwrap_or(0).unsigned_abs(),
                 counts: true,
+                ..Asked::all()
             }
         }
         "distinct" => {
@@ -169,6 +181,9 @@ impl Asked<'_> {
             skip: 0,
             limit: 0,
             counts: false,
+            edges: None,
+            projection: None,
+            extras: Extras::default(),
         }
     }
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::super::document::{Doc, Kind, Value};
-use super::super::exec::cursor::{FindCursor, FindRequest};
+use super::super::exec::cursor::{Extras, FindCursor, FindRequest};
 use super::super::exec::tail::{Tail, TailCursor};
 use super::super::fault::{Fault, Result, code};
+use super::super::plan::Edges;
 use super::cursor::{Opened, Rows};
 use super::shape::{Fields, Shape, Type, out_of_range};
 use super::{Call, Job, collation, query};
@@ -76,17 +77,9 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
     let variables = query::variables(fields.object("let"), call)?;
     let query = query::query(filter, sort, fields.get("hint"), &variables)?.collated(collation);
     let projection = query::projection(projection, &query)?.map(Arc::new);
-    for name in ["min", "max", "returnKey", "showRecordId"] {
-        let asked = match fields.get(name) {
-            Some(Value::Document(bound)) => !bound.is_empty(),
-            _ => fields.flag(name),
-        };
-        if asked {
-            return Err(Fault::unsupported(format!(
-                "the embedded engine does not take '{name}' of find"
-            )));
-        }
-    }
+    let query = query
+        .between(edges(&fields)?)
+        .projected(document(&fields, "projection")?);
     let deadline = call.deadline()?;
     let ns = namespace.to_string();
     let single = fields.flag("singleBatch");
@@ -99,6 +92,7 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
         limit: limit.unwrap_or(0),
         batch_size: None,
         tail: tailable.then_some(Tail::Poll),
+        extras: extras(&fields),
         deadline,
     };
     Ok(Job::Open(Box::new(move |read| {
@@ -121,6 +115,20 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
             listing,
         })
     })))
+}
+
+/// The part of an index that a find names.
+pub(super) fn edges(fields: &Fields<'_>) -> Result<Option<Edges>> {
+    let edge = |name| Ok::<_, Fault>(document(fields, name)?.unwrap_or(Doc::empty()));
+    Edges::parse(edge("min")?, edge("max")?)
+}
+
+/// What a find asks beside documents.
+pub(super) fn extras(fields: &Fields<'_>) -> Extras {
+    Extras {
+        return_key: fields.flag("returnKey"),
+        record_id: fields.flag("showRecordId"),
+    }
 }
 
 /// A document among the fields of a find, with find's own complaint.

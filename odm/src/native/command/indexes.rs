@@ -1,7 +1,7 @@
 //! `createIndexes`, `dropIndexes` and `listIndexes`.
 
 use super::super::document::{Kind, Owned, Value};
-use super::super::exec::{Namespace, indexes};
+use super::super::exec::{Namespace, indexes, series, view};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::super::storage::Read;
@@ -78,9 +78,10 @@ pub(super) fn create(call: &Call<'_>) -> Result<Job> {
 
 /// How many indexes a collection has; that a collection is clustered is no index.
 pub(super) fn size(read: &dyn Read, namespace: &Namespace) -> Option<u64> {
+    let stored_in = series::stored_in(read.catalog(), namespace);
     let collection = read
         .catalog()
-        .collection(&namespace.database, &namespace.collection)?;
+        .collection(&stored_in.database, &stored_in.collection)?;
     let indexes = collection.indexes.iter();
     Some(indexes.filter(|entry| !entry.definition.clustered).count() as u64)
 }
@@ -131,7 +132,11 @@ pub(super) fn list(call: &Call<'_>) -> Result<Job> {
     }
     let batch_size = batch_size("listIndexes.cursor", fields.object("cursor"))?;
     Ok(Job::Open(Box::new(move |read| {
-        let Some(found) = indexes::list(read, &namespace) else {
+        let found = indexes::list(read, &namespace);
+        if found.as_ref().is_some_and(|found| !found.is_empty()) {
+            view::refuse_buckets(read.catalog(), &namespace)?;
+        }
+        let Some(found) = found else {
             return Err(Fault::new(
                 code::NAMESPACE_NOT_FOUND,
                 format!("ns does not exist: {namespace}"),

@@ -90,7 +90,10 @@ pub(super) fn insert(call: &Call<'_>) -> Result<Job> {
         .zip(0..)
         .map(
             |(document, position)| match prepare_insert(document, call.now.later(position)) {
-                Ok(bytes) => Statement::Insert(bytes),
+                Ok(bytes) => Statement::Insert {
+                    document: bytes,
+                    made_id: document.get("_id").is_none(),
+                },
                 Err(fault) => Statement::Refused(fault),
             },
         )
@@ -273,5 +276,9 @@ fn update_statement(
 fn delete_statement(entry: &Fields<'_>, multi: bool, variables: &Variables) -> Result<DeleteStatement> {
     let collation = collation(entry)?;
     let query = query::query(entry.object("q"), None, entry.get("hint"), variables)?.collated(collation);
-    Ok(DeleteStatement { query, multi })
+    Ok(DeleteStatement {
+        query,
+        filter: entry.object("q").unwrap_or(Doc::empty()).to_bytes(),
+        multi,
+    })
 }

@@ -149,7 +149,7 @@ fn create(writer: &mut dyn Write, name: &str) -> Result<Arc<Collection>> {
     let id_index = definition("_id_", "_id");
     writer
         .catalog_mut()
-        .create_collection("db", name, &[5, 0, 0, 0, 0], id_index)
+        .create_collection("db", name, &[5, 0, 0, 0, 0], Some(id_index))
 }
 
 /// Creates a collection; its trees serve as trees of bytes.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::super::aggregate::Group;
+use super::super::aggregate::{GeoNear, Group};
 use super::super::aggregate::pipeline::{self as aggregate, Context, Memory, Pipeline, Rows, Source};
 use super::super::catalog::Collection;
 use super::super::collation::{self, Collation};
@@ -13,7 +13,7 @@ use super::super::index::Order;
 use super::super::matcher::Matcher;
 use super::super::storage::Read;
 use super::super::text::TextSearch;
-use super::cursor::{FindCursor, FindRequest, Packed};
+use super::cursor::{Extras, FindCursor, FindRequest, Packed};
 use super::query::Query;
 use super::{Deadline, Namespace, count};
 use super::{statistics, view};
@@ -170,6 +170,9 @@ impl AggregateRequest {
             true => view::Resolved::itself(&self.namespace),
             false => view::resolve(read.catalog(), &self.namespace)?,
         };
+        if !resolved.is_view {
+            view::refuse_buckets(read.catalog(), &self.namespace)?;
+        }
         let stages: Vec<Doc<'_>> = resolved
             .stages
             .iter()
@@ -230,6 +233,7 @@ impl AggregateRequest {
             limit,
             batch_size: None,
             tail: None,
+            extras: Extras::default(),
             deadline: self.deadline,
         };
         Ok(Prepared {
@@ -261,16 +265,20 @@ impl AggregateRequest {
             return Ok(None);
         };
         let Some(collection) = read.catalog().collection(&base.database, &base.collection) else {
-            return Err(Fault::new(
-                code::NAMESPACE_NOT_FOUND,
-                format!("$geoNear requires a geo index to run, but {base} does not exist"),
-            ));
+            return Err(no_collection(base));
         };
         if stage.key().is_none() {
             stage.set_key(geo_field(collection, base)?);
         }
         stage.matcher(&self.variables, self.now).map(Some)
     }
+}
+
+fn no_collection(base: &Namespace) -> Fault {
+    Fault::new(
+        code::NAMESPACE_NOT_FOUND,
+        format!("$geoNear requires a geo index to run, but {base} does not exist"),
+    )
 }
 
 /// The field of the collection's only geo index; a `2d` index comes before others.
@@ -335,7 +343,7 @@ impl AggregateCursor {
             }
             Some(find) => match pipeline.count_at(first) {
                 Some(name) if find.skip == 0 && find.limit == 0 => {
-                    let total = count::count(read, &find.namespace, &find.query, 0, 0, find.deadline)?;
+                    let total = count::on_collection(read, &find.namespace, &find.query, (0, 0), find.deadline)?;
                     if let Ok(total) = i64::try_from(total)
                         && total > 0
                     {
@@ -345,7 +353,7 @@ impl AggregateCursor {
                     }
                 }
                 _ => {
-                    let input = FindCursor::open(read, find)?;
+                    let input = FindCursor::on_collection(read, find)?;
                     cursor.text = input.text().filter(|_| pipeline.needs_score());
                     if pipeline.is_streaming_from(first) {
                         cursor.input = Some(input);
@@ -477,6 +485,16 @@ struct Collections<'a> {
 }
 
 impl Source for Collections<'_> {
+    fn near(
+        &self,
+        collection: &str,
+        stage: &GeoNear,
+        variables: &[(String, Option<Owned>)],
+    ) -> Result<Vec<Vec<u8>>> {
+        self.by_distance(collection, stage, variables)
+            .map_err(|fault| fault.prefixed(aggregate::IN_RUN))
+    }
+
     fn find<'a>(&'a self, collection: &str, filter: Doc<'_>) -> Result<Rows<'a>> {
         let namespace = Namespace {
             database: self.setting.database.clone(),
@@ -506,12 +524,59 @@ impl Source for Collections<'_> {
             limit: 0,
             batch_size: None,
             tail: None,
+            extras: Extras::default(),
             deadline: self.setting.deadline,
         };
         Ok(Box::new(Input::new(
             self.read,
             FindCursor::open(self.read, request)?,
         )))
+    }
+}
+
+impl Collections<'_> {
+    /// Documents by distance, from the collection under the name: nothing comes before the stage.
+    fn by_distance(
+        &self,
+        collection: &str,
+        stage: &GeoNear,
+        variables: &[(String, Option<Owned>)],
+    ) -> Result<Vec<Vec<u8>>> {
+        let named = Namespace {
+            database: self.setting.database.clone(),
+            collection: collection.to_owned(),
+        };
+        let resolved = view::resolve(self.read.catalog(), &named)?;
+        if !resolved.stages.is_empty() {
+            return Err(Fault::new(
+                40603,
+                "$geoNear is only valid as the first stage in an optimized pipeline",
+            ));
+        }
+        let base = resolved.base;
+        let Some(found) = self.read.catalog().collection(&base.database, &base.collection) else {
+            return Err(no_collection(&base));
+        };
+        let mut stage = stage.clone();
+        if stage.key().is_none() {
+            stage.set_key(geo_field(found, &base)?);
+        }
+        let matcher = stage
+            .matcher(variables, self.setting.now)?
+            .collated(&self.setting.collation);
+        let request = FindRequest {
+            namespace: base,
+            query: Query::of(matcher, None, None, self.setting.collation.clone()),
+            projection: None,
+            skip: 0,
+            limit: 0,
+            batch_size: None,
+            tail: None,
+            extras: Extras::default(),
+            deadline: self.setting.deadline,
+        };
+        let rows = Input::new(self.read, FindCursor::on_collection(self.read, request)?);
+        stage.measured(Box::new(rows), variables, self.setting.now)
     }
 }
 

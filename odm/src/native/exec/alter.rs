@@ -8,7 +8,7 @@ use super::super::document::{Doc, Fields, Owned, Value, equal};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::super::storage::{TreeId, Write};
-use super::{Namespace, change, collections, indexes, view};
+use super::{Namespace, change, collections, indexes, series, view};
 
 /// Runs `collMod`; what it says of an index that it changed.
 ///
@@ -24,7 +24,6 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
     write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
     let is_view = collection.rules.view.is_some();
     let mut options = fields_of(Doc::Raw(&collection.options));
-    let mut reply: Fields = Vec::new();
     let dry_run = changes
         .get("dryRun")
         .is_some_and(|value| rules::flag("collMod.dryRun", value).unwrap_or(false));
@@ -39,6 +38,12 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
             ));
         }
     }
+    if is_view && collection.rules.series.is_some() {
+        let reply = series::modify(write, ns, &collection, changes, dry_run)?;
+        return Ok(Doc::Fields(&reply).to_bytes());
+    }
+    view::refuse_buckets(write.catalog(), ns)?;
+    let mut reply: Fields = Vec::new();
     for element in changes.elements() {
         let (name, value) = (element.name_str(), element.value());
         match name {
@@ -80,21 +85,9 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
             "cappedSize" => set(&mut options, "size", number(rules::capped_size(value)?)),
             "cappedMax" => set(&mut options, "max", number(rules::capped_max(value)?)),
             "changeStreamPreAndPostImages" => set(&mut options, name, value.into()),
-            "expireAfterSeconds" if collection.rules.clustered.is_some() => match value {
-                Value::String("off") => options.retain(|(own, _)| own != name),
-                Value::String(other) => {
-                    return Err(invalid(format!(
-                        "Invalid string value for the 'clusteredIndex::expireAfterSeconds' option. Got: '{other}'. Accepted value is 'off'"
-                    )));
-                }
-                seconds if seconds.is_number() => {
-                    set(&mut options, name, Owned::Int64(rules::expire_after(&seconds)?));
-                }
-                other => {
-                    let types = "types '[string, long']";
-                    return Err(wrong_type("collMod.expireAfterSeconds", other, types));
-                }
-            },
+            "expireAfterSeconds" if collection.rules.clustered.is_some() => {
+                series::set_life(&mut options, value)?;
+            }
             "expireAfterSeconds" => {
                 return Err(invalid(
                     "'expireAfterSeconds' option is only supported on collections clustered by _id"
@@ -148,14 +141,15 @@ fn check_names(changes: Doc<'_>) -> Result<()> {
     Ok(())
 }
 
-fn set(options: &mut Fields, name: &str, value: Owned) {
+pub(super) fn set(options: &mut Fields, name: &str, value: Owned) {
     match options.iter_mut().find(|(own, _)| own == name) {
         Some((_, own)) => *own = value,
         None => options.push((name.to_owned(), value)),
     }
 }
 
-fn modify_index(
+/// Changes what `collMod` says of an index; what is said of it goes to the reply.
+pub(super) fn modify_index(
     write: &mut dyn Write,
     ns: &Namespace,
     collection: &Collection,
@@ -247,6 +241,11 @@ fn modify_index(
     let own = &entry.definition;
     let mut fields = fields_of(Doc::Raw(own.spec()));
     if let Some(seconds) = expire {
+        if collection.rules.series.is_some() {
+            return Err(invalid(
+                "TTL indexes are not supported for time-series collections. Please refer to the documentation and use the top-level 'expireAfterSeconds' option instead".to_owned(),
+            ));
+        }
         if own.is_id() {
             return Err(invalid("the _id field does not support TTL indexes".to_owned()));
         }
@@ -368,6 +367,12 @@ pub(crate) fn rename(
         return Err(Fault::new(
             code::COMMAND_NOT_SUPPORTED_ON_VIEW,
             format!("cannot rename view: {from}"),
+        ));
+    }
+    if collection.rules.series.is_some() {
+        return Err(Fault::new(
+            code::ILLEGAL_OPERATION,
+            "Renaming system.buckets collections is not allowed",
         ));
     }
     for ns in [from, to] {

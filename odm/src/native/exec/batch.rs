@@ -6,7 +6,7 @@ use super::super::catalog::Collection;
 use super::super::fault::{Class, Fault, Result};
 use super::super::storage::Write;
 use super::statement::{Batch, Outcome, Statement};
-use super::{Namespace, collections, delete, record, update, view};
+use super::{Namespace, collections, delete, record, series, update, view};
 
 /// Runs statements from `start` on, adding to `outcome`; gives the index of the first that did not run.
 ///
@@ -19,6 +19,8 @@ pub(crate) fn run(
     outcome: &mut Outcome,
 ) -> Result<usize> {
     batch.namespace.check_writable()?;
+    view::refuse_buckets(write.catalog(), &batch.namespace)?;
+    series::refuse_in_transaction(write, batch)?;
     let mut collection = None;
     for (index, statement) in batch.statements.iter().enumerate().skip(start) {
         match one(write, batch, statement, index, &mut collection, outcome) {
@@ -69,7 +71,10 @@ fn one(
     let collection = match open {
         Some(collection) => collection.clone(),
         None => {
-            let found = open_for(write, &batch.namespace, statement.may_insert())?;
+            let found = match series::documents(write.catalog(), &batch.namespace) {
+                Some(documents) => Some(documents),
+                None => open_for(write, &batch.namespace, statement.may_insert())?,
+            };
             open.clone_from(&found);
             match found {
                 Some(collection) => collection,
@@ -79,15 +84,24 @@ fn one(
     };
     let collection = unvalidated(collection, batch.unvalidated);
     match statement {
-        Statement::Insert(document) => {
-            record::insert(write, &batch.namespace, &collection, document)?;
+        Statement::Insert { document, made_id } => {
+            match &collection.rules.series {
+                None => record::insert(write, &batch.namespace, &collection, document)?,
+                Some(own) => series::insert(
+                    write,
+                    &batch.namespace,
+                    &collection,
+                    own,
+                    (document, *made_id),
+                )?,
+            }
             outcome.inserted += 1;
-            refresh(write, &batch.namespace, &collection, open);
+            refresh(write, &collection, open);
             Ok(())
         }
         Statement::Update(statement) => {
             let done = update::run(write, batch, &collection, statement, index, outcome);
-            refresh(write, &batch.namespace, &collection, open);
+            refresh(write, &collection, open);
             done
         }
         Statement::Delete(statement) => delete::run(write, batch, &collection, statement, outcome),
@@ -106,8 +120,8 @@ pub(crate) fn unvalidated(collection: Arc<Collection>, bypass: bool) -> Arc<Coll
 }
 
 /// Looks the collection up again when a write changed what the catalog says of it (multikey flags).
-fn refresh(write: &dyn Write, ns: &Namespace, seen: &Arc<Collection>, open: &mut Option<Arc<Collection>>) {
-    let now = write.catalog().collection(&ns.database, &ns.collection);
+fn refresh(write: &dyn Write, seen: &Arc<Collection>, open: &mut Option<Arc<Collection>>) {
+    let now = write.catalog().by_id(seen.id);
     if now.is_none_or(|now| !Arc::ptr_eq(now, seen)) {
         *open = now.cloned();
     }

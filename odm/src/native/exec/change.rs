@@ -16,7 +16,7 @@ pub(crate) const IMAGES: &str = "changeStreamPreAndPostImages";
 
 /// Logs an inserted document.
 pub(crate) fn inserted(write: &mut dyn Write, collection: &Collection, document: &[u8]) {
-    if !write.is_logging() {
+    if !is_followed(write, collection) {
         return;
     }
     let change = event("insert", collection, |out| {
@@ -28,7 +28,7 @@ pub(crate) fn inserted(write: &mut dyn Write, collection: &Collection, document:
 
 /// Logs a document that another took the place of.
 pub(crate) fn replaced(write: &mut dyn Write, collection: &Collection, old: &[u8], new: &[u8]) {
-    if !write.is_logging() {
+    if !is_followed(write, collection) {
         return;
     }
     let change = event("replace", collection, |out| {
@@ -48,7 +48,7 @@ pub(crate) fn updated(
     updater: &Updater,
     matched: Option<usize>,
 ) -> Result<()> {
-    if !write.is_logging() {
+    if !is_followed(write, collection) {
         return Ok(());
     }
     let Some(description) = updater.describe(old, new, matched)? else {
@@ -66,7 +66,7 @@ pub(crate) fn updated(
 
 /// Logs a removed document.
 pub(crate) fn removed(write: &mut dyn Write, collection: &Collection, old: &[u8]) {
-    if !write.is_logging() {
+    if !is_followed(write, collection) {
         return;
     }
     let change = event("delete", collection, |out| {
@@ -78,7 +78,7 @@ pub(crate) fn removed(write: &mut dyn Write, collection: &Collection, old: &[u8]
 
 /// Logs a dropped collection.
 pub(crate) fn dropped(write: &mut dyn Write, collection: &Collection) {
-    if write.is_logging() {
+    if is_followed(write, collection) {
         write.log(event("drop", collection, |_| {}));
     }
 }
@@ -103,6 +103,11 @@ pub(crate) fn database_dropped(write: &mut dyn Write, database: &str) {
         });
         write.log(change);
     }
+}
+
+/// Whether changes of the collection are logged: those of time series are not, as on the server.
+fn is_followed(write: &dyn Write, collection: &Collection) -> bool {
+    write.is_logging() && collection.rules.series.is_none()
 }
 
 fn event(kind: &str, collection: &Collection, rest: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {

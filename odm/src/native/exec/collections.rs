@@ -7,7 +7,7 @@ use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::super::matcher::Matcher;
 use super::super::storage::{Read, TreeId, Write};
-use super::{Namespace, change, view};
+use super::{Namespace, change, series, view};
 
 /// Creates a collection with its `_id` index, or a view.
 pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<'_>>) -> Result<()> {
@@ -24,10 +24,17 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
     if let Some(existing) = write.catalog().collection(&ns.database, &ns.collection)
         && existing.rules.view.is_some()
     {
+        let what = match &existing.rules.series {
+            Some(_) => "timeseries collection",
+            None => "view",
+        };
         return Err(Fault::new(
             code::NAMESPACE_EXISTS,
-            format!("A view already exists. NS: {ns}"),
+            format!("A {what} already exists. NS: {ns}"),
         ));
+    }
+    if Doc::Raw(&options).get("timeseries").is_some() && !ns.collection.starts_with(series::BUCKETS) {
+        return series::create(write, ns, &options);
     }
     if view_on {
         if write.in_transaction() {
@@ -45,7 +52,7 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
     };
     write
         .catalog_mut()
-        .create_collection(&ns.database, &ns.collection, &options, id_index)
+        .create_collection(&ns.database, &ns.collection, &options, Some(id_index))
         .map(|_| ())
 }
 
@@ -63,8 +70,18 @@ pub(crate) fn check_uuid(catalog: &Catalog, ns: &Namespace, expected: Option<[u8
     }
 }
 
-/// Drops a collection; `false` when there is none.
+/// Drops a collection; `false` when there is none. A time series goes with its documents, by whatever name.
 pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace) -> Result<bool> {
+    let catalog = write.catalog();
+    let other = series::series_of(catalog, ns).or_else(|| series::lone_buckets(catalog, ns));
+    let ns = other.as_ref().unwrap_or(ns);
+    if series::is_series(write.catalog(), ns) {
+        drop_one(write, &series::buckets_of(ns))?;
+    }
+    drop_one(write, ns)
+}
+
+fn drop_one(write: &mut dyn Write, ns: &Namespace) -> Result<bool> {
     if write.catalog().collection(&ns.database, &ns.collection).is_none() {
         return Ok(false);
     }
@@ -118,11 +135,15 @@ pub(crate) fn list(read: &dyn Read, database: &str, filter: Doc<'_>) -> Result<V
             .iter()
             .find(|entry| entry.definition.is_id() && !entry.definition.clustered)
             .map(|entry| Owned::RawDocument(entry.definition.spec().to_vec()));
-        let is_view = collection.rules.view.is_some();
-        let id_index = id_index.filter(|_| !is_view);
-        let kind = if is_view { "view" } else { "collection" };
-        let mut info = vec![("readOnly".to_owned(), Owned::Bool(is_view))];
-        if !is_view {
+        let is_front = collection.rules.view.is_some();
+        let kind = match (is_front, &collection.rules.series) {
+            (false, _) => "collection",
+            (true, Some(_)) => "timeseries",
+            (true, None) => "view",
+        };
+        let id_index = id_index.filter(|_| !is_front);
+        let mut info = vec![("readOnly".to_owned(), Owned::Bool(kind == "view"))];
+        if !is_front {
             let uuid = Owned::Binary {
                 subtype: 4,
                 bytes: collection.uuid.to_vec(),
@@ -135,7 +156,7 @@ pub(crate) fn list(read: &dyn Read, database: &str, filter: Doc<'_>) -> Result<V
             ("type".to_owned(), Owned::String(kind.to_owned())),
             (
                 "options".to_owned(),
-                Owned::RawDocument(collection.options.to_vec()),
+                Owned::Document(series::listed_options(collection)),
             ),
             ("info".to_owned(), info),
         ];

@@ -75,12 +75,8 @@ fn source(write: &dyn Write, ns: &Namespace) -> Result<std::sync::Arc<Collection
     if write.catalog().collections(&ns.database).next().is_none() {
         return Err(missing(format!("database {} not found", ns.database)));
     }
-    if view::view_of(write.catalog(), ns).is_some() {
-        return Err(Fault::new(
-            code::COMMAND_NOT_SUPPORTED_ON_VIEW,
-            format!("Namespace {ns} is a view, not a collection"),
-        ));
-    }
+    view::refuse(write.catalog(), ns)?;
+    view::refuse_buckets(write.catalog(), ns)?;
     let found = write.catalog().collection(&ns.database, &ns.collection).cloned();
     found.ok_or_else(|| missing(format!("source collection {ns} does not exist")))
 }

@@ -18,16 +18,30 @@ pub(crate) fn count(
     limit: u64,
     deadline: Deadline,
 ) -> Result<u64> {
-    let most = if limit == 0 {
-        u64::MAX
-    } else {
-        skip.saturating_add(limit)
-    };
     match view::through(read, ns, query, deadline)? {
-        Some(Through::Query(base, merged)) => return count(read, &base, &merged, skip, limit, deadline),
-        Some(Through::Rows(rows)) => return Ok((rows.len() as u64).min(most).saturating_sub(skip)),
-        None => {}
+        Some(Through::Query(base, merged)) => on_collection(read, &base, &merged, (skip, limit), deadline),
+        Some(Through::Rows(rows)) => Ok((rows.len() as u64).min(most(skip, limit)).saturating_sub(skip)),
+        None => on_collection(read, ns, query, (skip, limit), deadline),
     }
+}
+
+/// How many documents are counted.
+fn most(skip: u64, limit: u64) -> u64 {
+    match limit {
+        0 => u64::MAX,
+        limit => skip.saturating_add(limit),
+    }
+}
+
+/// The same of what is known to be no view.
+pub(super) fn on_collection(
+    read: &dyn Read,
+    ns: &Namespace,
+    query: &Query,
+    (skip, limit): (u64, u64),
+    deadline: Deadline,
+) -> Result<u64> {
+    let most = most(skip, limit);
     let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
         return Ok(0);
     };

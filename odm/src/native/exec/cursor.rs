@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use super::super::catalog::Collection;
 use super::super::collation::Collation;
-use super::super::document::Doc;
+use super::super::document::doc::framed;
+use super::super::document::{Doc, Value};
 use super::super::fault::{Fault, Result};
 use super::super::plan::{Plan, TextPlan};
-use super::super::projection::Projection;
+use super::super::projection::{Metadata, Projection};
 use super::super::storage::Read;
 use super::super::text::TextSearch;
 use super::query::Query;
@@ -16,7 +17,7 @@ use super::search::{self, Found, Limits};
 use super::tail::Tail;
 use super::view::{self, Through};
 use super::walk::{Flow, Walk};
-use super::{Deadline, Namespace};
+use super::{Deadline, Namespace, place};
 
 /// How many documents a batch carries when nobody says; the first is small, as the server's is.
 const FIRST_BATCH: usize = 101;
@@ -68,7 +69,39 @@ pub(crate) struct FindRequest {
     pub(crate) batch_size: Option<u32>,
     /// Whether the cursor waits at the end of a capped collection for more.
     pub(crate) tail: Option<Tail>,
+    pub(crate) extras: Extras,
     pub(crate) deadline: Deadline,
+}
+
+/// What is asked of each document beside its fields.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extras {
+    /// In place of the document the key of the index by which it was found.
+    pub(crate) return_key: bool,
+    /// The record's id, in a field of its own.
+    pub(crate) record_id: bool,
+}
+
+/// The field of a record's id.
+pub(crate) const RECORD_ID: &str = "$recordId";
+
+impl Extras {
+    /// Refuses what only a collection answers.
+    ///
+    /// # Errors
+    /// Code 168.
+    pub(crate) fn refuse_on_view(self, query: &Query) -> Result<()> {
+        let refused = match (query.edges(), self.return_key, self.record_id) {
+            (Some(edges), _, _) => edges.name(),
+            (None, true, _) => "returnKey",
+            (None, false, true) => "showRecordId",
+            (None, false, false) => return Ok(()),
+        };
+        Err(Fault::new(
+            168,
+            format!("Option {refused} not supported in aggregation."),
+        ))
+    }
 }
 
 impl FindRequest {
@@ -112,8 +145,11 @@ impl FindCursor {
     pub(crate) fn open(read: &dyn Read, mut request: FindRequest) -> Result<FindCursor> {
         request.settle(&view::collation_of(read.catalog(), &request.namespace));
         let through = view::through(read, &request.namespace, &request.query, request.deadline)?;
-        if let (Some(_), Some(projection)) = (&through, &request.projection) {
-            projection.refuse_on_view()?;
+        if through.is_some() {
+            request.extras.refuse_on_view(&request.query)?;
+            if let Some(projection) = &request.projection {
+                projection.refuse_on_view()?;
+            }
         }
         match through {
             None => {}
@@ -123,6 +159,11 @@ impl FindCursor {
             }
             Some(Through::Rows(rows)) => return FindCursor::over(rows, request),
         }
+        FindCursor::on_collection(read, request)
+    }
+
+    /// The same of what is known to be no view; the request has settled.
+    pub(super) fn on_collection(read: &dyn Read, request: FindRequest) -> Result<FindCursor> {
         let ns = &request.namespace;
         let Some(collection) = read.catalog().collection(&ns.database, &ns.collection).cloned() else {
             return Ok(FindCursor {
@@ -265,28 +306,16 @@ impl FindCursor {
             .is_some_and(|projection| projection.needs_position());
         self.batches += 1;
         let mut packed = Packed::default();
-        let scored = projection
-            .as_ref()
-            .is_some_and(|projection| projection.needs_score());
-        let add = |packed: &mut Packed, document: &[u8], matched: Option<usize>, plan: Option<&Plan>| {
-            match &projection {
-                None => packed.push(document),
-                Some(projection) => {
-                    let document = Doc::Raw(document);
-                    let score = match plan {
-                        Some(plan) if scored => plan.score(document)?,
-                        _ => None,
-                    };
-                    packed.push(&projection.apply_scored(document, matched, score)?);
-                }
-            }
-            Ok::<(), Fault>(())
+        let shape = Shape {
+            projection: projection.as_deref(),
+            extras: self.request.extras,
+            collection: self.collection.clone(),
         };
         match &mut self.state {
             State::Done => return Ok(None),
             State::Sorted(found, plan) => {
                 for one in found.by_ref() {
-                    add(&mut packed, &one.document, one.matched, plan.as_ref())?;
+                    shape.add(&mut packed, (one.record, &one.document), one.matched, plan.as_ref())?;
                     if packed.is_full(most) {
                         break;
                     }
@@ -305,7 +334,7 @@ impl FindCursor {
                     return Ok(None);
                 };
                 let query = &self.request.query;
-                let ended = walk.documents(read, &collection, &mut |_, document| {
+                let ended = walk.documents(read, &collection, &mut |record, document| {
                     let Some(matched) = search::test(query, plan, positions, document)? else {
                         return Ok(Flow::Continue);
                     };
@@ -313,7 +342,7 @@ impl FindCursor {
                         *skip -= 1;
                         return Ok(Flow::Continue);
                     }
-                    add(&mut packed, document, matched, Some(plan))?;
+                    shape.add(&mut packed, (record, document), matched, Some(plan))?;
                     *left -= 1;
                     Ok(if *left == 0 || packed.is_full(most) {
                         Flow::Stop
@@ -328,4 +357,80 @@ impl FindCursor {
         }
         Ok((packed.len() > 0).then_some(packed))
     }
+}
+
+/// What becomes of the documents found.
+struct Shape<'a> {
+    projection: Option<&'a Projection>,
+    extras: Extras,
+    collection: Option<Arc<Collection>>,
+}
+
+impl Shape<'_> {
+    fn add(
+        &self,
+        packed: &mut Packed,
+        (record, document): (u64, &[u8]),
+        matched: Option<usize>,
+        plan: Option<&Plan>,
+    ) -> Result<()> {
+        if self.extras.return_key {
+            let key = self.key(plan, document)?;
+            packed.push(key.as_deref().unwrap_or(&Doc::empty().to_bytes()));
+            return Ok(());
+        }
+        let Some(projection) = self.projection else {
+            match self.extras.record_id {
+                true => packed.push(&with_record(document, self.record(record)?)),
+                false => packed.push(document),
+            }
+            return Ok(());
+        };
+        let doc = Doc::Raw(document);
+        let metadata = Metadata {
+            score: match plan {
+                Some(plan) if projection.needs_score() => plan.score(doc)?,
+                _ => None,
+            },
+            record: match projection.needs_record() {
+                true => Some(self.record(record)?),
+                false => None,
+            },
+            key: match projection.needs_key() {
+                true => self.key(plan, document)?,
+                false => None,
+            },
+        };
+        let projected = projection.apply_to(doc, matched, &metadata)?;
+        match self.extras.record_id && !projection.drops(RECORD_ID) {
+            true => packed.push(&with_record(&projected, self.record(record)?)),
+            false => packed.push(&projected),
+        }
+        Ok(())
+    }
+
+    fn key(&self, plan: Option<&Plan>, document: &[u8]) -> Result<Option<Vec<u8>>> {
+        match (plan, &self.collection) {
+            (Some(plan), Some(collection)) => place::index_key(plan, collection, document),
+            _ => Ok(None),
+        }
+    }
+
+    fn record(&self, record: u64) -> Result<i64> {
+        match &self.collection {
+            Some(collection) => place::record_id(collection, record),
+            None => Ok(0),
+        }
+    }
+}
+
+fn with_record(document: &[u8], record: i64) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(document.len() + RECORD_ID.len() + 10);
+    framed(&mut bytes, |out| {
+        for element in Doc::Raw(document).elements() {
+            element.value().write_element(element.name(), out);
+        }
+        Value::Int64(record).write_element(RECORD_ID.as_bytes(), out);
+    });
+    bytes
 }

@@ -5,6 +5,7 @@ use super::super::fault::Result;
 use super::super::storage::Write;
 use super::record;
 use super::search::{self, Limits};
+use super::series;
 use super::statement::{Batch, DeleteStatement, Outcome};
 
 /// Runs one deletion.
@@ -15,6 +16,10 @@ pub(crate) fn run(
     statement: &DeleteStatement,
     outcome: &mut Outcome,
 ) -> Result<()> {
+    let series = collection.rules.series.as_deref();
+    if let Some(series) = series {
+        series::check_delete(series, statement)?;
+    }
     let query = statement.query.by_default(&collection.rules.collation);
     let plan = query.plan(collection, (!statement.multi).then_some(1))?;
     let limits = Limits {
@@ -28,6 +33,9 @@ pub(crate) fn run(
     }
     for one in &found {
         record::remove(write, collection, one.record, &one.document)?;
+        if let Some(series) = series {
+            series.open.close(one.record);
+        }
         outcome.deleted += 1;
     }
     Ok(())

@@ -20,22 +20,32 @@ pub(crate) fn distinct(
     query: &Query,
     deadline: Deadline,
 ) -> Result<Vec<Owned>> {
-    let segments: Vec<&str> = path.split('.').collect();
-    let own = view::collation_of(read.catalog(), ns);
-    let mut found = Found {
-        collation: query.collation_in(&own).clone(),
-        values: BTreeMap::new(),
-    };
     match view::through(read, ns, query, deadline)? {
-        Some(Through::Query(base, merged)) => return distinct(read, &base, path, &merged, deadline),
+        Some(Through::Query(base, merged)) => on_collection(read, &base, path, &merged, deadline),
         Some(Through::Rows(rows)) => {
+            let segments: Vec<&str> = path.split('.').collect();
+            let own = view::collation_of(read.catalog(), ns);
+            let mut found = Found::by(query.collation_in(&own));
             for row in &rows {
                 found.add(row, &segments);
             }
-            return Ok(found.into_sorted());
+            Ok(found.into_sorted())
         }
-        None => {}
+        None => on_collection(read, ns, path, query, deadline),
     }
+}
+
+/// The same of what is known to be no view.
+fn on_collection(
+    read: &dyn Read,
+    ns: &Namespace,
+    path: &str,
+    query: &Query,
+    deadline: Deadline,
+) -> Result<Vec<Owned>> {
+    let segments: Vec<&str> = path.split('.').collect();
+    let own = view::collation_of(read.catalog(), ns);
+    let mut found = Found::by(query.collation_in(&own));
     let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
         return Ok(Vec::new());
     };
@@ -59,6 +69,13 @@ struct Found {
 }
 
 impl Found {
+    fn by(collation: &Collation) -> Found {
+        Found {
+            collation: collation.clone(),
+            values: BTreeMap::new(),
+        }
+    }
+
     fn add(&mut self, document: &[u8], path: &[&str]) {
         collect(Value::Document(Doc::Raw(document)), path, &mut |value| {
             let mut encoded = Vec::new();

@@ -6,7 +6,8 @@ use super::super::fault::Result;
 use super::super::plan;
 use super::super::storage::Read;
 use super::aggregate::AggregateRequest;
-use super::query::{Query, views};
+use super::cursor::{Extras, RECORD_ID};
+use super::query::Query;
 use super::search::{self, Limits};
 use super::{Deadline, Namespace, view};
 
@@ -22,15 +23,38 @@ pub(crate) struct ExplainRequest {
     pub(crate) skip: u64,
     /// 0 is no limit.
     pub(crate) limit: u64,
+    /// What each document becomes.
+    pub(crate) extras: Extras,
     /// Whether to run the query and count.
     pub(crate) execute: bool,
     pub(crate) deadline: Deadline,
+}
+
+/// The stage that makes of each document what is asked for in its place or beside it.
+fn shaped(extras: Extras, winning: Owned) -> Owned {
+    let meta = |name: &str| Owned::Document(vec![field("$meta", Owned::String(name.to_owned()))]);
+    if extras.return_key {
+        return Owned::Document(vec![
+            field("stage", Owned::String("RETURN_KEY".to_owned())),
+            field("inputStage", winning),
+        ]);
+    }
+    if extras.record_id {
+        let by = Owned::Document(vec![field(RECORD_ID, meta("recordId"))]);
+        return Owned::Document(vec![
+            field("stage", Owned::String("PROJECTION_DEFAULT".to_owned())),
+            field("transformBy", by),
+            field("inputStage", winning),
+        ]);
+    }
+    winning
 }
 
 /// The explanation, in the shape of the server's.
 pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u8>> {
     let resolved = view::resolve(read.catalog(), &request.namespace)?;
     if resolved.is_view {
+        request.extras.refuse_on_view(&request.query)?;
         let aggregate = AggregateRequest {
             namespace: request.namespace.clone(),
             stages: Vec::new(),
@@ -47,20 +71,23 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
     }
     let ns = &request.namespace;
     let collection = read.catalog().collection(&ns.database, &ns.collection).cloned();
-    let views = collection.as_deref().map(views).unwrap_or_default();
     let wanted = (request.limit > 0).then(|| request.limit.saturating_add(request.skip));
     let query = request.query.by_default(&resolved.collation);
-    let asked = query.request(&views, wanted);
+    let (views, is_filtered) = match &collection {
+        Some(collection) => query.views(collection),
+        None => (Vec::new(), false),
+    };
+    let asked = query.request(&views, wanted, &resolved.collation, is_filtered);
     let filter = Doc::Raw(&request.filter);
     let plan = collection.is_some().then(|| plan::choose(asked)).transpose()?;
     let winning = match &plan {
         None => Owned::Document(vec![field("stage", Owned::String("EOF".to_owned()))]),
         Some(plan) if request.counts => plan.explain_count(&asked, filter),
-        Some(plan) => plan.explain(&asked, filter),
+        Some(plan) => shaped(request.extras, plan.explain(&asked, filter)),
     };
     let mut planner = vec![
         field("namespace", Owned::String(ns.to_string())),
-        field("indexFilterSet", Owned::Bool(false)),
+        field("indexFilterSet", Owned::Bool(is_filtered)),
         field("winningPlan", winning),
         field("rejectedPlans", Owned::Array(Vec::new())),
     ];
@@ -125,6 +152,7 @@ pub(crate) fn explain_aggregate(
         counts: false,
         skip: find.skip,
         limit: find.limit,
+        extras: find.extras,
         execute,
         deadline: find.deadline,
     };

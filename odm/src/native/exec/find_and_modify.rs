@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::super::document::{Doc, Owned};
 use super::super::fault::Result;
-use super::super::projection::Projection;
+use super::super::projection::{Metadata, Projection};
 use super::super::storage::Write;
 use super::super::update::{Now, Updater};
 use super::query::Query;
@@ -83,7 +83,14 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
                     true => plan.score(document)?,
                     false => None,
                 };
-                projection.apply_scored(document, matched, score)
+                projection.apply_to(
+                    document,
+                    matched,
+                    &Metadata {
+                        score,
+                        ..Metadata::default()
+                    },
+                )
             }
         }
     };

@@ -8,17 +8,24 @@ use super::super::collation::Collation;
 use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Owned, Value, equal};
 use super::super::fault::{Fault, Result, code};
-use super::super::index::IndexDefinition;
+use super::super::index::{ID_INDEX, IndexDefinition};
 use super::super::storage::{Read, Write, format};
-use super::{Namespace, batch, record, view};
+use super::{Namespace, batch, record, series, view};
 
 /// Creates indexes, and the collection where it is missing. One that exists already with the same options is left.
 pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -> Result<()> {
-    let own = write
-        .catalog()
-        .collection(&ns.database, &ns.collection)
+    view::refuse_buckets(write.catalog(), ns)?;
+    let stored_in = series::stored_in(write.catalog(), ns);
+    let ns = &*stored_in;
+    let found = write.catalog().collection(&ns.database, &ns.collection);
+    let own = found
         .map(|collection| collection.rules.collation.clone())
         .unwrap_or_default();
+    if let Some(series) = found.and_then(|collection| collection.rules.series.as_ref()) {
+        for spec in specs {
+            series::check_index(series, Doc::Raw(spec))?;
+        }
+    }
     let definitions: Vec<IndexDefinition> = specs
         .iter()
         .map(|spec| define(Doc::Raw(spec), &own))
@@ -256,6 +263,9 @@ fn split(stored: &[u8]) -> (&[u8], &[u8]) {
 
 /// Drops indexes by name, by key pattern, by a list of names, or all but that of `_id` (`"*"`).
 pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> Result<()> {
+    view::refuse_buckets(write.catalog(), ns)?;
+    let stored_in = series::stored_in(write.catalog(), ns);
+    let ns = &*stored_in;
     view::refuse(write.catalog(), ns)?;
     let Some(collection) = write.catalog().collection(&ns.database, &ns.collection).cloned() else {
         return Err(Fault::new(
@@ -346,6 +356,9 @@ fn named(collection: &Collection, name: &str) -> Result<String> {
             Err(Fault::new(code::INVALID_OPTIONS, "cannot drop _id index"))
         }
         Some(entry) => Ok(entry.definition.name.clone()),
+        None if collection.rules.series.is_some() && name == ID_INDEX => {
+            Err(Fault::new(5_979_800, "It is illegal to drop the clusteredIndex"))
+        }
         None => Err(missing(name)),
     }
 }
@@ -359,7 +372,10 @@ fn missing(name: &str) -> Fault {
 
 /// The specifications of a collection's indexes; `None` when there is no such collection.
 pub(crate) fn list(read: &dyn Read, ns: &Namespace) -> Option<Vec<Vec<u8>>> {
-    let collection = read.catalog().collection(&ns.database, &ns.collection)?;
+    let stored_in = series::stored_in(read.catalog(), ns);
+    let collection = read
+        .catalog()
+        .collection(&stored_in.database, &stored_in.collection)?;
     Some(
         collection
             .indexes

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::super::catalog::Collection;
 use super::super::collation::{Collation, has_text};
-use super::super::document::{Doc, Owned, Value};
+use super::super::document::{Doc, Owned, Value, equal};
 use super::super::fault::{Fault, Result};
 use super::super::index::{self, ID_INDEX, IndexDefinition};
 use super::super::matcher::Matcher;
 use super::super::matcher::ast::{NearField, Node, Predicate};
-use super::super::plan::{self, Access, IndexView, Plan, PlanRequest};
+use super::super::plan::{self, Access, Edges, IndexView, Plan, PlanRequest};
 use super::super::sort::SortSpec;
 
 /// A parsed filter with sort and hint; made once, planned against each collection state it meets.
@@ -21,6 +21,10 @@ pub(crate) struct Query {
     hint: Option<Owned>,
     /// How strings compare, if it is said: filter and sort know it then.
     collation: Option<Collation>,
+    /// The part of the hinted index to look at.
+    edges: Option<Arc<Edges>>,
+    /// The projection as given, where there is one: it is a part of the shape.
+    projected: Option<Vec<u8>>,
 }
 
 impl Query {
@@ -49,6 +53,8 @@ impl Query {
             sort,
             hint: hint.map(Owned::from),
             collation: None,
+            edges: None,
+            projected: None,
         })
     }
 
@@ -69,6 +75,8 @@ impl Query {
             sort: self.sort.map(|sort| sort.collated(&collation)),
             hint: self.hint,
             collation: Some(collation),
+            edges: self.edges,
+            projected: self.projected,
         }
     }
 
@@ -102,7 +110,58 @@ impl Query {
             sort,
             hint,
             collation: Some(collation),
+            edges: None,
+            projected: None,
         }
+    }
+
+    /// The same query for documents that are projected.
+    pub(crate) fn projected(self, projection: Option<Doc<'_>>) -> Query {
+        Query {
+            projected: projection.filter(|doc| !doc.is_empty()).map(Doc::to_bytes),
+            ..self
+        }
+    }
+
+    /// What queries have in common that differ in their values alone.
+    pub(crate) fn shape(&self) -> String {
+        let sort = self.sort.as_ref().map(|sort| sort.spec().to_string());
+        let projection = self.projected.as_ref().map(|own| Doc::Raw(own).to_string());
+        let collation = self.collation.as_ref().and_then(|own| own.spec()).map(|own| own.to_string());
+        let filter = self.matcher.root().shape();
+        format!("{filter} {sort:?} {projection:?} {collation:?}")
+    }
+
+    /// The indexes of a collection as the planner sees them, and whether an index filter leaves some out.
+    pub(crate) fn views<'a>(&self, collection: &'a Collection) -> (Vec<IndexView<'a>>, bool) {
+        let mut views = views(collection);
+        if collection.filters.is_empty() {
+            return (views, false);
+        }
+        let Some(allowed) = collection.filters.indexes_for(&self.shape()) else {
+            return (views, false);
+        };
+        for view in &mut views {
+            let pattern = Value::Document(view.definition.key_pattern());
+            view.is_left_out = !allowed.iter().any(|index| match index.as_value() {
+                Value::String(name) => name == view.definition.name,
+                keys => equal(&keys, &pattern),
+            });
+        }
+        (views, true)
+    }
+
+    /// The same query on a part of the hinted index.
+    pub(crate) fn between(self, edges: Option<Edges>) -> Query {
+        Query {
+            edges: edges.map(Arc::new),
+            ..self
+        }
+    }
+
+    /// The part of the hinted index to look at, if it is said.
+    pub(crate) fn edges(&self) -> Option<&Edges> {
+        self.edges.as_deref()
     }
 
     /// The same query in another order.
@@ -143,8 +202,8 @@ impl Query {
         {
             return Ok(plan);
         }
-        let views = views(collection);
-        let plan = plan::choose(self.request(&views, limit))?;
+        let (views, is_filtered) = self.views(collection);
+        let plan = plan::choose(self.request(&views, limit, &collection.rules.collation, is_filtered))?;
         check_center(self.near(), &plan, &views)?;
         Ok(plan)
     }
@@ -157,7 +216,7 @@ impl Query {
             Some(Owned::String(name)) if name == ID_INDEX => true,
             Some(_) => return None,
         };
-        if self.sort.is_some() {
+        if self.sort.is_some() || self.edges.is_some() {
             return None;
         }
         match self.matcher.root() {
@@ -181,13 +240,21 @@ impl Query {
     }
 
     /// What the planner is asked.
-    pub(crate) fn request<'a>(&'a self, indexes: &'a [IndexView<'a>], limit: Option<u64>) -> PlanRequest<'a> {
+    pub(crate) fn request<'a>(
+        &'a self,
+        indexes: &'a [IndexView<'a>],
+        limit: Option<u64>,
+        own: &'a Collation,
+        is_filtered: bool,
+    ) -> PlanRequest<'a> {
         PlanRequest {
             matcher: &self.matcher,
             sort: self.sort.as_ref(),
             indexes,
-            hint: self.hint.as_ref().map(Owned::as_value),
+            // A filter decides, whatever the hint says.
+            hint: self.hint.as_ref().map(Owned::as_value).filter(|_| !is_filtered),
             limit,
+            edges: self.edges.as_deref().map(|edges| (edges, self.collation_in(own))),
         }
     }
 
@@ -214,7 +281,7 @@ impl Query {
             Node::And(parts) => parts.is_empty(),
             _ => false,
         };
-        all && self.hint.is_none()
+        all && self.hint.is_none() && self.edges.is_none()
     }
 }
 
@@ -290,13 +357,14 @@ pub(crate) fn no_score() -> Fault {
 }
 
 /// The indexes of a collection as the planner sees them.
-pub(crate) fn views(collection: &Collection) -> Vec<IndexView<'_>> {
+fn views(collection: &Collection) -> Vec<IndexView<'_>> {
     collection
         .indexes
         .iter()
         .map(|entry| IndexView {
             definition: &entry.definition,
             multikey: &entry.multikey,
+            is_left_out: false,
         })
         .collect()
 }

@@ -19,6 +19,19 @@ pub(crate) fn insert(
     collection: &Collection,
     document: &[u8],
 ) -> Result<()> {
+    insert_as(write, ns, collection, document, &mut |write| {
+        write.next_record(collection.id)
+    })
+}
+
+/// Adds a document under the record id that `next` gives.
+pub(super) fn insert_as(
+    write: &mut dyn Write,
+    ns: &Namespace,
+    collection: &Collection,
+    document: &[u8],
+    next: &mut dyn FnMut(&mut dyn Write) -> Result<u64>,
+) -> Result<()> {
     capped::refuse_in_transaction(write, collection)?;
     validate::inserted(collection, document)?;
     // Index by index, as on the server: a key that is taken is found before what is wrong with a later index.
@@ -33,7 +46,7 @@ pub(crate) fn insert(
         }
         keys.push(own);
     }
-    let record = write.next_record(collection.id)?;
+    let record = next(write)?;
     let place = record.to_be_bytes();
     let sealed = format::seal(collection.records, &place, document);
     write.put(collection.records, &place, &sealed)?;

@@ -11,8 +11,12 @@ use super::query::Query;
 /// One statement, parsed; it is run again as it is when a running transaction was in its way.
 #[derive(Clone, Debug)]
 pub(crate) enum Statement {
-    /// Checked, complete documents with `_id` first.
-    Insert(Vec<u8>),
+    /// A checked, complete document with `_id` first.
+    Insert {
+        document: Vec<u8>,
+        /// Whether it came without an `_id`.
+        made_id: bool,
+    },
     Update(Arc<UpdateStatement>),
     Delete(Arc<DeleteStatement>),
     /// A statement that could not be parsed: it fails when its turn comes.
@@ -25,7 +29,7 @@ pub(crate) enum Statement {
 #[derive(Clone, Debug)]
 pub(crate) struct UpdateStatement {
     pub(crate) query: Query,
-    /// The filter's bytes, for upserts.
+    /// The filter's bytes, for upserts and for collections that take few.
     pub(crate) filter: Vec<u8>,
     pub(crate) updater: Updater,
     pub(crate) multi: bool,
@@ -36,6 +40,8 @@ pub(crate) struct UpdateStatement {
 #[derive(Clone, Debug)]
 pub(crate) struct DeleteStatement {
     pub(crate) query: Query,
+    /// The filter's bytes, for collections that take few.
+    pub(crate) filter: Vec<u8>,
     pub(crate) multi: bool,
 }
 
@@ -79,7 +85,7 @@ impl Statement {
     /// Whether the statement may bring a new document, so that its collection must exist.
     pub(crate) fn may_insert(&self) -> bool {
         match self {
-            Statement::Insert(_) => true,
+            Statement::Insert { .. } => true,
             Statement::Update(update) => update.upsert,
             Statement::RefusedUpsert(_) => true,
             Statement::Delete(_) | Statement::Refused(_) => false,

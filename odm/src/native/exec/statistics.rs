@@ -4,10 +4,12 @@ use std::ops::ControlFlow;
 
 use super::super::aggregate;
 use super::super::catalog::Collection;
+use super::super::catalog::buckets::BucketId;
+use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Fields, Owned};
 use super::super::fault::{Fault, Result, code};
 use super::super::storage::{ALL, Read};
-use super::{Namespace, view};
+use super::{Namespace, series, view};
 
 /// The figures of a collection, or of a database's together.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +25,20 @@ pub(crate) struct Statistics {
     pub(crate) indexes: Vec<(String, u64)>,
     /// The bounds of a capped collection: bytes, and documents if they are bounded.
     pub(crate) capped: Option<(u64, Option<u64>)>,
+    /// Where the documents of a time series are, and in how many buckets.
+    pub(crate) buckets: Option<(String, u64)>,
+}
+
+/// How many buckets the documents of a time series are in.
+fn buckets(read: &dyn Read, collection: &Collection) -> Result<u64> {
+    let (mut last, mut number) = (None, 0);
+    read.scan(collection.records, ALL, false, &mut |key, _| {
+        let bucket = key.try_into().ok().map(|key| BucketId::of(u64::from_be_bytes(key)));
+        number += u64::from(bucket != last);
+        last = bucket;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(number)
 }
 
 /// Counts one collection; nothing where there is none. Reads everything that it holds.
@@ -30,10 +46,17 @@ pub(crate) struct Statistics {
 /// # Errors
 /// Code 166 for a view.
 pub(crate) fn of_collection(read: &dyn Read, ns: &Namespace) -> Result<Statistics> {
-    view::refuse(read.catalog(), ns)?;
+    let stored_in = series::stored_in(read.catalog(), ns);
+    view::refuse(read.catalog(), &stored_in)?;
     let mut statistics = Statistics::default();
-    if let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) {
+    if let Some(collection) = read
+        .catalog()
+        .collection(&stored_in.database, &stored_in.collection)
+    {
         statistics.add(read, collection)?;
+        if collection.rules.series.is_some() {
+            statistics.buckets = Some((stored_in.to_string(), buckets(read, collection)?));
+        }
         statistics.capped = collection.rules.capped.map(|capped| {
             let unbounded = capped.max >= i32::MAX as u64;
             (capped.size, (!unbounded).then_some(capped.max))
@@ -70,7 +93,10 @@ pub(crate) fn described(
     asked: &aggregate::Statistics,
     now: i64,
 ) -> Result<Vec<Vec<u8>>> {
-    let collection = read.catalog().collection(&ns.database, &ns.collection);
+    let stored_in = series::stored_in(read.catalog(), ns);
+    let collection = read
+        .catalog()
+        .collection(&stored_in.database, &stored_in.collection);
     match asked {
         aggregate::Statistics::Plans if collection.is_none() => {
             Err(Fault::new(50933, format!("collection '{ns}' does not exist")))
@@ -81,7 +107,7 @@ pub(crate) fn described(
             .flat_map(|collection| &collection.indexes)
             .filter(|index| !index.definition.clustered)
             .map(|index| {
-                let spec = Doc::Raw(index.definition.spec());
+                let spec = as_kept(Doc::Raw(index.definition.spec()));
                 let key = index.definition.key_pattern().to_bytes();
                 Doc::Fields(&[
                     text("name", &index.definition.name),
@@ -95,12 +121,15 @@ pub(crate) fn described(
                             ("since".to_owned(), Owned::DateTime(now)),
                         ]),
                     ),
-                    ("spec".to_owned(), Owned::RawDocument(spec.to_bytes())),
+                    ("spec".to_owned(), Owned::Document(spec)),
                 ])
                 .to_bytes()
             })
             .collect()),
         aggregate::Statistics::Collection { storage, count } => {
+            if *count {
+                view::refuse(read.catalog(), ns)?;
+            }
             let found = match storage.is_some() || *count {
                 true => of_collection(read, ns)?,
                 false => Statistics::default(),
@@ -134,6 +163,14 @@ pub(crate) fn described(
     }
 }
 
+/// A specification in the order in which the server keeps it: some options stand before the key.
+fn as_kept(spec: Doc<'_>) -> Fields {
+    const FIRST: &[&str] = &["v", "unique", "prepareUnique", "hidden"];
+    let mut fields = fields_of(spec);
+    fields.sort_by_key(|(name, _)| FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()));
+    fields
+}
+
 /// What stands for the machine.
 const HOST: &str = "embedded";
 
@@ -163,9 +200,18 @@ impl Statistics {
             .indexes
             .iter()
             .map(|(name, bytes)| number(name, bytes / scale));
-        let mut fields = vec![number("size", self.size / scale), number("count", self.documents)];
-        if let Some(average) = self.size.checked_div(self.documents) {
-            fields.push(number("avgObjSize", average));
+        let mut fields = vec![number("size", self.size / scale)];
+        if let Some((ns, buckets)) = &self.buckets {
+            let mut series = vec![text("bucketsNs", ns), number("bucketCount", *buckets)];
+            if let Some(average) = self.size.checked_div(*buckets) {
+                series.push(number("avgBucketSize", average));
+            }
+            fields.push(("timeseries".to_owned(), Owned::Document(series)));
+        } else {
+            fields.push(number("count", self.documents));
+            if let Some(average) = self.size.checked_div(self.documents) {
+                fields.push(number("avgObjSize", average));
+            }
         }
         fields.extend([
             number("numOrphanDocs", 0),

@@ -7,6 +7,7 @@ use super::super::storage::Write;
 use super::query::Query;
 use super::record;
 use super::search::{self, Found, Limits};
+use super::series;
 use super::statement::{Batch, Outcome, UpdateStatement};
 
 /// Runs one update. Of many documents, those before an error stay changed, as on the server.
@@ -18,6 +19,10 @@ pub(crate) fn run(
     index: usize,
     outcome: &mut Outcome,
 ) -> Result<()> {
+    let series = collection.rules.series.as_deref();
+    if let Some(series) = series {
+        series::check_update(series, statement)?;
+    }
     let own = &collection.rules.collation;
     let query = statement.query.by_default(own);
     let updater = statement.updater.by_default(statement.query.collation(), own);
@@ -39,7 +44,11 @@ pub(crate) fn run(
     let (mut matched, mut modified) = (0, 0);
     for one in &found {
         let new = updater.apply(Doc::Raw(&one.document), one.matched, batch.now)?;
-        if let Some(new) = new {
+        if let Some(mut new) = new {
+            if let Some(series) = series {
+                new = series::in_order(series, &new);
+                series.open.close(one.record);
+            }
             check_id(&one.document, &new)?;
             record::update(
                 write,

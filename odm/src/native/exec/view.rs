@@ -85,12 +85,27 @@ pub(crate) fn view_of<'a>(catalog: &'a Catalog, ns: &Namespace) -> Option<&'a Vi
 
 /// Refuses what only a collection takes.
 pub(crate) fn refuse(catalog: &Catalog, ns: &Namespace) -> Result<()> {
-    match view_of(catalog, ns) {
-        None => Ok(()),
-        Some(_) => Err(Fault::new(
-            code::COMMAND_NOT_SUPPORTED_ON_VIEW,
-            format!("Namespace {ns} is a view, not a collection"),
+    let Some(found) = catalog.collection(&ns.database, &ns.collection) else {
+        return Ok(());
+    };
+    let text = match (&found.rules.view, &found.rules.series) {
+        (None, _) => return Ok(()),
+        (Some(_), None) => format!("Namespace {ns} is a view, not a collection"),
+        (Some(_), Some(_)) => format!("Namespace {ns} is a timeseries collection"),
+    };
+    Err(Fault::new(code::COMMAND_NOT_SUPPORTED_ON_VIEW, text))
+}
+
+/// Refuses to read or write the buckets of a time series themselves: there are none here, only its documents.
+///
+/// # Errors
+/// Unsupported.
+pub(crate) fn refuse_buckets(catalog: &Catalog, ns: &Namespace) -> Result<()> {
+    match catalog.collection(&ns.database, &ns.collection) {
+        Some(found) if found.rules.series.is_some() && found.rules.view.is_none() => Err(Fault::unsupported(
+            format!("the embedded engine keeps no buckets: {ns} is read and written as its time series only"),
         )),
+        _ => Ok(()),
     }
 }
 
@@ -233,6 +248,7 @@ pub(crate) fn through(
     deadline: Deadline,
 ) -> Result<Option<Through>> {
     if view_of(read.catalog(), ns).is_none() {
+        refuse_buckets(read.catalog(), ns)?;
         return Ok(None);
     }
     let own = collation_of(read.catalog(), ns);

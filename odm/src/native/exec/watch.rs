@@ -12,7 +12,7 @@ use super::super::fault::{Class, Fault, Result, code};
 use super::super::storage::format::{self, ChangeKey, LogHead};
 use super::super::storage::{Read, TreeId};
 use super::cursor::Packed;
-use super::{Namespace, check_database};
+use super::{Namespace, check_database, view};
 
 use self::event::Change;
 pub(crate) use self::token::{Place, Point};
@@ -137,15 +137,7 @@ impl Scope {
         if ns.collection.starts_with("system.") {
             return internal(format!("{ns} collection"));
         }
-        let found = read.catalog().collection(&ns.database, &ns.collection);
-        if found.is_some_and(|found| Doc::Raw(&found.options).get("viewOn").is_some()) {
-            const NOT_ON_A_VIEW: i32 = 166;
-            return Err(Fault::new(
-                NOT_ON_A_VIEW,
-                format!("Namespace {ns} is a view, not a collection"),
-            ));
-        }
-        Ok(())
+        view::refuse(read.catalog(), ns)
     }
 
     /// Whether a change is among those watched.

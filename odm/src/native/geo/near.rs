@@ -143,7 +143,9 @@ impl Near {
             Center::Flat(center) => shape.place().map(|place| place.distance(center)),
             Center::Sphere { at, radians, .. } if shape.is_on_sphere() => {
                 let angle = shape.distance(at);
-                Some(if radians { angle } else { angle * EARTH_RADIUS })
+                let meters = angle * EARTH_RADIUS;
+                // Radians are made of meters, as on the server: that is not always the angle.
+                Some(if radians { meters / EARTH_RADIUS } else { meters })
             }
             Center::Sphere { .. } => None,
         }

@@ -173,16 +173,18 @@ fn stage(access: &Access, request: &PlanRequest<'_>) -> Owned {
 
 fn scan(name: &str, view: &IndexView<'_>, reverse: bool, bounds: &[Intervals]) -> Owned {
     let definition = view.definition;
-    let per_field = |value: &dyn Fn(usize) -> Owned| {
+    let per_field_of = |most: usize, value: &dyn Fn(usize) -> Owned| {
         Owned::Document(
             definition
                 .keys
                 .iter()
+                .take(most)
                 .enumerate()
                 .map(|(position, field)| (field.path.clone(), value(position)))
                 .collect(),
         )
     };
+    let per_field = |value: &dyn Fn(usize) -> Owned| per_field_of(definition.keys.len(), value);
     let multikey = |position: usize| view.multikey.get(position).copied().unwrap_or(false);
     let mut shown = vec![
         ("stage", text(name)),
@@ -207,7 +209,7 @@ fn scan(name: &str, view: &IndexView<'_>, reverse: bool, bounds: &[Intervals]) -
         ("direction", text(direction(reverse))),
         (
             "indexBounds",
-            per_field(&|position| {
+            per_field_of(bounds.len(), &|position| {
                 let descending = definition.keys[position].order == Order::Descending;
                 describe(
                     &bounds[position],

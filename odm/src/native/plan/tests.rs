@@ -78,7 +78,7 @@ impl Catalog {
     fn views(&self) -> Vec<IndexView<'_>> {
         self.0
             .iter()
-            .map(|(definition, multikey)| IndexView { definition, multikey })
+            .map(|(definition, multikey)| IndexView { definition, multikey, is_left_out: false })
             .collect()
     }
 }
@@ -95,6 +95,7 @@ fn plan(
     let sort = SortSpec::parse(Doc::Raw(&bytes(&json(sort)))).unwrap();
     let views = catalog.views();
     let request = PlanRequest {
+        edges: None,
         matcher: &matcher,
         sort: (!sort.is_empty()).then_some(&sort),
         indexes: &views,

@@ -1,31 +1,31 @@
 //! Writing the projected document.
 
-use super::super::aggregate::expression::{Expression, Scope, score_variable};
+use super::super::aggregate::expression::{Expression, Scope, found_variable, score_variable};
 use super::super::collation::Collation;
 use super::super::document::doc::{decimal, framed};
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result};
-use super::{Mode, Projection, Rule, Slice, Tree};
+use super::{Metadata, Mode, Projection, Rule, Slice, Tree};
 
 impl Projection {
     /// The projected document's BSON bytes. `matched` is the position that the filter recorded, for the
     /// positional `$`.
     pub(crate) fn apply(&self, doc: Doc<'_>, matched: Option<usize>) -> Result<Vec<u8>> {
-        self.apply_scored(doc, matched, None)
+        self.apply_to(doc, matched, &Metadata::default())
     }
 
-    /// The same of a document that a text search found.
-    pub(crate) fn apply_scored(
+    /// The same of a document of which it is known how it was found.
+    pub(crate) fn apply_to(
         &self,
         doc: Doc<'_>,
         matched: Option<usize>,
-        score: Option<f64>,
+        metadata: &Metadata,
     ) -> Result<Vec<u8>> {
         let writer = Writer {
             mode: self.mode,
             root: doc,
             matched,
-            score,
+            metadata,
             now: self.now,
             collation: &self.collation,
         };
@@ -48,7 +48,7 @@ struct Writer<'a> {
     mode: Mode,
     root: Doc<'a>,
     matched: Option<usize>,
-    score: Option<f64>,
+    metadata: &'a Metadata,
     now: i64,
     collation: &'a Collation,
 }
@@ -111,10 +111,20 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// The metadata as the variables that expressions find them by.
+    fn variables(&self) -> Vec<(String, Option<Owned>)> {
+        let Metadata { score, record, key } = self.metadata;
+        let mut variables: Vec<_> = score_variable(*score).into_iter().collect();
+        variables.extend(record.map(|record| found_variable("recordId", Owned::Int64(record))));
+        let key = key.as_ref().map(|key| Owned::RawDocument(key.clone()));
+        variables.extend(key.map(|key| found_variable("indexKey", key)));
+        variables
+    }
+
     fn evaluate(&self, expression: &Expression) -> Result<Option<Owned>> {
         expression.evaluate(&Scope {
             root: self.root,
-            variables: score_variable(self.score).into_iter().collect(),
+            variables: self.variables(),
             now: self.now,
             collation: self.collation.clone(),
         })

@@ -6,7 +6,7 @@ use super::super::document::decimal::{Decimal, Rounding};
 use super::super::document::{Doc, Value};
 use super::super::fault::{Fault, Result};
 use super::super::matcher::{ElementMatcher, Matcher, now, truthy};
-use super::{Mode, Projection, Rule, Slice, Tree};
+use super::{Mode, Projection, Rule, Slice, Tree, Wanted};
 
 impl Projection {
     /// Parses a projection. `filter` is the filter of the same operation, which the positional `$` needs.
@@ -19,7 +19,7 @@ impl Projection {
             positional: false,
             matches_elements: false,
             slices: false,
-            scored: false,
+            wanted: Wanted::default(),
             has_text: filter.is_some_and(|filter| filter.text().is_some()),
         };
         for element in spec.elements() {
@@ -39,7 +39,7 @@ struct Parser {
     positional: bool,
     matches_elements: bool,
     slices: bool,
-    scored: bool,
+    wanted: Wanted,
     has_text: bool,
 }
 
@@ -99,6 +99,9 @@ impl Parser {
                 "$slice" => self.slice(&target, &operand, inner),
                 "$elemMatch" => self.match_element(&target, &operand),
                 "$meta" if operand.as_str() == Some("textScore") => self.score(&target, inner),
+                "$meta" if matches!(operand.as_str(), Some("recordId" | "indexKey")) => {
+                    self.found_by(&target, inner, &operand)
+                }
                 "$meta" => Err(meta(&operand)),
                 _ => self.expression(&target, inner),
             };
@@ -214,7 +217,7 @@ impl Parser {
                     "query requires text score metadata, but it is not available",
                 ));
             }
-            self.scored = true;
+            self.wanted.score = true;
         }
         self.tree.add(target, Rule::Computed(Box::new(expression)))?;
         self.mode = Some(Mode::Inclusion);
@@ -229,7 +232,17 @@ impl Parser {
                 "query requires text score metadata, but it is not available",
             ));
         }
-        self.scored = true;
+        self.wanted.score = true;
+        let expression = Expression::parse_unfolded(&Value::Document(inner), &[])?;
+        self.tree.add(target, Rule::Computed(Box::new(expression)))
+    }
+
+    /// The record or the key by which the document was found. It decides nothing about other fields.
+    fn found_by(&mut self, target: &Target<'_>, inner: Doc<'_>, operand: &Value<'_>) -> Result<()> {
+        match operand.as_str() {
+            Some("recordId") => self.wanted.record = true,
+            _ => self.wanted.key = true,
+        }
         let expression = Expression::parse_unfolded(&Value::Document(inner), &[])?;
         self.tree.add(target, Rule::Computed(Box::new(expression)))
     }
@@ -322,7 +335,7 @@ impl Parser {
             mode,
             tree: self.tree,
             positional: self.positional,
-            scored: self.scored,
+            wanted: self.wanted,
             now: now(),
         })
     }
@@ -517,7 +530,7 @@ fn clamped(value: &Value<'_>) -> Option<i64> {
 fn meta(operand: &Value<'_>) -> Fault {
     match operand {
         Value::String(
-            name @ ("indexKey" | "recordId" | "sortKey" | "geoNearDistance" | "geoNearPoint" | "randVal"
+            name @ ("sortKey" | "geoNearDistance" | "geoNearPoint" | "randVal"
             | "searchScore" | "searchHighlights"),
         ) => Fault::unsupported(format!("$meta: {name} is not supported")),
         Value::String(name) => Fault::new(17308, format!("Unsupported argument to $meta: {name}")),

@@ -19,7 +19,7 @@ use super::super::exec::statement::Batch;
 use super::super::exec::watch::WatchRequest;
 use super::super::exec::{
     Deadline, Namespace, alter, check_database, collections, count, distinct, explain, find_and_modify,
-    indexes, statistics, view,
+    indexes, series, statistics, view,
 };
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher::near;
@@ -201,7 +201,9 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
         Operation::ListIndexes(own) => {
             let ns = namespace(own.namespace)?;
             Request::Read(Box::new(move |read| {
-                view::refuse(read.catalog(), &ns)?;
+                if !series::is_series(read.catalog(), &ns) {
+                    view::refuse(read.catalog(), &ns)?;
+                }
                 let specs = indexes::list(read, &ns).unwrap_or_default();
                 specs
                     .into_iter()

@@ -47,6 +47,11 @@ impl Object {
         }
     }
 
+    /// The names of the children.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.children.iter().map(|(name, _)| name.as_str())
+    }
+
     /// Adds an operation. `filter_of` finds the array filter of an identifier.
     pub(super) fn insert(
         &mut self,

@@ -103,7 +103,12 @@ pub(crate) fn score_variable(score: Option<f64>) -> Option<(String, Option<Owned
     score.map(|score| (TEXT_SCORE.to_owned(), Some(Owned::Double(score))))
 }
 
-/// Of metadata there are a random value and the score of a text search.
+/// The variable of how a document was found, by the name of its metadata.
+pub(crate) fn found_variable(name: &str, value: Owned) -> (String, Option<Owned>) {
+    (format!("${name}"), Some(value))
+}
+
+/// Of metadata there are a random value, the score of a text search, and how a find came to the document.
 fn meta<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
     Ok(match arguments {
         [Node::Constant(Owned::String(name))] if name == "randVal" => Answer::Owned(Owned::Double(random())),
@@ -111,6 +116,11 @@ fn meta<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result
             let mut variables = env.scope.variables.iter().rev();
             let score = variables.find(|(name, _)| name == TEXT_SCORE);
             Answer::from(score.and_then(|(_, score)| score.as_ref()).map(Owned::as_value))
+        }
+        [Node::Constant(Owned::String(name))] if matches!(name.as_str(), "recordId" | "indexKey") => {
+            let mut variables = env.scope.variables.iter().rev();
+            let found = variables.find(|(own, _)| own.strip_prefix('$') == Some(name));
+            Answer::from(found.and_then(|(_, value)| value.as_ref()).map(Owned::as_value))
         }
         _ => Answer::Missing,
     })

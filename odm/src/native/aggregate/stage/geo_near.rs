@@ -152,8 +152,30 @@ impl GeoNear {
         })
     }
 
+    /// Documents with their distances.
+    ///
+    /// # Errors
+    /// As the run of the stage.
+    pub(crate) fn measured(
+        &self,
+        rows: Rows<'_>,
+        variables: &[(String, Option<Owned>)],
+        now: i64,
+    ) -> Result<Vec<Vec<u8>>> {
+        self.over(rows, variables, now)?.collect()
+    }
+
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
-        let field = self.field(&context.variables, context.now)?;
+        self.over(input, &context.variables, context.now)
+    }
+
+    fn over<'a>(
+        &'a self,
+        input: Rows<'a>,
+        variables: &[(String, Option<Owned>)],
+        now: i64,
+    ) -> Result<Rows<'a>> {
+        let field = self.field(variables, now)?;
         Ok(Box::new(input.map(move |row| {
             let row = row?;
             let Some(hit) = field.hit(Doc::Raw(&row)) else {

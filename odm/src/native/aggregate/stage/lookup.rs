@@ -5,8 +5,8 @@ use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::expression::{Expression, check_variable_name};
-use super::super::pipeline::MEMORY_LIMIT;
-use super::{Context, Pipeline, Place, Rows, collection_name, parse_nested, path, print, scope, write};
+use super::super::pipeline::{IN_RUN, MEMORY_LIMIT};
+use super::{Context, GeoNear, Pipeline, Place, Rows, collection_name, parse_nested, path, print, scope, write};
 
 /// Joins documents of another collection into an array.
 #[derive(Clone, Debug)]
@@ -173,6 +173,11 @@ impl Lookup {
     }
 
     fn results(&self, doc: Doc<'_>, context: &Context<'_>) -> Result<Vec<Owned>> {
+        if let Some(pipeline) = &self.pipeline
+            && let Some(stage) = pipeline.nested_geo_near()
+        {
+            return self.nearest(doc, context, pipeline, stage);
+        }
         let filter = match &self.join {
             Some(join) => join.filter(doc),
             None => Doc::empty().to_bytes(),
@@ -189,12 +194,38 @@ impl Lookup {
         let Some(pipeline) = &self.pipeline else {
             return self.bounded(rows);
         };
+        let inner = self.bound(doc, context)?;
+        self.bounded(pipeline.flow(first, rows, &inner)?)
+    }
+
+    /// The same of a pipeline that begins with distances.
+    fn nearest(
+        &self,
+        doc: Doc<'_>,
+        context: &Context<'_>,
+        pipeline: &Pipeline,
+        stage: &GeoNear,
+    ) -> Result<Vec<Owned>> {
+        // The server puts the join before the stages.
+        let (Some(from), None) = (&self.from, &self.join) else {
+            return Err(Fault::new(
+                40603,
+                format!("{IN_RUN}$geoNear is only valid as the first stage in an optimized pipeline"),
+            ));
+        };
+        let inner = self.bound(doc, context)?;
+        let rows = context.source.near(from, stage, &inner.variables)?;
+        self.bounded(pipeline.flow(1, Box::new(rows.into_iter().map(Ok)), &inner)?)
+    }
+
+    /// The context of the pipeline over one document, with the values of its variables.
+    fn bound<'c>(&self, doc: Doc<'_>, context: &Context<'c>) -> Result<Context<'c>> {
         let mut inner = context.clone();
         let scope = scope(doc, context);
         for (name, value) in &self.variables {
             inner.variables.push((name.clone(), value.evaluate(&scope)?));
         }
-        self.bounded(pipeline.flow(first, rows, &inner)?)
+        Ok(inner)
     }
 
     /// The results of one document, as many as there may be.

@@ -231,7 +231,7 @@ fn flags_counts_and_leftovers_are_set_right() {
         let capped =
             writer
                 .catalog_mut()
-                .create_collection("db", "capped", &options, definition("_id_", "_id"))?;
+                .create_collection("db", "capped", &options, Some(definition("_id_", "_id")))?;
         writer.catalog_mut().note_used(capped.id, 7, 70)?;
         Ok(capped)
     }))

@@ -305,6 +305,7 @@ fn plans_select_what_reading_everything_selects() {
             };
             let sort = SortSpec::parse(Doc::Raw(&bytes(&json(sort)))).unwrap();
             let request = PlanRequest {
+                edges: None,
                 matcher: &matcher,
                 sort: (!sort.is_empty()).then_some(&sort),
                 indexes: &views,

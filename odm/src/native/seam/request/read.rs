@@ -7,7 +7,7 @@ use bson::{RawBson, RawDocumentBuf};
 use super::super::super::aggregate::expression::{Expression, Scope, check_variable_name};
 use super::super::super::document::{Doc, Owned};
 use super::super::super::exec::aggregate::{self, AggregateRequest};
-use super::super::super::exec::cursor::FindRequest;
+use super::super::super::exec::cursor::{Extras, FindRequest};
 use super::super::super::exec::explain::ExplainRequest;
 use super::super::super::exec::query::Query;
 use super::super::super::exec::tail::Tail;
@@ -117,6 +117,7 @@ pub(super) fn find_request(find: backend::Find) -> Result<FindRequest> {
     };
     let query = query(&find.filter, find.sort.as_ref(), &find.options)?;
     let projection = projection(find.projection.as_ref(), &query)?.map(Arc::new);
+    let query = query.projected(gate_optional(find.projection.as_ref())?);
     Ok(FindRequest {
         namespace: namespace(find.namespace)?,
         query,
@@ -125,6 +126,7 @@ pub(super) fn find_request(find: backend::Find) -> Result<FindRequest> {
         limit: find.limit,
         batch_size: find.batch_size,
         tail,
+        extras: Extras::default(),
         deadline: Deadline::after(find.options.max_time),
     })
 }
@@ -216,6 +218,7 @@ pub(super) fn explain_request(
         counts,
         skip,
         limit,
+        extras: Extras::default(),
         execute,
         deadline: Deadline::after(max_time),
     })

@@ -36,9 +36,13 @@ pub(super) fn batch(
 }
 
 pub(super) fn insert_statement(document: RawDocumentBuf, now: Now) -> Statement {
-    match gate(&document).and_then(|doc| changed_for_insert(doc, now)) {
-        Ok(Some(bytes)) => Statement::Insert(bytes),
-        Ok(None) => Statement::Insert(document.into_bytes()),
+    let checked = gate(&document)
+        .and_then(|doc| Ok((changed_for_insert(doc, now)?, doc.get("_id").is_none())));
+    match checked {
+        Ok((changed, made_id)) => Statement::Insert {
+            document: changed.unwrap_or_else(|| document.into_bytes()),
+            made_id,
+        },
         Err(fault) => Statement::Refused(fault),
     }
 }
@@ -80,6 +84,7 @@ pub(super) fn delete_statement(own: &backend::DeleteStatement) -> Statement {
             Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?.collated(collation);
         Ok(DeleteStatement {
             query,
+            filter: own.filter.as_bytes().to_vec(),
             multi: own.multi,
         })
     };

@@ -1,0 +1,148 @@
+//! The part of an index between two keys that a find names itself: `min` and `max`.
+
+use std::ops::Bound;
+
+use super::{Access, Hint, KeyRange, Plan, PlanRequest};
+use crate::native::collation::{Collation, has_text};
+use crate::native::document::{Doc, Value};
+use crate::native::fault::{Fault, Result};
+use crate::native::index::{IndexDefinition, Order};
+
+/// The first key of an index to look at, and the first behind it; an empty document is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Edges {
+    min: Vec<u8>,
+    max: Vec<u8>,
+}
+
+impl Edges {
+    /// Reads `min` and `max`; none when both are empty.
+    ///
+    /// # Errors
+    /// Code 51176 when they name other fields.
+    pub(crate) fn parse(min: Doc<'_>, max: Doc<'_>) -> Result<Option<Edges>> {
+        if min.is_empty() && max.is_empty() {
+            return Ok(None);
+        }
+        let same = min
+            .elements()
+            .map(|element| element.name())
+            .eq(max.elements().map(|element| element.name()));
+        if !min.is_empty() && !max.is_empty() && !same {
+            return Err(Fault::new(51176, "min and max must have the same field names"));
+        }
+        Ok(Some(Edges {
+            min: min.to_bytes(),
+            max: max.to_bytes(),
+        }))
+    }
+
+    /// The name of the option that is given.
+    pub(crate) fn name(&self) -> &'static str {
+        match Doc::Raw(&self.max).is_empty() {
+            true => "min",
+            false => "max",
+        }
+    }
+}
+
+/// Takes the part of the hinted index.
+///
+/// # Errors
+/// MongoDB's: 51173 without a hint, 291 for the natural order, 51174 and 6137400 for an index of other fields or kinds,
+/// 51175 when nothing lies between the two.
+pub(super) fn choose(
+    request: &PlanRequest<'_>,
+    (edges, collation): (&Edges, &Collation),
+    hint: &Hint<'_>,
+) -> Result<Plan> {
+    let index = match hint {
+        Hint::Free => {
+            return Err(fault(
+                51173,
+                "When using min()/max() a hint of which index to use must be provided",
+            ));
+        }
+        Hint::Natural { .. } => return Err(fault(291, "min and max are incompatible with $natural")),
+        Hint::Index(hint) => hint.find(request.indexes)?,
+    };
+    let view = &request.indexes[index];
+    let definition = view.definition;
+    let incompatible = || match definition.clustered {
+        true => fault(
+            6_137_400,
+            "The clustered index is not compatible with the values provided for min/max due to the query collation",
+        ),
+        false => fault(51174, "The index chosen is not compatible with min/max"),
+    };
+    let (min, max) = (Doc::Raw(&edges.min), Doc::Raw(&edges.max));
+    for edge in [min, max].into_iter().filter(|edge| !edge.is_empty()) {
+        let names = edge.elements().map(|element| element.name());
+        let is_plain = definition.text.is_none() && definition.wildcard.is_none();
+        let has_texts = edge.values().any(|value| has_text(&value));
+        if !is_plain
+            || !names.eq(definition.keys.iter().map(|key| key.path.as_bytes()))
+            || (has_texts && definition.collation != *collation)
+        {
+            return Err(incompatible());
+        }
+    }
+    let keeps_values = |order| matches!(order, Order::Ascending | Order::Descending);
+    if !definition.keys.iter().all(|key| keeps_values(key.order)) {
+        return Err(Fault::unsupported(format!(
+            "the index {} keeps its keys in the engine's own way: min and max cannot say where in it",
+            definition.name
+        )));
+    }
+    let (from, to) = (key(definition, min), key(definition, max));
+    if let (Some(from), Some(to)) = (&from, &to)
+        && from >= to
+    {
+        return Err(fault(
+            51175,
+            "The value provided for min() does not come before the value provided for max() in the hinted index",
+        ));
+    }
+    Ok(Plan {
+        access: Access::Index {
+            index,
+            ranges: vec![KeyRange {
+                from: from.map_or(Bound::Unbounded, Bound::Included),
+                to: to.map_or(Bound::Unbounded, Bound::Excluded),
+            }],
+            reverse: false,
+            // The server shows none either.
+            bounds: Vec::new(),
+        },
+        sorted: request.sort.is_none_or(|sort| sort.fields.is_empty()),
+        exact: false,
+        repeats: view.multikey.contains(&true),
+        covered_count: false,
+        by_id: false,
+        text: None,
+    })
+}
+
+/// The components of a key with these values: all keys with them are at or behind it.
+fn key(definition: &IndexDefinition, edge: Doc<'_>) -> Option<Vec<u8>> {
+    if edge.is_empty() {
+        return None;
+    }
+    let mut key = Vec::new();
+    for (field, value) in definition.keys.iter().zip(edge.values()) {
+        let value = match value {
+            // As it is in an index.
+            Value::Array(items) if items.is_empty() => Value::Undefined,
+            value => value,
+        };
+        field.order.encode(&value, &definition.collation, &mut key);
+    }
+    Some(key)
+}
+
+fn fault(number: i32, why: &str) -> Fault {
+    Fault::new(
+        number,
+        format!("error processing query: planner returned error :: caused by :: {why}"),
+    )
+}
