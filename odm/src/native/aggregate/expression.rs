@@ -31,6 +31,8 @@ pub(crate) use self::comparison::compare_answers;
 pub(crate) use self::date::{Unit, date_text};
 pub(crate) use self::meta::score_variable;
 pub(crate) use self::object::merge_into;
+#[cfg(test)]
+pub(crate) use self::operator::names;
 use self::operator::{Body, Operator};
 pub(crate) use self::parse::check_variable_name;
 pub(crate) use self::variable::random;
