@@ -122,7 +122,9 @@ pub(super) fn collection(random: &mut Random) -> Document {
     match random.below(6) {
         0 => doc! { "collation": collation(random) },
         1 => doc! { "capped": true, "size": 100_000, "max": 6 + random.below(6) as i32 },
-        2 => doc! { "clusteredIndex": { "key": { "_id": 1 }, "unique": true }, "expireAfterSeconds": i32::MAX },
+        2 => {
+            doc! { "clusteredIndex": { "key": { "_id": 1 }, "unique": true }, "expireAfterSeconds": i32::MAX }
+        }
         3 => doc! {
             "validator": { "a": { "$ne": 0 } },
             "validationLevel": *random.pick(&["strict", "moderate", "off"]),

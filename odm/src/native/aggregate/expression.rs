@@ -171,9 +171,9 @@ impl Expression {
     }
 }
 
-/// Whether an expression operator has this name (with its `$`).
+/// Whether the server has an expression operator of this name (with its `$`).
 pub(crate) fn is_operator(name: &str) -> bool {
-    operator::find(name).is_some()
+    operator::find(name).is_some() || operator::NOT_HERE.contains(&name)
 }
 
 impl Node {
