@@ -13,6 +13,7 @@ mod concern;
 mod cursor;
 #[cfg(test)]
 pub(crate) mod fake;
+mod footprint;
 mod operation;
 pub(crate) mod plan;
 mod repair;
@@ -34,6 +35,7 @@ pub use self::check::{CheckProblem, CheckReport};
 pub use self::compaction::CompactReport;
 pub use self::concern::{ReadConcern, ReadPreference, WriteConcern};
 pub use self::cursor::{Batch, BatchCursor};
+pub use self::footprint::Footprint;
 pub use self::operation::{
     Aggregate, Backup, BulkWrite, Check, CollectionOptions, Compact, Count, CreateCollection, CreateIndexes,
     Delete, DeleteStatement, Distinct, DropCollection, DropDatabase, DropIndexes, Explain, Find,
@@ -69,6 +71,13 @@ pub trait Backend: Send + Sync + fmt::Debug {
 
     /// Executes one operation.
     fn execute(&self, operation: Operation) -> BoxFuture<'_, Result<Response>>;
+
+    /// Executes one operation, and says what it did to find its documents, where the backend knows: for whoever tells
+    /// slow operations. What a cursor does afterwards is said by [`BatchCursor::footprint`].
+    fn measure(&self, operation: Operation) -> BoxFuture<'_, (Result<Response>, Option<Footprint>)> {
+        let execute = self.execute(operation);
+        Box::pin(async move { (execute.await, None) })
+    }
 
     /// Starts a transaction.
     fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>>;

@@ -26,6 +26,7 @@ pages! {
     transactions: "../docs/guide/transactions.md";
     backends: "../docs/guide/backends.md";
     operations: "../docs/guide/operations.md";
+    supported: "../docs/guide/supported.md";
     testing: "../docs/guide/testing.md";
     errors: "../docs/guide/errors.md";
     examples: "../docs/guide/examples.md";

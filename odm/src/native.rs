@@ -20,6 +20,8 @@ mod projection;
 mod seam;
 mod sort;
 mod storage;
+#[cfg(test)]
+mod supported;
 mod text;
 mod update;
 

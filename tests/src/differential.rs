@@ -1,14 +1,27 @@
 //! Random operations on two backends at once: replies and final states must be equal.
 
-mod generate;
+mod commands;
+mod coverage;
+mod expressions;
+mod filters;
+mod indexes;
+mod known;
 mod machine;
+mod partitions;
 mod pipelines;
+mod projections;
 mod refusals;
 mod shapes;
+mod shrink;
 mod stages;
+mod updates;
+mod values;
 mod zones;
 
-pub use self::machine::{Report, compare};
+pub use self::commands::Step;
+pub use self::coverage::Coverage;
+pub use self::machine::{Report, compare, replay};
+pub use self::partitions::check_partitions;
 pub use self::pipelines::compare_pipelines;
 pub use self::refusals::compare_refusals;
 pub use self::shapes::{ShapeReport, compare_shapes};

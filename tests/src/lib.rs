@@ -18,5 +18,6 @@ pub mod queue;
 pub mod random;
 pub mod raw;
 pub mod spec;
+pub mod supported;
 pub mod tree;
 pub mod vectors;

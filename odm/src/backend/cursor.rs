@@ -5,6 +5,7 @@ use std::fmt;
 use bson::RawDocument;
 use futures_core::future::BoxFuture;
 
+use super::Footprint;
 use crate::error::Result;
 
 /// Some raw documents, one after another in one buffer or in the backend's own.
@@ -32,6 +33,12 @@ pub trait BatchCursor: Send + fmt::Debug {
     /// opening. What was given up to here is not given again when a stream is resumed after it, and nothing
     /// that comes later is missed.
     fn resume_token(&self) -> Option<bson::RawDocumentBuf> {
+        None
+    }
+
+    /// What the whole operation did so far to find its documents, if it was begun by
+    /// [`Backend::measure`](super::Backend::measure) and the backend knows.
+    fn footprint(&self) -> Option<Footprint> {
         None
     }
 }

@@ -5,6 +5,7 @@ mod database;
 mod index;
 mod maintenance;
 mod read;
+mod shape;
 mod write;
 
 use std::time::Duration;

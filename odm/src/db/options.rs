@@ -201,8 +201,9 @@ impl OpenOptions {
         self
     }
 
-    /// Operations that take this long or longer are events of level `WARN` for `tracing`, with the collection and the
-    /// number of documents, and no values. None are unless said so here. See [`Traced`](crate::backend::wrap::Traced).
+    /// Operations that take this long or longer are events of level `WARN` for `tracing`, with the collection, the
+    /// filter's shape, the number of documents and, of the embedded engine, the plan and how much it read; never with
+    /// values. None are unless said so here. See [`Traced`](crate::backend::wrap::Traced).
     #[cfg(feature = "tracing")]
     pub fn slow_operation(mut self, threshold: Duration) -> OpenOptions {
         self.slow_operation = Some(threshold);

@@ -10,4 +10,6 @@ mod stage;
 mod sum;
 pub(crate) mod transform;
 
+#[cfg(test)]
+pub(crate) use self::stage::{ACCUMULATORS, KNOWN as STAGES, WINDOW_FUNCTIONS};
 pub(crate) use self::stage::{GeoNear, Group, Statistics};

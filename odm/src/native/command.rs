@@ -165,44 +165,57 @@ fn unknown(name: &str) -> Fault {
 type Parse = for<'a> fn(&Call<'a>) -> Result<Job>;
 
 fn command(name: &str) -> Option<Parse> {
-    Some(match name {
-        "insert" => write::insert,
-        "update" => write::update,
-        "delete" => write::delete,
-        "find" => find::find,
-        "getMore" => find::get_more,
-        "killCursors" => find::kill_cursors,
-        "aggregate" => aggregate::aggregate,
-        "count" => count::count,
-        "distinct" => count::distinct,
-        "findAndModify" | "findandmodify" => find_and_modify::find_and_modify,
-        "create" => collections::create,
-        "drop" => collections::drop,
-        "dropDatabase" => collections::drop_database,
-        "listCollections" => collections::list,
-        "renameCollection" => collections::rename,
-        "collMod" => collections::modify,
-        "convertToCapped" => capped::convert,
-        "cloneCollectionAsCapped" => capped::clone,
-        "createIndexes" => indexes::create,
-        "dropIndexes" | "deleteIndexes" => indexes::drop,
-        "listIndexes" => indexes::list,
-        "planCacheClear" => plan_cache::clear,
-        "planCacheSetFilter" => plan_cache::set_filter,
-        "planCacheClearFilters" => plan_cache::clear_filters,
-        "planCacheListFilters" => plan_cache::list_filters,
-        "explain" => explain::explain,
-        "collStats" | "collstats" => server::collection_statistics,
-        "dbStats" | "dbstats" => server::database_statistics,
-        "validate" => server::validate,
-        "listDatabases" => server::list_databases,
-        "validateDBMetadata" => api::validate,
-        "serverStatus" => server::status,
-        "ping" => server::ping,
-        "hello" | "isMaster" | "ismaster" => server::hello,
-        "buildInfo" | "buildinfo" => server::build_info,
-        _ => return None,
-    })
+    let found = COMMANDS.iter().find(|(names, _)| names.contains(&name));
+    found.map(|(_, parse)| *parse)
+}
+
+/// The commands, each with its names; those that are sent often come first.
+const COMMANDS: &[(&[&str], Parse)] = &[
+    (&["insert"], write::insert),
+    (&["update"], write::update),
+    (&["delete"], write::delete),
+    (&["find"], find::find),
+    (&["getMore"], find::get_more),
+    (&["killCursors"], find::kill_cursors),
+    (&["aggregate"], aggregate::aggregate),
+    (&["count"], count::count),
+    (&["distinct"], count::distinct),
+    (
+        &["findAndModify", "findandmodify"],
+        find_and_modify::find_and_modify,
+    ),
+    (&["create"], collections::create),
+    (&["drop"], collections::drop),
+    (&["dropDatabase"], collections::drop_database),
+    (&["listCollections"], collections::list),
+    (&["renameCollection"], collections::rename),
+    (&["collMod"], collections::modify),
+    (&["convertToCapped"], capped::convert),
+    (&["cloneCollectionAsCapped"], capped::clone),
+    (&["createIndexes"], indexes::create),
+    (&["dropIndexes", "deleteIndexes"], indexes::drop),
+    (&["listIndexes"], indexes::list),
+    (&["planCacheClear"], plan_cache::clear),
+    (&["planCacheSetFilter"], plan_cache::set_filter),
+    (&["planCacheClearFilters"], plan_cache::clear_filters),
+    (&["planCacheListFilters"], plan_cache::list_filters),
+    (&["explain"], explain::explain),
+    (&["collStats", "collstats"], server::collection_statistics),
+    (&["dbStats", "dbstats"], server::database_statistics),
+    (&["validate"], server::validate),
+    (&["listDatabases"], server::list_databases),
+    (&["validateDBMetadata"], api::validate),
+    (&["serverStatus"], server::status),
+    (&["ping"], server::ping),
+    (&["hello", "isMaster", "ismaster"], server::hello),
+    (&["buildInfo", "buildinfo"], server::build_info),
+];
+
+/// The names of the commands that are here, and of those that are not.
+#[cfg(test)]
+pub(crate) fn names() -> (Vec<&'static str>, &'static [&'static str]) {
+    let here = COMMANDS.iter().map(|(names, _)| names[0]);
+    (here.collect(), NOT_HERE)
 }
 
 impl Call<'_> {

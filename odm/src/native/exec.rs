@@ -27,6 +27,7 @@ pub(crate) mod series;
 pub(crate) mod statement;
 pub(crate) mod statistics;
 pub(crate) mod tail;
+pub(crate) mod tally;
 pub(crate) mod update;
 mod validate;
 pub(crate) mod view;

@@ -14,6 +14,12 @@ use super::text::TextSpec;
 
 pub(crate) use self::text::kept_term;
 
+/// The options of all kinds of indexes.
+#[cfg(test)]
+pub(crate) fn option_names() -> impl Iterator<Item = &'static str> {
+    parse::OPTIONS.iter().copied().chain(options::GeoOptions::NAMES)
+}
+
 pub(crate) mod extract;
 pub(crate) mod geo;
 mod hashed;
@@ -188,7 +194,7 @@ impl IndexDefinition {
     /// The keys that the document has in this index.
     ///
     /// # Errors
-    /// 171 when two fields meet different arrays, 16766 for an array under a hashed field, 16755, 13026, 13027, 13068 and 16804 for
+    /// 171 when two fields meet different arrays, 16766 for an array in a hashed index, 16755, 13026, 13027, 13068 and 16804 for
     /// what is no geometry under a geo field, 16746 for a number
     /// in a path that is both a position and a name.
     pub(crate) fn keys(&self, doc: Doc<'_>) -> Result<IndexKeys> {
@@ -369,11 +375,12 @@ impl IndexDefinition {
         self.keys.iter().any(|field| field.order.is_geo())
     }
 
+    /// Where a hashed index meets an array: none of its fields may.
     fn hashed_array(&self, multikey: &[bool]) -> Option<usize> {
-        self.keys
-            .iter()
-            .zip(multikey)
-            .position(|(field, multikey)| field.order == Order::Hashed && *multikey)
+        let hashed = self.keys.iter().any(|field| field.order == Order::Hashed);
+        hashed
+            .then(|| multikey.iter().position(|multikey| *multikey))
+            .flatten()
     }
 }
 

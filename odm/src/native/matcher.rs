@@ -22,6 +22,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use self::ast::{NearField, Node, Predicate};
 use self::evaluate::Subject;
 pub(crate) use self::evaluate::truthy;
+#[cfg(test)]
+pub(crate) use self::operator::OPERATORS;
+#[cfg(test)]
+pub(crate) use self::parse::PATHLESS;
 use self::parse::{Level, Parser};
 use super::collation::Collation;
 use super::document::{Doc, Owned, Value};

@@ -119,6 +119,7 @@ pub(crate) struct KeyRange {
 pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Plan> {
     let natural = request.sort.and_then(|sort| sort.natural);
     if natural.is_some() && request.matcher.text().is_some() {
+        text::choose(&request, false)?;
         return Err(Fault::new(
             code::BAD_VALUE,
             "text expression not allowed with $natural sort order",

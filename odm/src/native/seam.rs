@@ -2,6 +2,7 @@
 
 mod cursor;
 mod expiry;
+mod footprint;
 mod lifetime;
 mod maintenance;
 mod request;
@@ -10,6 +11,7 @@ mod transaction;
 mod watch;
 
 use std::fmt;
+use std::future::poll_fn;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,12 +31,15 @@ use super::exec::cursor::FindCursor;
 use super::exec::output::Target;
 use super::exec::statement::{Batch as WriteBatch, Outcome};
 use super::exec::tail::TailCursor;
+use super::exec::tally::{self, Tally};
 use super::exec::watch::WatchCursor;
 use super::fault::Result as Outcomes;
 use super::storage::Write;
 use super::storage::file::FILE_NAME;
 use super::update::Now;
-use crate::backend::{Backend, Capabilities, Operation, Response, Transaction, TransactionOptions};
+use crate::backend::{
+    Backend, Capabilities, Footprint, Operation, Response, Transaction, TransactionOptions,
+};
 use crate::clock::Sleep;
 use crate::db;
 use crate::error::{Error, ErrorKind, Result};
@@ -144,6 +149,19 @@ impl Backend for NativeBackend {
         })
     }
 
+    fn measure(&self, operation: Operation) -> BoxFuture<'_, (Result<Response>, Option<Footprint>)> {
+        let tally = Arc::<Tally>::default();
+        let mut execute = self.execute(operation);
+        Box::pin(async move {
+            let executed =
+                poll_fn(|context| tally::within(Some(tally.clone()), || execute.as_mut().poll(context)));
+            let response = executed
+                .await
+                .map(|response| footprint::followed(response, &tally));
+            (response, Some(footprint::of(&tally)))
+        })
+    }
+
     fn begin(&self, options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {
         Box::pin(async move {
             transaction::begin(self, &options)
@@ -221,6 +239,10 @@ impl NativeBackend {
         T: Send + 'static,
         F: FnMut(&mut dyn Write) -> Outcomes<T> + Send + 'static,
     {
+        // The job may run on another thread.
+        let tally = tally::current();
+        let mut job = job;
+        let job = move |write: &mut dyn Write| tally::within(tally.clone(), || job(write));
         match limit {
             None => self.engine.write(job).await,
             Some(until) => self.engine.write_until(job, Sleep::until(until)).await,

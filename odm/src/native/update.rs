@@ -31,6 +31,8 @@ use self::apply::Context;
 pub(crate) use self::describe::Description;
 use self::filters::ArrayFilter;
 pub(crate) use self::insert::{changed_for_insert, prepare_insert};
+#[cfg(test)]
+pub(crate) use self::parse::OPERATORS;
 use self::tree::Object;
 use super::aggregate::transform::Transform;
 use super::collation::Collation;

@@ -1,11 +1,12 @@
-//! Running the same operations on two backends.
+//! Running the same commands on two backends.
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
 use odm::Db;
 
-use super::generate;
+use super::commands::{self, MAIN, OTHER, Step, TARGET, VIEW};
+use super::known;
+use super::shrink;
 use crate::random::Random;
-use crate::raw::{Change, RawCollection};
 
 /// How a run went.
 #[derive(Debug, Default)]
@@ -19,385 +20,323 @@ pub struct Report {
 /// How many operations meet one collection before a new one is made.
 const ROUND: u64 = 40;
 
-/// Runs random operations on both databases until `operations` are done or `most` differences are found.
+/// Runs random operations on both databases until `operations` are done or `most` differences are found. The
+/// databases hold nothing else.
 pub async fn compare(ours: &Db, theirs: &Db, seed: u64, operations: u64, most: usize) -> Report {
+    compare_scenarios(ours, theirs, seed, operations, most, scenario).await
+}
+
+/// The same with the scenarios of some other kind.
+pub(super) async fn compare_scenarios(
+    ours: &Db,
+    theirs: &Db,
+    seed: u64,
+    operations: u64,
+    most: usize,
+    scenario: fn(u64) -> Vec<Step>,
+) -> Report {
     let mut report = Report::default();
+    let pair = Pair { ours, theirs };
     let mut round = 0;
     while report.operations < operations && report.differences.len() < most {
-        run_round(ours, theirs, seed.wrapping_add(round), &mut report).await;
+        let seed = seed.wrapping_add(round);
+        let steps = scenario(seed);
+        report.operations += steps.len() as u64;
         round += 1;
+        if let Some(found) = pair.first_difference(&steps).await {
+            let (steps, found) = shrink::shrink(&pair, steps, found).await;
+            report.differences.push(shown(seed, &steps, &found));
+        }
     }
     report
 }
 
-async fn run_round(ours: &Db, theirs: &Db, seed: u64, report: &mut Report) {
+/// Runs these commands on both databases; what differs first, with its command's number.
+pub async fn replay(ours: &Db, theirs: &Db, steps: &[Step]) -> Option<String> {
+    let found = Pair { ours, theirs }.first_difference(steps).await?;
+    Some(shown(0, steps, &found))
+}
+
+/// The commands of one round: what is there at first, then random ones.
+pub(super) fn scenario(seed: u64) -> Vec<Step> {
     let mut random = Random::new(seed.wrapping_mul(0x1000_0001));
-    let name = format!("c{}", seed % 1_000_000_007);
-    let pair = Pair {
-        ours: RawCollection::new(ours, &name),
-        theirs: RawCollection::new(theirs, &name),
-    };
-    let documents: Vec<Document> = (0..random.below(10))
-        .map(|id| generate::document(&mut random, id as i32))
-        .collect();
-    if !documents.is_empty() {
-        for collection in [&pair.ours, &pair.theirs] {
-            collection
-                .insert(&documents)
-                .await
-                .expect("the documents are inserted");
-        }
+    let (mut world, mut steps) = commands::start(&mut random);
+    for _ in 0..ROUND {
+        steps.push(commands::step(&mut random, &mut world));
     }
-    let mut history = vec![format!("insert {documents:?}")];
-    for _ in 0..random.below(3) {
-        let spec = generate::index(&mut random);
-        let (own, their) = (
-            pair.ours.create_index(&spec).await.map_err(code),
-            pair.theirs.create_index(&spec).await.map_err(code),
-        );
-        history.push(format!("createIndex {spec}"));
-        if own != their {
-            report.differences.push(format!(
-                "seed {seed}\n  {}\n  ours {own:?}\n  mongod {their:?}",
-                history.join("\n  ")
-            ));
-            return;
-        }
-    }
-    for step in 0..ROUND {
-        report.operations += 1;
-        let operation = Operation::random(&mut random);
-        let (own, their) = (operation.run(&pair.ours).await, operation.run(&pair.theirs).await);
-        let mut same = own == their;
-        if same && operation.is_multi() && own.failed() {
-            // Which documents changed before the one that failed depends on the order of the scan.
-            break;
-        }
-        let (mut own_state, mut their_state) = (Vec::new(), Vec::new());
-        if operation.writes() || step + 1 == ROUND {
-            own_state = pair.ours.everything().await.expect("a find");
-            their_state = pair.theirs.everything().await.expect("a find");
-            same &= own_state == their_state;
-        }
-        if !same {
-            report.differences.push(format!(
-                "seed {seed} step {step}\n  {}\n  {operation:?}\n  ours   {own:?}\n  mongod {their:?}\n  ours   now {}\n  mongod now {}",
-                history.join("\n  "),
-                shown(&own_state),
-                shown(&their_state),
-            ));
-            break;
-        }
-        if operation.writes() {
-            history.push(format!("{operation:?}"));
-        }
-    }
-    for db in [ours, theirs] {
-        db.drop_collection(&name)
-            .await
-            .expect("the collection is dropped");
-    }
+    steps
 }
 
-struct Pair {
-    ours: RawCollection,
-    theirs: RawCollection,
+fn shown(seed: u64, steps: &[Step], found: &Difference) -> String {
+    let commands: Vec<String> = steps.iter().map(|step| step.command.to_string()).collect();
+    format!("seed {seed}\n  {}\n{}", commands.join("\n  "), found.what)
 }
 
-fn code(error: odm::Error) -> Option<i32> {
-    error.code()
-}
-
-fn shown(documents: &[RawDocumentBuf]) -> String {
-    let list: Vec<String> = documents
-        .iter()
-        .map(|d| format!("{:?}", Document::try_from(d.as_ref())))
-        .collect();
-    list.join(" | ")
-}
-
+/// Where two backends differ.
 #[derive(Clone, Debug)]
-enum Operation {
-    Find {
-        filter: Document,
-        sort: Document,
-        projection: Option<Document>,
-        skip: u64,
-        limit: u64,
-    },
-    Natural {
-        filter: Document,
-    },
-    Count {
-        filter: Document,
-    },
-    Distinct {
-        key: String,
-        filter: Document,
-    },
-    Insert {
-        document: Document,
-    },
-    Update {
-        filter: Document,
-        change: Change,
-        multi: bool,
-        upsert: bool,
-        array_filters: Vec<Document>,
-    },
-    Delete {
-        filter: Document,
-        multi: bool,
-    },
-    FindAndModify {
-        filter: Document,
-        sort: Document,
-        change: Option<Change>,
-        new: bool,
-        upsert: bool,
-    },
+pub(super) struct Difference {
+    /// The number of the step.
+    pub(super) at: usize,
+    /// The command, and what kinds of answers it got.
+    pub(super) kind: String,
+    what: String,
 }
 
-/// What an operation answered, comparable: documents as bytes, errors as codes.
+/// The two databases.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pair<'d> {
+    ours: &'d Db,
+    theirs: &'d Db,
+}
+
+impl Pair<'_> {
+    /// Runs the steps on empty databases, up to the first that differs.
+    pub(super) async fn first_difference(&self, steps: &[Step]) -> Option<Difference> {
+        for db in [self.ours, self.theirs] {
+            for name in [VIEW, MAIN, OTHER, TARGET] {
+                // What is not there need not be dropped.
+                let _ = db.run_command(doc! { "drop": name }).await;
+            }
+        }
+        for (at, step) in steps.iter().enumerate() {
+            let (own, their) = (run(self.ours, step).await, run(self.theirs, step).await);
+            let same = own == their;
+            if same && own.has_failed() && step.is_multi() {
+                return None;
+            }
+            let mut states = None;
+            if step.writes() || at + 1 == steps.len() {
+                let (own, their) = (state(self.ours).await, state(self.theirs).await);
+                if own != their {
+                    states = Some(format!(
+                        "\n  ours   now {}\n  mongod now {}",
+                        own.shown(),
+                        their.shown()
+                    ));
+                }
+            }
+            if same && states.is_none() {
+                continue;
+            }
+            if known::is_known(&step.command, &own, &their) {
+                // What is known to differ leaves the two in different states.
+                return None;
+            }
+            let states = states.unwrap_or_default();
+            let kind = format!("{} {} {}", step.name(), own.kind(), their.kind());
+            let what = format!("  ours   {}\n  mongod {}{states}", own.shown(), their.shown());
+            return Some(Difference { at, kind, what });
+        }
+        let checked = self.ours.check().await.expect("the engine is checked");
+        (!checked.is_clean()).then(|| Difference {
+            at: steps.len() - 1,
+            kind: "check".to_owned(),
+            what: format!("  the check finds {checked:?}"),
+        })
+    }
+}
+
+/// What a command answered, comparable.
 #[derive(Clone, Debug, PartialEq)]
-enum Answer {
-    Documents(Vec<RawDocumentBuf>),
+pub(super) enum Answer {
+    /// Documents as bytes, batch by batch.
+    Documents(Vec<Vec<RawDocumentBuf>>),
+    /// Distinct values, as a set.
     Values(Vec<String>),
-    Count(u64),
-    Written {
-        matched: u64,
-        modified: u64,
-        upserted: u64,
-        deleted: u64,
-        inserted: u64,
-        code: Option<Option<i32>>,
-    },
-    Failed(Option<i32>),
+    /// The parts of a reply that are promised.
+    Reply(RawDocumentBuf),
+    /// The code of a refusal; none where the engine says that it does not have what was asked for.
+    Refused(Option<i32>),
 }
 
 impl Answer {
-    fn failed(&self) -> bool {
-        matches!(self, Answer::Failed(_) | Answer::Written { code: Some(_), .. })
-    }
-}
-
-impl Operation {
-    fn random(random: &mut Random) -> Operation {
-        match random.below(20) {
-            0..=4 => Operation::Find {
-                filter: generate::filter(random, 2),
-                sort: generate::sort(random),
-                projection: generate::projection(random),
-                skip: random.below(3) as u64,
-                limit: random.below(4) as u64,
-            },
-            5 => Operation::Natural {
-                filter: generate::filter(random, 1),
-            },
-            6..=7 => Operation::Count {
-                filter: generate::filter(random, 2),
-            },
-            8 => Operation::Distinct {
-                key: generate::path(random),
-                filter: generate::filter(random, 1),
-            },
-            9 => {
-                let id = random.below(14) as i32;
-                Operation::Insert {
-                    document: generate::document(random, id),
-                }
-            }
-            10..=15 => {
-                let (change, array_filters) = generate::update(random);
-                let replaces = matches!(&change, Change::Document(d) if !d.keys().next().is_some_and(|k| k.starts_with('$')));
-                let multi = !replaces && random.one_in(3);
-                Operation::Update {
-                    filter: generate::filter(random, 1),
-                    change,
-                    multi,
-                    upsert: false,
-                    array_filters,
-                }
-            }
-            16 => {
-                let (change, array_filters) = generate::update(random);
-                let mut filter = generate::filter(random, 1);
-                filter.insert("_id", 20 + random.below(3) as i32);
-                Operation::Update {
-                    filter,
-                    change,
-                    multi: false,
-                    upsert: true,
-                    array_filters,
-                }
-            }
-            17 => Operation::Delete {
-                filter: generate::filter(random, 1),
-                multi: random.one_in(4),
-            },
-            _ => {
-                let (change, filters) = generate::update(random);
-                let change = if filters.is_empty() && !random.one_in(5) {
-                    Some(change)
-                } else {
-                    None
-                };
-                let new = change.is_some() && random.one_in(2);
-                Operation::FindAndModify {
-                    filter: generate::filter(random, 1),
-                    sort: generate::sort(random),
-                    change,
-                    new,
-                    upsert: false,
-                }
-            }
-        }
-    }
-
-    /// Whether several documents change, one after another.
-    fn is_multi(&self) -> bool {
-        matches!(self, Operation::Update { multi: true, .. })
-    }
-
-    fn writes(&self) -> bool {
-        !matches!(
-            self,
-            Operation::Find { .. }
-                | Operation::Natural { .. }
-                | Operation::Count { .. }
-                | Operation::Distinct { .. }
-        )
-    }
-
-    async fn run(&self, on: &RawCollection) -> Answer {
+    fn has_failed(&self) -> bool {
         match self {
-            Operation::Find {
-                filter,
-                sort,
-                projection,
-                skip,
-                limit,
-            } => documents(
-                on.find(filter, Some(sort), projection.as_ref(), *skip, *limit)
-                    .await,
-            ),
-            Operation::Natural { filter } => {
-                // Which index answers is the planner's choice; without a sort only the set is defined.
-                let mut found = match on.find(filter, None, None, 0, 0).await {
-                    Ok(found) => found,
-                    Err(error) => return Answer::Failed(error.code()),
-                };
-                found.sort_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
-                Answer::Documents(found)
-            }
-            Operation::Count { filter } => match on.count(filter).await {
-                Ok(count) => Answer::Count(count),
-                Err(error) => Answer::Failed(error.code()),
+            Answer::Refused(_) => true,
+            Answer::Reply(reply) => matches!(reply.get("errors"), Ok(Some(_))),
+            _ => false,
+        }
+    }
+
+    /// Whether nothing was answered.
+    pub(super) fn is_refused(&self) -> bool {
+        self.has_failed()
+    }
+
+    /// Which sort of answer it is.
+    fn kind(&self) -> String {
+        match self {
+            Answer::Documents(_) => "documents".to_owned(),
+            Answer::Values(_) => "values".to_owned(),
+            Answer::Reply(reply) => match reply.get_array("errors") {
+                Ok(errors) => errors
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|error| error.as_document()?.get_i32("code").ok())
+                    .map(|code| format!("error {code} "))
+                    .collect(),
+                Err(_) => "reply".to_owned(),
             },
-            Operation::Distinct { key, filter } => match on.distinct(key, filter).await {
-                Ok(values) => Answer::Values(values_of(values)),
-                Err(error) => Answer::Failed(error.code()),
-            },
-            Operation::Insert { document } => written(on.insert(std::slice::from_ref(document)).await),
-            Operation::Update {
-                filter,
-                change,
-                multi,
-                upsert,
-                array_filters,
-            } => {
-                // One of several matches is defined only by their order: pick by a unique filter instead.
-                let filter = if *multi || *upsert {
-                    filter.clone()
-                } else {
-                    first_of(on, filter).await
-                };
-                written(on.update(&filter, change, *multi, *upsert, array_filters).await)
+            Answer::Refused(code) => format!("refused {code:?}"),
+        }
+    }
+
+    /// As text.
+    pub(super) fn shown(&self) -> String {
+        let document = |raw: &RawDocumentBuf| match Document::try_from(raw.as_ref()) {
+            Ok(document) => document.to_string(),
+            Err(error) => error.to_string(),
+        };
+        match self {
+            Answer::Documents(batches) => {
+                let batches = batches.iter().map(|batch| {
+                    let all: Vec<String> = batch.iter().map(document).collect();
+                    all.join(" | ")
+                });
+                format!("[{}]", batches.collect::<Vec<_>>().join(" || "))
             }
-            Operation::Delete { filter, multi } => {
-                let filter = if *multi {
-                    filter.clone()
-                } else {
-                    first_of(on, filter).await
-                };
-                written(on.delete(&filter, *multi).await)
-            }
-            Operation::FindAndModify {
-                filter,
-                sort,
-                change,
-                new,
-                upsert,
-            } => {
-                match on
-                    .find_and_modify(filter, Some(sort), change.as_ref(), *new, *upsert)
-                    .await
-                {
-                    Ok(found) => Answer::Documents(found.into_iter().collect()),
-                    Err(error) => Answer::Failed(error.code()),
-                }
-            }
+            Answer::Reply(reply) => document(reply),
+            other => format!("{other:?}"),
         }
     }
 }
 
-/// The filter narrowed to the match with the lowest `_id`.
-async fn first_of(on: &RawCollection, filter: &Document) -> Document {
-    let found = on
-        .find(filter, Some(&doc! { "_id": 1 }), Some(&doc! { "_id": 1 }), 0, 1)
-        .await
-        .unwrap_or_default();
-    let mut narrowed = filter.clone();
-    if let Some(id) = found
-        .first()
-        .and_then(|d| d.get("_id").ok().flatten())
-        .and_then(|id| Bson::try_from(id).ok())
-    {
-        narrowed.insert("_id", id);
-    }
-    narrowed
-}
-
-fn documents(outcome: odm::Result<Vec<RawDocumentBuf>>) -> Answer {
-    match outcome {
-        Ok(found) => Answer::Documents(found),
-        Err(error) => Answer::Failed(error.code()),
-    }
-}
-
-/// Distinct values as a set. Which of two equal numbers stands for both depends on the order of the documents, so
-/// that numbers are compared by value alone.
-fn values_of(values: Vec<Bson>) -> Vec<String> {
-    fn plain(value: Bson) -> Bson {
-        match value {
-            Bson::Int32(n) => Bson::Double(f64::from(n)),
-            Bson::Int64(n) => Bson::Double(n as f64),
-            Bson::Decimal128(n) => Bson::Double(n.to_string().parse().unwrap_or(f64::NAN)),
-            Bson::Array(items) => Bson::Array(items.into_iter().map(plain).collect()),
-            Bson::Document(fields) => {
-                Bson::Document(fields.into_iter().map(|(k, v)| (k, plain(v))).collect())
-            }
-            other => other,
+/// All documents of all collections.
+async fn state(db: &Db) -> Answer {
+    let mut all = Vec::new();
+    for name in [MAIN, TARGET] {
+        let find = doc! { "find": name, "sort": { "_id": 1 }, "batchSize": 10_000 };
+        match run(db, &Step::of(find)).await {
+            Answer::Documents(batches) => all.extend(batches),
+            other => return other,
         }
     }
-    let mut shown: Vec<String> = values
-        .into_iter()
-        .map(|value| format!("{:?}", plain(value)).replace("-0.0", "0.0"))
-        .collect();
-    shown.sort();
-    shown
+    Answer::Documents(all)
 }
 
-fn written(outcome: odm::Result<odm::backend::WriteResult>) -> Answer {
-    match outcome {
-        Ok(result) => Answer::Written {
-            matched: result.summary.matched,
-            modified: result.summary.modified,
-            upserted: result.summary.upserted,
-            deleted: result.summary.deleted,
-            inserted: result.summary.inserted,
-            code: result.errors.first().map(|(_, error)| error.code()),
+async fn run(db: &Db, step: &Step) -> Answer {
+    let mut command = step.command.clone();
+    if step.narrowed {
+        narrow(db, &mut command).await;
+    }
+    if step.name() == "aggregate" && !command.contains_key("cursor") {
+        command.insert("cursor", doc! { "batchSize": 10_000 });
+    }
+    match db.run_command(command.clone()).await {
+        Ok(reply) => match step.name() {
+            "find" | "aggregate" | "listIndexes" => documents(db, step, &command, reply).await,
+            "distinct" => Answer::Values(known::values(
+                reply.get_array("values").cloned().unwrap_or_default(),
+            )),
+            _ => Answer::Reply(raw(promised(reply))),
         },
-        Err(error) => Answer::Failed(error.code()),
+        Err(error) => Answer::Refused(error.code()),
+    }
+}
+
+/// All batches of a cursor.
+async fn documents(db: &Db, step: &Step, command: &Document, mut reply: Document) -> Answer {
+    let mut batches = Vec::new();
+    loop {
+        let Ok(cursor) = reply.get_document("cursor") else {
+            return Answer::Reply(raw(reply));
+        };
+        let batch = cursor
+            .get_array("firstBatch")
+            .or_else(|_| cursor.get_array("nextBatch"));
+        let rows = batch.into_iter().flatten().filter_map(Bson::as_document);
+        batches.push(
+            rows.map(|row| raw(known::without_clock(row.clone())))
+                .collect::<Vec<_>>(),
+        );
+        let id = cursor.get_i64("id").unwrap_or(0);
+        if id == 0 {
+            break;
+        }
+        let name = command.values().next().and_then(Bson::as_str).unwrap_or_default();
+        let more = doc! { "getMore": id, "collection": name, "batchSize": 3 };
+        reply = match db.run_command(more).await {
+            Ok(reply) => reply,
+            Err(error) => return Answer::Refused(error.code()),
+        };
+    }
+    if !step.ordered {
+        let mut rows: Vec<RawDocumentBuf> = batches.concat();
+        rows.sort_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
+        batches = vec![rows];
+    }
+    Answer::Documents(batches)
+}
+
+fn raw(document: Document) -> RawDocumentBuf {
+    crate::raw::raw(&document)
+}
+
+/// What both backends say: counts, ids, values, codes.
+fn promised(reply: Document) -> Document {
+    let mut kept = Document::new();
+    for name in [
+        "n",
+        "nModified",
+        "upserted",
+        "value",
+        "lastErrorObject",
+        "numIndexesBefore",
+        "numIndexesAfter",
+    ] {
+        if let Some(value) = reply.get(name) {
+            let value = match value {
+                Bson::Document(inner) => Bson::Document(known::without_clock(inner.clone())),
+                Bson::Int64(n) => Bson::Int32(*n as i32),
+                other => other.clone(),
+            };
+            kept.insert(name, value);
+        }
+    }
+    if let Ok(errors) = reply.get_array("writeErrors") {
+        let codes = errors.iter().filter_map(Bson::as_document).map(|error| {
+            let get = |name: &str| error.get(name).cloned().unwrap_or(Bson::Null);
+            doc! { "index": get("index"), "code": get("code"), "keyPattern": get("keyPattern"), "keyValue": get("keyValue") }
+        });
+        kept.insert("errors", codes.collect::<Vec<_>>());
+    }
+    kept
+}
+
+/// Narrows the filter of the one statement to the match with the lowest `_id`.
+async fn narrow(db: &Db, command: &mut Document) {
+    let variables = command.get("let").cloned();
+    let name = command.values().next().cloned().unwrap_or(Bson::Null);
+    let statements = match command.get_mut("updates") {
+        Some(updates) => Some(updates),
+        None => command.get_mut("deletes"),
+    };
+    let Some(Bson::Array(statements)) = statements else {
+        return;
+    };
+    let Some(statement) = statements.first_mut().and_then(Bson::as_document_mut) else {
+        return;
+    };
+    let filter = statement.get("q").cloned().unwrap_or(Bson::Null);
+    let mut find = doc! {
+        "find": name, "filter": filter, "sort": { "_id": 1 }, "projection": { "_id": 1 }, "limit": 1, "singleBatch": true,
+    };
+    for option in ["collation", "hint"] {
+        if let Some(value) = statement.get(option) {
+            find.insert(option, value.clone());
+        }
+    }
+    if let Some(variables) = variables {
+        find.insert("let", variables);
+    }
+    let found = match db.run_command(find).await {
+        Ok(reply) => reply.get_document("cursor").ok().and_then(|cursor| {
+            let first = cursor.get_array("firstBatch").ok()?.first()?.as_document()?;
+            first.get("_id").cloned()
+        }),
+        Err(_) => None,
+    };
+    if let (Some(id), Ok(filter)) = (found, statement.get_document_mut("q")) {
+        filter.insert("_id", id);
     }
 }

@@ -1,241 +1,332 @@
-//! Random pipelines over two collections: results must be equal, in any order unless the last sort decides it.
+//! Random pipelines over two collections.
 
-use bson::{Bson, Document, RawDocumentBuf, doc};
+use bson::{Bson, Document, bson, doc};
 use odm::Db;
-use odm::backend::{Aggregate, Operation, ReadOptions, Response};
 
-use super::Report;
-use super::generate;
+use super::commands::{self, MAIN, OTHER, Step, TARGET};
+use super::expressions::{self, Kind};
+use super::filters::{self, filter};
+use super::machine::{Report, compare_scenarios};
+use super::projections::sort;
 use super::stages;
+use super::values::{self, FIELDS};
 use crate::random::Random;
-use crate::raw::{RawCollection, raw};
 
 /// How many pipelines meet one pair of collections.
 const ROUND: u64 = 30;
 
 /// Runs random pipelines on both databases until `pipelines` are done or `most` differences are found.
 pub async fn compare_pipelines(ours: &Db, theirs: &Db, seed: u64, pipelines: u64, most: usize) -> Report {
-    let mut report = Report::default();
-    let mut round = 0;
-    while report.operations < pipelines && report.differences.len() < most {
-        run_round(ours, theirs, seed.wrapping_add(round), &mut report).await;
-        round += 1;
-    }
-    report
+    compare_scenarios(ours, theirs, seed, pipelines, most, scenario).await
 }
 
-async fn run_round(ours: &Db, theirs: &Db, seed: u64, report: &mut Report) {
+pub(super) fn scenario(seed: u64) -> Vec<Step> {
     let mut random = Random::new(seed.wrapping_mul(0x2000_0003));
-    let names = [
-        format!("p{}", seed % 1_000_000_007),
-        format!("q{}", seed % 1_000_000_007),
-    ];
-    let mut history = Vec::new();
-    for name in &names {
-        let documents: Vec<Document> = (0..random.below(12))
-            .map(|id| generate::document(&mut random, id as i32))
-            .collect();
-        let index = random.one_in(2).then(|| generate::index(&mut random));
-        for db in [ours, theirs] {
-            let collection = RawCollection::new(db, name);
-            if !documents.is_empty() {
-                collection
-                    .insert(&documents)
-                    .await
-                    .expect("the documents are inserted");
-            }
-            if let Some(index) = &index {
-                // Both refuse the same: that is looked at elsewhere.
-                let _ = collection.create_index(index).await;
-            }
-        }
-        history.push(format!("{name}: {documents:?} {index:?}"));
-    }
+    let (world, mut steps) = commands::start(&mut random);
     for _ in 0..ROUND {
-        report.operations += 1;
-        let (pipeline, ordered) = pipeline(&mut random, &names[1]);
-        let mut own = run(ours, &names[0], &pipeline).await;
-        let mut their = run(theirs, &names[0], &pipeline).await;
-        if !ordered {
-            for rows in [&mut own, &mut their].into_iter().flatten() {
-                rows.sort_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
+        steps.push(aggregate(&mut random, world.words, world.places));
+    }
+    steps
+}
+
+/// A random pipeline. `words`, `places`: whether there is an index of those.
+pub(super) fn aggregate(random: &mut Random, words: bool, places: bool) -> Step {
+    let of = |stages: Vec<Document>, ordered: bool| Step {
+        ordered,
+        ..Step::of(doc! { "aggregate": MAIN, "pipeline": stages })
+    };
+    match random.below(24) {
+        0..=4 => return of(stages::series(random), true),
+        5 if words => {
+            let score = doc! { "$set": { "score": { "$meta": "textScore" } } };
+            let order = doc! { "$sort": { "score": { "$meta": "textScore" }, "_id": 1 } };
+            let first = doc! { "$match": filters::searched(random) };
+            return match random.below(2) {
+                0 => of(vec![first, score, doc! { "$sort": { "_id": 1 } }], true),
+                _ => of(vec![first, order], true),
+            };
+        }
+        6..=7 if places => {
+            let mut near = doc! {
+                "near": { "type": "Point", "coordinates": [random.below(6) as f64, 1.0] },
+                "distanceField": "d.at", "key": "g", "spherical": true,
+            };
+            if random.one_in(2) {
+                near.insert("maxDistance", random.below(8) as f64 * 100_000.0);
             }
+            if random.one_in(3) {
+                near.insert("minDistance", 10.0);
+            }
+            if random.one_in(3) {
+                near.insert("query", filter(random, 0));
+            }
+            if random.one_in(3) {
+                near.insert("includeLocs", "at");
+                near.insert("distanceMultiplier", 2.0);
+            }
+            let round = doc! { "$set": { "d.at": { "$round": ["$d.at", 3] } } };
+            return of(vec![doc! { "$geoNear": near }, round], false);
         }
-        if own != their && !is_known(&pipeline, &own, &their) {
-            report.differences.push(format!(
-                "seed {seed}\n  {}\n  {pipeline:?}\n  ours   {own:?}\n  mongod {their:?}",
-                history.join("\n  ")
-            ));
-            break;
+        8 => {
+            let stage = match random.below(3) {
+                0 => vec![
+                    doc! { "$collStats": { "count": {} } },
+                    doc! { "$project": { "count": 1 } },
+                ],
+                1 => vec![
+                    doc! { "$indexStats": {} },
+                    doc! { "$project": { "name": 1, "key": 1 } },
+                ],
+                _ => vec![
+                    doc! { "$planCacheStats": {} },
+                    doc! { "$match": { "a": "never" } },
+                ],
+            };
+            return of(stage, false);
         }
+        9 => {
+            let documents: Vec<Document> = (0..random.below(4))
+                .map(|id| doc! { "_id": id as i32, "n": expressions::expression(random, Kind::Any, 2) })
+                .collect();
+            let stages = vec![doc! { "$documents": documents }, doc! { "$sort": { "_id": 1 } }];
+            return Step::of(doc! { "aggregate": 1, "pipeline": stages });
+        }
+        _ => {}
     }
-    for name in &names {
-        for db in [ours, theirs] {
-            db.drop_collection(name).await.expect("the collection is dropped");
-        }
-    }
-}
-
-/// What the server is known to do otherwise, for reasons of its own.
-fn is_known(pipeline: &[Document], own: &Rows, their: &Rows) -> bool {
-    let text = format!("{pipeline:?}");
-    // A `$match` that it moves or joins with another is parsed again from a text that it cannot read: code 2.
-    let unreadable = text.contains("$elemMatch") && text.contains("$all") && *their == Err(Some(2));
-    // A `$match` that it moves before a `$sort` removes the rows that cannot be sorted.
-    let sort = pipeline.iter().position(|stage| stage.contains_key("$sort"));
-    let spared = *own == Err(Some(2))
-        && sort.is_some_and(|sort| pipeline[sort..].iter().any(|stage| stage.contains_key("$match")));
-    // A group by MinKey or MaxKey comes out as `{"": MinKey}` when another stage stands beside it.
-    let wrapped = their.as_ref().is_ok_and(|rows| {
-        rows.iter().any(|row| {
-            row.as_bytes()
-                .windows(6)
-                .any(|at| at == [7, 0, 0, 0, 0xFF, 0] || at == [7, 0, 0, 0, 0x7F, 0])
-        })
-    });
-    unreadable || spared || wrapped
-}
-
-type Rows = Result<Vec<RawDocumentBuf>, Option<i32>>;
-
-async fn run(db: &Db, name: &str, pipeline: &[Document]) -> Rows {
-    let operation = Aggregate {
-        namespace: RawCollection::new(db, name).namespace(),
-        pipeline: pipeline.iter().map(raw).collect(),
-        batch_size: None,
-        allow_disk_use: false,
-        options: ReadOptions::default(),
+    let mut stages = Stages {
+        made: Vec::new(),
+        unique: true,
+        ordered: false,
+        projected: false,
     };
-    let answer = db.backend().execute(Operation::Aggregate(operation)).await;
-    let mut cursor = match answer.map_err(|error| error.code())? {
-        Response::Cursor(cursor) => cursor,
-        other => panic!("an aggregate answers {other:?}"),
-    };
-    let mut rows = Vec::new();
-    while let Some(batch) = cursor.next_batch().await.map_err(|error| error.code())? {
-        for at in 0..batch.len() {
-            rows.extend(batch.get(at).map(|row| row.to_owned()));
-        }
-    }
-    Ok(rows)
-}
-
-/// A pipeline, and whether its results' order is defined.
-fn pipeline(random: &mut Random, other: &str) -> (Vec<Document>, bool) {
-    let mut made = Vec::new();
-    // Whether `_id` still tells one row from another; whether the rows are in a defined order.
-    let (mut unique, mut ordered) = (true, false);
-    if random.one_in(4) {
-        return (stages::series(random), true);
-    }
-    // A field that a projection left out keeps its place on the server when it is set again.
-    let mut projected = false;
     for _ in 0..1 + random.below(5) {
-        match random.below(16) {
-            0..=2 => made.push(doc! { "$match": generate::filter(random, 2) }),
-            3..=4 if unique => {
-                let mut sort = generate::sort(random);
+        stages.add(random);
+    }
+    if stages.unique && random.one_in(16) {
+        stages.made.push(output(random));
+        stages.ordered = true;
+    }
+    of(stages.made, stages.ordered)
+}
+
+fn output(random: &mut Random) -> Document {
+    match random.below(4) {
+        0 => doc! { "$out": TARGET },
+        1 => doc! { "$merge": TARGET },
+        2 => doc! { "$merge": {
+            "into": TARGET, "on": "_id",
+            "whenMatched": *random.pick(&["replace", "keepExisting", "merge", "fail"]),
+            "whenNotMatched": *random.pick(&["insert", "discard"]),
+        } },
+        _ => doc! { "$merge": {
+            "into": TARGET, "let": { "new": "$$ROOT" },
+            "whenMatched": [{ "$set": { "z": "$$new.n" } }],
+        } },
+    }
+}
+
+/// A pipeline in the making.
+struct Stages {
+    made: Vec<Document>,
+    /// Whether `_id` still tells one row from another.
+    unique: bool,
+    /// Whether the rows are in a defined order.
+    ordered: bool,
+    /// A field that a projection left out keeps its place on the server when it is set again.
+    projected: bool,
+}
+
+impl Stages {
+    fn put(&mut self, stage: Document) {
+        self.made.push(stage);
+    }
+
+    /// What looks at the order gets a defined one.
+    fn order(&mut self) {
+        if !self.ordered {
+            self.put(doc! { "$sort": { "_id": 1 } });
+            self.ordered = true;
+        }
+    }
+
+    fn add(&mut self, random: &mut Random) {
+        let any = |random: &mut Random| expressions::expression(random, Kind::Any, 2);
+        match random.below(24) {
+            0..=2 => self.put(doc! { "$match": filter(random, 2) }),
+            3..=4 if self.unique => {
+                let mut sort = sort(random);
                 sort.insert("_id", 1);
-                made.push(doc! { "$sort": sort });
-                ordered = true;
+                self.put(doc! { "$sort": sort });
+                self.ordered = true;
             }
-            5 if ordered => made.push(doc! { "$skip": random.below(3) as i32 }),
-            6 if ordered => made.push(doc! { "$limit": 1 + random.below(4) as i32 }),
-            7 if unique && random.one_in(3) => {
-                made.push(doc! { "$set": { "e": stages::date(random) } });
-            }
-            7 if !projected => {
-                made.push(doc! { "$set": { *random.pick(&["a", "d", "b.x"]): expression(random, 2) } })
-            }
-            8 => {
-                made.push(
-                    doc! { "$project": { *random.pick(&["a", "b.x", "c"]): 1, "e": expression(random, 2) } },
-                );
-                projected = true;
+            5 if self.ordered => self.put(doc! { "$skip": random.below(3) as i32 }),
+            6 if self.ordered => self.put(doc! { "$limit": 1 + random.below(4) as i32 }),
+            7..=8 if !self.projected => {
+                let target = *random.pick(&["a", "e", "b.x", "n"]);
+                self.put(doc! { *random.pick(&["$set", "$addFields"]): { target: any(random) } });
             }
             9 => {
-                made.push(doc! { "$unset": *random.pick(&["a", "b.x", "c"]) });
-                projected = true;
+                self.put(doc! { "$project": { *random.pick(&["a", "b.x", "c", "n"]): 1, "e": any(random) } });
+                self.projected = true;
             }
             10 => {
-                let path = format!("${}", random.pick(&["a", "b", "c", "a.x"]));
-                made.push(match random.below(2) {
-                    0 => doc! { "$unwind": path },
-                    _ => doc! { "$unwind": { "path": path, "preserveNullAndEmptyArrays": true } },
-                });
-                unique = false;
+                self.put(doc! { "$unset": *random.pick(&["a", "b.x", "c"]) });
+                self.projected = true;
             }
-            11 if unique => {
-                // Accumulators that look at the order get a defined one.
-                if !ordered {
-                    made.push(doc! { "$sort": { "_id": 1 } });
+            11 => self.unwind(random),
+            12..=13 if self.unique => self.group(random),
+            14 => self.join(random),
+            15 => {
+                self.put(
+                    doc! { "$unionWith": { "coll": OTHER, "pipeline": [{ "$match": filter(random, 1) }] } },
+                );
+                (self.unique, self.ordered) = (false, false);
+            }
+            16 if random.one_in(3) => {
+                self.put(doc! { "$count": "n" });
+                (self.unique, self.ordered) = (false, true);
+            }
+            17 if self.unique => {
+                self.put(doc! { "$facet": {
+                    "one": [{ "$sort": { "_id": 1 } }, { "$match": filter(random, 1) }, { "$limit": 3 }],
+                    "two": [{ "$match": filter(random, 1) }, { "$count": "n" }],
+                } });
+                (self.unique, self.ordered) = (false, true);
+            }
+            18 if self.unique => self.buckets(random),
+            19 => {
+                let choice = doc! { "$cond": [expressions::expression(random, Kind::Truth, 2), "$$DESCEND", *random.pick(&["$$PRUNE", "$$KEEP"])] };
+                self.put(doc! { "$redact": choice });
+            }
+            20 => {
+                let object = doc! { "$mergeObjects": [{ "_id": "$_id" }, expressions::expression(random, Kind::Object, 2)] };
+                match random.below(2) {
+                    0 => self.put(doc! { "$replaceRoot": { "newRoot": object } }),
+                    _ => self.put(doc! { "$replaceWith": object }),
                 }
-                let accumulator = *random.pick(&["$sum", "$min", "$max", "$avg", "$push", "$first", "$last"]);
-                made.push(doc! { "$group": {
-                    "_id": operand(random),
-                    "n": { "$sum": 1 },
-                    "v": { accumulator: operand(random) },
+                self.unique = false;
+            }
+            21 => {
+                self.put(doc! { "$sample": { "size": 1000 } });
+                self.ordered = false;
+            }
+            22 if self.unique => {
+                self.put(doc! { "$graphLookup": {
+                    "from": OTHER, "startWith": format!("${}", random.pick(&["n", "_id", "l"])),
+                    "connectFromField": *random.pick(&["n", "l"]), "connectToField": "_id", "as": "g",
+                    "maxDepth": random.below(3) as i32, "depthField": "depth",
+                    "restrictSearchWithMatch": filter(random, 0),
                 } });
-                (unique, ordered) = (false, false);
+                // What is found comes in no order.
+                self.put(
+                    doc! { "$set": { "g": { "$sortArray": { "input": "$g", "sortBy": { "_id": 1 } } } } },
+                );
             }
-            12 => {
-                made.push(doc! { "$lookup": {
-                    "from": other,
-                    "localField": *random.pick(&["a", "b", "a.x", "_id"]),
-                    "foreignField": *random.pick(&["a", "b", "a.x", "_id"]),
-                    "pipeline": [{ "$sort": { "_id": 1 } }],
-                    "as": if projected { "j" } else { *random.pick(&["j", "a", "b.x"]) },
-                } });
-            }
-            13 => {
-                made.push(doc! { "$unionWith": { "coll": other, "pipeline": [{ "$match": generate::filter(random, 1) }] } });
-                (unique, ordered) = (false, false);
-            }
-            14 if random.one_in(3) => {
-                made.push(doc! { "$count": "n" });
-                (unique, ordered) = (false, true);
-            }
-            15 if unique => {
-                made.push(doc! { "$facet": {
-                    "one": [{ "$sort": { "_id": 1 } }, { "$match": generate::filter(random, 1) }, { "$limit": 3 }],
-                    "two": [{ "$match": generate::filter(random, 1) }, { "$count": "n" }],
-                } });
-                (unique, ordered) = (false, true);
-            }
-            _ => made.push(doc! { "$match": generate::filter(random, 1) }),
+            _ => self.put(doc! { "$match": filter(random, 1) }),
         }
     }
-    (made, ordered)
+
+    fn unwind(&mut self, random: &mut Random) {
+        let path = format!("${}", random.pick(&["a", "b", "l", "a.x"]));
+        self.put(match random.below(3) {
+            0 => doc! { "$unwind": path },
+            1 => doc! { "$unwind": { "path": path, "includeArrayIndex": "at" } },
+            _ => doc! { "$unwind": { "path": path, "preserveNullAndEmptyArrays": true } },
+        });
+        self.unique = false;
+    }
+
+    fn join(&mut self, random: &mut Random) {
+        let to = if self.projected {
+            "j"
+        } else {
+            *random.pick(&["j", "a", "b.x"])
+        };
+        let field = |random: &mut Random| *random.pick(&["a", "b", "a.x", "_id", "n", "l"]);
+        let mut join = doc! { "from": OTHER, "as": to };
+        if !random.one_in(3) {
+            join.insert("localField", field(random));
+            join.insert("foreignField", field(random));
+            join.insert("pipeline", bson!([{ "$sort": { "_id": 1 } }]));
+        } else {
+            join.insert("let", doc! { "n": "$n" });
+            let condition = doc! { "$expr": { *random.pick(&["$eq", "$lt"]): ["$n", "$$n"] } };
+            join.insert(
+                "pipeline",
+                bson!([{ "$match": condition }, { "$sort": { "_id": 1 } }, { "$limit": 3 }]),
+            );
+        }
+        self.put(doc! { "$lookup": join });
+    }
+
+    fn group(&mut self, random: &mut Random) {
+        if random.one_in(5) {
+            self.put(doc! { "$sortByCount": key(random) });
+            (self.unique, self.ordered) = (false, false);
+            return;
+        }
+        self.order();
+        let key = match random.below(4) {
+            0 => bson!({ "x": key(random), "y": key(random) }),
+            _ => key(random),
+        };
+        self.put(doc! { "$group": {
+            "_id": key, "n": { "$sum": 1 }, "v": accumulator(random), "w": accumulator(random),
+        } });
+        // Sets have no order.
+        (self.unique, self.ordered) = (false, false);
+        self.put(doc! { "$set": { "v": in_order("$v"), "w": in_order("$w") } });
+    }
+
+    fn buckets(&mut self, random: &mut Random) {
+        let boundaries = match random.below(2) {
+            0 => bson!([0, 1, 3]),
+            _ => bson!(["a", "b", "c"]),
+        };
+        self.order();
+        self.put(doc! { "$bucket": {
+            "groupBy": format!("${}", random.pick(&["n", "s"])),
+            "boundaries": boundaries, "default": "other",
+            "output": { "n": { "$sum": 1 }, "v": accumulator(random) },
+        } });
+        self.put(doc! { "$set": { "v": in_order("$v") } });
+        (self.unique, self.ordered) = (false, false);
+    }
 }
 
-fn operand(random: &mut Random) -> Bson {
-    match random.below(6) {
-        0..=3 => Bson::String(format!("${}", random.pick(&["a", "b", "c", "a.x", "b.y", "_id"]))),
-        4 => Bson::Int32(random.below(4) as i32),
+/// The elements of a set in their order, anything else as it is.
+fn in_order(value: &str) -> Document {
+    doc! { "$cond": [{ "$isArray": [value] }, { "$sortArray": { "input": value, "sortBy": 1 } }, value] }
+}
+
+fn key(random: &mut Random) -> Bson {
+    match random.below(8) {
+        0..=5 => Bson::String(format!(
+            "${}",
+            random.pick(&["a", "b", "n", "s", "a.x", "o", "l", "f"])
+        )),
+        6 => Bson::Int32(random.below(4) as i32),
         _ => Bson::Null,
     }
 }
 
-fn expression(random: &mut Random, depth: usize) -> Bson {
-    if depth == 0 {
-        return operand(random);
-    }
-    let inner = |random: &mut Random| expression(random, depth - 1);
-    let made = match random.below(14) {
-        0 => doc! { "$eq": [inner(random), inner(random)] },
-        1 => doc! { "$gt": [inner(random), inner(random)] },
-        2 => doc! { "$cond": [inner(random), inner(random), inner(random)] },
-        3 => doc! { "$ifNull": [inner(random), inner(random)] },
-        4 => doc! { "$type": inner(random) },
-        5 => doc! { "$isArray": [inner(random)] },
-        6 => doc! { "$and": [inner(random), inner(random)] },
-        7 => doc! { "$cmp": [inner(random), inner(random)] },
-        8 => doc! { "$isNumber": inner(random) },
-        9 => doc! { "$cond": [{ "$isArray": ["$a"] }, { "$size": "$a" }, inner(random)] },
-        10 => doc! { "$cond": [{ "$isNumber": "$a" }, { "$add": ["$a", 1] }, inner(random)] },
-        11 => doc! { "$mergeObjects": [{ "k": inner(random) }, { "l": 1 }] },
-        12 => doc! { "$not": [inner(random)] },
-        _ => return operand(random),
+fn accumulator(random: &mut Random) -> Document {
+    let input = match random.below(3) {
+        0 => Bson::String(format!("${}", random.pick(FIELDS))),
+        1 => expressions::expression(random, Kind::Number, 1),
+        _ => Bson::String(format!("${}", random.pick(&["n", "s", "d", "o", "l"]))),
     };
-    Bson::Document(made)
+    let n = 1 + random.below(3) as i32;
+    let by = doc! { "n": *random.pick(&[1, -1]), "_id": 1 };
+    match random.below(12) {
+        0 => doc! { "$count": {} },
+        1 => doc! { "$mergeObjects": "$o" },
+        2 => doc! { *random.pick(&["$firstN", "$lastN", "$minN", "$maxN"]): { "input": input, "n": n } },
+        3 => doc! { *random.pick(&["$top", "$bottom"]): { "output": input, "sortBy": by } },
+        4 => doc! { *random.pick(&["$topN", "$bottomN"]): { "output": input, "sortBy": by, "n": n } },
+        5 => doc! { *random.pick(&["$stdDevPop", "$stdDevSamp"]): { "$round": [values::number(random), 0] } },
+        6 => doc! { "$addToSet": input },
+        7 => doc! { "$push": input },
+        _ => doc! { *random.pick(&["$sum", "$avg", "$min", "$max", "$first", "$last"]): input },
+    }
 }

@@ -101,9 +101,13 @@ fn function(random: &mut Random) -> Document {
         8 => {
             doc! { *random.pick(&["$top", "$bottom"]): { "output": "$_id", "sortBy": { "v": 1, "_id": 1 } } }
         }
-        9 => doc! { "$count": {} },
-        10..=11 => doc! { *random.pick(&["$first", "$last"]): "$v" },
-        _ => doc! { *random.pick(&["$sum", "$avg", "$min", "$max", "$push"]): "$v" },
+        9 => match random.below(3) {
+            0 => doc! { "$count": {} },
+            1 => doc! { *random.pick(&["$covariancePop", "$covarianceSamp"]): ["$v", "$_id"] },
+            _ => return doc! { "$expMovingAvg": { "input": "$v", "alpha": 0.5 } },
+        },
+        10..=11 => doc! { *random.pick(&["$first", "$last", "$stdDevPop", "$stdDevSamp"]): "$v" },
+        _ => doc! { *random.pick(&["$sum", "$avg", "$min", "$max", "$push", "$addToSet"]): "$v" },
     };
     if !random.one_in(4) {
         function.insert("window", bounds(random));
@@ -193,29 +197,4 @@ fn buckets(random: &mut Random) -> Document {
         stage.insert("granularity", *random.pick(&names));
     }
     doc! { "$bucketAuto": stage }
-}
-
-/// An expression over dates in a place.
-pub(super) fn date(random: &mut Random) -> Document {
-    let zone = *random.pick(&[
-        "UTC",
-        "America/New_York",
-        "Asia/Kolkata",
-        "+03:00",
-        "Europe/London",
-    ]);
-    let unit = *random.pick(&["month", "week", "day", "hour", "second"]);
-    let date = doc! { "$dateAdd": {
-        "startDate": DateTime::from_millis(1_585_440_000_000), "unit": "hour", "amount": "$_id",
-    } };
-    match random.below(6) {
-        0 => doc! { "$dateToParts": { "date": date, "timezone": zone } },
-        1 => doc! { "$dateToString": { "date": date, "timezone": zone } },
-        2 => doc! { "$dateTrunc": { "date": date, "unit": unit, "timezone": zone } },
-        3 => doc! { "$dateDiff": {
-            "startDate": date, "endDate": DateTime::from_millis(1_604_193_000_000), "unit": unit, "timezone": zone,
-        } },
-        4 => doc! { "$dateSubtract": { "startDate": date, "unit": unit, "amount": 3, "timezone": zone } },
-        _ => doc! { *random.pick(&["$hour", "$dayOfWeek", "$isoWeek"]): { "date": date, "timezone": zone } },
-    }
 }

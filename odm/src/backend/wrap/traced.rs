@@ -9,7 +9,8 @@ use tracing::field::Empty;
 use tracing::{Instrument, Level, Span};
 
 use crate::backend::{
-    Backend, Batch, BatchCursor, Capabilities, Operation, Response, Transaction, TransactionOptions,
+    Backend, Batch, BatchCursor, Capabilities, Footprint, Operation, Response, Transaction,
+    TransactionOptions,
 };
 use crate::error::Result;
 
@@ -18,7 +19,9 @@ use crate::error::Result;
 ///
 /// A span `operation` of level `DEBUG` holds the operation in MongoDB's vocabulary, the backend, the database and the
 /// collection, at its end the number of documents, and the kind of the error if there was one. Values of documents,
-/// filters and updates are never in it. An operation that takes as long as the threshold is an event of level `WARN`.
+/// filters and updates are never in it. An operation that takes as long as the threshold is an event of level `WARN`, which also holds the
+/// filter's [shape](Operation::filter_shape) and, of the embedded engine, the plan and how many index entries and
+/// documents it read: of a cursor's batch, those of the whole operation so far.
 ///
 /// Cost: a look at a flag where nobody listens and there is no threshold; else one more box for each operation.
 pub struct Traced<B: ?Sized> {
@@ -49,6 +52,8 @@ struct Trip {
 #[derive(Clone)]
 struct About {
     operation: &'static str,
+    /// The filter without its values.
+    filter: Option<String>,
     backend: &'static str,
     database: String,
     collection: String,
@@ -85,7 +90,17 @@ impl Trip {
         future: impl Future<Output = Result<T>> + Send,
         count: fn(&T) -> Option<u64>,
     ) -> Result<T> {
-        let result = future.instrument(self.span.clone()).await;
+        let measured = async { (future.await, None) };
+        self.run_measured(measured, count).await
+    }
+
+    /// The same with what was done to find documents, which is told of what is slow.
+    async fn run_measured<T>(
+        self,
+        future: impl Future<Output = (Result<T>, Option<Footprint>)> + Send,
+        count: fn(&T) -> Option<u64>,
+    ) -> Result<T> {
+        let (result, footprint) = future.instrument(self.span.clone()).await;
         let taken = self.started.elapsed();
         let milliseconds = taken.as_secs_f64() * 1_000.0;
         let documents = result.as_ref().ok().and_then(count);
@@ -98,6 +113,10 @@ impl Trip {
         }
         if self.about.slow.is_some_and(|slow| taken >= slow) {
             let about = &self.about;
+            let plan = footprint
+                .as_ref()
+                .map(|own| own.plan.as_str())
+                .filter(|plan| !plan.is_empty());
             tracing::warn!(
                 target: "odm",
                 parent: &self.span,
@@ -105,6 +124,11 @@ impl Trip {
                 backend = about.backend,
                 database = %about.database,
                 collection = %about.collection,
+                in_transaction = about.in_transaction,
+                filter = about.filter.as_deref(),
+                plan,
+                keys_examined = footprint.as_ref().map(|own| own.keys_examined),
+                documents_examined = footprint.as_ref().map(|own| own.documents_examined),
                 documents,
                 milliseconds,
                 "slow operation"
@@ -118,6 +142,7 @@ impl<B: Backend + ?Sized> Traced<B> {
     fn about(&self, operation: &'static str) -> About {
         About {
             operation,
+            filter: None,
             backend: self.inner.name(),
             database: String::new(),
             collection: String::new(),
@@ -150,9 +175,18 @@ impl<B: Backend + ?Sized> Backend for Traced<B> {
             about.database.clone_from(&namespace.database);
             about.collection.clone_from(&namespace.collection);
         }
+        if self.slow.is_some() {
+            about.filter = operation.filter_shape();
+        }
         Box::pin(async move {
             let trip = about.clone().start();
-            let response = trip.run(self.inner.execute(operation), documents).await?;
+            let response = match self.slow {
+                Some(_) => {
+                    trip.run_measured(self.inner.measure(operation), documents)
+                        .await?
+                }
+                None => trip.run(self.inner.execute(operation), documents).await?,
+            };
             Ok(match response {
                 Response::Cursor(inner) => Response::Cursor(Box::new(TracedCursor {
                     inner,
@@ -232,7 +266,14 @@ impl BatchCursor for TracedCursor {
         };
         let count =
             |batch: &Option<Box<dyn Batch>>| Some(batch.as_ref().map_or(0, |batch| batch.len() as u64));
-        Box::pin(about.start().run(self.inner.next_batch(), count))
+        Box::pin(async move {
+            let inner = &mut self.inner;
+            let next = async move {
+                let batch = inner.next_batch().await;
+                (batch, inner.footprint())
+            };
+            about.start().run_measured(next, count).await
+        })
     }
 
     fn resume_token(&self) -> Option<bson::RawDocumentBuf> {

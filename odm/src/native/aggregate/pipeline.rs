@@ -177,6 +177,8 @@ impl Pipeline {
             output: None,
             scored: false,
         };
+        // The filters of neighboring `$match` stages, which are one filter for whoever chooses an index.
+        let mut filters: Vec<Owned> = Vec::new();
         for (index, doc) in stages.iter().enumerate() {
             let (name, value) = stage_parts(*doc)?;
             stage::check_place(name, place, index)?;
@@ -200,7 +202,21 @@ impl Pipeline {
                     "$match with $text is only allowed as the first pipeline stage",
                 ));
             }
-            pipeline.stages.push(stage);
+            if !matches!(stage, Stage::Match(_)) {
+                filters.clear();
+                pipeline.stages.push(stage);
+                continue;
+            }
+            filters.push(Owned::from(value));
+            if filters.len() > 1 && pipeline.text_filter().is_none() {
+                let together = Owned::Document(vec![("$and".to_owned(), Owned::Array(filters.clone()))]);
+                pipeline.stages.pop();
+                pipeline
+                    .stages
+                    .push(Stage::parse(name, &together.as_value(), variables)?);
+            } else {
+                pipeline.stages.push(stage);
+            }
         }
         pipeline.bound_sorts();
         Ok(pipeline)

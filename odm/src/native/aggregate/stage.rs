@@ -34,6 +34,8 @@ use self::facet::Facet;
 use self::filter::Match;
 pub(crate) use self::geo_near::GeoNear;
 use self::graph_lookup::GraphLookup;
+#[cfg(test)]
+pub(crate) use self::group::ACCUMULATORS;
 pub(crate) use self::group::{Gathered, Group};
 use self::lookup::Lookup;
 use self::redact::Redact;
@@ -41,6 +43,8 @@ use self::sort::Sort;
 pub(crate) use self::statistics::Statistics;
 use self::union::UnionWith;
 use self::unwind::Unwind;
+#[cfg(test)]
+pub(crate) use self::window::WINDOW_FUNCTIONS;
 use self::window::Windows;
 
 /// One stage.
@@ -404,7 +408,8 @@ pub(crate) fn is_known(name: &str) -> bool {
     KNOWN.contains(&name)
 }
 
-const KNOWN: &[&str] = &[
+/// The stages of the server.
+pub(crate) const KNOWN: &[&str] = &[
     "$addFields",
     "$bucket",
     "$bucketAuto",

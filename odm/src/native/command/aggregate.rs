@@ -50,7 +50,7 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
     if call
         .doc
         .get("pipeline")
-        .is_none_or(|own| own.kind() != Kind::Array)
+        .is_some_and(|own| own.kind() != Kind::Array)
     {
         return wrong("'pipeline' option must be specified as an array".to_owned());
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::super::document::{Doc, Kind, Value};
 use super::super::exec::cursor::{Extras, FindCursor, FindRequest};
 use super::super::exec::tail::{Tail, TailCursor};
+use super::super::exec::view;
 use super::super::fault::{Fault, Result, code};
 use super::super::plan::Edges;
 use super::cursor::{Opened, Rows};
@@ -83,6 +84,9 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
     let deadline = call.deadline()?;
     let ns = namespace.to_string();
     let single = fields.flag("singleBatch");
+    let of_collections = ["allowPartialResults", "noCursorTimeout", "singleBatch"]
+        .into_iter()
+        .find(|name| fields.flag(name));
     let tailable = fields.flag("tailable");
     let request = FindRequest {
         namespace,
@@ -96,6 +100,14 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
         deadline,
     };
     Ok(Job::Open(Box::new(move |read| {
+        if let Some(name) = of_collections
+            && view::view_of(read.catalog(), &request.namespace).is_some()
+        {
+            return Err(Fault::new(
+                168,
+                format!("Option {name} not supported in aggregation."),
+            ));
+        }
         if tailable {
             TailCursor::open(read, request)?;
             return Err(Fault::unsupported(

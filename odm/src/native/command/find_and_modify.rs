@@ -58,13 +58,21 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
     let collation = collation(&fields)?;
     let variables = query::variables(fields.object("let"), call)?;
     let filter = fields.object("query").unwrap_or(Doc::empty());
+    let constants = query::constants(&variables);
+    let constants = (!constants.is_empty()).then_some(Doc::Fields(&constants));
+    // The server reads the update before the filter.
+    let updater = change
+        .as_ref()
+        .map(|change| change.updater(&filters, constants))
+        .transpose()?
+        .map(|updater| updater.collated(&collation.clone().unwrap_or_default()));
     let query = query::query(
         Some(filter),
         fields.object("sort"),
         fields.get("hint"),
         &variables,
     )?
-    .collated(collation.clone());
+    .collated(collation);
     let projection = query::projection(fields.object("fields"), &query)?;
     if return_new && projection.as_ref().is_some_and(Projection::needs_position) {
         return Err(Fault::new(
@@ -72,13 +80,6 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
             "Cannot use a positional projection and return the new document",
         ));
     }
-    let constants = query::constants(&variables);
-    let constants = (!constants.is_empty()).then_some(Doc::Fields(&constants));
-    let updater = change
-        .as_ref()
-        .map(|change| change.updater(&filters, constants))
-        .transpose()?
-        .map(|updater| updater.collated(&collation.unwrap_or_default()));
     if upsert {
         Updater::check_upsert_filter(filter)?;
     }

@@ -237,7 +237,6 @@ fn update_statement(
     let collation = collation(entry)?;
     let filter = entry.object("q").unwrap_or(Doc::empty());
     let (multi, upsert) = (entry.flag("multi"), entry.flag("upsert"));
-    let query = query::query(Some(filter), None, entry.get("hint"), variables)?.collated(collation.clone());
     let own = entry.object("c");
     if own.is_some() && !matches!(change, Change::Pipeline(_)) {
         return Err(Fault::new(
@@ -251,9 +250,6 @@ fn update_statement(
             "multi update is not supported for replacement-style update",
         ));
     }
-    if upsert {
-        Updater::check_upsert_filter(filter)?;
-    }
     let filters = entry.documents("arrayFilters")?;
     let mut constants = query::constants(variables);
     constants.extend(
@@ -262,12 +258,16 @@ fn update_statement(
             .map(|element| (element.name_str().to_owned(), element.value().into())),
     );
     let constants = (!constants.is_empty()).then_some(Doc::Fields(&constants));
+    // The server reads the update before the filter.
+    let updater = change.updater(&filters, constants)?;
+    if upsert {
+        Updater::check_upsert_filter(filter)?;
+    }
+    let query = query::query(Some(filter), None, entry.get("hint"), variables)?.collated(collation.clone());
     Ok(UpdateStatement {
         query,
         filter: filter.to_bytes(),
-        updater: change
-            .updater(&filters, constants)?
-            .collated(&collation.unwrap_or_default()),
+        updater: updater.collated(&collation.unwrap_or_default()),
         multi,
         upsert,
     })

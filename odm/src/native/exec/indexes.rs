@@ -48,6 +48,16 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -
             "Cannot create index with option 'clustered' that does not match an existing clustered index",
         ));
     }
+    if collection.rules.capped.is_some()
+        && definitions
+            .iter()
+            .any(|definition| definition.expire_after_seconds.is_some())
+    {
+        return Err(Fault::new(
+            code::CANNOT_CREATE_INDEX,
+            "Cannot create TTL index on a capped collection",
+        ));
+    }
     let mut new: Vec<IndexDefinition> = Vec::new();
     for definition in definitions {
         let known = collection

@@ -12,6 +12,7 @@ use super::super::matcher::Matcher;
 use super::super::matcher::ast::{NearField, Node, Predicate};
 use super::super::plan::{self, Access, Edges, IndexView, Plan, PlanRequest};
 use super::super::sort::SortSpec;
+use super::tally;
 
 /// A parsed filter with sort and hint; made once, planned against each collection state it meets.
 #[derive(Clone, Debug)]
@@ -200,11 +201,13 @@ impl Query {
                 .is_some_and(|entry| entry.definition.is_id() && holds_as_is(&entry.definition, id))
             && let Some(plan) = Plan::of_id(id, alone)
         {
+            tally::planned(&plan, collection);
             return Ok(plan);
         }
         let (views, is_filtered) = self.views(collection);
         let plan = plan::choose(self.request(&views, limit, &collection.rules.collation, is_filtered))?;
         check_center(self.near(), &plan, &views)?;
+        tally::planned(&plan, collection);
         Ok(plan)
     }
 

@@ -8,7 +8,7 @@ use super::super::fault::{Class, Fault, Result, code};
 use super::super::plan::{Access, KeyRange, Plan};
 use super::super::storage::format;
 use super::super::storage::{Read, TreeId};
-use super::{Deadline, Examined};
+use super::{Deadline, Examined, tally};
 
 /// How many bytes of an index entry's key are the record id.
 pub(crate) const RECORD_BYTES: usize = 8;
@@ -62,6 +62,18 @@ impl Walk {
 
     /// Visits records with their documents until the visitor stops or none is left; `true` when none is left.
     pub(crate) fn documents(
+        &mut self,
+        read: &dyn Read,
+        collection: &Collection,
+        visit: &mut dyn FnMut(u64, &[u8]) -> Result<Flow>,
+    ) -> Result<bool> {
+        let before = self.examined;
+        let visited = self.visit_documents(read, collection, visit);
+        tally::looked_at(before, self.examined);
+        visited
+    }
+
+    fn visit_documents(
         &mut self,
         read: &dyn Read,
         collection: &Collection,
@@ -128,6 +140,13 @@ impl Walk {
 
     /// Counts records without reading documents, where every part is an index or the whole collection.
     pub(crate) fn count(&mut self, read: &dyn Read, collection: &Collection, up_to: u64) -> Result<u64> {
+        let before = self.examined;
+        let counted = self.count_records(read, collection, up_to);
+        tally::looked_at(before, self.examined);
+        counted
+    }
+
+    fn count_records(&mut self, read: &dyn Read, collection: &Collection, up_to: u64) -> Result<u64> {
         let mut count = 0;
         for part in &mut self.parts {
             let (deadline, examined, seen) = (&mut self.deadline, &mut self.examined, &mut self.seen);

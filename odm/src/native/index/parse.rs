@@ -11,6 +11,8 @@ mod partial;
 use self::expiry::parse_expiry;
 use self::identity::check_id;
 use self::key::{check_count, parse_key};
+#[cfg(test)]
+pub(super) use self::options::OPTIONS;
 use self::options::Options;
 pub(super) use self::options::is_option;
 use self::partial::parse_partial;

@@ -14,6 +14,38 @@ use super::integer;
 use super::parse::{Level, Parser, bad, is_expression, is_pathless, operand};
 use super::pattern::Pattern;
 
+/// The operators of fields. `$where` is here to be refused with other words.
+pub(crate) const OPERATORS: &[&str] = &[
+    "$eq",
+    "$gt",
+    "$gte",
+    "$lt",
+    "$lte",
+    "$ne",
+    "$in",
+    "$nin",
+    "$exists",
+    "$type",
+    "$all",
+    "$elemMatch",
+    "$not",
+    "$size",
+    "$mod",
+    "$regex",
+    "$options",
+    "$bitsAllSet",
+    "$bitsAllClear",
+    "$bitsAnySet",
+    "$bitsAnyClear",
+    "$geoWithin",
+    "$within",
+    "$geoIntersects",
+    "$near",
+    "$nearSphere",
+    "$geoNear",
+    "$where",
+];
+
 /// The field whose operators are parsed.
 #[derive(Clone, Copy)]
 pub(super) struct Field<'a> {
@@ -27,6 +59,9 @@ impl Field<'_> {
         let mut predicates = Vec::new();
         for element in operators.elements() {
             let (name, value) = (element.name_str(), element.value());
+            if !OPERATORS.contains(&name) {
+                return Err(bad(format!("unknown operator: {name}")));
+            }
             // These hold conditions in turn: kept apart, so that a level of nesting takes little of the stack.
             match name {
                 "$all" => predicates.push(self.all(&value)?),

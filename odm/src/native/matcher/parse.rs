@@ -207,7 +207,11 @@ pub(super) fn joined(mut nodes: Vec<Node>) -> Node {
     match nodes.len() {
         0 => Node::Always,
         1 => nodes.swap_remove(0),
-        _ => Node::And(nodes),
+        _ => {
+            // An expression can fail: as on the server, it is asked last, and not of what another condition keeps out.
+            nodes.sort_by_key(|node| matches!(node, Node::Expr(_)));
+            Node::And(nodes)
+        }
     }
 }
 
@@ -232,24 +236,26 @@ pub(super) fn is_expression(doc: Doc<'_>, partial_reference: bool) -> bool {
 /// Whether the operator, without its `$`, works on whole documents: an `$elemMatch` that begins with it has
 /// the object form.
 pub(super) fn is_pathless(operator: &str) -> bool {
-    matches!(
-        operator,
-        "and"
-            | "or"
-            | "nor"
-            | "comment"
-            | "alwaysTrue"
-            | "alwaysFalse"
-            | "ref"
-            | "id"
-            | "db"
-            | "expr"
-            | "sampleRate"
-            | "text"
-            | "where"
-            | "jsonSchema"
-    )
+    PATHLESS.contains(&operator)
 }
+
+/// The operators on whole documents, without their `$`; `ref`, `id` and `db` are fields that only look like it.
+pub(crate) const PATHLESS: &[&str] = &[
+    "and",
+    "or",
+    "nor",
+    "comment",
+    "alwaysTrue",
+    "alwaysFalse",
+    "ref",
+    "id",
+    "db",
+    "expr",
+    "sampleRate",
+    "text",
+    "where",
+    "jsonSchema",
+];
 
 /// An operand as compared with; `undefined` is refused.
 pub(super) fn operand(value: &Value<'_>) -> Result<Owned> {

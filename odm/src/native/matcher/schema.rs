@@ -2,6 +2,8 @@
 
 mod parse;
 
+#[cfg(test)]
+pub(crate) use self::parse::KEYWORDS;
 use std::cmp::Ordering;
 
 use super::super::document::decimal::Decimal;

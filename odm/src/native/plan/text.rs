@@ -21,17 +21,17 @@ const NO_PLAN: i32 = 291;
 /// # Errors
 /// 27 without a text index, 2 for a hint, 291 where the index cannot answer.
 pub(super) fn choose(request: &PlanRequest<'_>, hinted: bool) -> Result<Plan> {
+    let index = request
+        .indexes
+        .iter()
+        .position(|view| view.definition.text.is_some() && !view.definition.hidden)
+        .ok_or_else(required)?;
     if hinted {
         return Err(Fault::new(
             code::BAD_VALUE,
             "text and hint not allowed in same query",
         ));
     }
-    let index = request
-        .indexes
-        .iter()
-        .position(|view| view.definition.text.is_some() && !view.definition.hidden)
-        .ok_or_else(required)?;
     let definition = request.indexes[index].definition;
     let spec = definition.text.as_ref().ok_or_else(required)?;
     let (matcher, search) = request.matcher.over_text(spec).ok_or_else(required)?;

@@ -1,6 +1,7 @@
 //! Transactions: an overlay that operations borrow one after another.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -14,14 +15,17 @@ use super::super::exec::batch;
 use super::super::exec::cursor::FindCursor;
 use super::super::exec::output::Target;
 use super::super::exec::statement::Outcome;
+use super::super::exec::tally::{self, Tally};
 use super::super::fault::{Fault, Result as Outcomes, code};
 use super::cursor::GatheredCursor;
+use super::footprint;
 use super::lifetime::Lifetime;
 use super::request::{self, Request};
 use super::response::{located, translate, written};
 use super::{NativeBackend, capabilities};
 use crate::backend::{
-    Backend, Capabilities, Operation, ReadPreference, Response, Transaction, TransactionOptions, WriteConcern,
+    Backend, Capabilities, Footprint, Operation, ReadPreference, Response, Transaction, TransactionOptions,
+    WriteConcern,
 };
 use crate::error::{Error, ErrorKind, Result};
 
@@ -110,6 +114,19 @@ impl Backend for NativeTransaction {
             .run(operation)
             .map_err(|fault| located(fault, self.name, name, namespace));
         Box::pin(std::future::ready(outcome))
+    }
+
+    fn measure(&self, operation: Operation) -> BoxFuture<'_, (Result<Response>, Option<Footprint>)> {
+        let tally = Arc::<Tally>::default();
+        let mut execute = tally::within(Some(tally.clone()), || self.execute(operation));
+        Box::pin(async move {
+            let executed =
+                poll_fn(|context| tally::within(Some(tally.clone()), || execute.as_mut().poll(context)));
+            let response = executed
+                .await
+                .map(|response| footprint::followed(response, &tally));
+            (response, Some(footprint::of(&tally)))
+        })
     }
 
     fn begin(&self, _options: TransactionOptions) -> BoxFuture<'_, Result<Arc<dyn Transaction>>> {

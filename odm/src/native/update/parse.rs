@@ -43,7 +43,7 @@ pub(super) fn operators(update: Doc<'_>, filters: &[ArrayFilter]) -> Result<Pars
     };
     for modifier in update.elements() {
         let (operator, value) = (modifier.name_str(), modifier.value());
-        if !is_operator(operator) {
+        if !OPERATORS.contains(&operator) {
             return Err(Fault::new(
                 code::FAILED_TO_PARSE,
                 format!(
@@ -79,26 +79,24 @@ pub(super) fn operators(update: Doc<'_>, filters: &[ArrayFilter]) -> Result<Pars
     Ok(builder.parsed)
 }
 
-fn is_operator(name: &str) -> bool {
-    matches!(
-        name,
-        "$set"
-            | "$unset"
-            | "$inc"
-            | "$mul"
-            | "$min"
-            | "$max"
-            | "$rename"
-            | "$currentDate"
-            | "$setOnInsert"
-            | "$push"
-            | "$addToSet"
-            | "$pop"
-            | "$pull"
-            | "$pullAll"
-            | "$bit"
-    )
-}
+/// The operators of updates.
+pub(crate) const OPERATORS: &[&str] = &[
+    "$set",
+    "$unset",
+    "$inc",
+    "$mul",
+    "$min",
+    "$max",
+    "$rename",
+    "$currentDate",
+    "$setOnInsert",
+    "$push",
+    "$addToSet",
+    "$pop",
+    "$pull",
+    "$pullAll",
+    "$bit",
+];
 
 impl Builder<'_> {
     fn field(&mut self, operator: &str, path: &str, value: &Value<'_>) -> Result<()> {
@@ -124,7 +122,9 @@ impl Builder<'_> {
             ));
         }
         let source = split_dynamic(path)?;
-        self.check_identifiers(path, &source)?;
+        self.parsed.deepest = usize::MAX;
+        // The server looks for conflicts of the source before it looks at the target.
+        self.insert(path, &source, Operation::RenamedAway)?;
         let destination = split(target)?;
         if path == target {
             return Err(bad(format!(
@@ -151,9 +151,7 @@ impl Builder<'_> {
                 "The destination field for $rename may not be dynamic: {target}"
             )));
         }
-        self.parsed.deepest = usize::MAX;
         let from = source.iter().map(|segment| (*segment).to_owned()).collect();
-        self.insert(path, &source, Operation::RenamedAway)?;
         self.insert(target, &destination, Operation::RenameFrom(from))
     }
 

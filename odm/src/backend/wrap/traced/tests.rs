@@ -158,3 +158,89 @@ fn errors_and_transactions_are_told() {
     );
     assert!(heard.contains(&"record error=Network".to_owned()), "{heard:?}");
 }
+
+#[cfg(feature = "native")]
+#[test]
+fn a_slow_operation_of_the_engine_tells_its_plan_and_no_values() {
+    let ear = Ear::default();
+    tracing::subscriber::with_default(ear.clone(), || {
+        block_on(async {
+            let options = Db::options().slow_operation(Duration::ZERO);
+            let db = options.open("memory:").await.unwrap();
+            let books = db.raw_collection("books");
+            books
+                .insert_many((0..20).map(|n| doc! { "_id": n, "a": n % 5, "text": "secret" }))
+                .await
+                .unwrap();
+            let index = doc! { "createIndexes": "books", "indexes": [{ "key": { "a": 1 }, "name": "a" }] };
+            db.run_command(index).await.unwrap();
+            ear.heard();
+            let told = |start: &str| -> String {
+                let lines = ear.heard();
+                let line = lines
+                    .iter()
+                    .find(|line| line.starts_with("WARN") && line.contains(start));
+                line.unwrap_or_else(|| panic!("{start}: {lines:?}")).clone()
+            };
+
+            books
+                .find(doc! { "a": 3, "text": { "$ne": "other secret" } })
+                .await
+                .unwrap();
+            let find = told("operation=\"firstBatch\"");
+            for part in [
+                "filter=\"{ a: ?, text: { $ne: ? } }\"",
+                "plan=\"IXSCAN { a: 1 }\"",
+                "keys_examined=4",
+                "documents_examined=4",
+                "documents=4",
+                "collection=books",
+            ] {
+                assert!(find.contains(part), "{part}: {find}");
+            }
+
+            books
+                .update_many(doc! { "text": "secret" }, doc! { "$set": { "text": "secret" } })
+                .await
+                .unwrap();
+            let update = told("operation=\"update\"");
+            for part in [
+                "filter=\"{ text: ? }\"",
+                "plan=\"COLLSCAN\"",
+                "documents_examined=20",
+            ] {
+                assert!(update.contains(part), "{part}: {update}");
+            }
+
+            books.count(doc! { "_id": 7 }).await.unwrap();
+            assert!(told("operation=\"count\"").contains("plan=\"IDHACK\""));
+
+            let found =
+                doc! { "find": "books", "filter": { "$or": [{ "a": 1 }, { "_id": { "$in": ["secret"] } }] } };
+            db.run_command(found).await.unwrap();
+            let command = told("operation=\"runCommand\"");
+            let shape = "filter=\"{ $or: [{ a: ? }, { _id: { $in: ? } }] }\"";
+            assert!(
+                command.contains(shape) && command.contains("IXSCAN { a: 1 }, IXSCAN { _id: 1 }"),
+                "{command}"
+            );
+
+            db.transaction(async |tx| {
+                tx.raw_collection("books")
+                    .delete_many(doc! { "a": { "$gte": 4 } })
+                    .await?;
+                Ok(())
+            })
+            .await
+            .unwrap();
+            let delete = told("operation=\"delete\"");
+            assert!(
+                delete.contains("plan=\"IXSCAN { a: 1 }\"") && delete.contains("in_transaction=true"),
+                "{delete}"
+            );
+            for line in [find, update, command, delete] {
+                assert!(!line.contains("secret"), "{line}");
+            }
+        });
+    });
+}

@@ -11,7 +11,7 @@ use super::super::super::fault::{Fault, Result};
 use super::super::print;
 use super::Answer;
 use super::arithmetic::as_i32_exact;
-use super::operator::{Arguments, Operator, comparing, strict};
+use super::operator::{Arguments, Operator, at_run, comparing, strict};
 
 pub(crate) use self::ordered::count_argument;
 
@@ -34,16 +34,32 @@ pub(super) static OPERATORS: &[Operator] = &[
     strict("$concatArrays", Arguments::Any, build::concat),
     strict("$range", Arguments::Between(2, 3), build::range),
     strict("$reverseArray", Arguments::Exactly(1), build::reverse),
-    strict("$zip", Arguments::Custom(build::parse_zip), build::zip),
-    comparing(
+    at_run(strict("$zip", Arguments::Custom(build::parse_zip), build::zip)),
+    at_run(comparing(
         "$sortArray",
         Arguments::Custom(ordered::parse_sort),
         ordered::sort,
-    ),
-    strict("$firstN", Arguments::Custom(ordered::parse_n), ordered::first_n),
-    strict("$lastN", Arguments::Custom(ordered::parse_n), ordered::last_n),
-    comparing("$minN", Arguments::Custom(ordered::parse_n), ordered::min_n),
-    comparing("$maxN", Arguments::Custom(ordered::parse_n), ordered::max_n),
+    )),
+    at_run(strict(
+        "$firstN",
+        Arguments::Custom(ordered::parse_n),
+        ordered::first_n,
+    )),
+    at_run(strict(
+        "$lastN",
+        Arguments::Custom(ordered::parse_n),
+        ordered::last_n,
+    )),
+    at_run(comparing(
+        "$minN",
+        Arguments::Custom(ordered::parse_n),
+        ordered::min_n,
+    )),
+    at_run(comparing(
+        "$maxN",
+        Arguments::Custom(ordered::parse_n),
+        ordered::max_n,
+    )),
     strict("$arrayToObject", Arguments::Exactly(1), entries::to_object),
     strict("$objectToArray", Arguments::Exactly(1), entries::to_array),
 ];

@@ -4,15 +4,15 @@ use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::print;
-use super::operator::{Arguments, Operator, strict};
+use super::operator::{Arguments, Operator, as_written, strict};
 use super::parse::Parser;
 use super::{Answer, Node};
 
 pub(super) static OPERATORS: &[Operator] = &[
     strict("$mergeObjects", Arguments::Any, merge),
-    strict("$getField", Arguments::Custom(parse_get), get),
-    strict("$setField", Arguments::Custom(parse_set), set),
-    strict("$unsetField", Arguments::Custom(parse_unset), set),
+    as_written(strict("$getField", Arguments::Custom(parse_get), get)),
+    as_written(strict("$setField", Arguments::Custom(parse_set), set)),
+    as_written(strict("$unsetField", Arguments::Custom(parse_unset), set)),
 ];
 
 /// Adds the fields of `value` to an object, replacing those of the same name in their place.

@@ -81,6 +81,31 @@ pub(super) const fn lazy(name: &'static str, arguments: Arguments, function: Laz
     }
 }
 
+/// The same operator, but not computed before the run: the server does not optimize it, so that what is wrong with
+/// constants is said only where there are documents.
+pub(super) const fn at_run(mut operator: Operator) -> Operator {
+    operator.is_pure = false;
+    operator
+}
+
+/// The same operator, whose arguments are not computed before the run either.
+pub(super) const fn as_written(mut operator: Operator) -> Operator {
+    operator.fold = Some(|_| Ok(None));
+    operator
+}
+
+/// The names of all operators.
+#[cfg(test)]
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    FAMILIES
+        .iter()
+        .flat_map(|family| family.iter())
+        .map(|operator| operator.name)
+}
+
+/// Operators of the server that the engine does not have.
+pub(super) const NOT_HERE: &[&str] = &["$function"];
+
 /// The operator with this name.
 pub(super) fn find(name: &str) -> Option<&'static Operator> {
     static TABLE: OnceLock<HashMap<&'static str, &'static Operator>> = OnceLock::new();

@@ -129,8 +129,12 @@ impl<'v> Parser<'v> {
     }
 
     fn call(&mut self, name: &str, value: &Value<'_>) -> Result<Node> {
-        let operator = operator::find(name)
-            .ok_or_else(|| Fault::new(168, format!("Unrecognized expression '{name}'")))?;
+        let Some(operator) = operator::find(name) else {
+            return Err(match operator::NOT_HERE.contains(&name) {
+                true => Fault::unsupported(format!("the native engine runs no JavaScript ({name})")),
+                false => Fault::new(168, format!("Unrecognized expression '{name}'")),
+            });
+        };
         self.nested(|parser| {
             let arguments = parser.arguments(operator, value)?;
             if operator.name == "$literal" || operator.name == "$const" {

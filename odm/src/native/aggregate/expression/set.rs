@@ -15,7 +15,10 @@ pub(super) static OPERATORS: &[Operator] = &[
         fold: Some(fold_equals),
         ..comparing("$setEquals", Arguments::Custom(parse_equals), equals)
     },
-    comparing("$setIsSubset", Arguments::Exactly(2), is_subset),
+    Operator {
+        fold: Some(fold_subset),
+        ..comparing("$setIsSubset", Arguments::Exactly(2), is_subset)
+    },
     strict(
         "$allElementsTrue",
         Arguments::Exactly(1),
@@ -253,11 +256,46 @@ fn set_equality(arguments: &[Answer<'_>], collation: &Collation) -> Result<Optio
     Ok(Some(Owned::Bool(true)))
 }
 
+/// `$setIsSubset`, as the server has it when the larger set is a constant, and when it is not.
+static SUBSET: [Operator; 2] = [
+    comparing("$setIsSubset", Arguments::Exactly(2), is_subset),
+    comparing("$setIsSubset", Arguments::Exactly(2), is_subset_of_constant),
+];
+
+fn fold_subset(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
+    for node in arguments.iter_mut() {
+        node.fold()?;
+    }
+    let of_constant = match arguments.as_slice() {
+        [left, Node::Constant(Owned::Array(_))] => !left.is_constant(),
+        _ => false,
+    };
+    let mut call = Node::Call {
+        operator: &SUBSET[usize::from(of_constant)],
+        arguments: std::mem::take(arguments),
+    };
+    call.fold()?;
+    Ok(Some(call))
+}
+
 fn is_subset(_: &'static Operator, arguments: &[Answer<'_>], collation: &Collation) -> Result<Option<Owned>> {
+    subset(arguments, collation, 17046)
+}
+
+fn is_subset_of_constant(
+    _: &'static Operator,
+    arguments: &[Answer<'_>],
+    collation: &Collation,
+) -> Result<Option<Owned>> {
+    subset(arguments, collation, 17310)
+}
+
+/// `code`: of a first argument that is no array.
+fn subset(arguments: &[Answer<'_>], collation: &Collation, code: i32) -> Result<Option<Owned>> {
     let [left, right] = arguments else {
         return Ok(None);
     };
-    let (left, right) = both("$setIsSubset", left, right, (17046, 17042))?;
+    let (left, right) = both("$setIsSubset", left, right, (code, 17042))?;
     let set = set_of(right, collation);
     Ok(Some(Owned::Bool(
         left.values().all(|item| has(&set, &item, collation)),

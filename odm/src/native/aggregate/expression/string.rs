@@ -10,7 +10,7 @@ use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::print;
 use super::date::{date_text, timestamp_text};
-use super::operator::{Arguments, Operator, strict};
+use super::operator::{Arguments, Operator, at_run, strict};
 use super::{Answer, type_name};
 
 pub(super) static OPERATORS: &[Operator] = &[
@@ -35,13 +35,30 @@ pub(super) static OPERATORS: &[Operator] = &[
     strict("$ltrim", Arguments::Custom(part::parse_trim), part::trim),
     strict("$rtrim", Arguments::Custom(part::parse_trim), part::trim),
     strict("$split", Arguments::Exactly(2), replace::split),
-    strict("$replaceOne", Arguments::Custom(replace::parse), replace::replace),
-    strict("$replaceAll", Arguments::Custom(replace::parse), replace::replace),
+    at_run(strict(
+        "$replaceOne",
+        Arguments::Custom(replace::parse),
+        replace::replace,
+    )),
+    at_run(strict(
+        "$replaceAll",
+        Arguments::Custom(replace::parse),
+        replace::replace,
+    )),
     strict("$indexOfBytes", Arguments::Between(2, 4), search::bytes),
     strict("$indexOfCP", Arguments::Between(2, 4), search::characters),
-    strict("$regexMatch", Arguments::Custom(regex::parse), regex::is_match),
-    strict("$regexFind", Arguments::Custom(regex::parse), regex::find),
-    strict("$regexFindAll", Arguments::Custom(regex::parse), regex::find_all),
+    Operator {
+        fold: Some(|arguments| regex::fold("$regexMatch", arguments)),
+        ..strict("$regexMatch", Arguments::Custom(regex::parse), regex::is_match)
+    },
+    Operator {
+        fold: Some(|arguments| regex::fold("$regexFind", arguments)),
+        ..strict("$regexFind", Arguments::Custom(regex::parse), regex::find)
+    },
+    Operator {
+        fold: Some(|arguments| regex::fold("$regexFindAll", arguments)),
+        ..strict("$regexFindAll", Arguments::Custom(regex::parse), regex::find_all)
+    },
 ];
 
 /// The value as the string operators force it to a string: empty for null.

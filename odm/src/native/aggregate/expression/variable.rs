@@ -4,7 +4,7 @@ use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::print;
 use super::super::transform::{MAX_RESULT_DEPTH, check_depth};
-use super::operator::{Arguments, Operator, lazy, strict};
+use super::operator::{Arguments, Operator, at_run, lazy, strict};
 use super::parse::{Parser, check_variable_name};
 use super::{Answer, Env, Frame, Node, type_name};
 
@@ -18,9 +18,9 @@ pub(super) static OPERATORS: &[Operator] = &[
         })
     },
     lazy("$let", Arguments::Custom(parse_let), evaluate_let),
-    lazy("$map", Arguments::Custom(parse_map), map),
-    lazy("$filter", Arguments::Custom(parse_filter), filter),
-    lazy("$reduce", Arguments::Custom(parse_reduce), reduce),
+    at_run(lazy("$map", Arguments::Custom(parse_map), map)),
+    at_run(lazy("$filter", Arguments::Custom(parse_filter), filter)),
+    at_run(lazy("$reduce", Arguments::Custom(parse_reduce), reduce)),
 ];
 
 fn parse_literal(_: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -> Result<Vec<Node>> {

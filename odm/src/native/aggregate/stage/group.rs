@@ -12,6 +12,8 @@ use super::super::expression::{Answer, Expression};
 use super::super::pipeline::OVER_MEMORY;
 use super::{Context, Rows, path, scope, write};
 
+#[cfg(test)]
+pub(crate) use self::accumulator::ACCUMULATORS;
 pub(super) use self::accumulator::Accumulator;
 use self::accumulator::State;
 

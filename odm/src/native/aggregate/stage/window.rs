@@ -6,6 +6,8 @@ mod moving;
 mod rate;
 mod series;
 
+#[cfg(test)]
+pub(crate) use self::function::WINDOW_FUNCTIONS;
 use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};

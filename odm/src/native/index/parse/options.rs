@@ -8,7 +8,7 @@ use super::super::text::{self, TextOptions};
 use super::cannot;
 
 /// Options that MongoDB knows and this engine either uses or may leave aside.
-const OPTIONS: &[&str] = &[
+pub(crate) const OPTIONS: &[&str] = &[
     "key",
     "name",
     "v",

@@ -16,7 +16,7 @@ use super::{
 const REFUSED: [&str; 6] = ["$ref", "$schema", "default", "definitions", "format", "id"];
 
 /// All keywords, in the order in which they are read.
-const KEYWORDS: [&str; 31] = [
+pub(crate) const KEYWORDS: [&str; 31] = [
     "title",
     "description",
     "encryptMetadata",

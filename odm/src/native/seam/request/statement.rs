@@ -51,6 +51,8 @@ pub(super) fn update_statement(own: &backend::UpdateStatement) -> Statement {
     let parse = || -> Result<UpdateStatement> {
         let collation = collation(own.collation.as_ref())?;
         let hint = own.hint.as_ref().map(value).transpose()?;
+        // The server reads the update before the filter.
+        let updater = updater(&own.modification, &own.array_filters)?;
         let query = Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?
             .collated(collation.clone());
         if own.multi && matches!(own.modification, Modification::Replacement(_)) {
@@ -65,7 +67,7 @@ pub(super) fn update_statement(own: &backend::UpdateStatement) -> Statement {
         Ok(UpdateStatement {
             query,
             filter: own.filter.as_bytes().to_vec(),
-            updater: updater(&own.modification, &own.array_filters)?.collated(&collation.unwrap_or_default()),
+            updater: updater.collated(&collation.unwrap_or_default()),
             multi: own.multi,
             upsert: own.upsert,
         })

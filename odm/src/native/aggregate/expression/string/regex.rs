@@ -48,6 +48,25 @@ pub(super) fn parse(
     Ok(arguments)
 }
 
+/// Computes constant arguments and refuses a constant pattern that is none; the text is looked at when it runs.
+pub(super) fn fold(name: &str, arguments: &mut Vec<Node>) -> Result<Option<Node>> {
+    for node in arguments.iter_mut() {
+        node.fold()?;
+    }
+    if let [_, regex, options] = arguments.as_slice()
+        && [regex, options]
+            .into_iter()
+            .all(|node| matches!(node, Node::Constant(_) | Node::Absent))
+    {
+        let answer = |node: &Node| match node {
+            Node::Constant(value) => Answer::Owned(value.clone()),
+            _ => Answer::Absent,
+        };
+        prepare(name, &[Answer::Missing, answer(regex), answer(options)])?;
+    }
+    Ok(None)
+}
+
 /// The text and the pattern; `None` if either is null.
 fn prepare<'a>(name: &str, arguments: &'a [Answer<'a>]) -> Result<Option<(&'a str, Rc<Pattern>)>> {
     let [input, regex, options] = arguments else {

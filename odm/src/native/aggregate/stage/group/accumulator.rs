@@ -50,6 +50,31 @@ enum Which {
     Max,
 }
 
+/// The accumulators of the server; of them only `$accumulator` is not here.
+pub(crate) const ACCUMULATORS: &[&str] = &[
+    "$accumulator",
+    "$addToSet",
+    "$avg",
+    "$bottom",
+    "$bottomN",
+    "$count",
+    "$first",
+    "$firstN",
+    "$last",
+    "$lastN",
+    "$max",
+    "$maxN",
+    "$mergeObjects",
+    "$min",
+    "$minN",
+    "$push",
+    "$stdDevPop",
+    "$stdDevSamp",
+    "$sum",
+    "$top",
+    "$topN",
+];
+
 impl Accumulator {
     /// The count of documents.
     pub(in super::super) fn count() -> Accumulator {
@@ -116,6 +141,9 @@ impl Accumulator {
         value: &Value<'_>,
         variables: &[String],
     ) -> Result<Accumulator> {
+        if !ACCUMULATORS.contains(&name) {
+            return Err(Fault::new(15952, format!("unknown group operator '{name}'")));
+        }
         let operator = match name {
             "$sum" => Operator::Sum,
             "$avg" => Operator::Average,

@@ -89,6 +89,9 @@ impl Function {
             return Err(wrong(format!("Expected a $-prefixed window function, {name}")));
         }
         let argument = first.value();
+        if !OWN.contains(&name) && !WINDOWED.contains(&name) {
+            return Err(wrong(format!("Unrecognized window function, {name}")));
+        }
         let rank = match name {
             "$documentNumber" => Some(Rank::Number),
             "$rank" => Some(Rank::Competition),
@@ -140,9 +143,6 @@ impl Function {
                 return Rate::parse(name, &argument, window, order, variables).map(Function::Rate);
             }
             _ => {}
-        }
-        if !is_function(name) {
-            return Err(wrong(format!("Unrecognized window function, {name}")));
         }
         let bounds = match window {
             Some(window) => Bounds::parse(&window, order)?,
@@ -329,32 +329,47 @@ fn ranks(rank: Rank, partition: &Partition<'_>) -> Column {
         .collect()
 }
 
-fn is_function(name: &str) -> bool {
-    const NAMES: [&str; 21] = [
-        "$addToSet",
-        "$avg",
-        "$bottom",
-        "$bottomN",
-        "$count",
-        "$covariancePop",
-        "$covarianceSamp",
-        "$first",
-        "$firstN",
-        "$last",
-        "$lastN",
-        "$max",
-        "$maxN",
-        "$min",
-        "$minN",
-        "$push",
-        "$stdDevPop",
-        "$stdDevSamp",
-        "$sum",
-        "$top",
-        "$topN",
-    ];
-    NAMES.contains(&name)
-}
+/// The functions that are parsed by their names alone.
+const OWN: [&str; 9] = [
+    "$denseRank",
+    "$derivative",
+    "$documentNumber",
+    "$expMovingAvg",
+    "$integral",
+    "$linearFill",
+    "$locf",
+    "$rank",
+    "$shift",
+];
+
+/// The functions over a window.
+const WINDOWED: [&str; 21] = [
+    "$addToSet",
+    "$avg",
+    "$bottom",
+    "$bottomN",
+    "$count",
+    "$covariancePop",
+    "$covarianceSamp",
+    "$first",
+    "$firstN",
+    "$last",
+    "$lastN",
+    "$max",
+    "$maxN",
+    "$min",
+    "$minN",
+    "$push",
+    "$stdDevPop",
+    "$stdDevSamp",
+    "$sum",
+    "$top",
+    "$topN",
+];
+
+/// All functions.
+#[cfg(test)]
+pub(crate) const WINDOW_FUNCTIONS: [&[&str]; 2] = [&OWN, &WINDOWED];
 
 fn parse_rank(
     name: &str,
