@@ -2,7 +2,7 @@
 
 mod judge;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,6 +23,9 @@ const ATTEMPTS: u32 = 50;
 const HOUR: i64 = 3_600_000;
 /// How often those look who only watch, so that they take nothing from those who work.
 const GLANCE: Duration = Duration::from_millis(1);
+/// By how much, in milliseconds of the clock without its jumps, it may be ahead of whoever is in the middle of a look at
+/// the queue: threads that wait for a processor are not late.
+const LAG: i64 = 250;
 /// How many glances show nothing new before somebody looks whether there is anything to wait for.
 const PATIENCE: usize = 20;
 
@@ -100,6 +103,8 @@ pub struct History {
     /// Between which places somebody looked for leases that had ended: who reads the clock before it jumps may take a
     /// lease that was given after it.
     pub looks: Vec<[u64; 2]>,
+    /// What of the clock without its jumps was passed over, since nobody had anything to do.
+    pub skips: Vec<[i64; 2]>,
 }
 
 #[derive(Debug, Default)]
@@ -115,6 +120,34 @@ struct World {
     over: AtomicBool,
     events: Mutex<Vec<Event>>,
     looks: Mutex<Vec<[u64; 2]>>,
+    /// Those who are in the middle of a look: where each began in the one order of all, and when.
+    looking: Mutex<BTreeMap<u64, i64>>,
+    /// When the queue was tended to the last time.
+    tended: AtomicI64,
+}
+
+/// A look for jobs, or for leases that had ended.
+struct Look<'w> {
+    world: &'w World,
+    start: u64,
+    began: i64,
+}
+
+impl Look<'_> {
+    /// Notes that it is over; where that is in the one order of all, and when.
+    fn end(self) -> (u64, i64) {
+        let end = self.world.next();
+        let mut looks = self.world.looks.lock().expect("no panic holds it");
+        looks.push([self.start, end]);
+        (end, self.world.steady.load(Ordering::SeqCst))
+    }
+}
+
+impl Drop for Look<'_> {
+    fn drop(&mut self) {
+        let mut looking = self.world.looking.lock().expect("no panic holds it");
+        looking.remove(&self.start);
+    }
 }
 
 impl World {
@@ -126,11 +159,27 @@ impl World {
         self.order.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// Notes that somebody looked for leases that had ended; when it was over, as the answer says.
-    fn looked(&self, start: u64) -> u64 {
-        let end = self.next();
-        self.looks.lock().expect("no panic holds it").push([start, end]);
-        end
+    /// Begins a look.
+    fn look(&self) -> Look<'_> {
+        let (start, began) = (self.next(), self.steady.load(Ordering::SeqCst));
+        let mut looking = self.looking.lock().expect("no panic holds it");
+        looking.insert(start, began);
+        Look {
+            world: self,
+            start,
+            began,
+        }
+    }
+
+    /// Time passes, unless somebody has fallen behind.
+    fn pass(&self, milliseconds: i64) {
+        let looking = self.looking.lock().expect("no panic holds it");
+        let oldest = looking.first_key_value().map(|(_, began)| *began);
+        let tended = self.tended.load(Ordering::SeqCst) + LAG;
+        let slowest = oldest.map_or(tended, |oldest| oldest.min(tended));
+        if self.steady.load(Ordering::SeqCst) < slowest + LAG {
+            self.steady.fetch_add(milliseconds, Ordering::SeqCst);
+        }
     }
 
     /// Notes what is about to be done; the event is ended when the answer is there.
@@ -201,6 +250,7 @@ pub async fn run(db: &Db, load: Load) -> History {
         kills: 0,
         jumps: Vec::new(),
         looks: Vec::new(),
+        skips: Vec::new(),
     };
     let (mut before, mut idle) = (0, 0);
     loop {
@@ -212,7 +262,8 @@ pub async fn run(db: &Db, load: Load) -> History {
             // What was put off by the clock before it was set back is hours away: nobody has anything to do until then.
             let left = queue.statistics().await.expect("figures");
             if left.ready + left.running == 0 && left.unfinished() > 0 {
-                world.steady.fetch_add(HOUR / 6, Ordering::SeqCst);
+                let skipped = world.steady.fetch_add(HOUR / 6, Ordering::SeqCst);
+                history.skips.push([skipped, skipped + HOUR / 6]);
             }
         }
         // Kills and jumps are spread over the whole of the work.
@@ -270,9 +321,10 @@ async fn tend(queue: Queue<Numbered>, world: Arc<World>) {
         let now = world.steady.load(Ordering::SeqCst);
         if now >= due {
             due = now + 250;
-            let start = world.next();
+            let look = world.look();
             queue.tend().await.expect("tended");
-            world.looked(start);
+            world.tended.store(look.began, Ordering::SeqCst);
+            look.end();
         }
         tokio::time::sleep(GLANCE).await;
     }
@@ -316,8 +368,9 @@ async fn work(queue: Queue<Numbered>, world: Arc<World>, seed: u64) {
     // Leases that are kept for long, to be used when they are no longer valid.
     let mut stalled: HashMap<ObjectId, Lease> = HashMap::new();
     while !world.over.load(Ordering::SeqCst) {
-        world.steady.fetch_add(1, Ordering::SeqCst);
-        let (began, start) = (world.steady.load(Ordering::SeqCst), world.next());
+        world.pass(1);
+        let look = world.look();
+        let (began, start) = (look.began, look.start);
         let claimed = match random.below(3) {
             0 => queue
                 .claim_many(1 + random.below(8) as u32)
@@ -325,7 +378,7 @@ async fn work(queue: Queue<Numbered>, world: Arc<World>, seed: u64) {
                 .expect("claimed"),
             _ => queue.claim().await.expect("claimed").into_iter().collect(),
         };
-        let (end, steady) = (world.looked(start), world.steady.load(Ordering::SeqCst));
+        let (end, steady) = look.end();
         {
             let mut events = world.events.lock().expect("no panic holds it");
             events.extend(claimed.iter().map(|claimed| Event {
@@ -339,7 +392,7 @@ async fn work(queue: Queue<Numbered>, world: Arc<World>, seed: u64) {
             }));
         }
         if claimed.is_empty() {
-            world.steady.fetch_add(5, Ordering::SeqCst);
+            world.pass(5);
             tokio::task::yield_now().await;
         }
         for claimed in claimed {
@@ -362,7 +415,7 @@ async fn work(queue: Queue<Numbered>, world: Arc<World>, seed: u64) {
 /// Works on a job for a while, and says what became of it.
 async fn finish(queue: &Queue<Numbered>, world: &World, lease: &Lease, random: &mut Random) {
     for _ in 0..random.below(3) {
-        world.steady.fetch_add(1, Ordering::SeqCst);
+        world.pass(1);
         let at = world.begin(lease, What::Alive);
         match queue.heartbeat(lease).await {
             Ok(_) => world.end(at, What::Alive),
@@ -376,7 +429,7 @@ async fn finish(queue: &Queue<Numbered>, world: &World, lease: &Lease, random: &
             }
         }
     }
-    world.steady.fetch_add(1, Ordering::SeqCst);
+    world.pass(1);
     let accepted = |result: odm::Result<()>| match result {
         Ok(()) => true,
         Err(error) => {

@@ -167,10 +167,13 @@ fn recovery(history: &History, number: i64, events: &[&Event], verdict: &mut Ver
             continue;
         };
         verdict.recoveries += 1;
-        verdict.slowest = verdict.slowest.max(next.steady - last);
+        let skips = history.skips.iter();
+        let skipped = skips.filter(|skip| last <= skip[0] && skip[1] <= next.steady);
+        let taken = next.steady - last - skipped.map(|skip| skip[1] - skip[0]).sum::<i64>();
+        verdict.slowest = verdict.slowest.max(taken);
         let lease = LEASE.as_millis() as i64;
-        if next.steady - last > lease + 1_000 {
-            let text = format!("job {number} was recovered only after {} ms", next.steady - last);
+        if taken > lease + 1_000 {
+            let text = format!("job {number} was recovered only after {taken} ms");
             verdict.violations.push(text);
         }
         let known = alive().filter(|event| event.end.is_some());
