@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::super::aggregate::{GeoNear, Group};
 use super::super::aggregate::pipeline::{self as aggregate, Context, Memory, Pipeline, Rows, Source};
+use super::super::aggregate::{GeoNear, Group};
 use super::super::catalog::Collection;
 use super::super::collation::{self, Collation};
 use super::super::document::{Doc, Owned, Value};
@@ -343,7 +343,8 @@ impl AggregateCursor {
             }
             Some(find) => match pipeline.count_at(first) {
                 Some(name) if find.skip == 0 && find.limit == 0 => {
-                    let total = count::on_collection(read, &find.namespace, &find.query, (0, 0), find.deadline)?;
+                    let total =
+                        count::on_collection(read, &find.namespace, &find.query, (0, 0), find.deadline)?;
                     if let Ok(total) = i64::try_from(total)
                         && total > 0
                     {
