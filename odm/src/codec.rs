@@ -4,6 +4,7 @@
 //! here compares equal to the value that was stored.
 
 mod raw;
+mod scalar;
 mod shape;
 mod trace;
 mod untyped;
@@ -29,6 +30,13 @@ struct Lone<T> {
 /// # Errors
 /// `Encode` when the value does not fit BSON; the error's path is relative to the value.
 pub(crate) fn encode_value<T: Serialize + ?Sized>(value: &T) -> Result<RawBson> {
+    match scalar::encode(value) {
+        Some(scalar) => Ok(scalar),
+        None => encode_by_document(value),
+    }
+}
+
+fn encode_by_document<T: Serialize + ?Sized>(value: &T) -> Result<RawBson> {
     let lone = Lone { v: value };
     let mut bytes = Vec::with_capacity(32);
     if let Err(error) = bson::serialize_to_buffer(&lone, &mut bytes) {

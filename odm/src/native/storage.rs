@@ -8,6 +8,7 @@ mod bytes;
 mod counted;
 pub(crate) mod file;
 pub(crate) mod format;
+mod gaps;
 mod locks;
 pub(crate) mod log;
 pub(crate) mod memory;

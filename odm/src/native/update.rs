@@ -178,6 +178,14 @@ impl Updater {
         matches!(self.kind, Kind::Operators { positional: true, .. })
     }
 
+    /// The document's own fields that the update may change; `None` when that is not known beforehand.
+    pub(crate) fn touched(&self) -> Option<Vec<&[u8]>> {
+        match &self.kind {
+            Kind::Operators { root, .. } => root.names(),
+            Kind::Replacement(_) | Kind::Pipeline { .. } => None,
+        }
+    }
+
     /// The document's new bytes; `None` when the update changes nothing.
     pub(crate) fn apply(&self, doc: Doc<'_>, matched: Option<usize>, now: Now) -> Result<Option<Vec<u8>>> {
         let owned;

@@ -239,7 +239,9 @@ impl Shared {
     /// Runs a job on the caller's thread, when that is how this engine works and the writer is free.
     pub(super) fn run_here(self: &Arc<Self>, job: &mut dyn Job) -> Result<Here> {
         self.check_writable()?;
-        if self.durability == Some(Durability::Immediate) && !self.store().is_quick() {
+        // Whoever waits for the thread goes first, and shares the commit.
+        let waits = || !self.store().is_quick() || !lock(&self.queue).jobs.is_empty();
+        if self.durability == Some(Durability::Immediate) && waits() {
             return Ok(Here::Busy);
         }
         let Some(mut writer) = self.try_writer() else {

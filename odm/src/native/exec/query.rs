@@ -198,12 +198,11 @@ impl Query {
     /// Chooses how to answer the query on this collection. `limit` is how many documents are wanted, those that are
     /// skipped included.
     pub(crate) fn plan(&self, collection: &Collection, limit: Option<u64>) -> Result<Plan> {
-        if let Some((id, alone)) = self.id()
-            && collection
-                .indexes
-                .first()
-                .is_some_and(|entry| entry.definition.is_id() && holds_as_is(&entry.definition, id))
-            && let Some(plan) = Plan::of_id(id, alone)
+        if let Some((ids, alone)) = self.ids()
+            && let Some(entry) = collection.indexes.first()
+            && entry.definition.is_id()
+            && ids.values().iter().all(|id| holds_as_is(&entry.definition, id))
+            && let Some(plan) = ids.plan(alone)
         {
             tally::planned(&plan, collection);
             return Ok(plan);
@@ -215,9 +214,9 @@ impl Query {
         Ok(plan)
     }
 
-    /// The `_id` when one document is asked for by it, in no order and by no other index, and whether nothing else is
-    /// asked of the document: then by no index that is named either.
-    fn id(&self) -> Option<(&Owned, bool)> {
+    /// The `_id`s when documents are asked for by them, in no order and by no other index, and whether nothing else is
+    /// asked of them.
+    fn ids(&self) -> Option<(Ids<'_>, bool)> {
         let named = match &self.hint {
             None => false,
             Some(Owned::String(name)) if name == ID_INDEX => true,
@@ -233,15 +232,17 @@ impl Query {
                     _ => None,
                 });
                 let only_fields = parts.iter().all(|part| matches!(part, Node::Field { .. }));
-                match (ids.next(), ids.next()) {
-                    (Some(Predicate::Equal(id)), None) if only_fields => Some((id, false)),
+                match (ids.next().map(Ids::of)?, ids.next()) {
+                    (Some(Ids::Many(_)), None) if !named => None,
+                    (Some(ids), None) if only_fields => Some((ids, false)),
                     _ => None,
                 }
             }
-            Node::Field {
-                path,
-                predicate: Predicate::Equal(id),
-            } if path.as_str() == "_id" && !named => Some((id, true)),
+            Node::Field { path, predicate } if path.as_str() == "_id" => match Ids::of(predicate)? {
+                // By an index that is named it is another plan.
+                Ids::One(_) if named => None,
+                ids => Some((ids, true)),
+            },
             _ => None,
         }
     }
@@ -289,6 +290,38 @@ impl Query {
             _ => false,
         };
         all && self.hint.is_none() && self.edges.is_none()
+    }
+}
+
+/// The `_id`s that are asked for.
+#[derive(Clone, Copy, Debug)]
+enum Ids<'a> {
+    One(&'a Owned),
+    /// In order and distinct.
+    Many(&'a [Owned]),
+}
+
+impl<'a> Ids<'a> {
+    fn of(predicate: &'a Predicate) -> Option<Ids<'a>> {
+        match predicate {
+            Predicate::Equal(id) => Some(Ids::One(id)),
+            Predicate::In { values, patterns } if patterns.is_empty() => Some(Ids::Many(values)),
+            _ => None,
+        }
+    }
+
+    fn values(self) -> &'a [Owned] {
+        match self {
+            Ids::One(id) => std::slice::from_ref(id),
+            Ids::Many(ids) => ids,
+        }
+    }
+
+    fn plan(self, alone: bool) -> Option<Plan> {
+        match self {
+            Ids::One(id) => Plan::of_id(id, alone),
+            Ids::Many(ids) => Plan::of_ids(ids, alone),
+        }
     }
 }
 

@@ -85,7 +85,8 @@ pub(crate) fn update(
     new: &[u8],
     updater: &Updater,
 ) -> Result<()> {
-    put(write, ns, collection, record, old, new)?;
+    let changed = updater.touched().or_else(|| changed_fields(old, new));
+    put(write, ns, collection, (record, old, new), changed.as_deref())?;
     change::updated(write, collection, old, new, updater, matched)
 }
 
@@ -98,28 +99,25 @@ pub(crate) fn replace(
     old: &[u8],
     new: &[u8],
 ) -> Result<()> {
-    put(write, ns, collection, record, old, new)?;
+    let changed = changed_fields(old, new);
+    put(write, ns, collection, (record, old, new), changed.as_deref())?;
     change::replaced(write, collection, old, new);
     Ok(())
 }
 
+/// Puts another document of a record; fields that are not among the `changed` are the same, if these are given.
 fn put(
     write: &mut dyn Write,
     ns: &Namespace,
     collection: &Collection,
-    record: u64,
-    old: &[u8],
-    new: &[u8],
+    (record, old, new): (u64, &[u8], &[u8]),
+    changed: Option<&[&[u8]]>,
 ) -> Result<()> {
     let place = record.to_be_bytes();
     capped::refuse_in_transaction(write, collection)?;
     validate::replaced(collection, old, new)?;
     write.claim(collection.records, &place)?;
-    let changed = changed_fields(old, new);
-    let affected = |entry: &IndexEntry| match &changed {
-        Some(changed) => entry.definition.depends_on(changed),
-        None => true,
-    };
+    let affected = |entry: &IndexEntry| changed.is_none_or(|changed| entry.definition.depends_on(changed));
     let before = keys_of(collection, old, affected)?;
     let after = keys_of(collection, new, affected)?;
     for ((entry, old), own) in collection.indexes.iter().zip(&before).zip(&after) {

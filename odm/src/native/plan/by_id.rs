@@ -1,4 +1,4 @@
-//! The plan of one document by its `_id`, made without weighing indexes.
+//! The plan of documents by their `_id`, made without weighing indexes.
 
 use super::candidate::under;
 use super::interval::Intervals;
@@ -10,37 +10,52 @@ impl Plan {
     /// The plan that finds the document with this `_id` in the index at position 0, which is that of `_id`; `None` for a
     /// value whose equality says more than one key can. `alone` says that nothing else is asked of the document.
     pub(crate) fn of_id(id: &Owned, alone: bool) -> Option<Plan> {
-        let plain = matches!(
-            id,
-            Owned::Int32(_)
-                | Owned::Int64(_)
-                | Owned::Double(_)
-                | Owned::Decimal128(_)
-                | Owned::String(_)
-                | Owned::ObjectId(_)
-                | Owned::Binary { .. }
-                | Owned::Bool(_)
-                | Owned::DateTime(_)
-                | Owned::Timestamp { .. }
-        );
-        if !plain {
+        let plan = Plan::of_ids(std::slice::from_ref(id), alone)?;
+        Some(Plan { by_id: alone, ..plan })
+    }
+
+    /// The same for the documents with one of these, which are in order and distinct.
+    pub(crate) fn of_ids(ids: &[Owned], alone: bool) -> Option<Plan> {
+        if ids.is_empty() || !ids.iter().all(is_plain) {
             return None;
         }
-        let mut component = Vec::with_capacity(32);
-        encode(&id.as_value(), false, &mut component);
+        let mut ranges = Vec::with_capacity(ids.len());
+        let mut points = Vec::with_capacity(ids.len());
+        for id in ids {
+            let mut component = Vec::with_capacity(32);
+            encode(&id.as_value(), false, &mut component);
+            ranges.push(under(&component));
+            points.push(component);
+        }
         Some(Plan {
             access: Access::Index {
                 index: 0,
-                ranges: vec![under(&component)],
+                ranges,
                 reverse: false,
-                bounds: vec![Intervals::component(component)],
+                bounds: vec![Intervals::components(points)],
             },
             sorted: true,
             exact: alone,
             repeats: false,
             covered_count: alone,
-            by_id: alone,
+            by_id: false,
             text: None,
         })
     }
+}
+
+fn is_plain(id: &Owned) -> bool {
+    matches!(
+        id,
+        Owned::Int32(_)
+            | Owned::Int64(_)
+            | Owned::Double(_)
+            | Owned::Decimal128(_)
+            | Owned::String(_)
+            | Owned::ObjectId(_)
+            | Owned::Binary { .. }
+            | Owned::Bool(_)
+            | Owned::DateTime(_)
+            | Owned::Timestamp { .. }
+    )
 }

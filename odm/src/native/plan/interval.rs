@@ -116,6 +116,17 @@ impl Intervals {
         Intervals::range(from, to)
     }
 
+    /// Several components given as bytes, in order and distinct.
+    pub(crate) fn components(all: Vec<Vec<u8>>) -> Intervals {
+        let point = |bytes: Vec<u8>| {
+            let to = [&*bytes, &[AFTER]].concat();
+            let mut from = bytes;
+            from.push(BEFORE);
+            Interval { from, to }
+        };
+        Intervals(all.into_iter().map(point).collect())
+    }
+
     /// All values of a rank.
     pub(crate) fn rank(rank: u8) -> Intervals {
         Intervals::range(start_of(rank), end_of(rank))

@@ -1,5 +1,6 @@
 //! Writes that are not yet in the store: an ordered overlay over a state.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};
 
@@ -295,19 +296,19 @@ impl Pending {
         let (from, to) = as_range(&bounds);
         let base = (!cleared).then_some(base);
         // Looking for one end of a range costs half of looking for both.
-        let merged = if reverse {
+        let passed = Cell::new(0);
+        if reverse {
             let written = self.writes.range::<[u8], _>((Bound::Unbounded, to));
             let written = written
                 .rev()
                 .map(shown)
                 .take_while(|(key, _)| is_behind(key, from));
-            merge(base, tree, range, reverse, written, visit)
+            merge(base, (tree, range, reverse), written, &passed, visit)
         } else {
             let written = self.writes.range::<[u8], _>((from, Bound::Unbounded));
             let written = written.map(shown).take_while(|(key, _)| is_before(key, to));
-            merge(base, tree, range, reverse, written, visit)
-        };
-        merged.map(drop)
+            merge(base, (tree, range, reverse), written, &passed, visit)
+        }
     }
 }
 
@@ -335,34 +336,34 @@ pub(super) fn is_behind(key: &[u8], from: Bound<&[u8]>) -> bool {
 }
 
 /// Merges the base's entries, if there is a base, with written ones that come in the same direction under composite
-/// keys. Gives how many entries of the base were passed over because they are removed.
+/// keys. `passed` counts the removed entries that are passed over.
 pub(super) fn merge<'w, B: Trees + ?Sized>(
     base: Option<&B>,
-    tree: TreeId,
-    range: Range<'_>,
-    reverse: bool,
+    (tree, range, reverse): (TreeId, Range<'_>, bool),
     written: impl Iterator<Item = (&'w [u8], Option<&'w [u8]>)>,
+    passed: &Cell<usize>,
     visit: &mut Visitor<'_>,
-) -> Result<usize> {
+) -> Result<()> {
     let mut written = written.map(|(key, value)| (&key[4..], value)).peekable();
     let mut broken = false;
-    let mut passed = 0;
     if let Some(base) = base {
         if written.peek().is_none() {
-            return base.scan(tree, range, reverse, visit).map(|()| 0);
+            return base.scan(tree, range, reverse, visit);
         }
         base.scan(tree, range, reverse, &mut |key, value| {
             while let Some((own, change)) =
                 written.next_if(|(own, _)| if reverse { *own >= key } else { *own <= key })
             {
-                if let Some(value) = change
-                    && visit(own, value)?.is_break()
-                {
-                    broken = true;
-                    return Ok(ControlFlow::Break(()));
+                match change {
+                    None => passed.set(passed.get() + 1),
+                    Some(value) => {
+                        if visit(own, value)?.is_break() {
+                            broken = true;
+                            return Ok(ControlFlow::Break(()));
+                        }
+                    }
                 }
                 if own == key {
-                    passed += usize::from(change.is_none());
                     return Ok(ControlFlow::Continue(()));
                 }
             }
@@ -372,14 +373,17 @@ pub(super) fn merge<'w, B: Trees + ?Sized>(
         })?;
     }
     if broken {
-        return Ok(passed);
+        return Ok(());
     }
     for (own, change) in written {
-        if let Some(value) = change
-            && visit(own, value)?.is_break()
-        {
-            break;
+        match change {
+            None => passed.set(passed.get() + 1),
+            Some(value) => {
+                if visit(own, value)?.is_break() {
+                    break;
+                }
+            }
         }
     }
-    Ok(passed)
+    Ok(())
 }

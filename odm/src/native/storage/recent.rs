@@ -2,8 +2,8 @@
 //!
 //! A copy costs nothing and stays as it is; the writer changes the map in place as far as no copy shares it.
 
+use std::cell::Cell;
 use std::ops::Bound;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use imbl::OrdMap;
 
@@ -53,8 +53,8 @@ pub(super) struct Recent {
 pub(super) struct Over<'a, B: ?Sized> {
     pub(super) recent: &'a Recent,
     pub(super) base: &'a B,
-    /// Counts the removed entries that reads pass over.
-    pub(super) passed: &'a AtomicUsize,
+    /// Counts the removed entries that a read passes over.
+    pub(super) passed: &'a Cell<usize>,
 }
 
 impl Recent {
@@ -107,21 +107,29 @@ impl<B: Trees + ?Sized> Trees for Over<'_, B> {
         let (from, to) = as_range(&bounds);
         let writes = &self.recent.writes;
         // Looking for one end of a range costs half of looking for both.
-        let passed = if reverse {
+        if reverse {
             let written = writes.range::<Range<'_>, [u8]>((Bound::Unbounded, to));
             let written = written
                 .rev()
                 .map(shown)
                 .take_while(|(key, _)| is_behind(key, from));
-            merge(Some(self.base), tree, range, reverse, written, visit)?
+            merge(
+                Some(self.base),
+                (tree, range, reverse),
+                written,
+                self.passed,
+                visit,
+            )
         } else {
             let written = writes.range::<Range<'_>, [u8]>((from, Bound::Unbounded));
             let written = written.map(shown).take_while(|(key, _)| is_before(key, to));
-            merge(Some(self.base), tree, range, reverse, written, visit)?
-        };
-        if passed > 0 {
-            self.passed.fetch_add(passed, Ordering::Relaxed);
+            merge(
+                Some(self.base),
+                (tree, range, reverse),
+                written,
+                self.passed,
+                visit,
+            )
         }
-        Ok(())
     }
 }

@@ -94,6 +94,12 @@ impl Object {
         Ok(())
     }
 
+    /// The names of the children; `None` when one of them depends on the match.
+    pub(super) fn names(&self) -> Option<Vec<&[u8]>> {
+        let names = self.children.iter().map(|(name, _)| name.as_bytes());
+        self.positional.is_none().then(|| names.collect())
+    }
+
     /// The children to apply in order. The positional child takes the name of the matched position.
     pub(super) fn children(&self, matched: Option<usize>) -> Result<Children<'_>> {
         let Some(positional) = &self.positional else {

@@ -53,9 +53,8 @@ impl Form {
         let mut touched = Vec::with_capacity(changes.len());
         for Change { path, action } in changes {
             let path = path_text(path.render(|condition| names.of(condition)))?;
-            touched.push(path.to_string());
             if let Action::Rename(to) = &action {
-                touched.push(to.to_string());
+                touched.push(path_text(to.to_string())?);
             }
             let found = operators
                 .iter()
@@ -65,8 +64,9 @@ impl Form {
                 operators.len() - 1
             });
             if let Some((_, paths)) = operators.get_mut(at) {
-                paths.append(path, action.operand());
+                paths.append(&path, action.operand());
             }
+            touched.push(path);
         }
         no_conflict(touched)?;
         if operators.is_empty() {
@@ -149,7 +149,8 @@ impl Names {
 const FEW: usize = 16;
 
 /// No path may be another's, or lead into it.
-fn no_conflict(mut touched: Vec<String>) -> Result<()> {
+fn no_conflict(touched: Vec<CString>) -> Result<()> {
+    let mut touched: Vec<&str> = touched.iter().map(|path| path.as_str()).collect();
     if touched.len() <= FEW && !any_conflict(&touched) {
         return Ok(());
     }
@@ -169,7 +170,7 @@ fn no_conflict(mut touched: Vec<String>) -> Result<()> {
     Ok(())
 }
 
-fn any_conflict(touched: &[String]) -> bool {
+fn any_conflict(touched: &[&str]) -> bool {
     touched.iter().enumerate().any(|(at, one)| {
         let mut others = touched.iter().take(at);
         others.any(|other| leads_into(one, other) || leads_into(other, one))

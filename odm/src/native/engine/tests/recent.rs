@@ -213,6 +213,13 @@ fn what_is_recent_goes_to_redb_when_nobody_writes() {
 /// Entries that are removed where a queue looks for its next one go before there are many of them.
 #[test]
 fn removed_entries_that_are_passed_over_make_it_time() {
+    // After n of them n * (n - 1) / 2 were passed over.
+    assert_eq!(taken_until_it_is_time(true), 15);
+    // Forwards the ninth look remembers, and each after it passes over the last one alone.
+    assert_eq!(taken_until_it_is_time(false), 73);
+}
+
+fn taken_until_it_is_time(reverse: bool) -> u8 {
     let disk = Disk::default();
     let store = store(&disk, RecentLimits { passed: 100, ..STAYS });
     let write = |body: &mut dyn FnMut(&mut Pending)| {
@@ -234,15 +241,15 @@ fn removed_entries_that_are_passed_over_make_it_time() {
             first = Some(key.to_vec());
             Ok(ControlFlow::Break(()))
         };
-        snapshot.scan(TREES[0], ALL, false, &mut visit).unwrap();
-        assert_eq!(first, Some(vec![taken]));
-        write(&mut |pending| pending.remove(TREES[0], &[taken]));
+        snapshot.scan(TREES[0], ALL, reverse, &mut visit).unwrap();
+        let next = if reverse { 99 - taken } else { taken };
+        assert_eq!(first, Some(vec![next]));
+        write(&mut |pending| pending.remove(TREES[0], &[next]));
         taken += 1;
     }
-    // After n of them n * (n - 1) / 2 were passed over.
-    assert_eq!(taken, 15);
     store.flush().unwrap();
     assert_eq!(store.due(), Due::Never);
+    taken
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! The last committed state: what redb has, and over it what it does not have yet.
 
+use std::cell::Cell;
+use std::ops::Bound;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::snapshot::FileSnapshot;
 use crate::native::fault::Result;
+use crate::native::storage::gaps::{Gaps, end_of};
+use crate::native::storage::pending::{composite, is_empty_range, split};
 use crate::native::storage::recent::{Over, Recent, RecentLimits};
 use crate::native::storage::{Due, Pending, Range, TreeId, Trees, Visitor};
 
@@ -21,6 +25,9 @@ struct Parts {
     recent: Recent,
     /// How many removed entries reads passed over.
     passed: Arc<AtomicUsize>,
+    /// Another one for each state with other entries.
+    version: u64,
+    gaps: Arc<Gaps>,
 }
 
 /// A committed state.
@@ -30,7 +37,12 @@ pub(super) struct Layer {
     older: Option<Arc<Recent>>,
     recent: Recent,
     passed: Arc<AtomicUsize>,
+    version: u64,
+    gaps: Arc<Gaps>,
 }
+
+/// So many removed entries before the first that is there are worth remembering.
+const WORTHY: usize = 8;
 
 /// Few enough writes to make readers wait for them.
 const FEW: usize = 1_000;
@@ -58,6 +70,7 @@ impl Current {
     pub(super) fn publish(&self, writes: &mut Pending) {
         if writes.is_at_most(FEW) {
             let mut parts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            parts.follow(Some(writes));
             parts.recent.absorb(writes);
             return;
         }
@@ -70,6 +83,7 @@ impl Current {
         let mut next = recent;
         next.absorb(writes);
         let mut parts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        parts.follow(None);
         let old = std::mem::replace(&mut parts.recent, next);
         drop(parts);
         drop(old);
@@ -105,8 +119,11 @@ impl Current {
     pub(super) fn all_arrived(&self, base: Option<FileSnapshot>) {
         let gone = {
             let mut parts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            parts.follow(None);
             let next = Parts {
                 base: base.map(Arc::new),
+                version: parts.version,
+                gaps: parts.gaps.clone(),
                 ..Parts::default()
             };
             std::mem::replace(&mut *parts, next)
@@ -154,38 +171,95 @@ impl Parts {
             older: self.older.clone(),
             recent: self.recent.clone(),
             passed: self.passed.clone(),
+            version: self.version,
+            gaps: self.gaps.clone(),
         }
+    }
+
+    /// The state becomes another one, by these writes if they are given.
+    fn follow(&mut self, writes: Option<&Pending>) {
+        self.version += 1;
+        self.gaps.follow(self.version, writes);
     }
 }
 
 impl Layer {
-    fn over<'a>(&'a self, base: &'a dyn Trees) -> Over<'a, dyn Trees + 'a> {
-        Over {
-            recent: &self.recent,
-            base,
-            passed: &self.passed,
+    /// Calls `body` with the state; counts the removed entries that it passes over.
+    fn read<T>(&self, passed: &Cell<usize>, body: impl FnOnce(&dyn Trees) -> T) -> T {
+        let over = |base: &dyn Trees| {
+            body(&Over {
+                recent: &self.recent,
+                base,
+                passed,
+            })
+        };
+        match &self.older {
+            None => over(&*self.base),
+            Some(older) => over(&Over {
+                recent: older,
+                base: &*self.base,
+                passed,
+            }),
         }
     }
 
-    /// Calls `body` with the state below what is recent.
-    fn below<T>(&self, body: impl FnOnce(&dyn Trees) -> T) -> T {
-        match &self.older {
-            None => body(&*self.base),
-            Some(older) => body(&Over {
-                recent: older,
-                base: &*self.base,
-                passed: &self.passed,
-            }),
+    /// Visits what lies behind a gap, and remembers the gap that it finds.
+    fn scan_ahead(&self, tree: TreeId, range: Range<'_>, visit: &mut Visitor<'_>) -> Result<()> {
+        let start = self.gaps.end_at(self.version, tree, range.0);
+        let ahead = match start.as_deref().map(split) {
+            None => range,
+            Some((other, _)) if other != tree => return Ok(()),
+            Some((_, key)) => (Bound::Included(key), range.1),
+        };
+        if is_empty_range(ahead) {
+            return Ok(());
+        }
+        let (passed, mut is_first) = (Cell::new(0), true);
+        let worthy = |passed: usize| passed >= WORTHY || (passed > 0 && start.is_some());
+        let scanned = self.read(&passed, |trees| {
+            trees.scan(tree, ahead, false, &mut |key, value| {
+                if is_first {
+                    is_first = false;
+                    if worthy(passed.get()) {
+                        self.gaps.note(self.version, tree, range.0, &composite(tree, key));
+                    }
+                }
+                visit(key, value)
+            })
+        });
+        if scanned.is_ok()
+            && is_first
+            && worthy(passed.get())
+            && let Some(end) = end_of(tree, range.1)
+        {
+            self.gaps.note(self.version, tree, range.0, &end);
+        }
+        self.note_passed(&passed);
+        scanned
+    }
+
+    fn note_passed(&self, passed: &Cell<usize>) {
+        if passed.get() > 0 {
+            self.passed.fetch_add(passed.get(), Ordering::Relaxed);
         }
     }
 }
 
 impl Trees for Layer {
     fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.below(|base| self.over(base).get(tree, key))
+        self.read(&Cell::default(), |trees| trees.get(tree, key))
     }
 
     fn scan(&self, tree: TreeId, range: Range<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Result<()> {
-        self.below(|base| self.over(base).scan(tree, range, reverse, visit))
+        if self.older.is_none() && self.recent.is_empty() {
+            return self.base.scan(tree, range, reverse, visit);
+        }
+        if !reverse {
+            return self.scan_ahead(tree, range, visit);
+        }
+        let passed = Cell::new(0);
+        let scanned = self.read(&passed, |trees| trees.scan(tree, range, true, visit));
+        self.note_passed(&passed);
+        scanned
     }
 }

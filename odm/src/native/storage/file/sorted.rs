@@ -1,11 +1,12 @@
 //! Writing many keys to a table in their order.
 //!
-//! Keys that come between two neighbors of the table, or behind its last key, go in together: their pages are built
+//! Keys between which the table has nothing that stays go in together, and come out together: their pages are built
 //! once. One by one each would look for its place and change a page of its own.
 
+use std::cmp::Ordering;
 use std::ops::Bound;
 
-use redb::{ReadableTable as _, Table};
+use redb::{AccessGuard, Range, ReadableTable as _, Table};
 
 use super::fault::fault;
 use crate::native::fault::Result;
@@ -13,7 +14,7 @@ use crate::native::fault::Result;
 /// A key and its value; none removes it.
 pub(super) type Change<'w> = (&'w [u8], Option<&'w [u8]>);
 
-/// Fewer keys than this between two neighbors go in one by one.
+/// Fewer keys than this go in one by one.
 const RUN: usize = 6;
 
 /// After so many looks in vain keys are close enough to random.
@@ -53,33 +54,64 @@ fn each(table: &mut Table<'_, &'static [u8], &'static [u8]>, changes: &[Change<'
     Ok(())
 }
 
-/// Puts the first of the keys that lie between two neighbors of the table; gives how many. None when they are too few.
+/// Applies the first changes between which the table has nothing that stays; gives how many. None when they are too few.
 fn run(table: &mut Table<'_, &'static [u8], &'static [u8]>, changes: &[Change<'_>]) -> Result<usize> {
     let Some((first, _)) = changes.first() else {
         return Ok(0);
     };
-    let next = {
-        let mut cursor = table
-            .lower_bound(Bound::Included(*first))
-            .map_err(|error| fault(error.into()))?;
-        let next = cursor.peek_next().map_err(|error| fault(error.into()))?;
-        next.map(|(key, _)| key.value().to_vec())
-    };
-    let fits = |(key, value): &&Change<'_>| value.is_some() && next.as_deref().is_none_or(|next| *key < next);
-    let count = changes.iter().take_while(fits).count();
-    if count < RUN {
-        return Ok(0);
+    let (mut count, mut there) = (0, 0);
+    {
+        let from: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Included(first), Bound::Unbounded);
+        let mut entries = table.range::<&[u8]>(from).map_err(|error| fault(error.into()))?;
+        let mut next = following(&mut entries)?;
+        for (key, _) in changes {
+            match next.as_ref().map(|next| next.value().cmp(*key)) {
+                Some(Ordering::Less) => break,
+                Some(Ordering::Equal) => {
+                    there += 1;
+                    next = following(&mut entries)?;
+                }
+                Some(Ordering::Greater) | None => {}
+            }
+            count += 1;
+        }
     }
+    let (run, last) = match changes.get(..count) {
+        Some(run @ [.., (last, _)]) if count >= RUN => (run, last),
+        _ => return Ok(0),
+    };
+    if there > 0 {
+        // What is put again is built anew with its neighbors.
+        let own: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Included(first), Bound::Included(last));
+        table
+            .retain_in::<&[u8], _>(own, |_, _| false)
+            .map_err(|error| fault(error.into()))?;
+    }
+    let mut puts = run.iter().filter_map(|(key, value)| Some((key, (*value)?)));
+    let Some((key, value)) = puts.next() else {
+        return Ok(count);
+    };
     let mut cursor = table
-        .lower_bound_mut(Bound::Included(*first))
+        .lower_bound_mut(Bound::Included(*key))
         .map_err(|error| fault(error.into()))?;
-    for (key, value) in &changes[..count] {
+    for (key, value) in std::iter::once((key, value)).chain(puts) {
         cursor
-            .insert_before(key, value.unwrap_or_default())
+            .insert_before(key, value)
             .map_err(|error| fault(error.into()))?;
     }
     cursor.close().map_err(|error| fault(error.into()))?;
     Ok(count)
+}
+
+/// The key of the next entry.
+fn following<'e>(
+    entries: &mut Range<'e, &'static [u8], &'static [u8]>,
+) -> Result<Option<AccessGuard<'e, &'static [u8]>>> {
+    match entries.next() {
+        Some(Ok((key, _))) => Ok(Some(key)),
+        Some(Err(error)) => Err(fault(error.into())),
+        None => Ok(None),
+    }
 }
 
 #[cfg(test)]
