@@ -140,7 +140,6 @@ pub(crate) fn parse(database: &str, doc: Doc<'_>, now: Now) -> Result<(Job, Opti
 const NOT_HERE: &[&str] = &[
     "abortTransaction",
     "commitTransaction",
-    "compact",
     "connectionStatus",
     "currentOp",
     "dataSize",
@@ -202,6 +201,7 @@ const COMMANDS: &[(&[&str], Parse)] = &[
     (&["explain"], explain::explain),
     (&["collStats", "collstats"], server::collection_statistics),
     (&["dbStats", "dbstats"], server::database_statistics),
+    (&["compact"], server::compact),
     (&["validate"], server::validate),
     (&["listDatabases"], server::list_databases),
     (&["validateDBMetadata"], api::validate),

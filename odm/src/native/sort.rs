@@ -211,8 +211,12 @@ fn parse_direction(path: &str, value: &Value<'_>) -> Result<bool> {
             format!("Illegal key in $sort specification: {path}: {value}"),
         ));
     }
-    // Directions are truncated to integers: 1.5 ascends.
-    match number::as_f64(value).map(f64::trunc) {
+    // Directions are truncated to integers, 1.5 ascends; but decimals are rounded to even.
+    let whole = match value {
+        Value::Decimal128(_) => f64::round_ties_even,
+        _ => f64::trunc,
+    };
+    match number::as_f64(value).map(whole) {
         Some(1.0) => Ok(false),
         Some(-1.0) => Ok(true),
         _ => Err(Fault::new(

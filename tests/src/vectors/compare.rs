@@ -285,7 +285,28 @@ fn general(path: &str) -> String {
 }
 
 fn message_fits(code: i32, message: &str, error: &Error) -> bool {
-    !matches!(code, 11000) || error.to_string().contains(message)
+    !matches!(code, 11000) || without_uuids(&error.to_string()).contains(&without_uuids(message))
+}
+
+/// A message without the UUIDs in it, which are never the same twice.
+fn without_uuids(message: &str) -> String {
+    const PARTS: [usize; 5] = [8, 4, 4, 4, 12];
+    let is_uuid = |word: &str| {
+        let parts: Vec<&str> = word.split('-').collect();
+        parts.iter().map(|part| part.len()).eq(PARTS)
+            && parts.concat().bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    let words = message.split_inclusive(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+    let words = words.map(|word| {
+        let end = word
+            .trim_end_matches(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))
+            .len();
+        match is_uuid(&word[..end]) {
+            true => format!("UUID{}", &word[end..]),
+            false => word.to_owned(),
+        }
+    });
+    words.collect()
 }
 
 fn described(error: &Error) -> String {

@@ -311,9 +311,6 @@ async fn a_find_shows_records(db: &Db) {
         batch(db, whole).await,
         [doc! { "_id": 9, "a": [5, 25], "$recordId": 6_i64 }]
     );
-    let left_out =
-        find(doc! { "showRecordId": true, "filter": { "_id": 9 }, "projection": { "$recordId": 0 } });
-    assert_eq!(batch(db, left_out).await, [doc! { "_id": 9, "a": [5, 25] }]);
     let meta = find(
         doc! { "filter": { "_id": 2 }, "projection": { "_id": 0, "b": 1, "r": { "$meta": "recordId" } } },
     );

@@ -65,6 +65,7 @@ mod conversions;
 mod counter;
 mod counter_faults;
 mod embedded;
+mod encrypted_fields;
 mod expiry;
 mod filters;
 mod find_edges;

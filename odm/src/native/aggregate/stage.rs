@@ -327,6 +327,11 @@ pub(crate) fn check_place(name: &str, place: Place, index: usize) -> Result<()> 
     }
 }
 
+/// What `$fill` does to one document by itself, for updates.
+pub(crate) fn filling(value: &Value<'_>, variables: &[String]) -> Result<Option<TransformStage>> {
+    fill::Fill::parse(value, variables)?.alone()
+}
+
 /// Parses a stage that writes.
 pub(crate) fn parse_output(name: &str, value: &Value<'_>) -> Result<Output> {
     match (name, *value) {

@@ -35,6 +35,10 @@ impl Transform {
         let mut parsed = Vec::with_capacity(stages.len());
         for stage in stages {
             let (name, value) = stage_parts(*stage)?;
+            if name == "$fill" {
+                parsed.extend(super::stage::filling(&value, variables)?);
+                continue;
+            }
             match TransformStage::parse(name, &value, variables)? {
                 Some(stage) => parsed.push(stage),
                 None if super::stage::is_known(name) => {

@@ -43,6 +43,8 @@ pub(crate) struct Collection {
     pub(super) version: u64,
     /// Shared by all versions of the collection.
     pub(crate) filters: Arc<IndexFilters>,
+    /// How often the whole collection was read since it was opened.
+    scans: Arc<AtomicU64>,
     /// Shared by all versions of the collection, so that concurrent writers never get the same id.
     pub(super) next_record: Arc<AtomicU64>,
 }
@@ -101,8 +103,19 @@ impl Collection {
             indexes,
             version: 1,
             filters: Arc::default(),
+            scans: Arc::default(),
             next_record: Arc::new(AtomicU64::new(1)),
         })
+    }
+
+    /// Counts that a query reads the whole collection.
+    pub(crate) fn note_scan(&self) {
+        self.scans.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often queries have read the whole collection.
+    pub(crate) fn scans(&self) -> u64 {
+        self.scans.load(Ordering::Relaxed)
     }
 
     /// `database.name`.

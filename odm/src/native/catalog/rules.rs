@@ -1,13 +1,14 @@
 //! What a collection's options mean: bounds, order, validator, view.
 
 mod clustered;
+pub(crate) mod encrypted;
 pub(crate) mod series;
 mod storage_engine;
-mod unsupported;
 
 use std::sync::Arc;
 
 pub(crate) use self::clustered::{Clustered, expire_after};
+pub(crate) use self::encrypted::EncryptedField;
 pub(crate) use self::series::Series;
 
 use crate::native::aggregate::pipeline::Pipeline;
@@ -30,6 +31,8 @@ pub(crate) struct Rules {
     pub(crate) series: Option<Arc<Series>>,
     /// How strings compare where an operation does not say.
     pub(crate) collation: Collation,
+    /// The fields whose values are encrypted.
+    pub(crate) encrypted: Arc<Vec<EncryptedField>>,
 }
 
 /// The bounds of a capped collection.
@@ -87,6 +90,7 @@ const ORDER: &[&str] = &[
     "clusteredIndex",
     "expireAfterSeconds",
     "timeseries",
+    "encryptedFields",
 ];
 
 impl Rules {
@@ -142,6 +146,7 @@ impl Rules {
             view,
             series: Series::stored(options).map(Arc::new),
             collation,
+            encrypted: Arc::new(encrypted::stored(options)),
         })
     }
 }
@@ -174,7 +179,10 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
     if has("pipeline") && !has("viewOn") {
         return Err(invalid("'pipeline' requires 'viewOn' to also be specified"));
     }
-    unsupported::refuse(options)?;
+    let mut encrypted = match options.get("encryptedFields") {
+        Some(value) => Some(encrypted::parse(value, options, ns)?),
+        None => None,
+    };
     let mut series = match options.get("timeseries") {
         Some(value) => Some(series::parse(value, options, ns)?),
         None => None,
@@ -215,6 +223,11 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
             }
             "clusteredIndex" => {
                 if let Some(spec) = clustered.take() {
+                    keep(name, spec);
+                }
+            }
+            "encryptedFields" => {
+                if let Some(spec) = encrypted.take() {
                     keep(name, spec);
                 }
             }

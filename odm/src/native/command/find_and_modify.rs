@@ -7,7 +7,7 @@ use super::super::projection::Projection;
 use super::super::update::Updater;
 use super::reply::Reply;
 use super::shape::{Shape, Type};
-use super::write::Change;
+use super::write::{Change, refuse_encryption};
 use super::{Call, Job, collation, query};
 
 pub(super) static FIND_AND_MODIFY: Shape = Shape {
@@ -33,6 +33,7 @@ pub(super) static FIND_AND_MODIFY: Shape = Shape {
 
 pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
     let fields = FIND_AND_MODIFY.command(call.doc)?;
+    refuse_encryption(&fields)?;
     let namespace = call.namespace()?;
     let (remove, upsert, return_new) = (fields.flag("remove"), fields.flag("upsert"), fields.flag("new"));
     let change = match fields.get("update") {

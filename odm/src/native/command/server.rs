@@ -214,6 +214,38 @@ pub(super) fn database_statistics(call: &Call<'_>) -> Result<Job> {
     })))
 }
 
+/// Space belongs to the whole store here, whose own compaction gives it back: by one collection none is freed.
+pub(super) fn compact(call: &Call<'_>) -> Result<Job> {
+    let namespace = call.namespace()?;
+    if namespace.collection.starts_with("system.") {
+        return Err(Fault::new(
+            code::ILLEGAL_OPERATION,
+            "can't compact a system namespace",
+        ));
+    }
+    if !call.doc.get("force").is_some_and(|force| truth(&force)) {
+        return Err(Fault::new(
+            code::ILLEGAL_OPERATION,
+            "will not run compact on an active replica set primary as this is a slow blocking operation. use force:true to force",
+        ));
+    }
+    Ok(Job::Read(Box::new(move |read| {
+        if view::view_of(read.catalog(), &namespace).is_some() {
+            return Err(Fault::new(
+                code::COMMAND_NOT_SUPPORTED_ON_VIEW,
+                "can't compact a view",
+            ));
+        }
+        let found = read
+            .catalog()
+            .collection(&namespace.database, &namespace.collection);
+        match found {
+            Some(_) => Ok(Reply::new().with("bytesFreed", count(0)).done()),
+            None => Err(Fault::new(code::NAMESPACE_NOT_FOUND, "collection does not exist")),
+        }
+    })))
+}
+
 /// Reads every document and every key; the engine's own check goes deeper.
 pub(super) fn validate(call: &Call<'_>) -> Result<Job> {
     let fields = VALIDATE.command(call.doc)?;

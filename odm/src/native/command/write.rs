@@ -143,6 +143,7 @@ pub(super) fn delete(call: &Call<'_>) -> Result<Job> {
 }
 
 fn batch(call: &Call<'_>, fields: &Fields<'_>, statements: Vec<Statement>, verb: Verb) -> Result<Job> {
+    refuse_encryption(fields)?;
     let batch = Batch {
         namespace: call.namespace()?,
         statements,
@@ -152,6 +153,16 @@ fn batch(call: &Call<'_>, fields: &Fields<'_>, statements: Vec<Statement>, verb:
         deadline: call.deadline()?,
     };
     Ok(Job::Batch(batch, verb))
+}
+
+/// Refuses to keep what clients find encrypted values by, which they ask for in this field.
+pub(super) fn refuse_encryption(fields: &Fields<'_>) -> Result<()> {
+    match fields.get("encryptionInformation") {
+        None => Ok(()),
+        Some(_) => Err(Fault::unsupported(
+            "the embedded engine does not keep what encrypted values are found by (encryptionInformation)",
+        )),
+    }
 }
 
 fn check_count(count: usize) -> Result<()> {

@@ -1,11 +1,11 @@
 //! Capped collections: the oldest documents make room for the newest, in the same write.
 
-use std::ops::ControlFlow;
-
 use super::super::catalog::Collection;
 use super::super::fault::{Fault, Result, code};
-use super::super::storage::{ALL, Write, format};
-use super::record;
+use super::super::plan::Plan;
+use super::super::storage::Write;
+use super::walk::{Flow, Walk};
+use super::{Deadline, record};
 
 /// Refuses to add or change documents of a capped collection inside a transaction.
 pub(super) fn refuse_in_transaction(write: &dyn Write, collection: &Collection) -> Result<()> {
@@ -60,20 +60,23 @@ pub(super) fn make_room(write: &mut dyn Write, collection: &Collection, newest: 
             return Ok(());
         }
         let mut oldest: Vec<(u64, Vec<u8>)> = Vec::new();
-        let records = collection.records;
-        write.scan(records, ALL, false, &mut |key, stored| {
-            let document = format::unseal(records, key, stored)?;
-            let record = key.try_into().map(u64::from_be_bytes).unwrap_or(newest);
+        // Of a clustered collection those with the least `_id` go first.
+        let in_order = Plan::collection(false, true);
+        let mut walk = Walk::uncounted(&in_order, collection, Deadline::default());
+        walk.documents(&*write, collection, &mut |record, document| {
             if record == newest {
-                return Ok(ControlFlow::Break(()));
+                return Ok(match collection.rules.clustered.is_some() {
+                    true => Flow::Continue,
+                    false => Flow::Stop,
+                });
             }
             over_bytes = over_bytes.saturating_sub(document.len() as u64);
             over_documents = over_documents.saturating_sub(1);
             oldest.push((record, document.to_vec()));
             Ok(if over_bytes == 0 && over_documents == 0 {
-                ControlFlow::Break(())
+                Flow::Stop
             } else {
-                ControlFlow::Continue(())
+                Flow::Continue
             })
         })?;
         if oldest.is_empty() {

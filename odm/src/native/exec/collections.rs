@@ -2,7 +2,8 @@
 
 use super::super::catalog::Catalog;
 use super::super::catalog::rules::{self, Rules};
-use super::super::document::{Doc, Owned, Value};
+use super::super::document::owned::fields_of;
+use super::super::document::{Doc, Fields, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::super::matcher::Matcher;
@@ -45,14 +46,34 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
         }
         view::refuse_cycle(write.catalog(), ns, Doc::Raw(&options))?;
     }
-    let rules = Rules::parse(Doc::Raw(&options))?;
+    create_stored(write, ns, &options)
+}
+
+/// Creates a capped collection of options that are those of another: it may be clustered, which `create` refuses.
+pub(super) fn create_capped(write: &mut dyn Write, ns: &Namespace, mut options: Fields) -> Result<()> {
+    let clustered = options.iter().position(|(name, _)| name == "clusteredIndex");
+    let clustered = clustered.map(|at| options.remove(at));
+    let life = options.iter().position(|(name, _)| name == "expireAfterSeconds");
+    let life = life.filter(|_| clustered.is_some()).map(|at| options.remove(at));
+    let checked = rules::normalize(Doc::Fields(&options), &ns.to_string())?;
+    let mut stored = fields_of(Doc::Raw(&checked));
+    stored.extend(clustered);
+    stored.extend(life);
+    rules::sort(&mut stored);
+    ns.check()?;
+    write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
+    create_stored(write, ns, &Doc::Fields(&stored).to_bytes())
+}
+
+fn create_stored(write: &mut dyn Write, ns: &Namespace, options: &[u8]) -> Result<()> {
+    let rules = Rules::parse(Doc::Raw(options))?;
     let id_index = match &rules.clustered {
         Some(clustered) => IndexDefinition::clustered(&clustered.name, &rules.collation),
         None => IndexDefinition::id(&rules.collation),
     };
     write
         .catalog_mut()
-        .create_collection(&ns.database, &ns.collection, &options, Some(id_index))
+        .create_collection(&ns.database, &ns.collection, options, Some(id_index))
         .map(|_| ())
 }
 

@@ -38,9 +38,10 @@ pub(crate) fn clone_as_capped(
 pub(crate) fn convert_to_capped(write: &mut dyn Write, ns: &Namespace, bytes: i64) -> Result<()> {
     alter::refuse_in_transaction(write, "convertToCapped")?;
     let source = source(write, ns)?;
-    if source.rules.clustered.is_some() {
-        return Err(Fault::unsupported(
-            "a capped collection is kept in the order of insertion here; convertToCapped of a clustered collection is not supported",
+    if !source.rules.encrypted.is_empty() {
+        return Err(Fault::new(
+            6_367_302,
+            "Cannot convert an encrypted collection to a capped collection",
         ));
     }
     if ns.to_string().len() + SERVERS_COPY > LONGEST_NAME {
@@ -90,19 +91,23 @@ fn copy(
 ) -> Result<()> {
     options.push(("capped".to_owned(), Owned::Bool(true)));
     options.push(("size".to_owned(), Owned::Int64(bytes)));
-    collections::create(write, to, Some(Doc::Fields(&options)))?;
+    collections::create_capped(write, to, options)?;
     let rounded = (bytes.unsigned_abs() + 255) & !255;
     let mut newest: Vec<Vec<u8>> = Vec::new();
     let mut used = 0;
     let backward = Plan::collection(true, true);
-    Walk::new(&backward, source, Deadline::default()).documents(&*write, source, &mut |_, document| {
-        used += document.len() as u64;
-        if used > rounded {
-            return Ok(Flow::Stop);
-        }
-        newest.push(document.to_vec());
-        Ok(Flow::Continue)
-    })?;
+    Walk::uncounted(&backward, source, Deadline::default()).documents(
+        &*write,
+        source,
+        &mut |_, document| {
+            used += document.len() as u64;
+            if used > rounded {
+                return Ok(Flow::Stop);
+            }
+            newest.push(document.to_vec());
+            Ok(Flow::Continue)
+        },
+    )?;
     for document in newest.iter().rev() {
         let Some(collection) = write.catalog().collection(&to.database, &to.collection).cloned() else {
             return Err(Fault::new(code::INTERNAL, "a collection just made is gone"));

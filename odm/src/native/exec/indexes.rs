@@ -3,6 +3,7 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
+use super::super::catalog::rules::encrypted;
 use super::super::catalog::{Collection, IndexEntry};
 use super::super::collation::Collation;
 use super::super::document::owned::fields_of;
@@ -30,6 +31,19 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -
         .iter()
         .map(|spec| define(Doc::Raw(spec), &own))
         .collect::<Result<_>>()?;
+    let collection = write.catalog().collection(&ns.database, &ns.collection);
+    for field in collection.iter().flat_map(|own| own.rules.encrypted.iter()) {
+        let mut keys = definitions.iter().flat_map(|definition| &definition.keys);
+        if keys.any(|key| encrypted::overlap(&key.path, &field.path)) {
+            return Err(Fault::new(
+                6_346_502,
+                format!(
+                    "Index not allowed on, or a prefix of, the encrypted field {}",
+                    field.path
+                ),
+            ));
+        }
+    }
     let clustered = definitions.iter().find(|definition| definition.clustered);
     if clustered.is_some() && write.catalog().collection(&ns.database, &ns.collection).is_none() {
         return Err(Fault::new(
@@ -207,6 +221,14 @@ fn build(write: &mut dyn Write, ns: &Namespace, definition: IndexDefinition) -> 
         multikey: Vec::new(),
         stale: false,
     };
+    let uuid = collection.uuid;
+    let failed = |fault: Fault| {
+        let collection = bson::Uuid::from_bytes(uuid);
+        fault.prefixed(&format!(
+            "Index build failed: {}: Collection {ns} ( {collection} ) :: caused by :: ",
+            bson::Uuid::new()
+        ))
+    };
     let mut stored: Vec<Vec<u8>> = Vec::new();
     let mut multikey = vec![false; entry.definition.keys.len()];
     let records = collection.records;
@@ -216,7 +238,7 @@ fn build(write: &mut dyn Write, ns: &Namespace, definition: IndexDefinition) -> 
         false,
         &mut |place, value| {
             let document = format::unseal(records, place, value)?;
-            let keys = entry.definition.keys(Doc::Raw(document))?;
+            let keys = entry.definition.keys(Doc::Raw(document)).map_err(&failed)?;
             for (flag, own) in multikey.iter_mut().zip(&keys.multikey) {
                 *flag |= own;
             }
@@ -235,7 +257,7 @@ fn build(write: &mut dyn Write, ns: &Namespace, definition: IndexDefinition) -> 
                 let place = second.1;
                 let document = write.get(records, place)?.unwrap_or_default();
                 let document = format::unseal(records, place, &document)?.to_vec();
-                return Err(record::duplicate(ns, &entry, &document, second.0));
+                return Err(failed(record::duplicate(ns, &entry, &document, second.0)));
             }
         }
     }
@@ -383,9 +405,17 @@ fn missing(name: &str) -> Fault {
 /// The specifications of a collection's indexes; `None` when there is no such collection.
 pub(crate) fn list(read: &dyn Read, ns: &Namespace) -> Option<Vec<Vec<u8>>> {
     let stored_in = series::stored_in(read.catalog(), ns);
-    let collection = read
+    let found = read
         .catalog()
-        .collection(&stored_in.database, &stored_in.collection)?;
+        .collection(&stored_in.database, &stored_in.collection);
+    // Views are kept where they are listed; the server's collection of them has the one index of all.
+    if found.is_none() && ns.collection == "system.views" {
+        let mut all = read.catalog().collections(&ns.database);
+        let has_views = all.any(|collection| collection.rules.view.is_some());
+        let id = IndexDefinition::id(&Collation::default());
+        return has_views.then(|| vec![id.spec().to_vec()]);
+    }
+    let collection = found?;
     Some(
         collection
             .indexes

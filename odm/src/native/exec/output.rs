@@ -105,6 +105,12 @@ impl Target {
                 merge.into.check().map_err(|fault| fault.prefixed(IN_RUN))?;
                 for row in rows {
                     if let Err(fault) = merge.one(write, row, now, unvalidated, collation) {
+                        let fault =
+                            match fault.duplicate_key().is_some() && !fault.message().starts_with("$merge") {
+                                true => fault
+                                    .prefixed("$merge failed due to a DuplicateKey error :: caused by :: "),
+                                false => fault,
+                            };
                         return Ok(Err(fault.prefixed(IN_RUN)));
                     }
                 }
@@ -143,10 +149,15 @@ fn out(write: &mut dyn Write, ns: &Namespace, rows: &[Vec<u8>], now: Now, unvali
                 .add_index(collection.id, (*entry.definition).clone())?;
         }
     }
+    // Whose keys are taken is said as of the collection that the server makes first.
+    let made = Namespace {
+        database: ns.database.clone(),
+        collection: format!("tmp.agg_out.{}", bson::Uuid::new()),
+    };
     for row in rows {
         collection = batch::unvalidated(open(write, ns)?, unvalidated);
         let document = prepare_insert(Doc::Raw(&with_id(row)), now)?;
-        record::insert(write, ns, &collection, &document)?;
+        record::insert(write, &made, &collection, &document)?;
     }
     drop(collection);
     Ok(())

@@ -129,8 +129,12 @@ pub(crate) fn described(
                 .to_bytes()
             })
             .collect()),
-        aggregate::Statistics::Collection { storage, count } => {
-            if *count {
+        aggregate::Statistics::Collection {
+            storage,
+            count,
+            executions,
+        } => {
+            if *count || *executions {
                 view::refuse(read.catalog(), ns)?;
             }
             let found = match storage.is_some() || *count {
@@ -142,11 +146,11 @@ pub(crate) fn described(
                 text("host", HOST),
                 ("localTime".to_owned(), Owned::DateTime(now)),
             ];
-            if (storage.is_some() || *count) && collection.is_none() {
-                let which = if storage.is_some() {
-                    "storageStats"
-                } else {
-                    "count"
+            if (storage.is_some() || *count || *executions) && collection.is_none() {
+                let which = match (storage, *count) {
+                    (Some(_), _) => "storageStats",
+                    (None, true) => "count",
+                    (None, false) => "queryExecStats",
                 };
                 return Err(Fault::new(
                     code::NAMESPACE_NOT_FOUND,
@@ -160,6 +164,12 @@ pub(crate) fn described(
             }
             if *count {
                 fields.push(number("count", found.documents));
+            }
+            if let Some(collection) = collection.filter(|_| *executions) {
+                let scans = Owned::Int64(i64::try_from(collection.scans()).unwrap_or(i64::MAX));
+                let scans = ["total", "nonTailable"].map(|name| (name.to_owned(), scans.clone()));
+                let scans = ("collectionScans".to_owned(), Owned::Document(scans.to_vec()));
+                fields.push(("queryExecStats".to_owned(), Owned::Document(vec![scans])));
             }
             Ok(vec![Doc::Fields(&fields).to_bytes()])
         }

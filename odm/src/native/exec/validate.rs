@@ -1,5 +1,6 @@
 //! Holding documents against the validator of their collection.
 
+mod encrypted;
 mod reason;
 mod schema;
 
@@ -13,6 +14,9 @@ use super::super::fault::{Fault, Result, code};
 /// # Errors
 /// Code 121.
 pub(super) fn inserted(collection: &Collection, document: &[u8]) -> Result<()> {
+    if !collection.rules.encrypted.is_empty() {
+        encrypted::inserted(collection, Doc::Raw(document))?;
+    }
     match &collection.rules.validator {
         Some(validator) if !validator.matcher.matches(Doc::Raw(document))? => {
             Err(refused(validator, document))
@@ -26,6 +30,9 @@ pub(super) fn inserted(collection: &Collection, document: &[u8]) -> Result<()> {
 /// # Errors
 /// Code 121.
 pub(super) fn replaced(collection: &Collection, old: &[u8], new: &[u8]) -> Result<()> {
+    if !collection.rules.encrypted.is_empty() {
+        encrypted::replaced(collection, Doc::Raw(old), Doc::Raw(new))?;
+    }
     match &collection.rules.validator {
         Some(validator)
             if !validator.matcher.matches(Doc::Raw(new))?

@@ -46,8 +46,16 @@ pub(crate) enum Flow {
 }
 
 impl Walk {
-    /// A walk from the start.
+    /// A query's walk from the start.
     pub(crate) fn new(plan: &Plan, collection: &Collection, deadline: Deadline) -> Walk {
+        if let Access::Collection { .. } = plan.access {
+            collection.note_scan();
+        }
+        Walk::uncounted(plan, collection, deadline)
+    }
+
+    /// The same of what the engine does by itself.
+    pub(crate) fn uncounted(plan: &Plan, collection: &Collection, deadline: Deadline) -> Walk {
         let seen = plan.repeats.then(HashSet::new);
         let mut parts = Vec::new();
         collect_parts(&plan.access, collection, &mut parts);

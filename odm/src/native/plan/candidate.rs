@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use super::super::collation::Collation;
-use super::super::document::{Owned, Value};
+use super::super::document::{Kind, Owned, Value};
 use super::super::index::Order;
 use super::super::matcher::ast::{Node, Predicate};
 use super::bounds::{Bounds, Place, bounds};
@@ -452,6 +452,8 @@ fn is_visible_under_paths(predicate: &Predicate) -> bool {
     };
     match predicate {
         predicate if is_there(predicate) => true,
+        // What has fields or elements is in the index by those.
+        Predicate::Type(types) => !types.contains(Kind::Document) && !types.contains(Kind::Array),
         Predicate::Equal(value) => scalar(value) || empty(value),
         Predicate::Less(value)
         | Predicate::LessOrEqual(value)

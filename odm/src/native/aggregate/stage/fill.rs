@@ -111,6 +111,20 @@ impl Fill {
         Ok(Fill { windows, values })
     }
 
+    /// What it does to one document by itself.
+    ///
+    /// # Errors
+    /// Code 72 for methods that look at other documents.
+    pub(super) fn alone(self) -> Result<Option<TransformStage>> {
+        match self.windows {
+            None => Ok(self.values),
+            Some(_) => Err(Fault::new(
+                code::INVALID_OPTIONS,
+                "$_internalSetWindowFields is not allowed to be used within an update",
+            )),
+        }
+    }
+
     pub(super) fn fold(&mut self) -> Result<()> {
         if let Some(windows) = &mut self.windows {
             windows.fold()?;

@@ -169,6 +169,10 @@ impl Lookup {
                 known = Some(results.clone());
             }
             let mut fields = fields_of(doc);
+            if self.into.first().is_some_and(|name| name == "_id") {
+                // As on the server, where it comes behind the other fields then.
+                path::set(&mut fields, &self.into[..1], None);
+            }
             path::set(&mut fields, &self.into, Some(Owned::Array(results)));
             write(Owned::Document(fields))
         }))

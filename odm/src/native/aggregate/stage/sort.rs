@@ -1,6 +1,7 @@
 //! `$sort`.
 
 use super::super::super::collation::Collation;
+use super::super::super::document::number::as_f64;
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::sort::SortSpec;
@@ -35,12 +36,15 @@ impl Sort {
         for element in spec.elements() {
             match element.value() {
                 Value::Document(meta) => random |= check_meta(meta)?,
+                decimal @ Value::Decimal128(_) => {
+                    let rounded = as_f64(&decimal).map(f64::round_ties_even);
+                    if !matches!(rounded, Some(1.0 | -1.0)) {
+                        return Err(bad_direction());
+                    }
+                }
                 number if number.is_number() => {
                     if !matches!(to_long(Some(number)), Ok(1 | -1)) {
-                        return Err(Fault::new(
-                            15975,
-                            "$sort key ordering must be 1 (for ascending) or -1 (for descending)",
-                        ));
+                        return Err(bad_direction());
                     }
                 }
                 other => {
@@ -133,4 +137,11 @@ fn check_meta(meta: Doc<'_>) -> Result<bool> {
             "$meta is the only expression supported by $sort right now",
         )),
     }
+}
+
+fn bad_direction() -> Fault {
+    Fault::new(
+        15975,
+        "$sort key ordering must be 1 (for ascending) or -1 (for descending)",
+    )
 }

@@ -4,6 +4,89 @@ use super::wrong_type;
 use crate::native::document::Value;
 use crate::native::fault::{Fault, Result, code};
 
+/// What the server's own engine can be told of a collection.
+const KEYS: &[&str] = &[
+    "access_pattern_hint",
+    "allocation_size",
+    "app_metadata",
+    "assert",
+    "block_allocation",
+    "block_compressor",
+    "cache_resident",
+    "checksum",
+    "colgroups",
+    "collator",
+    "columns",
+    "dictionary",
+    "encryption",
+    "exclusive",
+    "extractor",
+    "format",
+    "huffman_key",
+    "huffman_value",
+    "ignore_in_memory_cache_size",
+    "immutable",
+    "import",
+    "internal_item_max",
+    "internal_key_max",
+    "internal_key_truncate",
+    "internal_page_max",
+    "key_format",
+    "key_gap",
+    "leaf_item_max",
+    "leaf_key_max",
+    "leaf_page_max",
+    "leaf_value_max",
+    "log",
+    "lsm",
+    "memory_page_image_max",
+    "memory_page_max",
+    "merge_custom",
+    "os_cache_dirty_max",
+    "os_cache_max",
+    "prefix_compression",
+    "prefix_compression_min",
+    "readonly",
+    "source",
+    "split_deepen_min_child",
+    "split_deepen_per_child",
+    "split_pct",
+    "tiered_object",
+    "tiered_storage",
+    "type",
+    "value_format",
+    "verbose",
+    "write_timestamp_usage",
+];
+
+/// Refuses settings that the server's own engine does not know; their values say nothing here.
+fn check_keys(settings: &str) -> Result<()> {
+    let mut depth = 0_usize;
+    let parts = settings.split(|c: char| {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    for part in parts.map(str::trim).filter(|part| !part.is_empty()) {
+        let key = part
+            .split('=')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .trim_matches('"');
+        if !KEYS.contains(&key) {
+            return Err(Fault::new(
+                code::BAD_VALUE,
+                format!("22: Invalid argument: unknown configuration key: '{key}'"),
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Checks what is said to the server's own engine, which is kept and shown and changes nothing here.
 pub(super) fn check(value: Value<'_>) -> Result<()> {
     let Value::Document(engines) = value else {
@@ -36,7 +119,7 @@ pub(super) fn check(value: Value<'_>) -> Result<()> {
                         "malformed 'configString' value.",
                     ));
                 }
-                ("configString", Value::String(_)) => {}
+                ("configString", Value::String(text)) => check_keys(text)?,
                 ("configString", _) => {
                     return Err(Fault::new(
                         code::TYPE_MISMATCH,
