@@ -8,8 +8,8 @@ mod relation;
 mod suggestion;
 mod verify;
 
-pub use self::collection::{CollectionDeclaration, Granularity};
 pub(crate) use self::collection::is_equal_in;
+pub use self::collection::{CollectionDeclaration, Granularity};
 pub use self::index::{IndexDeclaration, IndexOrder};
 pub use self::models::Models;
 pub(crate) use self::models::{differences, fingerprint};

@@ -91,12 +91,18 @@ async fn a_time_series_is_read_again() {
                 .await
                 .unwrap();
             let index = doc! {"key": {"v": 1}, "name": "v_1"};
-            db.run_command(doc! {"createIndexes": "s", "indexes": [index]}).await.unwrap();
+            db.run_command(doc! {"createIndexes": "s", "indexes": [index]})
+                .await
+                .unwrap();
         }
         let s = db.raw_collection("s");
         for source in ["a", "b"] {
-            s.insert(doc! {"_id": 1, "t": at(0), "m": source, "v": round}).await.unwrap();
-            s.insert(doc! {"_id": 2, "t": at(30), "m": source, "v": round}).await.unwrap();
+            s.insert(doc! {"_id": 1, "t": at(0), "m": source, "v": round})
+                .await
+                .unwrap();
+            s.insert(doc! {"_id": 2, "t": at(30), "m": source, "v": round})
+                .await
+                .unwrap();
         }
         let found = s.find(doc! {}).await.unwrap();
         // A new bucket for each source and opening.

@@ -298,7 +298,9 @@ fn without_uuids(message: &str) -> String {
     };
     let words = message.split_inclusive(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
     let words = words.map(|word| {
-        let end = word.trim_end_matches(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).len();
+        let end = word
+            .trim_end_matches(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))
+            .len();
         match is_uuid(&word[..end]) {
             true => format!("UUID{}", &word[end..]),
             false => word.to_owned(),

@@ -34,7 +34,11 @@ fn encrypted(how: u8, kind: u8) -> Bson {
 }
 
 async fn create(db: &Db, fields: Vec<Document>) -> Option<i32> {
-    code(db, doc! { "create": "c", "encryptedFields": { "fields": fields } }).await
+    code(
+        db,
+        doc! { "create": "c", "encryptedFields": { "fields": fields } },
+    )
+    .await
 }
 
 async fn encrypted_fields_are_listed_with_their_collections(db: &Db) {
@@ -56,16 +60,22 @@ async fn encrypted_fields_are_listed_with_their_collections(db: &Db) {
                 "ecocCollection": "enxcol_.c.ecoc",
                 "fields": [
                     { "keyId": key(1), "path": "ssn" },
-                    { "keyId": key(2), "path": "n.x", "bsonType": "string", "queries": { "queryType": "equality" } },
+                    { "keyId": key(2), "path": "n.x", "bsonType": "string",
+                      "queries": { "queryType": "equality", "contention": 4_i64 } },
                 ],
             },
         }
     );
     let named = doc! { "fields": [], "escCollection": "a", "eccCollection": "b", "ecocCollection": "c" };
-    db.run_command(doc! { "create": "d", "encryptedFields": named }).await.unwrap();
+    db.run_command(doc! { "create": "d", "encryptedFields": named })
+        .await
+        .unwrap();
     let (_, options) = options_of(db, "d").await;
     let kept = options.get_document("encryptedFields").unwrap();
-    assert_eq!(kept, &doc! { "escCollection": "a", "eccCollection": "b", "ecocCollection": "c", "fields": [] });
+    assert_eq!(
+        kept,
+        &doc! { "escCollection": "a", "eccCollection": "b", "ecocCollection": "c", "fields": [] }
+    );
 }
 
 async fn encrypted_fields_must_go_together(db: &Db) {
@@ -87,7 +97,10 @@ async fn encrypted_fields_must_go_together(db: &Db) {
         (of("decimal", true), 6_338_405),
         (of("minKey", false), 6_338_406),
         (of("null", false), 6_338_406),
-        (vec![doc! { "path": "a", "keyId": key(1), "queries": [{ "queryType": "equality" }] }], 6_412_601),
+        (
+            vec![doc! { "path": "a", "keyId": key(1), "queries": [{ "queryType": "equality" }] }],
+            6_412_601,
+        ),
     ] {
         assert_eq!(create(db, fields.clone()).await, Some(expected), "{fields:?}");
     }
@@ -100,7 +113,10 @@ async fn encrypted_fields_must_go_together(db: &Db) {
         command.extend(other);
         assert_eq!(code(db, command.clone()).await, Some(expected), "{command}");
     }
-    assert_eq!(create(db, vec![field("a", 1), field("ab", 2), field("b.a", 3)]).await, None);
+    assert_eq!(
+        create(db, vec![field("a", 1), field("ab", 2), field("b.a", 3)]).await,
+        None
+    );
     let convert = doc! { "convertToCapped": "c", "size": 1000 };
     assert_eq!(code(db, convert).await, Some(6_367_302));
     let modify = doc! { "collMod": "c", "encryptedFields": { "fields": [] } };
@@ -151,7 +167,11 @@ async fn values_must_be_encrypted(db: &Db) {
     let reply = db.run_command(insert.clone()).await.unwrap();
     let error = reply.get_array("writeErrors").unwrap()[0].as_document().unwrap();
     assert_eq!(
-        error.get_document("errInfo").unwrap().get_document("details").unwrap(),
+        error
+            .get_document("errInfo")
+            .unwrap()
+            .get_document("details")
+            .unwrap(),
         &doc! {
             "operatorName": "implicitFLESchema",
             "schemaRulesNotSatisfied": [{
@@ -169,7 +189,10 @@ async fn values_must_be_encrypted(db: &Db) {
 }
 
 async fn encrypted_fields_have_no_indexes(db: &Db) {
-    let fields = vec![doc! { "path": "ssn", "keyId": key(1) }, doc! { "path": "n.x", "keyId": key(2) }];
+    let fields = vec![
+        doc! { "path": "ssn", "keyId": key(1) },
+        doc! { "path": "n.x", "keyId": key(2) },
+    ];
     assert_eq!(create(db, fields).await, None);
     for (keys, expected) in [
         (doc! { "ssn": 1 }, Some(6_346_502)),

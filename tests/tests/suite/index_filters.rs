@@ -14,14 +14,18 @@ crate::on_every_backend! {
 
 async fn prepare(db: &Db) {
     let c = db.raw_collection("c");
-    c.insert_many((0..10).map(|id| doc! { "_id": id, "a": id, "b": -id })).await.unwrap();
+    c.insert_many((0..10).map(|id| doc! { "_id": id, "a": id, "b": -id }))
+        .await
+        .unwrap();
     for (key, name, hidden) in [
         (doc! { "a": 1 }, "a_1", false),
         (doc! { "b": 1 }, "b_1", false),
         (doc! { "h": 1 }, "h_1", true),
     ] {
         let index = doc! { "key": key, "name": name, "hidden": hidden };
-        db.run_command(doc! { "createIndexes": "c", "indexes": [index] }).await.unwrap();
+        db.run_command(doc! { "createIndexes": "c", "indexes": [index] })
+            .await
+            .unwrap();
     }
 }
 
@@ -63,10 +67,21 @@ async fn an_index_filter_decides_for_its_shape(db: &Db) {
         let expected = (true, expected.map(str::to_owned));
         assert_eq!(plan(db, doc! { "filter": query() }).await, expected, "{index}");
         let other_values = doc! { "b": { "$gte": 3 }, "a": { "$gte": 1 } };
-        assert_eq!(plan(db, doc! { "filter": other_values }).await, expected, "{index}");
+        assert_eq!(
+            plan(db, doc! { "filter": other_values }).await,
+            expected,
+            "{index}"
+        );
         // A filter is stronger than a hint.
-        assert_eq!(plan(db, doc! { "filter": query(), "hint": { "a": 1 } }).await, expected);
-        let found = db.raw_collection("c").find(doc! { "a": { "$gte": 0 }, "b": { "$gte": -1 } }).await.unwrap();
+        assert_eq!(
+            plan(db, doc! { "filter": query(), "hint": { "a": 1 } }).await,
+            expected
+        );
+        let found = db
+            .raw_collection("c")
+            .find(doc! { "a": { "$gte": 0 }, "b": { "$gte": -1 } })
+            .await
+            .unwrap();
         assert_eq!(found.len(), 2);
     }
     for other in [
@@ -79,14 +94,22 @@ async fn an_index_filter_decides_for_its_shape(db: &Db) {
     ] {
         assert!(!plan(db, other.clone()).await.0, "{other}");
     }
-    db.run_command(doc! { "planCacheClearFilters": "c" }).await.unwrap();
+    db.run_command(doc! { "planCacheClearFilters": "c" })
+        .await
+        .unwrap();
     assert!(!plan(db, doc! { "filter": query() }).await.0);
 }
 
 async fn filters(db: &Db) -> Vec<Document> {
-    let reply = db.run_command(doc! { "planCacheListFilters": "c" }).await.unwrap();
+    let reply = db
+        .run_command(doc! { "planCacheListFilters": "c" })
+        .await
+        .unwrap();
     let filters = reply.get_array("filters").unwrap();
-    filters.iter().map(|filter| filter.as_document().unwrap().clone()).collect()
+    filters
+        .iter()
+        .map(|filter| filter.as_document().unwrap().clone())
+        .collect()
 }
 
 async fn index_filters_are_listed_and_cleared(db: &Db) {
@@ -109,7 +132,9 @@ async fn index_filters_are_listed_and_cleared(db: &Db) {
     assert_eq!(left[0].get_document("sort").unwrap(), &doc! { "a": 1 });
     let unknown = doc! { "planCacheClearFilters": "c", "query": { "zz": 1 } };
     assert_eq!(code(db, unknown).await, None);
-    db.run_command(doc! { "planCacheClearFilters": "c" }).await.unwrap();
+    db.run_command(doc! { "planCacheClearFilters": "c" })
+        .await
+        .unwrap();
     assert_eq!(filters(db).await, []);
     set(db, query(), vec!["a_1".into()]).await;
     db.raw_collection("c").drop().await.unwrap();
@@ -128,7 +153,10 @@ async fn index_filters_are_checked(db: &Db) {
         (doc! { "query": q(), "indexes": [{}] }, Some(2)),
         (doc! { "query": 5, "indexes": [{ "a": 1 }] }, Some(2)),
         (doc! { "query": q(), "indexes": [{ "a": 1 }], "sort": 5 }, Some(2)),
-        (doc! { "query": q(), "indexes": [{ "a": 1 }], "sort": { "a": 2 } }, Some(15975)),
+        (
+            doc! { "query": q(), "indexes": [{ "a": 1 }], "sort": { "a": 2 } },
+            Some(15975),
+        ),
         (doc! { "query": { "$bad": 1 }, "indexes": [{ "a": 1 }] }, Some(2)),
         (doc! { "query": q(), "indexes": [""], "other": 5 }, None),
     ] {
@@ -138,7 +166,9 @@ async fn index_filters_are_checked(db: &Db) {
     }
     let missing = doc! { "planCacheSetFilter": "none", "query": q(), "indexes": ["a_1"] };
     assert_eq!(code(db, missing).await, Some(2));
-    db.run_command(doc! { "create": "w", "viewOn": "c" }).await.unwrap();
+    db.run_command(doc! { "create": "w", "viewOn": "c" })
+        .await
+        .unwrap();
     for command in ["planCacheClear", "planCacheListFilters", "planCacheClearFilters"] {
         assert_eq!(code(db, doc! { command: "w" }).await, Some(166), "{command}");
         assert_eq!(code(db, doc! { command: "none" }).await, None, "{command}");
@@ -150,7 +180,10 @@ async fn plans_are_cleared(db: &Db) {
     prepare(db).await;
     for (more, expected) in [
         (doc! {}, None),
-        (doc! { "query": { "a": 1 }, "sort": { "a": 1 }, "projection": { "a": 1 } }, None),
+        (
+            doc! { "query": { "a": 1 }, "sort": { "a": 1 }, "projection": { "a": 1 } },
+            None,
+        ),
         (doc! { "query": { "$bad": 1 } }, Some(2)),
         (doc! { "query": 5 }, Some(2)),
         (doc! { "sort": { "a": 1 } }, Some(2)),
@@ -161,7 +194,20 @@ async fn plans_are_cleared(db: &Db) {
         assert_eq!(code(db, command.clone()).await, expected, "{command}");
     }
     let stage = |stage: Document| doc! { "aggregate": "c", "pipeline": [stage], "cursor": {} };
-    let reply = db.run_command(stage(doc! { "$planCacheStats": {} })).await.unwrap();
-    assert_eq!(reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap(), &[]);
-    assert_eq!(code(db, stage(doc! { "$planCacheStats": { "a": 1 } })).await, Some(9));
+    let reply = db
+        .run_command(stage(doc! { "$planCacheStats": {} }))
+        .await
+        .unwrap();
+    assert_eq!(
+        reply
+            .get_document("cursor")
+            .unwrap()
+            .get_array("firstBatch")
+            .unwrap(),
+        &[]
+    );
+    assert_eq!(
+        code(db, stage(doc! { "$planCacheStats": { "a": 1 } })).await,
+        Some(9)
+    );
 }

@@ -11,10 +11,6 @@ crate::on_every_backend! {
     measurements_are_read_like_documents,
     measurements_come_source_by_source,
     sources_have_their_fields_in_order,
-    only_sources_of_many_are_updated,
-    only_whole_sources_are_deleted,
-    without_sources_only_all_is_deleted,
-    a_series_may_only_become_coarser,
     a_series_and_its_buckets_go_together,
     what_is_not_for_series_is_refused,
     transactions_read_series_only,
@@ -41,7 +37,7 @@ pub(crate) async fn create(db: &Db, series: Document) {
     db.run_command(create).await.unwrap();
 }
 
-async fn with_sources(db: &Db) {
+pub(crate) async fn with_sources(db: &Db) {
     create(db, doc! { "timeField": "t", "metaField": "m" }).await;
     let documents = [
         doc! { "_id": 1, "t": at(0), "m": { "a": 1, "b": 1 }, "v": 1 },
@@ -74,13 +70,25 @@ async fn a_series_is_listed_with_its_buckets(db: &Db) {
     let (kind, buckets) = options_of(db, "system.buckets.s").await;
     assert_eq!(kind, "collection");
     let names: Vec<&str> = buckets.keys().map(String::as_str).collect();
-    assert_eq!(names, ["validator", "clusteredIndex", "expireAfterSeconds", "timeseries"]);
+    assert_eq!(
+        names,
+        ["validator", "clusteredIndex", "expireAfterSeconds", "timeseries"]
+    );
     assert_eq!(buckets.get_document("timeseries").unwrap(), &series);
     assert!(buckets.get_bool("clusteredIndex").unwrap());
-    let schema = buckets.get_document("validator").unwrap().get_document("$jsonSchema").unwrap();
+    let schema = buckets
+        .get_document("validator")
+        .unwrap()
+        .get_document("$jsonSchema")
+        .unwrap();
     let properties = schema.get_document("properties").unwrap();
     assert_eq!(
-        properties.get_document("control").unwrap().get_document("properties").unwrap().get("max"),
+        properties
+            .get_document("control")
+            .unwrap()
+            .get_document("properties")
+            .unwrap()
+            .get("max"),
         Some(&Bson::Document(
             doc! { "bsonType": "object", "required": ["t"], "properties": { "t": { "bsonType": "date" } } }
         ))
@@ -89,7 +97,11 @@ async fn a_series_is_listed_with_its_buckets(db: &Db) {
         .run_command(doc! { "listCollections": 1, "filter": { "name": "s" } })
         .await
         .unwrap();
-    let listed = listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+    let listed = listed
+        .get_document("cursor")
+        .unwrap()
+        .get_array("firstBatch")
+        .unwrap();
     let listed = listed[0].as_document().unwrap();
     assert_eq!(listed.get_document("info").unwrap(), &doc! { "readOnly": false });
     assert!(!listed.contains_key("idIndex"));
@@ -98,11 +110,17 @@ async fn a_series_is_listed_with_its_buckets(db: &Db) {
         (doc! { "capped": true, "size": 5 }, Some(72)),
         (doc! { "viewOn": "c" }, Some(72)),
         (doc! { "clusteredIndex": true }, Some(72)),
-        (doc! { "changeStreamPreAndPostImages": { "enabled": false } }, Some(72)),
+        (
+            doc! { "changeStreamPreAndPostImages": { "enabled": false } },
+            Some(72),
+        ),
         (doc! { "autoIndexId": true }, Some(72)),
         (doc! { "expireAfterSeconds": -1 }, Some(72)),
         (doc! { "expireAfterSeconds": "off" }, Some(14)),
-        (doc! { "capped": false, "comment": "c", "storageEngine": { "wiredTiger": {} } }, None),
+        (
+            doc! { "capped": false, "comment": "c", "storageEngine": { "wiredTiger": {} } },
+            None,
+        ),
     ] {
         let mut command = doc! { "create": "other", "timeseries": { "timeField": "t" } };
         command.extend(options);
@@ -152,7 +170,14 @@ async fn measurements_are_read_like_documents(db: &Db) {
     let s = db.raw_collection("s");
     assert_eq!(ids(db, doc! { "v": 3 }).await, [3, 4]);
     assert_eq!(ids(db, doc! { "w": 4 }).await, [3]);
-    assert_eq!(ids(db, doc! { "_id": { "$gt": 1 }, "m.a": { "$exists": true }, "t": { "$lt": at(2) } }).await, [2]);
+    assert_eq!(
+        ids(
+            db,
+            doc! { "_id": { "$gt": 1 }, "m.a": { "$exists": true }, "t": { "$lt": at(2) } }
+        )
+        .await,
+        [2]
+    );
     assert_eq!(s.count(doc! {}).await.unwrap(), 4);
     assert_eq!(s.count(doc! { "m.a": 1 }).await.unwrap(), 2);
     assert_eq!(s.estimated_count().await.unwrap(), 4);
@@ -162,8 +187,14 @@ async fn measurements_are_read_like_documents(db: &Db) {
     let shown = doc! { "find": "s", "filter": { "_id": 3 }, "projection": { "v": { "$slice": ["$w", 1] }, "_id": 0 } };
     let reply = db.run_command(shown).await.unwrap();
     assert!(reply.to_string().contains("[{ \"v\": [3] }]"), "{reply}");
-    let distinct = db.run_command(doc! { "distinct": "s", "key": "m.a" }).await.unwrap();
-    assert_eq!(distinct.get_array("values").unwrap(), &[Bson::from(1), Bson::from(2)]);
+    let distinct = db
+        .run_command(doc! { "distinct": "s", "key": "m.a" })
+        .await
+        .unwrap();
+    assert_eq!(
+        distinct.get_array("values").unwrap(),
+        &[Bson::from(1), Bson::from(2)]
+    );
     let grouped = s
         .aggregate_raw([
             doc! { "$match": { "v": { "$type": "int" } } },
@@ -202,7 +233,11 @@ async fn measurements_are_read_like_documents(db: &Db) {
     let id = reply.get_document("cursor").unwrap().get_i64("id").unwrap();
     cursor = doc! { "getMore": id, "collection": "s" };
     let reply = db.run_command(cursor).await.unwrap();
-    let rest = reply.get_document("cursor").unwrap().get_array("nextBatch").unwrap();
+    let rest = reply
+        .get_document("cursor")
+        .unwrap()
+        .get_array("nextBatch")
+        .unwrap();
     assert_eq!(rest.len(), 1, "{reply}");
 }
 
@@ -233,7 +268,11 @@ async fn measurements_come_source_by_source(db: &Db) {
     assert_eq!(ids(db, doc! {}).await, [9, 1, 3, 5, 2, 4, 8, 7, 6]);
     let backward = doc! { "find": "s", "hint": { "$natural": -1 } };
     let reply = db.run_command(backward).await.unwrap();
-    let batch = reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+    let batch = reply
+        .get_document("cursor")
+        .unwrap()
+        .get_array("firstBatch")
+        .unwrap();
     let first = batch[0].as_document().unwrap();
     assert_eq!(first.get_i32("_id").unwrap(), 6);
 }
@@ -246,7 +285,10 @@ async fn sources_have_their_fields_in_order(db: &Db) {
         .unwrap();
     let found = s.find(doc! {}).await.unwrap();
     let source = doc! { "a": [{ "b": { "c": 1, "d": 1 }, "y": 1 }], "z": 1 };
-    assert_eq!(found[0].to_string(), doc! { "t": at(0), "m": source.clone(), "_id": 1 }.to_string());
+    assert_eq!(
+        found[0].to_string(),
+        doc! { "t": at(0), "m": source.clone(), "_id": 1 }.to_string()
+    );
     assert_eq!(s.count(doc! { "m": source }).await.unwrap(), 1);
     // Nothing, null and an empty document are three sources.
     s.insert_many([
@@ -261,158 +303,6 @@ async fn sources_have_their_fields_in_order(db: &Db) {
     assert_eq!(ids(db, doc! { "m": { "$exists": false } }).await, [3]);
 }
 
-async fn only_sources_of_many_are_updated(db: &Db) {
-    with_sources(db).await;
-    let update = |q: Document, u: Bson, more: Document| {
-        let mut entry = doc! { "q": q, "u": u, "multi": true };
-        entry.extend(more);
-        doc! { "update": "s", "updates": [entry] }
-    };
-    let set = |field: &str| Bson::from(doc! { "$set": { field: 5 } });
-    let none = Document::new;
-    for (command, expected) in [
-        (update(doc! { "v": 1 }, set("m.z"), doc! { "multi": false, "upsert": true }), 72),
-        (update(doc! { "m.a": 1 }, set("m.z"), doc! { "multi": false }), 72),
-        (update(doc! { "m.a": 1 }, set("m.z"), doc! { "upsert": true }), 72),
-        (update(doc! { "v": 1 }, set("m.z"), none()), 72),
-        (update(doc! { "mm": 1 }, set("m.z"), none()), 72),
-        (update(doc! { "m.a": 1, "t": at(0) }, set("m.z"), none()), 72),
-        (update(doc! { "$or": [{ "m.a": 1 }, { "v": 1 }] }, set("m.z"), none()), 72),
-        (update(doc! { "$nor": [{ "v": 1 }] }, set("m.z"), none()), 72),
-        (update(doc! { "$expr": { "$eq": ["$m", 1] } }, set("m.z"), none()), 72),
-        (update(doc! { "$jsonSchema": { "required": ["v"] } }, set("m.z"), none()), 72),
-        (update(doc! { "m.a": 1 }, set("v"), none()), 72),
-        (update(doc! { "m.a": 1 }, set("t"), none()), 72),
-        (update(doc! { "m.a": 1 }, Bson::from(doc! { "$rename": { "m": "n" } }), none()), 72),
-        (update(doc! { "m.a": 1 }, Bson::from(doc! { "$rename": { "v": "m" } }), none()), 72),
-        (update(doc! { "m.a": 1 }, Bson::from(vec![doc! { "$set": { "m": 5 } }]), none()), 72),
-        (update(doc! { "m.a": 1 }, Bson::from(doc! { "$bad": { "m": 5 } }), none()), 9),
-        (update(doc! { "m": { "$bad": 1 } }, set("m.z"), none()), 2),
-        (update(doc! { "m": "x" }, set("m.z"), doc! { "hint": { "m": 1 } }), 2),
-    ] {
-        assert_eq!(code(db, command.clone()).await, Some(expected), "{command}");
-    }
-    assert_eq!(db.raw_collection("s").count(doc! { "m.z": 5 }).await.unwrap(), 0);
-    for (command, matched, modified) in [
-        (update(doc! { "m.a": 1 }, set("m.b"), none()), 2, 2),
-        (update(doc! { "m.a": 1 }, set("m.b"), none()), 2, 0),
-        (update(doc! { "$or": [{ "m.a": 2 }, { "m": 7 }] }, Bson::from(doc! { "$inc": { "m.a": 1 } }), none()), 1, 1),
-        (update(doc! { "m": { "$exists": false } }, set("m.z"), none()), 1, 1),
-        (update(doc! { "$comment": "x", "m.z": 5 }, Bson::from(doc! { "$unset": { "m": 1 } }), none()), 1, 1),
-        (update(doc! { "$jsonSchema": { "required": ["m"] } }, Bson::from(doc! { "$set": {} }), none()), 3, 0),
-        (update(doc! {}, Bson::from(doc! { "$set": { "m.all": true } }), none()), 4, 4),
-    ] {
-        let reply = db.run_command(command.clone()).await.unwrap();
-        let did = (reply.get_i32("n").unwrap(), reply.get_i32("nModified").unwrap());
-        assert_eq!(did, (matched, modified), "{command}: {reply}");
-    }
-    let found = db.raw_collection("s").find(doc! { "_id": 1 }).await.unwrap();
-    assert_eq!(found, [doc! { "t": at(0), "m": { "a": 1, "b": 5, "all": true }, "_id": 1, "v": 1 }]);
-    let error = db
-        .raw_collection("s")
-        .find_one_and_update(doc! {}, doc! { "$set": { "m": 1 } })
-        .await
-        .unwrap_err();
-    assert_eq!(error.code(), Some(166));
-}
-
-async fn only_whole_sources_are_deleted(db: &Db) {
-    with_sources(db).await;
-    let delete = |q: Document, limit: i32| doc! { "delete": "s", "deletes": [{ "q": q, "limit": limit }] };
-    for (command, expected) in [
-        (delete(doc! { "m.a": 1 }, 1), 20),
-        (delete(doc! { "v": 1 }, 1), 20),
-        (delete(doc! { "v": 1 }, 0), 72),
-        (delete(doc! { "_id": 1 }, 0), 72),
-        (delete(doc! { "t": at(0) }, 0), 72),
-        (delete(doc! { "$expr": { "$eq": ["$m.a", 1] } }, 0), 72),
-        (delete(doc! { "$and": [{ "m.a": 1 }, { "v": 1 }] }, 0), 72),
-    ] {
-        assert_eq!(code(db, command.clone()).await, Some(expected), "{command}");
-    }
-    for (query, deleted) in [
-        (doc! { "m": { "b": 1, "a": 1 } }, 0),
-        (doc! { "m": { "a": 1, "b": 1 } }, 2),
-        (doc! { "m": { "$exists": false } }, 1),
-        (doc! {}, 1),
-        (doc! {}, 0),
-    ] {
-        let reply = db.run_command(delete(query.clone(), 0)).await.unwrap();
-        assert_eq!(reply.get_i32("n").unwrap(), deleted, "{query}");
-    }
-    // The source comes back.
-    db.raw_collection("s")
-        .insert(doc! { "_id": 9, "t": at(0), "m": { "a": 1, "b": 1 } })
-        .await
-        .unwrap();
-    assert_eq!(ids(db, doc! {}).await, [9]);
-}
-
-async fn without_sources_only_all_is_deleted(db: &Db) {
-    create(db, doc! { "timeField": "t" }).await;
-    let s = db.raw_collection("s");
-    s.insert_many([doc! { "_id": 1, "t": at(0) }, doc! { "_id": 2, "t": at(90) }]).await.unwrap();
-    let update = doc! { "update": "s", "updates": [{ "q": {}, "u": { "$set": { "m": 1 } }, "multi": true }] };
-    assert_eq!(code(db, update).await, Some(72));
-    let some = doc! { "delete": "s", "deletes": [{ "q": { "_id": 1 }, "limit": 0 }] };
-    assert_eq!(code(db, some).await, Some(72));
-    assert_eq!(s.delete_many(doc! {}).await.unwrap().deleted, 2);
-}
-
-async fn a_series_may_only_become_coarser(db: &Db) {
-    with_sources(db).await;
-    let modify = |changes: Document| {
-        let mut command = doc! { "collMod": "s" };
-        command.extend(changes);
-        command
-    };
-    let to = |granularity: &str| doc! { "timeseries": { "granularity": granularity } };
-    for (changes, expected) in [
-        (doc! {}, None),
-        (doc! { "timeseries": {} }, None),
-        (to("seconds"), None),
-        (to("hours"), None),
-        (to("minutes"), Some(72)),
-        (to("Hours"), Some(2)),
-        (doc! { "timeseries": { "granularity": 5 } }, Some(14)),
-        (doc! { "timeseries": { "timeField": "x" } }, Some(40415)),
-        (doc! { "expireAfterSeconds": 100 }, None),
-        (doc! { "expireAfterSeconds": "Off" }, Some(72)),
-        (doc! { "validator": {} }, Some(72)),
-        (doc! { "validationLevel": "off" }, Some(72)),
-        (doc! { "viewOn": "c", "pipeline": [] }, Some(72)),
-        (doc! { "timeseries": {}, "isTimeseriesNamespace": true }, Some(72)),
-        (doc! { "changeStreamPreAndPostImages": { "enabled": true } }, Some(72)),
-        (doc! { "cappedSize": 100 }, None),
-        (doc! { "index": { "name": "none", "hidden": true } }, Some(27)),
-        (doc! { "unknown": true }, Some(40415)),
-    ] {
-        assert_eq!(code(db, modify(changes.clone())).await, expected, "{changes}");
-    }
-    let series = doc! {
-        "timeField": "t", "metaField": "m", "granularity": "hours", "bucketMaxSpanSeconds": 2_592_000,
-    };
-    let expected = doc! { "expireAfterSeconds": 100_i64, "timeseries": series.clone() };
-    assert_eq!(options_of(db, "s").await.1, expected);
-    let buckets = options_of(db, "system.buckets.s").await.1;
-    assert_eq!(buckets.get_document("timeseries").unwrap(), &series);
-    assert_eq!(buckets.get_i64("expireAfterSeconds").unwrap(), 100);
-    db.run_command(modify(doc! { "expireAfterSeconds": "off" })).await.unwrap();
-    assert_eq!(options_of(db, "s").await.1, doc! { "timeseries": series });
-    // Documents of an hour and a day stand together now.
-    db.raw_collection("s").insert(doc! { "_id": 5, "t": at(3000) }).await.unwrap();
-    assert_eq!(db.raw_collection("s").count(doc! {}).await.unwrap(), 5);
-    for name in ["plain", "w"] {
-        let mut create = doc! { "create": name };
-        if name == "w" {
-            create.insert("viewOn", "plain");
-        }
-        db.run_command(create).await.unwrap();
-        let modify = doc! { "collMod": name, "timeseries": {} };
-        assert_eq!(code(db, modify).await, Some(72));
-    }
-}
-
 async fn a_series_and_its_buckets_go_together(db: &Db) {
     with_sources(db).await;
     for create in [
@@ -424,7 +314,13 @@ async fn a_series_and_its_buckets_go_together(db: &Db) {
         assert_eq!(code(db, create.clone()).await, Some(48), "{create}");
     }
     let names = async || -> Vec<String> {
-        let mut names: Vec<String> = db.list_collections().await.unwrap().into_iter().map(|own| own.name).collect();
+        let mut names: Vec<String> = db
+            .list_collections()
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|own| own.name)
+            .collect();
         names.retain(|name| name != "system.views");
         names.sort();
         names
@@ -448,7 +344,10 @@ async fn a_series_and_its_buckets_go_together(db: &Db) {
     with_sources(db).await;
     let admin = db.database("admin").unwrap();
     let name = |collection: &str| format!("{}.{collection}", db.name());
-    db.raw_collection("plain").insert(doc! { "_id": 1 }).await.unwrap();
+    db.raw_collection("plain")
+        .insert(doc! { "_id": 1 })
+        .await
+        .unwrap();
     for (from, to, expected) in [("s", "z", 166), ("plain", "s", 48), ("system.buckets.s", "z", 20)] {
         let rename = doc! { "renameCollection": name(from), "to": name(to), "dropTarget": true };
         assert_eq!(code(&admin, rename).await, Some(expected), "{from}");
@@ -457,22 +356,41 @@ async fn a_series_and_its_buckets_go_together(db: &Db) {
 
 async fn what_is_not_for_series_is_refused(db: &Db) {
     with_sources(db).await;
-    let aggregate = |from: &str, stage: Document| doc! { "aggregate": from, "pipeline": [stage], "cursor": {} };
-    db.raw_collection("o").insert(doc! { "_id": 1, "t": at(0) }).await.unwrap();
+    let aggregate =
+        |from: &str, stage: Document| doc! { "aggregate": from, "pipeline": [stage], "cursor": {} };
+    db.raw_collection("o")
+        .insert(doc! { "_id": 1, "t": at(0) })
+        .await
+        .unwrap();
     for (command, expected) in [
         (doc! { "findAndModify": "s", "query": {}, "remove": true }, 166),
         (doc! { "validate": "s" }, 166),
         (doc! { "convertToCapped": "s", "size": 1000 }, 166),
-        (doc! { "cloneCollectionAsCapped": "s", "toCollection": "z", "size": 1000 }, 166),
+        (
+            doc! { "cloneCollectionAsCapped": "s", "toCollection": "z", "size": 1000 },
+            166,
+        ),
         (doc! { "find": "s", "tailable": true }, 168),
-        (doc! { "find": "s", "filter": { "$text": { "$search": "a" } } }, 27),
-        (doc! { "find": "s", "filter": { "m.loc": { "$near": [0, 0] } } }, 5_626_500),
-        (doc! { "find": "s", "filter": { "w": { "$elemMatch": { "$gt": 3 } } }, "projection": { "w.$": 1 } }, 31324),
+        (
+            doc! { "find": "s", "filter": { "$text": { "$search": "a" } } },
+            27,
+        ),
+        (
+            doc! { "find": "s", "filter": { "m.loc": { "$near": [0, 0] } } },
+            5_626_500,
+        ),
+        (
+            doc! { "find": "s", "filter": { "w": { "$elemMatch": { "$gt": 3 } } }, "projection": { "w.$": 1 } },
+            31324,
+        ),
         (doc! { "find": "s", "hint": { "x": 1 } }, 2),
         (aggregate("s", doc! { "$collStats": { "count": {} } }), 166),
         (aggregate("o", doc! { "$out": "s" }), 166),
         (aggregate("o", doc! { "$merge": "s" }), 166),
-        (aggregate("o", doc! { "$merge": { "into": "s", "on": "t" } }), 51183),
+        (
+            aggregate("o", doc! { "$merge": { "into": "s", "on": "t" } }),
+            51183,
+        ),
         (aggregate("s", doc! { "$changeStream": {} }), 166),
     ] {
         if db.backend_name() != "mongodb" && command.to_string().contains("$changeStream") {
@@ -484,7 +402,10 @@ async fn what_is_not_for_series_is_refused(db: &Db) {
     assert_eq!(watched.unwrap_err().code(), Some(166));
     let sized = db.run_command(doc! { "collStats": "s" }).await.unwrap();
     let series = sized.get_document("timeseries").unwrap();
-    assert_eq!(series.get_str("bucketsNs").unwrap(), format!("{}.system.buckets.s", db.name()));
+    assert_eq!(
+        series.get_str("bucketsNs").unwrap(),
+        format!("{}.system.buckets.s", db.name())
+    );
     assert_eq!(series.get_i32("bucketCount").unwrap(), 3, "{series}");
     assert!(!sized.contains_key("count") && sized.get_i32("size").unwrap() > 0);
 }
@@ -492,7 +413,14 @@ async fn what_is_not_for_series_is_refused(db: &Db) {
 async fn transactions_read_series_only(db: &Db) {
     with_sources(db).await;
     let tx = db.begin().await.unwrap();
-    assert_eq!(tx.raw_collection("s").find(doc! { "m.a": 1 }).await.unwrap().len(), 2);
+    assert_eq!(
+        tx.raw_collection("s")
+            .find(doc! { "m.a": 1 })
+            .await
+            .unwrap()
+            .len(),
+        2
+    );
     drop(tx);
     let tx = db.begin().await.unwrap();
     let inserted = tx.raw_collection("s").insert(doc! { "_id": 8, "t": at(0) }).await;
@@ -503,7 +431,9 @@ async fn transactions_read_series_only(db: &Db) {
     assert_eq!(deleted.unwrap_err().code(), Some(263));
     drop(tx);
     let tx = db.begin().await.unwrap();
-    let created = tx.run_command(doc! { "create": "more", "timeseries": { "timeField": "t" } }).await;
+    let created = tx
+        .run_command(doc! { "create": "more", "timeseries": { "timeField": "t" } })
+        .await;
     assert_eq!(created.unwrap_err().code(), Some(263));
     drop(tx);
     assert_eq!(ids(db, doc! {}).await.len(), 4);
@@ -521,7 +451,10 @@ async fn strings_of_a_series_compare_by_its_collation(db: &Db) {
     let index = doc! { "createIndexes": "s", "indexes": [{ "key": { "m": 1 }, "name": "mm" }] };
     db.run_command(index).await.unwrap();
     assert_eq!(ids(db, doc! { "m": "X" }).await, [1]);
-    let changed = s.update_many(doc! { "m": "X" }, doc! { "$set": { "m": "y" } }).await.unwrap();
+    let changed = s
+        .update_many(doc! { "m": "X" }, doc! { "$set": { "m": "y" } })
+        .await
+        .unwrap();
     assert_eq!(changed.modified, 1);
     assert_eq!(ids(db, doc! { "m": "Y" }).await, [1]);
 }

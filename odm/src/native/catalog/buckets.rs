@@ -124,7 +124,10 @@ mod tests {
         assert_eq!(bucket.begin(), 1_700_000_040);
         assert!(record < bucket.next().unwrap().first_record());
         assert!(bucket.last_record_then() >= bucket.first_record() + 1023);
-        assert_eq!(bucket.last_record_then() + 1, BucketId::first_at(1_700_000_041).first_record());
+        assert_eq!(
+            bucket.last_record_then() + 1,
+            BucketId::first_at(1_700_000_041).first_record()
+        );
         assert_eq!(BucketId::of(u64::MAX).next(), None);
     }
 
@@ -133,7 +136,10 @@ mod tests {
         let open = OpenBuckets::default();
         let id = BucketId::first_at(60);
         assert_eq!(open.next(b"a", 60_000), None);
-        assert_eq!(open.open(b"a".to_vec(), id, (60_000, 3_660_000)), id.first_record());
+        assert_eq!(
+            open.open(b"a".to_vec(), id, (60_000, 3_660_000)),
+            id.first_record()
+        );
         assert_eq!(open.next(b"a", 60_000), Some(id.first_record() + 1));
         assert_eq!(open.next(b"a", 3_659_999), Some(id.first_record() + 2));
         assert_eq!(open.next(b"a", 3_660_000), None);

@@ -241,10 +241,7 @@ pub(super) fn compact(call: &Call<'_>) -> Result<Job> {
             .collection(&namespace.database, &namespace.collection);
         match found {
             Some(_) => Ok(Reply::new().with("bytesFreed", count(0)).done()),
-            None => Err(Fault::new(
-                code::NAMESPACE_NOT_FOUND,
-                "collection does not exist",
-            )),
+            None => Err(Fault::new(code::NAMESPACE_NOT_FOUND, "collection does not exist")),
         }
     })))
 }

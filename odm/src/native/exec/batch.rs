@@ -87,13 +87,7 @@ fn one(
         Statement::Insert { document, made_id } => {
             match &collection.rules.series {
                 None => record::insert(write, &batch.namespace, &collection, document)?,
-                Some(own) => series::insert(
-                    write,
-                    &batch.namespace,
-                    &collection,
-                    own,
-                    (document, *made_id),
-                )?,
+                Some(own) => series::insert(write, &batch.namespace, &collection, own, (document, *made_id))?,
             }
             outcome.inserted += 1;
             refresh(write, &collection, open);

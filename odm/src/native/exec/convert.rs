@@ -96,14 +96,18 @@ fn copy(
     let mut newest: Vec<Vec<u8>> = Vec::new();
     let mut used = 0;
     let backward = Plan::collection(true, true);
-    Walk::uncounted(&backward, source, Deadline::default()).documents(&*write, source, &mut |_, document| {
-        used += document.len() as u64;
-        if used > rounded {
-            return Ok(Flow::Stop);
-        }
-        newest.push(document.to_vec());
-        Ok(Flow::Continue)
-    })?;
+    Walk::uncounted(&backward, source, Deadline::default()).documents(
+        &*write,
+        source,
+        &mut |_, document| {
+            used += document.len() as u64;
+            if used > rounded {
+                return Ok(Flow::Stop);
+            }
+            newest.push(document.to_vec());
+            Ok(Flow::Continue)
+        },
+    )?;
     for document in newest.iter().rev() {
         let Some(collection) = write.catalog().collection(&to.database, &to.collection).cloned() else {
             return Err(Fault::new(code::INTERNAL, "a collection just made is gone"));

@@ -315,7 +315,12 @@ impl FindCursor {
             State::Done => return Ok(None),
             State::Sorted(found, plan) => {
                 for one in found.by_ref() {
-                    shape.add(&mut packed, (one.record, &one.document), one.matched, plan.as_ref())?;
+                    shape.add(
+                        &mut packed,
+                        (one.record, &one.document),
+                        one.matched,
+                        plan.as_ref(),
+                    )?;
                     if packed.is_full(most) {
                         break;
                     }

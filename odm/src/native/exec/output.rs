@@ -105,10 +105,12 @@ impl Target {
                 merge.into.check().map_err(|fault| fault.prefixed(IN_RUN))?;
                 for row in rows {
                     if let Err(fault) = merge.one(write, row, now, unvalidated, collation) {
-                        let fault = match fault.duplicate_key().is_some() && !fault.message().starts_with("$merge") {
-                            true => fault.prefixed("$merge failed due to a DuplicateKey error :: caused by :: "),
-                            false => fault,
-                        };
+                        let fault =
+                            match fault.duplicate_key().is_some() && !fault.message().starts_with("$merge") {
+                                true => fault
+                                    .prefixed("$merge failed due to a DuplicateKey error :: caused by :: "),
+                                false => fault,
+                            };
                         return Ok(Err(fault.prefixed(IN_RUN)));
                     }
                 }

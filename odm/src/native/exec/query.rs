@@ -127,7 +127,11 @@ impl Query {
     pub(crate) fn shape(&self) -> String {
         let sort = self.sort.as_ref().map(|sort| sort.spec().to_string());
         let projection = self.projected.as_ref().map(|own| Doc::Raw(own).to_string());
-        let collation = self.collation.as_ref().and_then(|own| own.spec()).map(|own| own.to_string());
+        let collation = self
+            .collation
+            .as_ref()
+            .and_then(|own| own.spec())
+            .map(|own| own.to_string());
         let filter = self.matcher.root().shape();
         format!("{filter} {sort:?} {projection:?} {collation:?}")
     }

@@ -74,7 +74,9 @@ pub(super) fn documents(catalog: &Catalog, ns: &Namespace) -> Option<Arc<Collect
         return None;
     }
     let buckets = buckets_of(ns);
-    catalog.collection(&buckets.database, &buckets.collection).cloned()
+    catalog
+        .collection(&buckets.database, &buckets.collection)
+        .cloned()
 }
 
 /// Creates a time series; `options` are those of its listing.
@@ -120,7 +122,10 @@ pub(super) fn set_options(write: &mut dyn Write, ns: &Namespace, options: Fields
     let buckets = buckets_of(ns);
     let (front, stored) = both(&buckets, options);
     for (own, options) in [(ns, front), (&buckets, stored)] {
-        let found = write.catalog().collection(&own.database, &own.collection).cloned();
+        let found = write
+            .catalog()
+            .collection(&own.database, &own.collection)
+            .cloned();
         if let Some(found) = found
             && options != *found.options
         {

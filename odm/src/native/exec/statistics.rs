@@ -33,7 +33,10 @@ pub(crate) struct Statistics {
 fn buckets(read: &dyn Read, collection: &Collection) -> Result<u64> {
     let (mut last, mut number) = (None, 0);
     read.scan(collection.records, ALL, false, &mut |key, _| {
-        let bucket = key.try_into().ok().map(|key| BucketId::of(u64::from_be_bytes(key)));
+        let bucket = key
+            .try_into()
+            .ok()
+            .map(|key| BucketId::of(u64::from_be_bytes(key)));
         number += u64::from(bucket != last);
         last = bucket;
         Ok(ControlFlow::Continue(()))
@@ -177,7 +180,12 @@ pub(crate) fn described(
 fn as_kept(spec: Doc<'_>) -> Fields {
     const FIRST: &[&str] = &["v", "unique", "prepareUnique", "hidden"];
     let mut fields = fields_of(spec);
-    fields.sort_by_key(|(name, _)| FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()));
+    fields.sort_by_key(|(name, _)| {
+        FIRST
+            .iter()
+            .position(|first| first == name)
+            .unwrap_or(FIRST.len())
+    });
     fields
 }
 

@@ -78,7 +78,11 @@ impl Catalog {
     fn views(&self) -> Vec<IndexView<'_>> {
         self.0
             .iter()
-            .map(|(definition, multikey)| IndexView { definition, multikey, is_left_out: false })
+            .map(|(definition, multikey)| IndexView {
+                definition,
+                multikey,
+                is_left_out: false,
+            })
             .collect()
     }
 }

@@ -530,8 +530,8 @@ fn clamped(value: &Value<'_>) -> Option<i64> {
 fn meta(operand: &Value<'_>) -> Fault {
     match operand {
         Value::String(
-            name @ ("sortKey" | "geoNearDistance" | "geoNearPoint" | "randVal"
-            | "searchScore" | "searchHighlights"),
+            name @ ("sortKey" | "geoNearDistance" | "geoNearPoint" | "randVal" | "searchScore"
+            | "searchHighlights"),
         ) => Fault::unsupported(format!("$meta: {name} is not supported")),
         Value::String(name) => Fault::new(17308, format!("Unsupported argument to $meta: {name}")),
         _ => Fault::new(17307, "$meta only supports string arguments"),

@@ -6,7 +6,9 @@ use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::expression::{Expression, check_variable_name};
 use super::super::pipeline::{IN_RUN, MEMORY_LIMIT};
-use super::{Context, GeoNear, Pipeline, Place, Rows, collection_name, parse_nested, path, print, scope, write};
+use super::{
+    Context, GeoNear, Pipeline, Place, Rows, collection_name, parse_nested, path, print, scope, write,
+};
 
 /// Joins documents of another collection into an array.
 #[derive(Clone, Debug)]

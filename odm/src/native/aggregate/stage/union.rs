@@ -119,9 +119,7 @@ impl UnionWith {
     fn others<'a>(&'a self, context: &'a Context<'a>) -> Result<Rows<'a>> {
         if let (Some(stage), Some(collection)) = (self.pipeline.nested_geo_near(), &self.collection) {
             let rows = context.source.near(collection, stage, &context.variables)?;
-            return self
-                .pipeline
-                .flow(1, Box::new(rows.into_iter().map(Ok)), context);
+            return self.pipeline.flow(1, Box::new(rows.into_iter().map(Ok)), context);
         }
         let text = self.pipeline.text_filter();
         let rows = match &self.collection {

@@ -78,7 +78,11 @@ impl Series {
             .get("timeseries")?
             .as_document()
             .filter(|_| is_front || is_buckets)?;
-        let text = |name: &str| series.get(name).and_then(|value| value.as_str().map(str::to_owned));
+        let text = |name: &str| {
+            series
+                .get(name)
+                .and_then(|value| value.as_str().map(str::to_owned))
+        };
         let granularity = series.get("granularity").unwrap_or(Value::String("seconds"));
         Some(Series {
             time: text("timeField")?,

@@ -71,7 +71,12 @@ fn check_keys(settings: &str) -> Result<()> {
         c == ',' && depth == 0
     });
     for part in parts.map(str::trim).filter(|part| !part.is_empty()) {
-        let key = part.split('=').next().unwrap_or_default().trim().trim_matches('"');
+        let key = part
+            .split('=')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .trim_matches('"');
         if !KEYS.contains(&key) {
             return Err(Fault::new(
                 code::BAD_VALUE,

@@ -228,10 +228,12 @@ fn flags_counts_and_leftovers_are_set_right() {
         Value::Int32(4096).write_element(b"size", out);
     });
     let capped = wait(engine.write(move |writer| {
-        let capped =
-            writer
-                .catalog_mut()
-                .create_collection("db", "capped", &options, Some(definition("_id_", "_id")))?;
+        let capped = writer.catalog_mut().create_collection(
+            "db",
+            "capped",
+            &options,
+            Some(definition("_id_", "_id")),
+        )?;
         writer.catalog_mut().note_used(capped.id, 7, 70)?;
         Ok(capped)
     }))

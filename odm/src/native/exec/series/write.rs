@@ -74,7 +74,10 @@ pub(in super::super) fn insert(
 fn unused_bucket(read: &dyn Read, collection: &Collection, begin: i64) -> Result<BucketId> {
     let mut id = BucketId::first_at(begin);
     loop {
-        let (from, to) = (id.first_record().to_be_bytes(), id.last_record_then().to_be_bytes());
+        let (from, to) = (
+            id.first_record().to_be_bytes(),
+            id.last_record_then().to_be_bytes(),
+        );
         let mut last = None;
         let range = (Bound::Included(&from[..]), Bound::Included(&to[..]));
         read.scan(collection.records, range, true, &mut |key, _| {

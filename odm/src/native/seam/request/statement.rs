@@ -36,8 +36,8 @@ pub(super) fn batch(
 }
 
 pub(super) fn insert_statement(document: RawDocumentBuf, now: Now) -> Statement {
-    let checked = gate(&document)
-        .and_then(|doc| Ok((changed_for_insert(doc, now)?, doc.get("_id").is_none())));
+    let checked =
+        gate(&document).and_then(|doc| Ok((changed_for_insert(doc, now)?, doc.get("_id").is_none())));
     match checked {
         Ok((changed, made_id)) => Statement::Insert {
             document: changed.unwrap_or_else(|| document.into_bytes()),
