@@ -181,7 +181,8 @@ impl Updater {
     /// The document's own fields that the update may change; `None` when that is not known beforehand.
     pub(crate) fn touched(&self) -> Option<Vec<&[u8]>> {
         match &self.kind {
-            Kind::Operators { root, .. } => root.names(),
+            Kind::Operators { root, .. } if root.is_positional() => None,
+            Kind::Operators { root, .. } => Some(root.names().map(str::as_bytes).collect()),
             Kind::Replacement(_) | Kind::Pipeline { .. } => None,
         }
     }

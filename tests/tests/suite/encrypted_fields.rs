@@ -60,7 +60,8 @@ async fn encrypted_fields_are_listed_with_their_collections(db: &Db) {
                 "ecocCollection": "enxcol_.c.ecoc",
                 "fields": [
                     { "keyId": key(1), "path": "ssn" },
-                    { "keyId": key(2), "path": "n.x", "bsonType": "string", "queries": { "queryType": "equality" } },
+                    { "keyId": key(2), "path": "n.x", "bsonType": "string",
+                      "queries": { "queryType": "equality", "contention": 4_i64 } },
                 ],
             },
         }

@@ -94,10 +94,9 @@ impl Object {
         Ok(())
     }
 
-    /// The names of the children; `None` when one of them depends on the match.
-    pub(super) fn names(&self) -> Option<Vec<&[u8]>> {
-        let names = self.children.iter().map(|(name, _)| name.as_bytes());
-        self.positional.is_none().then(|| names.collect())
+    /// Whether the name of a child depends on the match.
+    pub(super) fn is_positional(&self) -> bool {
+        self.positional.is_some()
     }
 
     /// The children to apply in order. The positional child takes the name of the matched position.

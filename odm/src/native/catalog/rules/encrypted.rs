@@ -1,6 +1,7 @@
 //! Encrypted fields: which they are, and what their values must look like. Who encrypts and decrypts them is the client.
 
 use super::{unknown, wrong_type};
+use crate::native::document::number::as_i64_exact;
 use crate::native::document::{Doc, Fields, Kind, Owned, Value};
 use crate::native::fault::{Fault, Result, code};
 
@@ -124,7 +125,20 @@ impl States<'_> {
 fn checked(spec: Doc<'_>) -> Result<Fields> {
     check_field(spec)?;
     let parts = ["keyId", "path", "bsonType", "queries"].into_iter();
-    let parts = parts.filter_map(|name| Some((name.to_owned(), Owned::from(spec.get(name)?))));
+    let parts = parts.filter_map(|name| {
+        let value = spec.get(name)?;
+        let kept = match (name, value) {
+            ("queries", Value::Document(query)) => with_contention(query),
+            ("queries", Value::Array(queries)) => Owned::Array(
+                queries
+                    .values()
+                    .filter_map(|query| query.as_document().map(with_contention))
+                    .collect(),
+            ),
+            (_, value) => value.into(),
+        };
+        Some((name.to_owned(), kept))
+    });
     let is_equality = spec.get("queries").is_some();
     match spec.get("bsonType").and_then(|alias| alias.as_str()) {
         None if is_equality => Err(Fault::new(
@@ -151,6 +165,19 @@ fn checked(spec: Doc<'_>) -> Result<Fields> {
         )),
         _ => Ok(parts.collect()),
     }
+}
+
+/// A kind of query with how many clients may write the same value at once: four where it is not said.
+fn with_contention(query: Doc<'_>) -> Owned {
+    const USUAL: i64 = 4;
+    let given = query.get("contention").and_then(|given| as_i64_exact(&given));
+    let mut fields: Fields = query
+        .elements()
+        .filter(|element| element.name() != b"contention")
+        .map(|element| (element.name_str().to_owned(), element.value().into()))
+        .collect();
+    fields.push(("contention".to_owned(), Owned::Int64(given.unwrap_or(USUAL))));
+    Owned::Document(fields)
 }
 
 /// Refuses fields that have a key or a place in common.
