@@ -3,7 +3,7 @@
 
 use odm::Db;
 use odm_tests::differential::{
-    Coverage, compare, compare_pipelines, compare_refusals, compare_shapes, compare_zones,
+    Coverage, Report, compare, compare_pipelines, compare_refusals, compare_shapes, compare_zones,
 };
 use odm_tests::harness::{fresh_name, mongodb_uri, with_database};
 use odm_tests::supported;
@@ -15,16 +15,43 @@ fn number(name: &str, default: u64) -> u64 {
         .unwrap_or(default)
 }
 
+/// How many databases are compared at the same time: what a run waits for is mostly the way to the server.
+const LANES: u64 = 8;
+
+/// Compares so many operations, each lane with databases and seeds of its own.
+async fn in_lanes(operations: u64, compare: impl AsyncFn(&Db, &Db, u64, u64) -> Report) -> Option<Report> {
+    let uri = mongodb_uri()?;
+    let seed = number("ODM_DIFF_SEED", 1);
+    let compare = &compare;
+    let lanes = (0..LANES).map(|lane| {
+        let uri = uri.clone();
+        async move {
+            let ours = Db::open("memory:").await.expect("the engine opens");
+            let theirs = Db::open(&with_database(&uri, &fresh_name()))
+                .await
+                .expect("the server answers");
+            // Far enough apart for any number of rounds.
+            let report = compare(&ours, &theirs, seed + lane * 1_000_000_000, operations / LANES).await;
+            theirs.drop().await.expect("the database is dropped");
+            report
+        }
+    });
+    let reports = futures_util::future::join_all(lanes).await;
+    let mut whole = Report::default();
+    for report in reports {
+        whole.operations += report.operations;
+        whole.differences.extend(report.differences);
+    }
+    Some(whole)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_engine_answers_like_mongodb() {
-    let Some(uri) = mongodb_uri() else { return };
-    let (operations, seed) = (number("ODM_DIFF_OPS", 10_000), number("ODM_DIFF_SEED", 1));
-    let ours = Db::open("memory:").await.expect("the engine opens");
-    let theirs = Db::open(&with_database(&uri, &fresh_name()))
-        .await
-        .expect("the server answers");
-    let report = compare(&ours, &theirs, seed, operations, 20).await;
-    theirs.drop().await.expect("the database is dropped");
+    let compared = in_lanes(
+        number("ODM_DIFF_OPS", 10_000),
+        async |ours, theirs, seed, operations| compare(ours, theirs, seed, operations, 20).await,
+    );
+    let Some(report) = compared.await else { return };
     println!(
         "differential: {} operations, {} differences",
         report.operations,
@@ -80,14 +107,11 @@ fn every_supported_operator_is_generated() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pipelines_give_what_mongodb_gives() {
-    let Some(uri) = mongodb_uri() else { return };
-    let (pipelines, seed) = (number("ODM_DIFF_PIPELINES", 3_000), number("ODM_DIFF_SEED", 1));
-    let ours = Db::open("memory:").await.expect("the engine opens");
-    let theirs = Db::open(&with_database(&uri, &fresh_name()))
-        .await
-        .expect("the server answers");
-    let report = compare_pipelines(&ours, &theirs, seed, pipelines, 20).await;
-    theirs.drop().await.expect("the database is dropped");
+    let compared = in_lanes(
+        number("ODM_DIFF_PIPELINES", 3_000),
+        async |ours, theirs, seed, pipelines| compare_pipelines(ours, theirs, seed, pipelines, 20).await,
+    );
+    let Some(report) = compared.await else { return };
     println!(
         "differential: {} pipelines, {} differences",
         report.operations,

@@ -6,7 +6,7 @@ use super::commands::Step;
 use super::machine::{Difference, Pair};
 
 /// How often a scenario is run again.
-const RUNS: usize = 600;
+const RUNS: usize = 300;
 
 /// The smallest scenario found that still differs, with how.
 pub(super) async fn shrink(pair: &Pair<'_>, steps: Vec<Step>, found: Difference) -> (Vec<Step>, Difference) {
