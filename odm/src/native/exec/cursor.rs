@@ -155,7 +155,7 @@ impl FindCursor {
             None => {}
             Some(Through::Query(base, merged)) => {
                 request.namespace = base;
-                request.query = merged;
+                request.query = *merged;
             }
             Some(Through::Rows(rows)) => return FindCursor::over(rows, request),
         }

@@ -235,7 +235,7 @@ fn read_by(stage: Doc<'_>, found: &mut Vec<String>) {
 /// How a query on a view is answered.
 pub(crate) enum Through {
     /// As a query on the collection under it.
-    Query(Namespace, Query),
+    Query(Namespace, Box<Query>),
     /// Of the view's documents.
     Rows(Vec<Vec<u8>>),
 }
@@ -279,7 +279,7 @@ pub(crate) fn through(
     {
         let both = find.query.matcher.and(&query.matcher);
         let merged = Query::of(both, query.sort.clone(), query.hint().cloned(), own);
-        return Ok(Some(Through::Query(find.namespace, merged)));
+        return Ok(Some(Through::Query(find.namespace, Box::new(merged))));
     }
     let mut rows = aggregate::rows(read, &request)?;
     let mut failed = None;

@@ -139,7 +139,8 @@ fn write_rest(series: &Series, doc: Doc<'_>, without_id: bool, out: &mut Vec<u8>
     let is_set_apart = |name: &str| name == series.time || series.meta.as_deref() == Some(name);
     for element in doc.elements() {
         let name = element.name_str();
-        if !is_set_apart(name) && !(without_id && name == "_id") {
+        let is_made = without_id && name == "_id";
+        if !is_set_apart(name) && !is_made {
             element.value().write_element(element.name(), out);
         }
     }
