@@ -1,6 +1,7 @@
 //! Taking jobs out of the queue to work on them.
 
 use odm::bson::oid::ObjectId;
+use odm::bson::{RawArrayBuf, rawdoc};
 use odm::{Embedded, Filter, Model, Result, Update};
 use serde::{Deserialize, Serialize};
 
@@ -162,12 +163,12 @@ impl<J> Queue<J> {
             if candidates.is_empty() {
                 break;
             }
-            let ids: Vec<ObjectId> = candidates.into_iter().map(|found| found.id).collect();
+            let ids: RawArrayBuf = candidates.into_iter().map(|found| found.id).collect();
             let claim = ObjectId::new();
             let taken = self
                 .jobs
                 .update_many(
-                    |j| j.id.is_in(&ids) & j.state.eq(State::Ready),
+                    |j| among(&ids) & j.state.eq(State::Ready),
                     |j| self.take(&j, claim),
                 )
                 .hint(BY_ID)
@@ -177,7 +178,7 @@ impl<J> Queue<J> {
             }
             let mut jobs = self
                 .jobs
-                .find(|j| j.id.is_in(&ids) & j.lease.claim.eq(claim) & j.state.eq(State::Running))
+                .find(|j| among(&ids) & j.lease.claim.eq(claim) & j.state.eq(State::Running))
                 .hint(BY_ID)
                 .await?;
             jobs.sort_by_key(|job| job.place);
@@ -196,6 +197,11 @@ impl<J> Queue<J> {
             & j.lease.token.inc(1)
             & j.attempts.inc(1)
     }
+}
+
+/// The jobs with these ids, which are encoded already: a batch asks for them more than once.
+pub(super) fn among(ids: &RawArrayBuf) -> Filter<Stored> {
+    Filter::raw(rawdoc! { "_id": { "$in": ids.clone() } })
 }
 
 /// A part of the jobs that are ready, by their places.

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use odm::bson::oid::ObjectId;
-use odm::bson::{DateTime, RawBson};
+use odm::bson::{DateTime, RawArrayBuf, RawBson};
 use odm::{Embedded, Filter, Result, Update};
 use serde::{Deserialize, Serialize};
 
 use super::Queue;
+use super::claim::among;
 use super::failure::{Failure, Then};
 use super::lease::{Lease, LeaseLost};
 use super::message;
@@ -74,7 +75,7 @@ impl<J> Queue<J> {
         leases: impl IntoIterator<Item = L>,
     ) -> Result<Vec<LeaseLost>> {
         let leases: Vec<Lease> = leases.into_iter().map(|lease| lease.as_ref().clone()).collect();
-        let mut by_token: BTreeMap<i64, Vec<ObjectId>> = BTreeMap::new();
+        let mut by_token: BTreeMap<i64, RawArrayBuf> = BTreeMap::new();
         for lease in &leases {
             by_token.entry(lease.token).or_default().push(lease.id);
         }
@@ -105,10 +106,10 @@ impl<J> Queue<J> {
     }
 
     /// Finishes the jobs that still have these tokens; how many did.
-    async fn finish_all(&self, by_token: &BTreeMap<i64, Vec<ObjectId>>, deletes: bool) -> Result<u64> {
+    async fn finish_all(&self, by_token: &BTreeMap<i64, RawArrayBuf>, deletes: bool) -> Result<u64> {
         let now = self.now();
-        let held = |j: StoredFields, token: i64, ids: &[ObjectId]| {
-            j.id.is_in(ids) & j.lease.token.eq(token) & j.state.eq(State::Running)
+        let held = |j: StoredFields, token: i64, ids: &RawArrayBuf| {
+            among(ids) & j.lease.token.eq(token) & j.state.eq(State::Running)
         };
         let done = |j: StoredFields| self.finishing(&j, State::Done, now, None, None);
         if by_token.len() == 1
