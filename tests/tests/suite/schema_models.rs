@@ -1,6 +1,6 @@
 //! The models of a program against a database: options, indexes, fingerprints, drift.
 
-use bson::{DateTime, doc};
+use bson::doc;
 use odm::{CollectionDeclaration, Db, ErrorKind, Id, IndexDeclaration, Model, Models, Ref};
 use serde::{Deserialize, Serialize};
 
