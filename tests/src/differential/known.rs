@@ -47,7 +47,8 @@ pub(super) fn without_clock(document: Document) -> Document {
         .collect()
 }
 
-fn still(value: Bson) -> Bson {
+/// The value in the same way.
+pub(super) fn still(value: Bson) -> Bson {
     match value {
         Bson::DateTime(date) if date.timestamp_millis() / 1000 > CLOCK => {
             Bson::DateTime(DateTime::from_millis(CLOCK * 1000))

@@ -318,9 +318,8 @@ fn promised(reply: Document) -> Document {
     ] {
         if let Some(value) = reply.get(name) {
             let value = match value {
-                Bson::Document(inner) => Bson::Document(known::without_clock(inner.clone())),
                 Bson::Int64(n) => Bson::Int32(*n as i32),
-                other => other.clone(),
+                other => known::still(other.clone()),
             };
             kept.insert(name, value);
         }
