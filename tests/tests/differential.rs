@@ -79,6 +79,20 @@ const NOT_GENERATED: &[(&str, &str)] = &[
     ("finestIndexedLevel", "how an index is built, not what it finds"),
     ("changeStreamPreAndPostImages", "seen in change streams alone"),
     ("size", "beside `capped`"),
+    ("min", "wants a hint of its own: the suite's `find_edges` has it"),
+    ("max", "wants a hint of its own: the suite's `find_edges` has it"),
+    (
+        "returnKey",
+        "what it gives depends on the plan: the suite's `find_edges` has it",
+    ),
+    (
+        "showRecordId",
+        "numbers of what was refused before: the suite's `find_edges` has it",
+    ),
+    (
+        "timeseries",
+        "a kind with rules of its own: the suite's `time_series` have it",
+    ),
 ];
 
 #[test]
