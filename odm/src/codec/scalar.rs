@@ -276,33 +276,27 @@ mod tests {
     #[test]
     fn scalars_are_encoded_as_in_documents() {
         check(true, &true);
-        (check(true, &-1_i8), check(true, &-2_i16), check(true, &-3_i32));
-        (check(true, &1_u8), check(true, &2_u16), check(true, &3_u32));
-        (
-            check(true, &i64::MIN),
-            check(true, &5_u64),
-            check(false, &u64::MAX),
-        );
-        (
-            check(true, &0.1_f32),
-            check(true, &f64::INFINITY),
-            check(true, &-0.0_f64),
-        );
-        (
-            check(true, "text\0"),
-            check(true, &'é'),
-            check(true, &String::new()),
-        );
-        (
-            check(true, &None::<i32>),
-            check(true, &Some("x")),
-            check(true, &()),
-        );
-        (
-            check(true, &Choice::Plain),
-            check(true, &Nothing),
-            check(true, &New(7)),
-        );
+        check(true, &-1_i8);
+        check(true, &-2_i16);
+        check(true, &-3_i32);
+        check(true, &1_u8);
+        check(true, &2_u16);
+        check(true, &3_u32);
+        check(true, &i64::MIN);
+        check(true, &5_u64);
+        check(false, &u64::MAX);
+        check(true, &0.1_f32);
+        check(true, &f64::INFINITY);
+        check(true, &-0.0_f64);
+        check(true, "text\0");
+        check(true, &'é');
+        check(true, &String::new());
+        check(true, &None::<i32>);
+        check(true, &Some("x"));
+        check(true, &());
+        check(true, &Choice::Plain);
+        check(true, &Nothing);
+        check(true, &New(7));
         check(true, &ObjectId::from_bytes([7; 12]));
         for millis in [0, -1, i64::MIN, i64::MAX] {
             check(true, &DateTime::from_millis(millis));
@@ -312,15 +306,11 @@ mod tests {
 
     #[test]
     fn other_values_are_left_to_the_document() {
-        (
-            check(false, &Choice::With(1)),
-            check(false, &Choice::Fields { a: 1 }),
-        );
-        (
-            check(false, &[1, 2][..]),
-            check(false, &(1, 2)),
-            check(false, &doc! { "a": 1 }),
-        );
+        check(false, &Choice::With(1));
+        check(false, &Choice::Fields { a: 1 });
+        check(false, &[1, 2][..]);
+        check(false, &(1, 2));
+        check(false, &doc! { "a": 1 });
         check(
             false,
             &Long {
@@ -336,11 +326,10 @@ mod tests {
             },
         );
         check(false, &Decimal128::from_bytes([0; 16]));
-        (
-            check(false, &Bson::MaxKey),
-            check(false, &Bson::Undefined),
-            check(true, &Bson::Null),
-        );
-        (check(false, &1_u128), check(false, &doc! { "$oid": "x" }));
+        check(false, &Bson::MaxKey);
+        check(false, &Bson::Undefined);
+        check(true, &Bson::Null);
+        check(false, &1_u128);
+        check(false, &doc! { "$oid": "x" });
     }
 }

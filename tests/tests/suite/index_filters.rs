@@ -118,7 +118,7 @@ async fn index_filters_are_listed_and_cleared(db: &Db) {
     set(db, query(), vec![doc! { "b": 1 }.into()]).await;
     set(db, query(), vec!["a_1".into()]).await;
     let only = doc! { "query": query(), "sort": {}, "projection": {}, "indexes": ["a_1"] };
-    assert_eq!(filters(db).await, [only.clone()]);
+    assert_eq!(filters(db).await, std::slice::from_ref(&only));
     let sorted = doc! {
         "planCacheSetFilter": "c", "query": query(), "sort": { "a": 1 }, "projection": { "a": 1 },
         "indexes": ["a_1", { "b": 1 }],
