@@ -231,14 +231,7 @@ impl IndexDefinition {
         if let Some(wildcard) = &self.wildcard {
             return wildcard.keys(Doc::Raw(&bytes), &self.collation);
         }
-        let mut extraction = Extraction::new(&self.paths);
-        let keys = &mut found.keys;
-        extraction.run(Doc::Raw(&bytes), &mut |values| {
-            if !(self.sparse && values.iter().all(Option::is_none)) {
-                keys.push(self.encode(values));
-            }
-        })?;
-        if let Some(position) = self.hashed_array(extraction.multikey()) {
+        if let Some(position) = self.hashed_array(Doc::Raw(&bytes)) {
             return Err(Fault::new(
                 16766,
                 format!(
@@ -247,6 +240,13 @@ impl IndexDefinition {
                 ),
             ));
         }
+        let mut extraction = Extraction::new(&self.paths);
+        let keys = &mut found.keys;
+        extraction.run(Doc::Raw(&bytes), &mut |values| {
+            if !(self.sparse && values.iter().all(Option::is_none)) {
+                keys.push(self.encode(values));
+            }
+        })?;
         found.multikey.copy_from_slice(extraction.multikey());
         keys.sort_unstable();
         keys.dedup();
@@ -376,10 +376,10 @@ impl IndexDefinition {
     }
 
     /// Where a hashed index meets an array: none of its fields may.
-    fn hashed_array(&self, multikey: &[bool]) -> Option<usize> {
+    fn hashed_array(&self, doc: Doc<'_>) -> Option<usize> {
         let hashed = self.keys.iter().any(|field| field.order == Order::Hashed);
         hashed
-            .then(|| multikey.iter().position(|multikey| *multikey))
+            .then(|| self.paths.iter().position(|path| path.plain(doc).is_none()))
             .flatten()
     }
 }

@@ -29,6 +29,7 @@ pub(crate) mod interval;
 mod narrow;
 mod near;
 mod text;
+mod wildcard;
 
 /// What is asked, and what there is.
 #[derive(Clone, Copy, Debug)]
@@ -126,11 +127,20 @@ pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Plan> {
         ));
     }
     let hint = request.hint.map(Hint::parse).transpose()?.unwrap_or(Hint::Free);
-    if natural.is_some() && !matches!(hint, Hint::Free) {
-        return Err(Fault::new(
-            code::BAD_VALUE,
-            "index hint not allowed with $natural sort order",
-        ));
+    match (natural, &hint) {
+        (Some(sorted), Hint::Natural { reverse }) if sorted != *reverse => {
+            return Err(Fault::new(
+                code::BAD_VALUE,
+                "$natural hint must be in the same direction as $natural sort order",
+            ));
+        }
+        (Some(_), Hint::Index(_)) => {
+            return Err(Fault::new(
+                code::BAD_VALUE,
+                "index hint not allowed with $natural sort order",
+            ));
+        }
+        _ => {}
     }
     let no_sort = request.sort.is_none_or(|sort| sort.fields.is_empty());
     if let Some(field) = request.matcher.near() {
@@ -157,8 +167,13 @@ pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Plan> {
     let conjuncts = Conjunct::of(root);
     let best = match only {
         Some(index) if request.indexes[index].definition.wildcard.is_some() => {
-            let best = best_of(Candidate::by_wildcard(&request, index, root, &conjuncts));
-            Some(best.ok_or_else(no_solution)?)
+            let best = best_of(wildcard::candidates(&request, index, root, &conjuncts));
+            match best {
+                None if wildcard::answers_on_server(&request, index, root) => {
+                    return Ok(Plan::collection(false, no_sort));
+                }
+                best => Some(best.ok_or_else(no_solution)?),
+            }
         }
         Some(index) => Some(Candidate::new(&request, index, root, &conjuncts)),
         None => best(&request, root, &conjuncts),
@@ -196,7 +211,7 @@ fn best<'a>(request: &PlanRequest<'a>, root: &Node, conjuncts: &[Conjunct<'_>]) 
         .filter(|(_, view)| holds_matches(view.definition, root))
         .flat_map(|(index, view)| match view.definition.wildcard {
             None => vec![Candidate::new(request, index, root, conjuncts)],
-            Some(_) => Candidate::by_wildcard(request, index, root, conjuncts),
+            Some(_) => wildcard::candidates(request, index, root, conjuncts),
         });
     best_of(candidates.filter(Candidate::is_useful))
 }

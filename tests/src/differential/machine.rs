@@ -216,7 +216,8 @@ impl Answer {
     /// As text.
     pub(super) fn shown(&self) -> String {
         let document = |raw: &RawDocumentBuf| match Document::try_from(raw.as_ref()) {
-            Ok(document) => document.to_string(),
+            // The types of numbers too.
+            Ok(document) => Bson::Document(document).into_canonical_extjson().to_string(),
             Err(error) => error.to_string(),
         };
         match self {

@@ -295,7 +295,7 @@ impl Stages {
 }
 
 /// The elements of a set in their order, anything else as it is.
-fn in_order(value: &str) -> Document {
+pub(super) fn in_order(value: &str) -> Document {
     doc! { "$cond": [{ "$isArray": [value] }, { "$sortArray": { "input": value, "sortBy": 1 } }, value] }
 }
 

@@ -2,6 +2,7 @@
 
 use bson::{Bson, DateTime, Document, doc};
 
+use super::pipelines::in_order;
 use crate::random::Random;
 
 /// Stages over a numeric field `k` and a date `t`, both set before; `_id` tells one document from another. The order
@@ -22,7 +23,11 @@ pub(super) fn series(random: &mut Random) -> Vec<Document> {
         doc! { "$sort": { "_id": 1 } },
     ];
     match random.below(7) {
-        0..=2 => stages.push(window(random)),
+        0..=2 => {
+            stages.push(window(random));
+            // As a set grows, its order is by chance.
+            stages.push(doc! { "$set": { "w": in_order("$w") } });
+        }
         3 => stages.push(densify(random)),
         4 => stages.push(fill(random)),
         _ => stages.push(buckets(random)),

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bson::DateTime;
 use futures_util::future::BoxFuture;
@@ -75,9 +75,11 @@ impl Wait for Clock {
     }
 }
 
-/// Asks again and again until it is so.
+/// Asks again and again until it is so, for some minutes at most.
 pub(super) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
+    let begun = Instant::now();
     while !is_so().await {
+        assert!(begun.elapsed() < Duration::from_secs(300), "it does not come about");
         tokio::task::yield_now().await;
     }
 }

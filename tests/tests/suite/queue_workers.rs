@@ -11,7 +11,7 @@ use odm::backend::wrap::Fault;
 use odm_patterns::queue::{Failure, New, Queue, State, Stop, Task, Wait, Worker};
 use tokio::sync::oneshot;
 
-use super::queue_model::{Clock, Work, clear, number, options, queue, seconds, until};
+use super::queue_model::{Clock, Work, clear, number, options, queue, queue_with, seconds, until};
 
 crate::on_every_backend! {
     a_worker_does_what_there_is,
@@ -100,7 +100,8 @@ async fn a_worker_does_what_there_is(db: &Db) {
 }
 
 async fn failed_jobs_come_back_by_themselves(db: &Db) {
-    let (queue, clock) = queue(db).await;
+    // The clock runs on while a claim is on its way: no lease may end by that.
+    let (queue, clock) = queue_with(db, options().lease(seconds(86_400))).await;
     queue.enqueue(Work::Number(1)).await.unwrap();
     queue
         .enqueue(New::job(Work::Number(2)).delay(seconds(25)))
@@ -294,7 +295,9 @@ async fn an_idle_worker_is_woken(db: &Db) {
 }
 
 async fn a_worker_goes_on_after_errors(db: &Db) {
-    let (queue, clock) = queue(db).await;
+    // The clock runs on while a claim is on its way: leases end for want of a reply alone.
+    let options = || options().lease(seconds(600));
+    let (queue, clock) = queue_with(db, options()).await;
     queue.enqueue_many((0..10).map(Work::Number)).await.unwrap();
     let (faulty, faults) = queue.db().faulty();
     let errors = Arc::new(AtomicU32::new(0));

@@ -88,16 +88,25 @@ impl Sum {
 
     fn add_double(&mut self, x: f64) {
         self.plain += x;
-        let x = x + self.compensation;
+        // What the compensation loses when it is added stays the compensation.
+        let compensation = self.compensation;
+        let x = {
+            let whole = x + compensation;
+            self.compensation = compensation - (whole - x);
+            whole
+        };
         let sum = self.double + x;
         let part = sum - self.double;
-        self.compensation = (self.double - (sum - part)) + (x - part);
+        self.compensation += (self.double - (sum - part)) + (x - part);
         self.double = sum;
     }
 
     fn as_double(&self) -> f64 {
-        let sum = self.double + self.compensation;
-        if sum.is_finite() { sum } else { self.plain }
+        // Nearest to the sum already; what is left of it counts in decimals alone.
+        match self.double.is_finite() {
+            true => self.double,
+            false => self.plain,
+        }
     }
 
     fn as_decimal(&self) -> Decimal {

@@ -84,9 +84,11 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
     let deadline = call.deadline()?;
     let ns = namespace.to_string();
     let single = fields.flag("singleBatch");
+    // Of one document it makes no difference.
+    let one = limit == Some(1);
     let of_collections = ["allowPartialResults", "noCursorTimeout", "singleBatch"]
         .into_iter()
-        .find(|name| fields.flag(name));
+        .find(|name| fields.flag(name) && !(one && *name == "singleBatch"));
     let tailable = fields.flag("tailable");
     let request = FindRequest {
         namespace,

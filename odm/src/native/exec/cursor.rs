@@ -325,7 +325,8 @@ impl FindCursor {
                         break;
                     }
                 }
-                if found.len() == 0 {
+                // Of a full batch the server does not know that it is the last.
+                if found.len() == 0 && !packed.is_full(most) {
                     self.state = State::Done;
                 }
             }

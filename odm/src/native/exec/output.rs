@@ -220,9 +220,9 @@ impl Merge {
                 )),
                 NotMatched::Insert => {
                     let collection = batch::unvalidated(open(write, &self.into)?, unvalidated);
-                    // The server inserts what is not to be changed as `$setOnInsert` does.
+                    // The server inserts what is not to be changed as `$setOnInsert` does, and what is merged as `$set`.
                     let new = match self.matched {
-                        Matched::KeepExisting => in_order_of_names(&new),
+                        Matched::KeepExisting | Matched::Merge => in_order_of_names(&new),
                         _ => new,
                     };
                     let document = prepare_insert(Doc::Raw(&new), now)?;
@@ -250,7 +250,7 @@ impl Merge {
             }
             Matched::Merge => {
                 let mut fields = fields_of(old);
-                for (name, value) in fields_of(Doc::Raw(row)) {
+                for (name, value) in fields_of(Doc::Raw(&in_order_of_names(row))) {
                     match fields.iter_mut().find(|(own, _)| *own == name) {
                         Some((_, own)) => *own = value,
                         None => fields.push((name, value)),

@@ -2,12 +2,10 @@
 
 use std::ops::Bound;
 
-use super::super::collation::Collation;
-use super::super::document::{Kind, Owned, Value};
 use super::super::index::Order;
 use super::super::matcher::ast::{Node, Predicate};
 use super::bounds::{Bounds, Place, bounds};
-use super::interval::{self, Intervals};
+use super::interval::Intervals;
 use super::{Access, IndexView, KeyRange, Plan, PlanRequest};
 
 /// How many ranges one scan may have; further fields are left to the recheck.
@@ -129,52 +127,7 @@ impl<'a> Candidate<'a> {
         Candidate::bounded(request, index, root, conjuncts, used, found)
     }
 
-    /// What a wildcard index can do: for each condition on a path that it covers the values under that path.
-    pub(super) fn by_wildcard(
-        request: &PlanRequest<'a>,
-        index: usize,
-        root: &Node,
-        conjuncts: &[Conjunct<'_>],
-    ) -> Vec<Candidate<'a>> {
-        let view = request.indexes[index];
-        let Some(wildcard) = &view.definition.wildcard else {
-            return Vec::new();
-        };
-        let place = Place {
-            multikey: view.multikey.contains(&true),
-            positional: false,
-            element: false,
-            collation: &view.definition.collation,
-        };
-        let visible = conjuncts.iter().enumerate().filter(|(_, conjunct)| {
-            wildcard.covers(&conjunct.path) && is_visible_under_paths(conjunct.predicate)
-        });
-        visible
-            .map(|(position, conjunct)| {
-                let mut used = vec![false; conjuncts.len()];
-                used[position] = true;
-                let mut path = Bounds {
-                    intervals: Intervals::point(&Value::String(&conjunct.path), Collation::simple()),
-                    exact: true,
-                };
-                let mut values = bounds(conjunct.predicate, Order::Ascending, place);
-                values.exact &= conjunct.group == 0;
-                if is_there(conjunct.predicate) {
-                    path = Bounds {
-                        intervals: path.intervals.union(below(&conjunct.path)),
-                        exact: false,
-                    };
-                    values = Bounds {
-                        intervals: Intervals::all(),
-                        exact: false,
-                    };
-                }
-                Candidate::bounded(request, index, root, conjuncts, used, vec![path, values])
-            })
-            .collect()
-    }
-
-    fn bounded(
+    pub(super) fn bounded(
         request: &PlanRequest<'a>,
         index: usize,
         root: &Node,
@@ -429,61 +382,6 @@ impl<'a> Candidate<'a> {
         }
         rows * FETCH
     }
-}
-
-/// Whether every document that satisfies the predicate has a value under the path whose key shows it. Documents and
-/// whole arrays have no keys of their own, and what is missing has none.
-fn is_visible_under_paths(predicate: &Predicate) -> bool {
-    let empty = |value: &Owned| match value.as_value() {
-        Value::Document(doc) | Value::Array(doc) => doc.is_empty(),
-        Value::MinKey | Value::MaxKey => true,
-        _ => false,
-    };
-    let scalar = |value: &Owned| {
-        !matches!(
-            value.as_value(),
-            Value::Document(_)
-                | Value::Array(_)
-                | Value::Null
-                | Value::Undefined
-                | Value::MinKey
-                | Value::MaxKey
-        )
-    };
-    match predicate {
-        predicate if is_there(predicate) => true,
-        // What has fields or elements is in the index by those.
-        Predicate::Type(types) => !types.contains(Kind::Document) && !types.contains(Kind::Array),
-        Predicate::Equal(value) => scalar(value) || empty(value),
-        Predicate::Less(value)
-        | Predicate::LessOrEqual(value)
-        | Predicate::Greater(value)
-        | Predicate::GreaterOrEqual(value) => scalar(value),
-        Predicate::In { values, .. } => values.iter().all(scalar),
-        Predicate::Collated { inner, .. } => is_visible_under_paths(inner),
-        Predicate::Regex(_) => true,
-        _ => false,
-    }
-}
-
-/// Whether a predicate asks for no more than that there is something, and not `null`.
-fn is_there(predicate: &Predicate) -> bool {
-    match predicate {
-        Predicate::Exists => true,
-        Predicate::Not(inner) => {
-            matches!(&**inner, Predicate::Equal(value) if matches!(value.as_value(), Value::Null))
-        }
-        _ => false,
-    }
-}
-
-/// The paths under a path.
-fn below(path: &str) -> Intervals {
-    // `/` follows `.`.
-    Intervals::range(
-        interval::before(&Value::String(&format!("{path}.")), Collation::simple()),
-        interval::before(&Value::String(&format!("{path}/")), Collation::simple()),
-    )
 }
 
 /// Whether a predicate says nothing beyond what its conjuncts say.

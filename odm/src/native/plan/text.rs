@@ -24,7 +24,7 @@ pub(super) fn choose(request: &PlanRequest<'_>, hinted: bool) -> Result<Plan> {
     let index = request
         .indexes
         .iter()
-        .position(|view| view.definition.text.is_some() && !view.definition.hidden)
+        .position(|view| view.definition.text.is_some())
         .ok_or_else(required)?;
     if hinted {
         return Err(Fault::new(
@@ -33,6 +33,9 @@ pub(super) fn choose(request: &PlanRequest<'_>, hinted: bool) -> Result<Plan> {
         ));
     }
     let definition = request.indexes[index].definition;
+    if definition.hidden {
+        return Err(unanswered());
+    }
     let spec = definition.text.as_ref().ok_or_else(required)?;
     let (matcher, search) = request.matcher.over_text(spec).ok_or_else(required)?;
     let text = TextPlan {

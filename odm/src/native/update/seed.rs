@@ -35,10 +35,50 @@ pub(super) fn refuse_expressions(filter: Doc<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Whether the filter says by its form alone that nothing matches it.
+fn is_never(filter: Doc<'_>) -> bool {
+    filter
+        .elements()
+        .any(|element| match (element.name_str(), element.value()) {
+            ("$alwaysFalse", _) => true,
+            ("$and", Value::Array(branches)) => documents(branches).any(is_never),
+            ("$or", Value::Array(branches)) => !branches.is_empty() && documents(branches).all(is_never),
+            ("$jsonSchema", Value::Document(schema)) => refuses_documents(schema),
+            (name, Value::Document(condition)) if !name.starts_with('$') => {
+                matches!(condition.get("$all"), Some(Value::Array(all)) if all.is_empty())
+            }
+            _ => false,
+        })
+}
+
+/// Whether a schema admits no document, whatever its fields are.
+fn refuses_documents(schema: Doc<'_>) -> bool {
+    schema
+        .elements()
+        .any(|element| match (element.name_str(), element.value()) {
+            ("type" | "bsonType", Value::String(kind)) => kind != "object",
+            ("type" | "bsonType", Value::Array(kinds)) => {
+                !kinds.values().any(|kind| matches!(kind, Value::String("object")))
+            }
+            ("enum", Value::Array(values)) => {
+                !values.values().any(|value| matches!(value, Value::Document(_)))
+            }
+            ("allOf", Value::Array(parts)) => documents(parts).any(refuses_documents),
+            ("anyOf", Value::Array(parts)) => !parts.is_empty() && documents(parts).all(refuses_documents),
+            _ => false,
+        })
+}
+
+fn documents(items: Doc<'_>) -> impl Iterator<Item = Doc<'_>> {
+    items.values().filter_map(|item| item.as_document())
+}
+
 /// The document that the filter describes, paths in order.
 pub(super) fn document(filter: Doc<'_>) -> Result<Vec<u8>> {
     let mut equalities = Vec::new();
-    collect(filter, &mut equalities);
+    if !is_never(filter) {
+        collect(filter, &mut equalities);
+    }
     refuse_clashes(&equalities)?;
     equalities.sort_by_key(|(path, _)| *path);
     let mut fields = Fields::new();

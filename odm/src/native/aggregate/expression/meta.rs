@@ -1,5 +1,6 @@
 //! Operators about how values are stored, and metadata of the search that found a document.
 
+use super::super::super::document::compare::binary_length;
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::operator::{Arguments, Operator, lazy, strict};
@@ -44,7 +45,9 @@ fn binary_size(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<
     };
     match argument.value() {
         Some(Value::String(text)) => Ok(Some(Owned::Int32(text.len() as i32))),
-        Some(Value::Binary { bytes, .. }) => Ok(Some(Owned::Int32(bytes.len() as i32))),
+        Some(Value::Binary { subtype, bytes }) => {
+            Ok(Some(Owned::Int32(binary_length(subtype, bytes) as i32)))
+        }
         _ => Err(Fault::new(
             51276,
             format!(

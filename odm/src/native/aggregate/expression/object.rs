@@ -4,15 +4,15 @@ use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::print;
-use super::operator::{Arguments, Operator, as_written, strict};
+use super::operator::{Arguments, Operator, as_written, lazy, strict};
 use super::parse::Parser;
-use super::{Answer, Node};
+use super::{Answer, Env, Node};
 
 pub(super) static OPERATORS: &[Operator] = &[
     strict("$mergeObjects", Arguments::Any, merge),
     as_written(strict("$getField", Arguments::Custom(parse_get), get)),
-    as_written(strict("$setField", Arguments::Custom(parse_set), set)),
-    as_written(strict("$unsetField", Arguments::Custom(parse_unset), set)),
+    as_written(lazy("$setField", Arguments::Custom(parse_set), set)),
+    as_written(lazy("$unsetField", Arguments::Custom(parse_unset), set)),
 ];
 
 /// Adds the fields of `value` to an object, replacing those of the same name in their place.
@@ -212,12 +212,14 @@ fn parse_change(
     Ok(arguments)
 }
 
-fn set(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+/// The value is not computed where there is nothing to put it into.
+fn set<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
     let [field, input, value] = arguments else {
-        return Ok(None);
+        return Ok(Answer::Missing);
     };
+    let (field, input) = (field.evaluate(env)?, input.evaluate(env)?);
     if input.is_nullish() {
-        return Ok(Some(Owned::Null));
+        return Ok(Answer::Owned(Owned::Null));
     }
     let (Some(Value::String(name)), Some(Value::Document(doc))) = (field.value(), input.value()) else {
         return Err(Fault::new(
@@ -226,6 +228,7 @@ fn set(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> 
         ));
     };
     let mut fields = fields_of(doc);
+    let value = value.evaluate(env)?;
     let position = fields.iter().position(|(other, _)| other == name);
     match (position, value.value()) {
         (Some(at), Some(value)) => fields[at].1 = value.into(),
@@ -235,5 +238,5 @@ fn set(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> 
         (None, Some(value)) => fields.push((name.to_owned(), value.into())),
         (None, None) => {}
     }
-    Ok(Some(Owned::Document(fields)))
+    Ok(Answer::Owned(Owned::Document(fields)))
 }

@@ -3,9 +3,9 @@
 use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result};
-use super::operator::{Arguments, Operator, comparing, strict};
+use super::operator::{Arguments, Operator, comparing, lazy, strict};
 use super::parse::Parser;
-use super::{Answer, Node, truth};
+use super::{Answer, Env, Node, truth};
 
 pub(super) static OPERATORS: &[Operator] = &[
     comparing("$setUnion", Arguments::Any, union),
@@ -13,7 +13,7 @@ pub(super) static OPERATORS: &[Operator] = &[
     comparing("$setDifference", Arguments::Exactly(2), difference),
     Operator {
         fold: Some(fold_equals),
-        ..comparing("$setEquals", Arguments::Custom(parse_equals), equals)
+        ..lazy("$setEquals", Arguments::Custom(parse_equals), equals)
     },
     Operator {
         fold: Some(fold_subset),
@@ -164,22 +164,20 @@ fn both<'a>(
     right: &'a Answer<'a>,
     codes: (i32, i32),
 ) -> Result<(Doc<'a>, Doc<'a>)> {
-    let wrong = |code, which, argument: &Answer<'_>| {
-        Fault::new(
-            code,
-            format!(
-                "both operands of {name} must be arrays. {which} argument is of type: {}",
-                argument.type_name()
-            ),
-        )
-    };
     let Some(Value::Array(a)) = left.value() else {
-        return Err(wrong(codes.0, "First", left));
+        return Err(wrong(name, "First", codes.0, left.type_name()));
     };
     let Some(Value::Array(b)) = right.value() else {
-        return Err(wrong(codes.1, "Second", right));
+        return Err(wrong(name, "Second", codes.1, right.type_name()));
     };
     Ok((a, b))
+}
+
+fn wrong(name: &str, which: &str, code: i32, found: &str) -> Fault {
+    Fault::new(
+        code,
+        format!("both operands of {name} must be arrays. {which} argument is of type: {found}"),
+    )
 }
 
 fn parse_equals(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -> Result<Vec<Node>> {
@@ -215,7 +213,8 @@ fn fold_equals(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
     match answers {
         // How strings compare is not known before the run.
         Some(_) if arguments.iter().any(Node::has_text) => Ok(None),
-        Some(answers) => Ok(set_equality(&answers, Collation::simple())?.map(Node::Constant)),
+        Some(answers) => set_equality(answers.into_iter().map(Ok), Collation::simple())
+            .map(|same| Some(Node::Constant(same))),
         None => Ok(None),
     }
 }
@@ -231,29 +230,38 @@ fn not_array(code: i32, index: usize, found: Option<Value<'_>>) -> Fault {
     )
 }
 
-fn equals(_: &'static Operator, arguments: &[Answer<'_>], collation: &Collation) -> Result<Option<Owned>> {
-    set_equality(arguments, collation)
+/// Stops at the first argument that is no array, or another set.
+fn equals<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
+    let answers = arguments.iter().map(|node| node.evaluate(env));
+    set_equality(answers, &env.scope.collation).map(Answer::Owned)
 }
 
-fn set_equality(arguments: &[Answer<'_>], collation: &Collation) -> Result<Option<Owned>> {
-    let mut first: Option<Vec<Value<'_>>> = None;
-    for (index, argument) in arguments.iter().enumerate() {
-        let Some(Value::Array(items)) = argument.value() else {
-            return Err(not_array(17044, index, argument.value()));
+fn set_equality<'a>(
+    answers: impl Iterator<Item = Result<Answer<'a>>>,
+    collation: &Collation,
+) -> Result<Owned> {
+    let mut first: Option<Vec<Owned>> = None;
+    for (index, answer) in answers.enumerate() {
+        let answer = answer?;
+        let Some(Value::Array(items)) = answer.value() else {
+            return Err(not_array(17044, index, answer.value()));
         };
         let set = set_of(items, collation);
         match &first {
-            None => first = Some(set),
+            None => first = Some(set.into_iter().map(Owned::from).collect()),
             Some(first) => {
-                let same =
-                    first.len() == set.len() && first.iter().zip(&set).all(|(a, b)| collation.equal(a, b));
+                let same = first.len() == set.len()
+                    && first
+                        .iter()
+                        .zip(&set)
+                        .all(|(a, b)| collation.equal(&a.as_value(), b));
                 if !same {
-                    return Ok(Some(Owned::Bool(false)));
+                    return Ok(Owned::Bool(false));
                 }
             }
         }
     }
-    Ok(Some(Owned::Bool(true)))
+    Ok(Owned::Bool(true))
 }
 
 /// `$setIsSubset`, as the server has it when the larger set is a constant, and when it is not.
@@ -267,7 +275,17 @@ fn fold_subset(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
         node.fold()?;
     }
     let of_constant = match arguments.as_slice() {
-        [left, Node::Constant(Owned::Array(_))] => !left.is_constant(),
+        [left, _] if left.is_constant() => false,
+        [_, Node::Constant(value)] if matches!(value.as_value(), Value::Array(_)) => true,
+        [_, Node::Constant(other)] => {
+            return Err(wrong(
+                "$setIsSubset",
+                "Second",
+                17311,
+                other.as_value().kind().alias(),
+            ));
+        }
+        [_, Node::Remove] => return Err(wrong("$setIsSubset", "Second", 17311, "missing")),
         _ => false,
     };
     let mut call = Node::Call {

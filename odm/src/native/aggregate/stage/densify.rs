@@ -152,13 +152,18 @@ impl Densify {
         let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
         let mut partitions: Vec<Steps> = Vec::new();
         let mut made = 0;
+        let is_point = match (&self.bounds, &low, &high) {
+            (Bounds::Between(..), Some(low), Some(high)) => {
+                compare(&low.as_value(), &high.as_value()).is_eq()
+            }
+            _ => false,
+        };
         for row in rows {
             let doc = Doc::Raw(&row);
-            let value = self.value_of(doc)?;
-            if value.is_none() && !matches!(self.bounds, Bounds::Between(..)) {
+            let Some(value) = self.value_of(doc)? else {
                 results.push(row);
                 continue;
-            }
+            };
             let (key, fields) = self.partition_of(doc);
             let place = *places.entry(key).or_insert_with(|| {
                 partitions.push(Steps {
@@ -170,38 +175,39 @@ impl Densify {
             let Some(steps) = partitions.get_mut(place) else {
                 continue;
             };
-            if let Some(value) = value {
-                let next = steps.next.get_or_insert_with(|| value.clone());
-                if compare(&next.as_value(), &value.as_value()).is_eq()
-                    && matches!(self.bounds, Bounds::Partition)
-                {
-                    *next = value.clone();
+            let next = steps.next.get_or_insert_with(|| value.clone());
+            if compare(&next.as_value(), &value.as_value()).is_eq()
+                && matches!(self.bounds, Bounds::Partition)
+            {
+                *next = value.clone();
+            }
+            let end = match &self.bounds {
+                Bounds::Between(_, high) if compare(&high.as_value(), &value.as_value()).is_lt() => {
+                    high.clone()
                 }
-                let end = match &self.bounds {
-                    Bounds::Between(_, high) if compare(&high.as_value(), &value.as_value()).is_lt() => {
-                        high.clone()
-                    }
-                    _ => value.clone(),
-                };
-                self.fill(steps, &end, false, &mut results, &mut made)?;
-                let reached = steps
-                    .next
-                    .as_ref()
-                    .is_some_and(|next| compare(&next.as_value(), &value.as_value()).is_eq());
-                if reached {
-                    steps.next = Some(self.stepped(&value)?);
-                }
+                _ => value.clone(),
+            };
+            // Bounds without room between them hold their one value.
+            let with_end = is_point && compare(&end.as_value(), &value.as_value()).is_lt();
+            self.fill(steps, &end, with_end, &mut results, &mut made)?;
+            let reached = steps
+                .next
+                .as_ref()
+                .is_some_and(|next| compare(&next.as_value(), &value.as_value()).is_eq());
+            if reached {
+                steps.next = Some(self.stepped(&value)?);
             }
             results.push(row);
         }
-        if partitions.is_empty() && matches!(self.bounds, Bounds::Between(..)) {
+        let nowhere = partitions.is_empty() && matches!(self.bounds, Bounds::Between(..));
+        if nowhere {
             partitions.push(Steps {
                 fields: Vec::new(),
                 next: low,
             });
         }
         if let Some(high) = high {
-            let with_end = matches!(self.bounds, Bounds::Full);
+            let with_end = matches!(self.bounds, Bounds::Full) || (is_point && nowhere);
             for steps in &mut partitions {
                 self.fill(steps, &high, with_end, &mut results, &mut made)?;
             }

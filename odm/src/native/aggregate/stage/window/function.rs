@@ -51,6 +51,8 @@ pub(super) enum Sliding {
     LastOfEquals,
     /// A set comes out sorted.
     Sorted,
+    /// A whole sum is an int where one holds it, whatever it is made of.
+    Narrow,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,6 +174,7 @@ impl Function {
                 sliding: match name {
                     "$addToSet" => Sliding::Sorted,
                     "$max" => Sliding::LastOfEquals,
+                    "$sum" => Sliding::Narrow,
                     _ => Sliding::Same,
                 },
                 bounds,
@@ -298,10 +301,16 @@ fn accumulated(
             accumulator.add(&mut state, &partition.scope(at))?;
         }
         let mut result = accumulator.finish(state);
-        if sliding == Sliding::Sorted
-            && let Owned::Array(items) = &mut result
-        {
-            items.sort_by(|a, b| partition.context.collation.compare(&a.as_value(), &b.as_value()));
+        match (sliding, &mut result) {
+            (Sliding::Sorted, Owned::Array(items)) => {
+                items.sort_by(|a, b| partition.context.collation.compare(&a.as_value(), &b.as_value()));
+            }
+            (Sliding::Narrow, Owned::Int64(sum)) => {
+                if let Ok(sum) = i32::try_from(*sum) {
+                    result = Owned::Int32(sum);
+                }
+            }
+            _ => {}
         }
         column.push(Some(result));
     }

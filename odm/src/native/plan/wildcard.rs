@@ -1,0 +1,143 @@
+//! Wildcard indexes: what is found by the paths that they hold.
+
+use super::super::collation::Collation;
+use super::super::document::{Kind, Owned, Value};
+use super::super::index::Order;
+use super::super::matcher::ast::{Node, Predicate};
+use super::PlanRequest;
+use super::bounds::{Bounds, Place, bounds};
+use super::candidate::{Candidate, Conjunct};
+use super::interval::{self, Intervals};
+
+/// What a wildcard index can do: for each condition on a path that it covers the values under that path.
+pub(super) fn candidates<'a>(
+    request: &PlanRequest<'a>,
+    index: usize,
+    root: &Node,
+    conjuncts: &[Conjunct<'_>],
+) -> Vec<Candidate<'a>> {
+    let view = request.indexes[index];
+    let Some(wildcard) = &view.definition.wildcard else {
+        return Vec::new();
+    };
+    let place = Place {
+        multikey: view.multikey.contains(&true),
+        positional: false,
+        element: false,
+        collation: &view.definition.collation,
+    };
+    let visible = conjuncts.iter().enumerate().filter(|(_, conjunct)| {
+        wildcard.covers(&conjunct.path) && is_visible_under_paths(conjunct.predicate)
+    });
+    visible
+        .map(|(position, conjunct)| {
+            let mut used = vec![false; conjuncts.len()];
+            used[position] = true;
+            let mut path = Bounds {
+                intervals: Intervals::point(&Value::String(&conjunct.path), Collation::simple()),
+                exact: true,
+            };
+            let mut values = bounds(conjunct.predicate, Order::Ascending, place);
+            values.exact &= conjunct.group == 0;
+            if is_there(conjunct.predicate) {
+                path = Bounds {
+                    intervals: path.intervals.union(below(&conjunct.path)),
+                    exact: false,
+                };
+                values = Bounds {
+                    intervals: Intervals::all(),
+                    exact: false,
+                };
+            }
+            Candidate::bounded(request, index, root, conjuncts, used, vec![path, values])
+        })
+        .collect()
+}
+
+/// Whether the server answers the filter by this index where the engine does not: by paths with positions, by types and
+/// by what holds empty objects and arrays.
+pub(super) fn answers_on_server(request: &PlanRequest<'_>, index: usize, root: &Node) -> bool {
+    let Some(wildcard) = &request.indexes[index].definition.wildcard else {
+        return false;
+    };
+    let covers = |path: &str| {
+        let mut names = path.split('.');
+        let first = names.next().into_iter();
+        let named = names.filter(|name| !name.bytes().all(|byte| byte.is_ascii_digit()));
+        wildcard.covers(&first.chain(named).collect::<Vec<_>>().join("."))
+    };
+    let answers =
+        |conjunct: &Conjunct<'_>| covers(&conjunct.path) && is_visible_to_server(conjunct.predicate);
+    if Conjunct::of(root).iter().any(answers) {
+        return true;
+    }
+    match root {
+        Node::And(nodes) => nodes.iter().any(|node| answers_on_server(request, index, node)),
+        Node::Or(nodes) => nodes.iter().all(|node| answers_on_server(request, index, node)),
+        _ => false,
+    }
+}
+
+fn is_visible_to_server(predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::Type(_) => true,
+        Predicate::In { values, .. } => values.iter().all(|value| is_scalar(value) || is_empty(value)),
+        // What holds strings is compared by a collation, which the index may not have.
+        Predicate::Collated { .. } => false,
+        other => is_visible_under_paths(other),
+    }
+}
+
+/// The paths under a path.
+fn below(path: &str) -> Intervals {
+    // `/` follows `.`.
+    Intervals::range(
+        interval::before(&Value::String(&format!("{path}.")), Collation::simple()),
+        interval::before(&Value::String(&format!("{path}/")), Collation::simple()),
+    )
+}
+
+/// Whether every document that satisfies the predicate has a value under the path whose key shows it. Documents and
+/// whole arrays have no keys of their own, and what is missing has none.
+fn is_visible_under_paths(predicate: &Predicate) -> bool {
+    match predicate {
+        predicate if is_there(predicate) => true,
+        // What has fields or elements is in the index by those.
+        Predicate::Type(types) => !types.contains(Kind::Document) && !types.contains(Kind::Array),
+        Predicate::Equal(value) => is_scalar(value) || is_empty(value),
+        Predicate::Less(value)
+        | Predicate::LessOrEqual(value)
+        | Predicate::Greater(value)
+        | Predicate::GreaterOrEqual(value) => is_scalar(value),
+        Predicate::In { values, .. } => values.iter().all(is_scalar),
+        Predicate::Collated { inner, .. } => is_visible_under_paths(inner),
+        Predicate::Regex(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether a predicate asks for no more than that there is something, and not `null`.
+fn is_there(predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::Exists => true,
+        Predicate::Not(inner) => {
+            matches!(&**inner, Predicate::Equal(value) if matches!(value.as_value(), Value::Null))
+        }
+        _ => false,
+    }
+}
+
+fn is_empty(value: &Owned) -> bool {
+    match value.as_value() {
+        Value::Document(doc) | Value::Array(doc) => doc.is_empty(),
+        Value::MinKey | Value::MaxKey => true,
+        _ => false,
+    }
+}
+
+fn is_scalar(value: &Owned) -> bool {
+    !matches!(
+        value.as_value(),
+        Value::Document(_) | Value::Array(_) | Value::Null | Value::Undefined | Value::MinKey | Value::MaxKey
+    )
+}
