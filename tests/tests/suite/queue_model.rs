@@ -79,7 +79,10 @@ impl Wait for Clock {
 pub(super) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
     let begun = Instant::now();
     while !is_so().await {
-        assert!(begun.elapsed() < Duration::from_secs(300), "it does not come about");
+        assert!(
+            begun.elapsed() < Duration::from_secs(300),
+            "it does not come about"
+        );
         tokio::task::yield_now().await;
     }
 }

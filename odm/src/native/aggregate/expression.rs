@@ -11,6 +11,7 @@ mod boolean;
 mod comparison;
 mod convert;
 mod date;
+mod in_order;
 mod meta;
 mod object;
 mod operator;
@@ -274,27 +275,37 @@ fn evaluate_call<'a>(operator: &'static Operator, arguments: &'a [Node], env: En
         Body::Lazy(function) => function(operator, arguments, env),
         Body::Comparing(function) => {
             let collation = &env.scope.collation;
-            if let [one, two] = arguments {
-                return Ok(function(operator, &[one.evaluate(env)?, two.evaluate(env)?], collation)?.into());
-            }
-            let values = arguments
-                .iter()
-                .map(|node| node.evaluate(env))
-                .collect::<Result<Vec<_>>>()?;
-            Ok(function(operator, &values, collation)?.into())
+            evaluate_all(operator, arguments, env, |values| {
+                function(operator, values, collation)
+            })
         }
-        Body::Strict(function) => match arguments {
-            [one] => Ok(function(operator, &[one.evaluate(env)?])?.into()),
-            [one, two] => Ok(function(operator, &[one.evaluate(env)?, two.evaluate(env)?])?.into()),
-            many => {
-                let values = many
-                    .iter()
-                    .map(|node| node.evaluate(env))
-                    .collect::<Result<Vec<_>>>()?;
-                Ok(function(operator, &values)?.into())
-            }
-        },
+        Body::Strict(function) => evaluate_all(operator, arguments, env, |values| function(operator, values)),
     }
+}
+
+/// The function's result of all arguments.
+fn evaluate_all<'a>(
+    operator: &'static Operator,
+    arguments: &'a [Node],
+    env: Env<'a>,
+    function: impl Fn(&[Answer<'a>]) -> Result<Option<Owned>>,
+) -> Result<Answer<'a>> {
+    let result = match arguments {
+        [one] => function(&[one.evaluate(env)?]),
+        [one, two] => match one.evaluate(env).and_then(|one| Ok([one, two.evaluate(env)?])) {
+            Ok(values) => function(&values),
+            Err(fault) => in_order::stopped(operator, arguments, env, fault, function),
+        },
+        many => match many
+            .iter()
+            .map(|node| node.evaluate(env))
+            .collect::<Result<Vec<_>>>()
+        {
+            Ok(values) => function(&values),
+            Err(fault) => in_order::stopped(operator, arguments, env, fault, function),
+        },
+    };
+    Ok(result?.into())
 }
 
 /// The logical time of an operation, in milliseconds since the epoch: the engine is the whole cluster, and its times

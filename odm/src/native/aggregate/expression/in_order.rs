@@ -1,0 +1,138 @@
+//! Arguments in order: an operator may have its result, or its complaint, before it comes to an argument that fails.
+
+use super::super::super::document::Owned;
+use super::super::super::fault::{Fault, Result};
+use super::operator::Operator;
+use super::{Answer, Env, Node};
+
+/// What an operator looks at as soon as it has an argument.
+struct Rule {
+    /// How many arguments it evaluates before it looks at them.
+    from: usize,
+    /// Whether it stops at null.
+    nulls: bool,
+    /// Whether it stops at what is of a wrong type.
+    errors: bool,
+    /// Whether it comes to constants last: their place makes no difference to its result.
+    constants_last: bool,
+    /// The argument that it evaluates before all others.
+    early: Option<usize>,
+    /// What it accepts, by position; the last stands for all further ones.
+    accepted: &'static [Accepted],
+}
+
+#[derive(Clone, Copy)]
+enum Accepted {
+    Number,
+    Text(&'static str),
+    Array,
+    Object,
+}
+
+use Accepted::{Array, Number, Object, Text};
+
+/// Asked only when an argument has failed.
+fn rule(name: &str) -> Option<Rule> {
+    let both = |accepted| Rule {
+        from: 1,
+        nulls: true,
+        errors: true,
+        constants_last: matches!(name, "$add" | "$multiply" | "$setUnion" | "$setIntersection"),
+        early: None,
+        accepted,
+    };
+    let errors = |accepted| Rule {
+        nulls: false,
+        ..both(accepted)
+    };
+    let nulls = |accepted| Rule {
+        errors: false,
+        ..both(accepted)
+    };
+    Some(match name {
+        "$add" | "$multiply" | "$round" | "$trunc" | "$atan2" => both(&[Number]),
+        "$concat" | "$trim" | "$ltrim" | "$rtrim" => both(&[Text("")]),
+        "$concatArrays" | "$setUnion" | "$setIntersection" | "$zip" => both(&[Array]),
+        "$mergeObjects" => errors(&[Object]),
+        "$range" | "$slice" => Rule {
+            from: 2,
+            ..both(&[Number])
+        },
+        "$indexOfBytes" | "$indexOfCP" => both(&[Text(""), Text(""), Number]),
+        "$indexOfArray" => both(&[Array, Number]),
+        "$firstN" | "$lastN" | "$minN" | "$maxN" => errors(&[Number, Array]),
+        "$dateAdd" | "$dateSubtract" => nulls(&[Number, Text("day"), Number, Text("UTC")]),
+        "$dateDiff" => nulls(&[Number, Number, Text("day"), Text("UTC"), Text("monday")]),
+        "$dateTrunc" => nulls(&[Number, Text("day"), Number, Text("UTC"), Text("monday")]),
+        "$dateToString" => Rule {
+            from: 3,
+            ..errors(&[Number])
+        },
+        "$dateFromParts" => Rule {
+            early: Some(TIMEZONE),
+            ..both(&[Number])
+        },
+        "$year" | "$month" | "$dayOfMonth" | "$hour" | "$minute" | "$second" | "$millisecond"
+        | "$dayOfYear" | "$dayOfWeek" | "$week" | "$isoWeek" | "$isoDayOfWeek" | "$isoWeekYear" => {
+            both(&[Text("UTC")])
+        }
+        _ => return None,
+    })
+}
+
+/// Where `$dateFromParts` has its zone.
+const TIMEZONE: usize = 10;
+
+impl Rule {
+    fn accepted_at(&self, index: usize) -> Answer<'static> {
+        let accepted = self.accepted.get(index).or(self.accepted.last());
+        match accepted {
+            Some(Number) => Answer::Owned(Owned::Int32(1)),
+            Some(Text(text)) => Answer::Owned(Owned::String((*text).to_owned())),
+            Some(Array) => Answer::Owned(Owned::Array(Vec::new())),
+            Some(Object) => Answer::Owned(Owned::Document(Vec::new())),
+            None => Answer::Missing,
+        }
+    }
+}
+
+/// What the operator gives although an argument fails with `fault`: with something acceptable in the place of that
+/// argument and of those behind it, it stops at one before.
+pub(super) fn stopped<'a>(
+    operator: &'static Operator,
+    arguments: &'a [Node],
+    env: Env<'a>,
+    fault: Fault,
+    function: impl Fn(&[Answer<'a>]) -> Result<Option<Owned>>,
+) -> Result<Option<Owned>> {
+    let Some(rule) = rule(operator.name) else {
+        return Err(fault);
+    };
+    let early = rule.early.and_then(|early| arguments.get(early));
+    if let Some(early) = early {
+        early.evaluate(env)?;
+    }
+    let mut failed = None;
+    let mut answers = Vec::with_capacity(arguments.len());
+    for (index, node) in arguments.iter().enumerate() {
+        let answer = match failed {
+            None if rule.constants_last && node.is_constant() => Some(rule.accepted_at(index)),
+            None => node.evaluate(env).ok(),
+            Some(_) if rule.early == Some(index) => node.evaluate(env).ok(),
+            Some(_) if matches!(node, Node::Absent) => Some(Answer::Absent),
+            Some(_) => None,
+        };
+        answers.push(answer.unwrap_or_else(|| {
+            failed.get_or_insert(index);
+            rule.accepted_at(index)
+        }));
+    }
+    if failed.is_none_or(|at| at < rule.from && rule.early.is_none()) {
+        return Err(fault);
+    }
+    match function(&answers) {
+        Ok(None | Some(Owned::Null)) if rule.nulls => Ok(Some(Owned::Null)),
+        Err(stopped) if rule.errors => Err(stopped),
+        _ => Err(fault),
+    }
+}
