@@ -90,6 +90,10 @@ const NOT_GENERATED: &[(&str, &str)] = &[
         "numbers of what was refused before: the suite's `find_edges` has it",
     ),
     (
+        "encryptedFields",
+        "values that a client has encrypted: the suite's `encrypted_fields` have it",
+    ),
+    (
         "timeseries",
         "a kind with rules of its own: the suite's `time_series` have it",
     ),

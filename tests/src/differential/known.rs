@@ -25,18 +25,26 @@ pub(super) fn is_known(command: &Document, own: &Answer, their: &Answer) -> bool
         }
         // An assertion in its planner.
         (_, Refused(Some(8))) => true,
+        // A cursor goes on in the session in which it began, and the driver has more than one.
+        (_, Refused(Some(50738))) => true,
+        // A wildcard index without the collation that is asked for does not hold empty objects and arrays in its order.
+        (_, their) if has_failed_with(their, 291) && text.contains("collation") && text.contains("$**") => {
+            true
+        }
         // A symbol among the bounds of an index with a collation.
         (_, their) if has_failed_with(their, 201) && text.contains("Symbol(") => true,
         // A `$match` that it moves or joins with another is parsed again from a text that it cannot read.
         (_, Refused(Some(2))) if text.contains("$elemMatch") && text.contains("$all") => true,
-        // By an index, the values of a field are those of its keys: `null` where there is none, and an empty
-        // array's is undefined.
+        // By an index, the values of a field are those of its keys: `null` where there is none, undefined for an empty
+        // array, and an array in an array once more taken apart.
         (Values(own), Values(their)) => {
-            let rest: Vec<&String> = their
-                .iter()
-                .filter(|value| !matches!(value.as_str(), "Null" | "Undefined"))
-                .collect();
-            rest.len() < their.len() && own.iter().eq(rest)
+            let of_index = |value: &&String| {
+                matches!(value.as_str(), "Null" | "Undefined") || value.starts_with("Array(")
+            };
+            let rest = |values: &[String]| -> Vec<String> {
+                values.iter().filter(|value| !of_index(value)).cloned().collect()
+            };
+            rest(own) == rest(their)
         }
         (Documents(own), Documents(their)) if own != their => {
             closes_early(own, their) || is_wrapped(their) || (sets_again(command) && are_permuted(own, their))
@@ -98,19 +106,17 @@ fn sets_again(command: &Document) -> bool {
 
 /// Whether the documents differ in the order of their fields alone.
 fn are_permuted(own: &[Vec<RawDocumentBuf>], their: &[Vec<RawDocumentBuf>]) -> bool {
-    let sorted = |batches: &[Vec<RawDocumentBuf>]| -> Option<Vec<Vec<Vec<(String, Bson)>>>> {
-        let row = |row: &RawDocumentBuf| {
-            let mut fields: Vec<(String, Bson)> =
-                Document::try_from(row.as_ref()).ok()?.into_iter().collect();
-            fields.sort_by(|a, b| a.0.cmp(&b.0));
-            Some(fields)
-        };
-        batches
-            .iter()
-            .map(|batch| batch.iter().map(row).collect())
-            .collect()
+    let sorted = |row: &RawDocumentBuf| {
+        let mut fields: Vec<(String, Bson)> = Document::try_from(row.as_ref()).ok()?.into_iter().collect();
+        fields.sort_by(|a, b| a.0.cmp(&b.0));
+        Some(fields)
     };
-    sorted(own) == sorted(their)
+    own.iter().map(Vec::len).eq(their.iter().map(Vec::len))
+        && own
+            .iter()
+            .flatten()
+            .map(sorted)
+            .eq(their.iter().flatten().map(sorted))
 }
 
 /// Whether a condition may fail or not by the order in which conditions are asked: a `$match` that the server moves

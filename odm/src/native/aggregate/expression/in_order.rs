@@ -116,7 +116,7 @@ pub(super) fn stopped<'a>(
     let mut answers = Vec::with_capacity(arguments.len());
     for (index, node) in arguments.iter().enumerate() {
         let answer = match failed {
-            None if rule.constants_last && node.is_constant() => Some(rule.accepted_at(index)),
+            None if rule.constants_last && is_fixed(node) => Some(rule.accepted_at(index)),
             None => node.evaluate(env).ok(),
             Some(_) if rule.early == Some(index) => node.evaluate(env).ok(),
             Some(_) if matches!(node, Node::Absent) => Some(Answer::Absent),
@@ -134,5 +134,16 @@ pub(super) fn stopped<'a>(
         Ok(None | Some(Owned::Null)) if rule.nulls => Ok(Some(Owned::Null)),
         Err(stopped) if rule.errors => Err(stopped),
         _ => Err(fault),
+    }
+}
+
+/// Whether it is made of constants alone.
+fn is_fixed(node: &Node) -> bool {
+    match node {
+        Node::Path { .. } => false,
+        Node::Object(fields) => fields.iter().all(|(_, node)| is_fixed(node)),
+        Node::Array(items) => items.iter().all(is_fixed),
+        Node::Call { operator, arguments } => operator.is_pure && arguments.iter().all(is_fixed),
+        Node::Constant(_) | Node::Remove | Node::Absent => true,
     }
 }
