@@ -3,6 +3,7 @@
 use bson::{Bson, DateTime, Document, bson, doc};
 
 use super::values::{self, value};
+use super::zones::UNITS;
 use crate::random::Random;
 
 /// What an expression is to give; now and then it gives something else.
@@ -435,17 +436,7 @@ fn object(random: &mut Random, depth: usize) -> Document {
 }
 
 fn unit(random: &mut Random) -> &'static str {
-    random.pick::<&str>(&[
-        "year",
-        "quarter",
-        "month",
-        "week",
-        "day",
-        "hour",
-        "minute",
-        "second",
-        "millisecond",
-    ])
+    random.pick::<&str>(UNITS)
 }
 
 fn zone(random: &mut Random) -> &'static str {

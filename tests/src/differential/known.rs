@@ -37,15 +37,7 @@ pub(super) fn is_known(command: &Document, own: &Answer, their: &Answer) -> bool
         (_, Refused(Some(2))) if text.contains("$elemMatch") && text.contains("$all") => true,
         // By an index, the values of a field are those of its keys: `null` where there is none, undefined for an empty
         // array, and an array in an array once more taken apart.
-        (Values(own), Values(their)) => {
-            let of_index = |value: &&String| {
-                matches!(value.as_str(), "Null" | "Undefined") || value.starts_with("Array(")
-            };
-            let rest = |values: &[String]| -> Vec<String> {
-                values.iter().filter(|value| !of_index(value)).cloned().collect()
-            };
-            rest(own) == rest(their)
-        }
+        (Values(_, own), Values(_, their)) => own == their,
         (Documents(own), Documents(their)) if own != their => {
             closes_early(own, their) || is_wrapped(their) || (sets_again(command) && are_permuted(own, their))
         }
@@ -185,6 +177,18 @@ pub(super) fn still(value: Bson) -> Bson {
         Bson::Array(items) => Bson::Array(items.into_iter().map(still).collect()),
         other => other,
     }
+}
+
+/// What distinct values are made of, without null.
+pub(super) fn leaves(values: Vec<Bson>) -> Vec<Bson> {
+    values
+        .into_iter()
+        .flat_map(|value| match value {
+            Bson::Array(items) => leaves(items),
+            Bson::Null | Bson::Undefined => Vec::new(),
+            other => vec![other],
+        })
+        .collect()
 }
 
 /// Distinct values as a set. Which of two equal values stands for both depends on the order of the documents, so that

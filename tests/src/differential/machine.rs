@@ -1,5 +1,6 @@
 //! Running the same commands on two backends.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
@@ -173,8 +174,8 @@ impl Pair<'_> {
 pub(super) enum Answer {
     /// Documents as bytes, batch by batch.
     Documents(Vec<Vec<RawDocumentBuf>>),
-    /// Distinct values, as a set.
-    Values(Vec<String>),
+    /// Distinct values, as a set, and what those are made of: nothing but what is neither an array nor null.
+    Values(Vec<String>, BTreeSet<String>),
     /// The parts of a reply that are promised.
     Reply(RawDocumentBuf),
     /// The code of a refusal; none where the engine says that it does not have what was asked for.
@@ -199,7 +200,7 @@ impl Answer {
     fn kind(&self) -> String {
         match self {
             Answer::Documents(_) => "documents".to_owned(),
-            Answer::Values(_) => "values".to_owned(),
+            Answer::Values(..) => "values".to_owned(),
             Answer::Reply(reply) => match reply.get_array("errors") {
                 Ok(errors) => errors
                     .into_iter()
@@ -258,9 +259,13 @@ async fn run(db: &Db, step: &Step) -> Answer {
     match db.run_command(command.clone()).await {
         Ok(reply) => match step.name() {
             "find" | "aggregate" | "listIndexes" => documents(db, step, &command, reply).await,
-            "distinct" => Answer::Values(known::values(
-                reply.get_array("values").cloned().unwrap_or_default(),
-            )),
+            "distinct" => {
+                let values = reply.get_array("values").cloned().unwrap_or_default();
+                Answer::Values(
+                    known::values(values.clone()),
+                    known::values(known::leaves(values)).into_iter().collect(),
+                )
+            }
             _ => Answer::Reply(raw(promised(reply))),
         },
         Err(error) => Answer::Refused(error.code()),

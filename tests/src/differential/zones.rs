@@ -51,7 +51,8 @@ const PLACES: &[&str] = &[
     "",
 ];
 
-const UNITS: &[&str] = &[
+/// The units of dates.
+pub(super) const UNITS: &[&str] = &[
     "year",
     "quarter",
     "month",
