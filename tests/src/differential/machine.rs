@@ -151,7 +151,9 @@ impl Pair<'_> {
             if same && states.is_none() {
                 continue;
             }
-            if known::is_known(&step.command, &own, &their) {
+            if known::is_known(&step.command, &steps[..at], &own, &their)
+                || (states.is_none() && self.has_two_errors(step, &own, &their).await)
+            {
                 // What is known to differ leaves the two in different states.
                 return None;
             }
@@ -166,6 +168,25 @@ impl Pair<'_> {
             kind: "check".to_owned(),
             what: format!("  the check finds {checked:?}"),
         })
+    }
+}
+
+impl Pair<'_> {
+    /// Whether the command has two errors, of which each backend says one: without some part it is refused here for the
+    /// reason that the other gave.
+    async fn has_two_errors(&self, step: &Step, own: &Answer, their: &Answer) -> bool {
+        let (Answer::Refused(Some(_)), Answer::Refused(Some(_))) = (own, their) else {
+            return false;
+        };
+        let parts: Vec<String> = step.command.keys().skip(1).cloned().collect();
+        for part in parts {
+            let mut less = step.clone();
+            less.command.remove(&part);
+            if run(self.ours, &less).await == *their {
+                return true;
+            }
+        }
+        false
     }
 }
 

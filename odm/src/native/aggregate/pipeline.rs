@@ -218,8 +218,32 @@ impl Pipeline {
                 pipeline.stages.push(stage);
             }
         }
+        pipeline.rearrange();
         pipeline.bound_sorts();
         Ok(pipeline)
+    }
+
+    /// Leaves out a `$sort` that another undoes, and passes over documents before they are computed: then they cannot
+    /// fail.
+    fn rearrange(&mut self) {
+        let mut stages: Vec<Stage> = Vec::with_capacity(self.stages.len());
+        for stage in self.stages.drain(..) {
+            if let (Stage::Sort(_), Some(Stage::Sort(_))) = (&stage, stages.last()) {
+                stages.pop();
+            }
+            let mut at = stages.len();
+            if matches!(stage, Stage::Skip(_) | Stage::Limit(_)) {
+                let keeps = |stage: &Stage| {
+                    matches!(
+                        stage,
+                        Stage::Transform(_) | Stage::Lookup(_) | Stage::GraphLookup(_)
+                    )
+                };
+                at -= stages.iter().rev().take_while(|stage| keeps(stage)).count();
+            }
+            stages.insert(at, stage);
+        }
+        self.stages = stages;
     }
 
     /// Computes the constant parts.

@@ -53,6 +53,7 @@ pub(super) fn count(call: &Call<'_>) -> Result<Job> {
     }
     // A negative limit counts as its amount.
     let limit = fields.number("limit").unwrap_or(0).unsigned_abs();
+    let is_none = fields.get("limit").is_some() && limit == 0;
     let skip = fields.count("skip")?.unwrap_or(0);
     let query = query::query(
         fields.object("query"),
@@ -63,6 +64,10 @@ pub(super) fn count(call: &Call<'_>) -> Result<Job> {
     .collated(collation);
     let deadline = call.deadline()?;
     Ok(Job::Read(Box::new(move |read| {
+        // Of a view it is a stage of its own.
+        if is_none && view::view_of(read.catalog(), &namespace).is_some() {
+            return Err(Fault::new(15958, "the limit must be positive"));
+        }
         let number = counting::count(read, &namespace, &query, skip, limit, deadline)?;
         Ok(of(read, &namespace, Reply::new().with("n", reply::count(number))))
     })))

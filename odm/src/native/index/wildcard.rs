@@ -140,6 +140,11 @@ impl Wildcard {
         ]
     }
 
+    /// Whether the index is of what lies under this path.
+    pub(crate) fn is_rooted_at(&self, path: &str) -> bool {
+        !self.prefix.is_empty() && path.split('.').eq(&self.prefix)
+    }
+
     /// Whether every value under this path has a key. Paths with a number are left out: it can be a position.
     pub(crate) fn covers(&self, path: &str) -> bool {
         let mut names = path.split('.');

@@ -64,7 +64,7 @@ pub(super) fn answers_on_server(request: &PlanRequest<'_>, index: usize, root: &
         let mut names = path.split('.');
         let first = names.next().into_iter();
         let named = names.filter(|name| !name.bytes().all(|byte| byte.is_ascii_digit()));
-        wildcard.covers(&first.chain(named).collect::<Vec<_>>().join("."))
+        wildcard.covers(&first.chain(named).collect::<Vec<_>>().join(".")) || wildcard.is_rooted_at(path)
     };
     let answers =
         |conjunct: &Conjunct<'_>| covers(&conjunct.path) && is_visible_to_server(conjunct.predicate);
@@ -81,6 +81,7 @@ pub(super) fn answers_on_server(request: &PlanRequest<'_>, index: usize, root: &
 fn is_visible_to_server(predicate: &Predicate) -> bool {
     match predicate {
         Predicate::Type(_) => true,
+        Predicate::ElementValue(parts) => parts.iter().any(is_visible_to_server),
         Predicate::In { values, .. } => values.iter().all(|value| is_scalar(value) || is_empty(value)),
         // What holds strings is compared by a collation, which the index may not have.
         Predicate::Collated { .. } => false,

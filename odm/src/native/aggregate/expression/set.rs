@@ -127,10 +127,6 @@ fn intersection(
                 common
             }
         });
-        // What follows cannot change an empty result, and is not looked at.
-        if common.as_ref().is_some_and(Vec::is_empty) {
-            break;
-        }
     }
     array(common.unwrap_or_default())
 }
