@@ -171,9 +171,9 @@ async fn merged_fields_come_in_the_order_of_their_names(db: &Db) {
     );
 }
 
-fn densify(bounds: [i32; 2]) -> Document {
+fn densify(bounds: [i32; 2], partition: &[&str]) -> Document {
     let range = doc! { "step": 1, "bounds": bounds.to_vec() };
-    doc! { "$densify": { "field": "k", "partitionByFields": ["p"], "range": range } }
+    doc! { "$densify": { "field": "k", "partitionByFields": partition, "range": range } }
 }
 
 async fn bounds_without_room_hold_one_value(db: &Db) {
@@ -189,7 +189,7 @@ async fn bounds_without_room_hold_one_value(db: &Db) {
             let documents = there.iter().map(|k| doc! { "k": k }).collect();
             insert(db, "c", documents).await;
         }
-        let found = aggregate(db, vec![densify([0, 0])]).await;
+        let found = aggregate(db, vec![densify([0, 0], &[])]).await;
         let found: Vec<i32> = found.iter().map(|row| row.get_i32("k").unwrap()).collect();
         assert_eq!(found, expected, "{there:?}");
         run(db, doc! { "drop": "c" }).await;
@@ -200,7 +200,7 @@ async fn values_that_are_missing_begin_no_partition(db: &Db) {
     let documents = vec![doc! { "_id": 1, "p": 1 }, doc! { "_id": 2, "p": 2, "k": 5 }];
     insert(db, "c", documents.clone()).await;
     assert_eq!(
-        aggregate(db, vec![densify([0, 2])]).await,
+        aggregate(db, vec![densify([0, 2], &["p"])]).await,
         [
             documents[0].clone(),
             doc! { "p": 2, "k": 0 },
