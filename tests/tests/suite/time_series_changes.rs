@@ -208,7 +208,7 @@ async fn a_series_may_only_become_coarser(db: &Db) {
         (to("Hours"), Some(2)),
         (doc! { "timeseries": { "granularity": 5 } }, Some(14)),
         (doc! { "timeseries": { "timeField": "x" } }, Some(40415)),
-        (doc! { "expireAfterSeconds": 100 }, None),
+        (doc! { "expireAfterSeconds": 1_000_000_000 }, None),
         (doc! { "expireAfterSeconds": "Off" }, Some(72)),
         (doc! { "validator": {} }, Some(72)),
         (doc! { "validationLevel": "off" }, Some(72)),
@@ -227,11 +227,11 @@ async fn a_series_may_only_become_coarser(db: &Db) {
     let series = doc! {
         "timeField": "t", "metaField": "m", "granularity": "hours", "bucketMaxSpanSeconds": 2_592_000,
     };
-    let expected = doc! { "expireAfterSeconds": 100_i64, "timeseries": series.clone() };
+    let expected = doc! { "expireAfterSeconds": 1_000_000_000_i64, "timeseries": series.clone() };
     assert_eq!(options_of(db, "s").await.1, expected);
     let buckets = options_of(db, "system.buckets.s").await.1;
     assert_eq!(buckets.get_document("timeseries").unwrap(), &series);
-    assert_eq!(buckets.get_i64("expireAfterSeconds").unwrap(), 100);
+    assert_eq!(buckets.get_i64("expireAfterSeconds").unwrap(), 1_000_000_000);
     db.run_command(modify(doc! { "expireAfterSeconds": "off" }))
         .await
         .unwrap();
