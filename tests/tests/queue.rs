@@ -25,14 +25,15 @@ fn load() -> Load {
 fn check(name: &str, history: &History) -> Verdict {
     let verdict = judge(history);
     println!(
-        "queue on {name}: {} jobs, {} claims, {} workers killed, {} jumps of the clock, {} recoveries (slowest {} ms), \
-         {} refused with an old token; {} violations",
+        "queue on {name}: {} jobs, {} claims, {} workers killed, {} jumps of the clock, {} recoveries (slowest {} ms, {} \
+         ms over a jump), {} refused with an old token; {} violations",
         history.enqueued,
         verdict.claims,
         history.kills,
         history.jumps.len(),
         verdict.recoveries,
         verdict.slowest,
+        verdict.slowest_set_back,
         verdict.refused,
         verdict.violations.len()
     );

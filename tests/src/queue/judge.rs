@@ -20,6 +20,8 @@ pub struct Verdict {
     pub recoveries: usize,
     /// The longest time, in milliseconds of the clock without its jumps, from a last sign of life to the next claim.
     pub slowest: i64,
+    /// The same where the clock jumped meanwhile.
+    pub slowest_set_back: i64,
 }
 
 /// Judges a history.
@@ -170,9 +172,18 @@ fn recovery(history: &History, number: i64, events: &[&Event], verdict: &mut Ver
         let skips = history.skips.iter();
         let skipped = skips.filter(|skip| last <= skip[0] && skip[1] <= next.steady);
         let taken = next.steady - last - skipped.map(|skip| skip[1] - skip[0]).sum::<i64>();
-        verdict.slowest = verdict.slowest.max(taken);
         let lease = LEASE.as_millis() as i64;
-        if taken > lease + 1_000 {
+        // A clock that was set back gives one lease more, and no more than one.
+        let since = alive().map(|event| event.start).max().unwrap_or(0);
+        let until = next.end.unwrap_or(u64::MAX);
+        let within = |jump: &[u64; 2]| jump[1] > since && jump[0] < until;
+        let is_set_back = history.jumps.iter().any(within);
+        let (slowest, most) = match is_set_back {
+            true => (&mut verdict.slowest_set_back, 2 * lease),
+            false => (&mut verdict.slowest, lease),
+        };
+        *slowest = taken.max(*slowest);
+        if taken > most + 1_000 {
             let text = format!("job {number} was recovered only after {taken} ms");
             verdict.violations.push(text);
         }
