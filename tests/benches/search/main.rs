@@ -146,7 +146,8 @@ async fn compared(settings: &Settings, cranfield: &Cranfield, db: &Db, name: &st
 
 /// The two longest words of a question.
 fn two(question: &str) -> [&str; 2] {
-    let mut words: Vec<&str> = question.split(' ').filter(|word| word.len() > 3).collect();
+    let words = question.split(|character: char| !character.is_alphanumeric());
+    let mut words: Vec<&str> = words.filter(|word| word.len() > 3).collect();
     words.sort_by_key(|word| std::cmp::Reverse(word.len()));
     [words[0], words[1]]
 }
