@@ -292,18 +292,26 @@ fn evaluate_all<'a>(
 ) -> Result<Answer<'a>> {
     let result = match arguments {
         [one] => function(&[one.evaluate(env)?]),
-        [one, two] => match one.evaluate(env).and_then(|one| Ok([one, two.evaluate(env)?])) {
-            Ok(values) => function(&values),
-            Err(fault) => in_order::stopped(operator, arguments, env, fault, function),
-        },
-        many => match many
-            .iter()
-            .map(|node| node.evaluate(env))
-            .collect::<Result<Vec<_>>>()
-        {
-            Ok(values) => function(&values),
-            Err(fault) => in_order::stopped(operator, arguments, env, fault, function),
-        },
+        [one, two] => {
+            let one = one.evaluate(env)?;
+            match two.evaluate(env) {
+                Ok(two) => function(&[one, two]),
+                Err(fault) => in_order::stopped(operator, arguments, vec![one], env, fault, function),
+            }
+        }
+        many => {
+            let mut answers = Vec::with_capacity(many.len());
+            for node in many {
+                match node.evaluate(env) {
+                    Ok(answer) => answers.push(answer),
+                    Err(fault) => {
+                        let result = in_order::stopped(operator, many, answers, env, fault, function);
+                        return Ok(result?.into());
+                    }
+                }
+            }
+            function(&answers)
+        }
     };
     Ok(result?.into())
 }

@@ -96,11 +96,12 @@ impl Rule {
     }
 }
 
-/// What the operator gives although an argument fails with `fault`: with something acceptable in the place of that
-/// argument and of those behind it, it stops at one before.
+/// What the operator gives although the argument behind those of `answers` fails with `fault`: with something acceptable
+/// in its place and behind it, the operator stops at one before. Nothing is evaluated twice.
 pub(super) fn stopped<'a>(
     operator: &'static Operator,
     arguments: &'a [Node],
+    mut answers: Vec<Answer<'a>>,
     env: Env<'a>,
     fault: Fault,
     function: impl Fn(&[Answer<'a>]) -> Result<Option<Owned>>,
@@ -108,27 +109,23 @@ pub(super) fn stopped<'a>(
     let Some(rule) = rule(operator.name) else {
         return Err(fault);
     };
-    let early = rule.early.and_then(|early| arguments.get(early));
-    if let Some(early) = early {
-        early.evaluate(env)?;
-    }
-    let mut failed = None;
-    let mut answers = Vec::with_capacity(arguments.len());
-    for (index, node) in arguments.iter().enumerate() {
-        let answer = match failed {
-            None if rule.constants_last && is_fixed(node) => Some(rule.accepted_at(index)),
-            None => node.evaluate(env).ok(),
-            Some(_) if rule.early == Some(index) => node.evaluate(env).ok(),
-            Some(_) if matches!(node, Node::Absent) => Some(Answer::Absent),
-            Some(_) => None,
-        };
-        answers.push(answer.unwrap_or_else(|| {
-            failed.get_or_insert(index);
-            rule.accepted_at(index)
-        }));
-    }
-    if failed.is_none_or(|at| at < rule.from && rule.early.is_none()) {
+    let failed = answers.len();
+    if rule.early == Some(failed) || (failed < rule.from && rule.early.is_none()) {
         return Err(fault);
+    }
+    if rule.constants_last {
+        for (index, node) in arguments[..failed].iter().enumerate() {
+            if is_fixed(node) {
+                answers[index] = rule.accepted_at(index);
+            }
+        }
+    }
+    for (index, node) in arguments.iter().enumerate().skip(failed) {
+        answers.push(match node {
+            node if rule.early == Some(index) => node.evaluate(env)?,
+            Node::Absent => Answer::Absent,
+            _ => rule.accepted_at(index),
+        });
     }
     match function(&answers) {
         Ok(None | Some(Owned::Null)) if rule.nulls => Ok(Some(Owned::Null)),

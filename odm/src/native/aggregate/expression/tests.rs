@@ -82,6 +82,22 @@ fn deep_nesting_is_refused_or_evaluated() {
     check(vec![(growing, Err(15))]);
 }
 
+/// Once for each level around it, were it asked for again what an argument fails with.
+#[test]
+fn what_fails_deep_inside_is_evaluated_once() {
+    for operator in ["$add", "$concatArrays", "$setUnion", "$range"] {
+        let mut expression = bson!({ "$divide": ["$a", { "$subtract": ["$a", "$a"] }] });
+        for _ in 0..40 {
+            expression = match operator {
+                "$add" => bson!({ operator: ["$a", expression] }),
+                "$range" => bson!({ operator: ["$a", "$a", expression] }),
+                _ => bson!({ operator: ["$arr", "$arr", expression] }),
+            };
+        }
+        check(vec![(expression, Err(2))]);
+    }
+}
+
 #[test]
 fn comparison_and_condition() {
     check(vec![
