@@ -3,6 +3,7 @@
 //! Everything goes through `bson`'s raw serializer, which is what stored documents went through: a value encoded
 //! here compares equal to the value that was stored.
 
+mod decode;
 mod raw;
 mod scalar;
 mod shape;
@@ -69,6 +70,9 @@ pub(crate) fn encode_document<T: Serialize + ?Sized>(value: &T) -> Result<RawDoc
 /// `Decode` naming the path of the field that does not fit, `Corrupt` for bytes that are no BSON.
 /// The path is found by decoding once more, so success pays nothing for it.
 pub(crate) fn decode_document<T: DeserializeOwned>(document: &RawDocument) -> Result<T> {
+    if let Some(value) = decode::decode(document.as_bytes()) {
+        return Ok(value);
+    }
     check_depth(document.as_bytes())?;
     bson::deserialize_from_slice(document.as_bytes()).map_err(|error| {
         let error = decode_error(error, &trace::decode_path::<T>(document.as_bytes()));
@@ -89,6 +93,9 @@ pub(crate) fn decode_document<T: DeserializeOwned>(document: &RawDocument) -> Re
 pub(crate) fn decode_value<T: DeserializeOwned>(value: RawBsonRef<'_>) -> Result<T> {
     let mut document = RawDocumentBuf::new();
     document.append(bson::raw::cstr!("v"), value);
+    if let Some(Lone { v }) = decode::decode(document.as_bytes()) {
+        return Ok(v);
+    }
     check_depth(document.as_bytes())?;
     let lone: Lone<T> = bson::deserialize_from_slice(document.as_bytes())
         .map_err(|error| decode_error(error, inner(&trace::decode_path::<Lone<T>>(document.as_bytes()))))?;

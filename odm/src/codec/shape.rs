@@ -93,6 +93,19 @@ fn name(bytes: &[u8], at: usize, limit: usize) -> Option<usize> {
     Some(bytes.get(at..limit)?.iter().position(|&byte| byte == 0)? + 1)
 }
 
+/// The size of the value that starts these bytes; `None` when it has none, or ends after them.
+#[inline]
+pub(super) fn value_size(kind: u8, bytes: &[u8]) -> Option<usize> {
+    let size = match kind {
+        0x02 => length(bytes, 0)?.checked_add(4)?,
+        0x03 | 0x04 | 0x0F => length(bytes, 0)?,
+        0x10 => 4,
+        0x01 | 0x09 | 0x12 => 8,
+        _ => size(bytes, kind, 0, bytes.len())?,
+    };
+    (size <= bytes.len()).then_some(size)
+}
+
 fn size(bytes: &[u8], kind: u8, at: usize, limit: usize) -> Option<usize> {
     Some(match kind {
         0x06 | 0x0A | 0xFF | 0x7F => 0,

@@ -1,0 +1,341 @@
+//! Decoding without a detour: values go from the bytes to the type's visitor.
+//!
+//! `bson`'s own decoder hands dates and identifiers over as text of extended JSON, which costs more than all other
+//! fields of a document together. This one knows the types that models are made of, and gives the rest up:
+//! whoever calls it asks `bson` then, which also words the errors.
+
+use std::any::type_name;
+use std::fmt::{self, Display};
+use std::iter;
+
+use serde::de::value::{BorrowedStrDeserializer, MapDeserializer};
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer as _, MapAccess,
+    SeqAccess, VariantAccess, Visitor,
+};
+use serde::forward_to_deserialize_any;
+
+use super::shape::{self, MAX_DEPTH};
+
+/// The visitor of everything that `bson` decodes by way of its `Bson`. It takes shorter forms than others.
+const BSON_VISITOR: &str = "bson::de::serde::BsonVisitor";
+/// What `bson` calls the types that its decoder treats apart.
+const PRIVATE: &str = "$__";
+const UUID: &str = "$__bson_private_uuid";
+
+const UUID_SUBTYPE: u8 = 4;
+const DOCUMENT: u8 = 0x03;
+const STRING: u8 = 0x02;
+const NULL: u8 = 0x0A;
+const OBJECT_ID: u8 = 0x07;
+const BINARY: u8 = 0x05;
+
+/// Decodes a document; `None` when the bytes are damaged, do not fit the type, or hold what is left to `bson`.
+pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    let document = Decoder {
+        kind: DOCUMENT,
+        value: bytes,
+        depth: 0,
+    };
+    T::deserialize(document).ok()
+}
+
+/// One value: its type, and exactly its bytes.
+struct Decoder<'de> {
+    kind: u8,
+    value: &'de [u8],
+    /// How many documents and arrays it is in.
+    depth: usize,
+}
+
+/// Why does not matter: `bson` says it.
+#[derive(Debug)]
+struct Unfit;
+
+impl Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the bytes do not fit the type")
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+impl de::Error for Unfit {
+    fn custom<T: Display>(_: T) -> Unfit {
+        Unfit
+    }
+}
+
+type Result<T> = std::result::Result<T, Unfit>;
+
+impl<'de> Decoder<'de> {
+    fn fixed<const N: usize>(&self) -> Result<[u8; N]> {
+        self.value.try_into().map_err(|_| Unfit)
+    }
+
+    fn text(&self) -> Result<&'de str> {
+        match self.value {
+            [_, _, _, _, text @ .., 0] => str::from_utf8(text).map_err(|_| Unfit),
+            _ => Err(Unfit),
+        }
+    }
+
+    /// The fields of a document, or the items of an array.
+    fn elements(&self) -> Result<Elements<'de>> {
+        let [a, b, c, d, elements @ .., 0] = self.value else {
+            return Err(Unfit);
+        };
+        let length = usize::try_from(i32::from_le_bytes([*a, *b, *c, *d]));
+        if length != Ok(self.value.len()) || self.depth >= MAX_DEPTH {
+            return Err(Unfit);
+        }
+        Ok(Elements {
+            rest: elements,
+            depth: self.depth + 1,
+            value: None,
+        })
+    }
+
+    fn date<V: Visitor<'de>>(&self, visitor: V) -> Result<V::Value> {
+        let millis = i64::from_le_bytes(self.fixed()?);
+        if is_bson::<V>() {
+            return visitor.visit_map(MapDeserializer::new(iter::once(("$date", millis))));
+        }
+        let long = MapDeserializer::new(iter::once(("$numberLong", millis.to_string())));
+        visitor.visit_map(MapDeserializer::new(iter::once(("$date", long))))
+    }
+
+    fn object_id<V: Visitor<'de>>(&self, visitor: V) -> Result<V::Value> {
+        if is_bson::<V>() {
+            return visitor.visit_map(MapDeserializer::new(iter::once(("$oid", self.value))));
+        }
+        let hex = bson::oid::ObjectId::from_bytes(self.fixed()?).to_hex();
+        visitor.visit_map(MapDeserializer::new(iter::once(("$oid", hex))))
+    }
+}
+
+fn is_bson<V>() -> bool {
+    type_name::<V>() == BSON_VISITOR
+}
+
+impl<'de> Deserializer<'de> for Decoder<'de> {
+    type Error = Unfit;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.kind {
+            0x01 => visitor.visit_f64(f64::from_le_bytes(self.fixed()?)),
+            STRING => visitor.visit_borrowed_str(self.text()?),
+            DOCUMENT => visitor.visit_map(self.elements()?),
+            0x04 => visitor.visit_seq(self.elements()?),
+            BINARY => match self.value {
+                // Of other subtypes the text in base64 is expected.
+                [_, _, _, _, 0, bytes @ ..] => visitor.visit_borrowed_bytes(bytes),
+                _ => Err(Unfit),
+            },
+            OBJECT_ID => self.object_id(visitor),
+            0x08 => match self.value {
+                [0] => visitor.visit_bool(false),
+                [1] => visitor.visit_bool(true),
+                _ => Err(Unfit),
+            },
+            0x09 => self.date(visitor),
+            NULL => visitor.visit_unit(),
+            0x10 => visitor.visit_i32(i32::from_le_bytes(self.fixed()?)),
+            0x12 => visitor.visit_i64(i64::from_le_bytes(self.fixed()?)),
+            0x13 => visitor.visit_map(MapDeserializer::new(iter::once((
+                "$numberDecimalBytes",
+                self.value,
+            )))),
+            _ => Err(Unfit),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.kind {
+            NULL => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.kind {
+            OBJECT_ID => visitor.visit_borrowed_bytes(self.value),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value> {
+        match (name, self.kind, self.value) {
+            (UUID, BINARY, [_, _, _, _, UUID_SUBTYPE, bytes @ ..]) if is_bson::<V>() => {
+                visitor.visit_borrowed_bytes(bytes)
+            }
+            _ if name.starts_with(PRIVATE) => Err(Unfit),
+            _ => visitor.visit_newtype_struct(self),
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value> {
+        match self.kind {
+            STRING => visitor.visit_enum(self.text()?.into_deserializer()),
+            DOCUMENT => visitor.visit_enum(self.elements()?),
+            _ => Err(Unfit),
+        }
+    }
+
+    /// Nothing looks at it, so nothing of it is read.
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_unit()
+    }
+
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+
+    forward_to_deserialize_any! {
+        bool char str byte_buf unit unit_struct string identifier seq tuple tuple_struct struct map
+        i8 i16 i32 i64 u8 u16 u32 u64 f32 f64
+    }
+}
+
+/// The elements of a document or array that are left.
+struct Elements<'de> {
+    rest: &'de [u8],
+    depth: usize,
+    /// The value of the name that was given last.
+    value: Option<Decoder<'de>>,
+}
+
+impl<'de> Elements<'de> {
+    fn next(&mut self) -> Result<Option<(&'de [u8], Decoder<'de>)>> {
+        let Some((&kind, named)) = self.rest.split_first() else {
+            return Ok(None);
+        };
+        let end = named.iter().position(|&byte| byte == 0).ok_or(Unfit)?;
+        let (name, value) = named.split_at_checked(end).ok_or(Unfit)?;
+        let value = value.get(1..).ok_or(Unfit)?;
+        let size = shape::value_size(kind, value).ok_or(Unfit)?;
+        let (value, rest) = value.split_at_checked(size).ok_or(Unfit)?;
+        self.rest = rest;
+        let depth = self.depth;
+        Ok(Some((name, Decoder { kind, value, depth })))
+    }
+
+    /// The next name; its value is put by.
+    fn name(&mut self) -> Result<Option<Name<'de>>> {
+        let Some((name, value)) = self.next()? else {
+            return Ok(None);
+        };
+        self.value = Some(value);
+        Ok(Some(Name(name)))
+    }
+
+    fn value(&mut self) -> Result<Decoder<'de>> {
+        self.value.take().ok_or(Unfit)
+    }
+}
+
+/// The name of a field.
+struct Name<'de>(&'de [u8]);
+
+impl<'de> Name<'de> {
+    fn text(&self) -> Result<BorrowedStrDeserializer<'de, Unfit>> {
+        let text = str::from_utf8(self.0).map_err(|_| Unfit)?;
+        Ok(BorrowedStrDeserializer::new(text))
+    }
+}
+
+impl<'de> Deserializer<'de> for Name<'de> {
+    type Error = Unfit;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.text()?.deserialize_any(visitor)
+    }
+
+    /// It is compared with the names of a type: whether it is text shows there.
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_borrowed_bytes(self.0)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value> {
+        self.text()?.deserialize_enum(name, variants, visitor)
+    }
+
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+
+    forward_to_deserialize_any! {
+        bool char str bytes byte_buf unit unit_struct string seq tuple tuple_struct struct map option newtype_struct
+        i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 ignored_any
+    }
+}
+
+impl<'de> MapAccess<'de> for Elements<'de> {
+    type Error = Unfit;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
+        match self.name()? {
+            Some(name) => seed.deserialize(name).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value> {
+        seed.deserialize(self.value()?)
+    }
+}
+
+impl<'de> SeqAccess<'de> for Elements<'de> {
+    type Error = Unfit;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>> {
+        match self.next()? {
+            Some((_, value)) => seed.deserialize(value).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+impl<'de> EnumAccess<'de> for Elements<'de> {
+    type Error = Unfit;
+    type Variant = Decoder<'de>;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(mut self, seed: V) -> Result<(V::Value, Decoder<'de>)> {
+        let name = self.name()?.ok_or(Unfit)?;
+        let variant = seed.deserialize(name)?;
+        Ok((variant, self.value()?))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Decoder<'de> {
+    type Error = Unfit;
+
+    fn unit_variant(self) -> Result<()> {
+        Err(Unfit)
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value> {
+        seed.deserialize(self)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value> {
+        self.deserialize_any(visitor)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value> {
+        self.deserialize_any(visitor)
+    }
+}
+
+#[cfg(test)]
+mod tests;
