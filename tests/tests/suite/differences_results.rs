@@ -3,7 +3,7 @@
 use odm::Db;
 use odm::bson::oid::ObjectId;
 use odm::bson::spec::BinarySubtype;
-use odm::bson::{Binary, Bson, Document, bson, doc};
+use odm::bson::{Binary, Bson, DateTime, Document, bson, doc};
 use odm_tests::command::{batch, code, ids, insert, run};
 
 crate::on_every_backend! {
@@ -22,6 +22,7 @@ crate::on_every_backend! {
     upserts_take_nothing_from_what_matches_nothing,
     a_view_gives_one_document_in_a_single_batch,
     full_batches_of_a_sort_leave_the_cursor_open,
+    arguments_are_gathered_before_the_run,
 }
 
 async fn aggregate(db: &Db, pipeline: Vec<Document>) -> Vec<Document> {
@@ -372,5 +373,43 @@ async fn full_batches_of_a_sort_leave_the_cursor_open(db: &Db) {
             let more = run(db, doc! { "getMore": cursor, "collection": "c" }).await;
             assert_eq!(more.get_document("cursor").unwrap().get_i64("id").unwrap(), 0);
         }
+    }
+}
+
+async fn arguments_are_gathered_before_the_run(db: &Db) {
+    let date = DateTime::from_millis(1_000_000);
+    let document = doc! {
+        "_id": 1, "date": date, "x": 1e308, "minus": -1e308, "items": [5, 6], "text": "a", "one": 1.0,
+    };
+    insert(db, "c", vec![document]).await;
+    let later = |ms: i64| bson!(DateTime::from_millis(1_000_000 + ms));
+    for (expression, expected) in [
+        (doc! { "$add": [{ "$add": ["$date", 1.5] }, 1.5] }, later(3)),
+        (doc! { "$add": [1.5, { "$add": ["$date", 1.5] }] }, later(3)),
+        (doc! { "$add": [0.5, { "$subtract": ["$date", 0.5] }] }, later(0)),
+        (doc! { "$add": ["$x", 1e308, "$minus"] }, bson!(1e308)),
+        (doc! { "$add": [1e308, "$minus", 1e308] }, bson!(f64::INFINITY)),
+        (
+            doc! { "$multiply": ["$x", 10, { "$multiply": [1e-200, 1e-100] }] },
+            bson!(1e9),
+        ),
+        (doc! { "$sum": ["$x", 1e308, "$minus"] }, bson!(1e308)),
+        (doc! { "$sum": [1, { "$sum": "$items" }] }, bson!(12)),
+        (doc! { "$max": [1, "$one"] }, bson!(1.0)),
+        (doc! { "$concat": ["$none", 1] }, Bson::Null),
+        (doc! { "$setUnion": [1, "$none"] }, Bson::Null),
+    ] {
+        let found = aggregate(db, vec![doc! { "$project": { "r": &expression } }]).await;
+        assert_eq!(found[0].get("r"), Some(&expected), "{expression}");
+    }
+    for (expression, expected) in [
+        (doc! { "$concat": ["$none", 1, 2] }, 16702),
+        (doc! { "$concat": [1, "$none"] }, 16702),
+        (doc! { "$concatArrays": ["$none", [1], 2] }, 28664),
+        (doc! { "$setUnion": [1, "$none", [2]] }, 17043),
+    ] {
+        let pipeline = vec![doc! { "$project": { "r": &expression } }];
+        let command = doc! { "aggregate": "c", "pipeline": pipeline, "cursor": {} };
+        assert_eq!(code(db, command).await, expected, "{expression}");
     }
 }

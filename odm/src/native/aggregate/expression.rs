@@ -11,6 +11,7 @@ mod boolean;
 mod comparison;
 mod convert;
 mod date;
+mod gather;
 mod in_order;
 mod meta;
 mod object;
@@ -224,22 +225,30 @@ impl Node {
                 for node in arguments.iter_mut() {
                     node.fold()?;
                 }
+                if !arguments.iter().all(Node::is_constant) {
+                    return gather::gather(operator, arguments);
+                }
                 // How strings compare is not known before the run.
                 let waits =
                     matches!(operator.body, Body::Comparing(_)) && arguments.iter().any(Node::has_text);
-                operator.is_pure && !waits && arguments.iter().all(Node::is_constant)
+                operator.is_pure && !waits
             }
         };
-        if constant {
-            let scope = Scope::new(Doc::empty(), 0);
-            let answer = self
-                .evaluate(Env {
-                    scope: &scope,
-                    locals: None,
-                })?
-                .into_owned();
-            *self = answer.map_or(Node::Remove, Node::Constant);
+        match constant {
+            true => self.compute(),
+            false => Ok(()),
         }
+    }
+
+    /// Puts the value in the place of what depends on nothing.
+    fn compute(&mut self) -> Result<()> {
+        let scope = Scope::new(Doc::empty(), 0);
+        let env = Env {
+            scope: &scope,
+            locals: None,
+        };
+        let answer = self.evaluate(env)?.into_owned();
+        *self = answer.map_or(Node::Remove, Node::Constant);
         Ok(())
     }
 
