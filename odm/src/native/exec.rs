@@ -6,6 +6,7 @@
 pub(crate) mod aggregate;
 pub(crate) mod alter;
 pub(crate) mod batch;
+pub(crate) mod by_id;
 mod capped;
 pub(crate) mod change;
 pub(crate) mod collections;

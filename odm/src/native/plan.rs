@@ -17,6 +17,7 @@ use super::matcher::ast::Node;
 use super::sort::SortSpec;
 use super::text::TextSearch;
 
+pub(crate) use self::by_id::is_plain;
 pub(crate) use self::edges::Edges;
 
 mod bounds;

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use futures_core::future::BoxFuture;
 
-use self::cursor::{FollowingCursor, GatheredCursor, PipelineCursor, ViewCursor};
+use self::cursor::{FollowingCursor, GatheredCursor, PipelineCursor, Single, SingleCursor, ViewCursor};
 use self::lifetime::Lifetimes;
 use self::request::Request;
 use self::response::{located, translate, written};
@@ -27,6 +27,7 @@ use super::command::{self, Cursors, Job};
 use super::engine::{ChangeWindow, Durability, Engine, EngineOptions, Location};
 use super::exec::aggregate::{self, AggregateCursor, AggregateRequest};
 use super::exec::batch;
+use super::exec::by_id::{self, ById};
 use super::exec::cursor::FindCursor;
 use super::exec::output::Target;
 use super::exec::statement::{Batch as WriteBatch, Outcome};
@@ -141,17 +142,20 @@ impl Backend for NativeBackend {
     }
 
     fn execute(&self, operation: Operation) -> BoxFuture<'_, Result<Response>> {
-        Box::pin(async move {
-            let (name, namespace) = (operation.name(), operation.namespace().map(ToString::to_string));
-            self.run(operation)
-                .await
-                .map_err(|fault| located(fault, self.name, name, namespace))
-        })
+        let found = match self.find_by_id(&operation) {
+            Ok(None) => return self.in_full(operation),
+            Ok(Some(found)) => Ok(found),
+            Err(fault) => {
+                let namespace = operation.namespace().map(ToString::to_string);
+                Err(located(fault, self.name, operation.name(), namespace))
+            }
+        };
+        Box::pin(std::future::ready(found))
     }
 
     fn measure(&self, operation: Operation) -> BoxFuture<'_, (Result<Response>, Option<Footprint>)> {
         let tally = Arc::<Tally>::default();
-        let mut execute = self.execute(operation);
+        let mut execute = self.in_full(operation);
         Box::pin(async move {
             let executed =
                 poll_fn(|context| tally::within(Some(tally.clone()), || execute.as_mut().poll(context)));
@@ -172,6 +176,15 @@ impl Backend for NativeBackend {
 }
 
 impl NativeBackend {
+    fn in_full(&self, operation: Operation) -> BoxFuture<'_, Result<Response>> {
+        Box::pin(async move {
+            let (name, namespace) = (operation.name(), operation.namespace().map(ToString::to_string));
+            self.run(operation)
+                .await
+                .map_err(|fault| located(fault, self.name, name, namespace))
+        })
+    }
+
     async fn run(&self, operation: Operation) -> Outcomes<Response> {
         let limit = request::max_time(&operation).and_then(|time| Instant::now().checked_add(time));
         match request::prepare(operation, self.name)? {
@@ -231,6 +244,23 @@ impl NativeBackend {
                 })
             }
         }
+    }
+
+    /// The answer to a find by `_id` and nothing else, where that takes no plan.
+    fn find_by_id(&self, operation: &Operation) -> Outcomes<Option<Response>> {
+        let Operation::Find(find) = operation else {
+            return Ok(None);
+        };
+        let Some(id) = request::asked_by_id(find)? else {
+            return Ok(None);
+        };
+        let (database, collection) = (&find.namespace.database, &find.namespace.collection);
+        let found = match by_id::find(&*self.engine.view()?, database, collection, &id)? {
+            ById::Found(document) => Some(Single(document)),
+            ById::Missing => None,
+            ById::Unknown => return Ok(None),
+        };
+        Ok(Some(Response::Cursor(Box::new(SingleCursor(found)))))
     }
 
     /// Runs a job, unless it has to wait for longer than it may.

@@ -1,6 +1,7 @@
 //! A document or array, borrowed: raw bytes or a slice of an owned tree, behind one reader.
 
 use super::owned::Owned;
+use super::raw::{self, RawFields};
 use super::value::{Kind, Value};
 
 /// A borrowed document or array. Copying it copies a slice.
@@ -69,10 +70,7 @@ impl<'a> Doc<'a> {
                 .iter()
                 .find(|(n, _)| n == name)
                 .map(|(_, value)| value.as_value()),
-            Doc::Raw(_) => self
-                .elements()
-                .find(|element| element.name() == name.as_bytes())
-                .map(|element| element.value()),
+            Doc::Raw(bytes) => RawFields::new(bytes).find(name),
         }
     }
 
@@ -198,6 +196,22 @@ impl<'a> Element<'a> {
         }
     }
 
+    /// Whether the value is this text, as a string or symbol. Nothing is decoded.
+    #[inline]
+    pub(crate) fn is_text(&self, text: &str) -> bool {
+        match self {
+            Element::Raw { kind, payload, .. } => match payload {
+                [_, _, _, _, own @ .., _] if matches!(kind, Kind::String | Kind::Symbol) => {
+                    own == text.as_bytes()
+                }
+                _ => false,
+            },
+            Element::Field { value, .. } | Element::Item { value } => {
+                matches!(value.as_value(), Value::String(own) | Value::Symbol(own) if own == text)
+            }
+        }
+    }
+
     /// The value.
     pub(crate) fn value(&self) -> Value<'a> {
         match self {
@@ -224,13 +238,9 @@ impl<'a> Iterator for Elements<'a> {
             Elements::Raw(rest) => {
                 let (&byte, after) = rest.split_first()?;
                 let kind = Kind::from_byte(byte)?;
-                let end = after.iter().position(|b| *b == 0)?;
-                let (name, payload) = (&after[..end], &after[end + 1..]);
-                let length = payload_length(kind, payload)?;
-                if length > payload.len() {
-                    return None;
-                }
-                let (payload, next) = payload.split_at(length);
+                let (name, payload) = after.split_at_checked(raw::name_length(after)?)?;
+                let payload = payload.get(1..)?;
+                let (payload, next) = payload.split_at_checked(raw::length(byte, payload)?)?;
                 *rest = next;
                 Some(Element::Raw { kind, name, payload })
             }

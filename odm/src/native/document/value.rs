@@ -100,31 +100,19 @@ impl Kind {
     ];
 
     /// The type with this wire byte.
+    #[inline]
     pub(crate) fn from_byte(byte: u8) -> Option<Kind> {
-        Some(match byte {
-            0x01 => Kind::Double,
-            0x02 => Kind::String,
-            0x03 => Kind::Document,
-            0x04 => Kind::Array,
-            0x05 => Kind::Binary,
-            0x06 => Kind::Undefined,
-            0x07 => Kind::ObjectId,
-            0x08 => Kind::Bool,
-            0x09 => Kind::DateTime,
-            0x0A => Kind::Null,
-            0x0B => Kind::Regex,
-            0x0C => Kind::DbPointer,
-            0x0D => Kind::Code,
-            0x0E => Kind::Symbol,
-            0x0F => Kind::CodeWithScope,
-            0x10 => Kind::Int32,
-            0x11 => Kind::Timestamp,
-            0x12 => Kind::Int64,
-            0x13 => Kind::Decimal128,
-            0xFF => Kind::MinKey,
-            0x7F => Kind::MaxKey,
-            _ => return None,
-        })
+        /// By their bytes.
+        static KINDS: [Option<Kind>; 256] = {
+            let mut kinds = [None; 256];
+            let mut at = 0;
+            while at < Kind::ALL.len() {
+                kinds[Kind::ALL[at] as usize] = Some(Kind::ALL[at]);
+                at += 1;
+            }
+            kinds
+        };
+        KINDS[usize::from(byte)]
     }
 
     /// The alias that `$type` takes and error messages print ("int", "objectId", ...).

@@ -390,7 +390,7 @@ fn record_of(key: &[u8]) -> Result<u64> {
     Ok(u64::from_be_bytes(bytes))
 }
 
-fn dangling(collection: &Collection, record: u64) -> Fault {
+pub(super) fn dangling(collection: &Collection, record: u64) -> Fault {
     Fault::of(
         Class::Corrupt,
         code::INTERNAL,

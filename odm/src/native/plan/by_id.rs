@@ -3,7 +3,7 @@
 use super::candidate::under;
 use super::interval::Intervals;
 use super::{Access, Plan};
-use crate::native::document::Owned;
+use crate::native::document::{Owned, Value};
 use crate::native::key::encode;
 
 impl Plan {
@@ -16,7 +16,7 @@ impl Plan {
 
     /// The same for the documents with one of these, which are in order and distinct.
     pub(crate) fn of_ids(ids: &[Owned], alone: bool) -> Option<Plan> {
-        if ids.is_empty() || !ids.iter().all(is_plain) {
+        if ids.is_empty() || !ids.iter().all(|id| is_plain(&id.as_value())) {
             return None;
         }
         let mut ranges = Vec::with_capacity(ids.len());
@@ -44,18 +44,19 @@ impl Plan {
     }
 }
 
-fn is_plain(id: &Owned) -> bool {
+/// Whether equality with the value says one key.
+pub(crate) fn is_plain(id: &Value<'_>) -> bool {
     matches!(
         id,
-        Owned::Int32(_)
-            | Owned::Int64(_)
-            | Owned::Double(_)
-            | Owned::Decimal128(_)
-            | Owned::String(_)
-            | Owned::ObjectId(_)
-            | Owned::Binary { .. }
-            | Owned::Bool(_)
-            | Owned::DateTime(_)
-            | Owned::Timestamp { .. }
+        Value::Int32(_)
+            | Value::Int64(_)
+            | Value::Double(_)
+            | Value::Decimal128(_)
+            | Value::String(_)
+            | Value::ObjectId(_)
+            | Value::Binary { .. }
+            | Value::Bool(_)
+            | Value::DateTime(_)
+            | Value::Timestamp { .. }
     )
 }

@@ -111,6 +111,31 @@ impl BatchCursor for GatheredCursor {
     }
 }
 
+/// A cursor over the one document that was found, if it was.
+#[derive(Debug)]
+pub(super) struct SingleCursor(pub(super) Option<Single>);
+
+/// A batch of one document.
+#[derive(Debug)]
+pub(super) struct Single(pub(super) Vec<u8>);
+
+impl BatchCursor for SingleCursor {
+    fn next_batch(&mut self) -> BoxFuture<'_, Result<Option<Box<dyn Batch>>>> {
+        let batch = self.0.take().map(|batch| Box::new(batch) as Box<dyn Batch>);
+        Box::pin(std::future::ready(Ok(batch)))
+    }
+}
+
+impl Batch for Single {
+    fn len(&self) -> usize {
+        1
+    }
+
+    fn get(&self, index: usize) -> Option<&RawDocument> {
+        (index == 0).then(|| RawDocument::from_bytes(&self.0).ok())?
+    }
+}
+
 impl Batch for Packed {
     fn len(&self) -> usize {
         self.len()

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bson::{RawBson, RawBsonRef, RawDocumentBuf};
 
+pub(super) use self::read::asked_by_id;
 use self::read::{aggregate_request, explain_request, find_request, query, refuse_variables};
 use self::statement::{batch, delete_statement, find_and_modify_request, insert_statement, update_statement};
 use super::super::collation::Collation;

@@ -195,15 +195,13 @@ fn index_of(
     let end = bounds.get(1).map_or(Ok(usize::MAX), |bound| {
         search_bound(operator.name, "ending", bound)
     })?;
-    let needle = needle.value();
-    let found = items
-        .values()
-        .enumerate()
-        .take(end)
-        .skip(start)
-        .find(|(_, item)| needle.is_some_and(|needle| collation.equal(item, &needle)))
-        .map(|(index, _)| index as i32);
-    Ok(Some(Owned::Int32(found.unwrap_or(-1))))
+    let mut candidates = items.elements().enumerate().take(end).skip(start);
+    let found = match needle.value() {
+        None => None,
+        Some(Value::String(text)) if collation.is_simple() => candidates.find(|(_, item)| item.is_text(text)),
+        Some(needle) => candidates.find(|(_, item)| collation.equal(&item.value(), &needle)),
+    };
+    Ok(Some(Owned::Int32(found.map_or(-1, |(index, _)| index as i32))))
 }
 
 fn size(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use bson::{RawBson, RawDocumentBuf};
 
 use super::super::super::aggregate::expression::{Expression, Scope, check_variable_name};
-use super::super::super::document::{Doc, Owned};
+use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::exec::aggregate::{self, AggregateRequest};
+use super::super::super::exec::by_id;
 use super::super::super::exec::cursor::{Extras, FindRequest};
 use super::super::super::exec::explain::ExplainRequest;
 use super::super::super::exec::query::Query;
@@ -105,6 +106,37 @@ pub(super) fn refuse_variables(options: &ReadOptions) -> Result<()> {
 pub(super) fn projection(spec: Option<&RawDocumentBuf>, query: &Query) -> Result<Option<Projection>> {
     match gate_optional(spec)? {
         Some(spec) if !spec.is_empty() => Projection::parse(spec, Some(&query.matcher)).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// The `_id` that a find asks for, when it asks for nothing else.
+pub(in super::super) fn asked_by_id(find: &backend::Find) -> Result<Option<Value<'_>>> {
+    let backend::Find {
+        namespace: _,
+        filter,
+        sort: None,
+        projection: None,
+        skip: 0,
+        // One document is within every limit.
+        limit: _,
+        batch_size: _,
+        tail: None,
+        options:
+            ReadOptions {
+                hint: None,
+                comment: _,
+                max_time: _,
+                collation: None,
+                variables: None,
+            },
+    } = find
+    else {
+        return Ok(None);
+    };
+    // Most other filters show here that they are others.
+    match filter.as_bytes().get(5..9) {
+        Some(b"_id\0") => Ok(by_id::asked(gate(filter)?)),
         _ => Ok(None),
     }
 }
