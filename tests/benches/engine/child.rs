@@ -7,7 +7,7 @@ use odm::{Db, Durability};
 use odm_patterns::queue::Queue;
 use odm_tests::measure::{Bare, Job, Thing};
 
-use crate::RELAXED;
+use crate::{RELAXED, shapes};
 
 /// The arguments for a child.
 pub(crate) fn arguments(kind: &str, count: u64) -> Vec<String> {
@@ -98,6 +98,20 @@ pub(crate) fn run(asked: &[String]) {
                         _ => collection.find_all().await,
                     };
                     drop(std::hint::black_box(found.expect("a read")));
+                }
+            }
+            "group" => {
+                collection.insert_many(&things).await.expect("inserted");
+                for _ in 0..10 {
+                    let groups = collection.aggregate_raw(shapes::by_activity()).await;
+                    drop(std::hint::black_box(groups.expect("a read")));
+                }
+            }
+            "range" => {
+                let ranged = Thing::several(0, 2_000);
+                collection.insert_many(&ranged).await.expect("inserted");
+                for thing in &things {
+                    shapes::ten_from(&collection, thing.rank & 0x7FFF_FFFF).await;
                 }
             }
             "get" => {

@@ -28,8 +28,7 @@ pub(crate) async fn group_sort_range(settings: &Settings, server: Option<&Server
         theirs.insert_many(&things).await.expect("inserted");
     }
 
-    let pipeline =
-        [doc! { "$group": { "_id": "$active", "sum": { "$sum": "$price" }, "count": { "$sum": 1 } } }];
+    let pipeline = by_activity();
     let result = compare_uneven(
         rounds,
         [DOCUMENTS; 2],
@@ -92,12 +91,17 @@ pub(crate) async fn group_sort_range(settings: &Settings, server: Option<&Server
     faster("P8 range", "driver and mongod", CLASS, result, 30.0);
 }
 
+/// Sums and counts in two groups.
+pub(crate) fn by_activity() -> [Document; 1] {
+    [doc! { "$group": { "_id": "$active", "sum": { "$sum": "$price" }, "count": { "$sum": 1 } } }]
+}
+
 /// Where a range begins.
 fn start(n: usize) -> i64 {
     Thing::new((n * 7_919 % DOCUMENTS) as i64).rank
 }
 
-async fn ten_from(collection: &Collection<Thing>, from: i64) -> Vec<Thing> {
+pub(crate) async fn ten_from(collection: &Collection<Thing>, from: i64) -> Vec<Thing> {
     let found = collection
         .find(|t| t.rank.gte(from))
         .sort(|t| t.rank.asc())

@@ -160,18 +160,15 @@ impl<M: Model<Key = i64> + Clone + Sync + Unpin> Bench<M> {
     }
 
     async fn writes(&self, make: impl Fn(i64) -> M) {
-        let documents = |first: i64, count: usize| -> Vec<Vec<M>> {
+        // The ids of the two sides alternate: to insert behind all that is there is cheaper than before some of it.
+        let documents = |first: i64, count: usize, side: i64| -> Vec<Vec<M>> {
+            let id = |round: usize, n: usize| first + 2 * (round * count + n) as i64 + side;
             (0..=self.rounds)
-                .map(|round| {
-                    (first + (round * count) as i64..)
-                        .take(count)
-                        .map(&make)
-                        .collect()
-                })
+                .map(|round| (0..count).map(|n| make(id(round, n))).collect())
                 .collect()
         };
         let each = 10;
-        let (own, other) = (documents(1 << 30, each), documents(1 << 31, each));
+        let [own, other] = [0, 1].map(|side| documents(1 << 30, each, side));
         let result = compare(
             self.rounds,
             each,
@@ -189,7 +186,7 @@ impl<M: Model<Key = i64> + Clone + Sync + Unpin> Bench<M> {
         self.show("insert-one", result.await, 1.05);
 
         let each = 1_000;
-        let (own, other) = (documents(1 << 32, each), documents(1 << 33, each));
+        let [own, other] = [0, 1].map(|side| documents(1 << 32, each, side));
         let result = compare(
             self.rounds.min(15),
             each,
