@@ -1,5 +1,7 @@
 //! A ranked search, put together and run.
 
+mod prune;
+
 use std::collections::HashSet;
 use std::fmt;
 use std::future::IntoFuture;
@@ -8,6 +10,7 @@ use futures_util::future::BoxFuture;
 use odm::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use odm::{Cursor, Error, ErrorKind, Filter};
 
+use self::prune::Terms;
 use super::clause::{Clause, Compiled, MAX_TERMS};
 use super::counts::Counts;
 use super::error::{Result, SearchError};
@@ -26,8 +29,8 @@ const EXPANSIONS: u64 = 32;
 ///
 /// Documents of the same score come in the order of their `_id`s. A query without words finds nothing.
 ///
-/// Round trips: one for what is known of the terms, one for the documents; one more where the first only told which terms
-/// matter, and for each beginning of words.
+/// Round trips: one for what is known of the terms, one for the documents; one more where those with the rarest terms are
+/// looked at first (two where others have the same scores), and for each beginning of words.
 #[must_use = "a search does nothing until it is awaited"]
 pub struct RankedFind<M: Searchable> {
     search: Search<M>,
@@ -203,69 +206,10 @@ impl<M: Searchable> RankedFind<M> {
         hits.map(|found| self.hit(&plan, found)).collect()
     }
 
-    /// The rarest terms of a query of which any is enough, so many that they find the wanted documents in all
-    /// likelihood; `None` where that would save nothing.
-    fn first_terms<'p>(&self, plan: &'p Plan, wanted: usize) -> Option<Vec<&'p str>> {
-        let mut terms = plan.clause.any_of()?;
-        terms.sort_by(|a, b| self.most(plan, b).total_cmp(&self.most(plan, a)));
-        terms.dedup();
-        let all: f64 = terms.iter().map(|term| plan.counts.of(term)).sum();
-        let enough = wanted as f64 * 2.0;
-        let mut sum = 0.0;
-        let first: Vec<&str> = terms
-            .iter()
-            .copied()
-            .take_while(|term| {
-                let goes_on = sum < enough;
-                sum += plan.counts.of(term);
-                goes_on
-            })
-            .collect();
-        let found: f64 = first.iter().map(|term| plan.counts.of(term)).sum();
-        (first.len() < terms.len() && found * 2.0 < all).then_some(first)
-    }
-
-    /// The most that a term can give to a score.
-    fn most(&self, plan: &Plan, term: &str) -> f64 {
-        let worth = plan.worth.iter().find(|(known, _)| known == term);
-        worth.map_or(0.0, |(_, worth)| self.formula.most(&plan.counts, term, *worth))
-    }
-
-    /// The best documents. Those with the first terms say what a document must reach; terms that cannot reach it all
-    /// together find nothing that is wanted, and the index is not asked for them.
-    async fn pruned(&self, plan: &Plan, first: &[&str], wanted: usize) -> Result<Vec<RawDocumentBuf>> {
-        let found = self.ranked(plan, Some(first), wanted).await?;
-        let least = match found.last() {
-            Some(last) if found.len() == wanted => score_of(last),
-            _ => return self.ranked(plan, None, wanted).await,
-        };
-        let mut terms = plan.clause.any_of().unwrap_or_default();
-        terms.sort_by(|a, b| self.most(plan, a).total_cmp(&self.most(plan, b)));
-        terms.dedup();
-        // What may count beside the terms that are searched for counts in any case.
-        let beside = plan
-            .worth
-            .iter()
-            .filter(|(term, _)| !terms.contains(&term.as_str()));
-        let mut sum: f64 = beside.map(|(term, _)| self.most(plan, term)).sum();
-        let needed: Vec<&str> = terms
-            .into_iter()
-            .skip_while(|term| {
-                sum += self.most(plan, term);
-                // Sums of floats are not quite exact.
-                sum * (1.0 + 1e-9) < least
-            })
-            .collect();
-        match needed.iter().all(|term| first.contains(term)) {
-            true => Ok(found),
-            false => self.ranked(plan, Some(&needed), wanted).await,
-        }
-    }
-
     async fn ranked(
         &self,
         plan: &Plan,
-        terms: Option<&[&str]>,
+        terms: Option<Terms<'_>>,
         wanted: usize,
     ) -> Result<Vec<RawDocumentBuf>> {
         let stages = self.stages(plan, terms, wanted, whole())?;
@@ -358,10 +302,13 @@ impl<M: Searchable> RankedFind<M> {
     }
 
     /// The filter of what is found, by these terms alone where they are said.
-    fn matching(&self, plan: &Plan, terms: Option<&[&str]>) -> Result<Document> {
+    fn matching(&self, plan: &Plan, terms: Option<Terms<'_>>) -> Result<Document> {
         let path = self.search.path(TERMS);
         let found = match terms {
-            Some(terms) => doc! { path: { "$in": terms } },
+            Some(Terms { any, none: [] }) => doc! { path: { "$in": any } },
+            Some(Terms { any, none }) => {
+                doc! { "$and": [{ &path: { "$in": any } }, { &path: { "$nin": none } }] }
+            }
             None => plan.clause.filter(&path, &|term| plan.counts.of(term)),
         };
         Ok(match self.filter.clone()? {
@@ -374,7 +321,7 @@ impl<M: Searchable> RankedFind<M> {
     fn stages(
         &self,
         plan: &Plan,
-        terms: Option<&[&str]>,
+        terms: Option<Terms<'_>>,
         wanted: usize,
         mut fields: Document,
     ) -> Result<Vec<Document>> {
