@@ -97,11 +97,7 @@ pub(crate) fn all(
                     };
                     key.clear();
                     order.write_key(Doc::Raw(document), score, &mut key)?;
-                    top.offer(&key, || Found {
-                        record,
-                        document: document.to_vec(),
-                        matched,
-                    });
+                    top.offer(&key, record, document, matched);
                 }
                 Ok(Flow::Continue)
             })?;
@@ -148,11 +144,7 @@ fn nearest(
                 if let Some(order) = within.order_after(&plan) {
                     order.write_key(Doc::Raw(document), None, &mut key)?;
                 }
-                top.offer(&key, || Found {
-                    record,
-                    document: document.to_vec(),
-                    matched,
-                });
+                top.offer(&key, record, document, matched);
             }
             Ok(Flow::Continue)
         })?;
@@ -170,43 +162,43 @@ fn nearest(
     Ok(Some((Vec::new(), examined)))
 }
 
-/// The first `keep` of the offered values by key; equal keys keep the order they came in.
-pub(crate) struct Top<T> {
+/// The first `keep` of the offered documents by key; equal keys keep the order they came in.
+struct Top {
     keep: Option<usize>,
-    heap: BinaryHeap<Ranked<T>>,
-    all: Vec<Ranked<T>>,
+    heap: BinaryHeap<Ranked>,
+    all: Vec<Ranked>,
     offered: u64,
 }
 
-struct Ranked<T> {
+struct Ranked {
     key: Vec<u8>,
     order: u64,
-    value: T,
+    found: Found,
 }
 
-impl<T> PartialEq for Ranked<T> {
+impl PartialEq for Ranked {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl<T> Eq for Ranked<T> {}
+impl Eq for Ranked {}
 
-impl<T> PartialOrd for Ranked<T> {
+impl PartialOrd for Ranked {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> Ord for Ranked<T> {
+impl Ord for Ranked {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.key.cmp(&other.key).then(self.order.cmp(&other.order))
     }
 }
 
-impl<T> Top<T> {
+impl Top {
     /// Keeps the first `keep`, or all.
-    pub(crate) fn new(keep: Option<usize>) -> Top<T> {
+    fn new(keep: Option<usize>) -> Top {
         Top {
             keep,
             heap: BinaryHeap::new(),
@@ -215,38 +207,54 @@ impl<T> Top<T> {
         }
     }
 
-    /// Takes a value if its key is among the first so far.
-    pub(crate) fn offer(&mut self, key: &[u8], value: impl FnOnce() -> T) {
+    /// Takes a document if its key is among the first so far.
+    fn offer(&mut self, key: &[u8], record: u64, document: &[u8], matched: Option<usize>) {
         let order = self.offered;
         self.offered += 1;
         let ranked = || Ranked {
             key: key.to_vec(),
             order,
-            value: value(),
+            found: Found {
+                record,
+                document: document.to_vec(),
+                matched,
+            },
         };
         match self.keep {
             None => self.all.push(ranked()),
             Some(0) => {}
             Some(keep) if self.heap.len() < keep => self.heap.push(ranked()),
             Some(_) => {
-                // A later value with an equal key never displaces an earlier one.
+                // A later document with an equal key never displaces an earlier one.
                 if let Some(mut worst) = self.heap.peek_mut()
                     && key < worst.key.as_slice()
                 {
-                    *worst = ranked();
+                    // Where documents come in the reverse order each of them comes here.
+                    let Ranked {
+                        key: own,
+                        order: place,
+                        found,
+                    } = &mut *worst;
+                    own.clear();
+                    own.extend_from_slice(key);
+                    *place = order;
+                    found.record = record;
+                    found.matched = matched;
+                    found.document.clear();
+                    found.document.extend_from_slice(document);
                 }
             }
         }
     }
 
-    /// The kept values in order.
-    pub(crate) fn into_sorted(self) -> Vec<T> {
+    /// The kept documents in order.
+    fn into_sorted(self) -> Vec<Found> {
         let mut all = if self.keep.is_some() {
             self.heap.into_vec()
         } else {
             self.all
         };
         all.sort_unstable();
-        all.into_iter().map(|ranked| ranked.value).collect()
+        all.into_iter().map(|ranked| ranked.found).collect()
     }
 }
