@@ -41,6 +41,9 @@ impl fmt::Debug for MongoBackend {
     }
 }
 
+/// The most connections to each node unless the URL says how many: what the drivers of other languages have.
+const POOL: u32 = 100;
+
 /// Connects to the server that a `mongodb://` or `mongodb+srv://` URL names, and gives the backend with the
 /// database of the URL's path. No round trip happens before the first operation.
 ///
@@ -50,6 +53,9 @@ pub(crate) async fn open(url: &str, app_name: Option<&str>) -> Result<(Arc<dyn B
     let mut options = ClientOptions::parse(url)
         .await
         .map_err(|e| error::from_driver(e, false))?;
+    // A write that meets a document of a running transaction waits on the server and keeps its connection. With the few
+    // that the driver allows by itself, the transaction might find none to end with.
+    options.max_pool_size.get_or_insert(POOL);
     if let Some(name) = app_name {
         options.app_name = Some(name.to_owned());
     }

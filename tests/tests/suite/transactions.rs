@@ -16,6 +16,7 @@ crate::on_every_backend! {
     a_finished_transaction_takes_no_more_operations,
     two_transactions_cannot_take_one_unique_key,
     a_single_write_waits_for_the_transaction_in_its_way,
+    waiting_writes_leave_the_transaction_a_connection,
     a_collection_can_be_created_inside,
     a_swallowed_failure_is_the_failure_of_the_transaction,
     what_follows_a_swallowed_failure_is_not_retried,
@@ -235,6 +236,34 @@ async fn a_single_write_waits_for_the_transaction_in_its_way(db: &Db) {
     let (result, ()) = futures_util::future::join(single, commit).await;
     assert_eq!(result.modified, 1);
     assert_eq!(balance(db, &a).await, 111);
+}
+
+/// Once a server's connections were all with writes that waited for a transaction, which waited for a connection.
+async fn waiting_writes_leave_the_transaction_a_connection(db: &Db) {
+    let (a, b) = two(db).await;
+    let tx = db.begin().await.unwrap();
+    let inside = tx.collection::<Account>();
+    inside
+        .update_one(|x| x.id.eq(a.id), |x| x.balance.inc(1))
+        .await
+        .unwrap();
+    let writes: Vec<_> = (0..30)
+        .map(|_| {
+            let db = db.clone();
+            tokio::spawn(async move {
+                let accounts = db.collection::<Account>();
+                accounts.update_one(|x| x.id.eq(a.id), |x| x.balance.inc(1)).await
+            })
+        })
+        .collect();
+    for _ in 0..100 {
+        assert!(inside.get(b.id).await.unwrap().is_some());
+    }
+    tx.commit().await.unwrap();
+    for write in writes {
+        assert_eq!(write.await.unwrap().unwrap().modified, 1);
+    }
+    assert_eq!(balance(db, &a).await, 131);
 }
 
 async fn a_collection_can_be_created_inside(db: &Db) {
