@@ -95,7 +95,7 @@ impl<M: Model<Key = i64> + Clone + Sync + Unpin> Bench<M> {
                 }
             },
         );
-        self.show("find-by-id", result.await, 1.05);
+        self.show("find-by-id", result.await, 1.03);
 
         let starts = |round: usize| (0..5).map(move |n| ((round * 5 + n) * 101 % (MANY - 100)) as i64);
         let result = compare(
@@ -117,7 +117,7 @@ impl<M: Model<Key = i64> + Clone + Sync + Unpin> Bench<M> {
                 }
             },
         );
-        self.show("find-100", result.await, 1.05);
+        self.show("find-100", result.await, 1.03);
     }
 
     /// Reads everything typed: faster than the driver, which copies each document.
@@ -183,7 +183,7 @@ impl<M: Model<Key = i64> + Clone + Sync + Unpin> Bench<M> {
                 }
             },
         );
-        self.show("insert-one", result.await, 1.05);
+        self.show("insert-one", result.await, 1.03);
 
         let each = 1_000;
         let [own, other] = [0, 1].map(|side| documents(1 << 32, each, side));
@@ -197,7 +197,7 @@ impl<M: Model<Key = i64> + Clone + Sync + Unpin> Bench<M> {
                 self.theirs.insert_many(&other[round]).await.expect("a write");
             },
         );
-        self.show("insert-many-1000", result.await, 1.05);
+        self.show("insert-many-1000", result.await, 1.03);
     }
 }
 
@@ -221,7 +221,7 @@ async fn people_only(bench: &Bench<Person>) {
             }
         },
     );
-    bench.show("update-one", result.await, 1.05);
+    bench.show("update-one", result.await, 1.03);
     let result = compare(
         bench.rounds,
         1,
@@ -231,7 +231,7 @@ async fn people_only(bench: &Bench<Person>) {
             assert!(bench.theirs.count_documents(filter).await.expect("a read") > 0);
         },
     );
-    bench.show("count", result.await, 1.05);
+    bench.show("count", result.await, 1.03);
 }
 
 /// Counts the commands that reach the server: ours, the driver's, and what our own log says.
