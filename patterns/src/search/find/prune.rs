@@ -8,9 +8,11 @@ use super::super::error::Result;
 use super::super::scheme::Searchable;
 use super::{Plan, RankedFind, score_of};
 
-/// So many documents for each that is wanted are looked at before it is said what one must reach. More of them raise that,
-/// and spare others.
-const ENOUGH: f64 = 15.0;
+/// At least so many documents for each that is wanted are looked at before it is said what one must reach.
+const LEAST: f64 = 2.0;
+
+/// Up to so many are looked at where the terms are rare enough: they raise what a document must reach, and spare others.
+const MOST: f64 = 15.0;
 
 /// The terms that documents are searched by: any of these, and none of those.
 #[derive(Clone, Copy)]
@@ -33,15 +35,15 @@ impl<M: Searchable> RankedFind<M> {
         terms.sort_by(|a, b| self.most(plan, b).total_cmp(&self.most(plan, a)));
         terms.dedup();
         let all: f64 = terms.iter().map(|term| plan.counts.of(term)).sum();
-        let enough = wanted as f64 * ENOUGH;
+        let [least, most] = [LEAST, MOST].map(|each| wanted as f64 * each);
         let mut sum = 0.0;
         let first: Vec<&str> = terms
             .iter()
             .copied()
             .take_while(|term| {
-                let goes_on = sum < enough;
+                let before = sum;
                 sum += plan.counts.of(term);
-                goes_on
+                before < least || sum <= most
             })
             .collect();
         let found: f64 = first.iter().map(|term| plan.counts.of(term)).sum();
