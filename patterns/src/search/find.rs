@@ -30,7 +30,8 @@ const EXPANSIONS: u64 = 32;
 /// Documents of the same score come in the order of their `_id`s. A query without words finds nothing.
 ///
 /// Round trips: one for what is known of the terms, one for the documents; one more where those with the rarest terms are
-/// looked at first (two where others have the same scores), and for each beginning of words.
+/// looked at first (two where others have the same scores), and for each beginning of words. A document that is changed
+/// between these may be missed, as by any query that reads while others write.
 #[must_use = "a search does nothing until it is awaited"]
 pub struct RankedFind<M: Searchable> {
     search: Search<M>,

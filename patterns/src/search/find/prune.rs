@@ -1,8 +1,10 @@
 //! Leaving out of a search what cannot be among the best.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
-use odm::bson::RawDocumentBuf;
+use odm::bson::raw::cstr;
+use odm::bson::{RawDocument, RawDocumentBuf};
 
 use super::super::error::Result;
 use super::super::scheme::Searchable;
@@ -107,7 +109,8 @@ impl<M: Searchable> RankedFind<M> {
     }
 }
 
-/// The best of both, each of which is in order; `None` where the scores alone do not tell the order.
+/// The best of both, each of which is in order; `None` where the scores alone do not tell the order, or a document that
+/// changed between the two searches came in both.
 fn merged(
     one: Vec<RawDocumentBuf>,
     other: Vec<RawDocumentBuf>,
@@ -129,5 +132,48 @@ fn merged(
             Ordering::Equal => return None,
         });
     }
-    Some(best)
+    let mut known = HashSet::with_capacity(best.len());
+    best.iter()
+        .all(|found| known.insert(id_of(found)))
+        .then_some(best)
+}
+
+/// The bytes of a document's `_id`, with its type.
+fn id_of(found: &RawDocument) -> Option<Vec<u8>> {
+    let mut id = RawDocumentBuf::new();
+    id.append(cstr!(""), found.get("_id").ok()??);
+    Some(id.into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use odm::bson::rawdoc;
+
+    use super::*;
+
+    fn found(all: &[(i32, f64)]) -> Vec<RawDocumentBuf> {
+        let document = |(id, score): &(i32, f64)| rawdoc! { "_id": *id, "score": *score };
+        all.iter().map(document).collect()
+    }
+
+    #[test]
+    fn the_best_of_both_are_taken_in_their_order() {
+        let best = merged(found(&[(1, 4.0), (2, 1.0)]), found(&[(3, 3.0), (4, 2.0)]), 3);
+        assert_eq!(best, Some(found(&[(1, 4.0), (3, 3.0), (4, 2.0)])));
+        let best = merged(found(&[(1, 4.0)]), found(&[(3, 5.0)]), 3);
+        assert_eq!(best, Some(found(&[(3, 5.0), (1, 4.0)])));
+    }
+
+    #[test]
+    fn equal_scores_do_not_tell_the_order() {
+        assert_eq!(merged(found(&[(1, 4.0)]), found(&[(3, 4.0)]), 2), None);
+    }
+
+    #[test]
+    fn a_document_that_changed_between_the_searches_does_not_come_twice() {
+        let (one, other) = (found(&[(1, 4.0), (2, 3.0)]), found(&[(2, 3.5)]));
+        assert_eq!(merged(one.clone(), other.clone(), 3), None);
+        // Nobody asked for the second time that it came.
+        assert_eq!(merged(one, other, 2), Some(found(&[(1, 4.0), (2, 3.5)])));
+    }
 }
