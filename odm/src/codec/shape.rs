@@ -96,16 +96,10 @@ fn name(bytes: &[u8], at: usize, limit: usize) -> Option<usize> {
 /// The size of the value that starts these bytes; `None` when it has none, or ends after them.
 #[inline]
 pub(super) fn value_size(kind: u8, bytes: &[u8]) -> Option<usize> {
-    let size = match kind {
-        0x02 => length(bytes, 0)?.checked_add(4)?,
-        0x03 | 0x04 | 0x0F => length(bytes, 0)?,
-        0x10 => 4,
-        0x01 | 0x09 | 0x12 => 8,
-        _ => size(bytes, kind, 0, bytes.len())?,
-    };
-    (size <= bytes.len()).then_some(size)
+    size(bytes, kind, 0, bytes.len()).filter(|size| *size <= bytes.len())
 }
 
+#[inline]
 fn size(bytes: &[u8], kind: u8, at: usize, limit: usize) -> Option<usize> {
     Some(match kind {
         0x06 | 0x0A | 0xFF | 0x7F => 0,
@@ -115,6 +109,7 @@ fn size(bytes: &[u8], kind: u8, at: usize, limit: usize) -> Option<usize> {
         0x07 => 12,
         0x13 => 16,
         0x02 | 0x0D | 0x0E => length(bytes, at)?.checked_add(4)?,
+        0x03 | 0x04 | 0x0F => length(bytes, at)?,
         0x05 => length(bytes, at)?.checked_add(5)?,
         0x0C => length(bytes, at)?.checked_add(16)?,
         0x0B => {
