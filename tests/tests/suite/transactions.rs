@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use odm::{Db, Error, ErrorKind};
+use odm::{Db, Error, ErrorKind, Tx};
 
 use super::models::Account;
 
@@ -36,6 +36,16 @@ async fn two(db: &Db) -> (Account, Account) {
     );
     accounts.insert_many([&a, &b]).await.unwrap();
     (a, b)
+}
+
+/// A transaction that has changed the balance of this account.
+async fn begun_with(db: &Db, account: &Account, change: i64) -> Tx {
+    let tx = db.begin().await.unwrap();
+    tx.collection::<Account>()
+        .update_one(|x| x.id.eq(account.id), |x| x.balance.inc(change))
+        .await
+        .unwrap();
+    tx
 }
 
 async fn balance(db: &Db, account: &Account) -> i64 {
@@ -217,11 +227,7 @@ async fn two_transactions_cannot_take_one_unique_key(db: &Db) {
 
 async fn a_single_write_waits_for_the_transaction_in_its_way(db: &Db) {
     let (a, _) = two(db).await;
-    let tx = db.begin().await.unwrap();
-    tx.collection::<Account>()
-        .update_one(|x| x.id.eq(a.id), |x| x.balance.inc(10))
-        .await
-        .unwrap();
+    let tx = begun_with(db, &a, 10).await;
     let accounts = db.collection::<Account>();
     let single = async {
         accounts
@@ -241,12 +247,8 @@ async fn a_single_write_waits_for_the_transaction_in_its_way(db: &Db) {
 /// Once a server's connections were all with writes that waited for a transaction, which waited for a connection.
 async fn waiting_writes_leave_the_transaction_a_connection(db: &Db) {
     let (a, b) = two(db).await;
-    let tx = db.begin().await.unwrap();
+    let tx = begun_with(db, &a, 1).await;
     let inside = tx.collection::<Account>();
-    inside
-        .update_one(|x| x.id.eq(a.id), |x| x.balance.inc(1))
-        .await
-        .unwrap();
     let writes: Vec<_> = (0..30)
         .map(|_| {
             let db = db.clone();
@@ -325,12 +327,7 @@ async fn what_follows_a_swallowed_failure_is_not_retried(db: &Db) {
 async fn a_swallowed_conflict_is_retried(db: &Db) {
     let (a, _) = two(db).await;
     let runs = AtomicU32::new(0);
-    let other = db.begin().await.unwrap();
-    let accounts = other.collection::<Account>();
-    accounts
-        .update_one(|x| x.id.eq(a.id), |x| x.balance.inc(1))
-        .await
-        .unwrap();
+    let other = begun_with(db, &a, 1).await;
     db.transaction(async |tx| {
         let accounts = tx.collection::<Account>();
         let done = accounts
@@ -438,12 +435,8 @@ async fn a_transaction_takes_options(db: &Db) {
 
 async fn a_single_write_waits_no_longer_than_it_may(db: &Db) {
     let (a, _) = two(db).await;
-    let tx = db.begin().await.unwrap();
+    let tx = begun_with(db, &a, 10).await;
     let inside = tx.collection::<Account>();
-    inside
-        .update_one(|x| x.id.eq(a.id), |x| x.balance.inc(10))
-        .await
-        .unwrap();
     let accounts = db.collection::<Account>();
     let limit = std::time::Duration::from_millis(30);
     let update = accounts
@@ -485,12 +478,8 @@ async fn a_write_that_changes_nothing_is_in_nobodys_way(db: &Db) {
         .await
         .unwrap();
     assert_eq!((same.matched, same.modified), (1, 0));
-    let tx = db.begin().await.unwrap();
+    let tx = begun_with(db, &a, 1).await;
     let inside = tx.collection::<Account>();
-    inside
-        .update_one(|x| x.id.eq(a.id), |x| x.balance.inc(1))
-        .await
-        .unwrap();
     tx.commit().await.unwrap();
     assert_eq!(balance(db, &a).await, 101);
 }
