@@ -436,7 +436,6 @@ async fn a_transaction_takes_options(db: &Db) {
 async fn a_single_write_waits_no_longer_than_it_may(db: &Db) {
     let (a, _) = two(db).await;
     let tx = begun_with(db, &a, 10).await;
-    let inside = tx.collection::<Account>();
     let accounts = db.collection::<Account>();
     let limit = std::time::Duration::from_millis(30);
     let update = accounts
@@ -479,7 +478,6 @@ async fn a_write_that_changes_nothing_is_in_nobodys_way(db: &Db) {
         .unwrap();
     assert_eq!((same.matched, same.modified), (1, 0));
     let tx = begun_with(db, &a, 1).await;
-    let inside = tx.collection::<Account>();
     tx.commit().await.unwrap();
     assert_eq!(balance(db, &a).await, 101);
 }
