@@ -4,6 +4,8 @@
 //! fields of a document together. This one knows the types that models are made of, and gives the rest up:
 //! whoever calls it asks `bson` then, which also words the errors.
 
+mod raw;
+
 use std::any::type_name;
 use std::fmt::{self, Display};
 use std::iter;
@@ -25,6 +27,9 @@ const UUID: &str = "$__bson_private_uuid";
 
 const UUID_SUBTYPE: u8 = 4;
 const DOCUMENT: u8 = 0x03;
+const ARRAY: u8 = 0x04;
+const DATE: u8 = 0x09;
+const DECIMAL: u8 = 0x13;
 const STRING: u8 = 0x02;
 const NULL: u8 = 0x0A;
 const OBJECT_ID: u8 = 0x07;
@@ -126,7 +131,7 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
             0x01 => visitor.visit_f64(f64::from_le_bytes(self.fixed()?)),
             STRING => visitor.visit_borrowed_str(self.text()?),
             DOCUMENT => visitor.visit_map(self.elements()?),
-            0x04 => visitor.visit_seq(self.elements()?),
+            ARRAY => visitor.visit_seq(self.elements()?),
             BINARY => match self.value {
                 // Of other subtypes the text in base64 is expected.
                 [_, _, _, _, 0, bytes @ ..] => visitor.visit_borrowed_bytes(bytes),
@@ -138,11 +143,11 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
                 [1] => visitor.visit_bool(true),
                 _ => Err(Unfit),
             },
-            0x09 => self.date(visitor),
+            DATE => self.date(visitor),
             NULL => visitor.visit_unit(),
             0x10 => visitor.visit_i32(i32::from_le_bytes(self.fixed()?)),
             0x12 => visitor.visit_i64(i64::from_le_bytes(self.fixed()?)),
-            0x13 => visitor.visit_map(MapDeserializer::new(iter::once((
+            DECIMAL => visitor.visit_map(MapDeserializer::new(iter::once((
                 "$numberDecimalBytes",
                 self.value,
             )))),
@@ -168,6 +173,9 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
         match (name, self.kind, self.value) {
             (UUID, BINARY, [_, _, _, _, UUID_SUBTYPE, bytes @ ..]) if is_bson::<V>() => {
                 visitor.visit_borrowed_bytes(bytes)
+            }
+            (raw::VALUE, ..) | (raw::DOCUMENT, DOCUMENT, _) | (raw::ARRAY, ARRAY, _) => {
+                raw::visit(self, visitor)
             }
             _ if name.starts_with(PRIVATE) => Err(Unfit),
             _ => visitor.visit_newtype_struct(self),

@@ -5,7 +5,10 @@ use std::fmt::Debug;
 
 use bson::oid::ObjectId;
 use bson::spec::BinarySubtype;
-use bson::{Binary, Bson, DateTime, Decimal128, Document, RawDocumentBuf, Timestamp, Uuid, doc, rawdoc};
+use bson::{
+    Binary, Bson, DateTime, Decimal128, Document, RawArrayBuf, RawBson, RawDocumentBuf, Timestamp, Uuid, doc,
+    rawdoc,
+};
 use serde::{Deserialize, Serialize};
 
 use super::*;
@@ -262,7 +265,9 @@ fn every_type_of_bson_is_decoded_or_left() {
         let document = RawDocumentBuf::try_from(&doc! { "v": value.clone() }).unwrap();
         check_left::<One<Bson>>(&document);
         check_left::<Document>(&document);
-        check_left::<One<bson::RawBson>>(&document);
+        check_left::<One<RawBson>>(&document);
+        check_left::<One<RawDocumentBuf>>(&document);
+        check_left::<One<RawArrayBuf>>(&document);
         check_left::<One<serde_json::Value>>(&document);
         check_left::<One<Option<Bson>>>(&document);
         check_left::<One<i8>>(&document);
@@ -331,4 +336,30 @@ fn deep_documents_are_left() {
     assert_eq!(decode(fits.as_bytes()), Some(document.clone()));
     let deep = RawDocumentBuf::try_from(&doc! { "a": [[document]] }).unwrap();
     assert_eq!(decode::<Document>(deep.as_bytes()), None);
+}
+
+#[test]
+fn what_stays_raw_is_decoded_without_a_detour() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Raw {
+        values: Vec<RawBson>,
+        document: RawDocumentBuf,
+        array: RawArrayBuf,
+        some: Option<RawBson>,
+        none: Option<RawBson>,
+        #[serde(default)]
+        missing: Option<RawBson>,
+    }
+    let inner = doc! { "a": [1, { "b": "c" }], "d": {} };
+    let document = doc! {
+        "values": [
+            inner.clone(), [], [inner.clone(), 2], ObjectId::new(), DateTime::from_millis(-5), 1, 2_i64, 0.5, "text", true,
+            Bson::Null, Decimal128::from_bytes([7; 16]), Binary { subtype: BinarySubtype::Generic, bytes: vec![1, 2] },
+        ],
+        "document": inner,
+        "array": ["x", { "y": 1 }],
+        "some": 3,
+        "none": null,
+    };
+    check::<Raw>(&RawDocumentBuf::try_from(&document).unwrap());
 }
