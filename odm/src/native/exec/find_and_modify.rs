@@ -130,8 +130,15 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
             if let Some(new) = &new {
                 update::check_id(&one.document, new)?;
                 let place = (one.record, &*one.document, one.matched);
-                record::update(write, ns, &collection, place, new, updater)
-                    .map_err(|fault| fault.prefixed(EXECUTOR))?;
+                record::update(
+                    write,
+                    ns,
+                    &collection,
+                    place,
+                    new,
+                    (updater, updater.touched().as_deref()),
+                )
+                .map_err(|fault| fault.prefixed(EXECUTOR))?;
             }
             Ok(Modified {
                 value: Some(answer),

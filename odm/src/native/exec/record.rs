@@ -56,7 +56,9 @@ pub(super) fn insert_as(
         }
     }
     change::inserted(write, collection, document);
-    note_multikey(write, collection, &keys)?;
+    for (entry, own) in collection.indexes.iter().zip(&keys) {
+        note_multikey(write, collection, entry, own)?;
+    }
     capped::note(write, collection, 1, document.len() as i64)?;
     capped::make_room(write, collection, record)
 }
@@ -76,17 +78,22 @@ fn check_clustered(keys: &IndexKeys) -> Result<()> {
     }
 }
 
-/// Puts what an update made of the document of a record; `matched` is the array position that `$` stood for.
+/// Puts what an update made of the document of a record; `matched` is the array position that `$` stood for, and no fields
+/// but the `touched` are changed, if these are known.
 pub(crate) fn update(
     write: &mut dyn Write,
     ns: &Namespace,
     collection: &Collection,
     (record, old, matched): (u64, &[u8], Option<usize>),
     new: &[u8],
-    updater: &Updater,
+    (updater, touched): (&Updater, Option<&[&[u8]]>),
 ) -> Result<()> {
-    let changed = updater.touched().or_else(|| changed_fields(old, new));
-    put(write, ns, collection, (record, old, new), changed.as_deref())?;
+    let found = match touched {
+        None => changed_fields(old, new),
+        Some(_) => None,
+    };
+    let changed = touched.or(found.as_deref());
+    put(write, ns, collection, (record, old, new), changed)?;
     change::updated(write, collection, old, new, updater, matched)
 }
 
@@ -117,25 +124,39 @@ fn put(
     capped::refuse_in_transaction(write, collection)?;
     validate::replaced(collection, old, new)?;
     write.claim(collection.records, &place)?;
-    let affected = |entry: &IndexEntry| changed.is_none_or(|changed| entry.definition.depends_on(changed));
-    let before = keys_of(collection, old, affected)?;
-    let after = keys_of(collection, new, affected)?;
-    for ((entry, old), own) in collection.indexes.iter().zip(&before).zip(&after) {
+    let mut entries = Vec::with_capacity(collection.indexes.len());
+    for entry in &collection.indexes {
+        if changed.is_none_or(|changed| entry.definition.depends_on(changed)) {
+            let before = entry.definition.keys(Doc::Raw(old))?;
+            entries.push((entry, before, entry.definition.keys(Doc::Raw(new))?));
+        }
+    }
+    for (entry, before, after) in &entries {
         if entry.definition.guards() {
-            check_unique(write, ns, entry, new, &own.keys, &old.keys, Some(record))?;
+            check_unique(write, ns, entry, new, &after.keys, &before.keys, Some(record))?;
         }
     }
     let sealed = format::seal(collection.records, &place, new);
     write.put(collection.records, &place, &sealed)?;
-    for ((entry, old), new) in collection.indexes.iter().zip(&before).zip(&after) {
-        for key in old.keys.iter().filter(|key| new.keys.binary_search(key).is_err()) {
+    for (entry, before, after) in &entries {
+        for key in before
+            .keys
+            .iter()
+            .filter(|key| after.keys.binary_search(key).is_err())
+        {
             with_stored_key(key, record, |stored| write.remove(entry.tree, stored))?;
         }
-        for key in new.keys.iter().filter(|key| old.keys.binary_search(key).is_err()) {
+        for key in after
+            .keys
+            .iter()
+            .filter(|key| before.keys.binary_search(key).is_err())
+        {
             with_stored_key(key, record, |stored| put_entry(write, entry, stored))?;
         }
     }
-    note_multikey(write, collection, &after)?;
+    for (entry, _, after) in &entries {
+        note_multikey(write, collection, entry, after)?;
+    }
     capped::note(write, collection, 0, new.len() as i64 - old.len() as i64)
 }
 
@@ -144,7 +165,9 @@ pub(crate) fn remove(write: &mut dyn Write, collection: &Collection, record: u64
     let place = record.to_be_bytes();
     capped::refuse_removal(write, collection)?;
     write.claim(collection.records, &place)?;
-    let keys = keys_of(collection, old, |_| true)?;
+    let keys = collection.indexes.iter();
+    let keys = keys.map(|entry| entry.definition.keys(Doc::Raw(old)));
+    let keys = keys.collect::<Result<Vec<IndexKeys>>>()?;
     for (entry, own) in collection.indexes.iter().zip(&keys) {
         if entry.definition.guards() {
             for key in &own.keys {
@@ -225,22 +248,6 @@ fn holder_between(
         },
     )?;
     Ok(found)
-}
-
-/// The document's keys in each index; none in those that are not `wanted`.
-fn keys_of(
-    collection: &Collection,
-    document: &[u8],
-    wanted: impl Fn(&IndexEntry) -> bool,
-) -> Result<Vec<IndexKeys>> {
-    collection
-        .indexes
-        .iter()
-        .map(|entry| match wanted(entry) {
-            true => entry.definition.keys(Doc::Raw(document)),
-            false => Ok(IndexKeys::default()),
-        })
-        .collect()
 }
 
 /// Of so many fields it is worked out which changed.
@@ -324,16 +331,19 @@ pub(crate) fn duplicate(ns: &Namespace, entry: &IndexEntry, document: &[u8], key
         .duplicate(&ns.to_string(), Doc::Raw(document), key)
 }
 
-/// Remembers which indexes hold several keys of one document.
-fn note_multikey(write: &mut dyn Write, collection: &Collection, keys: &[IndexKeys]) -> Result<()> {
-    for (entry, own) in collection.indexes.iter().zip(keys) {
-        if entry.would_change(&own.multikey) {
-            write
-                .catalog_mut()
-                .set_multikey(collection.id, entry.tree, &own.multikey)?;
-        }
+/// Remembers that an index holds several keys of one document, where it does.
+fn note_multikey(
+    write: &mut dyn Write,
+    collection: &Collection,
+    entry: &IndexEntry,
+    keys: &IndexKeys,
+) -> Result<()> {
+    match entry.would_change(&keys.multikey) {
+        true => write
+            .catalog_mut()
+            .set_multikey(collection.id, entry.tree, &keys.multikey),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 #[cfg(test)]

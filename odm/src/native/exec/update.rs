@@ -42,6 +42,7 @@ pub(crate) fn run(
     }
     // A statement that fails counts nothing, whatever it changed before.
     let (mut matched, mut modified) = (0, 0);
+    let touched = updater.touched();
     for one in &found {
         let new = updater.apply(Doc::Raw(&one.document), one.matched, batch.now)?;
         if let Some(mut new) = new {
@@ -56,7 +57,7 @@ pub(crate) fn run(
                 collection,
                 (one.record, &one.document, one.matched),
                 &new,
-                &updater,
+                (&updater, touched.as_deref()),
             )?;
             modified += 1;
         }
