@@ -32,7 +32,7 @@ impl<J> Queue<J> {
             .jobs
             .find_one_and_update(
                 |j| j.id.eq(id) & j.state.is_in(State::QUEUED),
-                |j| self.finishing(&j, State::Canceled, now, None, None),
+                |j| self.finishing(&j, (State::Canceled, true), now, None, None),
             )
             .await?;
         if let Some(job) = canceled {

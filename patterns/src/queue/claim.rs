@@ -1,9 +1,8 @@
 //! Taking jobs out of the queue to work on them.
 
 use odm::bson::oid::ObjectId;
-use odm::bson::{RawArrayBuf, rawdoc};
-use odm::{Embedded, Filter, Model, Result, Update};
-use serde::{Deserialize, Serialize};
+use odm::bson::{DateTime, RawArrayBuf, rawdoc};
+use odm::{Filter, Model, Result, Update};
 
 use super::Queue;
 use super::failure::Failure;
@@ -11,16 +10,10 @@ use super::job::Job;
 use super::lease::{Claimed, Lease};
 use super::message;
 use super::order;
-use super::stored::{BY_ID, State, Stored, StoredFields};
+use super::stored::{BY_ID, State, Stored, StoredFields, StoredLease};
 
 /// How often a batch is looked for again, further behind, when others took what was found.
 const TRIES: u64 = 4;
-
-#[derive(Debug, Serialize, Deserialize, Embedded)]
-struct Found {
-    #[serde(rename = "_id")]
-    id: ObjectId,
-}
 
 impl<J: Job> Queue<J> {
     /// Claims the first job that is ready, if there is one and the queue is not [paused](Queue::pause): it is this owner's
@@ -51,8 +44,8 @@ impl<J: Job> Queue<J> {
         }
     }
 
-    /// Claims up to so many jobs. Three round trips, whatever the number; when others take the same jobs at the same
-    /// moment it looks for others, up to four times; when nothing is ready as [`claim`](Queue::claim).
+    /// Claims up to so many jobs. Two round trips, whatever the number; one more when jobs are unique, of groups, or were
+    /// claimed before unlike the others, and when others take some of them at the same moment. When these take all it looks for others, up to four times; when nothing is ready as [`claim`](Queue::claim).
     ///
     /// # Errors
     /// As [`claim`](Queue::claim).
@@ -128,7 +121,10 @@ impl<J> Queue<J> {
         for part in self.parts() {
             let claimed = self
                 .jobs
-                .find_one_and_update(|j| ready(&j, part), |j| self.take(&j, ObjectId::new()))
+                .find_one_and_update(
+                    |j| ready(&j, part),
+                    |j| self.take(&j, ObjectId::new(), self.lease_end()),
+                )
                 .sort(|j| j.order.asc())
                 .return_new()
                 .await?;
@@ -152,29 +148,48 @@ impl<J> Queue<J> {
     async fn claim_batch_of(&self, part: Part, count: u32) -> Result<Vec<Stored>> {
         for again in 0..TRIES {
             // The second time the jobs at the head belong to somebody else.
-            let candidates = self
+            let mut jobs = self
                 .jobs
                 .find(|j| ready(&j, part))
                 .sort(|j| j.order.asc())
                 .skip(again * u64::from(count))
                 .limit(u64::from(count))
-                .project::<Found>()
                 .await?;
-            if candidates.is_empty() {
+            if jobs.is_empty() {
                 break;
             }
-            let ids: RawArrayBuf = candidates.into_iter().map(|found| found.id).collect();
+            let ids: RawArrayBuf = jobs.iter().map(|job| job.id).collect();
+            let past = Past::of(&jobs);
             let claim = ObjectId::new();
+            let until = self.lease_end();
             let taken = self
                 .jobs
                 .update_many(
-                    |j| among(&ids) & j.state.eq(State::Ready),
-                    |j| self.take(&j, claim),
+                    |j| {
+                        let found = among(&ids) & j.state.eq(State::Ready);
+                        match past {
+                            Some(past) => found & past.filter(&j),
+                            None => found,
+                        }
+                    },
+                    |j| match past {
+                        Some(past) => {
+                            let lease = self.lease_after(past.token, claim, until);
+                            self.take_but_lease(&j, until) & j.lease.set(lease)
+                        }
+                        None => self.take(&j, claim, until),
+                    },
                 )
                 .hint(BY_ID)
                 .await?;
             if taken.modified == 0 {
                 continue;
+            }
+            if past.is_some() && taken.modified == jobs.len() as u64 {
+                for job in &mut jobs {
+                    self.note_taken(job, claim, until);
+                }
+                return Ok(jobs);
             }
             let mut jobs = self
                 .jobs
@@ -187,16 +202,73 @@ impl<J> Queue<J> {
         Ok(Vec::new())
     }
 
-    fn take(&self, j: &StoredFields, claim: ObjectId) -> Update<Stored> {
-        let until = order::later(self.now(), self.options.lease);
-        j.state.set(State::Running)
-            & j.order.set(order::at(until))
+    fn lease_end(&self) -> DateTime {
+        order::later(self.now(), self.options.lease)
+    }
+
+    fn take(&self, j: &StoredFields, claim: ObjectId, until: DateTime) -> Update<Stored> {
+        self.take_but_lease(j, until)
             & j.lease.owner.set(&*self.owner)
             & j.lease.until.set(until)
             & j.lease.claim.set(claim)
             & j.lease.token.inc(1)
-            & j.attempts.inc(1)
     }
+
+    fn take_but_lease(&self, j: &StoredFields, until: DateTime) -> Update<Stored> {
+        j.state.set(State::Running) & j.order.set(order::at(until)) & j.attempts.inc(1)
+    }
+
+    fn lease_after(&self, token: i64, claim: ObjectId, until: DateTime) -> StoredLease {
+        StoredLease {
+            owner: self.owner.to_string(),
+            token: token + 1,
+            until,
+            claim,
+        }
+    }
+
+    /// What [`take`](Queue::take) makes of a job.
+    fn note_taken(&self, job: &mut Stored, claim: ObjectId, until: DateTime) {
+        job.state = State::Running;
+        job.order = order::at(until);
+        job.attempts += 1;
+        job.lease = Some(self.lease_after(token_of(job), claim, until));
+    }
+}
+
+/// What jobs have behind them: all of a batch the same, mostly nothing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Past {
+    token: i64,
+    attempts: u32,
+}
+
+impl Past {
+    /// That of all these jobs, if it says that they are still as they were read: nothing else of a ready job changes,
+    /// unless it can be enqueued once more or moves in a group.
+    fn of(jobs: &[Stored]) -> Option<Past> {
+        let past = |job: &Stored| Past {
+            token: token_of(job),
+            attempts: job.attempts,
+        };
+        let first = past(jobs.first()?);
+        jobs.iter()
+            .all(|job| job.unique.is_none() && job.group.is_none() && past(job) == first)
+            .then_some(first)
+    }
+
+    fn filter(self, j: &StoredFields) -> Filter<Stored> {
+        match self.token {
+            // Without a claim there was no attempt.
+            0 => j.lease.missing(),
+            token => j.lease.token.eq(token) & j.attempts.eq(self.attempts),
+        }
+    }
+}
+
+/// The token of its last claim.
+fn token_of(job: &Stored) -> i64 {
+    job.lease.as_ref().map_or(0, |lease| lease.token)
 }
 
 /// The jobs with these ids, which are encoded already: a batch asks for them more than once.
@@ -229,7 +301,10 @@ impl<J> Queue<J> {
     /// As any operation.
     pub async fn explain_claim(&self) -> Result<odm::bson::Document> {
         self.jobs
-            .find_one_and_update(|j| ready(&j, Part::All), |j| self.take(&j, ObjectId::new()))
+            .find_one_and_update(
+                |j| ready(&j, Part::All),
+                |j| self.take(&j, ObjectId::new(), self.lease_end()),
+            )
             .sort(|j| j.order.asc())
             .explain()
             .executed()

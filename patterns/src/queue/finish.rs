@@ -80,7 +80,8 @@ impl<J> Queue<J> {
             by_token.entry(lease.token).or_default().push(lease.id);
         }
         let deletes = self.options.keep_done == Some(Duration::ZERO);
-        let written = self.finish_all(&by_token, deletes).await?;
+        let in_groups = leases.iter().any(|lease| lease.group.is_some());
+        let written = self.finish_all(&by_token, in_groups, deletes).await?;
         let groups = leases.iter().filter_map(|lease| lease.group.clone());
         self.settle(groups.map(|(group, slot)| (group, Some(slot))).collect())
             .await;
@@ -106,12 +107,18 @@ impl<J> Queue<J> {
     }
 
     /// Finishes the jobs that still have these tokens; how many did.
-    async fn finish_all(&self, by_token: &BTreeMap<i64, RawArrayBuf>, deletes: bool) -> Result<u64> {
+    async fn finish_all(
+        &self,
+        by_token: &BTreeMap<i64, RawArrayBuf>,
+        in_groups: bool,
+        deletes: bool,
+    ) -> Result<u64> {
         let now = self.now();
         let held = |j: StoredFields, token: i64, ids: &RawArrayBuf| {
             among(ids) & j.lease.token.eq(token) & j.state.eq(State::Running)
         };
-        let done = |j: StoredFields| self.finishing(&j, State::Done, now, None, None);
+        let end = (State::Done, in_groups);
+        let done = |j: StoredFields| self.finishing(&j, end, now, None, None);
         if by_token.len() == 1
             && let Some((token, ids)) = by_token.first_key_value()
         {
@@ -247,7 +254,8 @@ impl<J> Queue<J> {
         let keeps =
             state == State::Dead || result.is_some() || self.options.keep_done != Some(Duration::ZERO);
         let finished = if keeps {
-            let update = |j: StoredFields| self.finishing(&j, state, now, result, error);
+            let end = (state, lease.group.is_some());
+            let update = |j: StoredFields| self.finishing(&j, end, now, result, error);
             let updated = self.jobs.update_one(|j| held(&j, lease), update).await?;
             updated.matched
         } else {
@@ -271,15 +279,16 @@ impl<J> Queue<J> {
     pub(super) fn finishing(
         &self,
         j: &StoredFields,
-        state: State,
+        (state, in_group): (State, bool),
         now: DateTime,
         result: Option<RawBson>,
         error: Option<AttemptError>,
     ) -> Update<Stored> {
-        let mut update = j.state.set(state)
-            & j.order.set(self.prune_at(state, now))
-            & j.finished.set(Some(now))
-            & j.slot.unset();
+        let mut update =
+            j.state.set(state) & j.order.set(self.prune_at(state, now)) & j.finished.set(Some(now));
+        if in_group {
+            update = update & j.slot.unset();
+        }
         if let Some(result) = result {
             update = update & j.result.set(Some(result));
         }

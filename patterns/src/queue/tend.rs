@@ -157,7 +157,7 @@ impl<J> Queue<J> {
         let error = AttemptError::new(job.attempts, now, owner, "the lease ended without a sign of life");
         match next {
             State::Ready => j.state.set(State::Ready) & j.order.set(job.place) & self.logging(j, error),
-            finished => self.finishing(j, finished, now, None, Some(error)),
+            finished => self.finishing(j, (finished, job.group.is_some()), now, None, Some(error)),
         }
     }
 
