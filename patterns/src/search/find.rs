@@ -10,7 +10,6 @@ use futures_util::future::BoxFuture;
 use odm::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use odm::{Cursor, Error, ErrorKind, Filter};
 
-use self::prune::Terms;
 use super::clause::{Clause, Compiled, MAX_TERMS};
 use super::counts::Counts;
 use super::error::{Result, SearchError};
@@ -210,7 +209,7 @@ impl<M: Searchable> RankedFind<M> {
     async fn ranked(
         &self,
         plan: &Plan,
-        terms: Option<Terms<'_>>,
+        terms: Option<&[&str]>,
         wanted: usize,
     ) -> Result<Vec<RawDocumentBuf>> {
         let stages = self.stages(plan, terms, wanted, whole())?;
@@ -303,13 +302,10 @@ impl<M: Searchable> RankedFind<M> {
     }
 
     /// The filter of what is found, by these terms alone where they are said.
-    fn matching(&self, plan: &Plan, terms: Option<Terms<'_>>) -> Result<Document> {
+    fn matching(&self, plan: &Plan, terms: Option<&[&str]>) -> Result<Document> {
         let path = self.search.path(TERMS);
         let found = match terms {
-            Some(Terms { any, none: [] }) => doc! { path: { "$in": any } },
-            Some(Terms { any, none }) => {
-                doc! { "$and": [{ &path: { "$in": any } }, { &path: { "$nin": none } }] }
-            }
+            Some(any) => doc! { path: { "$in": any } },
             None => plan.clause.filter(&path, &|term| plan.counts.of(term)),
         };
         Ok(match self.filter.clone()? {
@@ -322,7 +318,7 @@ impl<M: Searchable> RankedFind<M> {
     fn stages(
         &self,
         plan: &Plan,
-        terms: Option<Terms<'_>>,
+        terms: Option<&[&str]>,
         wanted: usize,
         mut fields: Document,
     ) -> Result<Vec<Document>> {

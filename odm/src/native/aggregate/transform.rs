@@ -3,7 +3,7 @@
 mod projection;
 
 use super::super::collation::Collation;
-use super::super::document::{Doc, MAX_DEPTH, Owned, Value};
+use super::super::document::{Doc, MAX_DEPTH, Owned, Value, raw};
 use super::super::fault::{Fault, Result, code};
 use super::expression::{Expression, Scope};
 use super::{path, print};
@@ -214,20 +214,28 @@ pub(crate) fn unknown_stage(name: &str) -> Fault {
 /// How deep the results of a pipeline may nest: deeper than documents that are stored.
 pub(crate) const MAX_RESULT_DEPTH: usize = 200;
 
-/// Refuses a value nested deeper than `most`. Iterative.
+/// Refuses a value nested deeper than `most`.
 pub(crate) fn check_depth(value: &Value<'_>, most: usize) -> Result<()> {
+    let too_deep = || {
+        Fault::new(
+            code::OVERFLOW,
+            format!("BSONObj exceeded maximum nested object depth: {most}"),
+        )
+    };
     let mut open = Vec::new();
     if let Value::Document(doc) | Value::Array(doc) = value {
         open.push(doc.elements());
     }
     while let Some(elements) = open.last_mut() {
         match elements.next().map(|element| element.value()) {
+            Some(Value::Document(Doc::Raw(inner)) | Value::Array(Doc::Raw(inner))) => {
+                if !raw::is_within(inner, most.saturating_sub(open.len())) {
+                    return Err(too_deep());
+                }
+            }
             Some(Value::Document(inner) | Value::Array(inner)) => {
                 if open.len() >= most {
-                    return Err(Fault::new(
-                        code::OVERFLOW,
-                        format!("BSONObj exceeded maximum nested object depth: {most}"),
-                    ));
+                    return Err(too_deep());
                 }
                 open.push(inner.elements());
             }

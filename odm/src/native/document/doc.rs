@@ -196,22 +196,6 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// Whether the value is this text, as a string or symbol. Nothing is decoded.
-    #[inline]
-    pub(crate) fn is_text(&self, text: &str) -> bool {
-        match self {
-            Element::Raw { kind, payload, .. } => match payload {
-                [_, _, _, _, own @ .., _] if matches!(kind, Kind::String | Kind::Symbol) => {
-                    own == text.as_bytes()
-                }
-                _ => false,
-            },
-            Element::Field { value, .. } | Element::Item { value } => {
-                matches!(value.as_value(), Value::String(own) | Value::Symbol(own) if own == text)
-            }
-        }
-    }
-
     /// The value.
     pub(crate) fn value(&self) -> Value<'a> {
         match self {

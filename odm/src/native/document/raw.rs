@@ -19,6 +19,23 @@ impl<'a> RawField<'a> {
     }
 }
 
+impl<'a> RawField<'a> {
+    /// The bytes of a document or an array.
+    #[inline]
+    pub(crate) fn nested(&self) -> Option<&'a [u8]> {
+        (self.kind == Kind::Document as u8 || self.kind == Kind::Array as u8).then_some(self.payload)
+    }
+
+    /// Whether the value is this text, as a string or symbol. Nothing is decoded.
+    #[inline]
+    pub(crate) fn is_text(&self, text: &str) -> bool {
+        const AROUND: usize = 5;
+        self.payload.len() == text.len() + AROUND
+            && (self.kind == Kind::String as u8 || self.kind == Kind::Symbol as u8)
+            && self.payload[4..].starts_with(text.as_bytes())
+    }
+}
+
 /// The fields of a raw document, one after the other.
 pub(crate) struct RawFields<'a>(&'a [u8]);
 
@@ -47,6 +64,37 @@ impl<'a> RawFields<'a> {
         }
         None
     }
+}
+
+/// Whether documents and arrays are nested at most so deep, this one counted. Recursive, but no deeper than that.
+pub(crate) fn is_within(bytes: &[u8], most: usize) -> bool {
+    if most == 0 {
+        return false;
+    }
+    let mut fields = RawFields::new(bytes);
+    while let Some(field) = fields.next() {
+        if let Some(inner) = field.nested()
+            && !is_within(inner, most - 1)
+        {
+            return false;
+        }
+    }
+    true
+}
+
+/// The place of the first item of an array from `start` on and before `end` that is this text, as a string or symbol.
+pub(crate) fn position_of_text(array: &[u8], text: &str, start: usize, end: usize) -> Option<usize> {
+    let mut items = RawFields::new(array);
+    let mut at = 0;
+    while at < end
+        && let Some(item) = items.next()
+    {
+        if at >= start && item.is_text(text) {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
 }
 
 /// Names are short: most of them differ in their length or their first byte.
@@ -89,5 +137,38 @@ pub(super) fn length(kind: u8, payload: &[u8]) -> Option<usize> {
         0x02 => prefix()?.checked_add(4),
         0x03 | 0x04 => prefix(),
         other => payload_length(Kind::from_byte(other)?, payload),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::rawdoc;
+
+    use super::*;
+
+    #[test]
+    fn texts_are_found_by_their_places() {
+        let array = rawdoc! { "0": "a", "1": 1, "2": "ab", "3": { "a": "b" }, "4": "b", "5": "", "6": "ab" };
+        let place = |text, start, end| position_of_text(array.as_bytes(), text, start, end);
+        let all = usize::MAX;
+        assert_eq!((place("a", 0, all), place("b", 0, all)), (Some(0), Some(4)));
+        assert_eq!((place("", 0, all), place("abc", 0, all)), (Some(5), None));
+        assert_eq!((place("ab", 0, all), place("ab", 3, all)), (Some(2), Some(6)));
+        assert_eq!((place("ab", 0, 2), place("ab", 3, 6)), (None, None));
+        assert_eq!((place("a", 1, all), place("a", 9, all)), (None, None));
+    }
+
+    #[test]
+    fn nesting_is_counted_with_the_document_itself() {
+        let flat = rawdoc! { "a": 1 };
+        let nested = rawdoc! { "x": "y", "a": [1, { "b": {} }], "c": {} };
+        let within = |most| {
+            (
+                is_within(flat.as_bytes(), most),
+                is_within(nested.as_bytes(), most),
+            )
+        };
+        assert_eq!((within(0), within(1)), ((false, false), (true, false)));
+        assert_eq!((within(3), within(4)), ((true, false), (true, true)));
     }
 }

@@ -266,7 +266,10 @@ pub(super) fn test(value: Option<&Value<'_>>, predicate: &Predicate) -> bool {
                 Some(value) => value,
             };
             values
-                .binary_search_by(|candidate| compare(&candidate.as_value(), sought))
+                .binary_search_by(|candidate| match (candidate, sought) {
+                    (Owned::String(candidate), Value::String(sought)) => candidate.as_str().cmp(sought),
+                    _ => compare(&candidate.as_value(), sought),
+                })
                 .is_ok()
                 || value.is_some_and(|value| patterns.iter().any(|pattern| pattern.accepts(value)))
         }

@@ -1,7 +1,7 @@
 //! Leaving out of a search what cannot be among the best.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use odm::bson::raw::cstr;
 use odm::bson::{RawDocument, RawDocumentBuf};
@@ -15,19 +15,6 @@ const LEAST: f64 = 2.0;
 
 /// Up to so many are looked at where the terms are rare enough: they raise what a document must reach, and spare others.
 const MOST: f64 = 15.0;
-
-/// The terms that documents are searched by: any of these, and none of those.
-#[derive(Clone, Copy)]
-pub(super) struct Terms<'t> {
-    pub(super) any: &'t [&'t str],
-    pub(super) none: &'t [&'t str],
-}
-
-impl<'t> Terms<'t> {
-    pub(super) fn any(any: &'t [&'t str]) -> Terms<'t> {
-        Terms { any, none: &[] }
-    }
-}
 
 impl<M: Searchable> RankedFind<M> {
     /// The rarest terms of a query of which any is enough, so many that they find the wanted documents in all
@@ -66,7 +53,7 @@ impl<M: Searchable> RankedFind<M> {
         first: &[&str],
         wanted: usize,
     ) -> Result<Vec<RawDocumentBuf>> {
-        let found = self.ranked(plan, Some(Terms::any(first)), wanted).await?;
+        let found = self.ranked(plan, Some(first), wanted).await?;
         let least = match found.last() {
             Some(last) if found.len() == wanted => score_of(last),
             _ => return self.ranked(plan, None, wanted).await,
@@ -96,15 +83,11 @@ impl<M: Searchable> RankedFind<M> {
         if rest.is_empty() {
             return Ok(found);
         }
-        // The best of those with the first terms are known.
-        let of_rest = Terms {
-            any: &rest,
-            none: first,
-        };
-        let others = self.ranked(plan, Some(of_rest), wanted).await?;
+        // The best of those with the first terms are known. To leave these out costs more than to read them again.
+        let others = self.ranked(plan, Some(&rest), wanted).await?;
         match merged(found, others, wanted) {
             Some(best) => Ok(best),
-            None => self.ranked(plan, Some(Terms::any(&needed)), wanted).await,
+            None => self.ranked(plan, Some(&needed), wanted).await,
         }
     }
 }
@@ -113,9 +96,24 @@ impl<M: Searchable> RankedFind<M> {
 /// changed between the two searches came in both.
 fn merged(
     one: Vec<RawDocumentBuf>,
-    other: Vec<RawDocumentBuf>,
+    mut other: Vec<RawDocumentBuf>,
     wanted: usize,
 ) -> Option<Vec<RawDocumentBuf>> {
+    let known: HashMap<_, _> = one
+        .iter()
+        .map(|found| (id_of(found), score_of(found).to_bits()))
+        .collect();
+    let mut changed = false;
+    other.retain(|found| match known.get(&id_of(found)) {
+        Some(score) => {
+            changed |= *score != score_of(found).to_bits();
+            false
+        }
+        None => true,
+    });
+    if changed {
+        return None;
+    }
     let (mut one, mut other) = (one.into_iter().peekable(), other.into_iter().peekable());
     let mut best = Vec::with_capacity(wanted);
     while best.len() < wanted {
@@ -132,10 +130,7 @@ fn merged(
             Ordering::Equal => return None,
         });
     }
-    let mut known = HashSet::with_capacity(best.len());
-    best.iter()
-        .all(|found| known.insert(id_of(found)))
-        .then_some(best)
+    Some(best)
 }
 
 /// The bytes of a document's `_id`, with its type.
@@ -170,10 +165,19 @@ mod tests {
     }
 
     #[test]
+    fn a_document_that_both_found_comes_once() {
+        let (one, other) = (
+            found(&[(1, 4.0), (2, 3.0)]),
+            found(&[(1, 4.0), (3, 3.5), (2, 3.0)]),
+        );
+        assert_eq!(
+            merged(one, other, 3),
+            Some(found(&[(1, 4.0), (3, 3.5), (2, 3.0)]))
+        );
+    }
+
+    #[test]
     fn a_document_that_changed_between_the_searches_does_not_come_twice() {
-        let (one, other) = (found(&[(1, 4.0), (2, 3.0)]), found(&[(2, 3.5)]));
-        assert_eq!(merged(one.clone(), other.clone(), 3), None);
-        // Nobody asked for the second time that it came.
-        assert_eq!(merged(one, other, 2), Some(found(&[(1, 4.0), (2, 3.5)])));
+        assert_eq!(merged(found(&[(1, 4.0), (2, 3.0)]), found(&[(2, 3.5)]), 3), None);
     }
 }

@@ -6,7 +6,7 @@ mod ordered;
 
 use super::super::super::collation::Collation;
 use super::super::super::document::number::is_nan;
-use super::super::super::document::{Doc, Owned, Value};
+use super::super::super::document::{Doc, Owned, Value, raw};
 use super::super::super::fault::{Fault, Result};
 use super::super::print;
 use super::Answer;
@@ -195,13 +195,19 @@ fn index_of(
     let end = bounds.get(1).map_or(Ok(usize::MAX), |bound| {
         search_bound(operator.name, "ending", bound)
     })?;
-    let mut candidates = items.elements().enumerate().take(end).skip(start);
-    let found = match needle.value() {
-        None => None,
-        Some(Value::String(text)) if collation.is_simple() => candidates.find(|(_, item)| item.is_text(text)),
-        Some(needle) => candidates.find(|(_, item)| collation.equal(&item.value(), &needle)),
+    let found = match (needle.value(), items) {
+        (None, _) => None,
+        (Some(Value::String(text)), Doc::Raw(bytes)) if collation.is_simple() => {
+            raw::position_of_text(bytes, text, start, end)
+        }
+        (Some(needle), items) => {
+            let mut items = items.values().enumerate().take(end).skip(start);
+            items
+                .find(|(_, item)| collation.equal(item, &needle))
+                .map(|(index, _)| index)
+        }
     };
-    Ok(Some(Owned::Int32(found.map_or(-1, |(index, _)| index as i32))))
+    Ok(Some(Owned::Int32(found.map_or(-1, |index| index as i32))))
 }
 
 fn size(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
