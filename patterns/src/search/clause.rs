@@ -222,6 +222,29 @@ impl Clause {
         }
     }
 
+    /// Terms of which each document that meets it has one at least: those that are rarest by `count`, where there is a
+    /// choice. `None` where no terms are needed.
+    pub(super) fn cover(&self, count: &dyn Fn(&str) -> f64) -> Option<Vec<&str>> {
+        let size = |terms: &[&str]| terms.iter().map(|term| count(term)).sum::<f64>();
+        match self {
+            Clause::Terms(terms) => Some(terms.iter().map(String::as_str).collect()),
+            Clause::Any(clauses) => {
+                let all: Option<Vec<Vec<&str>>> = clauses.iter().map(|clause| clause.cover(count)).collect();
+                Some(all?.concat())
+            }
+            Clause::All(clauses) => {
+                let covers = clauses.iter().filter_map(|clause| clause.cover(count));
+                covers.min_by(|a, b| size(a).total_cmp(&size(b)))
+            }
+            Clause::Phrase(steps) => {
+                let terms = steps.iter().map(|(term, _)| term.as_str());
+                let rarest = terms.min_by(|a, b| count(a).total_cmp(&count(b)));
+                rarest.map(|term| vec![term])
+            }
+            Clause::Prefix(_) | Clause::Not(_) => None,
+        }
+    }
+
     /// The filter of the documents that meet it, or may where there are phrases. What is rarest by `count` comes first,
     /// because the index is asked for that.
     pub(super) fn filter(&self, path: &str, count: &dyn Fn(&str) -> f64) -> Document {

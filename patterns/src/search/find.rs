@@ -63,6 +63,13 @@ struct Plan {
     counts: Counts,
 }
 
+impl Plan {
+    /// Terms of which each document that is found has one at least.
+    fn cover(&self) -> Option<Vec<&str>> {
+        self.clause.cover(&|term| self.counts.of(term))
+    }
+}
+
 impl<M: Searchable> RankedFind<M> {
     pub(super) fn new(search: Search<M>, query: Query) -> RankedFind<M> {
         RankedFind {
@@ -301,16 +308,21 @@ impl<M: Searchable> RankedFind<M> {
         }))
     }
 
-    /// The filter of what is found, by these terms alone where they are said.
+    /// The filter of what is found; of that what has one of these terms, where they are said.
     fn matching(&self, plan: &Plan, terms: Option<&[&str]>) -> Result<Document> {
         let path = self.search.path(TERMS);
-        let found = match terms {
-            Some(any) => doc! { path: { "$in": any } },
-            None => plan.clause.filter(&path, &|term| plan.counts.of(term)),
-        };
-        Ok(match self.filter.clone()? {
-            Some(filter) => doc! { "$and": [found, filter] },
-            None => found,
+        let mut conditions: Vec<Document> = terms
+            .map(|terms| doc! { &path: { "$in": terms } })
+            .into_iter()
+            .collect();
+        // Where any of the terms is enough, these are.
+        if terms.is_none() || plan.clause.any_of().is_none() {
+            conditions.push(plan.clause.filter(&path, &|term| plan.counts.of(term)));
+        }
+        conditions.extend(self.filter.clone()?);
+        Ok(match conditions.len() {
+            1 => conditions.remove(0),
+            _ => doc! { "$and": conditions },
         })
     }
 

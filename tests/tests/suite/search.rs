@@ -27,6 +27,7 @@ crate::on_every_backend! {
     searches_run_in_transactions,
     the_rarest_word_is_asked_for_first,
     common_words_are_read_only_if_they_matter,
+    words_of_several_parts_spare_reading_too,
 }
 
 async fn words_are_found_in_all_their_forms(db: &Db) {
@@ -556,4 +557,42 @@ async fn common_words_are_read_only_if_they_matter(db: &Db) {
     assert_eq!(all.len(), 1000);
     assert_eq!(of(&hits), of(&all[..5]));
     assert!(hits.iter().zip(&all).all(|(hit, all)| hit.score == all.score));
+}
+
+async fn words_of_several_parts_spare_reading_too(db: &Db) {
+    let search = library(db).await;
+    let texts = (100..1100).map(|id| {
+        let words = [
+            ("harpoon", 100, 0),
+            ("deck", 40, 7),
+            ("steam", 9, 0),
+            ("ship", 10, 0),
+            ("ocean", 1, 0),
+        ];
+        let words = words.iter().filter(|(_, every, at)| id % every == *at);
+        let text: Vec<&str> = words.map(|(word, ..)| *word).collect();
+        book(id, "sea", &(text.join(" ") + " ").repeat(1 + id as usize % 3))
+    });
+    db.collection::<Book>().insert_many(texts).await.unwrap();
+    search.recount().await.unwrap();
+    let (counted, cost) = odm_tests::counted::counted(db);
+    for (query, spares) in [
+        ("ocean steam-ship harpoon", true),
+        ("deck-ocean harpoon-ship", true),
+        ("+harpoon ocean steam", true),
+        ("+ocean harpoon deck -steam", false),
+        ("harpoon ocean ship*", false),
+    ] {
+        let hits = search.within(&counted).find(query).limit(7).await.unwrap();
+        let examined = cost.take().examined;
+        assert_eq!(examined < 1000, spares, "{query}: {examined}");
+        // The same as by reading all that are found.
+        let all = search.find(query).limit(2000).await.unwrap();
+        assert_eq!(of(&hits), of(&all[..hits.len()]), "{query}");
+        assert!(hits.len() == 7.min(all.len()), "{query}");
+        assert!(
+            hits.iter().zip(&all).all(|(hit, all)| hit.score == all.score),
+            "{query}"
+        );
+    }
 }

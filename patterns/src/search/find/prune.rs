@@ -17,10 +17,10 @@ const LEAST: f64 = 2.0;
 const MOST: f64 = 15.0;
 
 impl<M: Searchable> RankedFind<M> {
-    /// The rarest terms of a query of which any is enough, so many that they find the wanted documents in all
-    /// likelihood; `None` where that would save nothing.
+    /// The rarest of the terms that documents are found by, so many that they find the wanted documents in all likelihood;
+    /// `None` where that would save nothing.
     pub(super) fn first_terms<'p>(&self, plan: &'p Plan, wanted: usize) -> Option<Vec<&'p str>> {
-        let mut terms = plan.clause.any_of()?;
+        let mut terms = plan.cover()?;
         terms.sort_by(|a, b| self.most(plan, b).total_cmp(&self.most(plan, a)));
         terms.dedup();
         let all: f64 = terms.iter().map(|term| plan.counts.of(term)).sum();
@@ -58,7 +58,7 @@ impl<M: Searchable> RankedFind<M> {
             Some(last) if found.len() == wanted => score_of(last),
             _ => return self.ranked(plan, None, wanted).await,
         };
-        let mut terms = plan.clause.any_of().unwrap_or_default();
+        let mut terms = plan.cover().unwrap_or_default();
         terms.sort_by(|a, b| self.most(plan, a).total_cmp(&self.most(plan, b)));
         terms.dedup();
         // What may count beside the terms that are searched for counts in any case.
