@@ -8,20 +8,79 @@ use futures_core::future::BoxFuture;
 use futures_util::StreamExt;
 
 use super::{SharedSession, error};
-use crate::backend::{Batch, BatchCursor};
+use crate::backend::{Batch, BatchCursor, Namespace};
 use crate::error::Result;
 
 /// Where the batches come from.
-pub(super) enum Source {
+enum Source {
     Plain(Box<RawBatchCursor>),
     /// A cursor of a transaction: each fetch borrows the transaction's session.
     Session(Box<SessionRawBatchCursor>, SharedSession),
+    /// The last one is read.
+    Nowhere,
 }
 
 /// A cursor on the server.
 pub(super) struct MongoCursor {
-    pub(super) source: Source,
-    pub(super) namespace: String,
+    /// The first batch, until it is read.
+    first: Option<RawBatch>,
+    source: Source,
+    namespace: Namespace,
+}
+
+impl MongoCursor {
+    /// A cursor without a transaction. One whose first batch is all there is ends here: the driver has tasks that wait
+    /// for its end, and they are woken together with those of its session.
+    pub(super) async fn plain(
+        mut cursor: RawBatchCursor,
+        namespace: Namespace,
+    ) -> ::mongodb::error::Result<MongoCursor> {
+        // It came with the cursor.
+        let first = cursor.next().await.transpose()?;
+        let source = match first.as_ref().is_none_or(is_last) {
+            true => Source::Nowhere,
+            false => Source::Plain(Box::new(cursor)),
+        };
+        Ok(MongoCursor {
+            first,
+            source,
+            namespace,
+        })
+    }
+
+    /// A cursor of a transaction.
+    pub(super) fn of_session(
+        cursor: SessionRawBatchCursor,
+        session: SharedSession,
+        namespace: Namespace,
+    ) -> MongoCursor {
+        MongoCursor {
+            first: None,
+            source: Source::Session(Box::new(cursor), session),
+            namespace,
+        }
+    }
+
+    async fn next(&mut self) -> ::mongodb::error::Result<Option<ReplyBatch>> {
+        let next = match self.first.take() {
+            Some(first) => Some(first),
+            None => match &mut self.source {
+                Source::Plain(cursor) => cursor.next().await.transpose()?,
+                Source::Session(cursor, session) => {
+                    let mut session = session.lock().await;
+                    cursor.stream(&mut session).next().await.transpose()?
+                }
+                Source::Nowhere => None,
+            },
+        };
+        next.map(ReplyBatch::new).transpose()
+    }
+}
+
+/// Whether the server has no more than this.
+fn is_last(batch: &RawBatch) -> bool {
+    let cursor = batch.as_raw_document().get_document("cursor");
+    cursor.is_ok_and(|cursor| cursor.get_i64("id").is_ok_and(|id| id == 0))
 }
 
 impl fmt::Debug for MongoCursor {
@@ -33,23 +92,10 @@ impl fmt::Debug for MongoCursor {
 impl BatchCursor for MongoCursor {
     fn next_batch(&mut self) -> BoxFuture<'_, Result<Option<Box<dyn Batch>>>> {
         Box::pin(async move {
-            let next = match &mut self.source {
-                Source::Plain(cursor) => cursor.next().await,
-                Source::Session(cursor, session) => {
-                    let mut session = session.lock().await;
-                    cursor.stream(&mut session).next().await
-                }
-            };
-            let locate = |e| error::located(e, "getMore", false, Some(self.namespace.clone()));
-            match next {
-                None => Ok(None),
-                Some(batch) => {
-                    let batch = batch.map_err(|e| locate(e.into()))?;
-                    Ok(Some(
-                        Box::new(ReplyBatch::new(batch).map_err(|e| locate(e.into()))?) as Box<dyn Batch>,
-                    ))
-                }
-            }
+            let next = self.next().await.map_err(|failure| {
+                error::located(failure.into(), "getMore", false, Some(self.namespace.to_string()))
+            })?;
+            Ok(next.map(|batch| Box::new(batch) as Box<dyn Batch>))
         })
     }
 }

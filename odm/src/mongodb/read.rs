@@ -2,7 +2,7 @@
 
 use bson::{RawBson, RawDocumentBuf, rawdoc};
 
-use super::cursor::{MongoCursor, Source};
+use super::cursor::MongoCursor;
 use super::{Attempt, MongoBackend, SharedSession, command, document};
 use crate::backend::{Aggregate, Count, Distinct, Explain, Find, Response, RunCommand, Tail};
 use crate::error::{Error, ErrorKind};
@@ -10,18 +10,16 @@ use crate::error::{Error, ErrorKind};
 /// Runs an action, which is of another type for each verb, to a cursor of raw batches.
 macro_rules! batches {
     ($action:ident, $session:ident, $namespace:expr) => {{
-        let source = match $session {
-            None => Source::Plain(Box::new($action.batch().await?)),
+        let cursor = match $session {
+            None => MongoCursor::plain($action.batch().await?, $namespace).await?,
             Some(shared) => {
                 let mut session = shared.lock().await;
                 let cursor = $action.session(&mut *session).batch().await?;
-                Source::Session(Box::new(cursor), shared.clone())
+                drop(session);
+                MongoCursor::of_session(cursor, shared.clone(), $namespace)
             }
         };
-        Ok(Response::Cursor(Box::new(MongoCursor {
-            source,
-            namespace: $namespace.to_string(),
-        })))
+        Ok(Response::Cursor(Box::new(cursor)))
     }};
 }
 
