@@ -1,8 +1,8 @@
-//! The documents: one of our own, and two of the public ODM benchmark.
+//! The documents: one of our own, and the tweet and the small ones of the public benchmarks.
 
 use std::process::Command;
 
-use odm::{Embedded, Model};
+use odm::{Embedded, Model, Ref};
 use odm_tests::data;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -133,8 +133,8 @@ impl Tweet {
 #[odm(collection = "small")]
 pub(crate) struct Small {
     #[serde(rename = "_id", default)]
-    key: i64,
-    field1: String,
+    pub(crate) key: i64,
+    pub(crate) field1: String,
     field2: String,
     field3: String,
     field4: String,
@@ -160,8 +160,73 @@ impl Small {
     }
 }
 
+/// The small document with a reference to another model.
+#[derive(Clone, Debug, Serialize, Deserialize, Model)]
+#[odm(collection = "linked")]
+pub(crate) struct Linked {
+    #[serde(rename = "_id")]
+    key: i64,
+    field1: String,
+    field2: String,
+    field3: String,
+    field4: String,
+    field5: String,
+    field6: String,
+    field7: String,
+    field8: i32,
+    field9: i32,
+    field10: i32,
+    field11: i32,
+    field12: i32,
+    field13: i32,
+    #[odm(index)]
+    pub(crate) field_fk: Ref<Foreign>,
+}
+
+/// What the small document refers to.
+#[derive(Clone, Debug, Serialize, Deserialize, Model)]
+#[odm(collection = "foreign")]
+pub(crate) struct Foreign {
+    #[serde(rename = "_id")]
+    key: i64,
+    name: String,
+}
+
+impl Foreign {
+    pub(crate) fn new(key: i64) -> Foreign {
+        Foreign {
+            key,
+            name: format!("foreign {key}"),
+        }
+    }
+}
+
+impl Small {
+    /// The same fields, the same `_id` as what they refer to, and the reference.
+    pub(crate) fn linked(&self, to: &Foreign) -> Linked {
+        let small = self.clone();
+        Linked {
+            key: to.key,
+            field1: small.field1,
+            field2: small.field2,
+            field3: small.field3,
+            field4: small.field4,
+            field5: small.field5,
+            field6: small.field6,
+            field7: small.field7,
+            field8: small.field8,
+            field9: small.field9,
+            field10: small.field10,
+            field11: small.field11,
+            field12: small.field12,
+            field13: small.field13,
+            field_fk: Ref::to(to),
+        }
+    }
+}
+
 /// Reads a JSON document out of an archive of the shared data.
-fn read<T: DeserializeOwned>(archive: &str, member: &str) -> Option<T> {
+pub(crate) fn read<T: DeserializeOwned>(archive: &str, member: &str) -> Option<T> {
     let archive = data::path(archive)?;
     let output = Command::new("tar").arg("-xzOf").arg(archive).arg(member).output();
     let json = output.expect("tar runs").stdout;

@@ -1,9 +1,13 @@
 //! P9: our API on MongoDB against hand-written driver code on the same server (`ODM_TEST_MONGODB_URI`), in turns.
 //!
-//! The ratio is our time by the driver's: 1.00 is no cost at all. Arguments: `--quick` for fewer rounds. The tweet
-//! and the small document of the public ODM benchmark are read from the shared data, where it is there.
+//! The ratio is our time by the driver's: 1.00 is no cost at all. Arguments: `--quick` for fewer rounds, and `people`,
+//! `tweet`, `small`, `tasks` when not all rows are wanted. All but the people are documents of MongoDB's public
+//! benchmarks, which are read from the shared data; where it is absent, their rows are skipped.
 
 mod documents;
+mod large;
+mod nested;
+mod tasks;
 
 use bson::doc;
 use futures_util::TryStreamExt;
@@ -21,27 +25,44 @@ fn main() {
 
 async fn rows(settings: &Settings, server: Option<&Server>) {
     let Some(server) = server else { return };
-    let people: Vec<_> = (0..MANY as i64).map(Person::new).collect();
-    let bench = Bench::prepare(settings, server, "", &people).await;
-    bench.finds().await;
-    bench.bulk().await;
-    bench.writes(Person::new).await;
-    people_only(&bench).await;
-    if let Some(tweet) = Tweet::read() {
+    if settings.wants("people") {
+        let people: Vec<_> = (0..MANY as i64).map(Person::new).collect();
+        let bench = Bench::prepare(settings, server, "", &people).await;
+        bench.find_by_id().await;
+        bench.find_100().await;
+        bench.bulk().await;
+        bench.insert_one("insert-one", 10, Person::new).await;
+        bench.insert_many(Person::new).await;
+        people_only(&bench).await;
+        round_trips(server).await;
+        bench.drop().await;
+    }
+    if settings.wants("tweet")
+        && let Some(tweet) = Tweet::read()
+    {
         let tweets: Vec<_> = (0..MANY as i64).map(|id| tweet.with_id(id)).collect();
         let bench = Bench::prepare(settings, server, "tweet-", &tweets).await;
-        bench.finds().await;
+        bench.find_by_id().await;
+        bench.find_100().await;
         bench.bulk().await;
-        bench.writes(|id| tweet.with_id(id)).await;
+        bench.insert_one("insert-one", 10, |id| tweet.with_id(id)).await;
+        bench.insert_many(|id| tweet.with_id(id)).await;
+        bench.drop().await;
     }
-    if let Some(small) = Small::read() {
+    // One small document at a time is among the tasks.
+    if settings.wants("small")
+        && let Some(small) = Small::read()
+    {
         let documents: Vec<_> = (0..MANY as i64).map(|id| small.with_id(id)).collect();
         let bench = Bench::prepare(settings, server, "small-", &documents).await;
-        bench.finds().await;
+        bench.find_100().await;
         bench.bulk().await;
-        bench.writes(|id| small.with_id(id)).await;
+        bench.insert_many(|id| small.with_id(id)).await;
+        bench.drop().await;
     }
-    round_trips(server).await;
+    if settings.wants("tasks") {
+        tasks::all(settings, server).await;
+    }
 }
 
 /// One model's documents, ids from 0, in a collection that both sides read and write.
@@ -67,7 +88,7 @@ impl<M: Model<Key = i64> + Clone + Sync + Unpin> Bench<M> {
         let theirs = server.database().collection::<M>(ours.name());
         Bench {
             name,
-            rounds: settings.choose(15, 61),
+            rounds: settings.choose(15, 301),
             ours,
             theirs,
         }
@@ -77,7 +98,7 @@ impl<M: Model<Key = i64> + Clone + Sync + Unpin> Bench<M> {
         show(&format!("{}{name}", self.name), result, target);
     }
 
-    async fn finds(&self) {
+    async fn find_by_id(&self) {
         let each = 50;
         let ids = |round: usize| (0..each).map(move |n| ((round * each + n) * 7_919 % MANY) as i64);
         let result = compare(
@@ -96,7 +117,9 @@ impl<M: Model<Key = i64> + Clone + Sync + Unpin> Bench<M> {
             },
         );
         self.show("find-by-id", result.await, 1.03);
+    }
 
+    async fn find_100(&self) {
         let starts = |round: usize| (0..5).map(move |n| ((round * 5 + n) * 101 % (MANY - 100)) as i64);
         let result = compare(
             self.rounds,
@@ -123,7 +146,7 @@ impl<M: Model<Key = i64> + Clone + Sync + Unpin> Bench<M> {
     /// Reads everything typed: faster than the driver, which copies each document.
     async fn bulk(&self) {
         let result = compare(
-            self.rounds.min(21),
+            self.rounds.min(61),
             MANY,
             async |_| {
                 let found = self.ours.find_all().await.expect("a read");
@@ -137,7 +160,7 @@ impl<M: Model<Key = i64> + Clone + Sync + Unpin> Bench<M> {
         );
         self.show("find-10000-typed", result.await, 1.0);
         let result = compare(
-            self.rounds.min(21),
+            self.rounds.min(61),
             MANY,
             async |_| {
                 let mut cursor = self.ours.find_all().stream();
@@ -159,16 +182,9 @@ impl<M: Model<Key = i64> + Clone + Sync + Unpin> Bench<M> {
         self.show("stream-10000-typed", result.await, 1.0);
     }
 
-    async fn writes(&self, make: impl Fn(i64) -> M) {
-        // The ids of the two sides alternate: to insert behind all that is there is cheaper than before some of it.
-        let documents = |first: i64, count: usize, side: i64| -> Vec<Vec<M>> {
-            let id = |round: usize, n: usize| first + 2 * (round * count + n) as i64 + side;
-            (0..=self.rounds)
-                .map(|round| (0..count).map(|n| make(id(round, n))).collect())
-                .collect()
-        };
-        let each = 10;
-        let [own, other] = [0, 1].map(|side| documents(1 << 30, each, side));
+    /// Inserts documents by one, `each` of them in a round.
+    async fn insert_one(&self, name: &str, each: usize, make: impl Fn(i64) -> M) {
+        let [own, other] = Self::documents(1 << 30, self.rounds, each, make);
         let result = compare(
             self.rounds,
             each,
@@ -183,12 +199,14 @@ impl<M: Model<Key = i64> + Clone + Sync + Unpin> Bench<M> {
                 }
             },
         );
-        self.show("insert-one", result.await, 1.03);
+        self.show(name, result.await, 1.03);
+    }
 
-        let each = 1_000;
-        let [own, other] = [0, 1].map(|side| documents(1 << 32, each, side));
+    async fn insert_many(&self, make: impl Fn(i64) -> M) {
+        let (rounds, each) = (self.rounds.min(61), 1_000);
+        let [own, other] = Self::documents(1 << 32, rounds, each, make);
         let result = compare(
-            self.rounds.min(15),
+            rounds,
             each,
             async |round| {
                 self.ours.insert_many(&own[round]).await.expect("a write");
@@ -198,6 +216,22 @@ impl<M: Model<Key = i64> + Clone + Sync + Unpin> Bench<M> {
             },
         );
         self.show("insert-many-1000", result.await, 1.03);
+    }
+
+    /// What each side inserts in each round. The ids of the two sides alternate: to insert behind all that is there
+    /// is cheaper than before some of it.
+    fn documents(first: i64, rounds: usize, each: usize, make: impl Fn(i64) -> M) -> [Vec<Vec<M>>; 2] {
+        let id = |round: usize, n: usize, side: i64| first + 2 * (round * each + n) as i64 + side;
+        [0, 1].map(|side| {
+            (0..=rounds)
+                .map(|round| (0..each).map(|n| make(id(round, n, side))).collect())
+                .collect()
+        })
+    }
+
+    /// Drops the collection, so that the next rows have the server's cache for themselves.
+    async fn drop(self) {
+        self.ours.drop().await.expect("the collection is dropped");
     }
 }
 
@@ -223,7 +257,7 @@ async fn people_only(bench: &Bench<Person>) {
     );
     bench.show("update-one", result.await, 1.03);
     let result = compare(
-        bench.rounds,
+        bench.rounds.min(61),
         1,
         async |_| assert!(bench.ours.count(|p| p.age.lt(45)).await.expect("a read") > 0),
         async |_| {
