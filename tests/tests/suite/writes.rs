@@ -7,6 +7,7 @@ use super::models::{Account, Item};
 crate::on_every_backend! {
     an_inserted_document_comes_back_whole,
     a_second_document_with_the_same_id_is_refused,
+    documents_of_megabytes_come_back_whole,
     insert_many_keeps_the_order_and_gives_every_id,
     an_ordered_insert_stops_at_the_first_error_and_says_what_was_written,
     an_unordered_insert_goes_on_after_errors,
@@ -50,6 +51,28 @@ async fn a_second_document_with_the_same_id_is_refused(db: &Db) {
         items.get("a".to_owned()).await.unwrap().map(|item| item.stock),
         Some(1)
     );
+}
+
+async fn documents_of_megabytes_come_back_whole(db: &Db) {
+    let items = db.collection::<Item>();
+    let item = |key: &str, size: usize| {
+        let mut item = Item::new(key, 1);
+        item.note = Some("x".repeat(size));
+        item
+    };
+    let large = item("large", 3 << 20);
+    items.insert(&large).await.unwrap();
+    let many = [item("a", 10), item("b", 400_000), item("c", 5 << 20)];
+    items.insert_many(&many).await.unwrap();
+    assert_eq!(items.get("large".to_owned()).await.unwrap(), Some(large.clone()));
+    for item in many {
+        assert_eq!(items.get(item.id.clone()).await.unwrap(), Some(item));
+    }
+    let error = items.insert(&large).await.unwrap_err();
+    assert_eq!(error.index(), Some("_id_"));
+    assert_eq!(error.key_value(), Some(&bson::doc! { "_id": "large" }));
+    items.insert(item("too large", 17 << 20)).await.unwrap_err();
+    assert_eq!(items.count(|_| odm::Filter::all()).await.unwrap(), 4);
 }
 
 async fn insert_many_keeps_the_order_and_gives_every_id(db: &Db) {

@@ -83,7 +83,7 @@ async fn bulk_run(
             insert_all(
                 backend,
                 namespace,
-                &documents,
+                documents,
                 ordered,
                 options.comment.clone(),
                 session,

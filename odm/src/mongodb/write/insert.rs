@@ -1,7 +1,10 @@
 //! Insertions, which the driver splits where they are too large for one message.
 
+use std::borrow::Borrow;
+use std::collections::HashSet;
+
 use ::mongodb::error::ErrorKind as DriverKind;
-use bson::{Bson, Document, RawDocumentBuf};
+use bson::{Bson, Document, RawDocument, RawDocumentBuf};
 
 use super::super::{Attempt, MongoBackend, SharedSession, collections, error};
 use crate::backend::{Insert, Namespace, Response, WriteResult};
@@ -16,7 +19,7 @@ pub(in crate::mongodb) async fn insert(
     let result = insert_all(
         backend,
         &insert.namespace,
-        &insert.documents,
+        insert.documents,
         insert.ordered,
         insert.comment,
         session,
@@ -28,7 +31,7 @@ pub(in crate::mongodb) async fn insert(
 pub(super) async fn insert_all(
     backend: &MongoBackend,
     namespace: &Namespace,
-    documents: &[RawDocumentBuf],
+    mut documents: Vec<RawDocumentBuf>,
     ordered: bool,
     comment: Option<String>,
     session: Option<&SharedSession>,
@@ -41,7 +44,16 @@ pub(super) async fn insert_all(
     let mut options = ::mongodb::options::InsertManyOptions::default();
     options.ordered = Some(ordered);
     options.comment = comment.map(Into::into);
-    let action = collection.insert_many(documents).with_options(options);
+    let is_large = |document: &RawDocumentBuf| document.as_bytes().len() > LARGE;
+    let large: HashSet<usize> = (0..documents.len())
+        .filter(|index| documents.get(*index).is_some_and(is_large))
+        .collect();
+    let given = documents.iter_mut().map(|document| match is_large(document) {
+        true => Given::Passed(std::mem::replace(document, small_fields(document))),
+        false => Given::Kept(document),
+    });
+    let action = collection.insert_many(given);
+    let action = action.with_options(options);
     let outcome = match session {
         None => action.await,
         Some(shared) => {
@@ -70,6 +82,7 @@ pub(super) async fn insert_all(
                                 own,
                                 indexes.as_deref().unwrap_or_default(),
                                 documents.get(one.index),
+                                large.contains(&one.index),
                             );
                         }
                         result.errors.push((one.index, own));
@@ -86,9 +99,41 @@ pub(super) async fn insert_all(
     Ok(result)
 }
 
+/// The driver encodes each document once more. What is larger than this is not kept until the reply comes.
+const LARGE: usize = 256 * 1024;
+
+/// Of a large document the fields are kept that are no larger: an index's keys are among them, as a rule.
+const SMALL: usize = 4 * 1024;
+
+/// A document for the driver.
+enum Given<'d> {
+    Kept(&'d RawDocumentBuf),
+    Passed(RawDocumentBuf),
+}
+
+impl Borrow<RawDocumentBuf> for Given<'_> {
+    fn borrow(&self) -> &RawDocumentBuf {
+        match self {
+            Given::Kept(document) => document,
+            Given::Passed(document) => document,
+        }
+    }
+}
+
+fn small_fields(document: &RawDocument) -> RawDocumentBuf {
+    let mut small = RawDocumentBuf::new();
+    let fields = document.iter_elements().map_while(Result::ok);
+    for field in fields.filter(|field| field.size() <= SMALL) {
+        if let Ok(value) = field.value() {
+            small.append(field.key(), value);
+        }
+    }
+    small
+}
+
 /// The driver keeps neither the key pattern nor the key of a refused insert: the pattern is looked up by the
 /// index's name, the key in the document.
-fn with_key(error: Error, indexes: &[Document], document: Option<&RawDocumentBuf>) -> Error {
+fn with_key(error: Error, indexes: &[Document], document: Option<&RawDocumentBuf>, is_large: bool) -> Error {
     let pattern = indexes
         .iter()
         .find(|index| index.get_str("name").ok() == error.index())
@@ -99,6 +144,11 @@ fn with_key(error: Error, indexes: &[Document], document: Option<&RawDocumentBuf
     let Ok(document) = Document::try_from(document.as_ref()) else {
         return error;
     };
+    // Of a large document what is missing may have been left out.
+    let is_there = |path: &String| document.contains_key(path.split('.').next().unwrap_or_default());
+    if is_large && !pattern.keys().all(is_there) {
+        return error;
+    }
     let value = pattern
         .keys()
         .map(|path| (path.clone(), at(&document, path)))
