@@ -223,7 +223,7 @@ impl Clause {
     }
 
     /// Terms of which each document that meets it has one at least: those that are rarest by `count`, where there is a
-    /// choice. `None` where no terms are needed.
+    /// choice. `None` where no terms are known to be needed.
     pub(super) fn cover(&self, count: &dyn Fn(&str) -> f64) -> Option<Vec<&str>> {
         let size = |terms: &[&str]| terms.iter().map(|term| count(term)).sum::<f64>();
         match self {
@@ -236,12 +236,8 @@ impl Clause {
                 let covers = clauses.iter().filter_map(|clause| clause.cover(count));
                 covers.min_by(|a, b| size(a).total_cmp(&size(b)))
             }
-            Clause::Phrase(steps) => {
-                let terms = steps.iter().map(|(term, _)| term.as_str());
-                let rarest = terms.min_by(|a, b| count(a).total_cmp(&count(b)));
-                rarest.map(|term| vec![term])
-            }
-            Clause::Prefix(_) | Clause::Not(_) => None,
+            // Searches with phrases read all that may hold them.
+            Clause::Phrase(_) | Clause::Prefix(_) | Clause::Not(_) => None,
         }
     }
 
