@@ -5,12 +5,12 @@
 //! use [`View`]s of the last commit and never wait. Transactions collect their writes over a view and are
 //! applied as one job.
 
+mod absences;
 mod backup;
 mod changes;
 mod check;
 mod claims;
 mod compact;
-mod ends;
 mod job;
 mod queue;
 mod repair;

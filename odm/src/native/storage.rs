@@ -4,7 +4,7 @@
 //! trees, keys and values as bytes; what they mean is decided above it. Readers see the last commit and
 //! never wait; there is one writer at a time.
 
-mod bytes;
+pub(crate) mod bytes;
 mod counted;
 pub(crate) mod file;
 pub(crate) mod format;
@@ -95,11 +95,11 @@ pub(crate) trait Write: Read {
     /// holds it: hand it up, the job runs again when that transaction has ended.
     fn claim(&mut self, tree: TreeId, key: &[u8]) -> Result<()>;
 
-    /// Whether the tree is known to have no key that is as great as this one. `false` says nothing.
+    /// Whether the tree is known to have no key that begins with this one. `false` says nothing.
     ///
     /// # Errors
     /// The store's.
-    fn ends_before(&mut self, _tree: TreeId, _key: &[u8]) -> Result<bool> {
+    fn is_absent(&mut self, _tree: TreeId, _key: &[u8]) -> Result<bool> {
         Ok(false)
     }
 

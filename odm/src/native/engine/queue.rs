@@ -23,9 +23,9 @@ use futures_channel::oneshot;
 use self::arrivals::{Arrivals, One};
 use self::flusher::Flusher;
 use super::Durability;
+use super::absences::Absences;
 use super::changes::{ChangeLog, ChangeWindow};
 use super::claims::{Claim, Claims};
-use super::ends::Ends;
 use super::job::Job;
 use super::statistics::Counts;
 use super::view::{View, shielded};
@@ -69,8 +69,8 @@ struct Published {
 pub(super) struct WriterState {
     /// Of the jobs of a commit.
     pending: Pending,
-    /// Of the trees of unique indexes.
-    ends: Ends,
+    /// In the trees of unique indexes.
+    absences: Absences,
     /// How much was committed without being durable.
     unsynced_bytes: usize,
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::absences::Absences;
 use super::changes::Logged;
 use super::claims::Claim;
-use super::ends::Ends;
 use super::queue::Shared;
 use crate::native::catalog::{Catalog, Collection, CollectionId};
 use crate::native::fault::{Class, Fault, Result, code};
@@ -20,7 +20,7 @@ pub(super) struct Writer<'a> {
     pending: &'a mut Pending,
     /// What takes this job's writes back.
     undo: Undo,
-    ends: &'a mut Ends,
+    absences: &'a mut Absences,
     catalog: Arc<Catalog>,
     changed: Option<Catalog>,
     /// The commit that the job will be part of.
@@ -37,7 +37,7 @@ impl<'a> Writer<'a> {
     pub(super) fn new(
         shared: &'a Shared,
         trees: &'a dyn Trees,
-        (pending, ends): (&'a mut Pending, &'a mut Ends),
+        (pending, absences): (&'a mut Pending, &'a mut Absences),
         catalog: Arc<Catalog>,
         sequence: u64,
     ) -> Writer<'a> {
@@ -46,7 +46,7 @@ impl<'a> Writer<'a> {
             trees,
             undo: pending.begin_undo(),
             pending,
-            ends,
+            absences,
             catalog,
             changed: None,
             sequence,
@@ -73,7 +73,7 @@ impl<'a> Writer<'a> {
         logged: Logged,
     ) {
         self.wrote |= !pending.is_empty();
-        self.ends.note_all(&pending);
+        self.absences.note_all(&pending);
         self.pending.absorb(&mut pending);
         self.logged = logged;
         self.changed = catalog;
@@ -115,7 +115,7 @@ impl<'a> Writer<'a> {
     pub(super) fn forget(mut self) {
         self.pending.undo(std::mem::take(&mut self.undo));
         if self.removed {
-            self.ends.forget();
+            self.absences.forget();
         }
         self.take_notes_back();
     }
@@ -147,15 +147,15 @@ impl Read for Writer<'_> {
 impl Write for Writer<'_> {
     fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()> {
         self.wrote = true;
-        self.ends.note(tree, key);
+        self.absences.note(tree, key);
         self.pending.put_undoable(tree, key, Some(value), &mut self.undo);
         Ok(())
     }
 
-    fn ends_before(&mut self, tree: TreeId, key: &[u8]) -> Result<bool> {
+    fn is_absent(&mut self, tree: TreeId, key: &[u8]) -> Result<bool> {
         let (pending, trees) = (&*self.pending, self.trees);
-        self.ends.are_before(tree, key, &mut |range, visit| {
-            pending.scan(trees, tree, range, true, visit)
+        self.absences.has(tree, key, &mut |range, visit| {
+            pending.scan(trees, tree, range, false, visit)
         })
     }
 

@@ -317,7 +317,7 @@ fn check_unique(
     }
     for key in new.iter().filter(|key| old.binary_search(key).is_err()) {
         write.claim(entry.tree, key)?;
-        if !write.ends_before(entry.tree, key)? && holder(write, entry, key, record)?.is_some() {
+        if !write.is_absent(entry.tree, key)? && holder(write, entry, key, record)?.is_some() {
             return Err(duplicate(ns, entry, document, key));
         }
     }

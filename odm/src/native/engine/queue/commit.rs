@@ -73,7 +73,7 @@ impl Shared {
         let mut durable = self.durability == Some(Durability::Immediate);
         let WriterState {
             pending,
-            ends,
+            absences,
             unsynced_bytes,
         } = state;
         pending.reset();
@@ -85,7 +85,7 @@ impl Shared {
                 let mut writer = Writer::new(
                     self,
                     &*transaction,
-                    (&mut *pending, &mut *ends),
+                    (&mut *pending, &mut *absences),
                     catalog.clone(),
                     sequence,
                 );
@@ -121,7 +121,7 @@ impl Shared {
         let store = self.store();
         let outcome = catch_unwind(AssertUnwindSafe(|| store.write(&mut body)));
         if !matches!(outcome, Ok(Ok(()))) {
-            ends.forget();
+            absences.forget();
         }
         match outcome {
             Ok(Ok(())) if written == 0 => return Ok(()),

@@ -87,45 +87,43 @@ fn a_dropped_tree_forgets_what_was_written_before_it_in_the_same_commit() {
 }
 
 #[test]
-fn a_tree_ends_before_what_is_beyond_all_of_its_keys() {
+fn what_lies_between_two_keys_is_known_to_be_absent() {
     for (engine, _directory) in engines() {
         let tree = collection(&engine, "c").records;
         put(&engine, tree, b"b", b"1").unwrap();
+        put(&engine, tree, b"y", b"1").unwrap();
         let asked = engine.write(move |writer| {
-            // Of a single key nothing is said.
-            assert!(!writer.ends_before(tree, b"c")?);
-            assert!(writer.ends_before(tree, b"c")?);
-            assert!(!writer.ends_before(tree, b"b")?);
-            assert!(!writer.ends_before(tree, b"a")?);
+            assert!(writer.is_absent(tree, b"c")?);
+            assert!(!writer.is_absent(tree, b"b")?);
             writer.put(tree, b"d", b"1")?;
-            assert!(!writer.ends_before(tree, b"c")?);
-            assert!(!writer.ends_before(tree, b"d")?);
-            writer.ends_before(tree, b"e")
+            assert!(!writer.is_absent(tree, b"d")?);
+            writer.put(tree, b"dd", b"1")?;
+            assert!(!writer.is_absent(tree, b"d")?);
+            assert!(writer.is_absent(tree, b"e")? && writer.is_absent(tree, b"da")?);
+            assert!(!writer.is_absent(tree, b"y")?);
+            writer.is_absent(tree, b"z")
         });
         assert!(wait(asked).unwrap());
     }
 }
 
 #[test]
-fn an_end_that_was_found_behind_a_removal_goes_with_it() {
+fn a_gap_that_was_found_by_way_of_a_removal_goes_with_it() {
     for (engine, _directory) in engines() {
         let tree = collection(&engine, "c").records;
         put(&engine, tree, b"b", b"1").unwrap();
         put(&engine, tree, b"y", b"1").unwrap();
         let failed = engine.write(move |writer| {
             writer.remove(tree, b"y")?;
-            assert!(!writer.ends_before(tree, b"c")?);
-            assert!(writer.ends_before(tree, b"c")?);
+            assert!(writer.is_absent(tree, b"c")? && writer.is_absent(tree, b"y")?);
             Err::<(), _>(Fault::new(code::BAD_VALUE, "no"))
         });
         assert!(wait(failed).is_err());
-        for _ in 0..3 {
-            let asked = engine.write(move |writer| writer.ends_before(tree, b"x"));
-            assert!(!wait(asked).unwrap());
-        }
+        let asked = engine.write(move |writer| writer.is_absent(tree, b"y"));
+        assert!(!wait(asked).unwrap());
         put(&engine, tree, b"z", b"1").unwrap();
-        let asked = engine
-            .write(move |writer| Ok((writer.ends_before(tree, b"z")?, writer.ends_before(tree, b"zz")?)));
+        let asked =
+            engine.write(move |writer| Ok((writer.is_absent(tree, b"z")?, writer.is_absent(tree, b"zz")?)));
         assert_eq!(wait(asked).unwrap(), (false, true));
     }
 }
