@@ -112,7 +112,7 @@ pub(crate) async fn find_all(settings: &Settings, server: Option<&Server>) {
 }
 
 /// Reads all things as raw batches, and counts them.
-async fn read_raw(db: &Db) -> usize {
+pub(crate) async fn read_raw(db: &Db) -> usize {
     let namespace = Namespace {
         database: db.name().to_owned(),
         collection: "things".to_owned(),

@@ -7,7 +7,7 @@ use odm::{Db, Durability};
 use odm_patterns::queue::Queue;
 use odm_tests::measure::{Bare, Job, Thing};
 
-use crate::{RELAXED, shapes};
+use crate::{RELAXED, bulk, shapes};
 
 /// The arguments for a child.
 pub(crate) fn arguments(kind: &str, count: u64) -> Vec<String> {
@@ -90,11 +90,16 @@ pub(crate) fn run(asked: &[String]) {
             }
             "queue" | "queue-100" => work_off(&db, count, kind == "queue-100").await,
             "bulk" => drop(collection.insert_many(&things).await.expect("inserted")),
-            "scan" | "read" => {
+            "scan" | "read" | "raw" | "sort" => {
                 collection.insert_many(&things).await.expect("inserted");
                 for _ in 0..10 {
                     let found = match kind.as_str() {
                         "scan" => collection.find(|t| t.last.eq(-2)).await,
+                        "sort" => shapes::first_by_price(&collection).await,
+                        "raw" => {
+                            bulk::read_raw(&db).await;
+                            continue;
+                        }
                         _ => collection.find_all().await,
                     };
                     drop(std::hint::black_box(found.expect("a read")));

@@ -49,11 +49,7 @@ pub(crate) async fn group_sort_range(settings: &Settings, server: Option<&Server
         rounds,
         [DOCUMENTS; 2],
         async |_| {
-            let first = collection
-                .find_all()
-                .sort_raw(doc! { "price": -1 })
-                .limit(20)
-                .await;
+            let first = first_by_price(&collection).await;
             assert_eq!(first.expect("a read").len(), 20);
         },
         async |_| {
@@ -94,6 +90,12 @@ pub(crate) async fn group_sort_range(settings: &Settings, server: Option<&Server
 /// Sums and counts in two groups.
 pub(crate) fn by_activity() -> [Document; 1] {
     [doc! { "$group": { "_id": "$active", "sum": { "$sum": "$price" }, "count": { "$sum": 1 } } }]
+}
+
+/// The first of all by a field without an index.
+pub(crate) async fn first_by_price(collection: &Collection<Thing>) -> odm::Result<Vec<Thing>> {
+    let found = collection.find_all().sort_raw(doc! { "price": -1 });
+    found.limit(20).await
 }
 
 /// Where a range begins.
