@@ -5,6 +5,7 @@
 mod evaluate;
 mod integer;
 pub(crate) mod near;
+pub(crate) mod never;
 mod operator;
 mod parse;
 mod scan;
@@ -61,10 +62,14 @@ impl Matcher {
 
     /// Parses the filter of a query, which may be `$near` a place: its documents come in that order.
     pub(crate) fn parse_query(filter: Doc<'_>, variables: Vec<(String, Option<Owned>)>) -> Result<Matcher> {
-        let matcher = Matcher::parse_where(filter, variables, true)?;
+        let mut matcher = Matcher::parse_where(filter, variables, true)?;
         near::check(&matcher.root)?;
         if matcher.near().is_some() && matcher.text().is_some() {
             return Err(parse::bad("text and geoNear not allowed in same query"));
+        }
+        if matcher.near().is_some() && never::is_never(filter) {
+            // That no index tells what is near does not matter then.
+            matcher.root = Node::Never;
         }
         Ok(matcher)
     }

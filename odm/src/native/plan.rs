@@ -19,6 +19,7 @@ use super::text::TextSearch;
 
 pub(crate) use self::by_id::is_plain;
 pub(crate) use self::edges::Edges;
+pub(crate) use self::text::required as text_required;
 
 mod bounds;
 mod by_id;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::aggregate;
 use super::collation::Collation;
 use super::document::{Doc, Value, number};
 use super::fault::{Fault, Result, code};
@@ -115,6 +116,23 @@ impl SortSpec {
         let mut out = Vec::with_capacity(12 * self.fields.len() + 1);
         self.write_key(doc, score, &mut out)?;
         Ok(out)
+    }
+
+    /// The document's key where arrays are compared as values, as `$top` and its like do: what the paths have in
+    /// expressions, but an empty array as undefined.
+    pub(crate) fn key_of_values(&self, doc: Doc<'_>) -> Vec<u8> {
+        let mut out = Vec::with_capacity(12 * self.fields.len() + 1);
+        for field in &self.fields {
+            let path: Vec<String> = field.path.split('.').map(str::to_owned).collect();
+            let answer = aggregate::path::walk(Value::Document(doc), &path);
+            let value = match answer.value().unwrap_or(Value::Null) {
+                Value::Array(items) if items.is_empty() => Value::Undefined,
+                value => value,
+            };
+            self.collation.encode(&value, field.descending, &mut out);
+        }
+        out.push(key::END);
+        out
     }
 
     /// Whether the order goes by how well a text search is answered.

@@ -15,12 +15,19 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
     use Answer::{Documents, Refused, Values};
     let text = command.to_string();
     let name = command.keys().next().map_or("", String::as_str);
+    let has_sparse = || {
+        before
+            .iter()
+            .any(|step| step.command.to_string().contains("\"sparse\": true"))
+    };
     let has_wildcard = || before.iter().any(|step| step.command.to_string().contains("$**"));
     match (own, their) {
         // The server changes the document before it finds that it cannot project it.
         (Refused(a), Refused(b)) if a == b => name == "findAndModify",
         // Of two errors in one filter either may be said: `$expr` in an upsert is found on the way.
         (Refused(Some(_)), Refused(Some(224))) => true,
+        // It looks for a text index while it reads the filter, before what stands behind the search and around it.
+        (Refused(Some(_)), Refused(Some(27 | 17313 | 2))) if text.contains("$text") => true,
         (Refused(Some(a)), Refused(Some(b))) => {
             SAME_CODES.contains(&(*a, *b))
                 || SAME_CODES.contains(&(*b, *a))
@@ -30,12 +37,15 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         }
         // An assertion in its planner, and one where it builds a `$switch` in its other engine.
         (_, Refused(Some(8 | 4822806))) => true,
+        (_, their) if has_failed_with(their, 8) => true,
         // A cursor goes on in the session in which it began, and the driver has more than one.
         (_, Refused(Some(50738))) => true,
         // Near a point, or by a hint to a wildcard index, it does not find a plan where there is one.
-        (own, their) if has_failed_with(their, 291) && !own.is_refused() => {
+        (own, their) if has_failed_with(their, 291) && !matches!(own, Refused(_)) => {
             text.contains("$geoNear") || text.contains("$near") || has_wildcard()
         }
+        // By an index, with an order, it projects documents before it leaves the first of them out.
+        (Documents(_), Refused(Some(51246))) => command.contains_key("skip"),
         // A symbol in an index with a collation.
         (_, their) if has_failed_with(their, 201) => true,
         // A `$match` that it moves or joins with another is parsed again from a text that it cannot read.
@@ -43,9 +53,23 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         // By an index, the values of a field are those of its keys: `null` where there is none, undefined for an empty
         // array, and an array in an array once more taken apart.
         (Values(_, own), Values(_, their)) => own == their,
-        // It looks for what an `$expr` compares in a wildcard index, which does not hold what is missing.
+        // It looks for what an `$expr` compares in an index that does not hold what is missing, and for what is not less
+        // than MinKey or not greater than MaxKey in a wildcard index.
+        (own, _) if !own.is_refused() && text.contains("$expr") && (has_wildcard() || has_sparse()) => true,
+        (own, _) if !own.is_refused() && is_at_an_end(&text) && has_wildcard() => true,
+        // Of several documents it changes the first that it comes to, by an index for what an `$expr` compares.
         (own, their)
-            if !own.is_refused() && !their.is_refused() && text.contains("$expr") && has_wildcard() =>
+            if name == "findAndModify"
+                && text.contains("$expr")
+                && !command.contains_key("sort")
+                && !own.is_refused()
+                && !their.is_refused() =>
+        {
+            true
+        }
+        // Whether an update fails by a condition, or by what it does, goes by the order of the conditions.
+        (own, their)
+            if has_failed(own) && has_failed(their) && has_companion(&Bson::Document(command.clone())) =>
         {
             true
         }
@@ -72,6 +96,16 @@ fn has_failed_with(answer: &Answer, code: i32) -> bool {
     }
 }
 
+/// Whether a write of the command was refused.
+fn has_failed(answer: &Answer) -> bool {
+    matches!(answer, Answer::Reply(reply) if reply.get_array("errors").is_ok_and(|errors| !errors.is_empty()))
+}
+
+/// Whether something is compared with what comes before or behind all values.
+fn is_at_an_end(text: &str) -> bool {
+    text.contains("MinKey") || text.contains("MaxKey")
+}
+
 /// Where plans were tried against each other, the server knows at once that there is no more.
 fn closes_early(own: &[Vec<RawDocumentBuf>], their: &[Vec<RawDocumentBuf>]) -> bool {
     matches!(own, [all @ .., last] if last.is_empty() && all == their)
@@ -87,11 +121,14 @@ fn is_wrapped(their: &[Vec<RawDocumentBuf>]) -> bool {
 }
 
 /// Whether stages, or operators, set what others may have taken away: such a field keeps its place on the server.
-fn sets_again(command: &Document) -> bool {
+pub(super) fn sets_again(command: &Document) -> bool {
     if command.to_string().contains("$setField") {
         return true;
     }
-    let Ok(stages) = command.get_array("pipeline") else {
+    let updates = command.get_array("updates").into_iter().flatten();
+    let mut changes = updates.filter_map(|update| update.as_document()?.get_array("u").ok());
+    let stages = command.get_array("pipeline").or(command.get_array("update"));
+    let Some(stages) = stages.ok().or_else(|| changes.next()) else {
         return false;
     };
     let names = [

@@ -149,6 +149,11 @@ impl Expression {
         self.node.fold()
     }
 
+    /// Says that a server has other means to evaluate it: those of an early `$group`.
+    pub(crate) fn set_early(&mut self) {
+        self.node.set_early();
+    }
+
     /// The value, if the expression is one known already.
     pub(crate) fn as_constant(&self) -> Option<&Owned> {
         match &self.node {
@@ -186,6 +191,18 @@ impl Node {
     /// Whether it is a constant with strings.
     fn has_text(&self) -> bool {
         matches!(self, Node::Constant(value) if has_text(&value.as_value()))
+    }
+
+    fn set_early(&mut self) {
+        match self {
+            Node::Object(fields) => fields.iter_mut().for_each(|(_, node)| node.set_early()),
+            Node::Array(items) => items.iter_mut().for_each(Node::set_early),
+            Node::Call { operator, arguments } => {
+                *operator = arithmetic::as_early(operator).unwrap_or(operator);
+                arguments.iter_mut().for_each(Node::set_early);
+            }
+            _ => {}
+        }
     }
 
     fn needs_score(&self) -> bool {

@@ -8,7 +8,7 @@ use super::super::collation::Collation;
 use super::super::document::doc::framed;
 use super::super::document::{Doc, Value};
 use super::super::fault::{Fault, Result};
-use super::super::plan::{Plan, TextPlan};
+use super::super::plan::{Plan, TextPlan, text_required};
 use super::super::projection::{Metadata, Projection};
 use super::super::storage::Read;
 use super::super::text::TextSearch;
@@ -146,6 +146,9 @@ impl FindCursor {
         request.settle(&view::collation_of(read.catalog(), &request.namespace));
         let through = view::through(read, &request.namespace, &request.query, request.deadline)?;
         if through.is_some() {
+            if request.query.searches_text() {
+                return Err(text_required(Some(&request.namespace.to_string())));
+            }
             request.extras.refuse_on_view(&request.query)?;
             if let Some(projection) = &request.projection {
                 projection.refuse_on_view()?;
@@ -166,6 +169,9 @@ impl FindCursor {
     pub(super) fn on_collection(read: &dyn Read, request: FindRequest) -> Result<FindCursor> {
         let ns = &request.namespace;
         let Some(collection) = read.catalog().collection(&ns.database, &ns.collection).cloned() else {
+            if request.query.searches_text() {
+                return Err(text_required(Some(&ns.to_string())));
+            }
             return Ok(FindCursor {
                 request,
                 collection: None,

@@ -190,6 +190,11 @@ impl Query {
         self.matcher.near()
     }
 
+    /// Whether a text search is asked for.
+    pub(crate) fn searches_text(&self) -> bool {
+        self.matcher.text().is_some()
+    }
+
     /// The hint as given.
     pub(crate) fn hint(&self) -> Option<&Owned> {
         self.hint.as_ref()

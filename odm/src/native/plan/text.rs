@@ -25,7 +25,7 @@ pub(super) fn choose(request: &PlanRequest<'_>, hinted: bool) -> Result<Plan> {
         .indexes
         .iter()
         .position(|view| view.definition.text.is_some())
-        .ok_or_else(required)?;
+        .ok_or_else(|| required(None))?;
     if hinted {
         return Err(Fault::new(
             code::BAD_VALUE,
@@ -36,8 +36,8 @@ pub(super) fn choose(request: &PlanRequest<'_>, hinted: bool) -> Result<Plan> {
     if definition.hidden {
         return Err(unanswered());
     }
-    let spec = definition.text.as_ref().ok_or_else(required)?;
-    let (matcher, search) = request.matcher.over_text(spec).ok_or_else(required)?;
+    let spec = definition.text.as_ref().ok_or_else(|| required(None))?;
+    let (matcher, search) = request.matcher.over_text(spec).ok_or_else(|| required(None))?;
     let text = TextPlan {
         matcher,
         search,
@@ -58,8 +58,14 @@ pub(super) fn choose(request: &PlanRequest<'_>, hinted: bool) -> Result<Plan> {
     })
 }
 
-fn required() -> Fault {
-    Fault::new(code::INDEX_NOT_FOUND, "text index required for $text query")
+/// The fault of a search without an index; `missing` is the collection, if it is not there.
+pub(crate) fn required(missing: Option<&str>) -> Fault {
+    let message = "text index required for $text query";
+    let whole = match missing {
+        Some(ns) => format!("{message} (no such collection '{ns}')"),
+        None => message.to_owned(),
+    };
+    Fault::new(code::INDEX_NOT_FOUND, whole)
 }
 
 fn has_text(node: &Node) -> bool {

@@ -64,7 +64,8 @@ pub(super) fn answers_on_server(request: &PlanRequest<'_>, index: usize, root: &
         let mut names = path.split('.');
         let first = names.next().into_iter();
         let named = names.filter(|name| !name.bytes().all(|byte| byte.is_ascii_digit()));
-        wildcard.covers(&first.chain(named).collect::<Vec<_>>().join(".")) || wildcard.is_rooted_at(path)
+        let plain = first.chain(named).collect::<Vec<_>>().join(".");
+        wildcard.covers(&plain) || wildcard.is_rooted_at(&plain) || wildcard.is_rooted_at(path)
     };
     let answers =
         |conjunct: &Conjunct<'_>| covers(&conjunct.path) && is_visible_to_server(conjunct.predicate);
@@ -74,18 +75,37 @@ pub(super) fn answers_on_server(request: &PlanRequest<'_>, index: usize, root: &
     match root {
         Node::And(nodes) => nodes.iter().any(|node| answers_on_server(request, index, node)),
         Node::Or(nodes) => nodes.iter().all(|node| answers_on_server(request, index, node)),
+        // What they ask of fields is known to the server; to the engine only whether they hold.
+        Node::Expr(_) | Node::Schema(_) => true,
         _ => false,
     }
 }
 
 fn is_visible_to_server(predicate: &Predicate) -> bool {
     match predicate {
-        Predicate::Type(_) => true,
+        Predicate::Type(_) | Predicate::Mod { .. } => true,
         Predicate::ElementValue(parts) => parts.iter().any(is_visible_to_server),
+        Predicate::ElementObject(node) => is_visible_inside(node),
+        Predicate::Less(value)
+        | Predicate::LessOrEqual(value)
+        | Predicate::Greater(value)
+        | Predicate::GreaterOrEqual(value) => {
+            is_scalar(value) || is_empty(value) || matches!(value.as_value(), Value::Null)
+        }
         Predicate::In { values, .. } => values.iter().all(|value| is_scalar(value) || is_empty(value)),
         // What holds strings is compared by a collation, which the index may not have.
         Predicate::Collated { .. } => false,
         other => is_visible_under_paths(other),
+    }
+}
+
+/// The same of a condition on elements.
+fn is_visible_inside(node: &Node) -> bool {
+    match node {
+        Node::Field { predicate, .. } => is_visible_to_server(predicate),
+        Node::And(nodes) => nodes.iter().any(is_visible_inside),
+        Node::Or(nodes) => nodes.iter().all(is_visible_inside),
+        _ => false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::document::{Doc, Fields, Owned, Value, equal};
 use super::super::fault::{Fault, Result, code};
+use super::super::matcher::never::{documents, is_never};
 
 /// The server's code for an operator in a place that does not admit it.
 const QUERY_FEATURE_NOT_ALLOWED: i32 = 224;
@@ -25,7 +26,7 @@ pub(super) fn refuse_expressions(filter: Doc<'_>) -> Result<()> {
                 ));
             }
             ("$and" | "$or" | "$nor", Value::Array(branches)) => {
-                for branch in branches.values().filter_map(|branch| branch.as_document()) {
+                for branch in documents(branches) {
                     refuse_expressions(branch)?;
                 }
             }
@@ -33,44 +34,6 @@ pub(super) fn refuse_expressions(filter: Doc<'_>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Whether the filter says by its form alone that nothing matches it.
-fn is_never(filter: Doc<'_>) -> bool {
-    filter
-        .elements()
-        .any(|element| match (element.name_str(), element.value()) {
-            ("$alwaysFalse", _) => true,
-            ("$and", Value::Array(branches)) => documents(branches).any(is_never),
-            ("$or", Value::Array(branches)) => !branches.is_empty() && documents(branches).all(is_never),
-            ("$jsonSchema", Value::Document(schema)) => refuses_documents(schema),
-            (name, Value::Document(condition)) if !name.starts_with('$') => {
-                matches!(condition.get("$all"), Some(Value::Array(all)) if all.is_empty())
-            }
-            _ => false,
-        })
-}
-
-/// Whether a schema admits no document, whatever its fields are.
-fn refuses_documents(schema: Doc<'_>) -> bool {
-    schema
-        .elements()
-        .any(|element| match (element.name_str(), element.value()) {
-            ("type" | "bsonType", Value::String(kind)) => kind != "object",
-            ("type" | "bsonType", Value::Array(kinds)) => {
-                !kinds.values().any(|kind| matches!(kind, Value::String("object")))
-            }
-            ("enum", Value::Array(values)) => {
-                !values.values().any(|value| matches!(value, Value::Document(_)))
-            }
-            ("allOf", Value::Array(parts)) => documents(parts).any(refuses_documents),
-            ("anyOf", Value::Array(parts)) => !parts.is_empty() && documents(parts).all(refuses_documents),
-            _ => false,
-        })
-}
-
-fn documents(items: Doc<'_>) -> impl Iterator<Item = Doc<'_>> {
-    items.values().filter_map(|item| item.as_document())
 }
 
 /// The document that the filter describes, paths in order.
@@ -101,7 +64,9 @@ pub(super) fn document(filter: Doc<'_>) -> Result<Vec<u8>> {
 /// The `_id` that the filter describes, as a document of it alone; empty without one.
 pub(super) fn identity(filter: Doc<'_>) -> Result<Vec<u8>> {
     let mut equalities = Vec::new();
-    collect(filter, &mut equalities);
+    if !is_never(filter) {
+        collect(filter, &mut equalities);
+    }
     equalities.retain(|(path, _)| *path == "_id" || path.starts_with("_id."));
     if let Some((path, _)) = equalities
         .iter()
@@ -126,12 +91,13 @@ fn collect<'a>(filter: Doc<'a>, found: &mut Equalities<'a>) {
         let name = element.name_str();
         match (name, element.value()) {
             ("$and", Value::Array(branches)) => {
-                for branch in branches.values().filter_map(|branch| branch.as_document()) {
+                for branch in documents(branches) {
                     collect(branch, found);
                 }
             }
-            ("$or", Value::Array(branches)) if branches.count() == 1 => {
-                for branch in branches.values().filter_map(|branch| branch.as_document()) {
+            ("$or", Value::Array(branches)) => {
+                let mut possible = documents(branches).filter(|branch| !is_never(*branch));
+                if let (Some(branch), None) = (possible.next(), possible.next()) {
                     collect(branch, found);
                 }
             }

@@ -53,6 +53,25 @@ pub(super) static OPERATORS: &[Operator] = &[
     strict("$trunc", Arguments::Between(1, 2), round::round),
 ];
 
+/// The same where a server has other means: one null among the arguments makes all of them null, whatever they are.
+static EARLY: [Operator; 2] = [
+    strict("$add", Arguments::Any, early),
+    strict("$multiply", Arguments::Any, early),
+];
+
+fn early(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    match operator.name {
+        _ if arguments.iter().any(Answer::is_nullish) => Ok(Some(Owned::Null)),
+        "$add" => add(operator, arguments),
+        _ => multiply(operator, arguments),
+    }
+}
+
+/// The operator as an early `$group` has it, if it is another there.
+pub(super) fn as_early(operator: &'static Operator) -> Option<&'static Operator> {
+    EARLY.iter().find(|early| early.name == operator.name)
+}
+
 /// The number as an int32, if it is one exactly.
 pub(crate) fn as_i32_exact(value: &Value<'_>) -> Option<i32> {
     as_i64_exact(value).and_then(|x| i32::try_from(x).ok())
@@ -142,14 +161,15 @@ fn add(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> 
     let Some(date) = date else {
         return Ok(Some(total));
     };
-    let rounded = match total {
-        // Halves are rounded down.
-        Owned::Double(x) => Owned::Double((x - 0.5).ceil()),
-        other => other,
+    let (whole, rest) = match total {
+        Owned::Double(x) if x.is_finite() => (Owned::Double(x.floor()), x - x.floor()),
+        other => (other, 0.0),
     };
-    to_long(Some(rounded.as_value()))
+    to_long(Some(whole.as_value()))
         .ok()
         .and_then(|ms| date.checked_add(ms))
+        // Of the sum halves are rounded toward the epoch.
+        .and_then(|ms| ms.checked_add(i64::from(rest > 0.5 || (rest == 0.5 && ms < 0))))
         .map(|ms| Some(Owned::DateTime(ms)))
         .ok_or_else(|| Fault::new(code::OVERFLOW, "date overflow in $add"))
 }

@@ -216,9 +216,10 @@ fn switch<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Resu
     Err(no_branch())
 }
 
-/// Branches that cannot be taken are never computed.
+/// Branches that cannot be taken are never computed; the default always is.
 fn fold_switch(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
     let mut default = arguments.pop().unwrap_or(Node::Absent);
+    default.fold()?;
     let mut kept = Vec::new();
     let mut rest = std::mem::take(arguments).into_iter();
     while let (Some(mut case), Some(mut then)) = (rest.next(), rest.next()) {
@@ -231,6 +232,7 @@ fn fold_switch(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
         match known {
             Some(false) => {}
             Some(true) => {
+                then.fold()?;
                 default = then;
                 break;
             }
@@ -241,7 +243,6 @@ fn fold_switch(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
             }
         }
     }
-    default.fold()?;
     if kept.is_empty() {
         if matches!(default, Node::Absent) {
             return Err(Fault::new(

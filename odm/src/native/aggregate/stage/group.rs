@@ -30,14 +30,19 @@ pub(crate) struct Group {
 /// The groups so far.
 #[derive(Default)]
 pub(crate) struct Gathered {
-    /// By their encoded values.
+    /// By their encoded values, but for the first.
     positions: HashMap<Vec<u8>, usize>,
+    /// The encoded values of the first, which are compared without a hash.
+    first: Vec<Vec<u8>>,
     groups: Vec<(Owned, Vec<State>)>,
     /// Bytes.
     held: usize,
     /// The value of the last document.
     encoded: Vec<u8>,
 }
+
+/// So many groups are looked for by comparing.
+const FIRST: usize = 4;
 
 /// What documents are grouped by.
 #[derive(Clone, Debug)]
@@ -79,6 +84,13 @@ impl Group {
             .accumulators
             .iter()
             .all(|(_, accumulator)| accumulator.is_plain());
+        if self.is_early {
+            let (By::Value(by) | By::Boundaries { value: by, .. }) = &mut self.by;
+            by.set_early();
+            for (_, accumulator) in &mut self.accumulators {
+                accumulator.set_early();
+            }
+        }
     }
 
     fn coded<T>(&self, result: Result<T>) -> Result<T> {
@@ -185,6 +197,7 @@ impl Group {
     ) -> Result<()> {
         let Gathered {
             positions,
+            first,
             groups,
             held,
             encoded,
@@ -195,8 +208,12 @@ impl Group {
         context
             .collation
             .encode(&id.value().unwrap_or(Value::Null), false, encoded);
-        let at = match positions.get(encoded.as_slice()) {
-            Some(at) => *at,
+        let found = match first.iter().position(|other| other == encoded) {
+            None if groups.len() > first.len() => positions.get(encoded.as_slice()).copied(),
+            found => found,
+        };
+        let at = match found {
+            Some(at) => at,
             None => {
                 *held += 2 * encoded.len();
                 let id = id.into_owned().unwrap_or(Owned::Null);
@@ -205,7 +222,11 @@ impl Group {
                     .iter()
                     .map(|(_, accumulator)| accumulator.start(&id, context))
                     .collect::<Result<Vec<_>>>()?;
-                positions.insert(encoded.clone(), groups.len());
+                if first.len() < FIRST {
+                    first.push(encoded.clone());
+                } else {
+                    positions.insert(encoded.clone(), groups.len());
+                }
                 groups.push((id, states));
                 groups.len() - 1
             }

@@ -117,9 +117,17 @@ pub(super) fn log10(x: Decimal) -> Decimal {
     }
 }
 
-/// The logarithm to a base.
+/// What the server gives as the logarithm to a base: for bases other than 2 and 10 it divides the natural one by the base
+/// itself.
 pub(super) fn log(x: Decimal, base: Decimal) -> Decimal {
-    shortest(ln(x).divide(ln(base)))
+    let is = |number| base.compare(&Decimal::from_i64(number)).is_eq();
+    if is(10) {
+        log10(x)
+    } else if is(2) {
+        shortest(ln(x).divide(ln(base)))
+    } else {
+        ln(x).divide(base)
+    }
 }
 
 /// The power with all 34 digits, as the server's library gives it.

@@ -52,6 +52,12 @@ impl Unit {
     /// The moment so many units later; whole days and more go by the zone's clocks. The outer `None` is an amount
     /// out of range, the inner one a date out of range.
     pub(super) fn after(self, start: i64, amount: i64, zone: &Zone) -> Option<Option<i64>> {
+        // As on the server: before the epoch it adds to whole seconds what is left of them toward the epoch.
+        let start = match (self, start % 1000) {
+            (Unit::Fixed(1), _) => start,
+            (_, rest) if rest < 0 => start.saturating_sub(1000),
+            _ => start,
+        };
         match self {
             Unit::Fixed(DAY) => add_days(start, amount, zone),
             Unit::Week => add_days(start, amount.checked_mul(7)?, zone),

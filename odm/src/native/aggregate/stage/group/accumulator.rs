@@ -16,6 +16,8 @@ pub(in super::super) use self::state::State;
 pub(in super::super) struct Accumulator {
     operator: Operator,
     input: Expression,
+    /// It runs where a server has other means than for later stages.
+    is_early: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -81,6 +83,7 @@ impl Accumulator {
         Accumulator {
             operator: Operator::Count,
             input: Expression::constant(Owned::Null),
+            is_early: false,
         }
     }
 
@@ -184,6 +187,7 @@ impl Accumulator {
         Ok(Accumulator {
             operator,
             input: Expression::parse_unfolded(value, variables)?,
+            is_early: false,
         })
     }
 
@@ -220,6 +224,7 @@ impl Accumulator {
         Ok(Accumulator {
             operator: Operator::Several(which, count),
             input,
+            is_early: false,
         })
     }
 
@@ -268,7 +273,14 @@ impl Accumulator {
                 count,
             },
             input: output,
+            is_early: false,
         })
+    }
+
+    /// Says that it runs by a server's other means.
+    pub(super) fn set_early(&mut self) {
+        self.is_early = true;
+        self.input.set_early();
     }
 
     /// Whether it is one of those that take the values of one expression.

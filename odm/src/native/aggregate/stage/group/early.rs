@@ -20,6 +20,11 @@ const CODES: [(i32, i32); 13] = [
     (51_104, 5_073_401),
 ];
 
+/// Whether an early `$group` knows the fault.
+pub(super) fn knows(fault: &Fault) -> bool {
+    coded(fault.clone()).code() != fault.code()
+}
+
 /// The fault with the code that an early `$group` gives it.
 pub(super) fn coded(fault: Fault) -> Fault {
     let message = fault.message().to_owned();

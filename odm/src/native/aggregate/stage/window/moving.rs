@@ -87,14 +87,15 @@ impl Deviation {
     }
 }
 
-/// Pairs of numbers: their means and their comoment.
+/// Pairs of numbers: their sums and their comoment.
 #[derive(Default)]
 struct Pairs {
     of_sample: bool,
     count: i64,
     beyond: Beyond,
-    means: Option<(Owned, Owned)>,
-    comoment: Option<Owned>,
+    xs: Sum,
+    ys: Sum,
+    comoment: Sum,
 }
 
 /// The pairs that are not finite: what their sums are, and how many have an infinite decimal.
@@ -172,15 +173,35 @@ fn widened(value: &Value<'_>) -> Owned {
 }
 
 impl Pairs {
-    /// Moves a mean by the distance of a value from it, over the count.
-    fn toward(mean: &Owned, distance: &Owned, count: i64, forward: bool) -> Result<Owned> {
-        let step = quotient(&distance.as_value(), &Value::Int64(count))?;
-        if forward {
-            sum(&mean.as_value(), &step.as_value())
-        } else {
-            difference(&mean.as_value(), &step.as_value())
+    /// The mean of so many numbers; zero of none.
+    fn mean(sum: &Sum, count: i64) -> Result<Owned> {
+        match count {
+            0 => Ok(double(0.0)),
+            count => quotient(&sum.total().as_value(), &Value::Int64(count)),
         }
     }
+
+    /// Adds the product of how far two numbers are from two means.
+    fn add(
+        &mut self,
+        (x, from_x): (&Owned, Owned),
+        (y, from_y): (&Owned, Owned),
+        forward: bool,
+    ) -> Result<()> {
+        let x = difference(&x.as_value(), &from_x.as_value())?;
+        let y = difference(&y.as_value(), &from_y.as_value())?;
+        let both = product(&x.as_value(), &y.as_value())?;
+        let both = match forward {
+            true => both,
+            false => negated(&both)?,
+        };
+        self.comoment.add(&both.as_value());
+        Ok(())
+    }
+}
+
+fn negated(value: &Owned) -> Result<Owned> {
+    product(&value.as_value(), &Value::Int32(-1))
 }
 
 impl Moving for Pairs {
@@ -192,18 +213,12 @@ impl Moving for Pairs {
             return Ok(());
         }
         let (x, y) = (widened(&x), widened(&y));
+        let mean_x = Pairs::mean(&self.xs, self.count)?;
         self.count += 1;
-        let (mean_x, mean_y) = self.means.take().unwrap_or((double(0.0), double(0.0)));
-        let from_x = difference(&x.as_value(), &mean_x.as_value())?;
-        let from_y = difference(&y.as_value(), &mean_y.as_value())?;
-        let mean_x = Pairs::toward(&mean_x, &from_x, self.count, true)?;
-        let mean_y = Pairs::toward(&mean_y, &from_y, self.count, true)?;
-        let rest = difference(&y.as_value(), &mean_y.as_value())?;
-        let more = product(&from_x.as_value(), &rest.as_value())?;
-        let so_far = self.comoment.take().unwrap_or(double(0.0));
-        self.comoment = Some(sum(&so_far.as_value(), &more.as_value())?);
-        self.means = Some((mean_x, mean_y));
-        Ok(())
+        self.xs.add(&x.as_value());
+        self.ys.add(&y.as_value());
+        let mean_y = Pairs::mean(&self.ys, self.count)?;
+        self.add((&x, mean_x), (&y, mean_y), true)
     }
 
     fn leave(&mut self, value: &Value<'_>) -> Result<()> {
@@ -214,28 +229,23 @@ impl Moving for Pairs {
             return Ok(());
         }
         let (x, y) = (widened(&x), widened(&y));
+        let mean_y = Pairs::mean(&self.ys, self.count)?;
         self.count -= 1;
-        let (Some((mean_x, mean_y)), true) = (self.means.take(), self.count > 0) else {
-            self.comoment = None;
+        if self.count == 0 {
+            (self.xs, self.ys, self.comoment) = Default::default();
             return Ok(());
-        };
-        let from_x = difference(&x.as_value(), &mean_x.as_value())?;
-        let from_y = difference(&y.as_value(), &mean_y.as_value())?;
-        let mean_x = Pairs::toward(&mean_x, &from_x, self.count, false)?;
-        let mean_y = Pairs::toward(&mean_y, &from_y, self.count, false)?;
-        let rest = difference(&x.as_value(), &mean_x.as_value())?;
-        let less = product(&rest.as_value(), &from_y.as_value())?;
-        let so_far = self.comoment.take().unwrap_or(double(0.0));
-        self.comoment = Some(difference(&so_far.as_value(), &less.as_value())?);
-        self.means = Some((mean_x, mean_y));
-        Ok(())
+        }
+        self.xs.add(&negated(&x)?.as_value());
+        self.ys.add(&negated(&y)?.as_value());
+        let mean_x = Pairs::mean(&self.xs, self.count)?;
+        self.add((&x, mean_x), (&y, mean_y), false)
     }
 
     fn result(&mut self) -> Result<Owned> {
         // As on the server, of one pair nothing varies, whatever else there is.
         if let (Some(sum), true) = (self.beyond.sum(), self.count > 1) {
             let among_decimals =
-                self.beyond.decimals > 0 || matches!(self.comoment, Some(Owned::Decimal128(_)));
+                self.beyond.decimals > 0 || matches!(self.comoment.total(), Owned::Decimal128(_));
             return Ok(match among_decimals {
                 true => Owned::Decimal128(Decimal::from_f64(sum).to_bytes()),
                 false => double(sum),
@@ -246,9 +256,13 @@ impl Moving for Pairs {
         } else {
             self.count
         };
-        match &self.comoment {
-            Some(comoment) if divisor > 0 => quotient(&comoment.as_value(), &Value::Int64(divisor)),
-            _ => Ok(Owned::Null),
+        if divisor <= 0 {
+            return Ok(Owned::Null);
+        }
+        match self.comoment.total() {
+            // What rounding left of those that are gone does not count.
+            Owned::Double(_) if self.count == 1 => Ok(double(0.0)),
+            comoment => quotient(&comoment.as_value(), &Value::Int64(divisor)),
         }
     }
 }

@@ -10,6 +10,7 @@ use super::super::super::super::expression::{Expression, Scope, count_argument, 
 use super::super::super::super::pipeline::MEMORY_LIMIT;
 use super::super::super::super::sum::{Deviation, Sum};
 use super::super::super::{Context, scope};
+use super::super::early;
 use super::{Accumulator, Operator, Which};
 
 /// What an accumulator has gathered of one group.
@@ -85,6 +86,13 @@ impl Accumulator {
 
     /// Takes one document in; gives how many bytes more it holds.
     pub(in super::super::super) fn add(&self, state: &mut State, scope: &Scope<'_>) -> Result<usize> {
+        if let (Operator::First, State::One(Some(_))) = (&self.operator, &*state) {
+            // The first is known; only a server's other means look at more.
+            return match self.input.answer(scope) {
+                Err(fault) if self.is_early && early::knows(&fault) => Err(fault),
+                _ => Ok(0),
+            };
+        }
         let answer = self.input.answer(scope)?;
         let value = answer.value();
         match (&self.operator, state) {
@@ -112,9 +120,11 @@ impl Accumulator {
                 match value {
                     None | Some(Value::Null | Value::Undefined) => {}
                     Some(value) => {
-                        let better = slot
-                            .as_ref()
-                            .is_none_or(|best| scope.collation.compare(&value, &best.as_value()) == wanted);
+                        // Of equal ones an early group keeps the last.
+                        let better = slot.as_ref().is_none_or(|best| {
+                            let order = scope.collation.compare(&value, &best.as_value());
+                            order == wanted || (self.is_early && order.is_eq())
+                        });
                         if better {
                             *slot = Some(value.into());
                         }
@@ -187,7 +197,10 @@ impl Accumulator {
                 return rank(items, bytes, (sort_key, value.into()), *most, false);
             }
             (Operator::Ranked { order, last, .. }, State::Ranked { most, items, bytes }) => {
-                let sort_key = order.key(scope.root)?;
+                let sort_key = match order.needs_score() {
+                    true => order.key(scope.root)?,
+                    false => order.key_of_values(scope.root),
+                };
                 let value = value.map_or(Owned::Null, Owned::from);
                 return rank(items, bytes, (sort_key, value), *most, *last);
             }
