@@ -18,6 +18,7 @@ crate::on_every_backend! {
     nothing_is_near_where_nothing_matches,
     searches_want_an_index_where_there_is_no_collection,
     wildcard_indexes_may_be_hinted_for_remainders,
+    each_document_gets_a_timestamp_of_its_own,
 }
 
 async fn aggregate(db: &Db, pipeline: Vec<Document>) -> Vec<Document> {
@@ -346,4 +347,29 @@ async fn wildcard_indexes_may_be_hinted_for_remainders(db: &Db) {
             "{condition}"
         );
     }
+}
+
+async fn each_document_gets_a_timestamp_of_its_own(db: &Db) {
+    insert(db, "c", (1..=5).map(|id| doc! { "_id": id, "a": id }).collect()).await;
+    let index = doc! { "key": { "a": 1 }, "name": "a", "unique": true };
+    run(db, doc! { "createIndexes": "c", "indexes": [index] }).await;
+    let update = || doc! { "$currentDate": { "a": { "$type": "timestamp" } } };
+    let updates = [
+        doc! { "q": { "_id": { "$lt": 4 } }, "u": update(), "multi": true },
+        doc! { "q": { "_id": 4 }, "u": update() },
+        doc! { "q": { "_id": 5 }, "u": update() },
+        doc! { "q": { "_id": 6 }, "u": update(), "upsert": true },
+    ];
+    let reply = run(db, doc! { "update": "c", "updates": updates.to_vec() }).await;
+    assert_eq!(reply.get("writeErrors"), None);
+    assert_eq!(reply.get("n"), Some(&bson!(6)));
+    let found = batch(&run(db, doc! { "find": "c", "sort": { "_id": 1 } }).await);
+    let stamps: Vec<_> = found
+        .iter()
+        .map(|row| row.get_timestamp("a").expect("a timestamp"))
+        .collect();
+    assert!(
+        stamps.len() == 6 && stamps.is_sorted_by(|one, other| one < other),
+        "{stamps:?}"
+    );
 }

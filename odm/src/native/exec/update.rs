@@ -29,7 +29,8 @@ pub(crate) fn run(
     let found = candidates(write, batch, collection, statement, &query)?;
     if found.is_empty() {
         if statement.upsert {
-            let document = updater.upsert(Doc::Raw(&statement.filter), batch.now)?;
+            let now = batch.now.later(written(outcome));
+            let document = updater.upsert(Doc::Raw(&statement.filter), now)?;
             record::insert(write, &batch.namespace, collection, &document)?;
             let id = Doc::Raw(&document).get("_id").map_or(Owned::Null, Owned::from);
             outcome.upserted.push((index, id));
@@ -43,8 +44,10 @@ pub(crate) fn run(
     // A statement that fails counts nothing, whatever it changed before.
     let (mut matched, mut modified) = (0, 0);
     let touched = updater.touched();
-    for one in &found {
-        let new = updater.apply(Doc::Raw(&one.document), one.matched, batch.now)?;
+    let before = written(outcome);
+    for (one, position) in found.iter().zip(before..) {
+        let now = batch.now.later(position);
+        let new = updater.apply(Doc::Raw(&one.document), one.matched, now)?;
         if let Some(mut new) = new {
             if let Some(series) = series {
                 new = series::in_order(series, &new);
@@ -66,6 +69,12 @@ pub(crate) fn run(
     outcome.matched += matched;
     outcome.modified += modified;
     Ok(())
+}
+
+/// How many documents of the batch have had their timestamps.
+fn written(outcome: &Outcome) -> u32 {
+    let count = outcome.matched + outcome.upserted.len() as u64;
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 fn candidates(
