@@ -6,7 +6,7 @@ pub(crate) mod expression;
 pub(crate) mod path;
 pub(crate) mod pipeline;
 mod print;
-mod stage;
+pub(crate) mod stage;
 mod sum;
 pub(crate) mod transform;
 

@@ -177,6 +177,16 @@ pub(crate) fn has_text(value: &Value<'_>) -> bool {
     }
 }
 
+/// Whether all strings in the value are this one, or the first of them where there is none yet: such compare as equal
+/// whatever the collation.
+pub(crate) fn is_one_text<'a>(value: &Value<'a>, text: &mut Option<&'a str>) -> bool {
+    match value {
+        Value::String(own) | Value::Symbol(own) => *text.get_or_insert(own) == *own,
+        Value::Document(doc) | Value::Array(doc) => doc.values().all(|inner| is_one_text(&inner, text)),
+        _ => true,
+    }
+}
+
 /// Refuses a collation that is not the view's own.
 pub(crate) fn refuse_other(asked: Option<&Collation>, own: &Collation) -> Result<()> {
     match asked {

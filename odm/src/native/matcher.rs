@@ -62,16 +62,21 @@ impl Matcher {
 
     /// Parses the filter of a query, which may be `$near` a place: its documents come in that order.
     pub(crate) fn parse_query(filter: Doc<'_>, variables: Vec<(String, Option<Owned>)>) -> Result<Matcher> {
-        let mut matcher = Matcher::parse_where(filter, variables, true)?;
+        let matcher = Matcher::parse_where(filter, variables, true)?;
         near::check(&matcher.root)?;
         if matcher.near().is_some() && matcher.text().is_some() {
             return Err(parse::bad("text and geoNear not allowed in same query"));
         }
-        if matcher.near().is_some() && never::is_never(filter) {
-            // That no index tells what is near does not matter then.
-            matcher.root = Node::Never;
+        Ok(matcher.or_never(filter))
+    }
+
+    /// The matcher, or one that matches nothing where the filter does not. That no index tells what is near does not
+    /// matter then.
+    pub(crate) fn or_never(mut self, filter: Doc<'_>) -> Matcher {
+        if self.near().is_some() && never::is_never(filter) {
+            self.root = Node::Never;
         }
-        Ok(matcher)
+        self
     }
 
     fn parse_where(

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use self::candidate::{Candidate, Conjunct};
 use self::interval::Intervals;
+pub(crate) use self::near::not_natural;
 use super::collation::Collation;
 use super::document::{Doc, Value, compare::compare_documents};
 use super::fault::{Fault, Result, code};
@@ -30,7 +31,7 @@ mod imply;
 pub(crate) mod interval;
 mod narrow;
 mod near;
-mod text;
+pub(crate) mod text;
 mod wildcard;
 
 /// What is asked, and what there is.

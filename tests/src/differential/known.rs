@@ -5,7 +5,7 @@ use bson::oid::ObjectId;
 use bson::{Bson, DateTime, Document, RawDocumentBuf, Timestamp};
 
 use super::commands::Step;
-use super::machine::Answer;
+use super::machine::{Answer, sorted};
 
 /// Codes of one error, of which the server says the first or the second by how far its optimizer went.
 const SAME_CODES: [(i32, i32); 1] = [(17046, 17310)];
@@ -28,11 +28,17 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         (Refused(Some(_)), Refused(Some(224))) => true,
         // It looks for a text index while it reads the filter, before what stands behind the search and around it.
         (Refused(Some(_)), Refused(Some(27 | 17313 | 2))) if text.contains("$text") => true,
+        (own, their) if text.contains("$text") && has_failed(own) && has_failed_with(their, 27) => true,
+        // A `$match` that it moves or joins with another is parsed again from a text that it cannot read.
+        (_, Refused(Some(2))) if text.contains("$elemMatch") && text.contains("$all") => true,
         (Refused(Some(a)), Refused(Some(b))) => {
             SAME_CODES.contains(&(*a, *b))
                 || SAME_CODES.contains(&(*b, *a))
                 // A group runs in one of its two engines, which have codes of their own.
-                || ["$group", "$bucket", "$sortByCount"].iter().any(|stage| text.contains(stage))
+                || is_grouped(&text)
+                // A sample is taken before the stages ahead of it that change each document by itself, and which document
+                // comes first to what fails is by chance.
+                || text.contains("$sample")
                 || is_spared(command)
         }
         // An assertion in its planner, and one where it builds a `$switch` in its other engine.
@@ -44,19 +50,24 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         (own, their) if has_failed_with(their, 291) && !matches!(own, Refused(_)) => {
             text.contains("$geoNear") || text.contains("$near") || has_wildcard()
         }
+        // It ignores nearness where a hint names an index that cannot answer it, and moves a `$match` in front of the
+        // `$project` of a view, where a hint is for it.
+        (Refused(Some(291)), their) if command.contains_key("hint") && !their.is_refused() => {
+            text.contains("$near") || before.iter().any(|step| step.command.contains_key("viewOn"))
+        }
         // By an index, with an order, it projects documents before it leaves the first of them out.
         (Documents(_), Refused(Some(51246))) => command.contains_key("skip"),
         // A symbol in an index with a collation.
         (_, their) if has_failed_with(their, 201) => true,
-        // A `$match` that it moves or joins with another is parsed again from a text that it cannot read.
-        (_, Refused(Some(2))) if text.contains("$elemMatch") && text.contains("$all") => true,
         // By an index, the values of a field are those of its keys: `null` where there is none, undefined for an empty
         // array, and an array in an array once more taken apart.
         (Values(_, own), Values(_, their)) => own == their,
         // It looks for what an `$expr` compares in an index that does not hold what is missing, and for what is not less
         // than MinKey or not greater than MaxKey in a wildcard index.
-        (own, _) if !own.is_refused() && text.contains("$expr") && (has_wildcard() || has_sparse()) => true,
-        (own, _) if !own.is_refused() && is_at_an_end(&text) && has_wildcard() => true,
+        (_, their) if !their.is_refused() && text.contains("$expr") && (has_wildcard() || has_sparse()) => {
+            true
+        }
+        (own, _) if !own.is_refused() && is_at_an_end(&text) && (has_wildcard() || has_sparse()) => true,
         // Of several documents it changes the first that it comes to, by an index for what an `$expr` compares.
         (own, their)
             if name == "findAndModify"
@@ -73,12 +84,114 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         {
             true
         }
+        (Answer::Reply(own), Answer::Reply(their)) if text.contains("$setField") => {
+            sorted(own.as_bytes()) == sorted(their.as_bytes())
+        }
+        // Its other engine has no symbols and no code: by such a key a group gives a string.
+        (Documents(own), Documents(their)) if is_grouped(&text) && as_strings(own) == as_strings(their) => {
+            true
+        }
+        // The same in a projection of nothing but fields of an index.
+        (Documents(own), Documents(their))
+            if command.contains_key("projection") && without_nulls(own) == without_nulls(their) =>
+        {
+            true
+        }
+        // An inclusion in an array, beside a computed field, leaves holes in it that `$unwind` finds.
+        (_, their) if !their.is_refused() && text.contains("$unwind") && leaves_holes(command) => true,
+        // Only what later stages need is kept before a `$sort`: by a path with positions there are fewer elements then.
+        (Documents(own), Documents(their)) if sorts_by_position(command) => {
+            let rows = |all: &[Vec<RawDocumentBuf>]| {
+                let mut rows: Vec<Vec<u8>> =
+                    all.iter().flatten().map(|row| row.as_bytes().to_vec()).collect();
+                rows.sort();
+                rows
+            };
+            rows(own) == rows(their)
+        }
         (Documents(own), Documents(their)) if own != their => {
             closes_early(own, their) || is_wrapped(their) || (sets_again(command) && are_permuted(own, their))
         }
         (own, their) if own.is_refused() != their.is_refused() => is_spared(command),
         _ => false,
     }
+}
+
+fn is_grouped(text: &str) -> bool {
+    ["$group", "$bucket", "$sortByCount"]
+        .iter()
+        .any(|stage| text.contains(stage))
+}
+
+/// The documents without what is null.
+fn without_nulls(batches: &[Vec<RawDocumentBuf>]) -> Option<Vec<Vec<Document>>> {
+    fn plain(document: Document) -> Document {
+        let fields = document.into_iter().filter_map(|(name, value)| {
+            Some((
+                name,
+                match value {
+                    Bson::Null => return None,
+                    Bson::Document(inner) => match plain(inner) {
+                        inner if inner.is_empty() => return None,
+                        inner => Bson::Document(inner),
+                    },
+                    other => other,
+                },
+            ))
+        });
+        fields.collect()
+    }
+    let row = |row: &RawDocumentBuf| Some(plain(Document::try_from(row.as_ref()).ok()?));
+    batches
+        .iter()
+        .map(|batch| batch.iter().map(row).collect())
+        .collect()
+}
+
+/// The values of all stages with this name, at the top.
+fn stages<'a>(command: &'a Document, name: &'a str) -> impl Iterator<Item = &'a Document> {
+    let stages = command.get_array("pipeline").into_iter().flatten();
+    stages.filter_map(move |stage| stage.as_document()?.get_document(name).ok())
+}
+
+/// Whether a `$project` takes fields of elements and computes others.
+fn leaves_holes(command: &Document) -> bool {
+    stages(command, "$project").any(|fields| {
+        let is_deep = |(name, value): (&String, &Bson)| {
+            let names = name.contains('.') || matches!(value, Bson::Document(_));
+            names && !matches!(value, Bson::Document(inner) if inner.keys().any(|key| key.starts_with('$')))
+        };
+        let computes = |value: &Bson| matches!(value, Bson::Document(_) | Bson::String(_) | Bson::Array(_));
+        fields.iter().any(is_deep) && fields.values().any(computes)
+    })
+}
+
+/// Whether a `$sort` is by a path with a position.
+fn sorts_by_position(command: &Document) -> bool {
+    let is_position = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+    stages(command, "$sort").any(|keys| keys.keys().any(|path| path.split('.').skip(1).any(is_position)))
+}
+
+/// The documents with strings in the place of symbols and code.
+fn as_strings(batches: &[Vec<RawDocumentBuf>]) -> Option<Vec<Vec<Bson>>> {
+    fn plain(value: Bson) -> Bson {
+        match value {
+            Bson::Symbol(text) | Bson::JavaScriptCode(text) => Bson::String(text),
+            Bson::Array(items) => Bson::Array(items.into_iter().map(plain).collect()),
+            Bson::Document(fields) => Bson::Document(
+                fields
+                    .into_iter()
+                    .map(|(name, value)| (name, plain(value)))
+                    .collect(),
+            ),
+            other => other,
+        }
+    }
+    let row = |row: &RawDocumentBuf| Some(plain(Bson::Document(Document::try_from(row.as_ref()).ok()?)));
+    batches
+        .iter()
+        .map(|batch| batch.iter().map(row).collect())
+        .collect()
 }
 
 fn has_failed_with(answer: &Answer, code: i32) -> bool {
@@ -149,7 +262,7 @@ pub(super) fn sets_again(command: &Document) -> bool {
 
 /// Whether the documents differ in the order of their fields alone.
 fn are_permuted(own: &[Vec<RawDocumentBuf>], their: &[Vec<RawDocumentBuf>]) -> bool {
-    let sorted = |row: &RawDocumentBuf| {
+    let by_name = |row: &RawDocumentBuf| {
         let mut fields: Vec<(String, Bson)> = Document::try_from(row.as_ref()).ok()?.into_iter().collect();
         fields.sort_by(|a, b| a.0.cmp(&b.0));
         Some(fields)
@@ -158,8 +271,8 @@ fn are_permuted(own: &[Vec<RawDocumentBuf>], their: &[Vec<RawDocumentBuf>]) -> b
         && own
             .iter()
             .flatten()
-            .map(sorted)
-            .eq(their.iter().flatten().map(sorted))
+            .map(by_name)
+            .eq(their.iter().flatten().map(by_name))
 }
 
 /// Whether a condition may fail or not by the order in which conditions are asked: a `$match` that the server moves

@@ -198,12 +198,14 @@ impl Pair<'_> {
 
 /// Whether both are of the same characters.
 fn is_permuted(one: &str, other: &str) -> bool {
-    let sorted = |text: &str| {
-        let mut bytes = text.as_bytes().to_vec();
-        bytes.sort_unstable();
-        bytes
-    };
-    sorted(one) == sorted(other)
+    sorted(one.as_bytes()) == sorted(other.as_bytes())
+}
+
+/// The bytes in their order.
+pub(super) fn sorted(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes.sort_unstable();
+    bytes
 }
 
 /// What a command answered, comparable.

@@ -69,6 +69,7 @@ mod counter_faults;
 mod differences;
 mod differences_numbers;
 mod differences_results;
+mod differences_stages;
 mod embedded;
 mod encrypted_fields;
 mod expiry;

@@ -21,7 +21,7 @@ mod set;
 mod string;
 mod variable;
 
-use super::super::collation::{Collation, has_text};
+use super::super::collation::{Collation, is_one_text};
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result};
 use super::path;
@@ -149,6 +149,11 @@ impl Expression {
         self.node.fold()
     }
 
+    /// Whether all operators in it pass.
+    pub(crate) fn all_operators(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        self.node.all_operators(test)
+    }
+
     /// Says that a server has other means to evaluate it: those of an early `$group`.
     pub(crate) fn set_early(&mut self) {
         self.node.set_early();
@@ -188,9 +193,15 @@ impl Node {
         matches!(self, Node::Constant(_) | Node::Remove | Node::Absent)
     }
 
-    /// Whether it is a constant with strings.
-    fn has_text(&self) -> bool {
-        matches!(self, Node::Constant(value) if has_text(&value.as_value()))
+    fn all_operators(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        match self {
+            Node::Object(fields) => fields.iter().all(|(_, node)| node.all_operators(test)),
+            Node::Array(items) => items.iter().all(|node| node.all_operators(test)),
+            Node::Call { operator, arguments } => {
+                test(operator.name) && arguments.iter().all(|node| node.all_operators(test))
+            }
+            _ => true,
+        }
     }
 
     fn set_early(&mut self) {
@@ -245,10 +256,14 @@ impl Node {
                 if !arguments.iter().all(Node::is_constant) {
                     return gather::gather(operator, arguments);
                 }
-                // How strings compare is not known before the run.
-                let waits =
-                    matches!(operator.body, Body::Comparing(_)) && arguments.iter().any(Node::has_text);
-                operator.is_pure && !waits
+                // How two strings compare is not known before the run.
+                let waits = matches!(operator.body, Body::Comparing(_)) && !have_one_text(arguments);
+                if waits {
+                    // What is wrong with them is known.
+                    self.constant()?;
+                    return Ok(());
+                }
+                operator.is_pure
             }
         };
         match constant {
@@ -259,14 +274,18 @@ impl Node {
 
     /// Puts the value in the place of what depends on nothing.
     fn compute(&mut self) -> Result<()> {
+        *self = self.constant()?.map_or(Node::Remove, Node::Constant);
+        Ok(())
+    }
+
+    /// The value of what depends on nothing.
+    fn constant(&self) -> Result<Option<Owned>> {
         let scope = Scope::new(Doc::empty(), 0);
         let env = Env {
             scope: &scope,
             locals: None,
         };
-        let answer = self.evaluate(env)?.into_owned();
-        *self = answer.map_or(Node::Remove, Node::Constant);
-        Ok(())
+        Ok(self.evaluate(env)?.into_owned())
     }
 
     fn evaluate<'a>(&'a self, env: Env<'a>) -> Result<Answer<'a>> {
@@ -294,6 +313,15 @@ impl Node {
             Node::Call { operator, arguments } => evaluate_call(operator, arguments, env),
         }
     }
+}
+
+/// Whether all strings in constants are the same one.
+fn have_one_text(arguments: &[Node]) -> bool {
+    let mut text = None;
+    arguments.iter().all(|node| match node {
+        Node::Constant(value) => is_one_text(&value.as_value(), &mut text),
+        _ => true,
+    })
 }
 
 fn evaluate_call<'a>(operator: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {

@@ -118,6 +118,12 @@ pub(super) const SORT_OVER_MEMORY: &str =
 /// What precedes the message of a fault of the run.
 pub(crate) const IN_RUN: &str = "PlanExecutor error during aggregation :: caused by :: ";
 
+/// Refuses a search behind other stages.
+pub(crate) fn text_not_first() -> Fault {
+    let message = "$match with $text is only allowed as the first pipeline stage";
+    Fault::new(17313, message)
+}
+
 /// How deep pipelines nest in stages that read other collections.
 const MAX_NESTED: usize = 20;
 
@@ -197,10 +203,7 @@ impl Pipeline {
                 && own.matcher().text().is_some()
                 && (index > 0 || place == Place::Facet)
             {
-                return Err(Fault::new(
-                    17313,
-                    "$match with $text is only allowed as the first pipeline stage",
-                ));
+                return Err(text_not_first());
             }
             if !matches!(stage, Stage::Match(_)) {
                 filters.clear();
@@ -262,8 +265,13 @@ impl Pipeline {
     fn mark_early_groups(&mut self) {
         for stage in &mut self.stages {
             match stage {
-                Stage::Group(group) => group.set_early(),
-                Stage::Match(_) | Stage::Sort(_) | Stage::Skip(_) | Stage::Limit(_) | Stage::Lookup(_) => {}
+                Stage::Group(group) => {
+                    if !group.set_early() {
+                        return;
+                    }
+                }
+                Stage::Match(_) | Stage::Sort(_) | Stage::Skip(_) | Stage::Limit(_) => {}
+                Stage::Lookup(lookup) if lookup.is_by_fields() => {}
                 _ => return,
             }
         }

@@ -340,23 +340,26 @@ pub(crate) fn parse_output(name: &str, value: &Value<'_>) -> Result<Output> {
             collection: collection.to_owned(),
         }),
         ("$out", Value::Document(doc)) => {
+            if doc.count() != 2 || doc.get("db").is_none() || doc.get("coll").is_none() {
+                return Err(Fault::new(
+                    16994,
+                    "If an object is passed to $out it must have exactly 2 fields: 'db' and 'coll'",
+                ));
+            }
             let text = |field: &str| match doc.get(field) {
                 Some(Value::String(text)) => Ok(text.to_owned()),
-                Some(other) => Err(Fault::new(
-                    code::TYPE_MISMATCH,
+                other => Err(Fault::new(
+                    13111,
                     format!(
-                        "BSON field '$out.{field}' is the wrong type '{}', expected type 'string'",
-                        other.kind().alias()
+                        "wrong type for field ({field}) {} != string",
+                        other.map_or("missing", |value| value.kind().alias())
                     ),
                 )),
-                None => Err(Fault::new(
-                    40414,
-                    format!("BSON field '$out.{field}' is missing but a required field"),
-                )),
             };
+            let collection = text("coll")?;
             Ok(Output::Out {
                 database: Some(text("db")?),
-                collection: text("coll")?,
+                collection,
             })
         }
         ("$out", other) => Err(Fault::new(

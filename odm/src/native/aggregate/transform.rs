@@ -50,13 +50,7 @@ impl Transform {
                 None => return Err(unknown_stage(name)),
             }
         }
-        // A constant that cannot be computed fails when a document is updated, if one is.
-        for stage in &mut parsed {
-            let mut folded = stage.clone();
-            if folded.fold().is_ok() {
-                *stage = folded;
-            }
-        }
+        // As on the server, constants are computed for each document, and in their places: which shows in what fails first.
         Ok(Transform { stages: parsed })
     }
 

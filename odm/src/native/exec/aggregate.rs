@@ -19,7 +19,7 @@ use super::super::text::TextSearch;
 use super::cursor::{Extras, FindCursor, FindRequest, Packed};
 use super::query::Query;
 use super::{Deadline, Namespace, count};
-use super::{statistics, view};
+use super::{output, statistics, view};
 
 /// The name that stands for a database instead of a collection.
 pub(crate) const NO_COLLECTION: &str = "$cmd.aggregate";
@@ -132,6 +132,7 @@ impl AggregateRequest {
     /// Parses the stages alone, for their complaints and for the one that writes.
     pub(crate) fn parse(&self) -> Result<Pipeline> {
         let stages: Vec<Doc<'_>> = self.stages.iter().map(|stage| Doc::Raw(stage)).collect();
+        output::check_early(&stages, &self.namespace.database)?;
         let pipeline = Pipeline::parse(&stages, &self.names())?;
         let whole_database = self.namespace.collection == NO_COLLECTION;
         if pipeline.starts_with_documents() && !whole_database {

@@ -44,7 +44,7 @@ pub(crate) fn run(
 }
 
 /// Faults that are not a statement's own: they end the whole job.
-fn is_fatal(fault: &Fault) -> bool {
+pub(crate) fn is_fatal(fault: &Fault) -> bool {
     match fault.class() {
         Class::Request | Class::Unsupported => false,
         Class::Conflict

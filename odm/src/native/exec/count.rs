@@ -1,5 +1,7 @@
 //! Exact counts.
 
+use super::super::aggregate::pipeline::text_not_first;
+use super::super::collation;
 use super::super::fault::Result;
 use super::super::storage::Read;
 use super::query::Query;
@@ -18,6 +20,16 @@ pub(crate) fn count(
     limit: u64,
     deadline: Deadline,
 ) -> Result<u64> {
+    if query.searches_text() && view::view_of(read.catalog(), ns).is_some() {
+        let own = view::collation_of(read.catalog(), ns);
+        collation::refuse_other(query.collation(), &own)?;
+        let resolved = view::resolve(read.catalog(), ns)?;
+        if !resolved.stages.is_empty() {
+            return Err(text_not_first());
+        }
+        let query = query.by_default(&own);
+        return on_collection(read, &resolved.base, &query, (skip, limit), deadline);
+    }
     match view::through(read, ns, query, deadline)? {
         Some(Through::Query(base, merged)) => on_collection(read, &base, &merged, (skip, limit), deadline),
         Some(Through::Rows(rows)) => Ok((rows.len() as u64).min(most(skip, limit)).saturating_sub(skip)),

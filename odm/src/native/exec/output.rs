@@ -19,7 +19,7 @@ use super::query::Query;
 use super::search::{self, Found, Limits};
 use super::{Deadline, Namespace, batch, collections, record, update, view};
 
-pub(crate) use self::parse::parse;
+pub(crate) use self::parse::{check_early, parse};
 
 /// Where results go, parsed.
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ pub(crate) enum Target {
 #[derive(Clone, Debug)]
 pub(crate) struct Merge {
     into: Namespace,
+    /// Whether `on` was not said: then it is `_id`, however strings compare.
+    is_by_id: bool,
     on: Vec<String>,
     variables: Vec<(String, Expression)>,
     matched: Matched,
@@ -67,7 +69,8 @@ impl Target {
         let collection = read
             .catalog()
             .collection(&merge.into.database, &merge.into.collection);
-        if merge.on == ["_id"] && collection.is_none_or(|own| own.rules.collation == *collation) {
+        let compares_so = collection.is_none_or(|own| own.rules.collation == *collation);
+        if merge.is_by_id || (merge.on == ["_id"] && compares_so) {
             return Ok(());
         }
         let has = |definition: &IndexDefinition| {
@@ -86,7 +89,7 @@ impl Target {
         }
     }
 
-    /// Writes the documents. What `$merge` wrote before a fault stays, as on the server: the fault is then the
+    /// Writes the documents. What `$merge` wrote beside a fault stays, as on the server: the fault is then the
     /// inner result. `unvalidated` passes by the collection's validator.
     pub(crate) fn run(
         &self,
@@ -103,18 +106,13 @@ impl Target {
             Target::Merge(merge) => {
                 view::refuse(write.catalog(), &merge.into).map_err(|fault| fault.prefixed(IN_RUN))?;
                 merge.into.check().map_err(|fault| fault.prefixed(IN_RUN))?;
-                for row in rows {
-                    if let Err(fault) = merge.one(write, row, now, unvalidated, collation) {
-                        let fault =
-                            match fault.duplicate_key().is_some() && !fault.message().starts_with("$merge") {
-                                true => fault
-                                    .prefixed("$merge failed due to a DuplicateKey error :: caused by :: "),
-                                false => fault,
-                            };
-                        return Ok(Err(fault.prefixed(IN_RUN)));
-                    }
-                }
-                Ok(Ok(()))
+                let way = Way {
+                    now,
+                    unvalidated,
+                    collation,
+                };
+                let done = merge.all(write, rows, &way)?;
+                Ok(done.map_err(|fault| fault.prefixed(IN_RUN)))
             }
         }
     }
@@ -190,17 +188,115 @@ fn in_order_of_names(document: &[u8]) -> Vec<u8> {
     Doc::Fields(&fields).to_bytes()
 }
 
+/// How many bytes of documents are merged at once.
+const BATCH: usize = 16 * 1024 * 1024;
+
+/// What holds for all rows. `unvalidated` passes by the collection's validator.
+struct Way<'a> {
+    now: Now,
+    unvalidated: bool,
+    collation: &'a Collation,
+}
+
+/// What is to be merged: all that does not depend on the target.
+struct Merged<'a> {
+    row: &'a [u8],
+    /// The row with an `_id`.
+    new: Vec<u8>,
+    filter: Vec<u8>,
+    variables: Vec<(String, Option<Owned>)>,
+}
+
 impl Merge {
+    /// Merges the rows in batches. A row that cannot be merged at all ends with it, and with its batch, before that is
+    /// written; one that the target refuses keeps none of its batch back, and the first such fault is given.
+    fn all(&self, write: &mut dyn Write, rows: &[Vec<u8>], way: &Way<'_>) -> Result<Result<()>> {
+        let transform = self.transform()?;
+        let mut rest = rows;
+        while !rest.is_empty() {
+            let mut size = 0;
+            let more = rest.iter().take_while(|row| {
+                size += row.len();
+                size <= BATCH
+            });
+            let (batch, after) = rest.split_at(more.count().max(1));
+            rest = after;
+            let batch: Result<Vec<Merged<'_>>> = batch.iter().map(|row| self.prepare(row, way)).collect();
+            let batch = match batch {
+                Ok(batch) => batch,
+                Err(fault) => return Ok(Err(fault)),
+            };
+            let mut refused = None;
+            for one in batch {
+                match self.one(write, one, transform.as_ref(), way) {
+                    Ok(()) => {}
+                    Err(fault) if batch::is_fatal(&fault) => return Err(fault),
+                    Err(fault) => {
+                        refused.get_or_insert(fault);
+                    }
+                }
+            }
+            if let Some(fault) = refused {
+                return Ok(Err(
+                    match fault.duplicate_key().is_some() && !fault.message().starts_with("$merge") {
+                        true => fault.prefixed("$merge failed due to a DuplicateKey error :: caused by :: "),
+                        false => fault,
+                    },
+                ));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// What is done to documents that are there.
+    fn transform(&self) -> Result<Option<Transform>> {
+        let Matched::Pipeline(stages) = &self.matched else {
+            return Ok(None);
+        };
+        let names: Vec<String> = self.variables.iter().map(|(name, _)| name.clone()).collect();
+        let stages: Vec<Doc<'_>> = stages.iter().map(|stage| Doc::Raw(stage)).collect();
+        Transform::parse(&stages, &names).map(Some)
+    }
+
+    fn prepare<'a>(&self, row: &'a [u8], way: &Way<'_>) -> Result<Merged<'a>> {
+        let new = with_id(row);
+        let filter = self.filter(row, &new)?;
+        let mut variables = Vec::new();
+        if matches!(self.matched, Matched::Pipeline(_)) {
+            let scope = Scope {
+                collation: way.collation.clone(),
+                ..Scope::new(Doc::Raw(&new), way.now.millis)
+            };
+            for (name, value) in &self.variables {
+                variables.push((name.clone(), value.evaluate(&scope)?));
+            }
+        }
+        Ok(Merged {
+            row,
+            new,
+            filter,
+            variables,
+        })
+    }
+
     fn one(
         &self,
         write: &mut dyn Write,
-        row: &[u8],
-        now: Now,
-        unvalidated: bool,
-        collation: &Collation,
+        merged: Merged<'_>,
+        transform: Option<&Transform>,
+        way: &Way<'_>,
     ) -> Result<()> {
-        let new = with_id(row);
-        let filter = self.filter(row, &new)?;
+        let Way {
+            now,
+            unvalidated,
+            collation,
+        } = *way;
+        let Merged {
+            row,
+            new,
+            filter,
+            variables,
+        } = merged;
         let found = match write
             .catalog()
             .collection(&self.into.database, &self.into.collection)
@@ -259,20 +355,10 @@ impl Merge {
                 let merged = Doc::Fields(&fields).to_bytes();
                 (merged != found.document).then_some(merged)
             }
-            Matched::Pipeline(stages) => {
-                let scope = Scope {
-                    collation: collation.clone(),
-                    ..Scope::new(Doc::Raw(&new), now.millis)
-                };
-                let variables = self
-                    .variables
-                    .iter()
-                    .map(|(name, value)| Ok((name.clone(), value.evaluate(&scope)?)))
-                    .collect::<Result<Vec<_>>>()?;
-                let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
-                let stages: Vec<Doc<'_>> = stages.iter().map(|stage| Doc::Raw(stage)).collect();
-                let made =
-                    Transform::parse(&stages, &names)?.apply(old, &variables, now.millis, collation)?;
+            Matched::Pipeline(_) => {
+                let transform =
+                    transform.ok_or_else(|| Fault::new(code::INTERNAL, "$merge has no pipeline"))?;
+                let made = transform.apply(old, &variables, now.millis, collation)?;
                 let made = match made.as_value() {
                     Value::Document(doc) => with_id_first(doc, old),
                     _ => found.document.clone(),

@@ -101,11 +101,11 @@ impl<'a> Canonical<'a> {
             for (name, value) in self.text {
                 write(name, value.as_value());
             }
-            if let Some(projection) = self.wildcard_projection {
-                write("wildcardProjection", projection);
-            }
             if let Some(collation) = self.collation.filter(|_| !self.clustered) {
                 write("collation", Value::Document(collation));
+            }
+            if let Some(projection) = self.wildcard_projection {
+                write("wildcardProjection", projection);
             }
         });
         out

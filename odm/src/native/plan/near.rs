@@ -16,16 +16,12 @@ pub(super) fn choose(
     hint: &Hint<'_>,
     natural_sort: bool,
 ) -> Result<Plan> {
-    let refused = |what: &str| {
-        let message = format!("geoNear expression not allowed with $natural {what}");
-        Fault::new(code::BAD_VALUE, message)
-    };
     if natural_sort {
-        return Err(refused("sort order"));
+        return Err(not_natural("sort order"));
     }
     let only = match hint {
         Hint::Free => None,
-        Hint::Natural { .. } => return Err(refused("hint")),
+        Hint::Natural { .. } => return Err(not_natural("hint")),
         Hint::Index(hint) => Some(hint.find(request.indexes)?),
     };
     let root = request.matcher.root();
@@ -60,6 +56,12 @@ pub(super) fn choose(
     let mut plan = best.into_plan(true, root);
     plan.sorted = request.sort.is_none_or(|sort| sort.fields.is_empty());
     Ok(plan)
+}
+
+/// Refuses the natural order, asked for by `what`.
+pub(crate) fn not_natural(what: &str) -> Fault {
+    let message = format!("geoNear expression not allowed with $natural {what}");
+    Fault::new(code::BAD_VALUE, message)
 }
 
 /// Whether the index knows how far from the center documents are.

@@ -27,7 +27,8 @@ pub(super) fn candidates<'a>(
         collation: &view.definition.collation,
     };
     let visible = conjuncts.iter().enumerate().filter(|(_, conjunct)| {
-        wildcard.covers(&conjunct.path) && is_visible_under_paths(conjunct.predicate)
+        let in_arrays = place.multikey && conjunct.path.contains('.');
+        wildcard.covers(&conjunct.path) && is_visible_under_paths(conjunct.predicate, in_arrays)
     });
     visible
         .map(|(position, conjunct)| {
@@ -39,7 +40,7 @@ pub(super) fn candidates<'a>(
             };
             let mut values = bounds(conjunct.predicate, Order::Ascending, place);
             values.exact &= conjunct.group == 0;
-            if is_there(conjunct.predicate) {
+            if is_there(conjunct.predicate, false) {
                 path = Bounds {
                     intervals: path.intervals.union(below(&conjunct.path)),
                     exact: false,
@@ -67,8 +68,11 @@ pub(super) fn answers_on_server(request: &PlanRequest<'_>, index: usize, root: &
         let plain = first.chain(named).collect::<Vec<_>>().join(".");
         wildcard.covers(&plain) || wildcard.is_rooted_at(&plain) || wildcard.is_rooted_at(path)
     };
-    let answers =
-        |conjunct: &Conjunct<'_>| covers(&conjunct.path) && is_visible_to_server(conjunct.predicate);
+    let is_multikey = request.indexes[index].multikey.contains(&true);
+    let answers = |conjunct: &Conjunct<'_>| {
+        let in_arrays = is_multikey && conjunct.path.contains('.');
+        covers(&conjunct.path) && is_visible_to_server(conjunct.predicate, in_arrays)
+    };
     if Conjunct::of(root).iter().any(answers) {
         return true;
     }
@@ -81,10 +85,10 @@ pub(super) fn answers_on_server(request: &PlanRequest<'_>, index: usize, root: &
     }
 }
 
-fn is_visible_to_server(predicate: &Predicate) -> bool {
+fn is_visible_to_server(predicate: &Predicate, in_arrays: bool) -> bool {
     match predicate {
         Predicate::Type(_) | Predicate::Mod { .. } => true,
-        Predicate::ElementValue(parts) => parts.iter().any(is_visible_to_server),
+        Predicate::ElementValue(parts) => parts.iter().any(|part| is_visible_to_server(part, in_arrays)),
         Predicate::ElementObject(node) => is_visible_inside(node),
         Predicate::Less(value)
         | Predicate::LessOrEqual(value)
@@ -95,14 +99,14 @@ fn is_visible_to_server(predicate: &Predicate) -> bool {
         Predicate::In { values, .. } => values.iter().all(|value| is_scalar(value) || is_empty(value)),
         // What holds strings is compared by a collation, which the index may not have.
         Predicate::Collated { .. } => false,
-        other => is_visible_under_paths(other),
+        other => is_visible_under_paths(other, in_arrays),
     }
 }
 
 /// The same of a condition on elements.
 fn is_visible_inside(node: &Node) -> bool {
     match node {
-        Node::Field { predicate, .. } => is_visible_to_server(predicate),
+        Node::Field { predicate, .. } => is_visible_to_server(predicate, false),
         Node::And(nodes) => nodes.iter().any(is_visible_inside),
         Node::Or(nodes) => nodes.iter().all(is_visible_inside),
         _ => false,
@@ -119,10 +123,10 @@ fn below(path: &str) -> Intervals {
 }
 
 /// Whether every document that satisfies the predicate has a value under the path whose key shows it. Documents and
-/// whole arrays have no keys of their own, and what is missing has none.
-fn is_visible_under_paths(predicate: &Predicate) -> bool {
+/// whole arrays have no keys of their own, and what is missing has none. `in_arrays`: an array may stand in the path.
+fn is_visible_under_paths(predicate: &Predicate, in_arrays: bool) -> bool {
     match predicate {
-        predicate if is_there(predicate) => true,
+        predicate if is_there(predicate, in_arrays) => true,
         // What has fields or elements is in the index by those.
         Predicate::Type(types) => !types.contains(Kind::Document) && !types.contains(Kind::Array),
         Predicate::Equal(value) => is_scalar(value) || is_empty(value),
@@ -131,17 +135,18 @@ fn is_visible_under_paths(predicate: &Predicate) -> bool {
         | Predicate::Greater(value)
         | Predicate::GreaterOrEqual(value) => is_scalar(value),
         Predicate::In { values, .. } => values.iter().all(is_scalar),
-        Predicate::Collated { inner, .. } => is_visible_under_paths(inner),
+        Predicate::Collated { inner, .. } => is_visible_under_paths(inner, in_arrays),
         Predicate::Regex(_) => true,
         _ => false,
     }
 }
 
-/// Whether a predicate asks for no more than that there is something, and not `null`.
-fn is_there(predicate: &Predicate) -> bool {
+/// Whether a predicate asks for no more than that there is something, and not `null`. In arrays without such fields there
+/// is no `null` either, and nothing.
+fn is_there(predicate: &Predicate, in_arrays: bool) -> bool {
     match predicate {
         Predicate::Exists => true,
-        Predicate::Not(inner) => {
+        Predicate::Not(inner) if !in_arrays => {
             matches!(&**inner, Predicate::Equal(value) if matches!(value.as_value(), Value::Null))
         }
         _ => false,

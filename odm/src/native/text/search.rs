@@ -7,7 +7,7 @@ use super::super::document::{Doc, Kind, Value};
 use super::super::fault::{Fault, Result, code};
 use super::language::Language;
 use super::spec::TextSpec;
-use super::term::{Sensitive, folded, separates, terms, visit_term};
+use super::term::{Sensitive, all_terms, folded, separates, terms, visit_term};
 
 /// A `$text` as it was given.
 #[derive(Clone, Debug)]
@@ -141,9 +141,10 @@ impl TextSearch {
                 found |= self.terms.contains(&term)
             });
             if self.sensitive != plain || !self.negated.is_empty() {
-                terms(text, language, self.sensitive, &mut |term| {
-                    exact |= self.positive.contains(&term);
-                    refused |= self.negated.contains(&term);
+                // A word that searches in this language leave out may be asked for in another.
+                all_terms(text, language, self.sensitive, &mut |term| {
+                    exact |= self.positive.contains(term);
+                    refused |= self.negated.contains(term);
                 });
             }
             if !(phrases.is_empty() && never.is_empty()) {

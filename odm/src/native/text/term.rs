@@ -28,15 +28,24 @@ pub(super) fn visit_term(
     visit: &mut dyn FnMut(String),
 ) {
     let lower = lower_case(word);
-    if language.leaves_out(&lower) {
-        return;
+    if !language.leaves_out(&lower) {
+        visit(term(word, &lower, language, sensitive));
     }
-    let stem = language.stem(if sensitive.case { word } else { &lower });
-    visit(if sensitive.accents {
-        stem.into_owned()
-    } else {
-        without_accents(&stem)
-    });
+}
+
+/// Visits the terms of a text, with those of the words that are left out.
+pub(super) fn all_terms(text: &str, language: Language, sensitive: Sensitive, visit: &mut dyn FnMut(&str)) {
+    for word in words(text, language) {
+        visit(&term(word, &lower_case(word), language, sensitive));
+    }
+}
+
+fn term(word: &str, lower: &str, language: Language, sensitive: Sensitive) -> String {
+    let stem = language.stem(if sensitive.case { word } else { lower });
+    match sensitive.accents {
+        true => stem.into_owned(),
+        false => without_accents(&stem),
+    }
 }
 
 /// The words of a text, in order.

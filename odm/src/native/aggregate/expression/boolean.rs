@@ -23,7 +23,10 @@ pub(super) static OPERATORS: &[Operator] = &[
         Ok(Some(Owned::Bool(!arguments.iter().any(Answer::is_true))))
     }),
     lazy("$cond", Arguments::Custom(parse_cond), cond),
-    lazy("$ifNull", Arguments::Custom(parse_if_null), if_null),
+    Operator {
+        fold: Some(fold_if_null),
+        ..lazy("$ifNull", Arguments::Custom(parse_if_null), if_null)
+    },
     Operator {
         fold: Some(fold_switch),
         ..lazy("$switch", Arguments::Custom(parse_switch), switch)
@@ -55,6 +58,35 @@ fn fold_logic(arguments: &mut Vec<Node>, stop: bool) -> Result<Option<Node>> {
     }
     arguments.retain(|node| constant(node).is_none());
     Ok(arguments.is_empty().then_some(Node::Constant(Owned::Bool(!stop))))
+}
+
+/// Leaves out constants that are null, and what stands behind one that is not.
+fn fold_if_null(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
+    for node in arguments.iter_mut() {
+        node.fold()?;
+    }
+    let is_null = |node: &Node| match node {
+        Node::Constant(value) => matches!(value.as_value(), Value::Null | Value::Undefined),
+        Node::Remove | Node::Absent => true,
+        _ => false,
+    };
+    let mut kept = Vec::with_capacity(arguments.len());
+    let mut rest = std::mem::take(arguments).into_iter().peekable();
+    while let Some(node) = rest.next() {
+        if is_null(&node) && rest.peek().is_some() {
+            continue;
+        }
+        let decides = node.is_constant();
+        kept.push(node);
+        if decides {
+            break;
+        }
+    }
+    if kept.len() == 1 {
+        return Ok(kept.pop());
+    }
+    *arguments = kept;
+    Ok(None)
 }
 
 fn parse_cond(parser: &mut Parser<'_>, operator: &'static Operator, value: &Value<'_>) -> Result<Vec<Node>> {

@@ -13,8 +13,6 @@ struct Rule {
     nulls: bool,
     /// Whether it stops at what is of a wrong type.
     errors: bool,
-    /// Whether it comes to constants last: their place makes no difference to its result.
-    constants_last: bool,
     /// The argument that it evaluates before all others.
     early: Option<usize>,
     /// What it accepts, by position; the last stands for all further ones.
@@ -37,7 +35,6 @@ fn rule(name: &str) -> Option<Rule> {
         from: 1,
         nulls: true,
         errors: true,
-        constants_last: matches!(name, "$add" | "$multiply" | "$setUnion" | "$setIntersection"),
         early: None,
         accepted,
     };
@@ -113,13 +110,6 @@ pub(super) fn stopped<'a>(
     if rule.early == Some(failed) || (failed < rule.from && rule.early.is_none()) {
         return Err(fault);
     }
-    if rule.constants_last {
-        for (index, node) in arguments[..failed].iter().enumerate() {
-            if is_fixed(node) {
-                answers[index] = rule.accepted_at(index);
-            }
-        }
-    }
     for (index, node) in arguments.iter().enumerate().skip(failed) {
         answers.push(match node {
             node if rule.early == Some(index) => node.evaluate(env)?,
@@ -131,16 +121,5 @@ pub(super) fn stopped<'a>(
         Ok(None | Some(Owned::Null)) if rule.nulls => Ok(Some(Owned::Null)),
         Err(stopped) if rule.errors => Err(stopped),
         _ => Err(fault),
-    }
-}
-
-/// Whether it is made of constants alone.
-fn is_fixed(node: &Node) -> bool {
-    match node {
-        Node::Path { .. } => false,
-        Node::Object(fields) => fields.iter().all(|(_, node)| is_fixed(node)),
-        Node::Array(items) => items.iter().all(is_fixed),
-        Node::Call { operator, arguments } => operator.is_pure && arguments.iter().all(is_fixed),
-        Node::Constant(_) | Node::Remove | Node::Absent => true,
     }
 }

@@ -116,7 +116,7 @@ const SET_CODES: FieldCodes = FieldCodes {
 fn parse_get(parser: &mut Parser<'_>, operator: &'static Operator, value: &Value<'_>) -> Result<Vec<Node>> {
     let name = operator.name;
     let current = Node::Path {
-        base: super::Base::Root,
+        base: parser.find("CURRENT").unwrap_or(super::Base::Root),
         segments: Vec::new(),
     };
     let Value::Document(doc) = *value else {

@@ -225,7 +225,8 @@ impl<'v> Parser<'v> {
         Ok(Node::Path { base, segments })
     }
 
-    fn find(&self, name: &str) -> Option<Base> {
+    /// The variable of this name that is nearest.
+    pub(super) fn find(&self, name: &str) -> Option<Base> {
         for (frame, names) in self.frames.iter().rev().enumerate() {
             if let Some(index) = names.iter().rposition(|other| other == name) {
                 return Some(Base::Local { frame, index });

@@ -187,7 +187,7 @@ fn parse_equals(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>
     Ok(arguments)
 }
 
-/// Constant operands are made sets beforehand, with an error of their own.
+/// Constant operands are made sets beforehand, with an error of their own; the result is not computed before the run.
 #[expect(clippy::ptr_arg, reason = "it is used as a `Fold`")]
 fn fold_equals(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
     for (index, node) in arguments.iter_mut().enumerate() {
@@ -199,20 +199,7 @@ fn fold_equals(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
             }
         }
     }
-    let answers: Option<Vec<Answer<'_>>> = arguments
-        .iter()
-        .map(|node| match node {
-            Node::Constant(value) => Some(Answer::Borrowed(value.as_value())),
-            _ => None,
-        })
-        .collect();
-    match answers {
-        // How strings compare is not known before the run.
-        Some(_) if arguments.iter().any(Node::has_text) => Ok(None),
-        Some(answers) => set_equality(answers.into_iter().map(Ok), Collation::simple())
-            .map(|same| Some(Node::Constant(same))),
-        None => Ok(None),
-    }
+    Ok(None)
 }
 
 fn not_array(code: i32, index: usize, found: Option<Value<'_>>) -> Fault {

@@ -122,7 +122,9 @@ impl GeoNear {
     /// What the documents are to match, nearness included.
     pub(crate) fn matcher(&self, variables: &[(String, Option<Owned>)], now: i64) -> Result<Matcher> {
         let near = self.field(variables, now)?;
-        Matcher::parse_query(Doc::Raw(&self.query), variables.to_vec())?.near_too(near)
+        let query = Doc::Raw(&self.query);
+        let both = Matcher::parse_query(query, variables.to_vec())?.near_too(near)?;
+        Ok(both.or_never(query))
     }
 
     fn field(&self, variables: &[(String, Option<Owned>)], now: i64) -> Result<NearField> {

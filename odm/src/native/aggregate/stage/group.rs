@@ -79,11 +79,14 @@ impl Group {
     }
 
     /// Says that nothing but filters and orders stands between the collection and the stage.
-    pub(in super::super) fn set_early(&mut self) {
-        self.is_early = self
-            .accumulators
-            .iter()
-            .all(|(_, accumulator)| accumulator.is_plain());
+    /// Gives whether it can be one that is early.
+    pub(in super::super) fn set_early(&mut self) -> bool {
+        let (By::Value(by) | By::Boundaries { value: by, .. }) = &self.by;
+        self.is_early = by.all_operators(&early::has)
+            && self
+                .accumulators
+                .iter()
+                .all(|(_, accumulator)| accumulator.can_be_early());
         if self.is_early {
             let (By::Value(by) | By::Boundaries { value: by, .. }) = &mut self.by;
             by.set_early();
@@ -91,6 +94,7 @@ impl Group {
                 accumulator.set_early();
             }
         }
+        self.is_early
     }
 
     fn coded<T>(&self, result: Result<T>) -> Result<T> {

@@ -32,6 +32,11 @@ fn parse_error(message: String) -> Fault {
 }
 
 impl Lookup {
+    /// Whether it compares a field with a field, and no more.
+    pub(in super::super) fn is_by_fields(&self) -> bool {
+        self.join.is_some() && self.pipeline.is_none()
+    }
+
     pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Lookup> {
         let Value::Document(spec) = *value else {
             return Err(parse_error(format!(

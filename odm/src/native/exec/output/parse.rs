@@ -3,6 +3,7 @@
 use super::super::super::aggregate::expression::Expression;
 use super::super::super::aggregate::path;
 use super::super::super::aggregate::pipeline::Output;
+use super::super::super::aggregate::stage;
 use super::super::super::catalog::rules;
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result, code};
@@ -45,12 +46,59 @@ pub(crate) fn parse(output: &Output, database: &str) -> Result<Target> {
     }
 }
 
+/// The codes of what is wrong with the stage that writes which the server finds before it reads the other stages.
+const EARLY: [i32; 14] = [
+    code::BAD_VALUE,
+    code::TYPE_MISMATCH,
+    code::INVALID_NAMESPACE,
+    13111,
+    16990,
+    16994,
+    40324,
+    40414,
+    40415,
+    51178,
+    51181,
+    51187,
+    51191,
+    5_786_800,
+];
+
+/// Stages that the server looks into while it looks for the one that writes.
+const LOOKED_INTO: [&str; 4] = ["$facet", "$graphLookup", "$lookup", "$unionWith"];
+
+/// Refuses a stage that writes in the wrong form, before what is wrong with the stages before it.
+///
+/// # Errors
+/// That stage's.
+pub(crate) fn check_early(stages: &[Doc<'_>], database: &str) -> Result<()> {
+    for stage in stages {
+        let mut elements = stage.elements();
+        let (Some(element), None) = (elements.next(), elements.next()) else {
+            return Ok(());
+        };
+        match element.name_str() {
+            name @ ("$out" | "$merge") => {
+                let output = stage::parse_output(name, &element.value())?;
+                return match parse(&output, database) {
+                    Err(fault) if EARLY.contains(&fault.code()) => Err(fault),
+                    _ => Ok(()),
+                };
+            }
+            name if !stage::is_known(name) || LOOKED_INTO.contains(&name) => return Ok(()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
     let mut merge = Merge {
         into: Namespace {
             database: database.to_owned(),
             collection: String::new(),
         },
+        is_by_id: true,
         on: vec!["_id".to_owned()],
         variables: Vec::new(),
         matched: Matched::Merge,
@@ -79,7 +127,10 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
                 }
                 parse_into(&value, &mut merge.into)?;
             }
-            "on" => merge.on = parse_on(&value)?,
+            "on" => {
+                merge.is_by_id = false;
+                merge.on = parse_on(&value)?;
+            }
             "let" => match value {
                 Value::Document(doc) => bound = Some(doc),
                 Value::Null | Value::Undefined => {}
@@ -154,6 +205,7 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
             Expression::parse(&element.value(), &[])?,
         ));
     }
+    merge.transform()?;
     Ok(merge)
 }
 

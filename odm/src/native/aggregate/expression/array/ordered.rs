@@ -1,6 +1,7 @@
 //! Operators that order an array or take some of its ends.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
 
 use super::super::super::super::collation::Collation;
 use super::super::super::super::document::number::as_i64_exact;
@@ -219,7 +220,9 @@ pub(super) fn min_n(
     arguments: &[Answer<'_>],
     collation: &Collation,
 ) -> Result<Option<Owned>> {
-    extremes(arguments, false, collation)
+    let (count, mut items) = numbered(arguments)?;
+    items.sort_by(|a, b| collation.compare(a, b));
+    array(items.into_iter().take(count))
 }
 
 pub(super) fn max_n(
@@ -227,12 +230,32 @@ pub(super) fn max_n(
     arguments: &[Answer<'_>],
     collation: &Collation,
 ) -> Result<Option<Owned>> {
-    extremes(arguments, true, collation)
+    let (count, items) = numbered(arguments)?;
+    // The least is on top, of equal ones the first.
+    let mut kept: BinaryHeap<Reverse<(Vec<u8>, usize)>> = BinaryHeap::new();
+    for (index, item) in items.iter().enumerate() {
+        let mut key = Vec::new();
+        collation.encode(item, false, &mut key);
+        if kept.len() >= count {
+            // Of equal values the first to come are kept.
+            match kept.peek() {
+                Some(Reverse((least, _))) if *least < key => drop(kept.pop()),
+                _ => continue,
+            }
+        }
+        kept.push(Reverse((key, index)));
+    }
+    let greatest_first = kept.into_sorted_vec();
+    array(
+        greatest_first
+            .into_iter()
+            .filter_map(|Reverse((_, index))| items.get(index).copied()),
+    )
 }
 
-fn extremes(arguments: &[Answer<'_>], descending: bool, collation: &Collation) -> Result<Option<Owned>> {
+/// How many are asked for, and the values that are not null.
+fn numbered<'a>(arguments: &'a [Answer<'a>]) -> Result<(usize, Vec<Value<'a>>)> {
     let (count, mut items) = n_items(arguments)?;
     items.retain(|item| !matches!(item, Value::Null | Value::Undefined));
-    items.sort_by(|a, b| directed(collation.compare(a, b), descending));
-    array(items.into_iter().take(count))
+    Ok((count, items))
 }

@@ -72,6 +72,16 @@ fn prepare<'a>(name: &str, arguments: &'a [Answer<'a>]) -> Result<Option<(&'a st
     let [input, regex, options] = arguments else {
         return Ok(None);
     };
+    let text = match input.value() {
+        None | Some(Value::Null | Value::Undefined) => None,
+        Some(Value::String(text)) => Some(text),
+        Some(_) => {
+            return Err(Fault::new(
+                51104,
+                format!("{name} needs 'input' to be of type string"),
+            ));
+        }
+    };
     // The pattern is checked even where there is no text.
     let (pattern, own) = match regex.value() {
         None | Some(Value::Null | Value::Undefined) => (None, ""),
@@ -118,14 +128,7 @@ fn prepare<'a>(name: &str, arguments: &'a [Answer<'a>]) -> Result<Option<(&'a st
     let compiled = pattern
         .map(|pattern| compiled(name, pattern, flags))
         .transpose()?;
-    match input.value() {
-        None | Some(Value::Null | Value::Undefined) => Ok(None),
-        Some(Value::String(text)) => Ok(compiled.map(|pattern| (text, pattern))),
-        Some(_) => Err(Fault::new(
-            51104,
-            format!("{name} needs 'input' to be of type string"),
-        )),
-    }
+    Ok(text.zip(compiled))
 }
 
 fn compiled(name: &str, pattern: &str, options: &str) -> Result<Rc<Pattern>> {

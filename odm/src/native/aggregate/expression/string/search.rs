@@ -74,6 +74,10 @@ pub(super) fn characters(operator: &'static Operator, arguments: &[Answer<'_>]) 
     let Some(search) = search(operator.name, arguments, (40093, 40094))? else {
         return Ok(Some(Owned::Null));
     };
+    // Nothing is found in nothing, at its start alone.
+    if search.text.is_empty() && search.wanted.is_empty() && search.start == 0 {
+        return position(Some(0));
+    }
     let found = search
         .text
         .char_indices()

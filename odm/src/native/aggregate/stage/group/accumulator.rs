@@ -50,6 +50,8 @@ enum Which {
     Last,
     Min,
     Max,
+    /// The greatest, of equal values the last.
+    LastMax,
 }
 
 /// The accumulators of the server; of them only `$accumulator` is not here.
@@ -92,6 +94,14 @@ impl Accumulator {
         if let Operator::Ranked { order, .. } = &mut self.operator {
             *order = order.clone().collated(collation);
         }
+    }
+
+    /// As in windows that documents leave: of equal values the last are kept, where they are the greatest.
+    pub(in super::super) fn for_sliding(mut self) -> Accumulator {
+        if let Operator::Several(which @ Which::Max, _) = &mut self.operator {
+            *which = Which::LastMax;
+        }
+        self
     }
 
     /// Parses the value of one field of `$group`.
@@ -283,9 +293,10 @@ impl Accumulator {
         self.input.set_early();
     }
 
-    /// Whether it is one of those that take the values of one expression.
-    pub(super) fn is_plain(&self) -> bool {
+    /// Whether it is one of those that take the values of one expression, and a server's other means have that.
+    pub(super) fn can_be_early(&self) -> bool {
         !matches!(self.operator, Operator::Several(..) | Operator::Ranked { .. })
+            && self.input.all_operators(&super::early::has)
     }
 
     pub(in super::super) fn fold(&mut self) -> Result<()> {

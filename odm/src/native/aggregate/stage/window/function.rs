@@ -170,7 +170,13 @@ impl Function {
                 return Err(wrong("$count only accepts an empty object as input"));
             }
             _ => Function::Accumulate {
-                accumulator: Accumulator::parse_operator(name, &argument, variables)?,
+                accumulator: {
+                    let accumulator = Accumulator::parse_operator(name, &argument, variables)?;
+                    match bounds.only_grows() {
+                        true => accumulator,
+                        false => accumulator.for_sliding(),
+                    }
+                },
                 sliding: match name {
                     "$addToSet" => Sliding::Sorted,
                     "$max" => Sliding::LastOfEquals,

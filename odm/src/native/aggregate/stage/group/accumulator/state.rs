@@ -191,10 +191,21 @@ impl Accumulator {
                     return Ok(0);
                 };
                 let mut sort_key = Vec::new();
-                scope
-                    .collation
-                    .encode(&value, *which == Which::Max, &mut sort_key);
-                return rank(items, bytes, (sort_key, value.into()), *most, false);
+                scope.collation.encode(&value, false, &mut sort_key);
+                // Of equal values the first to come are kept, also where the last in this order are.
+                if *which == Which::Max
+                    && items.len() >= *most
+                    && items.first().is_some_and(|(least, _)| *least >= sort_key)
+                {
+                    return Ok(0);
+                }
+                return rank(
+                    items,
+                    bytes,
+                    (sort_key, value.into()),
+                    *most,
+                    *which != Which::Min,
+                );
             }
             (Operator::Ranked { order, last, .. }, State::Ranked { most, items, bytes }) => {
                 let sort_key = match order.needs_score() {
@@ -223,6 +234,9 @@ impl Accumulator {
             (_, State::Bounded { items, .. }) => Owned::Array(items.into()),
             (Operator::Ranked { count: None, .. }, State::Ranked { items, .. }) => {
                 items.into_iter().next().map_or(Owned::Null, |(_, value)| value)
+            }
+            (Operator::Several(Which::Max | Which::LastMax, _), State::Ranked { items, .. }) => {
+                Owned::Array(items.into_iter().rev().map(|(_, value)| value).collect())
             }
             (_, State::Ranked { items, .. }) => {
                 Owned::Array(items.into_iter().map(|(_, value)| value).collect())
