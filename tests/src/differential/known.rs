@@ -52,8 +52,13 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         }
         // It ignores nearness where a hint names an index that cannot answer it, and moves a `$match` in front of the
         // `$project` of a view, where a hint is for it.
-        (Refused(Some(291)), their) if command.contains_key("hint") && !their.is_refused() => {
-            text.contains("$near") || before.iter().any(|step| step.command.contains_key("viewOn"))
+        (Refused(Some(291)), their)
+            if command.contains_key("hint")
+                && !their.is_refused()
+                && (text.contains("$near")
+                    || before.iter().any(|step| step.command.contains_key("viewOn"))) =>
+        {
+            true
         }
         // By an index, with an order, it projects documents before it leaves the first of them out.
         (Documents(_), Refused(Some(51246))) => command.contains_key("skip"),
@@ -64,9 +69,7 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         (Values(_, own), Values(_, their)) => own == their,
         // It looks for what an `$expr` compares in an index that does not hold what is missing, and for what is not less
         // than MinKey or not greater than MaxKey in a wildcard index.
-        (_, their) if !their.is_refused() && text.contains("$expr") && (has_wildcard() || has_sparse()) => {
-            true
-        }
+        _ if text.contains("$expr") && (has_wildcard() || has_sparse()) => true,
         (own, _) if !own.is_refused() && is_at_an_end(&text) && (has_wildcard() || has_sparse()) => true,
         // Of several documents it changes the first that it comes to, by an index for what an `$expr` compares.
         (own, their)
@@ -84,11 +87,19 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         {
             true
         }
-        (Answer::Reply(own), Answer::Reply(their)) if text.contains("$setField") => {
-            sorted(own.as_bytes()) == sorted(their.as_bytes())
+        (Answer::Reply(own), Answer::Reply(their))
+            if text.contains("$setField") && sorted(own.as_bytes()) == sorted(their.as_bytes()) =>
+        {
+            true
         }
         // Its other engine has no symbols and no code: by such a key a group gives a string.
         (Documents(own), Documents(their)) if is_grouped(&text) && as_strings(own) == as_strings(their) => {
+            true
+        }
+        // Of equal values the first of a sample stands for a group.
+        (Documents(own), Documents(their))
+            if text.contains("$sample") && is_grouped(&text) && rows(own).len() == rows(their).len() =>
+        {
             true
         }
         // The same in a projection of nothing but fields of an index.
@@ -100,15 +111,7 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         // An inclusion in an array, beside a computed field, leaves holes in it that `$unwind` finds.
         (_, their) if !their.is_refused() && text.contains("$unwind") && leaves_holes(command) => true,
         // Only what later stages need is kept before a `$sort`: by a path with positions there are fewer elements then.
-        (Documents(own), Documents(their)) if sorts_by_position(command) => {
-            let rows = |all: &[Vec<RawDocumentBuf>]| {
-                let mut rows: Vec<Vec<u8>> =
-                    all.iter().flatten().map(|row| row.as_bytes().to_vec()).collect();
-                rows.sort();
-                rows
-            };
-            rows(own) == rows(their)
-        }
+        (Documents(own), Documents(their)) if sorts_by_position(command) && rows(own) == rows(their) => true,
         (Documents(own), Documents(their)) if own != their => {
             closes_early(own, their) || is_wrapped(their) || (sets_again(command) && are_permuted(own, their))
         }
@@ -121,6 +124,13 @@ fn is_grouped(text: &str) -> bool {
     ["$group", "$bucket", "$sortByCount"]
         .iter()
         .any(|stage| text.contains(stage))
+}
+
+/// The documents, in no order.
+fn rows(batches: &[Vec<RawDocumentBuf>]) -> Vec<&[u8]> {
+    let mut rows: Vec<&[u8]> = batches.iter().flatten().map(|row| row.as_bytes()).collect();
+    rows.sort_unstable();
+    rows
 }
 
 /// The documents without what is null.
@@ -172,8 +182,8 @@ fn sorts_by_position(command: &Document) -> bool {
     stages(command, "$sort").any(|keys| keys.keys().any(|path| path.split('.').skip(1).any(is_position)))
 }
 
-/// The documents with strings in the place of symbols and code.
-fn as_strings(batches: &[Vec<RawDocumentBuf>]) -> Option<Vec<Vec<Bson>>> {
+/// The documents as text, with strings in the place of symbols and code.
+fn as_strings(batches: &[Vec<RawDocumentBuf>]) -> Option<Vec<Vec<String>>> {
     fn plain(value: Bson) -> Bson {
         match value {
             Bson::Symbol(text) | Bson::JavaScriptCode(text) => Bson::String(text),
@@ -187,7 +197,10 @@ fn as_strings(batches: &[Vec<RawDocumentBuf>]) -> Option<Vec<Vec<Bson>>> {
             other => other,
         }
     }
-    let row = |row: &RawDocumentBuf| Some(plain(Bson::Document(Document::try_from(row.as_ref()).ok()?)));
+    let row = |row: &RawDocumentBuf| {
+        let row = plain(Bson::Document(Document::try_from(row.as_ref()).ok()?));
+        Some(format!("{row:?}"))
+    };
     batches
         .iter()
         .map(|batch| batch.iter().map(row).collect())

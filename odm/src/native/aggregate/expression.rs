@@ -167,6 +167,20 @@ impl Expression {
         }
     }
 
+    /// The name of the field of the document that it is, if it is no more than that.
+    pub(crate) fn as_field(&self) -> Option<&str> {
+        match &self.node {
+            Node::Path {
+                base: Base::Root,
+                segments,
+            } => match segments.as_slice() {
+                [name] => Some(name),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Whether it asks for how well a document answers a text search.
     pub(crate) fn needs_score(&self) -> bool {
         self.node.needs_score()

@@ -45,8 +45,8 @@ impl Sum {
             Value::Int64(x) => self.add_integer(x, SumKind::Int64),
             Value::Double(x) => {
                 self.kind = self.kind.max(SumKind::Double);
-                let doubles = Doubles::of(self.integers);
-                self.doubles.get_or_insert(doubles).add(x);
+                let integers = self.integers;
+                self.doubles.get_or_insert_with(|| Doubles::of(integers)).add(x);
             }
             Value::Decimal128(bytes) => {
                 self.kind = SumKind::Decimal;

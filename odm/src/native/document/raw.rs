@@ -20,6 +20,13 @@ impl<'a> RawField<'a> {
 }
 
 impl<'a> RawField<'a> {
+    /// Names are short: most of them differ in their length or their first byte.
+    #[inline]
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        let name = name.as_bytes();
+        self.name.len() == name.len() && self.name.first() == name.first() && self.name == name
+    }
+
     /// The bytes of a document or an array.
     #[inline]
     pub(crate) fn nested(&self) -> Option<&'a [u8]> {
@@ -58,7 +65,7 @@ impl<'a> RawFields<'a> {
     #[inline]
     pub(crate) fn find(mut self, name: &str) -> Option<Value<'a>> {
         while let Some(field) = self.next() {
-            if is_same(field.name, name.as_bytes()) {
+            if field.is_named(name) {
                 return Some(field.value());
             }
         }
@@ -95,12 +102,6 @@ pub(crate) fn position_of_text(array: &[u8], text: &str, start: usize, end: usiz
         at += 1;
     }
     None
-}
-
-/// Names are short: most of them differ in their length or their first byte.
-#[inline]
-fn is_same(one: &[u8], other: &[u8]) -> bool {
-    one.len() == other.len() && one.first() == other.first() && one == other
 }
 
 /// The position of the first zero byte, eight bytes at a time.

@@ -22,8 +22,9 @@ use super::{Deadline, Namespace, place};
 /// How many documents a batch carries when nobody says; the first is small, as the server's is.
 const FIRST_BATCH: usize = 101;
 
-/// How many bytes of documents end a batch.
-const BATCH_BYTES: usize = 1 << 20;
+/// How many bytes of documents end a batch: few enough that they are still in a cache when they are looked at, and that
+/// an allocator has their place from the batch before.
+const BATCH_BYTES: usize = 1 << 16;
 
 /// Documents one after another in one buffer.
 #[derive(Debug, Default)]
@@ -33,6 +34,15 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
+    /// With room for a batch that its bytes will end.
+    fn for_many() -> Packed {
+        Packed {
+            // The last document goes past the end.
+            bytes: Vec::with_capacity(BATCH_BYTES + BATCH_BYTES / 16),
+            ends: Vec::with_capacity(BATCH_BYTES / 128),
+        }
+    }
+
     pub(crate) fn push(&mut self, document: &[u8]) {
         self.bytes.extend_from_slice(document);
         self.ends.push(self.bytes.len());
@@ -311,7 +321,10 @@ impl FindCursor {
             .as_ref()
             .is_some_and(|projection| projection.needs_position());
         self.batches += 1;
-        let mut packed = Packed::default();
+        let mut packed = match self.batches {
+            1 => Packed::default(),
+            _ => Packed::for_many(),
+        };
         let shape = Shape {
             projection: projection.as_deref(),
             extras: self.request.extras,

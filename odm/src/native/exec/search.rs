@@ -1,5 +1,6 @@
 //! Finding the documents of a query, in its order.
 
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::super::catalog::Collection;
@@ -170,10 +171,29 @@ struct Top {
     offered: u64,
 }
 
+/// Small, because a heap moves it: what mostly decides, and the rest elsewhere.
 struct Ranked {
-    key: Vec<u8>,
+    /// The first bytes of the key.
+    head: u64,
     order: u64,
+    kept: Box<Kept>,
+}
+
+struct Kept {
+    key: Vec<u8>,
     found: Found,
+}
+
+/// The first bytes of a key, in whose order keys are as far as they go.
+fn head(key: &[u8]) -> u64 {
+    match key.first_chunk() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => {
+            let mut first = [0; 8];
+            first[..key.len()].copy_from_slice(key);
+            u64::from_be_bytes(first)
+        }
+    }
 }
 
 impl PartialEq for Ranked {
@@ -185,14 +205,18 @@ impl PartialEq for Ranked {
 impl Eq for Ranked {}
 
 impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 impl Ord for Ranked {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key.cmp(&other.key).then(self.order.cmp(&other.order))
+    fn cmp(&self, other: &Self) -> Ordering {
+        let keys = || self.kept.key.cmp(&other.kept.key);
+        self.head
+            .cmp(&other.head)
+            .then_with(keys)
+            .then(self.order.cmp(&other.order))
     }
 }
 
@@ -211,14 +235,18 @@ impl Top {
     fn offer(&mut self, key: &[u8], record: u64, document: &[u8], matched: Option<usize>) {
         let order = self.offered;
         self.offered += 1;
+        let head = head(key);
         let ranked = || Ranked {
-            key: key.to_vec(),
+            head,
             order,
-            found: Found {
-                record,
-                document: document.to_vec(),
-                matched,
-            },
+            kept: Box::new(Kept {
+                key: key.to_vec(),
+                found: Found {
+                    record,
+                    document: document.to_vec(),
+                    matched,
+                },
+            }),
         };
         match self.keep {
             None => self.all.push(ranked()),
@@ -226,18 +254,18 @@ impl Top {
             Some(keep) if self.heap.len() < keep => self.heap.push(ranked()),
             Some(_) => {
                 // A later document with an equal key never displaces an earlier one.
+                let is_less = |worst: &Ranked| match head.cmp(&worst.head) {
+                    Ordering::Equal => key < worst.kept.key.as_slice(),
+                    order => order.is_lt(),
+                };
                 if let Some(mut worst) = self.heap.peek_mut()
-                    && key < worst.key.as_slice()
+                    && is_less(&worst)
                 {
                     // Where documents come in the reverse order each of them comes here.
-                    let Ranked {
-                        key: own,
-                        order: place,
-                        found,
-                    } = &mut *worst;
+                    (worst.head, worst.order) = (head, order);
+                    let Kept { key: own, found } = &mut *worst.kept;
                     own.clear();
                     own.extend_from_slice(key);
-                    *place = order;
                     found.record = record;
                     found.matched = matched;
                     found.document.clear();
@@ -255,6 +283,6 @@ impl Top {
             self.all
         };
         all.sort_unstable();
-        all.into_iter().map(|ranked| ranked.found).collect()
+        all.into_iter().map(|ranked| ranked.kept.found).collect()
     }
 }

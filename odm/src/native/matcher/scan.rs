@@ -68,7 +68,7 @@ pub(super) fn conjunction(nodes: &[Node], bytes: &[u8]) -> Option<bool> {
         && let Some(field) = fields.next()
     {
         for (bit, first, rest, predicate) in conditions() {
-            if pending & bit != 0 && first.name.as_bytes() == field.name {
+            if pending & bit != 0 && field.is_named(&first.name) {
                 if from_value(Some(field.value()), rest, predicate).is_none() {
                     return Some(false);
                 }

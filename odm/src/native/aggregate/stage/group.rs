@@ -2,6 +2,7 @@
 
 mod accumulator;
 mod early;
+mod plain;
 
 use std::collections::HashMap;
 
@@ -16,6 +17,7 @@ use super::{Context, Rows, path, scope, write};
 pub(crate) use self::accumulator::ACCUMULATORS;
 pub(super) use self::accumulator::Accumulator;
 use self::accumulator::State;
+use self::plain::Plain;
 
 /// Groups documents by a value and accumulates over each group.
 #[derive(Clone, Debug)]
@@ -25,6 +27,8 @@ pub(crate) struct Group {
     order: Order,
     /// Whether it reads a collection with nothing before it but filters and orders.
     is_early: bool,
+    /// Where nothing but fields is asked for.
+    plain: Option<Plain>,
 }
 
 /// The groups so far.
@@ -75,6 +79,7 @@ impl Group {
             accumulators,
             order,
             is_early: false,
+            plain: None,
         }
     }
 
@@ -175,7 +180,16 @@ impl Group {
         }
         self.accumulators
             .iter_mut()
-            .try_for_each(|(_, accumulator)| accumulator.fold())
+            .try_for_each(|(_, accumulator)| accumulator.fold())?;
+        if let By::Value(by) = &self.by {
+            let inputs: Option<Vec<_>> = self
+                .accumulators
+                .iter()
+                .map(|(_, accumulator)| accumulator.plain_input())
+                .collect();
+            self.plain = inputs.and_then(|inputs| Plain::of([by].into_iter().chain(inputs)));
+        }
+        Ok(())
     }
 
     pub(super) fn collate(&mut self, collation: &Collation) {
@@ -199,6 +213,34 @@ impl Group {
         row: &[u8],
         context: &Context<'_>,
     ) -> Result<()> {
+        if let Some(plain) = &self.plain {
+            let values = plain.values(row);
+            let id = plain.value(&values, 0).map_or(Answer::Missing, Answer::Borrowed);
+            let at = self.group_of(gathered, id, context)?;
+            let Gathered { groups, held, .. } = gathered;
+            let states = self.accumulators.iter().zip(&mut groups[at].1).enumerate();
+            for (index, ((_, accumulator), state)) in states {
+                let value = plain.value(&values, index + 1);
+                *held += self.coded(accumulator.take(state, value, &context.collation))?;
+            }
+        } else {
+            let scope = scope(Doc::Raw(row), context);
+            let id = self.coded(self.by.id(&scope))?;
+            let at = self.group_of(gathered, id, context)?;
+            let Gathered { groups, held, .. } = gathered;
+            for ((_, accumulator), state) in self.accumulators.iter().zip(&mut groups[at].1) {
+                *held += self.coded(accumulator.add(state, &scope))?;
+            }
+        }
+        context.memory.hold(
+            gathered.held,
+            OVER_MEMORY,
+            "Exceeded memory limit for $group, but didn't allow external spilling; pass allowDiskUse:true to opt in",
+        )
+    }
+
+    /// The place of the group of this value, which begins with it if there is none.
+    fn group_of(&self, gathered: &mut Gathered, id: Answer<'_>, context: &Context<'_>) -> Result<usize> {
         let Gathered {
             positions,
             first,
@@ -206,8 +248,6 @@ impl Group {
             held,
             encoded,
         } = gathered;
-        let scope = scope(Doc::Raw(row), context);
-        let id = self.coded(self.by.id(&scope))?;
         encoded.clear();
         context
             .collation
@@ -216,33 +256,23 @@ impl Group {
             None if groups.len() > first.len() => positions.get(encoded.as_slice()).copied(),
             found => found,
         };
-        let at = match found {
-            Some(at) => at,
-            None => {
-                *held += 2 * encoded.len();
-                let id = id.into_owned().unwrap_or(Owned::Null);
-                let states = self
-                    .accumulators
-                    .iter()
-                    .map(|(_, accumulator)| accumulator.start(&id, context))
-                    .collect::<Result<Vec<_>>>()?;
-                if first.len() < FIRST {
-                    first.push(encoded.clone());
-                } else {
-                    positions.insert(encoded.clone(), groups.len());
-                }
-                groups.push((id, states));
-                groups.len() - 1
-            }
-        };
-        for ((_, accumulator), state) in self.accumulators.iter().zip(&mut groups[at].1) {
-            *held += self.coded(accumulator.add(state, &scope))?;
+        if let Some(at) = found {
+            return Ok(at);
         }
-        context.memory.hold(
-            *held,
-            OVER_MEMORY,
-            "Exceeded memory limit for $group, but didn't allow external spilling; pass allowDiskUse:true to opt in",
-        )
+        *held += 2 * encoded.len();
+        let id = id.into_owned().unwrap_or(Owned::Null);
+        let states = self
+            .accumulators
+            .iter()
+            .map(|(_, accumulator)| accumulator.start(&id, context))
+            .collect::<Result<Vec<_>>>()?;
+        if first.len() < FIRST {
+            first.push(encoded.clone());
+        } else {
+            positions.insert(encoded.clone(), groups.len());
+        }
+        groups.push((id, states));
+        Ok(groups.len() - 1)
     }
 
     /// What came of all documents that were taken in.

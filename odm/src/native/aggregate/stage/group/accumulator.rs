@@ -299,6 +299,11 @@ impl Accumulator {
             && self.input.all_operators(&super::early::has)
     }
 
+    /// The expression whose value is all that it asks of a document.
+    pub(super) fn plain_input(&self) -> Option<&Expression> {
+        (!matches!(self.operator, Operator::Ranked { .. })).then_some(&self.input)
+    }
+
     pub(in super::super) fn fold(&mut self) -> Result<()> {
         match &mut self.operator {
             Operator::Several(_, count)

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{HashSet, VecDeque};
 
+use super::super::super::super::super::collation::Collation;
 use super::super::super::super::super::document::number::as_f64;
 use super::super::super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::super::super::fault::{Fault, Result};
@@ -96,6 +97,27 @@ impl Accumulator {
         let answer = self.input.answer(scope)?;
         let value = answer.value();
         match (&self.operator, state) {
+            (Operator::Ranked { order, last, .. }, State::Ranked { most, items, bytes }) => {
+                let sort_key = match order.needs_score() {
+                    true => order.key(scope.root)?,
+                    false => order.key_of_values(scope.root),
+                };
+                let value = value.map_or(Owned::Null, Owned::from);
+                rank(items, bytes, (sort_key, value), *most, *last)
+            }
+            (_, state) => self.take(state, value, &scope.collation),
+        }
+    }
+
+    /// Takes the value of one document in, for all operators that ask for no more; gives how many bytes more it holds.
+    pub(in super::super) fn take(
+        &self,
+        state: &mut State,
+        value: Option<Value<'_>>,
+        collation: &Collation,
+    ) -> Result<usize> {
+        match (&self.operator, state) {
+            (Operator::First, State::One(Some(_))) => {}
             (Operator::Count, State::Count(count)) => *count += 1,
             (Operator::Sum | Operator::Average, State::Sum(sum)) => {
                 if let Some(value) = value {
@@ -122,7 +144,7 @@ impl Accumulator {
                     Some(value) => {
                         // Of equal ones an early group keeps the last.
                         let better = slot.as_ref().is_none_or(|best| {
-                            let order = scope.collation.compare(&value, &best.as_value());
+                            let order = collation.compare(&value, &best.as_value());
                             order == wanted || (self.is_early && order.is_eq())
                         });
                         if better {
@@ -136,7 +158,7 @@ impl Accumulator {
                     return Ok(0);
                 };
                 let mut encoded = Vec::new();
-                scope.collation.encode(&value, false, &mut encoded);
+                collation.encode(&value, false, &mut encoded);
                 let size = encoded.len() + size_of::<Owned>();
                 let name = if matches!(operator, Operator::AddToSet) {
                     if !seen.insert(encoded) {
@@ -191,7 +213,7 @@ impl Accumulator {
                     return Ok(0);
                 };
                 let mut sort_key = Vec::new();
-                scope.collation.encode(&value, false, &mut sort_key);
+                collation.encode(&value, false, &mut sort_key);
                 // Of equal values the first to come are kept, also where the last in this order are.
                 if *which == Which::Max
                     && items.len() >= *most
@@ -206,14 +228,6 @@ impl Accumulator {
                     *most,
                     *which != Which::Min,
                 );
-            }
-            (Operator::Ranked { order, last, .. }, State::Ranked { most, items, bytes }) => {
-                let sort_key = match order.needs_score() {
-                    true => order.key(scope.root)?,
-                    false => order.key_of_values(scope.root),
-                };
-                let value = value.map_or(Owned::Null, Owned::from);
-                return rank(items, bytes, (sort_key, value), *most, *last);
             }
             _ => {}
         }
