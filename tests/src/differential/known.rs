@@ -70,7 +70,7 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         // It looks for what an `$expr` compares in an index that does not hold what is missing, and for what is not less
         // than MinKey or not greater than MaxKey in a wildcard index.
         _ if text.contains("$expr") && (has_wildcard() || has_sparse()) => true,
-        (own, _) if !own.is_refused() && is_at_an_end(&text) && (has_wildcard() || has_sparse()) => true,
+        _ if is_at_an_end(&text) && (has_wildcard() || has_sparse()) => true,
         // Of several documents it changes the first that it comes to, by an index for what an `$expr` compares.
         (own, their)
             if name == "findAndModify"
@@ -108,6 +108,14 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         {
             true
         }
+        // A document that was made for a field without a value is not the empty one to a later `$match`.
+        (Documents(own), Documents(their))
+            if ["$addFields", "$set"].iter().any(|stage| text.contains(stage))
+                && text.contains("$match")
+                && are_empty_within(own, their) =>
+        {
+            true
+        }
         // An inclusion in an array, beside a computed field, leaves holes in it that `$unwind` finds.
         (_, their) if !their.is_refused() && text.contains("$unwind") && leaves_holes(command) => true,
         // Only what later stages need is kept before a `$sort`: by a path with positions there are fewer elements then.
@@ -131,6 +139,16 @@ fn rows(batches: &[Vec<RawDocumentBuf>]) -> Vec<&[u8]> {
     let mut rows: Vec<&[u8]> = batches.iter().flatten().map(|row| row.as_bytes()).collect();
     rows.sort_unstable();
     rows
+}
+
+/// Whether the documents of one alone have an empty document in them.
+fn are_empty_within(own: &[Vec<RawDocumentBuf>], their: &[Vec<RawDocumentBuf>]) -> bool {
+    let (own, their) = (rows(own), rows(their));
+    let alone = |some: &[&[u8]], others: &[&[u8]]| {
+        let mut alone = some.iter().filter(|row| !others.contains(row));
+        alone.all(|row| row.windows(5).any(|at| at == [5, 0, 0, 0, 0]))
+    };
+    own.len() != their.len() && alone(&own, &their) && alone(&their, &own)
 }
 
 /// The documents without what is null.

@@ -6,6 +6,7 @@ use odm_tests::command::{batch, code, ids, insert, run};
 
 crate::on_every_backend! {
     sums_with_dates_round_toward_the_epoch,
+    sums_of_dates_and_decimals_round_to_even,
     units_before_the_epoch_begin_at_whole_seconds,
     decimal_logarithms_are_divided_by_their_base,
     covariances_are_made_of_running_sums,
@@ -58,6 +59,35 @@ async fn sums_with_dates_round_toward_the_epoch(db: &Db) {
         let sum = value(db, doc! { "$toLong": { "$add": [field, number] } }).await;
         assert_eq!(sum, Bson::Int64(expected), "{field} {number}");
     }
+}
+
+async fn sums_of_dates_and_decimals_round_to_even(db: &Db) {
+    let (round, odd) = (
+        DateTime::from_millis(1_000),
+        DateTime::from_millis(1_072_915_200_007),
+    );
+    insert(db, "c", vec![doc! { "_id": 1, "round": round, "odd": odd }]).await;
+    for (field, number, expected) in [
+        ("$round", "-0.5", 1_000),
+        ("$round", "0.5", 1_000),
+        ("$round", "-1.5", 998),
+        ("$round", "-0.6", 999),
+        ("$round", "0.50000000000000000000001", 1_001),
+        ("$odd", "-0.5", 1_072_915_200_006),
+        ("$odd", "0.5", 1_072_915_200_008),
+        ("$odd", "9.5", 1_072_915_200_016),
+        ("$odd", "0.49999999999999999999999", 1_072_915_200_008),
+    ] {
+        let decimal = number.parse::<Decimal128>().expect("a decimal");
+        let sum = value(db, doc! { "$toLong": { "$add": [field, decimal] } }).await;
+        assert_eq!(sum, Bson::Int64(expected), "{field} {number}");
+    }
+    let beyond = "9.3E+18".parse::<Decimal128>().expect("a decimal");
+    let least = value(db, doc! { "$toLong": { "$add": ["$odd", beyond] } }).await;
+    assert_eq!(least, Bson::Int64(i64::MIN));
+    let number = "-0.5".parse::<Decimal128>().expect("a decimal");
+    let difference = value(db, doc! { "$toLong": { "$subtract": ["$odd", number] } }).await;
+    assert_eq!(difference, Bson::Int64(1_072_915_200_007));
 }
 
 async fn units_before_the_epoch_begin_at_whole_seconds(db: &Db) {

@@ -161,6 +161,12 @@ fn add(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> 
     let Some(date) = date else {
         return Ok(Some(total));
     };
+    if let Owned::Decimal128(bytes) = total {
+        // With decimals the date counts as one, and the whole is rounded; what no date can be is the least.
+        let whole = Decimal::from_i64(date).add(Decimal::from_bytes(bytes));
+        let ms = to_long(Some(Value::Decimal128(whole.to_bytes()))).unwrap_or(i64::MIN);
+        return Ok(Some(Owned::DateTime(ms)));
+    }
     let (whole, rest) = match total {
         Owned::Double(x) if x.is_finite() => (Owned::Double(x.floor()), x - x.floor()),
         other => (other, 0.0),
