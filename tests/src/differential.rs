@@ -1,6 +1,7 @@
 //! Random operations on two backends at once: replies and final states must be equal.
 
 mod commands;
+mod comparable;
 mod coverage;
 mod expressions;
 mod filters;

@@ -1,10 +1,10 @@
 //! What is not promised, and what the server is known to do otherwise. The guide's page `supported.md` names the
 //! latter with the reasons.
 
-use bson::oid::ObjectId;
-use bson::{Bson, DateTime, Document, RawDocumentBuf, Timestamp};
+use bson::{Bson, Document, RawDocumentBuf};
 
 use super::commands::Step;
+use super::comparable::mapped;
 use super::machine::{Answer, sorted};
 
 /// Codes of one error, of which the server says the first or the second by how far its optimizer went.
@@ -202,21 +202,12 @@ fn sorts_by_position(command: &Document) -> bool {
 
 /// The documents as text, with strings in the place of symbols and code.
 fn as_strings(batches: &[Vec<RawDocumentBuf>]) -> Option<Vec<Vec<String>>> {
-    fn plain(value: Bson) -> Bson {
-        match value {
-            Bson::Symbol(text) | Bson::JavaScriptCode(text) => Bson::String(text),
-            Bson::Array(items) => Bson::Array(items.into_iter().map(plain).collect()),
-            Bson::Document(fields) => Bson::Document(
-                fields
-                    .into_iter()
-                    .map(|(name, value)| (name, plain(value)))
-                    .collect(),
-            ),
-            other => other,
-        }
-    }
+    let plain = |value| match value {
+        Bson::Symbol(text) | Bson::JavaScriptCode(text) => Bson::String(text),
+        other => other,
+    };
     let row = |row: &RawDocumentBuf| {
-        let row = plain(Bson::Document(Document::try_from(row.as_ref()).ok()?));
+        let row = mapped(Bson::Document(Document::try_from(row.as_ref()).ok()?), &plain);
         Some(format!("{row:?}"))
     };
     batches
@@ -339,79 +330,4 @@ fn has_companion(value: &Bson) -> bool {
         Bson::Array(items) => items.iter().any(has_companion),
         _ => false,
     }
-}
-
-/// From here on a date is that of the moment: no generated one is as late.
-const CLOCK: i64 = 1_750_000_000;
-
-/// The document with one date, and one id, in place of those that the clock gave.
-pub(super) fn without_clock(document: Document) -> Document {
-    document
-        .into_iter()
-        .map(|(name, value)| (name, still(value)))
-        .collect()
-}
-
-/// The value in the same way.
-pub(super) fn still(value: Bson) -> Bson {
-    match value {
-        Bson::DateTime(date) if date.timestamp_millis() / 1000 > CLOCK => {
-            Bson::DateTime(DateTime::from_millis(CLOCK * 1000))
-        }
-        Bson::Timestamp(stamp) if i64::from(stamp.time) > CLOCK && stamp.time < u32::MAX => {
-            Bson::Timestamp(Timestamp {
-                time: CLOCK as u32,
-                increment: 0,
-            })
-        }
-        // The ids that are generated here repeat one byte; others are of the server's making.
-        Bson::ObjectId(id) if id.bytes().iter().any(|byte| *byte != id.bytes()[0]) => {
-            Bson::ObjectId(ObjectId::from_bytes([0xEE; 12]))
-        }
-        Bson::Document(document) => Bson::Document(without_clock(document)),
-        Bson::Array(items) => Bson::Array(items.into_iter().map(still).collect()),
-        other => other,
-    }
-}
-
-/// What distinct values are made of, without null.
-pub(super) fn leaves(values: Vec<Bson>) -> Vec<Bson> {
-    values
-        .into_iter()
-        .flat_map(|value| match value {
-            Bson::Array(items) => leaves(items),
-            Bson::Null | Bson::Undefined => Vec::new(),
-            other => vec![other],
-        })
-        .collect()
-}
-
-/// Distinct values as a set. Which of two equal values stands for both depends on the order of the documents, so that
-/// numbers are compared by value alone, and strings without their case and accents, which a collation may ignore.
-pub(super) fn values(values: Vec<Bson>) -> Vec<String> {
-    fn plain(value: Bson) -> Bson {
-        match value {
-            Bson::Int32(n) => Bson::Double(f64::from(n)),
-            Bson::Int64(n) => Bson::Double(n as f64),
-            Bson::Decimal128(n) => Bson::Double(n.to_string().parse().unwrap_or(f64::NAN)),
-            Bson::Symbol(text) | Bson::String(text) => {
-                Bson::String(text.to_lowercase().replace(['.', ' '], "").replace('é', "e"))
-            }
-            Bson::Array(items) => Bson::Array(items.into_iter().map(plain).collect()),
-            Bson::Document(fields) => Bson::Document(
-                fields
-                    .into_iter()
-                    .map(|(name, value)| (name, plain(value)))
-                    .collect(),
-            ),
-            other => other,
-        }
-    }
-    let mut shown: Vec<String> = values
-        .into_iter()
-        .map(still)
-        .map(|value| format!("{:?}", plain(value)).replace("-0.0", "0.0"))
-        .collect();
-    shown.sort();
-    shown
 }

@@ -7,8 +7,8 @@ use bson::{Bson, Document, RawDocumentBuf, doc};
 use odm::Db;
 
 use super::commands::{self, MAIN, OTHER, Step, TARGET, VIEW};
-use super::known;
 use super::shrink;
+use super::{comparable, known};
 use crate::random::Random;
 
 /// How a run went.
@@ -301,8 +301,10 @@ async fn run(db: &Db, step: &Step) -> Answer {
             "distinct" => {
                 let values = reply.get_array("values").cloned().unwrap_or_default();
                 Answer::Values(
-                    known::values(values.clone()),
-                    known::values(known::leaves(values)).into_iter().collect(),
+                    comparable::values(values.clone()),
+                    comparable::values(comparable::leaves(values))
+                        .into_iter()
+                        .collect(),
                 )
             }
             _ => Answer::Reply(raw(promised(reply))),
@@ -323,7 +325,7 @@ async fn documents(db: &Db, step: &Step, command: &Document, mut reply: Document
             .or_else(|_| cursor.get_array("nextBatch"));
         let rows = batch.into_iter().flatten().filter_map(Bson::as_document);
         batches.push(
-            rows.map(|row| raw(known::without_clock(row.clone())))
+            rows.map(|row| raw(comparable::without_clock(row.clone())))
                 .collect::<Vec<_>>(),
         );
         let id = cursor.get_i64("id").unwrap_or(0);
@@ -364,7 +366,7 @@ fn promised(reply: Document) -> Document {
         if let Some(value) = reply.get(name) {
             let value = match value {
                 Bson::Int64(n) => Bson::Int32(*n as i32),
-                other => known::still(other.clone()),
+                other => comparable::still(other.clone()),
             };
             kept.insert(name, value);
         }

@@ -11,7 +11,7 @@ use super::filters::filter;
 use super::machine::Report;
 use super::projections::sort;
 use super::values::{collation, document, scalar};
-use super::{indexes, known};
+use super::{comparable, indexes};
 use crate::random::Random;
 
 /// The collection; the database holds nothing else.
@@ -307,7 +307,7 @@ impl<'d> Subject<'d> {
         let batch = reply.get_document("cursor").ok()?.get_array("firstBatch").ok()?;
         let rows = batch.iter().filter_map(Bson::as_document);
         Some(
-            rows.map(|row| crate::raw::raw(&known::without_clock(row.clone())))
+            rows.map(|row| crate::raw::raw(&comparable::without_clock(row.clone())))
                 .collect(),
         )
     }

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use odm::{Db, Error, ErrorKind, Tx};
+use odm::bson::doc;
+use odm::{Db, Error, ErrorKind, Model as _, Tx};
 
 use super::models::Account;
 
@@ -16,6 +17,7 @@ crate::on_every_backend! {
     a_finished_transaction_takes_no_more_operations,
     two_transactions_cannot_take_one_unique_key,
     a_single_write_waits_for_the_transaction_in_its_way,
+    a_merge_waits_for_the_transaction_in_its_way,
     waiting_writes_leave_the_transaction_a_connection,
     a_collection_can_be_created_inside,
     a_swallowed_failure_is_the_failure_of_the_transaction,
@@ -242,6 +244,31 @@ async fn a_single_write_waits_for_the_transaction_in_its_way(db: &Db) {
     let (result, ()) = futures_util::future::join(single, commit).await;
     assert_eq!(result.modified, 1);
     assert_eq!(balance(db, &a).await, 111);
+}
+
+async fn a_merge_waits_for_the_transaction_in_its_way(db: &Db) {
+    let (a, b) = two(db).await;
+    let accounts = Account::DESCRIPTOR.collection;
+    // The row before the one that waits is merged once, too.
+    let rows = vec![doc! { "_id": b.id, "note": 1 }, doc! { "_id": a.id, "note": 1 }];
+    db.run_command(doc! { "insert": "notes", "documents": rows })
+        .await
+        .unwrap();
+    let tx = begun_with(db, &a, 10).await;
+    let noted = doc! { "$set": { "note": "$$new.note", "balance": { "$add": ["$balance", 1] } } };
+    let merge = doc! { "$merge": { "into": accounts, "whenMatched": [noted] } };
+    let merge = doc! { "aggregate": "notes", "pipeline": [{ "$sort": { "_id": -1 } }, merge], "cursor": {} };
+    let single = async { db.run_command(merge).await.unwrap() };
+    let commit = async {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        tx.commit().await.unwrap();
+    };
+    futures_util::future::join(single, commit).await;
+    assert_eq!((balance(db, &a).await, balance(db, &b).await), (111, 1));
+    let noted = db
+        .run_command(doc! { "count": accounts, "query": { "note": 1 } })
+        .await;
+    assert_eq!(noted.unwrap().get_i32("n").unwrap(), 2);
 }
 
 /// Once a server's connections were all with writes that waited for a transaction, which waited for a connection.
