@@ -24,6 +24,8 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
     match (own, their) {
         // The server changes the document before it finds that it cannot project it.
         (Refused(a), Refused(b)) if a == b => name == "findAndModify",
+        // A cursor goes on in the session in which it began, and the driver has more than one.
+        (_, Refused(Some(50738))) => true,
         // Of two errors in one filter either may be said: `$expr` in an upsert is found on the way.
         (Refused(Some(_)), Refused(Some(224))) => true,
         // It looks for a text index while it reads the filter, before what stands behind the search and around it.
@@ -44,8 +46,6 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         // An assertion in its planner, and one where it builds a `$switch` in its other engine.
         (_, Refused(Some(8 | 4822806))) => true,
         (_, their) if has_failed_with(their, 8) => true,
-        // A cursor goes on in the session in which it began, and the driver has more than one.
-        (_, Refused(Some(50738))) => true,
         // Near a point, or by a hint to a wildcard index, it does not find a plan where there is one.
         (own, their) if has_failed_with(their, 291) && !matches!(own, Refused(_)) => {
             text.contains("$geoNear") || text.contains("$near") || has_wildcard()

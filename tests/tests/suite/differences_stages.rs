@@ -20,6 +20,7 @@ crate::on_every_backend! {
     negated_words_count_among_those_left_out,
     groups_that_later_stages_alone_can_run_fail_late,
     nothing_is_near_in_a_stage_where_nothing_matches,
+    upserts_that_a_hint_hides_end,
 }
 
 async fn aggregate(db: &Db, name: &str, pipeline: Vec<Document>) -> Vec<Document> {
@@ -472,4 +473,16 @@ async fn nothing_is_near_in_a_stage_where_nothing_matches(db: &Db) {
     };
     assert_eq!(refused(db, "c", vec![near(doc! {})]).await, 291);
     assert_eq!(refused(db, "c", vec![near(doc! { "$alwaysFalse": 1 })]).await, 0);
+}
+
+/// By an index that leaves the document out it is inserted, and its `_id` is taken: a server then tries again.
+async fn upserts_that_a_hint_hides_end(db: &Db) {
+    let index = doc! { "key": { "c": 1 }, "name": "c", "sparse": true };
+    run(db, doc! { "createIndexes": "t", "indexes": [index] }).await;
+    insert(db, "t", numbered([1])).await;
+    let upsert = doc! { "q": { "_id": 1 }, "u": { "$set": { "x": 1 } }, "upsert": true, "hint": { "c": 1 } };
+    let update = doc! { "update": "t", "updates": [upsert], "maxTimeMS": 300 };
+    let found = code(db, update).await;
+    assert!([11000, 50].contains(&found), "{found}");
+    assert_eq!(all(db, "t").await, [doc! { "_id": 1 }]);
 }
