@@ -64,13 +64,13 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         (Documents(_), Refused(Some(51246))) => command.contains_key("skip"),
         // A symbol in an index with a collation.
         (_, their) if has_failed_with(their, 201) => true,
+        // It looks for what is not less than MinKey, or not greater than MaxKey, in an index without what is missing.
+        _ if is_at_an_end(&text) && (has_wildcard() || has_sparse()) => true,
         // By an index, the values of a field are those of its keys: `null` where there is none, undefined for an empty
         // array, and an array in an array once more taken apart.
         (Values(_, own), Values(_, their)) => own == their,
-        // It looks for what an `$expr` compares in an index that does not hold what is missing, and for what is not less
-        // than MinKey or not greater than MaxKey in a wildcard index.
+        // It looks for what an `$expr` compares in an index that does not hold what is missing.
         _ if text.contains("$expr") && (has_wildcard() || has_sparse()) => true,
-        _ if is_at_an_end(&text) && (has_wildcard() || has_sparse()) => true,
         // Of several documents it changes the first that it comes to, by an index for what an `$expr` compares.
         (own, their)
             if name == "findAndModify"
@@ -96,6 +96,27 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         (Documents(own), Documents(their)) if is_grouped(&text) && as_strings(own) == as_strings(their) => {
             true
         }
+        // The parts of a moment, which each has of its own.
+        (Documents(_), Documents(_))
+            if text.contains("$date")
+                && (text.contains("$$NOW")
+                    || before
+                        .iter()
+                        .any(|step| step.command.to_string().contains("$currentDate"))) =>
+        {
+            true
+        }
+        // Whether documents that one update dates are of one moment goes by the clock, and with it their order.
+        (own, their)
+            if !own.is_refused()
+                && !their.is_refused()
+                && text.contains("\"sort\"")
+                && before
+                    .iter()
+                    .any(|step| step.command.to_string().contains("$currentDate")) =>
+        {
+            true
+        }
         // Of equal values the first of a sample stands for a group.
         (Documents(own), Documents(their))
             if text.contains("$sample") && is_grouped(&text) && rows(own).len() == rows(their).len() =>
@@ -116,8 +137,14 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         {
             true
         }
-        // An inclusion in an array, beside a computed field, leaves holes in it that `$unwind` finds.
-        (_, their) if !their.is_refused() && text.contains("$unwind") && leaves_holes(command) => true,
+        // An inclusion in an array, beside a computed field, leaves holes in it that `$unwind` and groups find.
+        (_, their)
+            if !their.is_refused()
+                && (text.contains("$unwind") || is_grouped(&text))
+                && leaves_holes(command) =>
+        {
+            true
+        }
         // Only what later stages need is kept before a `$sort`: by a path with positions there are fewer elements then.
         (Documents(own), Documents(their)) if sorts_by_position(command) && rows(own) == rows(their) => true,
         (Documents(own), Documents(their)) if own != their => {
@@ -189,7 +216,12 @@ fn leaves_holes(command: &Document) -> bool {
             let names = name.contains('.') || matches!(value, Bson::Document(_));
             names && !matches!(value, Bson::Document(inner) if inner.keys().any(|key| key.starts_with('$')))
         };
-        let computes = |value: &Bson| matches!(value, Bson::Document(_) | Bson::String(_) | Bson::Array(_));
+        let computes = |value: &Bson| {
+            matches!(
+                value,
+                Bson::Document(_) | Bson::String(_) | Bson::Array(_) | Bson::Null
+            )
+        };
         fields.iter().any(is_deep) && fields.values().any(computes)
     })
 }

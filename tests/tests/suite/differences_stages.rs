@@ -16,6 +16,7 @@ crate::on_every_backend! {
     nothing_is_found_in_nothing,
     views_refuse_searches_and_nearness_by_their_own_codes,
     wildcard_indexes_hide_no_empty_arrays,
+    hinted_wildcard_indexes_compare_strings_as_they_have_them,
     indexes_are_listed_with_their_fields_in_order,
     negated_words_count_among_those_left_out,
     groups_that_later_stages_alone_can_run_fail_late,
@@ -394,6 +395,43 @@ async fn wildcard_indexes_hide_no_empty_arrays(db: &Db) {
         for name in ["c", "plain"] {
             let find = doc! { "find": name, "filter": &filter, "hint": { "o.$**": 1 } };
             assert_eq!(code(db, find).await, expected, "{name} {filter}");
+        }
+    }
+}
+
+async fn hinted_wildcard_indexes_compare_strings_as_they_have_them(db: &Db) {
+    run(db, doc! { "create": "en", "collation": { "locale": "en" } }).await;
+    for name in ["plain", "en"] {
+        let index = doc! { "key": { "o.$**": 1 }, "name": "o" };
+        run(db, doc! { "createIndexes": name, "indexes": [index] }).await;
+    }
+    for (filter, has_text) in [
+        (doc! { "o": { "$gt": "" } }, true),
+        (doc! { "o.a": "x" }, true),
+        (doc! { "o": { "$in": ["x"] } }, true),
+        (doc! { "o": { "$elemMatch": { "$gt": "" } } }, true),
+        (doc! { "o.a": { "$elemMatch": { "b": "x" } } }, true),
+        (doc! { "o.0": "x" }, true),
+        (doc! { "$or": [{ "o": "x" }, { "o": 1 }] }, true),
+        (doc! { "o": { "$regex": "x" } }, false),
+        (doc! { "o": 1 }, false),
+        (doc! { "o": { "$gte": "x", "$type": "string" } }, false),
+    ] {
+        for (name, locale, same) in [
+            ("plain", None, true),
+            ("plain", Some("en"), false),
+            ("plain", Some("simple"), true),
+            ("en", None, true),
+            ("en", Some("en"), true),
+            ("en", Some("simple"), false),
+            ("en", Some("fr"), false),
+        ] {
+            let mut find = doc! { "find": name, "filter": &filter, "hint": { "o.$**": 1 } };
+            if let Some(locale) = locale {
+                find.insert("collation", doc! { "locale": locale });
+            }
+            let expected = if same || !has_text { 0 } else { 291 };
+            assert_eq!(code(db, find).await, expected, "{name} {locale:?} {filter}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Wildcard indexes: what is found by the paths that they hold.
 
-use super::super::collation::Collation;
+use super::super::collation::{Collation, has_text};
 use super::super::document::{Kind, Owned, Value};
 use super::super::index::Order;
 use super::super::matcher::ast::{Node, Predicate};
@@ -27,8 +27,12 @@ pub(super) fn candidates<'a>(
         collation: &view.definition.collation,
     };
     let visible = conjuncts.iter().enumerate().filter(|(_, conjunct)| {
-        let in_arrays = place.multikey && conjunct.path.contains('.');
-        wildcard.covers(&conjunct.path) && is_visible_under_paths(conjunct.predicate, in_arrays)
+        let seen = Seen {
+            in_arrays: place.multikey && conjunct.path.contains('.'),
+            collation: &view.definition.collation,
+            asked: Collation::simple(),
+        };
+        wildcard.covers(&conjunct.path) && seen.is_visible_under_paths(conjunct.predicate)
     });
     visible
         .map(|(position, conjunct)| {
@@ -68,11 +72,14 @@ pub(super) fn answers_on_server(request: &PlanRequest<'_>, index: usize, root: &
         let plain = first.chain(named).collect::<Vec<_>>().join(".");
         wildcard.covers(&plain) || wildcard.is_rooted_at(&plain) || wildcard.is_rooted_at(path)
     };
-    let is_multikey = request.indexes[index].multikey.contains(&true);
-    let answers = |conjunct: &Conjunct<'_>| {
-        let in_arrays = is_multikey && conjunct.path.contains('.');
-        covers(&conjunct.path) && is_visible_to_server(conjunct.predicate, in_arrays)
+    let view = request.indexes[index];
+    // The server knows in which paths arrays stand.
+    let seen = Seen {
+        in_arrays: false,
+        collation: &view.definition.collation,
+        asked: Collation::simple(),
     };
+    let answers = |conjunct: &Conjunct<'_>| covers(&conjunct.path) && seen.is_visible(conjunct.predicate);
     if Conjunct::of(root).iter().any(answers) {
         return true;
     }
@@ -85,31 +92,79 @@ pub(super) fn answers_on_server(request: &PlanRequest<'_>, index: usize, root: &
     }
 }
 
-fn is_visible_to_server(predicate: &Predicate, in_arrays: bool) -> bool {
-    match predicate {
-        Predicate::Type(_) | Predicate::Mod { .. } => true,
-        Predicate::ElementValue(parts) => parts.iter().any(|part| is_visible_to_server(part, in_arrays)),
-        Predicate::ElementObject(node) => is_visible_inside(node),
-        Predicate::Less(value)
-        | Predicate::LessOrEqual(value)
-        | Predicate::Greater(value)
-        | Predicate::GreaterOrEqual(value) => {
-            is_scalar(value) || is_empty(value) || matches!(value.as_value(), Value::Null)
-        }
-        Predicate::In { values, .. } => values.iter().all(|value| is_scalar(value) || is_empty(value)),
-        // What holds strings is compared by a collation, which the index may not have.
-        Predicate::Collated { .. } => false,
-        other => is_visible_under_paths(other, in_arrays),
-    }
+/// What a wildcard index shows of a condition.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    /// Whether an array may stand in the path.
+    in_arrays: bool,
+    /// How the index has strings.
+    collation: &'a Collation,
+    /// How the condition compares them.
+    asked: &'a Collation,
 }
 
-/// The same of a condition on elements.
-fn is_visible_inside(node: &Node) -> bool {
-    match node {
-        Node::Field { predicate, .. } => is_visible_to_server(predicate, false),
-        Node::And(nodes) => nodes.iter().any(is_visible_inside),
-        Node::Or(nodes) => nodes.iter().all(is_visible_inside),
-        _ => false,
+impl<'a> Seen<'a> {
+    /// Whether every document that satisfies the predicate has a value under the path whose key shows it. Documents and
+    /// whole arrays have no keys of their own, and what is missing has none.
+    fn is_visible_under_paths(self, predicate: &Predicate) -> bool {
+        match predicate {
+            predicate if is_there(predicate, self.in_arrays) => true,
+            // What has fields or elements is in the index by those.
+            Predicate::Type(types) => !types.contains(Kind::Document) && !types.contains(Kind::Array),
+            Predicate::Equal(value) => self.has(value) || is_empty(value),
+            Predicate::Less(value)
+            | Predicate::LessOrEqual(value)
+            | Predicate::Greater(value)
+            | Predicate::GreaterOrEqual(value) => self.has(value),
+            Predicate::In { values, .. } => values.iter().all(|value| self.has(value)),
+            Predicate::Collated { collation, inner } => self.asked(collation).is_visible_under_paths(inner),
+            Predicate::Regex(_) => true,
+            _ => false,
+        }
+    }
+
+    /// The same where strings are compared so.
+    fn asked<'b>(self, collation: &'b Collation) -> Seen<'b>
+    where
+        'a: 'b,
+    {
+        Seen {
+            asked: collation,
+            ..self
+        }
+    }
+
+    /// The same as a server sees it, which looks at more.
+    fn is_visible(self, predicate: &Predicate) -> bool {
+        match predicate {
+            Predicate::Type(_) | Predicate::Mod { .. } => true,
+            Predicate::ElementValue(parts) => parts.iter().any(|part| self.is_visible(part)),
+            Predicate::ElementObject(node) => self.is_visible_inside(node),
+            Predicate::Less(value)
+            | Predicate::LessOrEqual(value)
+            | Predicate::Greater(value)
+            | Predicate::GreaterOrEqual(value) => {
+                self.has(value) || is_empty(value) || matches!(value.as_value(), Value::Null)
+            }
+            Predicate::In { values, .. } => values.iter().all(|value| self.has(value) || is_empty(value)),
+            Predicate::Collated { collation, inner } => self.asked(collation).is_visible(inner),
+            other => self.is_visible_under_paths(other),
+        }
+    }
+
+    /// Whether the index has the value as the condition compares it.
+    fn has(self, value: &Owned) -> bool {
+        is_scalar(value) && (self.asked == self.collation || !has_text(&value.as_value()))
+    }
+
+    /// The same of a condition on elements.
+    fn is_visible_inside(self, node: &Node) -> bool {
+        match node {
+            Node::Field { predicate, .. } => self.is_visible(predicate),
+            Node::And(nodes) => nodes.iter().any(|node| self.is_visible_inside(node)),
+            Node::Or(nodes) => nodes.iter().all(|node| self.is_visible_inside(node)),
+            _ => false,
+        }
     }
 }
 
@@ -120,25 +175,6 @@ fn below(path: &str) -> Intervals {
         interval::before(&Value::String(&format!("{path}.")), Collation::simple()),
         interval::before(&Value::String(&format!("{path}/")), Collation::simple()),
     )
-}
-
-/// Whether every document that satisfies the predicate has a value under the path whose key shows it. Documents and
-/// whole arrays have no keys of their own, and what is missing has none. `in_arrays`: an array may stand in the path.
-fn is_visible_under_paths(predicate: &Predicate, in_arrays: bool) -> bool {
-    match predicate {
-        predicate if is_there(predicate, in_arrays) => true,
-        // What has fields or elements is in the index by those.
-        Predicate::Type(types) => !types.contains(Kind::Document) && !types.contains(Kind::Array),
-        Predicate::Equal(value) => is_scalar(value) || is_empty(value),
-        Predicate::Less(value)
-        | Predicate::LessOrEqual(value)
-        | Predicate::Greater(value)
-        | Predicate::GreaterOrEqual(value) => is_scalar(value),
-        Predicate::In { values, .. } => values.iter().all(is_scalar),
-        Predicate::Collated { inner, .. } => is_visible_under_paths(inner, in_arrays),
-        Predicate::Regex(_) => true,
-        _ => false,
-    }
 }
 
 /// Whether a predicate asks for no more than that there is something, and not `null`. In arrays without such fields there
