@@ -22,9 +22,8 @@ use super::{Deadline, Namespace, place};
 /// How many documents a batch carries when nobody says; the first is small, as the server's is.
 const FIRST_BATCH: usize = 101;
 
-/// How many bytes of documents end a batch: few enough that they are still in a cache when they are looked at, and that
-/// an allocator has their place from the batch before.
-const BATCH_BYTES: usize = 1 << 16;
+/// How many bytes of documents end a batch.
+const BATCH_BYTES: usize = 1 << 20;
 
 /// Documents one after another in one buffer.
 #[derive(Debug, Default)]
@@ -34,12 +33,12 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// With room for a batch that its bytes will end.
+    /// With room for a batch that its bytes will end: growing would take fresh memory again and again.
     fn for_many() -> Packed {
         Packed {
             // The last document goes past the end.
             bytes: Vec::with_capacity(BATCH_BYTES + BATCH_BYTES / 16),
-            ends: Vec::with_capacity(BATCH_BYTES / 128),
+            ends: Vec::with_capacity(BATCH_BYTES / 256),
         }
     }
 
