@@ -31,7 +31,7 @@ mod imply;
 pub(crate) mod interval;
 mod narrow;
 mod near;
-pub(crate) mod text;
+mod text;
 mod wildcard;
 
 /// What is asked, and what there is.

@@ -97,8 +97,9 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
             true
         }
         // The parts of a moment, which each has of its own.
-        (Documents(_), Documents(_))
-            if text.contains("$date")
+        (Documents(own), Documents(their))
+            if rows(own).len() == rows(their).len()
+                && text.contains("$date")
                 && (text.contains("$$NOW")
                     || before
                         .iter()
@@ -111,9 +112,10 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
             if !own.is_refused()
                 && !their.is_refused()
                 && text.contains("\"sort\"")
-                && before
-                    .iter()
-                    .any(|step| step.command.to_string().contains("$currentDate")) =>
+                && before.iter().any(|step| {
+                    let text = step.command.to_string();
+                    text.contains("$currentDate") && text.contains("\"multi\": true")
+                }) =>
         {
             true
         }
@@ -125,7 +127,9 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         }
         // The same in a projection of nothing but fields of an index.
         (Documents(own), Documents(their))
-            if command.contains_key("projection") && without_nulls(own) == without_nulls(their) =>
+            if command.contains_key("projection")
+                && before.iter().any(|step| step.name() == "createIndexes")
+                && without_nulls(own) == without_nulls(their) =>
         {
             true
         }

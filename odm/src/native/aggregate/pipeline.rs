@@ -3,6 +3,8 @@
 //! Documents pass between stages as BSON bytes. A stage that must see all its input before it gives any
 //! output (`$sort`, `$group`, ...) takes it while [`Pipeline::run`] runs; the others are lazy.
 
+mod memory;
+
 use std::cell::Cell;
 
 use super::super::collation::Collation;
@@ -12,6 +14,9 @@ use super::super::matcher::Matcher;
 use super::super::sort::SortSpec;
 use super::stage::{self, Gathered, GeoNear, Group, Stage, Statistics};
 use super::transform::stage_parts;
+
+pub(crate) use self::memory::{MEMORY_LIMIT, Memory};
+pub(super) use self::memory::{OVER_MEMORY, SORT_OVER_MEMORY};
 
 /// Gives documents one after another to what it is given.
 pub(crate) type Feed<'a> = dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'a;
@@ -57,63 +62,6 @@ pub(crate) struct Context<'a> {
     /// document passes them all before the next one sets out; a stage that holds documents back sets it again.
     pub(crate) score: Cell<Option<f64>>,
 }
-
-/// The bytes a stage may hold without `allowDiskUse`, and one array at all.
-pub(crate) const MEMORY_LIMIT: usize = 100 * 1024 * 1024;
-
-/// The bytes a stage may hold with `allowDiskUse`, where a server would go on in temporary files: this engine has
-/// none.
-const MEMORY_WITH_DISK: usize = 4 << 30;
-
-/// How many bytes a stage may hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Memory {
-    Usual,
-    /// With `allowDiskUse`.
-    WithDisk,
-    /// For tests.
-    #[cfg(test)]
-    Bytes(usize),
-}
-
-impl Memory {
-    /// The memory of a run that may use a disk, or may not.
-    pub(crate) fn of(allow_disk_use: bool) -> Memory {
-        match allow_disk_use {
-            true => Memory::WithDisk,
-            false => Memory::Usual,
-        }
-    }
-
-    /// Refuses to hold more than is allowed.
-    pub(super) fn hold(self, bytes: usize, code: i32, message: &'static str) -> Result<()> {
-        let most = match self {
-            Memory::Usual => MEMORY_LIMIT,
-            Memory::WithDisk => MEMORY_WITH_DISK,
-            #[cfg(test)]
-            Memory::Bytes(most) => most,
-        };
-        if bytes <= most {
-            return Ok(());
-        }
-        Err(match self {
-            Memory::WithDisk => Fault::new(
-                code,
-                format!(
-                    "the stage holds more than {most} bytes, and the native engine has no temporary files"
-                ),
-            ),
-            _ => Fault::new(code, message),
-        })
-    }
-}
-
-/// The code of a stage that holds more than it may.
-pub(super) const OVER_MEMORY: i32 = 292;
-
-/// What a sort says of that.
-pub(super) const SORT_OVER_MEMORY: &str =
-    "Sort exceeded memory limit of 104857600 bytes, but did not opt in to external sorting.";
 
 /// What precedes the message of a fault of the run.
 pub(crate) const IN_RUN: &str = "PlanExecutor error during aggregation :: caused by :: ";

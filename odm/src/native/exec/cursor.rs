@@ -155,9 +155,6 @@ impl FindCursor {
         request.settle(&view::collation_of(read.catalog(), &request.namespace));
         let through = view::through(read, &request.namespace, &request.query, request.deadline)?;
         if through.is_some() {
-            if request.query.searches_text() {
-                return Err(text_required(Some(&request.namespace.to_string())));
-            }
             request.extras.refuse_on_view(&request.query)?;
             if let Some(projection) = &request.projection {
                 projection.refuse_on_view()?;
@@ -320,9 +317,9 @@ impl FindCursor {
             .as_ref()
             .is_some_and(|projection| projection.needs_position());
         self.batches += 1;
-        let mut packed = match self.batches {
-            1 => Packed::default(),
-            _ => Packed::for_many(),
+        let mut packed = match most {
+            Some(_) => Packed::default(),
+            None => Packed::for_many(),
         };
         let shape = Shape {
             projection: projection.as_deref(),

@@ -47,7 +47,7 @@ enum Matched {
     KeepExisting,
     Merge,
     Fail,
-    Pipeline(Vec<Vec<u8>>),
+    Pipeline(Transform),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -211,7 +211,6 @@ impl Merge {
     /// Merges the rows in batches. A row that cannot be merged at all ends with it, and with its batch, before that is
     /// written; one that the target refuses keeps none of its batch back, and the first such fault is given.
     fn all(&self, write: &mut dyn Write, rows: &[Vec<u8>], way: &Way<'_>) -> Result<Result<()>> {
-        let transform = self.transform()?;
         let mut rest = rows;
         while !rest.is_empty() {
             let mut size = 0;
@@ -228,7 +227,7 @@ impl Merge {
             };
             let mut refused = None;
             for one in batch {
-                match self.one(write, one, transform.as_ref(), way) {
+                match self.one(write, one, way) {
                     Ok(()) => {}
                     Err(fault) if batch::is_fatal(&fault) => return Err(fault),
                     Err(fault) => {
@@ -246,16 +245,6 @@ impl Merge {
             }
         }
         Ok(Ok(()))
-    }
-
-    /// What is done to documents that are there.
-    fn transform(&self) -> Result<Option<Transform>> {
-        let Matched::Pipeline(stages) = &self.matched else {
-            return Ok(None);
-        };
-        let names: Vec<String> = self.variables.iter().map(|(name, _)| name.clone()).collect();
-        let stages: Vec<Doc<'_>> = stages.iter().map(|stage| Doc::Raw(stage)).collect();
-        Transform::parse(&stages, &names).map(Some)
     }
 
     fn prepare<'a>(&self, row: &'a [u8], way: &Way<'_>) -> Result<Merged<'a>> {
@@ -279,13 +268,7 @@ impl Merge {
         })
     }
 
-    fn one(
-        &self,
-        write: &mut dyn Write,
-        merged: Merged<'_>,
-        transform: Option<&Transform>,
-        way: &Way<'_>,
-    ) -> Result<()> {
+    fn one(&self, write: &mut dyn Write, merged: Merged<'_>, way: &Way<'_>) -> Result<()> {
         let Way {
             now,
             unvalidated,
@@ -355,9 +338,7 @@ impl Merge {
                 let merged = Doc::Fields(&fields).to_bytes();
                 (merged != found.document).then_some(merged)
             }
-            Matched::Pipeline(_) => {
-                let transform =
-                    transform.ok_or_else(|| Fault::new(code::INTERNAL, "$merge has no pipeline"))?;
+            Matched::Pipeline(transform) => {
                 let made = transform.apply(old, &variables, now.millis, collation)?;
                 let made = match made.as_value() {
                     Value::Document(doc) => with_id_first(doc, old),

@@ -8,7 +8,7 @@ use super::super::collation::{self, Collation};
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher;
-use super::super::plan::{not_natural, text};
+use super::super::plan::{not_natural, text_required};
 use super::super::storage::Read;
 use super::aggregate::{self, AggregateRequest};
 use super::query::Query;
@@ -265,7 +265,7 @@ pub(crate) fn through(
         });
     }
     if query.searches_text() {
-        return Err(text::required(None));
+        return Err(text_required(Some(&ns.to_string())));
     }
     let request = AggregateRequest {
         namespace: ns.clone(),

@@ -4,6 +4,7 @@ use super::super::super::aggregate::expression::Expression;
 use super::super::super::aggregate::path;
 use super::super::super::aggregate::pipeline::Output;
 use super::super::super::aggregate::stage;
+use super::super::super::aggregate::transform::Transform;
 use super::super::super::catalog::rules;
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result, code};
@@ -112,6 +113,7 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
         }
     };
     let mut bound = None;
+    let mut stages = None;
     let mut has_into = false;
     let mut mode = "merge";
     for element in spec.elements() {
@@ -138,9 +140,16 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
                     return Err(rules::wrong_type("$merge.let", other, "type 'object'"));
                 }
             },
-            "whenMatched" => {
-                (merge.matched, mode) = parse_matched(&value)?;
-            }
+            "whenMatched" => match value {
+                Value::Array(items) => {
+                    stages = Some(parse_stages(items)?);
+                    mode = "pipeline";
+                }
+                other => {
+                    (merge.matched, mode) = parse_matched(&other)?;
+                    stages = None;
+                }
+            },
             "whenNotMatched" => {
                 merge.not_matched = match value.as_str() {
                     Some("insert") => NotMatched::Insert,
@@ -168,7 +177,7 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
             "BSON field '$merge.into' is missing but a required field",
         ));
     }
-    if bound.is_some() && !matches!(merge.matched, Matched::Pipeline(_)) {
+    if bound.is_some() && stages.is_none() {
         return Err(Fault::new(
             51199,
             format!("Cannot use 'let' variables with 'whenMatched: {mode}' mode"),
@@ -205,7 +214,10 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
             Expression::parse(&element.value(), &[])?,
         ));
     }
-    merge.transform()?;
+    if let Some(stages) = stages {
+        let names: Vec<String> = merge.variables.iter().map(|(name, _)| name.clone()).collect();
+        merge.matched = Matched::Pipeline(Transform::parse(&stages, &names)?);
+    }
     Ok(merge)
 }
 
@@ -326,26 +338,24 @@ fn parse_on(value: &Value<'_>) -> Result<Vec<String>> {
     Ok(fields)
 }
 
+fn parse_stages(stages: Doc<'_>) -> Result<Vec<Doc<'_>>> {
+    let stages = stages.values().map(|stage| {
+        stage.as_document().ok_or_else(|| {
+            Fault::new(
+                code::TYPE_MISMATCH,
+                "Each element of the 'pipeline' array must be an object",
+            )
+        })
+    });
+    stages.collect()
+}
+
 fn parse_matched<'a>(value: &Value<'a>) -> Result<(Matched, &'a str)> {
     Ok(match *value {
         Value::String("replace") => (Matched::Replace, "replace"),
         Value::String("keepExisting") => (Matched::KeepExisting, "keepExisting"),
         Value::String("merge") => (Matched::Merge, "merge"),
         Value::String("fail") => (Matched::Fail, "fail"),
-        Value::Array(stages) => {
-            let stages = stages
-                .values()
-                .map(|stage| {
-                    stage.as_document().map(Doc::to_bytes).ok_or_else(|| {
-                        Fault::new(
-                            code::TYPE_MISMATCH,
-                            "Each element of the 'pipeline' array must be an object",
-                        )
-                    })
-                })
-                .collect::<Result<_>>()?;
-            (Matched::Pipeline(stages), "pipeline")
-        }
         Value::String(other) => {
             return Err(Fault::new(
                 code::BAD_VALUE,

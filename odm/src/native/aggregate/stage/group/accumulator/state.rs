@@ -117,7 +117,6 @@ impl Accumulator {
         collation: &Collation,
     ) -> Result<usize> {
         match (&self.operator, state) {
-            (Operator::First, State::One(Some(_))) => {}
             (Operator::Count, State::Count(count)) => *count += 1,
             (Operator::Sum | Operator::Average, State::Sum(sum)) => {
                 if let Some(value) = value {
