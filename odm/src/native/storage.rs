@@ -16,6 +16,7 @@ mod paged;
 pub(crate) mod pending;
 pub(crate) mod recent;
 mod shadow;
+mod writes;
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;

@@ -112,9 +112,12 @@ pub(crate) fn run(asked: &[String]) {
                     drop(std::hint::black_box(groups.expect("a read")));
                 }
             }
-            "range" => {
-                let ranged = Thing::several(0, 2_000);
-                collection.insert_many(&ranged).await.expect("inserted");
+            "range" | "range-far" => {
+                let ranged = if kind == "range" { 2_000 } else { 100_000 };
+                collection
+                    .insert_many(Thing::several(0, ranged))
+                    .await
+                    .expect("inserted");
                 for thing in &things {
                     shapes::ten_from(&collection, thing.rank & 0x7FFF_FFFF).await;
                 }

@@ -6,11 +6,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::job::Job;
 use crate::native::storage::TreeId;
-use crate::native::storage::pending::with_composite;
 
 /// A key as claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,7 +17,7 @@ pub(super) struct Claim(u64);
 
 impl Claim {
     pub(super) fn new(tree: TreeId, key: &[u8]) -> Claim {
-        Claim(with_composite(tree, key, xxh3_64))
+        Claim(xxh3_64_with_seed(key, u64::from(tree.0)))
     }
 }
 

@@ -1,15 +1,13 @@
 //! Writes that are not yet in the store: an ordered overlay over a state.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow};
 
 use super::bytes::{Key, Stored};
+use super::writes::{Write, Writes};
 use super::{Range, TreeId, Trees, Visitor};
 use crate::native::fault::Result;
-
-/// Handed on to whoever keeps them once they are committed.
-type Writes = BTreeMap<Key, Option<Stored>>;
 
 /// Puts, removals and cleared trees, in order of tree and key.
 ///
@@ -132,28 +130,25 @@ impl Pending {
 
     /// Whether there are no more writes than this.
     pub(crate) fn is_at_most(&self, count: usize) -> bool {
-        self.writes.len() <= count
+        self.writes.is_at_most(count)
     }
 
     /// About how many bytes the writes have; more than none when there is anything to apply.
     pub(crate) fn bytes(&self) -> usize {
-        let size = |(key, value): (&[u8], Option<&[u8]>)| key.len() + value.map_or(0, <[u8]>::len);
-        self.cleared.len() + self.writes().map(size).sum::<usize>()
+        self.cleared.len() + self.writes.bytes()
     }
 
     /// Whether a key of the tree is written, or the tree cleared.
     pub(crate) fn touches(&self, tree: TreeId) -> bool {
-        let bounds = composite_range(tree, super::ALL);
-        let mut written = self.writes.range::<[u8], _>(as_range(&bounds));
-        self.cleared.contains(&tree) || written.next().is_some()
+        self.cleared.contains(&tree) || self.writes.has_tree(tree)
     }
 
     pub(crate) fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
-        self.writes.insert(owned(tree, key), Some(value.into()));
+        self.writes.put(owned(tree, key), Some(value.into()));
     }
 
     pub(crate) fn remove(&mut self, tree: TreeId, key: &[u8]) {
-        self.writes.insert(owned(tree, key), None);
+        self.writes.put(owned(tree, key), None);
     }
 
     /// What takes back the writes that come now.
@@ -169,9 +164,9 @@ impl Pending {
         let key = owned(tree, key);
         let value = value.map(Stored::from);
         match undo {
-            Undo::All => drop(self.writes.insert(key, value)),
+            Undo::All => self.writes.put(key, value),
             Undo::Steps(steps) => {
-                let before = self.writes.insert(key.clone(), value);
+                let before = self.writes.replace(key.clone(), value);
                 steps.push((key, before));
             }
         }
@@ -193,8 +188,8 @@ impl Pending {
             Undo::Steps(steps) => {
                 for (key, before) in steps.into_iter().rev() {
                     match before {
-                        Some(value) => drop(self.writes.insert(key, value)),
-                        None => drop(self.writes.remove(&key)),
+                        Some(value) => drop(self.writes.replace(key, value)),
+                        None => self.writes.forget(&key),
                     }
                 }
             }
@@ -208,15 +203,7 @@ impl Pending {
     }
 
     pub(crate) fn clear(&mut self, tree: TreeId) {
-        let bounds = composite_range(tree, super::ALL);
-        let written: Vec<Key> = self
-            .writes
-            .range::<[u8], _>(as_range(&bounds))
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in written {
-            self.writes.remove(&key);
-        }
+        self.writes.forget_tree(tree);
         self.cleared.insert(tree);
     }
 
@@ -229,7 +216,9 @@ impl Pending {
         for tree in std::mem::take(&mut later.cleared) {
             self.clear(tree);
         }
-        self.writes.extend(std::mem::take(&mut later.writes));
+        for (key, value) in later.writes.take() {
+            self.writes.put(key, value);
+        }
     }
 
     /// Whether a tree is cleared.
@@ -250,12 +239,12 @@ impl Pending {
 
     /// Composite keys in order, with their values; `None` removes.
     pub(crate) fn writes(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
-        self.writes.iter().map(|(key, value)| (&**key, value.as_deref()))
+        self.writes.iter().map(shown)
     }
 
     /// Takes the writes out, in order of composite keys.
-    pub(crate) fn take_writes(&mut self) -> impl Iterator<Item = (Key, Option<Stored>)> + use<> {
-        std::mem::take(&mut self.writes).into_iter()
+    pub(crate) fn take_writes(&mut self) -> impl Iterator<Item = Write> + use<> {
+        self.writes.take()
     }
 
     /// The value of a key over `base`.
@@ -298,14 +287,11 @@ impl Pending {
         // Looking for one end of a range costs half of looking for both.
         let passed = Cell::new(0);
         if reverse {
-            let written = self.writes.range::<[u8], _>((Bound::Unbounded, to));
-            let written = written
-                .rev()
-                .map(shown)
-                .take_while(|(key, _)| is_behind(key, from));
+            let written = self.writes.range(tree, (Bound::Unbounded, to)).rev();
+            let written = written.map(shown).take_while(|(key, _)| is_behind(key, from));
             merge(base, (tree, range, reverse), written, &passed, visit)
         } else {
-            let written = self.writes.range::<[u8], _>((from, Bound::Unbounded));
+            let written = self.writes.range(tree, (from, Bound::Unbounded));
             let written = written.map(shown).take_while(|(key, _)| is_before(key, to));
             merge(base, (tree, range, reverse), written, &passed, visit)
         }
