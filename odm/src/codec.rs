@@ -1,18 +1,22 @@
 //! Between Rust values and BSON bytes, by serde.
 //!
-//! Everything goes through `bson`'s raw serializer, which is what stored documents went through: a value encoded
-//! here compares equal to the value that was stored.
+//! Everything is encoded as `bson`'s raw serializer encodes it, by that or by what knows most types and makes the same
+//! of them: a value encoded here compares equal to the value that was stored.
 
 mod decode;
+mod encode;
 mod raw;
 mod scalar;
 mod shape;
 mod trace;
+mod unfit;
 mod untyped;
 
 pub use self::raw::Raw;
 pub(crate) use self::shape::check_depth;
 pub(crate) use self::untyped::{decode_untyped, encode_untyped};
+
+use std::cell::Cell;
 
 use bson::{Bson, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 use serde::de::DeserializeOwned;
@@ -40,7 +44,7 @@ pub(crate) fn encode_value<T: Serialize + ?Sized>(value: &T) -> Result<RawBson> 
 fn encode_by_document<T: Serialize + ?Sized>(value: &T) -> Result<RawBson> {
     let lone = Lone { v: value };
     let mut bytes = Vec::with_capacity(32);
-    if let Err(error) = bson::serialize_to_buffer(&lone, &mut bytes) {
+    if let Err(error) = encode_into(&lone, &mut bytes) {
         return Err(encode_error(error, inner(&trace::encode_path(&lone))));
     }
     let document = framed(bytes)?;
@@ -56,13 +60,38 @@ fn encode_by_document<T: Serialize + ?Sized>(value: &T) -> Result<RawBson> {
 /// # Errors
 /// `Encode` when the value does not fit BSON, or is not stored as a document.
 pub(crate) fn encode_document<T: Serialize + ?Sized>(value: &T) -> Result<RawDocumentBuf> {
-    let mut bytes = Vec::with_capacity(256);
-    if let Err(error) = bson::serialize_to_buffer(&value, &mut bytes) {
-        return Err(encode_error(error, &trace::encode_path(&value)));
+    // A small document then takes the memory that it needs, all at once.
+    let mut buffer = BUFFER.take();
+    buffer.clear();
+    let written = encode_into(&value, &mut buffer).map(|()| match buffer.len() {
+        ..=MOST_KEPT => buffer.to_vec(),
+        _ => std::mem::take(&mut buffer),
+    });
+    if buffer.capacity() <= MOST_KEPT {
+        BUFFER.set(buffer);
     }
-    let document = framed(bytes)?;
-    id_first(document)
+    match written {
+        Ok(bytes) => id_first(framed(bytes)?),
+        Err(error) => Err(encode_error(error, &trace::encode_path(&value))),
+    }
 }
+
+/// Encodes a document into an empty buffer.
+fn encode_into<T: Serialize>(value: &T, buffer: &mut Vec<u8>) -> bson::error::Result<()> {
+    if encode::encode(value, buffer).is_some() {
+        return Ok(());
+    }
+    buffer.clear();
+    bson::serialize_to_buffer(value, buffer)
+}
+
+thread_local! {
+    /// What documents are encoded into, to be used again.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// A larger buffer is not kept.
+const MOST_KEPT: usize = 16 * 1024;
 
 /// Decodes a document.
 ///

@@ -7,25 +7,26 @@
 mod raw;
 
 use std::any::type_name;
-use std::fmt::{self, Display};
 use std::iter;
 
 use serde::de::value::{BorrowedStrDeserializer, MapDeserializer};
 use serde::de::{
-    self, DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer as _, MapAccess,
-    SeqAccess, VariantAccess, Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer as _, MapAccess, SeqAccess,
+    VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 
+pub(super) use self::raw::{ARRAY as RAW_ARRAY, DOCUMENT as RAW_DOCUMENT};
 use super::shape::{self, MAX_DEPTH};
+use super::unfit::Unfit;
 
 /// The visitor of everything that `bson` decodes by way of its `Bson`. It takes shorter forms than others.
 const BSON_VISITOR: &str = "bson::de::serde::BsonVisitor";
 /// What `bson` calls the types that its decoder treats apart.
 const PRIVATE: &str = "$__";
-const UUID: &str = "$__bson_private_uuid";
+pub(super) const UUID: &str = "$__bson_private_uuid";
 
-const UUID_SUBTYPE: u8 = 4;
+pub(super) const UUID_SUBTYPE: u8 = 4;
 const DOCUMENT: u8 = 0x03;
 const ARRAY: u8 = 0x04;
 const DATE: u8 = 0x09;
@@ -51,24 +52,6 @@ struct Decoder<'de> {
     value: &'de [u8],
     /// How many documents and arrays it is in.
     depth: usize,
-}
-
-/// Why does not matter: `bson` says it.
-#[derive(Debug)]
-struct Unfit;
-
-impl Display for Unfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the bytes do not fit the type")
-    }
-}
-
-impl std::error::Error for Unfit {}
-
-impl de::Error for Unfit {
-    fn custom<T: Display>(_: T) -> Unfit {
-        Unfit
-    }
 }
 
 type Result<T> = std::result::Result<T, Unfit>;

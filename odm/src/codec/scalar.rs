@@ -1,55 +1,44 @@
 //! Values that are no documents and no arrays, encoded without a document around them: what most operands are.
 
-use std::fmt;
-
 use bson::oid::ObjectId;
-use bson::{DateTime, RawBson};
+use bson::{DateTime, Decimal128, RawBson};
 use serde::Serialize;
-use serde::ser::{Error, Impossible, SerializeStruct, Serializer};
+use serde::ser::{Impossible, SerializeStruct, Serializer};
+
+use super::unfit::Unfit;
 
 /// The value as `bson`'s serializer stores it; `None` for what is to be asked of that itself: other values, and those
 /// that do not fit.
 pub(super) fn encode<T: Serialize + ?Sized>(value: &T) -> Option<RawBson> {
-    value.serialize(Scalar { in_date: false }).ok()
+    value.serialize(Scalar(Part::Value)).ok()
 }
 
-/// Where a value stands.
+/// What takes a value.
 #[derive(Clone, Copy)]
-struct Scalar {
-    /// In what `bson` serializes a date as.
-    in_date: bool,
+struct Scalar(Part);
+
+/// Of what it is a part: `bson` serializes some of its types as structs of one field.
+#[derive(Clone, Copy)]
+enum Part {
+    Value,
+    ObjectId,
+    Date,
+    Millis,
+    Decimal,
 }
 
-/// Another value, or one that does not fit.
-#[derive(Debug)]
-struct Other;
-
-impl fmt::Display for Other {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a scalar")
-    }
-}
-
-impl std::error::Error for Other {}
-
-impl Error for Other {
-    fn custom<T: fmt::Display>(_: T) -> Other {
-        Other
-    }
-}
-
-type Scalars = Result<RawBson, Other>;
+type Scalars = Result<RawBson, Unfit>;
 
 impl Serializer for Scalar {
     type Ok = RawBson;
-    type Error = Other;
-    type SerializeSeq = Impossible<RawBson, Other>;
-    type SerializeTuple = Impossible<RawBson, Other>;
-    type SerializeTupleStruct = Impossible<RawBson, Other>;
-    type SerializeTupleVariant = Impossible<RawBson, Other>;
-    type SerializeMap = Impossible<RawBson, Other>;
+    type Error = Unfit;
+    type SerializeSeq = Impossible<RawBson, Unfit>;
+    type SerializeTuple = Impossible<RawBson, Unfit>;
+    type SerializeTupleStruct = Impossible<RawBson, Unfit>;
+    type SerializeTupleVariant = Impossible<RawBson, Unfit>;
+    type SerializeMap = Impossible<RawBson, Unfit>;
     type SerializeStruct = Wrapped;
-    type SerializeStructVariant = Impossible<RawBson, Other>;
+    type SerializeStructVariant = Impossible<RawBson, Unfit>;
 
     fn serialize_bool(self, value: bool) -> Scalars {
         Ok(RawBson::Boolean(value))
@@ -84,7 +73,7 @@ impl Serializer for Scalar {
     }
 
     fn serialize_u64(self, value: u64) -> Scalars {
-        i64::try_from(value).map(RawBson::Int64).map_err(|_| Other)
+        i64::try_from(value).map(RawBson::Int64).map_err(|_| Unfit)
     }
 
     fn serialize_f32(self, value: f32) -> Scalars {
@@ -100,11 +89,24 @@ impl Serializer for Scalar {
     }
 
     fn serialize_str(self, value: &str) -> Scalars {
-        Ok(RawBson::String(value.to_owned()))
+        match self.0 {
+            Part::Value => Ok(RawBson::String(value.to_owned())),
+            Part::ObjectId => ObjectId::parse_str(value)
+                .map(RawBson::ObjectId)
+                .map_err(|_| Unfit),
+            Part::Millis => {
+                let millis = value.parse().map_err(|_| Unfit)?;
+                Ok(RawBson::DateTime(DateTime::from_millis(millis)))
+            }
+            Part::Date | Part::Decimal => Err(Unfit),
+        }
     }
 
-    fn serialize_bytes(self, _: &[u8]) -> Scalars {
-        Err(Other)
+    fn serialize_bytes(self, value: &[u8]) -> Scalars {
+        match (self.0, value.try_into()) {
+            (Part::Decimal, Ok(bytes)) => Ok(RawBson::Decimal128(Decimal128::from_bytes(bytes))),
+            _ => Err(Unfit),
+        }
     }
 
     fn serialize_none(self) -> Scalars {
@@ -130,7 +132,7 @@ impl Serializer for Scalar {
     fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, value: &T) -> Scalars {
         match name.starts_with('$') {
             // `bson`'s own, which mean something.
-            true => Err(Other),
+            true => Err(Unfit),
             false => value.serialize(self),
         }
     }
@@ -142,19 +144,19 @@ impl Serializer for Scalar {
         _: &'static str,
         _: &T,
     ) -> Scalars {
-        Err(Other)
+        Err(Unfit)
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Self::SerializeSeq, Other> {
-        Err(Other)
+    fn serialize_seq(self, _: Option<usize>) -> Result<Self::SerializeSeq, Unfit> {
+        Err(Unfit)
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, Other> {
-        Err(Other)
+    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, Unfit> {
+        Err(Unfit)
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self::SerializeTupleStruct, Other> {
-        Err(Other)
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self::SerializeTupleStruct, Unfit> {
+        Err(Unfit)
     }
 
     fn serialize_tuple_variant(
@@ -163,22 +165,20 @@ impl Serializer for Scalar {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Self::SerializeTupleVariant, Other> {
-        Err(Other)
+    ) -> Result<Self::SerializeTupleVariant, Unfit> {
+        Err(Unfit)
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Self::SerializeMap, Other> {
-        Err(Other)
+    fn serialize_map(self, _: Option<usize>) -> Result<Self::SerializeMap, Unfit> {
+        Err(Unfit)
     }
 
-    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Wrapped, Other> {
-        let kind = match (self.in_date, name) {
-            (true, _) => Kind::Millis,
-            (false, "$oid") => Kind::ObjectId,
-            (false, "$date") => Kind::Date,
-            _ => return Err(Other),
-        };
-        Ok(Wrapped { kind, value: None })
+    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Wrapped, Unfit> {
+        match self.0 {
+            Part::Value => Wrapped::of(name).ok_or(Unfit),
+            Part::Date => Ok(Wrapped::new(Part::Millis)),
+            Part::ObjectId | Part::Millis | Part::Decimal => Err(Unfit),
+        }
     }
 
     fn serialize_struct_variant(
@@ -187,8 +187,8 @@ impl Serializer for Scalar {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Self::SerializeStructVariant, Other> {
-        Err(Other)
+    ) -> Result<Self::SerializeStructVariant, Unfit> {
+        Err(Unfit)
     }
 
     fn is_human_readable(&self) -> bool {
@@ -197,49 +197,55 @@ impl Serializer for Scalar {
 }
 
 /// What `bson` serializes as a struct of one field.
-struct Wrapped {
-    kind: Kind,
+pub(super) struct Wrapped {
+    part: Part,
     value: Option<RawBson>,
 }
 
-#[derive(Clone, Copy)]
-enum Kind {
-    ObjectId,
-    Date,
-    Millis,
+impl Wrapped {
+    /// The value that `bson` means by a struct of this name, if it is one of those that are known here.
+    pub(super) fn of(name: &str) -> Option<Wrapped> {
+        let part = match name {
+            "$oid" => Part::ObjectId,
+            "$date" => Part::Date,
+            "$numberDecimal" => Part::Decimal,
+            _ => return None,
+        };
+        Some(Wrapped::new(part))
+    }
+
+    fn new(part: Part) -> Wrapped {
+        Wrapped { part, value: None }
+    }
 }
 
 impl SerializeStruct for Wrapped {
     type Ok = RawBson;
-    type Error = Other;
+    type Error = Unfit;
 
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Other> {
-        let in_date = matches!(self.kind, Kind::Date);
-        let value = value.serialize(Scalar { in_date })?;
-        let value = match (self.kind, key, value) {
-            (Kind::ObjectId, "$oid", RawBson::String(digits)) => {
-                RawBson::ObjectId(ObjectId::parse_str(digits).map_err(|_| Other)?)
-            }
-            (Kind::Date, "$date", value @ RawBson::DateTime(_)) => value,
-            (Kind::Millis, "$numberLong", RawBson::String(digits)) => {
-                RawBson::DateTime(DateTime::from_millis(digits.parse().map_err(|_| Other)?))
-            }
-            _ => return Err(Other),
-        };
-        match self.value.replace(value) {
-            None => Ok(()),
-            Some(_) => Err(Other),
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Unfit> {
+        let value = value.serialize(Scalar(self.part))?;
+        let fits = matches!(
+            (self.part, key, &value),
+            (Part::ObjectId, "$oid", RawBson::ObjectId(_))
+                | (Part::Date, "$date", RawBson::DateTime(_))
+                | (Part::Millis, "$numberLong", RawBson::DateTime(_))
+                | (Part::Decimal, "$numberDecimalBytes", RawBson::Decimal128(_))
+        );
+        match fits && self.value.replace(value).is_none() {
+            true => Ok(()),
+            false => Err(Unfit),
         }
     }
 
     fn end(self) -> Scalars {
-        self.value.ok_or(Other)
+        self.value.ok_or(Unfit)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use bson::{Bson, Decimal128, Timestamp, Uuid, doc};
+    use bson::{Bson, Timestamp, Uuid, doc};
 
     use super::super::encode_by_document;
     use super::*;
@@ -298,6 +304,7 @@ mod tests {
         check(true, &Nothing);
         check(true, &New(7));
         check(true, &ObjectId::from_bytes([7; 12]));
+        check(true, &Decimal128::from_bytes([7; 16]));
         for millis in [0, -1, i64::MIN, i64::MAX] {
             check(true, &DateTime::from_millis(millis));
             check(true, &Some(New(DateTime::from_millis(millis))));
@@ -325,7 +332,6 @@ mod tests {
                 increment: 2,
             },
         );
-        check(false, &Decimal128::from_bytes([0; 16]));
         check(false, &Bson::MaxKey);
         check(false, &Bson::Undefined);
         check(true, &Bson::Null);

@@ -8,8 +8,8 @@ use super::{Decoder, Result, Unfit};
 
 // What `bson` calls them.
 pub(super) const VALUE: &str = "$__private__bson_RawBson";
-pub(super) const DOCUMENT: &str = "$__private__bson_RawDocument";
-pub(super) const ARRAY: &str = "$__private__bson_RawArray";
+pub(in super::super) const DOCUMENT: &str = "$__private__bson_RawDocument";
+pub(in super::super) const ARRAY: &str = "$__private__bson_RawArray";
 
 /// Gives the value to the visitor of `bson`'s raw types.
 pub(super) fn visit<'de, V: Visitor<'de>>(decoder: Decoder<'de>, visitor: V) -> Result<V::Value> {

@@ -1,0 +1,494 @@
+//! Encoding without a detour: values go from the type to the bytes.
+//!
+//! `bson`'s own serializer looks each value's type up on the way. This one knows the types that models are made of,
+//! and gives the rest up: whoever calls it asks `bson` then, which also words the errors.
+
+#[cfg(test)]
+mod tests;
+
+use std::io::Write as _;
+
+use bson::RawBson;
+use serde::Serialize;
+use serde::ser::{
+    SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
+    SerializeTupleStruct, SerializeTupleVariant, Serializer,
+};
+
+use super::decode::{self, UUID, UUID_SUBTYPE};
+use super::scalar::Wrapped;
+use super::unfit::Unfit;
+
+const DOUBLE: u8 = 0x01;
+const STRING: u8 = 0x02;
+const DOCUMENT: u8 = 0x03;
+const ARRAY: u8 = 0x04;
+const BINARY: u8 = 0x05;
+const OBJECT_ID: u8 = 0x07;
+const BOOL: u8 = 0x08;
+const DATE: u8 = 0x09;
+const NULL: u8 = 0x0A;
+const INT: u8 = 0x10;
+const LONG: u8 = 0x12;
+const DECIMAL: u8 = 0x13;
+
+/// Adds the value's document to the bytes; `None` when it is no document, cannot be encoded, or holds what is left to
+/// `bson`: what was added is of no use then.
+pub(super) fn encode<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) -> Option<()> {
+    let document = Encoder {
+        bytes,
+        place: Place::Document,
+        blob: Blob::Binary(0),
+    };
+    value.serialize(document).ok()
+}
+
+/// What takes one value.
+struct Encoder<'b> {
+    bytes: &'b mut Vec<u8>,
+    place: Place,
+    blob: Blob,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    /// All there is.
+    Document,
+    /// In an element, whose type goes here.
+    Element(usize),
+    /// The name of an element.
+    Name,
+}
+
+/// What bytes are.
+#[derive(Clone, Copy)]
+enum Blob {
+    Binary(u8),
+    Document,
+    Array,
+}
+
+type Result<T> = std::result::Result<T, Unfit>;
+
+/// A length as it is stored.
+fn length(bytes: usize) -> Result<[u8; 4]> {
+    i32::try_from(bytes).map(i32::to_le_bytes).map_err(|_| Unfit)
+}
+
+/// Adds a name and its end.
+#[inline]
+fn add_name(bytes: &mut Vec<u8>, name: &str) -> Result<()> {
+    if name.as_bytes().contains(&0) {
+        return Err(Unfit);
+    }
+    bytes.extend_from_slice(name.as_bytes());
+    bytes.push(0);
+    Ok(())
+}
+
+impl<'b> Encoder<'b> {
+    /// What takes the value of an element whose type goes here.
+    #[inline]
+    fn at(bytes: &'b mut Vec<u8>, place: usize) -> Encoder<'b> {
+        Encoder {
+            bytes,
+            place: Place::Element(place),
+            blob: Blob::Binary(0),
+        }
+    }
+
+    /// Begins a value of this type.
+    #[inline]
+    fn begin(&mut self, kind: u8) -> Result<()> {
+        match self.place {
+            Place::Element(at) => {
+                self.bytes[at] = kind;
+                Ok(())
+            }
+            Place::Document if kind == DOCUMENT => Ok(()),
+            Place::Document | Place::Name => Err(Unfit),
+        }
+    }
+
+    #[inline]
+    fn add(mut self, kind: u8, value: &[u8]) -> Result<()> {
+        self.begin(kind)?;
+        self.bytes.extend_from_slice(value);
+        Ok(())
+    }
+
+    #[inline]
+    fn elements(mut self, kind: u8) -> Result<Elements<'b>> {
+        self.begin(kind)?;
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; 4]);
+        Ok(Elements {
+            bytes: self.bytes,
+            start,
+            count: 0,
+            value: 0,
+            outer: None,
+        })
+    }
+
+    /// A document of one element, that of a variant, which is a document or an array.
+    fn variant(self, variant: &str, kind: u8) -> Result<Elements<'b>> {
+        let mut outer = self.elements(DOCUMENT)?;
+        outer.name(variant)?;
+        let inner = Encoder::at(outer.bytes, outer.value).elements(kind)?;
+        Ok(Elements {
+            outer: Some(outer.start),
+            ..inner
+        })
+    }
+}
+
+impl<'b> Serializer for Encoder<'b> {
+    type Ok = ();
+    type Error = Unfit;
+    type SerializeSeq = Elements<'b>;
+    type SerializeTuple = Elements<'b>;
+    type SerializeTupleStruct = Elements<'b>;
+    type SerializeTupleVariant = Elements<'b>;
+    type SerializeMap = Elements<'b>;
+    type SerializeStruct = Fields<'b>;
+    type SerializeStructVariant = Elements<'b>;
+
+    #[inline]
+    fn serialize_bool(self, value: bool) -> Result<()> {
+        self.add(BOOL, &[value.into()])
+    }
+
+    #[inline]
+    fn serialize_i8(self, value: i8) -> Result<()> {
+        self.serialize_i32(value.into())
+    }
+
+    #[inline]
+    fn serialize_i16(self, value: i16) -> Result<()> {
+        self.serialize_i32(value.into())
+    }
+
+    #[inline]
+    fn serialize_i32(self, value: i32) -> Result<()> {
+        self.add(INT, &value.to_le_bytes())
+    }
+
+    #[inline]
+    fn serialize_i64(self, value: i64) -> Result<()> {
+        self.add(LONG, &value.to_le_bytes())
+    }
+
+    #[inline]
+    fn serialize_u8(self, value: u8) -> Result<()> {
+        self.serialize_i32(value.into())
+    }
+
+    #[inline]
+    fn serialize_u16(self, value: u16) -> Result<()> {
+        self.serialize_i32(value.into())
+    }
+
+    #[inline]
+    fn serialize_u32(self, value: u32) -> Result<()> {
+        self.serialize_i64(value.into())
+    }
+
+    #[inline]
+    fn serialize_u64(self, value: u64) -> Result<()> {
+        self.serialize_i64(i64::try_from(value).map_err(|_| Unfit)?)
+    }
+
+    #[inline]
+    fn serialize_f32(self, value: f32) -> Result<()> {
+        self.serialize_f64(value.into())
+    }
+
+    #[inline]
+    fn serialize_f64(self, value: f64) -> Result<()> {
+        self.add(DOUBLE, &value.to_le_bytes())
+    }
+
+    fn serialize_char(self, value: char) -> Result<()> {
+        match self.place {
+            Place::Name => Err(Unfit),
+            _ => self.serialize_str(value.encode_utf8(&mut [0; 4])),
+        }
+    }
+
+    #[inline]
+    fn serialize_str(mut self, value: &str) -> Result<()> {
+        if matches!(self.place, Place::Name) {
+            return add_name(self.bytes, value);
+        }
+        self.begin(STRING)?;
+        self.bytes.extend_from_slice(&length(value.len() + 1)?);
+        self.bytes.extend_from_slice(value.as_bytes());
+        self.bytes.push(0);
+        Ok(())
+    }
+
+    fn serialize_bytes(mut self, value: &[u8]) -> Result<()> {
+        match self.blob {
+            Blob::Document => self.add(DOCUMENT, value),
+            Blob::Array => self.add(ARRAY, value),
+            Blob::Binary(subtype) => {
+                self.begin(BINARY)?;
+                self.bytes.extend_from_slice(&length(value.len())?);
+                self.bytes.push(subtype);
+                self.bytes.extend_from_slice(value);
+                Ok(())
+            }
+        }
+    }
+
+    #[inline]
+    fn serialize_none(self) -> Result<()> {
+        self.add(NULL, &[])
+    }
+
+    #[inline]
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<()> {
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Result<()> {
+        self.serialize_none()
+    }
+
+    fn serialize_unit_struct(self, _: &'static str) -> Result<()> {
+        self.serialize_none()
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<()> {
+        self.serialize_str(variant)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        mut self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<()> {
+        self.blob = match name {
+            UUID => Blob::Binary(UUID_SUBTYPE),
+            decode::RAW_DOCUMENT => Blob::Document,
+            decode::RAW_ARRAY => Blob::Array,
+            _ if name.starts_with('$') => return Err(Unfit),
+            _ => self.blob,
+        };
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        value: &T,
+    ) -> Result<()> {
+        let mut document = self.elements(DOCUMENT)?;
+        document.element(variant, value)?;
+        document.finish()
+    }
+
+    fn serialize_seq(self, _: Option<usize>) -> Result<Elements<'b>> {
+        self.elements(ARRAY)
+    }
+
+    fn serialize_tuple(self, _: usize) -> Result<Elements<'b>> {
+        self.elements(ARRAY)
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Elements<'b>> {
+        self.elements(ARRAY)
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<Elements<'b>> {
+        self.variant(variant, ARRAY)
+    }
+
+    fn serialize_map(self, _: Option<usize>) -> Result<Elements<'b>> {
+        self.elements(DOCUMENT)
+    }
+
+    #[inline]
+    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Fields<'b>> {
+        if !name.starts_with('$') {
+            return self.elements(DOCUMENT).map(Fields::Document);
+        }
+        match Wrapped::of(name) {
+            Some(wrapped) => Ok(Fields::Scalar(self, wrapped)),
+            None => Err(Unfit),
+        }
+    }
+
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<Elements<'b>> {
+        self.variant(variant, DOCUMENT)
+    }
+
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+}
+
+/// The elements of a document or an array.
+struct Elements<'b> {
+    bytes: &'b mut Vec<u8>,
+    start: usize,
+    /// How many items an array has.
+    count: usize,
+    /// Where the type of the next value goes.
+    value: usize,
+    /// Where the document begins in which it is the only element.
+    outer: Option<usize>,
+}
+
+impl Elements<'_> {
+    #[inline]
+    fn name(&mut self, name: &str) -> Result<()> {
+        self.value = self.bytes.len();
+        self.bytes.push(0);
+        add_name(self.bytes, name)
+    }
+
+    #[inline]
+    fn add<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+        value.serialize(Encoder::at(self.bytes, self.value))
+    }
+
+    #[inline]
+    fn element<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<()> {
+        self.name(name)?;
+        self.add(value)
+    }
+
+    #[inline]
+    fn item<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+        self.value = self.bytes.len();
+        self.bytes.push(0);
+        match u8::try_from(self.count) {
+            Ok(digit @ 0..10) => self.bytes.push(b'0' + digit),
+            _ => write!(self.bytes, "{}", self.count).map_err(|_| Unfit)?,
+        }
+        self.bytes.push(0);
+        self.count += 1;
+        self.add(value)
+    }
+
+    #[inline]
+    fn finish(self) -> Result<()> {
+        for start in [Some(self.start), self.outer].into_iter().flatten() {
+            self.bytes.push(0);
+            let length = length(self.bytes.len() - start)?;
+            self.bytes[start..start + 4].copy_from_slice(&length);
+        }
+        Ok(())
+    }
+}
+
+macro_rules! items {
+    ($($of:ident :: $item:ident),+) => {$(
+        impl $of for Elements<'_> {
+            type Ok = ();
+            type Error = Unfit;
+
+            #[inline]
+            fn $item<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+                self.item(value)
+            }
+
+            #[inline]
+            fn end(self) -> Result<()> {
+                self.finish()
+            }
+        }
+    )+};
+}
+
+items!(
+    SerializeSeq::serialize_element,
+    SerializeTuple::serialize_element,
+    SerializeTupleStruct::serialize_field,
+    SerializeTupleVariant::serialize_field
+);
+
+impl SerializeMap for Elements<'_> {
+    type Ok = ();
+    type Error = Unfit;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<()> {
+        self.value = self.bytes.len();
+        self.bytes.push(0);
+        key.serialize(Encoder {
+            bytes: self.bytes,
+            place: Place::Name,
+            blob: Blob::Binary(0),
+        })
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+        self.add(value)
+    }
+
+    fn end(self) -> Result<()> {
+        self.finish()
+    }
+}
+
+impl SerializeStructVariant for Elements<'_> {
+    type Ok = ();
+    type Error = Unfit;
+
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<()> {
+        self.element(key, value)
+    }
+
+    fn end(self) -> Result<()> {
+        self.finish()
+    }
+}
+
+/// The fields of a struct.
+enum Fields<'b> {
+    Document(Elements<'b>),
+    /// Of one by which `bson` means a value.
+    Scalar(Encoder<'b>, Wrapped),
+}
+
+impl SerializeStruct for Fields<'_> {
+    type Ok = ();
+    type Error = Unfit;
+
+    #[inline]
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<()> {
+        match self {
+            Fields::Document(elements) => elements.element(key, value),
+            Fields::Scalar(_, wrapped) => wrapped.serialize_field(key, value),
+        }
+    }
+
+    #[inline]
+    fn end(self) -> Result<()> {
+        match self {
+            Fields::Document(elements) => elements.finish(),
+            Fields::Scalar(encoder, wrapped) => match wrapped.end() {
+                Ok(RawBson::ObjectId(id)) => encoder.add(OBJECT_ID, &id.bytes()),
+                Ok(RawBson::DateTime(date)) => encoder.add(DATE, &date.timestamp_millis().to_le_bytes()),
+                Ok(RawBson::Decimal128(decimal)) => encoder.add(DECIMAL, &decimal.bytes()),
+                _ => Err(Unfit),
+            },
+        }
+    }
+}
