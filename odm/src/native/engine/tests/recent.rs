@@ -85,6 +85,56 @@ fn assert_reads(trees: &dyn Trees, model: &Model, random: &mut Random) {
     }
 }
 
+/// Thousands of writes of each kind in one commit: index entries and records go to their tables side by side.
+#[test]
+fn a_large_commit_reaches_all_its_tables() {
+    let disk = Disk::default();
+    let store = store(&disk, RecentLimits::default());
+    let mut random = Random(9);
+    let mut model = Model::new();
+    for round in 0..4 {
+        let mut pending = Pending::default();
+        for number in 0..9_000_u64 {
+            let tree = [TREES[0], TREES[1], TREES[2], TreeId::records(4)][(number % 4) as usize];
+            let key = match tree.is_records() {
+                true => (round * 5_000 + number).to_be_bytes().to_vec(),
+                false => random.below(1 << 20).to_be_bytes().to_vec(),
+            };
+            if random.below(9) == 0 {
+                pending.remove(tree, &key);
+                model.remove(&(tree, key));
+            } else {
+                let value = random.value();
+                pending.put(tree, &key, &value);
+                model.insert((tree, key), value);
+            }
+        }
+        let finish = [Finish::Relaxed, Finish::Logged, Finish::Durable, Finish::Relaxed][round as usize];
+        let written = store.write(&mut |transaction| {
+            transaction.apply(&mut pending)?;
+            Ok(finish)
+        });
+        written.unwrap();
+        let snapshot = store.snapshot().unwrap();
+        for tree in [TREES[0], TREES[1], TREES[2], TreeId::records(4)] {
+            let own = model.iter().filter(|((in_tree, _), _)| *in_tree == tree);
+            let mut expected = own.map(|((_, key), value)| (key, value));
+            let all = (std::ops::Bound::Unbounded, std::ops::Bound::Unbounded);
+            let scanned = snapshot.scan(tree, all, false, &mut |key, value| {
+                let (other, expected) = expected.next().expect("as many as there are");
+                assert!(
+                    key == other.as_slice() && value == expected.as_slice(),
+                    "{round} {tree:?}"
+                );
+                Ok(ControlFlow::Continue(()))
+            });
+            scanned.unwrap();
+            assert!(expected.next().is_none(), "{round} {tree:?}");
+        }
+    }
+    assert!(model.len() > 20_000);
+}
+
 #[test]
 fn a_store_reads_like_a_map_wherever_its_entries_are() {
     let mut seen_due = false;
