@@ -86,6 +86,19 @@ fn add_name(bytes: &mut Vec<u8>, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// A large value is not moved again for the few bytes behind it.
+const LARGE: usize = 64 * 1024;
+const ROOM: usize = 4 * 1024;
+
+/// Adds text or bytes of any length.
+#[inline]
+fn add_long(bytes: &mut Vec<u8>, value: &[u8]) {
+    if value.len() > LARGE {
+        bytes.reserve(value.len() + ROOM);
+    }
+    bytes.extend_from_slice(value);
+}
+
 impl<'b> Encoder<'b> {
     /// What takes the value of an element whose type goes here.
     #[inline]
@@ -223,7 +236,7 @@ impl<'b> Serializer for Encoder<'b> {
         }
         self.begin(STRING)?;
         self.bytes.extend_from_slice(&length(value.len() + 1)?);
-        self.bytes.extend_from_slice(value.as_bytes());
+        add_long(self.bytes, value.as_bytes());
         self.bytes.push(0);
         Ok(())
     }
@@ -236,7 +249,7 @@ impl<'b> Serializer for Encoder<'b> {
                 self.begin(BINARY)?;
                 self.bytes.extend_from_slice(&length(value.len())?);
                 self.bytes.push(subtype);
-                self.bytes.extend_from_slice(value);
+                add_long(self.bytes, value);
                 Ok(())
             }
         }

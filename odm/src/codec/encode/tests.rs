@@ -116,6 +116,9 @@ fn every_type_of_a_model_is_encoded() {
     });
     check(&One { v: Bytes(&[]) });
     check(&One {
+        v: (Bytes(&[7; 200_000]), "x".repeat(70_000), 1),
+    });
+    check(&One {
         v: (0..1_234).collect::<Vec<i32>>(),
     });
     check(&One {
