@@ -89,7 +89,11 @@ pub(crate) fn run(asked: &[String]) {
                 }
             }
             "queue" | "queue-100" => work_off(&db, count, kind == "queue-100").await,
-            "bulk" => drop(collection.insert_many(&things).await.expect("inserted")),
+            "bulk" => {
+                for things in things.chunks(10_000) {
+                    collection.insert_many(things).await.expect("inserted");
+                }
+            }
             "scan" | "read" | "raw" | "sort" => {
                 collection.insert_many(&things).await.expect("inserted");
                 for _ in 0..10 {

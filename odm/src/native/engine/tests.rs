@@ -46,6 +46,7 @@ const SMALL_RECENT: RecentLimits = RecentLimits {
     flush: 2 * 1024,
     most: 8 * 1024,
     largest: 6 * 1024,
+    waiting: 64 * 1024,
     passed: 20,
 };
 

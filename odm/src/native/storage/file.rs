@@ -5,7 +5,8 @@
 //! what is appended fills its pages; in the middle of a table they would stay half empty.
 //!
 //! What is committed is kept beside redb at first, in an ordered map that readers lay over redb's state ([`Current`]),
-//! and goes to redb many commits at once: a commit of redb costs far more than the few keys that change in it.
+//! and goes to redb many commits at once: a commit of redb costs far more than the few keys that change in it. A large
+//! commit is kept as it is, and goes there at once while others write.
 //!
 //! Between redb and the file are [`Shadow`] and [`Paged`]: the one keeps a failed disk from doing harm, the
 //! other keeps damaged pages from redb. [`Log`] makes commits durable.
@@ -22,6 +23,7 @@ mod snapshot;
 mod sorted;
 mod staged;
 mod transaction;
+mod waiting;
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -21,8 +21,10 @@ pub(crate) struct RecentLimits {
     pub(crate) flush: usize,
     /// At so many the writer does it itself.
     pub(crate) most: usize,
-    /// Larger commits go to the file at once, with what came before them.
+    /// Larger commits are kept beside it, each as it is, and are on their way to the file at once.
     pub(crate) largest: usize,
+    /// As long as there are no more bytes of those: others the writer brings there itself.
+    pub(crate) waiting: usize,
     /// It is time too when reads have passed over so many removed entries: those of a queue gather where the next
     /// one is looked for.
     pub(crate) passed: usize,
@@ -34,6 +36,7 @@ impl Default for RecentLimits {
             flush: 4 * 1024 * 1024,
             most: 16 * 1024 * 1024,
             largest: 256 * 1024,
+            waiting: 64 * 1024 * 1024,
             passed: 1_000,
         }
     }

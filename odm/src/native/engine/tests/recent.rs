@@ -25,7 +25,14 @@ const STAYS: RecentLimits = RecentLimits {
     flush: usize::MAX,
     most: usize::MAX,
     largest: usize::MAX,
+    waiting: usize::MAX,
     passed: usize::MAX,
+};
+
+/// Nearly every commit is a large one, and waits for its way.
+const LARGE: RecentLimits = RecentLimits {
+    largest: 300,
+    ..STAYS
 };
 
 /// A few writes, sometimes with a tree that is cleared before them.
@@ -135,10 +142,80 @@ fn a_large_commit_reaches_all_its_tables() {
     assert!(model.len() > 20_000);
 }
 
+/// It is on its way at once, is read with what is written over it meanwhile, and lets no more wait than it may.
+#[test]
+fn a_large_commit_waits_for_its_way() {
+    let disk = Disk::default();
+    let limits = RecentLimits {
+        largest: 1_000,
+        waiting: 40_000,
+        ..STAYS
+    };
+    let store = store(&disk, limits);
+    let mut model = Model::new();
+    let write = |model: &mut Model, keys: std::ops::Range<u8>, value: Option<&[u8]>| {
+        let mut pending = Pending::default();
+        for (key, tree) in keys.rev().flat_map(|key| TREES.map(|tree| ([0, key], tree))) {
+            match value {
+                Some(value) => {
+                    pending.put(tree, &key, value);
+                    model.insert((tree, key.to_vec()), value.to_vec());
+                }
+                None => {
+                    pending.remove(tree, &key);
+                    model.remove(&(tree, key.to_vec()));
+                }
+            }
+        }
+        let written = store.write(&mut |transaction| {
+            transaction.apply(&mut pending)?;
+            Ok(Finish::Relaxed)
+        });
+        written.unwrap();
+    };
+    let check = |model: &Model| {
+        for seed in 1..60 {
+            assert_reads(&*store.snapshot().unwrap(), model, &mut Random(seed));
+        }
+    };
+    let begun = disk.changes();
+    write(&mut model, 0..20, Some(&[1; 100]));
+    assert_eq!(store.due(), Due::Now);
+    write(&mut model, 10..12, Some(&[2; 30]));
+    write(&mut model, 12..14, None);
+    check(&model);
+    let (held, before) = (store.snapshot().unwrap(), model.clone());
+    write(&mut model, 5..25, Some(&[3; 100]));
+    write(&mut model, 8..60, None);
+    check(&model);
+    assert_eq!(disk.changes(), begun);
+    // What came after the large ones has its own turn.
+    for left in [Due::Later, Due::Never] {
+        store.flush().unwrap();
+        assert_eq!(store.due(), left);
+        check(&model);
+    }
+    for round in 0..4 {
+        write(&mut model, 0..40, Some(&[round; 100]));
+        // Three of them may wait; the fourth takes all of them along.
+        let expected = if round == 3 { Due::Never } else { Due::Now };
+        assert_eq!(store.due(), expected, "{round}");
+        check(&model);
+    }
+    for seed in 1..60 {
+        assert_reads(&*held, &before, &mut Random(seed));
+    }
+}
+
 #[test]
 fn a_store_reads_like_a_map_wherever_its_entries_are() {
     let mut seen_due = false;
-    for (seed, limits) in [(3, SMALL_RECENT), (4, STAYS), (5, RecentLimits::default())] {
+    for (seed, limits) in [
+        (3, SMALL_RECENT),
+        (4, STAYS),
+        (5, RecentLimits::default()),
+        (6, LARGE),
+    ] {
         let disk = Disk::default();
         let mut random = Random(seed);
         let mut store = store(&disk, limits);
@@ -305,7 +382,11 @@ fn taken_until_it_is_time(reverse: bool) -> u8 {
 #[test]
 fn any_call_of_a_flush_may_fail() {
     let (mut runs, mut failed) = (0, 0);
-    for finish in [Finish::Durable, Finish::Logged] {
+    for (finish, limits) in [
+        (Finish::Durable, STAYS),
+        (Finish::Logged, STAYS),
+        (Finish::Logged, LARGE),
+    ] {
         for (error, once, reads) in [
             (EIO, true, false),
             (ENOSPC, false, false),
@@ -314,7 +395,7 @@ fn any_call_of_a_flush_may_fail() {
         ] {
             for at in (1..).step_by(7) {
                 let disk = Disk::default();
-                let store = store(&disk, STAYS);
+                let store = store(&disk, limits);
                 let mut random = Random(9);
                 let mut model = Model::new();
                 let mut commit = |model: &mut Model, finish: Finish| {
@@ -363,7 +444,7 @@ fn any_call_of_a_flush_may_fail() {
                 let killed = disk.healthy();
                 drop(store);
                 for disk in [killed, disk.healthy()] {
-                    let store = self::store(&disk, STAYS);
+                    let store = self::store(&disk, limits);
                     let snapshot = store.snapshot().unwrap();
                     possible.iter().for_each(|model| {
                         for seed in 1..20 {

@@ -213,13 +213,24 @@ impl FileStore {
 
     /// Writes all that redb does not have yet.
     pub(super) fn with_unflushed<'t>(&'t self, write: &'t WriteTransaction) -> Result<FileTransaction<'t>> {
-        let (older, recent) = self.current.unflushed();
+        let (waiting, recent) = self.current.unflushed();
         let mut transaction = FileTransaction::new(write, &self.paged)?;
-        if let Some(older) = older {
-            transaction.apply_writes(older.writes())?;
+        for batch in waiting.batches() {
+            transaction.apply_batch(batch)?;
         }
         transaction.apply_writes(recent.writes())?;
         Ok(transaction)
+    }
+
+    /// Whether a large commit may go to redb later, while others write.
+    pub(super) fn may_wait(&self, bytes: usize) -> bool {
+        let has_room = || self.current.has_room(bytes, &self.limits.recent);
+        if has_room() {
+            return true;
+        }
+        // Those before it are arriving, if they can.
+        drop(self.flushing.lock().unwrap_or_else(PoisonError::into_inner));
+        has_room()
     }
 
     fn before(&self, error: redb::Error) -> Failure {
@@ -298,6 +309,7 @@ impl FileStore {
         logged: bool,
     ) -> Result<(), Failure> {
         match ready.direct {
+            None if ready.own.bytes() > self.limits.recent.largest => self.current.publish_large(ready.own),
             None => self.current.publish(&mut ready.own),
             Some(mut direct) => {
                 // Fails only when savepoints are in play, which are not used.
@@ -368,14 +380,17 @@ impl FileStore {
             return Ok(());
         }
         let mut direct = self.begin_direct()?;
-        let Some(older) = self.current.set_aside() else {
+        let waiting = self.current.set_aside();
+        if waiting.is_empty() {
             return direct.write.abort().map_err(|error| fault(error.into()));
-        };
+        }
         if let Some(error) = self.shadow.failure() {
             return Err(io_fault(FILE_FAILED, &error));
         }
-        FileTransaction::new(&direct.write, &self.paged)
-            .and_then(|mut transaction| transaction.apply_writes(older.writes()))?;
+        FileTransaction::new(&direct.write, &self.paged).and_then(|mut transaction| {
+            let mut batches = waiting.batches().iter();
+            batches.try_for_each(|batch| transaction.apply_batch(batch))
+        })?;
         direct
             .write
             .set_durability(Durability::None)
@@ -383,7 +398,7 @@ impl FileStore {
         let ended = self.end_direct(direct, |base| {
             // Without a base what is there stays: redb may get it twice.
             if let Some(base) = base {
-                self.current.arrived(base);
+                self.current.arrived(base, waiting.len());
             }
         });
         ended.map_err(|failure| match failure {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::snapshot::FileSnapshot;
+use super::waiting::{Batch, Stack, Waiting};
 use crate::native::fault::Result;
 use crate::native::storage::gaps::{Gaps, end_of};
 use crate::native::storage::pending::{composite, is_empty_range, split};
@@ -20,8 +21,8 @@ pub(super) struct Current(RwLock<Parts>);
 struct Parts {
     /// Made when first asked for; none only while there is nothing over it.
     base: Option<Arc<FileSnapshot>>,
-    /// On its way to redb.
-    older: Option<Arc<Recent>>,
+    /// On their way to redb.
+    waiting: Waiting,
     recent: Recent,
     /// How many removed entries reads passed over.
     passed: Arc<AtomicUsize>,
@@ -34,7 +35,7 @@ struct Parts {
 #[derive(Clone, Debug)]
 pub(super) struct Layer {
     base: Arc<FileSnapshot>,
-    older: Option<Arc<Recent>>,
+    waiting: Waiting,
     recent: Recent,
     passed: Arc<AtomicUsize>,
     version: u64,
@@ -89,27 +90,44 @@ impl Current {
         drop(old);
     }
 
-    /// What is to go to redb next: what went there before and did not arrive, or all that is recent.
-    pub(super) fn set_aside(&self) -> Option<Arc<Recent>> {
+    /// Publishes a large commit that redb does not have and that clears no tree, to be brought there as it is. Only the
+    /// writer calls this, with a base there is.
+    pub(super) fn publish_large(&self, writes: Pending) {
         let mut parts = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if parts.older.is_none() && !parts.recent.is_empty() {
-            parts.older = Some(Arc::new(std::mem::take(&mut parts.recent)));
+        parts.follow(None);
+        parts.set_aside();
+        parts.waiting.push(Batch::Large(writes));
+    }
+
+    /// Whether a large commit of so many bytes may wait.
+    pub(super) fn has_room(&self, bytes: usize, limits: &RecentLimits) -> bool {
+        let parts = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        parts.waiting.has_room(bytes, limits)
+    }
+
+    /// What is to go to redb next: what waits for that, or all that is recent.
+    pub(super) fn set_aside(&self) -> Waiting {
+        let mut parts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if parts.waiting.is_empty() {
+            parts.set_aside();
         }
-        parts.older.clone()
+        parts.waiting.clone()
     }
 
     /// All that redb does not have, the older first.
-    pub(super) fn unflushed(&self) -> (Option<Arc<Recent>>, Recent) {
+    pub(super) fn unflushed(&self) -> (Waiting, Recent) {
         let parts = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        (parts.older.clone(), parts.recent.clone())
+        (parts.waiting.clone(), parts.recent.clone())
     }
 
-    /// redb has what was set aside; `base` is what it has.
-    pub(super) fn arrived(&self, base: FileSnapshot) {
+    /// redb has the `count` batches that waited longest; `base` is what it has.
+    pub(super) fn arrived(&self, base: FileSnapshot, count: usize) {
         let gone = {
             let mut parts = self.0.write().unwrap_or_else(PoisonError::into_inner);
             parts.passed = Arc::default();
-            (parts.base.replace(Arc::new(base)), parts.older.take())
+            let rest = parts.waiting.after(count);
+            let arrived = std::mem::replace(&mut parts.waiting, rest);
+            (parts.base.replace(Arc::new(base)), arrived)
         };
         // Ending a snapshot may take redb a while: not under the lock.
         drop(gone);
@@ -139,11 +157,12 @@ impl Current {
     /// Whether it is time to bring to redb what is recent.
     pub(super) fn due(&self, limits: &RecentLimits) -> Due {
         let parts = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if parts.recent.is_empty() && parts.older.is_none() {
+        if parts.recent.is_empty() && parts.waiting.is_empty() {
             return Due::Never;
         }
         let passed = parts.passed.load(Ordering::Relaxed);
-        match parts.recent.bytes() >= limits.flush || passed >= limits.passed {
+        let is_much = parts.recent.bytes() >= limits.flush || parts.waiting.has_large();
+        match is_much || passed >= limits.passed {
             true => Due::Now,
             false => Due::Later,
         }
@@ -168,11 +187,19 @@ impl Parts {
     fn over(&self, base: Arc<FileSnapshot>) -> Layer {
         Layer {
             base,
-            older: self.older.clone(),
+            waiting: self.waiting.clone(),
             recent: self.recent.clone(),
             passed: self.passed.clone(),
             version: self.version,
             gaps: self.gaps.clone(),
+        }
+    }
+
+    /// Lets what is recent wait for its way to redb.
+    fn set_aside(&mut self) {
+        if !self.recent.is_empty() {
+            self.waiting
+                .push(Batch::Gathered(std::mem::take(&mut self.recent)));
         }
     }
 
@@ -193,11 +220,11 @@ impl Layer {
                 passed,
             })
         };
-        match &self.older {
-            None => over(&*self.base),
-            Some(older) => over(&Over {
-                recent: older,
-                base: &*self.base,
+        match self.waiting.is_empty() {
+            true => over(&*self.base),
+            false => over(&Stack {
+                batches: self.waiting.batches(),
+                base: &self.base,
                 passed,
             }),
         }
@@ -251,7 +278,7 @@ impl Trees for Layer {
     }
 
     fn scan(&self, tree: TreeId, range: Range<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Result<()> {
-        if self.older.is_none() && self.recent.is_empty() {
+        if self.waiting.is_empty() && self.recent.is_empty() {
             return self.base.scan(tree, range, reverse, visit);
         }
         if !reverse {

@@ -74,6 +74,16 @@ impl<'t, 's> Staged<'t, 's> {
         }
     }
 
+    /// Whether redb may get these writes later.
+    fn may_be_kept(&self, pending: &Pending) -> bool {
+        let bytes = self.own.bytes() + pending.bytes();
+        if bytes <= self.store.limits.recent.largest {
+            return true;
+        }
+        // A large commit is kept as it is: nothing is added to it.
+        self.own.is_empty() && self.slot.get().is_none() && self.store.may_wait(bytes)
+    }
+
     /// What is to be published, unless it went to redb.
     pub(super) fn into_own(self) -> Pending {
         self.own
@@ -99,9 +109,7 @@ impl Trees for Staged<'_, '_> {
 impl Transaction for Staged<'_, '_> {
     fn apply(&mut self, pending: &mut Pending) -> Result<()> {
         self.changes.add(pending);
-        let largest = self.store.limits.recent.largest;
-        let is_large = || pending.clears() || self.own.bytes() + pending.bytes() > largest;
-        if self.direct.is_none() && !is_large() {
+        if self.direct.is_none() && !pending.clears() && self.may_be_kept(pending) {
             self.own.absorb(pending);
             return Ok(());
         }

@@ -9,6 +9,7 @@ use redb::{Table, TableDefinition, WriteTransaction};
 use super::fault::{explained, fault};
 use super::snapshot::{get, records_table, scan, scan_shared};
 use super::sorted::{self, Change};
+use super::waiting::Batch;
 use super::{TREE_BYTES, TREES};
 use crate::native::fault::Result;
 use crate::native::storage::paged::Paged;
@@ -65,6 +66,14 @@ impl<'t> FileTransaction<'t> {
         self.shared
             .retain_in::<&[u8], _>(as_range(&bounds), |_, _| false)
             .map_err(|error| fault(error.into()))
+    }
+
+    /// Applies what waited.
+    pub(super) fn apply_batch(&mut self, batch: &Batch) -> Result<()> {
+        match batch {
+            Batch::Gathered(recent) => self.apply_writes(recent.writes()),
+            Batch::Large(pending) => self.apply_writes(pending.writes()),
+        }
     }
 
     /// Applies writes in order of their composite keys; `None` removes.
