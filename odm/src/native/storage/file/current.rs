@@ -105,12 +105,10 @@ impl Current {
         parts.waiting.has_room(bytes, limits)
     }
 
-    /// What is to go to redb next: what waits for that, or all that is recent.
+    /// What is to go to redb next: all that waits for that, and all that is recent.
     pub(super) fn set_aside(&self) -> Waiting {
         let mut parts = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if parts.waiting.is_empty() {
-            parts.set_aside();
-        }
+        parts.set_aside();
         parts.waiting.clone()
     }
 
