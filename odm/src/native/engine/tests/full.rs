@@ -26,6 +26,30 @@ impl Tmpfs {
             .is_ok_and(|status| status.success())
     }
 
+    /// How many bytes are free.
+    fn free(&self) -> u64 {
+        let asked = Command::new("stat")
+            .args(["-f", "-c", "%a %S"])
+            .arg(self.0.path())
+            .output();
+        let said = String::from_utf8(asked.unwrap().stdout).unwrap();
+        let (blocks, bytes) = said.trim().split_once(' ').unwrap();
+        blocks.parse::<u64>().unwrap() * bytes.parse::<u64>().unwrap()
+    }
+
+    /// Waits until about so many bytes are free again: a process that another test is starting has all files open for
+    /// a moment, those that were removed too.
+    fn wait_for_room(&self, bytes: u64) {
+        let start = std::time::Instant::now();
+        while self.free() + 256 * 1024 < bytes {
+            assert!(
+                start.elapsed() < Duration::from_secs(20),
+                "a removed file keeps its room"
+            );
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     fn engine(&self) -> Result<Engine> {
         let location = Location::Directory(self.0.path().join("database"));
         Engine::open(location, EngineOptions::default())
@@ -108,10 +132,12 @@ fn a_compaction_and_a_backup_that_do_not_fit_change_nothing() {
         }
         let copy = disk.0.path().join("copy");
         for _ in 0..2 {
+            let free = disk.free();
             let fault = engine
                 .backup(&copy, true, &mut |_| ControlFlow::Continue(()))
                 .unwrap_err();
             assert_eq!(fault.class(), Class::Io, "{fault:?}");
+            disk.wait_for_room(free);
             let fault = engine.compact().unwrap_err();
             assert_eq!(fault.class(), Class::Io, "{fault:?}");
             let names: Vec<_> = std::fs::read_dir(disk.0.path())
@@ -120,7 +146,7 @@ fn a_compaction_and_a_backup_that_do_not_fit_change_nothing() {
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap())
                 .collect();
             assert_eq!(names.len(), 3, "{names:?}");
-            // The disk has its room again.
+            disk.wait_for_room(free);
             put(&engine, c.records, &written.to_be_bytes(), &[7; 4_000]).unwrap();
             written += 1;
         }
