@@ -25,6 +25,9 @@ const FIRST_BATCH: usize = 101;
 /// How many bytes of documents end a batch.
 const BATCH_BYTES: usize = 1 << 20;
 
+/// So many documents are few: a batch takes the memory for them at once.
+const FEW: usize = 64;
+
 /// Documents one after another in one buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Packed {
@@ -42,7 +45,20 @@ impl Packed {
         }
     }
 
+    /// With room for so many documents, if they are few and as long as the first.
+    fn for_few(documents: usize) -> Packed {
+        let documents = if documents <= FEW { documents } else { 0 };
+        Packed {
+            bytes: Vec::new(),
+            ends: Vec::with_capacity(documents),
+        }
+    }
+
     pub(crate) fn push(&mut self, document: &[u8]) {
+        if self.ends.is_empty() && self.ends.capacity() > 1 && self.bytes.capacity() == 0 {
+            let room = document.len().saturating_mul(self.ends.capacity());
+            self.bytes.reserve(room.min(BATCH_BYTES));
+        }
         self.bytes.extend_from_slice(document);
         self.ends.push(self.bytes.len());
     }
@@ -310,6 +326,15 @@ impl FindCursor {
         Ok(())
     }
 
+    /// How many documents are still to come at most.
+    fn expected(&self) -> usize {
+        match &self.state {
+            State::Done => 0,
+            State::Sorted(found, _) => found.len(),
+            State::Walking { left, .. } => usize::try_from(*left).unwrap_or(usize::MAX),
+        }
+    }
+
     /// The next documents, at most so many.
     pub(crate) fn next_batch_of(&mut self, read: &dyn Read, most: Option<usize>) -> Result<Option<Packed>> {
         let projection = self.request.projection.clone();
@@ -318,7 +343,7 @@ impl FindCursor {
             .is_some_and(|projection| projection.needs_position());
         self.batches += 1;
         let mut packed = match most {
-            Some(_) => Packed::default(),
+            Some(most) => Packed::for_few(most.min(self.expected())),
             None => Packed::for_many(),
         };
         let shape = Shape {
@@ -454,4 +479,26 @@ fn with_record(document: &[u8], record: i64) -> Vec<u8> {
         Value::Int64(record).write_element(RECORD_ID.as_bytes(), out);
     });
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Those after the first may be longer than it, and it than a batch.
+    #[test]
+    fn a_batch_has_its_documents_whatever_it_expects() {
+        for expected in [0, 1, 2, 10, FEW, FEW + 1, usize::MAX] {
+            for first in [5, 300, BATCH_BYTES + 7] {
+                let mut packed = Packed::for_few(expected);
+                let documents: Vec<Vec<u8>> = (0..12).map(|at| vec![at as u8; first + at * 9]).collect();
+                documents.iter().for_each(|document| packed.push(document));
+                assert_eq!(packed.len(), documents.len());
+                for (at, document) in documents.iter().enumerate() {
+                    assert_eq!(packed.get(at), Some(document.as_slice()));
+                }
+                assert_eq!(packed.get(documents.len()), None);
+            }
+        }
+    }
 }
