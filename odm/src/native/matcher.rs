@@ -188,7 +188,15 @@ impl Matcher {
     }
 
     /// Whether the document matches.
+    #[inline]
     pub(crate) fn matches(&self, doc: Doc<'_>) -> Result<bool> {
+        match &self.root {
+            Node::And(nodes) if nodes.is_empty() => Ok(true),
+            _ => self.has_match(doc),
+        }
+    }
+
+    fn has_match(&self, doc: Doc<'_>) -> Result<bool> {
         if let Doc::Raw(bytes) = doc {
             let nodes = match &self.root {
                 Node::And(nodes) => nodes,
