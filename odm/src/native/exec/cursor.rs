@@ -55,7 +55,8 @@ impl Packed {
     }
 
     pub(crate) fn push(&mut self, document: &[u8]) {
-        if self.ends.is_empty() && self.ends.capacity() > 1 && self.bytes.capacity() == 0 {
+        if self.bytes.capacity() == 0 {
+            // The first of as many as there is room for the ends of.
             let room = document.len().saturating_mul(self.ends.capacity());
             self.bytes.reserve(room.min(BATCH_BYTES));
         }

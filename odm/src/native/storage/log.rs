@@ -130,8 +130,6 @@ impl Changes {
             return;
         }
         self.any = true;
-        // A record is longer than its writes.
-        self.collecting &= pending.bytes() <= self.largest;
         for tree in pending.cleared() {
             if self.collecting {
                 self.record.clear(tree);

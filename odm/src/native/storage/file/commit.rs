@@ -215,9 +215,7 @@ impl FileStore {
     pub(super) fn with_unflushed<'t>(&'t self, write: &'t WriteTransaction) -> Result<FileTransaction<'t>> {
         let (waiting, recent) = self.current.unflushed();
         let mut transaction = FileTransaction::new(write, &self.paged)?;
-        for batch in waiting.batches() {
-            transaction.apply_batch(batch)?;
-        }
+        transaction.apply_waiting(&waiting)?;
         transaction.apply_writes(recent.writes())?;
         Ok(transaction)
     }
@@ -387,10 +385,8 @@ impl FileStore {
         if let Some(error) = self.shadow.failure() {
             return Err(io_fault(FILE_FAILED, &error));
         }
-        FileTransaction::new(&direct.write, &self.paged).and_then(|mut transaction| {
-            let mut batches = waiting.batches().iter();
-            batches.try_for_each(|batch| transaction.apply_batch(batch))
-        })?;
+        FileTransaction::new(&direct.write, &self.paged)
+            .and_then(|mut transaction| transaction.apply_waiting(&waiting))?;
         direct
             .write
             .set_durability(Durability::None)

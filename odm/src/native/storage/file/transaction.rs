@@ -9,7 +9,7 @@ use redb::{Table, TableDefinition, WriteTransaction};
 use super::fault::{explained, fault};
 use super::snapshot::{get, records_table, scan, scan_shared};
 use super::sorted::{self, Change};
-use super::waiting::Batch;
+use super::waiting::{Batch, Waiting};
 use super::{TREE_BYTES, TREES};
 use crate::native::fault::Result;
 use crate::native::storage::paged::Paged;
@@ -68,12 +68,12 @@ impl<'t> FileTransaction<'t> {
             .map_err(|error| fault(error.into()))
     }
 
-    /// Applies what waited.
-    pub(super) fn apply_batch(&mut self, batch: &Batch) -> Result<()> {
-        match batch {
+    /// Applies what waited, the oldest first.
+    pub(super) fn apply_waiting(&mut self, waiting: &Waiting) -> Result<()> {
+        waiting.batches().iter().try_for_each(|batch| match &**batch {
             Batch::Gathered(recent) => self.apply_writes(recent.writes()),
             Batch::Large(pending) => self.apply_writes(pending.writes()),
-        }
+        })
     }
 
     /// Applies writes in order of their composite keys; `None` removes.

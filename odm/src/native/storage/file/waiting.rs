@@ -77,7 +77,7 @@ impl Waiting {
 pub(super) struct Stack<'a> {
     pub(super) batches: &'a [Arc<Batch>],
     pub(super) base: &'a FileSnapshot,
-    /// Counts the removed entries that a read passes over.
+    /// Counts the removed entries of gathered commits that a read passes over; large ones do not stay for long.
     pub(super) passed: &'a Cell<usize>,
 }
 
