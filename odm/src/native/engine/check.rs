@@ -44,16 +44,14 @@ pub(super) const RECORD_ID_BYTES: usize = 8;
 /// Class `Io`: the file cannot be read or written.
 pub(super) fn check(shared: &Arc<Shared>) -> Result<CheckReport> {
     let mut report = CheckReport::default();
-    let inspected = {
-        let _writer = shared.writer();
+    let inspected = shared.alone(|_| {
         shielded(|| {
             shared.store().inspect(&mut |trees| {
                 check_trees(trees, &mut report);
                 Ok(())
             })
         })
-    };
-    shared.drain();
+    });
     match inspected {
         Ok(()) => {}
         Err(fault) if fault.class() == Class::Corrupt => {

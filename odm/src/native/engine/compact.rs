@@ -23,8 +23,7 @@ pub(crate) struct Compacted {
 /// nothing has changed then. `InDoubt` when it is not known which of the two is found after a power loss: nothing
 /// is written any more until the engine is opened again.
 pub(super) fn compact(shared: &Arc<Shared>) -> Result<Compacted> {
-    let compacted = {
-        let mut writer = shared.writer();
+    shared.alone(|writer| {
         shared.check_writable().and_then(|()| {
             let store = shared.store();
             let before = size(&*store)?;
@@ -44,13 +43,11 @@ pub(super) fn compact(shared: &Arc<Shared>) -> Result<Compacted> {
             };
             drop(store);
             // Before anything that can fail: the old store is nobody's any more.
-            shared.replace_store(&mut writer, fresh);
+            shared.replace_store(writer, fresh);
             let after = size(&*shared.store())?;
             Ok(Compacted { before, after })
         })
-    };
-    shared.drain();
-    compacted
+    })
 }
 
 fn size(store: &dyn Store) -> Result<u64> {

@@ -7,6 +7,7 @@
 //! when it is free; without immediate durability it runs what others queued meanwhile before it goes, and
 //! when that gets too much the thread takes over.
 
+mod alone;
 mod arrivals;
 mod commit;
 mod flusher;
@@ -20,6 +21,7 @@ use std::time::Instant;
 
 use futures_channel::oneshot;
 
+use self::alone::Turns;
 use self::arrivals::{Arrivals, One};
 use self::flusher::Flusher;
 use super::Durability;
@@ -41,6 +43,7 @@ pub(super) struct Shared {
     durability: Option<Durability>,
     published: RwLock<Published>,
     writer: Mutex<WriterState>,
+    pub(super) turns: Turns,
     queue: Mutex<Queue>,
     wake: Condvar,
     claims: Mutex<Claims>,
@@ -143,6 +146,7 @@ impl Shared {
                 view: None,
             }),
             writer: Mutex::default(),
+            turns: Turns::default(),
             queue: Mutex::new(Queue {
                 served: durability == Some(Durability::Immediate),
                 ..Queue::default()
@@ -305,17 +309,16 @@ impl Shared {
         }
     }
 
+    /// The writer, where nobody has it or waits for it.
     fn try_writer(&self) -> Option<MutexGuard<'_, WriterState>> {
+        if self.turns.wanted() > 0 {
+            return None;
+        }
         match self.writer.try_lock() {
             Ok(writer) => Some(writer),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
-    }
-
-    /// The writer, for as long as nobody else may write.
-    pub(super) fn writer(&self) -> MutexGuard<'_, WriterState> {
-        lock(&self.writer)
     }
 
     /// Remembers that nothing may be written any more.

@@ -79,6 +79,7 @@ impl Shared {
             if sync && !closing {
                 self.sync_beside();
             }
+            self.turns.give_way();
             let mut writer = lock(&self.writer);
             if closing {
                 self.sync(&mut writer);
@@ -96,6 +97,10 @@ impl Shared {
                         // Back to callers who run their jobs themselves; under the lock that they look at
                         // the queue with, so that no job is left to nobody.
                         queue.served = self.durability == Some(Durability::Immediate);
+                        queue.wanted = 0;
+                        break;
+                    }
+                    if self.turns.wanted() > 0 && !closing {
                         queue.wanted = 0;
                         break;
                     }

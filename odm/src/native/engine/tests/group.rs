@@ -7,12 +7,11 @@ fn together<T>(
     engine: &Engine,
     mut jobs: Vec<Pin<Box<dyn Future<Output = Result<T>> + Send>>>,
 ) -> Vec<Result<T>> {
-    let writer = engine.0.shared.writer();
-    for job in &mut jobs {
-        assert!(poll(job).is_pending());
-    }
-    drop(writer);
-    engine.0.shared.drain();
+    engine.0.shared.alone(|_| {
+        for job in &mut jobs {
+            assert!(poll(job).is_pending());
+        }
+    });
     jobs.into_iter().map(wait).collect()
 }
 
@@ -83,6 +82,37 @@ fn a_dropped_tree_forgets_what_was_written_before_it_in_the_same_commit() {
         assert!(entries(&*view, old).is_empty());
         let new = view.catalog().collection("db", "c").unwrap().records;
         assert_eq!(entries(&*view, new), [(b"c".to_vec(), b"1".to_vec())]);
+    }
+}
+
+#[test]
+fn who_needs_the_writer_alone_goes_before_those_who_wait_to_write() {
+    for (engine, _directory) in engines() {
+        let tree = collection(&engine, "c").records;
+        let shared = &engine.0.shared;
+        let (enter, entered) = std::sync::mpsc::channel();
+        let (release, released) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let first = scope.spawn(move || {
+                shared.alone(|_| {
+                    enter.send(()).unwrap();
+                    released.recv().unwrap();
+                });
+            });
+            entered.recv().unwrap();
+            let second = scope.spawn(|| shared.alone(|_| entries(&*engine.view().unwrap(), tree).is_empty()));
+            while shared.turns.wanted() < 2 {
+                std::thread::yield_now();
+            }
+            let mut write: Pin<Box<dyn Future<Output = Result<()>> + Send>> =
+                Box::pin(engine.write(move |writer| writer.put(tree, b"a", b"1")));
+            assert!(poll(&mut write).is_pending());
+            release.send(()).unwrap();
+            wait(write).unwrap();
+            first.join().unwrap();
+            assert!(second.join().unwrap());
+        });
+        assert_eq!(entries(&*engine.view().unwrap(), tree).len(), 1);
     }
 }
 
