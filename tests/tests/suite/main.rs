@@ -67,6 +67,7 @@ mod conversions;
 mod counter;
 mod counter_faults;
 mod differences;
+mod differences_chance;
 mod differences_numbers;
 mod differences_results;
 mod differences_stages;

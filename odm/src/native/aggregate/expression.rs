@@ -268,6 +268,7 @@ impl Node {
                     node.fold()?;
                 }
                 if !arguments.iter().all(Node::is_constant) {
+                    array::check_constants(operator, arguments)?;
                     return gather::gather(operator, arguments);
                 }
                 // How two strings compare is not known before the run.
@@ -361,7 +362,10 @@ fn evaluate_all<'a>(
     let result = match arguments {
         [one] => function(&[one.evaluate(env)?]),
         [one, two] => {
-            let one = one.evaluate(env)?;
+            let one = match one.evaluate(env) {
+                Ok(one) => one,
+                Err(fault) => return Err(in_order::first_fault(operator, two, env, fault)),
+            };
             match two.evaluate(env) {
                 Ok(two) => function(&[one, two]),
                 Err(fault) => in_order::stopped(operator, arguments, vec![one], env, fault, function),

@@ -182,11 +182,19 @@ fn below(path: &str) -> Intervals {
 fn is_there(predicate: &Predicate, in_arrays: bool) -> bool {
     match predicate {
         Predicate::Exists => true,
-        Predicate::Not(inner) if !in_arrays => {
-            matches!(&**inner, Predicate::Equal(value) if matches!(value.as_value(), Value::Null))
-        }
+        Predicate::Not(inner) if !in_arrays => match &**inner {
+            Predicate::Equal(value) => is_null(value),
+            Predicate::In { values, patterns } => {
+                patterns.is_empty() && matches!(values.as_slice(), [value] if is_null(value))
+            }
+            _ => false,
+        },
         _ => false,
     }
+}
+
+fn is_null(value: &Owned) -> bool {
+    matches!(value.as_value(), Value::Null)
 }
 
 fn is_empty(value: &Owned) -> bool {

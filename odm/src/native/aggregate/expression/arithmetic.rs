@@ -6,7 +6,7 @@ mod round;
 mod trigonometry;
 
 use super::super::super::document::decimal::{Decimal, Rounding};
-use super::super::super::document::number::{as_decimal, as_f64, as_i64_exact};
+use super::super::super::document::number::{self, as_decimal, as_f64, as_i64_exact};
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::print;
@@ -62,9 +62,29 @@ static EARLY: [Operator; 2] = [
 fn early(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
     match operator.name {
         _ if arguments.iter().any(Answer::is_nullish) => Ok(Some(Owned::Null)),
-        "$add" => add(operator, arguments),
+        "$add" => match sum_in_turn(arguments) {
+            Some(sum) => Ok(Some(sum)),
+            None => add(operator, arguments),
+        },
         _ => multiply(operator, arguments),
     }
+}
+
+/// The sum of decimals and doubles, one after the other: each double counts with the fifteen digits that it has as a
+/// decimal. `None` where there are not both, or others beside them.
+fn sum_in_turn(arguments: &[Answer<'_>]) -> Option<Owned> {
+    let has = |wanted: fn(&Value<'_>) -> bool| {
+        arguments
+            .iter()
+            .any(|argument| argument.value().as_ref().is_some_and(wanted))
+    };
+    if !has(|value| matches!(value, Value::Decimal128(_))) || !has(|value| matches!(value, Value::Double(_)))
+    {
+        return None;
+    }
+    let mut values = arguments.iter().map(Answer::value);
+    let first = Owned::from(values.next()??);
+    values.try_fold(first, |sum, value| number::add(&sum.as_value(), &value?))
 }
 
 /// The operator as an early `$group` has it, if it is another there.

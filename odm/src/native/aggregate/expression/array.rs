@@ -9,9 +9,9 @@ use super::super::super::document::number::is_nan;
 use super::super::super::document::{Doc, Owned, Value, raw};
 use super::super::super::fault::{Fault, Result};
 use super::super::print;
-use super::Answer;
 use super::arithmetic::as_i32_exact;
 use super::operator::{Arguments, Operator, at_run, comparing, strict};
+use super::{Answer, Node, type_name};
 
 pub(crate) use self::ordered::count_argument;
 
@@ -167,6 +167,24 @@ pub(super) fn search_bound(operator: &str, which: &str, argument: &Answer<'_>) -
             format!("{operator} requires a nonnegative {which} index, found: {position}"),
         )
     })
+}
+
+/// Refuses constants with which a call can do nothing, beside arguments that are none.
+pub(super) fn check_constants(operator: &Operator, arguments: &[Node]) -> Result<()> {
+    match (operator.name, arguments.first()) {
+        ("$indexOfArray", Some(Node::Constant(array)))
+            if !matches!(array, Owned::Array(_) | Owned::Null | Owned::Undefined) =>
+        {
+            Err(Fault::new(
+                50809,
+                format!(
+                    "First operand of $indexOfArray must be an array. First argument is of type: {}",
+                    type_name(Some(array.as_value()))
+                ),
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn index_of(

@@ -93,6 +93,14 @@ impl Rule {
     }
 }
 
+/// The fault of a call whose first argument of two fails with `fault`: some operators evaluate the second one before.
+pub(super) fn first_fault(operator: &Operator, second: &Node, env: Env<'_>, fault: Fault) -> Fault {
+    match operator.name {
+        "$subtract" | "$divide" => second.evaluate(env).err().unwrap_or(fault),
+        _ => fault,
+    }
+}
+
 /// What the operator gives although the argument behind those of `answers` fails with `fault`: with something acceptable
 /// in its place and behind it, the operator stops at one before. Nothing is evaluated twice.
 pub(super) fn stopped<'a>(

@@ -38,6 +38,8 @@ pub(in super::super::super) enum State {
         most: usize,
         items: VecDeque<Owned>,
         bytes: usize,
+        /// There were more than it holds.
+        over: bool,
     },
 }
 
@@ -68,6 +70,7 @@ impl Accumulator {
                 most: most(count)?,
                 items: VecDeque::new(),
                 bytes: 0,
+                over: false,
             },
             Operator::Several(_, count)
             | Operator::Ranked {
@@ -93,6 +96,12 @@ impl Accumulator {
                 Err(fault) if self.is_early && early::knows(&fault) => Err(fault),
                 _ => Ok(0),
             };
+        }
+        if let (Operator::Several(Which::First, _), State::Bounded { over: true, .. }) =
+            (&self.operator, &*state)
+        {
+            // The first ones are known, and that there are more.
+            return Ok(0);
         }
         let answer = self.input.answer(scope)?;
         let value = answer.value();
@@ -191,8 +200,17 @@ impl Accumulator {
                     return Err(Fault::new(5911200, "$mergeObjects only supports objects"));
                 }
             },
-            (Operator::Several(which, _), State::Bounded { most, items, bytes }) => {
+            (
+                Operator::Several(which, _),
+                State::Bounded {
+                    most,
+                    items,
+                    bytes,
+                    over,
+                },
+            ) => {
                 let full = items.len() >= *most;
+                *over |= full;
                 if full && *which == Which::First {
                     return Ok(0);
                 }
