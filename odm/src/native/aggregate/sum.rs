@@ -67,7 +67,7 @@ impl Sum {
             SumKind::Int32 if i32::try_from(self.integers).is_ok() => Owned::Int32(self.integers as i32),
             _ => match i64::try_from(self.integers) {
                 Ok(total) => Owned::Int64(total),
-                Err(_) => Owned::Double(self.integers as f64),
+                Err(_) => Owned::Double(self.as_double()),
             },
         }
     }
@@ -82,9 +82,18 @@ impl Sum {
                 let count = Decimal::from_i64(self.count as i64);
                 Owned::Decimal128(self.as_decimal().divide(count).to_bytes())
             }
-            SumKind::Double => Owned::Double(self.as_double() / self.count as f64),
-            _ => Owned::Double(self.integers as f64 / self.count as f64),
+            _ => Owned::Double(self.as_double() / self.count as f64),
         })
+    }
+
+    /// The same, where integers whose sum is an int64 count exactly.
+    pub(crate) fn exact_mean(&self) -> Option<Owned> {
+        match (self.kind, i64::try_from(self.integers)) {
+            (SumKind::Int32 | SumKind::Int64, Ok(total)) if self.count > 0 => {
+                Some(Owned::Double(total as f64 / self.count as f64))
+            }
+            _ => self.mean(),
+        }
     }
 
     fn add_integer(&mut self, x: i64, kind: SumKind) {
@@ -96,10 +105,11 @@ impl Sum {
             return;
         }
         let doubles = self.doubles.get_or_insert_with(|| Doubles::of(before));
-        // Two halves that are exact as doubles.
-        let high = x & !0xffff_ffff;
-        doubles.add(high as f64);
-        doubles.add((x - high) as f64);
+        // Two halves that are exact as doubles, both with its sign: also where one is zero, which takes in what the
+        // compensation holds.
+        let low = x % (1 << 32);
+        doubles.add(low as f64);
+        doubles.add((x - low) as f64);
     }
 
     fn doubles(&self) -> Doubles {

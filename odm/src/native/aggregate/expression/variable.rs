@@ -216,6 +216,9 @@ fn filter<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Resu
             format!("input to $filter must be an array not {}", input.type_name()),
         ));
     };
+    if items.is_empty() {
+        return Ok(Answer::Owned(Owned::Array(Vec::new())));
+    }
     let limit = match limit.evaluate(env)? {
         answer if answer.is_nullish() => usize::MAX,
         answer => filter_limit(&answer)?,

@@ -229,13 +229,14 @@ pub(super) fn zip(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Opti
     };
     let rows = (0..length.unwrap_or(0)).map(|row| {
         let items = arrays.iter().enumerate().map(|(column, array)| {
-            array
-                .get(row)
-                .copied()
-                .or_else(|| defaults.get(column).and_then(Answer::value))
-                .map_or(Owned::Null, Owned::from)
+            match (array.get(row), defaults.get(column)) {
+                (Some(item), _) => Some(Owned::from(*item)),
+                // A default without a value leaves its place out.
+                (None, Some(default)) => default.value().map(Owned::from),
+                (None, None) => Some(Owned::Null),
+            }
         });
-        Owned::Array(items.collect())
+        Owned::Array(items.flatten().collect())
     });
     Ok(Some(Owned::Array(rows.collect())))
 }

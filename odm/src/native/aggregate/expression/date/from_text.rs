@@ -452,6 +452,28 @@ impl Scan<'_> {
     }
 }
 
+impl Scan<'_> {
+    /// An offset as a format takes it: also with a single digit, and behind `GMT`.
+    fn offset_by_format(&mut self) -> Option<i64> {
+        self.attempt(|scan| {
+            scan.literal("GMT");
+            let sign = match scan.rest().chars().next()? {
+                '+' => 1,
+                '-' => -1,
+                _ => return None,
+            };
+            scan.at += 1;
+            let hours = scan.number(1, 2)?;
+            // What has minutes too is read below.
+            match scan.rest().starts_with(|c: char| c == ':' || c.is_ascii_digit()) {
+                true => None,
+                false => Some(sign * hours * 60),
+            }
+        })
+        .or_else(|| self.offset())
+    }
+}
+
 /// Reads a date by a format.
 fn by_format(text: &str, format: &str, zone: Option<Zone>) -> Result<i64> {
     let mut scan = Scan { text, at: 0 };
@@ -477,20 +499,30 @@ fn by_format(text: &str, format: &str, zone: Option<Zone>) -> Result<i64> {
             }
             continue;
         }
+        // In a date, and for hours, fewer digits than are asked for will do.
         let (slot, digits, what) = match letters.next() {
-            Some('Y') => (&mut year, (4, 4), "A four digit year could not be found"),
-            Some('m') => (&mut month, (2, 2), "A two digit month could not be found"),
-            Some('d') => (&mut day, (2, 2), "A two digit day could not be found"),
-            Some('H') => (&mut hour, (2, 2), "A two digit hour could not be found"),
+            Some('Y') => (&mut year, (1, 4), "A four digit year could not be found"),
+            Some('m') => (&mut month, (1, 2), "A two digit month could not be found"),
+            Some('d') => (&mut day, (1, 2), "A two digit day could not be found"),
+            Some('H') => (&mut hour, (1, 2), "A two digit hour could not be found"),
             Some('M') => (&mut minute, (2, 2), "A two digit minute could not be found"),
             Some('S') => (&mut second, (2, 2), "A two digit second could not be found"),
-            Some('L') => (&mut ms, (1, 3), "A three digit millisecond could not be found"),
-            Some('G') => (&mut iso_year, (4, 4), "A four digit year could not be found"),
-            Some('V') => (&mut iso_week, (2, 2), "A two digit week could not be found"),
+            Some('L') => {
+                let number = scan
+                    .number(1, 3)
+                    .ok_or_else(|| wrong("A three digit millisecond could not be found"))?;
+                // It is a fraction of a second.
+                ms = Some((scan.at - start..3).fold(number, |number, _| number * 10));
+                continue;
+            }
+            Some('G') => (&mut iso_year, (1, 4), "A four digit year could not be found"),
+            Some('V') => (&mut iso_week, (1, 2), "A two digit week could not be found"),
             Some('u') => (&mut iso_day, (1, 1), "A one digit day of week could not be found"),
             Some('z') => {
+                scan.take_while(|c| c == ' ');
+                let start = scan.at;
                 let minutes = scan
-                    .offset()
+                    .offset_by_format()
                     .ok_or_else(|| wrong("The timezone could not be found"))?;
                 offset = Some((minutes, text[start..scan.at].to_owned()));
                 continue;
@@ -523,6 +555,22 @@ fn by_format(text: &str, format: &str, zone: Option<Zone>) -> Result<i64> {
             scan.at
         )));
     }
+    let wrong = |what: &str| {
+        failure(format!(
+            "Error parsing date string '{text}'; {}: {what} '\0'",
+            text.len()
+        ))
+    };
+    let has_iso = iso_year.or(iso_week).or(iso_day).is_some();
+    if has_iso && year.or(month).or(day).is_some() {
+        return Err(wrong("Mixing of ISO dates with natural dates is not allowed"));
+    }
+    if iso_week.is_some_and(|week| !(1..=53).contains(&week)) {
+        return Err(wrong("ISO Week must be between 1 and 53"));
+    }
+    if iso_day.is_some_and(|day| !(1..=7).contains(&day)) {
+        return Err(wrong("Day of week must be between 1 and 7"));
+    }
     let date = match (year, month, day, iso_year) {
         (Some(year), Some(month), Some(day), _) => Some(Date::Natural { year, month, day }),
         (.., Some(year)) => Some(Date::Iso {
@@ -540,10 +588,7 @@ fn by_format(text: &str, format: &str, zone: Option<Zone>) -> Result<i64> {
     ];
     for (part, _, most) in time {
         if part.is_some_and(|part| part >= most) {
-            return Err(failure(format!(
-                "Error parsing date string '{text}'; {}: The parsed time was invalid '\0'",
-                text.len()
-            )));
+            return Err(wrong("The parsed time was invalid"));
         }
     }
     let reading = Reading {

@@ -65,7 +65,7 @@ impl Unit {
             Unit::Months(months) => {
                 let months = amount
                     .checked_mul(months)
-                    .filter(|months| months.abs() < 1 << 40)?;
+                    .filter(|months| months.unsigned_abs() < 1 << 40)?;
                 Some(add_months(start, months, zone))
             }
         }

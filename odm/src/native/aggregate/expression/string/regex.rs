@@ -181,18 +181,22 @@ pub(super) fn find_all(operator: &'static Operator, arguments: &[Answer<'_>]) ->
     let mut results = Vec::new();
     // Positions are counted on from the match before, so that all matches cost one pass.
     let (mut bytes, mut characters) = (0, 0);
-    for groups in pattern.regex().captures_iter(text) {
+    let mut start = 0;
+    while let Some(groups) = pattern.regex().captures_at(text, start) {
         let Some(whole) = groups.get(0) else {
-            continue;
-        };
-        // An empty match at the very end is not reported after others.
-        if whole.is_empty() && whole.start() == text.len() && !text.is_empty() {
             break;
-        }
+        };
         let result = found(text, bytes, characters, &groups);
         characters += text[bytes..whole.start()].chars().count();
         bytes = whole.start();
         results.push(result);
+        // An empty match may follow another one; behind it the next character is passed over.
+        let passed = text[whole.end()..].chars().next().filter(|_| whole.is_empty());
+        start = whole.end() + passed.map_or(0, char::len_utf8);
+        // At the very end only what is found first counts.
+        if start >= text.len() {
+            break;
+        }
     }
     Ok(Some(Owned::Array(results)))
 }

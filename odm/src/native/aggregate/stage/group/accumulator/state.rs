@@ -254,6 +254,7 @@ impl Accumulator {
     /// The group's result.
     pub(in super::super::super) fn finish(&self, state: State) -> Owned {
         match (&self.operator, state) {
+            (Operator::Average, State::Sum(sum)) if self.is_early => sum.exact_mean().unwrap_or(Owned::Null),
             (Operator::Average, State::Sum(sum)) => sum.mean().unwrap_or(Owned::Null),
             (_, State::Sum(sum)) => sum.total(),
             (Operator::DeviationSample, State::Deviation(deviation)) => deviation.sample(),
