@@ -1,6 +1,6 @@
 //! Collation documents: what each setting may be, and what it is where nothing is said.
 
-use super::super::document::number::as_f64;
+use super::super::document::number::whole;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::locale::{self, Locale};
@@ -77,7 +77,7 @@ struct Written<'a> {
     alternate: Option<Alternate>,
     max_variable: Option<MaxVariable>,
     normalization: Option<bool>,
-    backwards: Option<Value<'a>>,
+    backwards: Option<bool>,
     version: Option<&'a str>,
 }
 
@@ -113,7 +113,7 @@ impl Settings {
             alternate: Some(self.alternate),
             max_variable: Some(self.max_variable),
             normalization: Some(self.normalization),
-            backwards: Some(Value::Bool(self.backwards)),
+            backwards: Some(self.backwards),
             version: Some(VERSION),
         };
         Doc::Fields(&written.fields()).to_bytes()
@@ -144,7 +144,7 @@ impl<'a> Written<'a> {
                     format!("BSON field '{at}.{name}' is an unknown field."),
                 ));
             }
-            if matches!(value, Value::Null | Value::Undefined) {
+            if matches!(value, Value::Null | Value::Undefined) && name != "backwards" {
                 continue;
             }
             let field = Field { at, name, value };
@@ -158,7 +158,7 @@ impl<'a> Written<'a> {
                 "caseFirst" => written.case_first = Some(field.choice(&CaseFirst::ALL)?),
                 "alternate" => written.alternate = Some(field.choice(&Alternate::ALL)?),
                 "maxVariable" => written.max_variable = Some(field.choice(&MaxVariable::ALL)?),
-                _ => written.backwards = Some(value),
+                _ => written.backwards = Some(field.given_flag()?),
             }
         }
         match written.locale {
@@ -172,19 +172,6 @@ impl<'a> Written<'a> {
 
     fn resolved(&self, shown: Doc<'_>) -> Result<Option<Settings>> {
         let bad = |message: String| Err(Fault::new(code::BAD_VALUE, message));
-        let backwards = match self.backwards {
-            None => None,
-            Some(Value::Bool(backwards)) => Some(backwards),
-            Some(other) => {
-                return Err(Fault::new(
-                    code::TYPE_MISMATCH,
-                    format!(
-                        "Field 'backwards' should be a boolean value, but found: {}",
-                        other.kind().alias()
-                    ),
-                ));
-            }
-        };
         let name = self.locale.unwrap_or_default();
         if name == "simple" {
             return Ok(None);
@@ -203,6 +190,11 @@ impl<'a> Written<'a> {
                 Some(near) => format!("Field 'locale' is invalid in: {shown}. Did you mean '{near}'?"),
             });
         };
+        if self.strength == Some(0) {
+            return bad(
+                "Enumeration value '0' for field 'collation.strength' is not a valid value.".to_owned(),
+            );
+        }
         if let Some(version) = self.version.filter(|version| *version != VERSION) {
             return Err(Fault::new(
                 161,
@@ -228,7 +220,7 @@ impl<'a> Written<'a> {
             }),
             max_variable: self.max_variable.unwrap_or(MaxVariable::Punctuation),
             normalization: self.normalization.unwrap_or(locale.normalizes()),
-            backwards: backwards.unwrap_or(locale.is_backwards()),
+            backwards: self.backwards.unwrap_or(locale.is_backwards()),
         };
         if settings.backwards && settings.strength == 1 {
             return bad(format!("'backwards' is invalid with 'strength' of 1 in: {shown}"));
@@ -262,7 +254,7 @@ impl<'a> Written<'a> {
                 self.max_variable.and_then(|own| name_of(&MaxVariable::ALL, own)),
             ),
             ("normalization", self.normalization.map(Owned::Bool)),
-            ("backwards", self.backwards.map(Owned::from)),
+            ("backwards", self.backwards.map(Owned::Bool)),
             ("version", self.version.map(text)),
         ];
         fields
@@ -311,13 +303,29 @@ impl<'v> Field<'_, 'v> {
         }
     }
 
-    /// Fractions are cut off.
-    fn strength(&self) -> Result<i32> {
-        if !self.value.is_number() {
-            return Err(self.wrong_type("types '[long, int, decimal, double']"));
+    /// A bool, and not `null` either.
+    fn given_flag(&self) -> Result<bool> {
+        match self.value {
+            Value::Bool(flag) => Ok(flag),
+            _ => Err(Fault::new(
+                code::TYPE_MISMATCH,
+                format!(
+                    "Field '{}' should be a boolean value, but found: {}",
+                    self.name,
+                    self.value.kind().alias()
+                ),
+            )),
         }
+    }
+
+    /// Zero is in the range, but no strength of a language.
+    fn strength(&self) -> Result<i32> {
+        let Some(strength) = whole(&self.value) else {
+            return Err(self.wrong_type("types '[long, int, decimal, double]'"));
+        };
         // A number beyond the range is at its end.
-        let strength = as_f64(&self.value).unwrap_or(0.0) as i32;
+        let end = if strength < 0 { i32::MIN } else { i32::MAX };
+        let strength = i32::try_from(strength).unwrap_or(end);
         let bound = |which: &str, bound: i32| {
             Err(Fault::new(
                 51024,
@@ -325,8 +333,7 @@ impl<'v> Field<'_, 'v> {
             ))
         };
         match strength {
-            1..=5 => Ok(strength),
-            0 => Err(self.no_choice("0")),
+            0..=5 => Ok(strength),
             6.. => bound("<=", 5),
             _ => bound(">=", 0),
         }

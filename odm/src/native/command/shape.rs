@@ -1,6 +1,7 @@
 //! What a command's document may hold: names and types, with the server's complaints about others.
 
-use super::super::document::decimal::{Decimal, Rounding};
+use super::super::document::decimal::Decimal;
+pub(super) use super::super::document::number::whole;
 use super::super::document::{Doc, Kind, Value};
 use super::super::fault::{Fault, Result, code};
 
@@ -13,6 +14,8 @@ pub(super) enum Type {
     Array,
     String,
     Bool,
+    /// A bool, and not `null` either.
+    Flag,
     /// A bool, or a number that stands for one.
     Boolish,
     Number,
@@ -58,7 +61,18 @@ const GENERIC: &[&str] = &[
     "apiVersion",
     "apiStrict",
     "apiDeprecationErrors",
+    "allowImplicitCollectionCreation",
+    "clientOperationKey",
+    "coordinator",
+    "maxTimeMSOpOnly",
+    "mayBypassWriteBlocking",
+    "stmtId",
 ];
+
+/// Whether any command may carry the field.
+pub(super) fn is_generic(name: &str) -> bool {
+    GENERIC.contains(&name)
+}
 
 impl Shape {
     /// Checks a whole command, whose first field is its name's.
@@ -69,6 +83,11 @@ impl Shape {
     /// Checks a document within a command.
     pub(super) fn part<'a>(&'static self, doc: Doc<'a>) -> Result<Fields<'a>> {
         self.check(doc, false)
+    }
+
+    /// Whether it has a field of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.fields.iter().any(|(own, _)| *own == name)
     }
 
     fn check<'a>(&'static self, doc: Doc<'a>, command: bool) -> Result<Fields<'a>> {
@@ -89,7 +108,7 @@ impl Shape {
             }
             match self.fields.iter().find(|(own, _)| *own == name) {
                 Some((_, wanted)) => self.check_type(name, &element.value(), *wanted)?,
-                None if command && GENERIC.contains(&name) => {}
+                None if command && is_generic(name) => {}
                 None => {
                     return Err(Fault::new(
                         40415,
@@ -107,7 +126,7 @@ impl Shape {
         Ok(fields)
     }
 
-    fn missing(&self, name: &str) -> Fault {
+    pub(super) fn missing(&self, name: &str) -> Fault {
         Fault::new(
             40414,
             format!(
@@ -118,6 +137,15 @@ impl Shape {
     }
 
     fn check_type(&self, name: &str, value: &Value<'_>, wanted: Type) -> Result<()> {
+        if wanted == Type::Flag && value.kind() != Kind::Bool {
+            return Err(Fault::new(
+                code::TYPE_MISMATCH,
+                format!(
+                    "Field '{name}' should be a boolean value, but found: {}",
+                    value.kind().alias()
+                ),
+            ));
+        }
         if matches!(value, Value::Null | Value::Undefined) {
             return Ok(());
         }
@@ -126,7 +154,7 @@ impl Shape {
             Type::Object => value.kind() == Kind::Document,
             Type::Array => value.kind() == Kind::Array,
             Type::String => value.kind() == Kind::String,
-            Type::Bool => value.kind() == Kind::Bool,
+            Type::Bool | Type::Flag => value.kind() == Kind::Bool,
             Type::Boolish => value.is_number() || value.kind() == Kind::Bool,
             Type::Number => value.is_number(),
             Type::Long => value.kind() == Kind::Int64,
@@ -142,20 +170,24 @@ impl Shape {
             Type::Object => "type 'object'",
             Type::Array => "type 'array'",
             Type::String => "type 'string'",
-            Type::Bool => "type 'bool'",
+            Type::Bool | Type::Flag => "type 'bool'",
             Type::Long => "type 'long'",
             Type::Int => "type 'int'",
             Type::Uuid | Type::Any => "type 'binData'",
         };
-        Err(Fault::new(
-            code::TYPE_MISMATCH,
-            format!(
-                "BSON field '{}.{name}' is the wrong type '{}', expected {expected}",
-                self.name,
-                value.kind().alias()
-            ),
-        ))
+        Err(wrong_type(&format!("{}.{name}", self.name), value, expected))
     }
+}
+
+/// The complaint about a value of a type that the field does not have.
+pub(super) fn wrong_type(field: &str, value: &Value<'_>, expected: &str) -> Fault {
+    Fault::new(
+        code::TYPE_MISMATCH,
+        format!(
+            "BSON field '{field}' is the wrong type '{}', expected {expected}",
+            value.kind().alias()
+        ),
+    )
 }
 
 impl<'a> Fields<'a> {
@@ -205,6 +237,11 @@ impl<'a> Fields<'a> {
             .map_err(|_| out_of_range(name, number))
     }
 
+    /// The complaint about an item of an array.
+    pub(super) fn wrong_item(&self, name: &str, at: usize, item: &Value<'_>, expected: &str) -> Fault {
+        wrong_type(&format!("{}.{name}.{at}", self.shape.name), item, expected)
+    }
+
     /// The documents of an array.
     pub(super) fn documents(&self, name: &str) -> Result<Vec<Doc<'a>>> {
         let Some(items) = self.array(name) else {
@@ -248,31 +285,4 @@ pub(super) fn truth(value: &Value<'_>) -> bool {
         Value::Null | Value::Undefined => false,
         _ => true,
     }
-}
-
-/// A number without its fraction: doubles are cut, decimals rounded half to even, NaN is zero, and what is too
-/// large becomes the largest.
-pub(super) fn whole(value: &Value<'_>) -> Option<i64> {
-    Some(match value {
-        Value::Int32(x) => i64::from(*x),
-        Value::Int64(x) => *x,
-        // The conversion saturates, and makes NaN zero.
-        Value::Double(x) => *x as i64,
-        Value::Decimal128(bytes) => {
-            let decimal = Decimal::from_bytes(*bytes);
-            if decimal.is_nan() {
-                return Some(0);
-            }
-            let limit = if decimal.is_negative() { i64::MIN } else { i64::MAX };
-            let near = if decimal.is_infinite() {
-                decimal
-            } else {
-                decimal.quantize(0, Rounding::HalfEven)
-            };
-            near.to_i64_truncated()
-                .or_else(|| decimal.to_i64_truncated())
-                .unwrap_or(limit)
-        }
-        _ => return None,
-    })
 }

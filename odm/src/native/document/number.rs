@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::decimal::{Decimal, compare_with_double};
+use super::decimal::{Decimal, Rounding, compare_with_double};
 use super::owned::Owned;
 use super::value::Value;
 
@@ -73,6 +73,33 @@ pub(crate) fn as_i64_exact(value: &Value<'_>) -> Option<i64> {
         Value::Decimal128(bytes) => Decimal::from_bytes(bytes).to_i64_exact(),
         _ => None,
     }
+}
+
+/// A number without its fraction: doubles are cut, decimals rounded half to even, NaN is zero, and what is too
+/// large becomes the largest.
+pub(crate) fn whole(value: &Value<'_>) -> Option<i64> {
+    Some(match value {
+        Value::Int32(x) => i64::from(*x),
+        Value::Int64(x) => *x,
+        // The conversion saturates, and makes NaN zero.
+        Value::Double(x) => *x as i64,
+        Value::Decimal128(bytes) => {
+            let decimal = Decimal::from_bytes(*bytes);
+            if decimal.is_nan() {
+                return Some(0);
+            }
+            let limit = if decimal.is_negative() { i64::MIN } else { i64::MAX };
+            let near = if decimal.is_infinite() {
+                decimal
+            } else {
+                decimal.quantize(0, Rounding::HalfEven)
+            };
+            near.to_i64_truncated()
+                .or_else(|| decimal.to_i64_truncated())
+                .unwrap_or(limit)
+        }
+        _ => return None,
+    })
 }
 
 /// The number as the nearest double; `None` for what is not a number.
