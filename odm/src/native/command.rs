@@ -13,7 +13,9 @@ mod cursor;
 mod explain;
 mod find;
 mod find_and_modify;
+mod frame;
 mod generic;
+mod help;
 mod indexes;
 mod plan_cache;
 mod query;
@@ -130,10 +132,26 @@ pub(crate) fn parse(database: &str, doc: Doc<'_>, now: Now) -> Result<(Job, Opti
     let Some(command) = command(call.name) else {
         return Err(unknown(call.name));
     };
-    let job = command(&call)?;
-    generic::check(call.name, doc)?;
-    let concern = Concern::of(call.name, doc, &job);
+    frame::check_version(&call)?;
+    let job = if help::is_late(call.name) {
+        check_around(&call)?;
+        match help::asked(call.name, doc) {
+            Some(reply) => Job::Reply(reply),
+            None => command(&call)?,
+        }
+    } else {
+        let job = command(&call)?;
+        check_around(&call)?;
+        job
+    };
+    let concern = Concern::of(doc, &job);
     Ok((job, concern))
+}
+
+/// Checks what is not of the command itself.
+fn check_around(call: &Call<'_>) -> Result<()> {
+    frame::check(call)?;
+    generic::check(call.name, call.doc)
 }
 
 /// Commands of the server that the engine does not have.
@@ -248,7 +266,7 @@ impl Call<'_> {
     /// When the command must have ended.
     fn deadline(&self) -> Result<Deadline> {
         Ok(Deadline::after(
-            generic::max_time(self.doc)?.map(Duration::from_millis),
+            generic::max_time(self.name, self.doc)?.map(Duration::from_millis),
         ))
     }
 
@@ -269,16 +287,14 @@ fn expected_uuid(fields: &shape::Fields<'_>) -> Result<Option<[u8; 16]>> {
 }
 
 fn uuid(value: &Value<'_>) -> Result<[u8; 16]> {
-    let bytes = match value {
-        Value::Binary { subtype: 4, bytes } => <[u8; 16]>::try_from(*bytes).ok(),
-        _ => None,
-    };
-    bytes.ok_or_else(|| {
-        Fault::new(
+    match value {
+        Value::Binary { subtype: 4, bytes } => <[u8; 16]>::try_from(*bytes)
+            .map_err(|_| Fault::new(207, "uuid must be a 16-byte binary field with UUID (4) subtype")),
+        _ => Err(Fault::new(
             code::TYPE_MISMATCH,
             "BSON field 'collectionUUID' is the wrong binData type, expected type 'UUID'",
-        )
-    })
+        )),
+    }
 }
 
 /// How strings compare, if the command says.

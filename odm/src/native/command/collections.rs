@@ -7,7 +7,7 @@ use super::super::index::IndexDefinition;
 use super::super::matcher::Matcher;
 use super::cursor::{Opened, Rows};
 use super::reply::{self, Reply, count, text};
-use super::shape::{Shape, Type, out_of_range};
+use super::shape::{Shape, Type, is_generic, out_of_range};
 use super::{Call, Job, expected_uuid, indexes, uuid};
 
 static CREATE: Shape = Shape {
@@ -130,21 +130,6 @@ static MODIFY_INDEX: Shape = Shape {
     ],
     required: &[],
 };
-
-/// What may stand beside a collection's options in `create`.
-const BESIDE: &[&str] = &[
-    "$db",
-    "lsid",
-    "$clusterTime",
-    "$readPreference",
-    "writeConcern",
-    "readConcern",
-    "comment",
-    "maxTimeMS",
-    "apiVersion",
-    "apiStrict",
-    "apiDeprecationErrors",
-];
 
 pub(super) fn create(call: &Call<'_>) -> Result<Job> {
     let fields = CREATE.command(call.doc)?;
@@ -386,7 +371,7 @@ fn options(call: &Call<'_>) -> Vec<u8> {
         .doc
         .elements()
         .skip(1)
-        .filter(|element| !BESIDE.contains(&element.name_str()))
+        .filter(|element| !is_generic(element.name_str()))
         // Of two types, and none of them is null.
         .filter(|element| {
             (call.name == "collMod" && element.name() == b"expireAfterSeconds")

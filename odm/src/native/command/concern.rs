@@ -1,8 +1,9 @@
 //! Write concerns that one machine cannot satisfy, and writes whose results nobody waits for.
 
 use super::super::document::{Doc, Fields, Owned, Value};
+use super::super::exec::statement::Outcome;
 use super::Job;
-use super::reply::{Reply, text};
+use super::reply::{Reply, Verb, text, written};
 use super::shape::{truth, whole};
 
 /// How a reply differs for the write concern of its command.
@@ -10,13 +11,13 @@ use super::shape::{truth, whole};
 pub(crate) enum Concern {
     /// The write is done, but not acknowledged as was asked for: what the server says of it.
     Unsatisfied(Fields),
-    /// Documents are inserted and not counted.
-    Unacknowledged,
+    /// What is written is not counted.
+    Unacknowledged(Verb),
 }
 
 impl Concern {
     /// What the command's write concern, which was found to be well-formed, asks for beyond one machine.
-    pub(super) fn of(command: &str, doc: Doc<'_>, job: &Job) -> Option<Concern> {
+    pub(super) fn of(doc: Doc<'_>, job: &Job) -> Option<Concern> {
         if !matches!(job, Job::Batch(..) | Job::Write(_) | Job::Output(..)) {
             return None;
         }
@@ -36,7 +37,16 @@ impl Concern {
                 (4, "NoSuchKey", format!("No replica set tag key {tag} in config"))
             }
             number => match whole(number).unwrap_or(0) {
-                0 => return (command == "insert").then_some(Concern::Unacknowledged),
+                0 => {
+                    // To wait for the journal is to wait.
+                    let waits = ["j", "fsync"]
+                        .into_iter()
+                        .any(|name| concern.get(name).is_some_and(|own| truth(&own)));
+                    return match job {
+                        Job::Batch(_, verb) if !waits => Some(Concern::Unacknowledged(*verb)),
+                        _ => None,
+                    };
+                }
                 1 => return None,
                 _ => (
                     100,
@@ -77,7 +87,7 @@ impl Concern {
     /// The reply with what the concern adds to it, or takes from it.
     pub(crate) fn apply(self, reply: &[u8]) -> Vec<u8> {
         match self {
-            Concern::Unacknowledged => Reply::new().with("n", Owned::Int32(0)).done(),
+            Concern::Unacknowledged(verb) => written(verb, &Outcome::default()),
             Concern::Unsatisfied(error) => {
                 let fields = Doc::Raw(reply)
                     .elements()

@@ -2,7 +2,7 @@
 
 use super::super::document::{Doc, Kind, Value, number};
 use super::super::fault::{Fault, Result, code};
-use super::shape::{Shape, Type, whole};
+use super::shape::{self, Fields, Shape, Type, out_of_range, whole};
 
 static WRITE_CONCERN: Shape = Shape {
     name: "WriteConcernOptions",
@@ -32,18 +32,26 @@ static READ_CONCERN: Shape = Shape {
 };
 
 /// Commands that read at a level.
-const LEVELED: &[&str] = &["find", "aggregate", "count", "distinct", "getMore", "explain"];
+const LEVELED: &[&str] = &["find", "aggregate", "count", "distinct", "getMore"];
 
-/// Commands that write nothing.
-const READS: &[&str] = &[
-    "find",
-    "count",
-    "distinct",
-    "getMore",
-    "listCollections",
-    "listIndexes",
-    "listDatabases",
-    "validateDBMetadata",
+/// Commands that may say how their writes are acknowledged.
+const WRITES: &[&str] = &[
+    "aggregate",
+    "cloneCollectionAsCapped",
+    "collMod",
+    "convertToCapped",
+    "create",
+    "createIndexes",
+    "delete",
+    "deleteIndexes",
+    "drop",
+    "dropDatabase",
+    "dropIndexes",
+    "findAndModify",
+    "findandmodify",
+    "insert",
+    "renameCollection",
+    "update",
 ];
 
 /// Who may have given a concern.
@@ -58,54 +66,51 @@ const PROVENANCES: &[&str] = &[
 /// How many members may acknowledge a write.
 const MOST_MEMBERS: i64 = 50;
 
+/// Commands whose time limit is of a type before it is a limit.
+const TIMED: &[&str] = &["aggregate", "getMore"];
+
 /// Checks what the command's own fields do not speak of.
 pub(super) fn check(command: &str, doc: Doc<'_>) -> Result<()> {
-    max_time(doc)?;
-    if let Some(concern) = present(doc, "writeConcern") {
-        write_concern(&concern)?;
-        if READS.contains(&command) {
-            return Err(Fault::new(
-                code::INVALID_OPTIONS,
-                "Command does not support writeConcern",
-            ));
-        }
-    }
-    if let Some(concern) = present(doc, "readConcern") {
+    max_time(command, doc)?;
+    if let Some(concern) = doc.get("readConcern") {
         read_concern(command, &concern)?;
     }
-    Ok(())
-}
-
-fn present<'a>(doc: Doc<'a>, name: &str) -> Option<Value<'a>> {
-    doc.get(name)
-        .filter(|value| !matches!(value, Value::Null | Value::Undefined))
+    match doc.get("writeConcern") {
+        None => Ok(()),
+        Some(concern) if WRITES.contains(&command) => write_concern(&concern),
+        Some(_) => Err(Fault::new(
+            code::INVALID_OPTIONS,
+            "Command does not support writeConcern",
+        )),
+    }
 }
 
 /// The time limit in milliseconds; zero is none.
-pub(super) fn max_time(doc: Doc<'_>) -> Result<Option<u64>> {
+pub(super) fn max_time(command: &str, doc: Doc<'_>) -> Result<Option<u64>> {
     let Some(value) = doc.get("maxTimeMS") else {
         return Ok(None);
     };
-    if matches!(value, Value::Null | Value::Undefined) {
-        return Ok(None);
+    let Some(limit) = whole(&value) else {
+        if TIMED.contains(&command) && !matches!(value, Value::Null | Value::Undefined) {
+            return Err(shape::wrong_type(
+                &format!("{command}.maxTimeMS"),
+                &value,
+                "types '[long, int, decimal, double]'",
+            ));
+        }
+        return Err(Fault::new(code::BAD_VALUE, "maxTimeMS must be a number"));
+    };
+    if limit < 0 && command == "aggregate" {
+        return Err(out_of_range("maxTimeMS", limit));
     }
-    if !value.is_number() {
-        return Err(Fault::new(
-            code::TYPE_MISMATCH,
-            format!(
-                "BSON field 'maxTimeMS' is the wrong type '{}', expected types '[long, int, decimal, double]'",
-                value.kind().alias()
-            ),
-        ));
-    }
-    let limit = whole(&value).unwrap_or(0);
     if !(0..=i64::from(i32::MAX)).contains(&limit) {
         return Err(Fault::new(
             code::BAD_VALUE,
             format!("{value} value for maxTimeMS is out of range"),
         ));
     }
-    if number::as_i64_exact(&value).is_none() {
+    // Decimals are rounded without a word.
+    if value.kind() == Kind::Double && number::as_i64_exact(&value).is_none() {
         return Err(Fault::new(code::BAD_VALUE, "maxTimeMS has non-integral value"));
     }
     Ok(u64::try_from(limit).ok().filter(|limit| *limit > 0))
@@ -127,6 +132,10 @@ fn write_concern(value: &Value<'_>) -> Result<()> {
     };
     let fields = WRITE_CONCERN.part(doc)?;
     let bad = |text: String| Err(Fault::new(code::FAILED_TO_PARSE, text));
+    check_provenance(&fields, "WriteConcernOptions")?;
+    if ["fsync", "j"].into_iter().all(|name| fields.flag(name)) {
+        return bad("fsync and j options cannot be used together".to_owned());
+    }
     match fields.get("w") {
         None | Some(Value::Null | Value::Undefined | Value::String(_)) => {}
         Some(number) if number.is_number() => {
@@ -167,8 +176,23 @@ fn write_concern(value: &Value<'_>) -> Result<()> {
 
 fn read_concern(command: &str, value: &Value<'_>) -> Result<()> {
     let Some(doc) = value.as_document() else {
-        return Err(wrong_type("readConcern", "object", value));
+        if command == "aggregate" && !matches!(value, Value::Null | Value::Undefined) {
+            return Err(shape::wrong_type("aggregate.readConcern", value, "type 'object'"));
+        }
+        return Err(Fault::new(
+            code::FAILED_TO_PARSE,
+            "readConcern field should be an object",
+        ));
     };
+    if let Some(unknown) = doc
+        .elements()
+        .find(|element| !READ_CONCERN.has(element.name_str()))
+    {
+        return Err(Fault::new(
+            code::INVALID_OPTIONS,
+            format!("Unrecognized option in readConcern: {}", unknown.name_str()),
+        ));
+    }
     let fields = READ_CONCERN.part(doc)?;
     for name in ["afterClusterTime", "atClusterTime"] {
         match fields.get(name) {
@@ -186,20 +210,24 @@ fn read_concern(command: &str, value: &Value<'_>) -> Result<()> {
             Some(other) => return Err(wrong_type(name, "timestamp", &other)),
         }
     }
-    if let Some(from) = fields.string("provenance")
-        && !PROVENANCES.contains(&from)
+    if let Some(other) = fields
+        .get("afterOpTime")
+        .filter(|own| own.kind() != Kind::Document)
     {
+        return Err(wrong_type("afterOpTime", "object", &other));
+    }
+    check_provenance(&fields, "ReadConcernArgs::parse")?;
+    let level = fields.get("level");
+    if fields.get("atClusterTime").is_some() && !matches!(level, Some(Value::String("snapshot"))) {
         return Err(Fault::new(
-            code::BAD_VALUE,
-            format!(
-                "Enumeration value '{from}' for field 'ReadConcernArgs::parse.provenance' is not a valid value."
-            ),
+            code::INVALID_OPTIONS,
+            "atClusterTime field can be set only if level is equal to snapshot",
         ));
     }
-    match fields.get("level") {
+    match level {
         None | Some(Value::String("local")) => Ok(()),
         Some(Value::String(level @ ("majority" | "available" | "linearizable" | "snapshot"))) => {
-            if LEVELED.contains(&command) {
+            if LEVELED.contains(&command) && (command, level) != ("count", "snapshot") {
                 return Ok(());
             }
             Err(Fault::new(
@@ -212,5 +240,16 @@ fn read_concern(command: &str, value: &Value<'_>) -> Result<()> {
             "readConcern.level must be either 'local', 'majority', 'linearizable', 'available', or 'snapshot'",
         )),
         Some(other) => Err(wrong_type("level", "string", &other)),
+    }
+}
+
+/// Checks who is said to have given a concern.
+fn check_provenance(fields: &Fields<'_>, of: &str) -> Result<()> {
+    match fields.string("provenance") {
+        Some(from) if !PROVENANCES.contains(&from) => Err(Fault::new(
+            code::BAD_VALUE,
+            format!("Enumeration value '{from}' for field '{of}.provenance' is not a valid value."),
+        )),
+        _ => Ok(()),
     }
 }

@@ -1,0 +1,368 @@
+//! What stands around a command: the interface that it is written for, where it may read, and its session.
+
+use super::super::document::{Kind, Value};
+use super::super::fault::{Fault, Result, code};
+use super::Call;
+use super::shape::{Shape, Type, whole, wrong_type};
+
+/// Commands that version 1 of the stable interface does not have.
+const NOT_IN_VERSION_1: &[&str] = &[
+    "buildInfo",
+    "cloneCollectionAsCapped",
+    "collStats",
+    "compact",
+    "convertToCapped",
+    "dbStats",
+    "distinct",
+    "isMaster",
+    "planCacheClear",
+    "planCacheClearFilters",
+    "planCacheListFilters",
+    "planCacheSetFilter",
+    "renameCollection",
+    "serverStatus",
+    "validate",
+    "validateDBMetadata",
+];
+
+/// Fields that version 1 of the stable interface does not have, by their commands.
+const FIELDS_NOT_IN_VERSION_1: &[(&str, &str, &[&str])] = &[
+    (
+        "find",
+        "FindCommandRequest",
+        &[
+            "$queryOptions",
+            "allowSpeculativeMajorityRead",
+            "awaitData",
+            "collectionUUID",
+            "encryptionInformation",
+            "max",
+            "min",
+            "noCursorTimeout",
+            "ntoreturn",
+            "oplogReplay",
+            "options",
+            "readOnce",
+            "returnKey",
+            "showRecordId",
+            "tailable",
+        ],
+    ),
+    (
+        "aggregate",
+        "aggregate",
+        &[
+            "collectionUUID",
+            "encryptionInformation",
+            "explain",
+            "isMapReduceCommand",
+        ],
+    ),
+    ("insert", "insert", &["collectionUUID", "encryptionInformation"]),
+    ("update", "update", &["collectionUUID", "encryptionInformation"]),
+    ("delete", "delete", &["collectionUUID", "encryptionInformation"]),
+    ("findAndModify", "findAndModify", &["encryptionInformation"]),
+    (
+        "create",
+        "create",
+        &[
+            "autoIndexId",
+            "changeStreamPreAndPostImages",
+            "flags",
+            "indexOptionDefaults",
+            "max",
+            "recordPreImages",
+            "size",
+            "storageEngine",
+            "temp",
+        ],
+    ),
+    ("createIndexes", "createIndexes", &["ignoreUnknownIndexOptions"]),
+    (
+        "collMod",
+        "collMod",
+        &["changeStreamPreAndPostImages", "dryRun", "recordPreImages"],
+    ),
+    ("listCollections", "listCollections", &["includePendingDrops"]),
+    (
+        "listIndexes",
+        "listIndexes",
+        &["includeBuildUUIDs", "includeIndexBuildInfo"],
+    ),
+    ("drop", "drop", &["collectionUUID"]),
+    ("dropIndexes", "dropIndexes", &["collectionUUID"]),
+];
+
+/// Commands that need no login: of them the server says that they are in no transaction.
+const OPEN: &[&str] = &["buildInfo", "buildinfo", "hello", "isMaster", "ismaster", "ping"];
+
+type Check = fn(&Call<'_>, &str, &Value<'_>) -> Result<()>;
+
+/// What is looked at, in the server's order.
+const CHECKS: &[(&str, Check)] = &[
+    ("clientOperationKey", check_operation_key),
+    ("$readPreference", check_preference),
+    ("$audit", check_audit),
+    ("mayBypassWriteBlocking", check_bypass),
+    ("coordinator", check_session),
+    ("autocommit", check_session),
+    ("startTransaction", check_session),
+    ("autocommit", check_transaction),
+    ("startTransaction", check_transaction),
+    ("maxTimeMSOpOnly", check_inner_time),
+];
+
+static AUDIT: Shape = Shape {
+    name: "$audit",
+    fields: &[
+        ("$impersonatedUsers", Type::Array),
+        ("$impersonatedRoles", Type::Array),
+    ],
+    required: &["$impersonatedUsers", "$impersonatedRoles"],
+};
+
+/// The least staleness, in seconds, that a reader may ask for.
+const LEAST_STALENESS: i64 = 90;
+
+/// Checks for which version of the stable interface the command is, and whether that has it.
+pub(super) fn check_version(call: &Call<'_>) -> Result<()> {
+    if !call
+        .doc
+        .elements()
+        .any(|element| element.name().starts_with(b"api"))
+    {
+        return Ok(());
+    }
+    let version = match call.doc.get("apiVersion") {
+        None | Some(Value::Null | Value::Undefined) => None,
+        Some(Value::String(version)) => Some(version),
+        Some(other) => {
+            return Err(wrong_type(
+                "APIParametersFromClient.apiVersion",
+                &other,
+                "type 'string'",
+            ));
+        }
+    };
+    let flag = |name: &str| match call.doc.get(name) {
+        None | Some(Value::Null | Value::Undefined) => Ok(None),
+        Some(Value::Bool(flag)) => Ok(Some(flag)),
+        Some(other) => Err(wrong_type(
+            &format!("APIParametersFromClient.{name}"),
+            &other,
+            "type 'bool'",
+        )),
+    };
+    let (strict, deprecation) = (flag("apiStrict")?, flag("apiDeprecationErrors")?);
+    match version {
+        Some("1") if strict == Some(true) => check_strict(call),
+        Some("1") => Ok(()),
+        Some(_) => Err(Fault::new(322, "API version must be \"1\"")),
+        None if strict.is_some() || deprecation.is_some() => Err(Fault::new(
+            4_886_600,
+            "Provided apiStrict and/or apiDeprecationErrors without passing apiVersion",
+        )),
+        None => Ok(()),
+    }
+}
+
+fn check_strict(call: &Call<'_>) -> Result<()> {
+    let refused = |text: String| Err(Fault::new(323, text));
+    if let Some(name) = NOT_IN_VERSION_1
+        .iter()
+        .find(|name| name.eq_ignore_ascii_case(call.name))
+    {
+        return refused(format!(
+            "Provided apiStrict:true, but the command {name} is not in API Version 1. Information on supported \
+             commands and migrations in API Version 1 can be found at \
+             https://dochub.mongodb.org/core/manual-versioned-api"
+        ));
+    }
+    let Some((_, shape, fields)) = FIELDS_NOT_IN_VERSION_1
+        .iter()
+        .find(|(name, ..)| name.eq_ignore_ascii_case(call.name))
+    else {
+        return Ok(());
+    };
+    match call
+        .doc
+        .elements()
+        .find(|element| fields.contains(&element.name_str()))
+    {
+        None => Ok(()),
+        Some(element) => refused(format!(
+            "BSON field '{shape}.{}' is not allowed with apiStrict:true.",
+            element.name_str()
+        )),
+    }
+}
+
+/// Checks what says where to read and of which session the command is.
+pub(super) fn check(call: &Call<'_>) -> Result<()> {
+    let framed = call
+        .doc
+        .elements()
+        .any(|element| CHECKS.iter().any(|(name, _)| name.as_bytes() == element.name()));
+    // Hardly any command says something of this.
+    if !framed {
+        return Ok(());
+    }
+    for (name, check) in CHECKS {
+        if let Some(value) = call.doc.get(name) {
+            check(call, name, &value)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_operation_key(_: &Call<'_>, _: &str, value: &Value<'_>) -> Result<()> {
+    match value {
+        Value::Binary { subtype: 4, bytes } if bytes.len() == 16 => Ok(()),
+        _ => Err(Fault::new(
+            207,
+            "uuid must be a 16-byte binary field with UUID (4) subtype",
+        )),
+    }
+}
+
+fn check_preference(_: &Call<'_>, name: &str, value: &Value<'_>) -> Result<()> {
+    let wrong = |text: String| Err(Fault::new(code::TYPE_MISMATCH, text));
+    let bad = |text: &'static str| Err(Fault::new(code::BAD_VALUE, text));
+    let Value::Document(preference) = value else {
+        return wrong(format!(
+            "{name} has incorrect type: expected object but got {}",
+            value.kind().alias()
+        ));
+    };
+    let primary = match preference.get("mode") {
+        None => return Err(Fault::new(4, "Missing expected field \"mode\"")),
+        Some(Value::String("primary")) => true,
+        Some(Value::String("primaryPreferred" | "secondary" | "secondaryPreferred" | "nearest")) => false,
+        Some(Value::String(mode)) => {
+            return Err(Fault::new(
+                code::FAILED_TO_PARSE,
+                format!(
+                    "Could not parse $readPreference mode '{mode}'. Only the modes 'primary', 'primaryPreferred', \
+                     'secondary', 'secondaryPreferred', and 'nearest' are supported."
+                ),
+            ));
+        }
+        Some(other) => {
+            return wrong(format!(
+                "\"mode\" had the wrong type. Expected string, found {}",
+                other.kind().alias()
+            ));
+        }
+    };
+    match preference.get("hedge") {
+        None => {}
+        Some(Value::Document(_)) if primary => {
+            return Err(Fault::new(
+                code::INVALID_OPTIONS,
+                "cannot enable hedging for $readPreference mode \"primaryOnly\"",
+            ));
+        }
+        Some(Value::Document(_)) => {}
+        Some(other) => {
+            return wrong(format!(
+                "hedge field must be of type object if provided; found hedge: {other}"
+            ));
+        }
+    }
+    match preference.get("tags") {
+        None => {}
+        Some(Value::Array(tags)) => {
+            let mut tags = tags.values();
+            let empty = match (tags.next(), tags.next()) {
+                (None, _) => true,
+                (Some(Value::Document(only)), None) => only.is_empty(),
+                _ => false,
+            };
+            if primary && !empty {
+                return bad("Only empty tags are allowed with primary read preference");
+            }
+        }
+        Some(other) => {
+            return wrong(format!(
+                "\"tags\" had the wrong type. Expected array, found {}",
+                other.kind().alias()
+            ));
+        }
+    }
+    let Some(staleness) = preference.get("maxStalenessSeconds") else {
+        return Ok(());
+    };
+    let Some(seconds) = whole(&staleness) else {
+        return wrong(format!(
+            "Expected field \"maxStalenessSeconds\" to have numeric type, but found {}",
+            staleness.kind().alias()
+        ));
+    };
+    match seconds {
+        0 => Ok(()),
+        ..0 => bad("maxStalenessSeconds must be a non-negative integer"),
+        _ if primary => bad("maxStalenessSeconds can not be set for the primary mode"),
+        1..LEAST_STALENESS => Err(Fault::new(
+            160,
+            format!("maxStalenessSeconds value can not be less than {LEAST_STALENESS}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Anything but a document is not looked at.
+fn check_audit(_: &Call<'_>, _: &str, value: &Value<'_>) -> Result<()> {
+    match value {
+        Value::Document(audit) => AUDIT.part(*audit).map(|_| ()),
+        _ => Ok(()),
+    }
+}
+
+fn check_bypass(_: &Call<'_>, name: &str, value: &Value<'_>) -> Result<()> {
+    match value.kind() {
+        Kind::Bool => Ok(()),
+        other => Err(Fault::new(
+            13111,
+            format!("wrong type for field ({name}) {} != bool", other.alias()),
+        )),
+    }
+}
+
+fn check_session(_: &Call<'_>, name: &str, value: &Value<'_>) -> Result<()> {
+    match value {
+        Value::Bool(_) | Value::Null | Value::Undefined => Ok(()),
+        other => Err(wrong_type(
+            &format!("OperationSessionInfo.{name}"),
+            other,
+            "type 'bool'",
+        )),
+    }
+}
+
+/// Only a numbered transaction begins or is gone on with.
+fn check_transaction(call: &Call<'_>, name: &str, value: &Value<'_>) -> Result<()> {
+    if value.kind() != Kind::Bool || call.doc.get("txnNumber").is_some() {
+        return Ok(());
+    }
+    if name == "autocommit" && OPEN.contains(&call.name) {
+        return Err(Fault::new(
+            code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
+            "This command is not supported in transactions",
+        ));
+    }
+    let needed = match name {
+        "autocommit" => "a transaction number",
+        _ => "'autocommit' field",
+    };
+    Err(Fault::new(
+        code::INVALID_OPTIONS,
+        format!("'{name}' field requires {needed} to also be specified"),
+    ))
+}
+
+fn check_inner_time(_: &Call<'_>, name: &str, _: &Value<'_>) -> Result<()> {
+    Err(Fault::new(
+        code::INVALID_OPTIONS,
+        format!("Can not specify {name} for non internal clients"),
+    ))
+}
