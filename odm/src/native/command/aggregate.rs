@@ -23,9 +23,11 @@ pub(super) static AGGREGATE: Shape = Shape {
         ("hint", Type::Any),
         ("collation", Type::Object),
         ("let", Type::Object),
-        ("fromMongos", Type::Boolish),
-        ("needsMerge", Type::Boolish),
+        ("fromMongos", Type::Flag),
+        ("needsMerge", Type::Flag),
+        ("isMapReduceCommand", Type::Flag),
         ("collectionUUID", Type::Uuid),
+        ("$queryOptions", Type::Object),
     ],
     required: &["pipeline"],
 };
@@ -83,6 +85,12 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
         return Err(Fault::new(
             code::FAILED_TO_PARSE,
             "Aggregation explain does not support the'writeConcern' option",
+        ));
+    }
+    if fields.get("needsMerge").is_some() && fields.get("fromMongos").is_none() {
+        return Err(Fault::new(
+            code::FAILED_TO_PARSE,
+            "Cannot specify 'needsMerge' without 'fromMongos'",
         ));
     }
     let whole_database = call.target.is_number();
@@ -171,8 +179,11 @@ fn check_strict(call: &Call<'_>, stages: &[Doc<'_>]) -> Result<()> {
         return Ok(());
     }
     let refused = |text: String| Err(Fault::new(323, text));
-    if call.doc.get("explain").is_some() {
-        return refused("BSON field 'aggregate.explain' is not allowed with apiStrict:true.".to_owned());
+    if matches!(call.doc.get("fromMongos"), Some(Value::Bool(true))) {
+        return refused(
+            "'exchange' and 'fromMongos' option cannot be specified with 'apiStrict: true' in API Version 1"
+                .to_owned(),
+        );
     }
     for element in stages.iter().filter_map(|stage| stage.elements().next()) {
         match (element.name_str(), element.value()) {

@@ -6,7 +6,7 @@ use super::super::fault::{Fault, Result, code};
 use super::super::storage::Read;
 use super::reply::{self, Reply};
 use super::shape::{Shape, Type};
-use super::{Call, Job, collation, query};
+use super::{Call, Job, collation, find, query};
 
 pub(super) static COUNT: Shape = Shape {
     name: "count",
@@ -17,8 +17,7 @@ pub(super) static COUNT: Shape = Shape {
         ("skip", Type::Number),
         ("hint", Type::Any),
         ("collation", Type::Object),
-        ("queryOptions", Type::Object),
-        ("mirrored", Type::Boolish),
+        ("$queryOptions", Type::Object),
     ],
     required: &[],
 };
@@ -29,9 +28,7 @@ pub(super) static DISTINCT: Shape = Shape {
         ("key", Type::String),
         ("query", Type::Object),
         ("collation", Type::Object),
-        ("queryOptions", Type::Object),
-        ("mirrored", Type::Boolish),
-        ("hint", Type::Any),
+        ("$queryOptions", Type::Any),
     ],
     required: &["key"],
 };
@@ -83,6 +80,7 @@ fn of(read: &dyn Read, namespace: &Namespace, reply: Reply) -> Vec<u8> {
 
 pub(super) fn distinct(call: &Call<'_>) -> Result<Job> {
     let fields = DISTINCT.command(call.doc)?;
+    find::document(&fields, "$queryOptions")?;
     let namespace = call.namespace()?;
     let collation = collation(&fields)?;
     let key = fields.string("key").unwrap_or_default().to_owned();
@@ -92,13 +90,8 @@ pub(super) fn distinct(call: &Call<'_>) -> Result<Job> {
             "Key field cannot contain an embedded null byte",
         ));
     }
-    let query = query::query(
-        fields.object("query"),
-        None,
-        fields.get("hint"),
-        &query::Variables::new(),
-    )?
-    .collated(collation);
+    let query =
+        query::query(fields.object("query"), None, None, &query::Variables::new())?.collated(collation);
     let deadline = call.deadline()?;
     Ok(Job::Read(Box::new(move |read| {
         let found = values::distinct(read, &namespace, &key, &query, deadline)?;

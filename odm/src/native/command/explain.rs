@@ -86,7 +86,7 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
 fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
     Ok(match name {
         "find" => {
-            let fields = find::FIND.command(inner)?;
+            let fields = find::fields(inner)?;
             Asked {
                 filter: find::document(&fields, "filter")?,
                 sort: find::document(&fields, "sort")?,

@@ -2,41 +2,46 @@
 
 use std::sync::Arc;
 
-use super::super::document::{Doc, Kind, Value};
+use super::super::document::{Doc, Value};
+use super::super::exec::collections::check_uuid;
 use super::super::exec::cursor::{Extras, FindCursor, FindRequest};
 use super::super::exec::tail::{Tail, TailCursor};
 use super::super::exec::view;
 use super::super::fault::{Fault, Result, code};
 use super::super::plan::Edges;
 use super::cursor::{Opened, Rows};
-use super::shape::{Fields, Shape, Type, out_of_range};
-use super::{Call, Job, collation, query};
+use super::shape::{Fields, Shape, Type, out_of_range, wrong_type};
+use super::{Call, Job, collation, expected_uuid, query};
 
-pub(super) static FIND: Shape = Shape {
+static FIND: Shape = Shape {
     name: "FindCommandRequest",
     fields: &[
         ("filter", Type::Any),
         ("projection", Type::Any),
         ("sort", Type::Any),
         ("hint", Type::Any),
-        ("collation", Type::Object),
+        ("collation", Type::Any),
         ("skip", Type::Number),
         ("limit", Type::Number),
         ("batchSize", Type::Number),
-        ("singleBatch", Type::Boolish),
-        ("allowDiskUse", Type::Boolish),
-        ("min", Type::Object),
-        ("max", Type::Object),
-        ("returnKey", Type::Boolish),
-        ("showRecordId", Type::Boolish),
-        ("tailable", Type::Boolish),
-        ("awaitData", Type::Boolish),
-        ("oplogReplay", Type::Boolish),
-        ("noCursorTimeout", Type::Boolish),
-        ("allowPartialResults", Type::Boolish),
-        ("mirrored", Type::Boolish),
-        ("readOnce", Type::Boolish),
+        ("singleBatch", Type::Flag),
+        ("allowDiskUse", Type::Flag),
+        ("min", Type::Any),
+        ("max", Type::Any),
+        ("returnKey", Type::Flag),
+        ("showRecordId", Type::Flag),
+        ("tailable", Type::Flag),
+        ("awaitData", Type::Flag),
+        ("oplogReplay", Type::Flag),
+        ("noCursorTimeout", Type::Flag),
+        ("allowPartialResults", Type::Flag),
+        ("readOnce", Type::Flag),
         ("let", Type::Object),
+        ("options", Type::Object),
+        ("ntoreturn", Type::Number),
+        ("allowSpeculativeMajorityRead", Type::Flag),
+        ("collectionUUID", Type::Uuid),
+        ("$queryOptions", Type::Any),
     ],
     required: &[],
 };
@@ -59,8 +64,9 @@ static KILL_CURSORS: Shape = Shape {
 };
 
 pub(super) fn find(call: &Call<'_>) -> Result<Job> {
-    let fields = FIND.command(call.doc)?;
+    let fields = fields(call.doc)?;
     let namespace = call.namespace()?;
+    let expected = expected_uuid(&fields)?;
     let (filter, projection, sort) = (
         document(&fields, "filter")?,
         document(&fields, "projection")?,
@@ -102,6 +108,7 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
         deadline,
     };
     Ok(Job::Open(Box::new(move |read| {
+        check_uuid(read.catalog(), &request.namespace, expected)?;
         if let Some(name) = of_collections
             && view::view_of(read.catalog(), &request.namespace).is_some()
         {
@@ -129,6 +136,21 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
             listing,
         })
     })))
+}
+
+/// The fields of a find.
+pub(super) fn fields(doc: Doc<'_>) -> Result<Fields<'_>> {
+    let fields = FIND.command(doc)?;
+    for name in ["$queryOptions", "collation"] {
+        document(&fields, name)?;
+    }
+    match fields.count("ntoreturn")? {
+        None => Ok(fields),
+        Some(_) => Err(Fault::new(
+            5_746_102,
+            "the ntoreturn find command parameter is not supported when FCV >= 5.1",
+        )),
+    }
 }
 
 /// The part of an index that a find names.
@@ -159,50 +181,63 @@ pub(super) fn document<'a>(fields: &Fields<'a>, name: &str) -> Result<Option<Doc
 
 pub(super) fn get_more(call: &Call<'_>) -> Result<Job> {
     let fields = GET_MORE.command(call.doc)?;
+    if matches!(call.target, Value::Null | Value::Undefined) {
+        return Err(GET_MORE.missing("getMore"));
+    }
     let Value::Int64(id) = call.target else {
-        return Err(Fault::new(
-            code::TYPE_MISMATCH,
-            format!(
-                "BSON field 'getMore.getMore' is the wrong type '{}', expected type 'long'",
-                call.target.kind().alias()
-            ),
-        ));
+        return Err(wrong_type("getMore.getMore", &call.target, "type 'long'"));
     };
-    let collection = fields.string("collection").unwrap_or_default();
+    let ns = of_cursor(call, fields.string("collection").unwrap_or_default())?;
     let batch_size = match fields.number("batchSize") {
         Some(size) if size < 0 => return Err(out_of_range("batchSize", size)),
         // Of a following batch, zero means no limit.
         Some(0) | None => None,
         Some(size) => usize::try_from(size).ok(),
     };
-    Ok(Job::More {
-        id,
-        ns: format!("{}.{collection}", call.database),
-        batch_size,
-    })
+    Ok(Job::More { id, ns, batch_size })
 }
 
 pub(super) fn kill_cursors(call: &Call<'_>) -> Result<Job> {
     let fields = KILL_CURSORS.command(call.doc)?;
-    let namespace = call.namespace()?;
+    let Value::String(collection) = call.target else {
+        return Err(Fault::new(
+            code::BAD_VALUE,
+            format!("collection name has invalid type {}", call.target.kind().alias()),
+        ));
+    };
+    let ns = of_cursor(call, collection)?;
     let mut ids = Vec::new();
-    for value in fields.array("cursors").into_iter().flat_map(Doc::values) {
+    for (at, value) in fields
+        .array("cursors")
+        .into_iter()
+        .flat_map(Doc::values)
+        .enumerate()
+    {
         match value {
             Value::Int64(id) => ids.push(id),
+            Value::Null | Value::Undefined => {}
             other => {
-                let kind: Kind = other.kind();
-                return Err(Fault::new(
-                    code::TYPE_MISMATCH,
-                    format!(
-                        "BSON field 'killCursors.cursors.0' is the wrong type '{}', expected type 'long'",
-                        kind.alias()
-                    ),
+                return Err(wrong_type(
+                    &format!("killCursors.cursors.{at}"),
+                    &other,
+                    "type 'long'",
                 ));
             }
         }
     }
-    Ok(Job::Kill {
-        ids,
-        ns: namespace.to_string(),
-    })
+    Ok(Job::Kill { ids, ns })
+}
+
+/// The namespace that a cursor is said to be of: whether a collection may have that name does not matter.
+fn of_cursor(call: &Call<'_>, collection: &str) -> Result<String> {
+    let why = if collection.is_empty() {
+        "Collection names cannot be empty".to_owned()
+    } else if collection.starts_with('.') {
+        format!("Collection names cannot start with '.': {collection}")
+    } else if collection.contains('\0') {
+        "Collection names cannot have embedded null characters".to_owned()
+    } else {
+        return Ok(format!("{}.{collection}", call.database));
+    };
+    Err(Fault::new(code::INVALID_NAMESPACE, why))
 }
