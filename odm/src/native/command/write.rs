@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Value};
+use super::super::exec::series::BUCKETS;
 use super::super::exec::statement::{Batch, DeleteStatement, Statement, UpdateStatement};
 use super::super::fault::{Fault, Result, code};
 use super::super::update::{Updater, prepare_insert};
 use super::query::{self, Variables};
 use super::reply::Verb;
 use super::shape::{Fields, Shape, Type};
-use super::{Call, Job, collation};
+use super::{Call, Job, collation, expected_uuid};
 
 /// How many statements a batch may have.
 const MOST: usize = 100_000;
@@ -23,6 +24,8 @@ static INSERT: Shape = Shape {
         ("stmtId", Type::Int),
         ("stmtIds", Type::Array),
         ("encryptionInformation", Type::Object),
+        ("isTimeseriesNamespace", Type::Flag),
+        ("collectionUUID", Type::Uuid),
     ],
     required: &["documents"],
 };
@@ -37,6 +40,8 @@ static UPDATE: Shape = Shape {
         ("stmtId", Type::Int),
         ("stmtIds", Type::Array),
         ("encryptionInformation", Type::Object),
+        ("isTimeseriesNamespace", Type::Flag),
+        ("collectionUUID", Type::Uuid),
     ],
     required: &["updates"],
 };
@@ -52,6 +57,7 @@ static UPDATE_ENTRY: Shape = Shape {
         ("arrayFilters", Type::Array),
         ("hint", Type::Any),
         ("collation", Type::Object),
+        ("upsertSupplied", Type::Flag),
     ],
     required: &["q", "u"],
 };
@@ -66,6 +72,8 @@ static DELETE: Shape = Shape {
         ("stmtId", Type::Int),
         ("stmtIds", Type::Array),
         ("encryptionInformation", Type::Object),
+        ("isTimeseriesNamespace", Type::Flag),
+        ("collectionUUID", Type::Uuid),
     ],
     required: &["deletes"],
 };
@@ -144,8 +152,17 @@ pub(super) fn delete(call: &Call<'_>) -> Result<Job> {
 
 fn batch(call: &Call<'_>, fields: &Fields<'_>, statements: Vec<Statement>, verb: Verb) -> Result<Job> {
     refuse_encryption(fields)?;
+    check_ids(fields, statements.len())?;
+    let namespace = call.namespace()?;
+    if fields.flag("isTimeseriesNamespace") && !namespace.collection.starts_with(BUCKETS) {
+        return Err(Fault::new(
+            5_916_400,
+            "'isTimeseriesNamespace' parameter can only be set when the request is sent on system.buckets namespace",
+        ));
+    }
     let batch = Batch {
-        namespace: call.namespace()?,
+        namespace,
+        expected: expected_uuid(fields)?,
         statements,
         ordered: fields.get("ordered").is_none() || fields.flag("ordered"),
         unvalidated: fields.flag("bypassDocumentValidation"),
@@ -153,6 +170,36 @@ fn batch(call: &Call<'_>, fields: &Fields<'_>, statements: Vec<Statement>, verb:
         deadline: call.deadline()?,
     };
     Ok(Job::Batch(batch, verb))
+}
+
+/// Checks the numbers that a client gives its statements, which mean nothing here.
+fn check_ids(fields: &Fields<'_>, count: usize) -> Result<()> {
+    let Some(ids) = fields.array("stmtIds") else {
+        return Ok(());
+    };
+    let mut given = 0;
+    for (at, id) in ids.values().enumerate() {
+        match id {
+            Value::Int32(_) => given += 1,
+            Value::Null | Value::Undefined => {}
+            other => return Err(fields.wrong_item("stmtIds", at, &other, "type 'int'")),
+        }
+    }
+    if fields.get("stmtId").is_some() {
+        return Err(Fault::new(
+            code::INVALID_OPTIONS,
+            "May not specify both stmtId and stmtIds in write command.",
+        ));
+    }
+    if given == count {
+        return Ok(());
+    }
+    Err(Fault::new(
+        code::INVALID_LENGTH,
+        format!(
+            "Number of statement ids must match the number of batch entries. Got {given} statement ids but {count} operations."
+        ),
+    ))
 }
 
 /// Refuses to keep what clients find encrypted values by, which they ask for in this field.
@@ -269,6 +316,9 @@ fn update_statement(
             .map(|element| (element.name_str().to_owned(), element.value().into())),
     );
     let constants = (!constants.is_empty()).then_some(Doc::Fields(&constants));
+    if entry.flag("upsertSupplied") {
+        check_supplied(own, upsert)?;
+    }
     // The server reads the update before the filter.
     let updater = change.updater(&filters, constants)?;
     if upsert {
@@ -282,6 +332,20 @@ fn update_statement(
         multi,
         upsert,
     })
+}
+
+/// Checks that a document came along to be inserted; servers send it to each other.
+fn check_supplied(constants: Option<Doc<'_>>, upsert: bool) -> Result<()> {
+    let refused = |text: &'static str| Err(Fault::new(code::FAILED_TO_PARSE, text));
+    if !upsert {
+        return refused("cannot specify 'upsertSupplied: true' for a non-upsert operation");
+    }
+    match constants.and_then(|own| own.get("new")) {
+        Some(Value::Document(_)) => Err(Fault::unsupported(
+            "the embedded engine does not insert what an update supplies (upsertSupplied)",
+        )),
+        _ => refused("the parameter 'upsertSupplied' is set to 'true', but no document was supplied"),
+    }
 }
 
 fn delete_statement(entry: &Fields<'_>, multi: bool, variables: &Variables) -> Result<DeleteStatement> {

@@ -71,6 +71,7 @@ fn one(
     let collection = match open {
         Some(collection) => collection.clone(),
         None => {
+            collections::check_uuid(write.catalog(), &batch.namespace, batch.expected)?;
             let found = match series::documents(write.catalog(), &batch.namespace) {
                 Some(documents) => Some(documents),
                 None => open_for(write, &batch.namespace, statement.may_insert())?,

@@ -73,6 +73,8 @@ impl Outcome {
 #[derive(Clone, Debug)]
 pub(crate) struct Batch {
     pub(crate) namespace: Namespace,
+    /// The UUID that the collection must have.
+    pub(crate) expected: Option<[u8; 16]>,
     pub(crate) statements: Vec<Statement>,
     pub(crate) ordered: bool,
     /// Whether the collection's validator is left aside.

@@ -27,6 +27,7 @@ pub(super) fn batch(
     let deadline = Deadline::after(shared.max_time);
     Ok(Batch {
         namespace: namespace(ns)?,
+        expected: None,
         statements,
         ordered,
         unvalidated: false,
