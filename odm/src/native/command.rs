@@ -259,7 +259,14 @@ impl Call<'_> {
             database: self.database.to_owned(),
             collection: (*collection).to_owned(),
         };
-        namespace.check()?;
+        match self.name {
+            "insert" | "update" | "delete" | "findAndModify" | "findandmodify" | "create"
+            | "createIndexes" => {
+                namespace.check()?;
+            }
+            "find" | "count" | "distinct" => namespace.check_sought(false)?,
+            _ => namespace.check_sought(true)?,
+        }
         Ok(namespace)
     }
 

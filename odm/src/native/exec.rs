@@ -55,20 +55,33 @@ impl std::fmt::Display for Namespace {
 impl Namespace {
     /// Checks the names as the server does (code 73).
     pub(crate) fn check(&self) -> Result<()> {
+        self.check_sought(false)?;
+        match self.collection.len() + self.database.len() + 1 > 255 {
+            true => Err(self.invalid()),
+            false => Ok(()),
+        }
+    }
+
+    /// Checks the names of a collection that is only looked for: that none can be called so is no error (code 73
+    /// for the rest). Where not even a `$` is one, `dollars` are let by.
+    pub(crate) fn check_sought(&self, dollars: bool) -> Result<()> {
         check_database(&self.database)?;
         let name = &self.collection;
         let bad = name.is_empty()
             || name.contains('\0')
-            || name.contains('$')
             || name.starts_with('.')
-            || name.len() + self.database.len() + 1 > 255;
-        if bad {
-            return Err(Fault::new(
-                code::INVALID_NAMESPACE,
-                format!("Invalid namespace specified '{self}'"),
-            ));
+            || (!dollars && name.contains('$'));
+        match bad {
+            true => Err(self.invalid()),
+            false => Ok(()),
         }
-        Ok(())
+    }
+
+    fn invalid(&self) -> Fault {
+        Fault::new(
+            code::INVALID_NAMESPACE,
+            format!("Invalid namespace specified '{self}'"),
+        )
     }
 }
 

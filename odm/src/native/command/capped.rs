@@ -9,7 +9,7 @@ use super::{Call, Job, reply};
 const LARGEST: f64 = 1_125_899_906_842_624.0;
 
 pub(super) fn convert(call: &Call<'_>) -> Result<Job> {
-    let namespace = converted(call)?;
+    let namespace = call.namespace()?;
     let bytes = size(call)?;
     Ok(Job::Write(Box::new(move |write| {
         convert::convert_to_capped(write, &namespace, bytes)?;
@@ -25,19 +25,6 @@ pub(super) fn clone(call: &Call<'_>) -> Result<Job> {
         convert::clone_as_capped(write, &from, &to, bytes)?;
         Ok(reply::ok())
     })))
-}
-
-/// The collection to convert; one that cannot be is only missing, as on the server.
-fn converted(call: &Call<'_>) -> Result<Namespace> {
-    match call.target {
-        Value::String(name) if !name.starts_with('.') && name.contains('$') && !name.contains('\0') => {
-            Ok(Namespace {
-                database: call.database.to_owned(),
-                collection: name.to_owned(),
-            })
-        }
-        _ => call.namespace(),
-    }
 }
 
 /// The collection that a field names.

@@ -240,7 +240,7 @@ fn check_preference(_: &Call<'_>, name: &str, value: &Value<'_>) -> Result<()> {
         Some(Value::String("primaryPreferred" | "secondary" | "secondaryPreferred" | "nearest")) => false,
         Some(Value::String(mode)) => {
             return Err(Fault::new(
-                code::FAILED_TO_PARSE,
+                code::BAD_VALUE,
                 format!(
                     "Could not parse $readPreference mode '{mode}'. Only the modes 'primary', 'primaryPreferred', \
                      'secondary', 'secondaryPreferred', and 'nearest' are supported."

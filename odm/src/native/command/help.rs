@@ -19,6 +19,16 @@ const LATE: &[(&[&str], &str)] = &[
          expireAfterSeconds: 600} }\n",
     ),
     (
+        &["renameCollection"],
+        " example: { renameCollection: foo.a, to: bar.b }",
+    ),
+    (
+        &["compact"],
+        "compact collection\nwarning: this operation locks the database and is slow. you can cancel with \
+         killOp()\n{ compact : <collection_name>, [force:<bool>] }\n  force - allows to run on a replica set \
+         primary\n",
+    ),
+    (
         &["convertToCapped"],
         "{ convertToCapped:<fromCollectionName>, size:<sizeInBytes> }",
     ),
