@@ -68,6 +68,7 @@ mod counter;
 mod counter_faults;
 mod differences;
 mod differences_chance;
+mod differences_arguments;
 mod differences_numbers;
 mod differences_results;
 mod differences_stages;
