@@ -20,6 +20,8 @@ pub(crate) struct SortSpec {
     /// `{$natural: ±1}`: insertion order; true when reversed.
     pub(crate) natural: Option<bool>,
     paths: Vec<Path>,
+    /// Whether `_id` is the only field: it is taken whole like the key of its index, even where it is an array.
+    by_id: bool,
     spec: Vec<u8>,
     collation: Collation,
 }
@@ -44,6 +46,7 @@ impl SortSpec {
             fields: Vec::new(),
             natural: None,
             paths: Vec::new(),
+            by_id: false,
             spec: spec.to_bytes(),
             collation: Collation::default(),
         };
@@ -74,6 +77,8 @@ impl SortSpec {
         if parsed.fields.len() > MAX_FIELDS {
             return Err(Fault::new(13103, "too many compound keys"));
         }
+        let mut by_value = parsed.fields.iter().filter(|field| !field.by_score);
+        parsed.by_id = by_value.next().is_some_and(|field| field.path == "_id") && by_value.next().is_none();
         Ok(parsed)
     }
 
@@ -145,16 +150,14 @@ impl SortSpec {
     /// # Errors
     /// Those of [`SortSpec::key`].
     pub(crate) fn write_key(&self, doc: Doc<'_>, score: Option<f64>, out: &mut Vec<u8>) -> Result<()> {
-        if let Doc::Raw(_) = doc
-            && self.write_plain_key(doc, score, out)
-        {
-            return Ok(());
-        }
-        let score = score.map_or(Value::Null, Value::Double);
         let bytes = match doc {
             Doc::Raw(bytes) => Cow::Borrowed(bytes),
             _ => Cow::Owned(doc.to_bytes()),
         };
+        if self.write_plain_key(Doc::Raw(&bytes), score, out) {
+            return Ok(());
+        }
+        let score = score.map_or(Value::Null, Value::Double);
         let start = out.len();
         let mut extraction = Extraction::new(&self.paths);
         let walk = extraction.run(Doc::Raw(&bytes), &mut |values| {
@@ -186,13 +189,16 @@ impl SortSpec {
         }
     }
 
-    /// Appends the only key of a document without arrays on the paths; `false` and nothing when there are some.
+    /// Appends the only key of a document without arrays on the paths, or by its `_id`; `false` and nothing when
+    /// there are some.
     fn write_plain_key(&self, doc: Doc<'_>, score: Option<f64>, out: &mut Vec<u8>) -> bool {
         let start = out.len();
         let mut paths = self.paths.iter();
         for field in &self.fields {
             let value = if field.by_score {
                 score.map(Value::Double)
+            } else if self.by_id {
+                doc.get("_id")
             } else {
                 match paths.next().map(|path| path.plain(doc)) {
                     Some(Some(value)) => value,
