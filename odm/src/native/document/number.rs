@@ -102,6 +102,13 @@ pub(crate) fn whole(value: &Value<'_>) -> Option<i64> {
     })
 }
 
+/// [`whole`] in 32 bits.
+pub(crate) fn as_i32_whole(value: &Value<'_>) -> Option<i32> {
+    let whole = whole(value)?;
+    let end = if whole < 0 { i32::MIN } else { i32::MAX };
+    Some(i32::try_from(whole).unwrap_or(end))
+}
+
 /// The number as the nearest double; `None` for what is not a number.
 pub(crate) fn as_f64(value: &Value<'_>) -> Option<f64> {
     match *value {

@@ -2,7 +2,7 @@
 
 use super::super::catalog::rules::{self, number, unknown, wrong_type};
 use super::super::catalog::{Catalog, Collection};
-use super::super::document::number::{as_f64, as_i64_exact};
+use super::super::document::number::whole;
 use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Fields, Owned, Value, equal};
 use super::super::fault::{Fault, Result, code};
@@ -254,7 +254,7 @@ pub(super) fn modify_index(
                 "TTL indexes are single-field indexes, compound indexes do not support TTL".to_owned(),
             ));
         }
-        let seconds = as_i64_exact(&seconds).unwrap_or_else(|| as_f64(&seconds).unwrap_or(0.0) as i64);
+        let seconds = whole(&seconds).unwrap_or(0);
         // Unlike `createIndexes`, which refuses more.
         let seconds = seconds.min(i32::MAX.into());
         if seconds < 0 {

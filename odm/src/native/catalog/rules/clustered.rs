@@ -1,7 +1,7 @@
 //! Collections that are kept in the order of `_id`.
 
 use super::{flag, unknown, wrong_type};
-use crate::native::document::number::{as_f64, as_i64_exact, is_nan};
+use crate::native::document::number::{as_f64, as_i32_whole, as_i64_exact, whole};
 use crate::native::document::{Doc, Owned, Value};
 use crate::native::fault::{Fault, Result, code};
 use crate::native::index::ID_INDEX;
@@ -114,7 +114,7 @@ fn checked(spec: Doc<'_>) -> Result<Spec<'_>> {
             ("unique", value) => unique = Some(flag("create.unique", value)?),
             ("name", Value::String(text)) => name = text,
             ("name", other) => return Err(wrong_type("create.name", other, "type 'string'")),
-            ("v", number) if number.is_number() => version = whole(&number),
+            ("v", number) if number.is_number() => version = as_i32_whole(&number).unwrap_or(0),
             ("v", other) => {
                 return Err(wrong_type(
                     "create.v",
@@ -131,16 +131,6 @@ fn checked(spec: Doc<'_>) -> Result<Spec<'_>> {
         name,
         unique: unique.ok_or_else(|| missing("unique"))?,
     })
-}
-
-/// A number without its fraction, as the server makes it an int: doubles are cut, decimals rounded to even.
-fn whole(number: &Value<'_>) -> i32 {
-    let number = match number {
-        Value::Decimal128(_) => as_f64(number).unwrap_or(0.0).round_ties_even(),
-        _ => as_f64(number).unwrap_or(0.0),
-    };
-    // The conversion saturates, and makes NaN zero.
-    number as i32
 }
 
 impl Spec<'_> {
@@ -184,10 +174,7 @@ impl Spec<'_> {
 
 /// The seconds that documents live, of `create` and of `collMod`.
 pub(crate) fn expire_after(value: &Value<'_>) -> Result<i64> {
-    let seconds = match value {
-        nan if is_nan(nan) => 0,
-        number => as_i64_exact(number).unwrap_or_else(|| as_f64(number).unwrap_or(0.0) as i64),
-    };
+    let seconds = whole(value).unwrap_or(0);
     let refused = |message: &'static str| Err(Fault::new(code::INVALID_OPTIONS, message));
     if seconds < 0 {
         return refused("TTL index 'expireAfterSeconds' option cannot be less than 0");
