@@ -14,7 +14,13 @@ pub(super) struct GeoOptions {
     pub(super) max: Option<f64>,
     pub(super) coarsest: Option<i32>,
     pub(super) finest: Option<i32>,
+    /// Whether the version or a level has a fraction, which an index on the sphere refuses.
+    inexact: bool,
 }
+
+/// The levels of cells on the sphere that an index has if it does not say: of about 2000 km, and of 100 m.
+const COARSEST: i32 = 2;
+const FINEST: i32 = 16;
 
 impl GeoOptions {
     pub(super) const NAMES: [&str; 6] = [
@@ -45,8 +51,8 @@ impl GeoOptions {
             "finestIndexedLevel" => &mut self.finest,
             _ => return Ok(false),
         };
-        // Fractions are cut off, what is beyond the range is at its end.
-        *slot = Some(number::as_f64(value).ok_or_else(|| no_number(name, value))? as i32);
+        *slot = Some(number::as_i32_whole(value).ok_or_else(|| no_number(name, value))?);
+        self.inexact |= name != "bits" && number::as_i64_exact(value).is_none();
         Ok(true)
     }
 
@@ -62,6 +68,12 @@ impl GeoOptions {
                         "Error in specification {spec} :: caused by :: unsupported geo index version {{ \
                          2dsphereIndexVersion : {version} }}, only versions: [1,2,3] are supported"
                     ),
+                ));
+            }
+            if self.inexact {
+                return Err(Fault::new(
+                    code::BAD_VALUE,
+                    "Expected the version and the levels to be exactly representable as 64-bit integers",
                 ));
             }
             self.check_levels()?;
@@ -104,11 +116,27 @@ impl GeoOptions {
                 ),
             ));
         }
+        self.check_scale(min, max, bits)?;
         Ok(Grid { min, max, bits })
     }
 
+    /// A region can be too small to be divided, and too large for the distance of two of its parts.
+    fn check_scale(&self, min: f64, max: f64, bits: u32) -> Result<()> {
+        if !(2f64.powi(32) / (max - min)).is_finite() {
+            return Err(Fault::new(
+                code::INVALID_OPTIONS,
+                format!("range [{min}, {max}] is too small."),
+            ));
+        }
+        let side = (max - min) / 2f64.powf(bits.into());
+        if !(2.0 * side * side).is_finite() {
+            return Err(Fault::new(4_799_400, "Invalid GeoHashConverter parameters"));
+        }
+        Ok(())
+    }
+
     fn check_levels(&self) -> Result<()> {
-        let (coarsest, finest) = (self.coarsest.unwrap_or(0), self.finest.unwrap_or(30));
+        let (coarsest, finest) = (self.coarsest.unwrap_or(COARSEST), self.finest.unwrap_or(FINEST));
         if coarsest < 0 {
             return Err(Fault::new(16747, "coarsestIndexedLevel must be >= 0"));
         }

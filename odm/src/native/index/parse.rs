@@ -63,6 +63,7 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
         found.name
     };
     let canonical = Canonical {
+        version: found.version,
         key: pattern.unwrap_or(found.key),
         text: text.as_ref().map_or(&[], |text| &text.options),
         wildcard_projection: found.wildcard_projection,

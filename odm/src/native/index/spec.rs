@@ -6,6 +6,7 @@ use super::options::GeoOptions;
 
 /// The parts of a specification, in the order in which they are written.
 pub(super) struct Canonical<'a> {
+    pub(super) version: i32,
     pub(super) key: Doc<'a>,
     pub(super) name: &'a str,
     pub(super) background: Option<bool>,
@@ -27,6 +28,7 @@ impl<'a> Canonical<'a> {
     /// The order in which the documents of a clustered collection are kept.
     pub(super) fn clustered(key: Doc<'a>, name: &'a str, collation: Option<Doc<'a>>) -> Canonical<'a> {
         Canonical {
+            version: 2,
             key,
             name,
             background: None,
@@ -48,7 +50,7 @@ impl<'a> Canonical<'a> {
         let mut out = Vec::new();
         framed(&mut out, |out| {
             let mut write = |name: &str, value: Value<'_>| value.write_element(name.as_bytes(), out);
-            write("v", Value::Int32(2));
+            write("v", Value::Int32(self.version));
             write("key", Value::Document(self.key));
             write("name", Value::String(self.name));
             if let Some(background) = self.background {
@@ -79,6 +81,9 @@ impl<'a> Canonical<'a> {
                 // Within an i32: the largest allowed is its maximum.
                 write("expireAfterSeconds", Value::Int32(seconds as i32));
             }
+            for (name, value) in self.text {
+                write(name, value.as_value());
+            }
             let geo = &self.geo;
             if let Some(version) = geo.version {
                 write("2dsphereIndexVersion", Value::Int32(version));
@@ -97,9 +102,6 @@ impl<'a> Canonical<'a> {
             }
             if let Some(level) = geo.finest {
                 write("finestIndexedLevel", Value::Int32(level));
-            }
-            for (name, value) in self.text {
-                write(name, value.as_value());
             }
             if let Some(collation) = self.collation.filter(|_| !self.clustered) {
                 write("collation", Value::Document(collation));

@@ -65,7 +65,10 @@ pub(super) fn parse(pattern: Doc<'_>, fields: &[IndexField], options: TextOption
             }
             if name == TERM {
                 stands_in = true;
+            } else if name == SCORE {
+                return Err(cannot("expecting _ftsx:1"));
             } else {
+                check_weighted(name)?;
                 weights.insert(name.to_owned(), 1.0);
             }
             continue;
@@ -164,20 +167,27 @@ fn read_weights(given: Option<Value<'_>>, weights: &mut BTreeMap<String, f64>) -
                 "text index weight must be in the exclusive interval (0,100000) but found: {weight}"
             )));
         }
-        if path != WILDCARD {
-            if path.is_empty() {
-                return Err(cannot("weight cannot be on an empty field"));
-            }
-            for name in path.split('.') {
-                if name.is_empty() {
-                    return Err(cannot("weight cannot have empty path component"));
-                }
-                if name.starts_with('$') {
-                    return Err(cannot("weight cannot have path component with $ prefix"));
-                }
-            }
-        }
+        check_weighted(path)?;
         weights.insert(path.to_owned(), weight.trunc());
+    }
+    Ok(())
+}
+
+/// Whether words can be looked for at this path.
+fn check_weighted(path: &str) -> Result<()> {
+    if path == WILDCARD {
+        return Ok(());
+    }
+    if path.is_empty() {
+        return Err(cannot("weight cannot be on an empty field"));
+    }
+    for name in path.split('.') {
+        if name.is_empty() {
+            return Err(cannot("weight cannot have empty path component"));
+        }
+        if name.starts_with('$') {
+            return Err(cannot("weight cannot have path component with $ prefix"));
+        }
     }
     Ok(())
 }

@@ -6,6 +6,9 @@ use super::super::fault::{Fault, Result, code};
 use super::super::projection::Projection;
 use super::{IndexField, IndexKeys, Order};
 
+/// The code of an operator that nobody has.
+const UNKNOWN_EXPRESSION: i32 = 31_325;
+
 /// The field of the path in explanations and bounds.
 const PATH: &str = "$_path";
 
@@ -78,7 +81,8 @@ fn checked<'a>(value: &Value<'a>) -> Result<Doc<'a>> {
 fn projected(spec: Doc<'_>) -> Result<(Projection, (Vec<String>, bool))> {
     let mut paths = Vec::new();
     let mut included = None;
-    name_paths(spec, "", &mut paths, &mut included)?;
+    let mut computed = false;
+    name_paths(spec, "", &mut paths, &mut included, &mut computed)?;
     let mut fields: Fields = spec
         .elements()
         .map(|element| (element.name_str().to_owned(), Owned::from(element.value())))
@@ -86,7 +90,12 @@ fn projected(spec: Doc<'_>) -> Result<(Projection, (Vec<String>, bool))> {
     if spec.get("_id").is_none() {
         fields.push(("_id".to_owned(), Owned::Int32(0)));
     }
-    let projection = Projection::parse(Doc::Fields(&fields), None)?;
+    let projection = match Projection::parse(Doc::Fields(&fields), None) {
+        // What no projection has is told before what no index has.
+        Err(fault) if computed && fault.code() != UNKNOWN_EXPRESSION => return Err(computed_field()),
+        Ok(_) if computed => return Err(computed_field()),
+        parsed => parsed?,
+    };
     Ok((projection, (paths, included.unwrap_or(true))))
 }
 
@@ -96,11 +105,22 @@ fn name_paths(
     prefix: &str,
     paths: &mut Vec<String>,
     included: &mut Option<bool>,
+    computed: &mut bool,
 ) -> Result<()> {
     for element in spec.elements() {
         let path = format!("{prefix}{}", element.name_str());
+        if path.ends_with(".$") {
+            return Err(Fault::new(
+                31_324,
+                "Cannot use positional projection in aggregation projection",
+            ));
+        }
         match element.value() {
-            Value::Document(inner) => name_paths(inner, &format!("{path}."), paths, included)?,
+            Value::Document(inner) if inner.get("$elemMatch").is_some() => {
+                return Err(Fault::new(168, "Cannot use $elemMatch in this context"));
+            }
+            Value::Document(inner) if is_operator(inner) => *computed = true,
+            Value::Document(inner) => name_paths(inner, &format!("{path}."), paths, included, computed)?,
             value if value.is_number() || matches!(value, Value::Bool(_)) => {
                 let taken = match value {
                     Value::Bool(taken) => taken,
@@ -114,18 +134,39 @@ fn name_paths(
                 }
             }
             _ => {
-                return Err(Fault::new(
-                    51_271,
-                    "Bad projection specification, cannot use computed fields when parsing a spec in \
-                     kBanComputedFields mode",
-                ));
+                return Err(computed_field());
             }
         }
     }
     Ok(())
 }
 
+/// Whether a document is an operator rather than the fields under a name.
+fn is_operator(inner: Doc<'_>) -> bool {
+    inner
+        .elements()
+        .next()
+        .is_some_and(|first| first.name().starts_with(b"$"))
+}
+
+fn computed_field() -> Fault {
+    Fault::new(
+        51_271,
+        "Bad projection specification, cannot use computed fields when parsing a spec in kBanComputedFields mode",
+    )
+}
+
 impl Wildcard {
+    /// Whether the same fields are indexed, in whatever words.
+    pub(crate) fn is_same(&self, other: &Wildcard) -> bool {
+        let sorted = |wildcard: &Wildcard| {
+            let (mut paths, included) = wildcard.chosen.clone()?;
+            paths.sort_unstable();
+            Some((paths, included))
+        };
+        self.prefix == other.prefix && sorted(self) == sorted(other)
+    }
+
     /// What takes the place of the one field of the key pattern: the path, and the value under it.
     pub(super) fn fields(&self, pattern: &str) -> Vec<IndexField> {
         vec![

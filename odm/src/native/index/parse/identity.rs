@@ -6,29 +6,17 @@ use super::super::ID_INDEX;
 use super::options::Options;
 
 /// Options that a specification of `_id`'s index may have.
-const ID_OPTIONS: &[&str] = &["key", "name", "v", "ns", "collation"];
+const ID_OPTIONS: &[&str] = &["key", "name", "v", "ns", "collation", "_id"];
 
 /// The rules for `_id`'s index; gives whether the specification is of it.
 pub(super) fn check_id(spec: Doc<'_>, options: &Options<'_>) -> Result<bool> {
     let mut elements = options.key.elements();
-    let (first, second) = (elements.next(), elements.next());
-    let order = match (first, second) {
-        (Some(element), None) if element.name() == b"_id" => Some(element.value()),
+    let order = match (elements.next(), elements.next()) {
+        (Some(element), None) if element.name() == b"_id" => number::as_i32_whole(&element.value()),
         _ => None,
     };
-    let on_id = order.is_some_and(|value| value.is_number() && number::as_f64(&value) == Some(1.0));
-    if let Some(value) = order
-        && value.is_number()
-        && !on_id
-    {
-        return Err(Fault::new(
-            code::BAD_VALUE,
-            format!(
-                "The field 'key' for an _id index must be {{_id: 1}}, but got {}",
-                options.key
-            ),
-        ));
-    }
+    // Any other number is that of an index beside it.
+    let on_id = matches!(order, Some(1 | -1));
     if on_id {
         if !options.clustered
             && let Some(extra) = spec
@@ -43,6 +31,19 @@ pub(super) fn check_id(spec: Doc<'_>, options: &Options<'_>) -> Result<bool> {
                 ),
             ));
         }
+        let exact = options
+            .key
+            .get("_id")
+            .and_then(|order| number::as_i64_exact(&order));
+        if exact != Some(1) {
+            return Err(Fault::new(
+                code::BAD_VALUE,
+                format!(
+                    "The field 'key' for an _id index must be {{_id: 1}}, but got {}",
+                    options.key
+                ),
+            ));
+        }
     } else if options.name == ID_INDEX {
         return Err(Fault::new(
             code::BAD_VALUE,
@@ -53,7 +54,7 @@ pub(super) fn check_id(spec: Doc<'_>, options: &Options<'_>) -> Result<bool> {
             ),
         ));
     }
-    if options.name == "*" && !options.clustered {
+    if options.name == "*" && !on_id {
         return Err(Fault::new(code::BAD_VALUE, "The index name '*' is not valid."));
     }
     Ok(on_id)

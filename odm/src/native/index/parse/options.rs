@@ -51,7 +51,7 @@ pub(super) struct Options<'a> {
     pub(super) geo: GeoOptions,
     pub(super) text: TextOptions<'a>,
     pub(super) wildcard_projection: Option<Value<'a>>,
-    pub(super) version: i64,
+    pub(super) version: i32,
     pub(super) collation: Collation,
 }
 
@@ -114,12 +114,14 @@ impl<'a> Options<'a> {
                         )
                     })?;
                 }
+                "weights" if !matches!(value, Value::Document(_) | Value::Array(_) | Value::String(_)) => {
+                    return Err(wrong_type(field, "an object", value.kind()));
+                }
                 "weights" if spec_is_text(spec) => match value {
                     Value::Array(_) => {
                         return Err(cannot("text index option 'weights' must be an object"));
                     }
-                    Value::Document(_) | Value::String(_) => options.text.weights = Some(value),
-                    other => return Err(wrong_type(field, "an object", other.kind())),
+                    _ => options.text.weights = Some(value),
                 },
                 "default_language" | "language_override" => {
                     let Value::String(text) = value else {
@@ -157,6 +159,8 @@ impl<'a> Options<'a> {
                     }
                     _ => return Err(Fault::unsupported("storage engine options are not supported")),
                 },
+                // The server takes it out.
+                "_id" => {}
                 known if OPTIONS.contains(&known) => {}
                 unknown => {
                     return Err(Fault::new(
@@ -213,12 +217,16 @@ fn truth(field: &str, value: &Value<'_>) -> Result<bool> {
     }
 }
 
-fn check_version(spec: Doc<'_>, value: &Value<'_>) -> Result<i64> {
+fn check_version(spec: Doc<'_>, value: &Value<'_>) -> Result<i32> {
     if !value.is_number() {
         return Err(wrong_type("v", "a number", value.kind()));
     }
-    match number::as_i64_exact(value) {
+    match number::as_i64_exact(value).and_then(|version| i32::try_from(version).ok()) {
         Some(version @ (1 | 2)) => Ok(version),
+        None => Err(Fault::new(
+            code::BAD_VALUE,
+            format!("Index version must be representable as a 32-bit integer, but got {value}"),
+        )),
         _ => Err(cannot(format!(
             "Invalid index specification {spec}; cannot create an index with v={value}"
         ))),

@@ -1,7 +1,7 @@
 //! Partial filters.
 
 use super::super::super::collation::Collation;
-use super::super::super::document::Doc;
+use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::matcher::ast::{Node, Predicate};
 use super::super::super::matcher::{Matcher, near};
@@ -10,12 +10,28 @@ use super::cannot;
 pub(super) fn parse_partial(filter: Doc<'_>, sparse: bool, collation: &Collation) -> Result<Matcher> {
     let matcher = Matcher::parse(filter)?;
     check_partial(matcher.root())?;
+    if names_truth(filter) {
+        return Err(not_in_partial("$alwaysTrue"));
+    }
     if sparse {
         return Err(cannot(
             "cannot mix \"partialFilterExpression\" and \"sparse\" options",
         ));
     }
     Ok(matcher.collated(collation))
+}
+
+/// Whether a filter has `$alwaysTrue`, which is not told from an empty one once it is parsed.
+fn names_truth(filter: Doc<'_>) -> bool {
+    filter
+        .elements()
+        .any(|element| match (element.name_str(), element.value()) {
+            ("$alwaysTrue", _) => true,
+            ("$and" | "$or", Value::Array(branches)) => branches
+                .values()
+                .any(|branch| branch.as_document().is_some_and(names_truth)),
+            _ => false,
+        })
 }
 
 /// What a partial filter may say: a document's membership has to follow from single values.
@@ -41,13 +57,13 @@ fn check_partial_predicate(predicate: &Predicate) -> Result<()> {
         | Predicate::LessOrEqual(_)
         | Predicate::Greater(_)
         | Predicate::GreaterOrEqual(_)
+        | Predicate::In { .. }
         | Predicate::Exists
         | Predicate::Geo(_)
         | Predicate::Type(_) => Ok(()),
-        Predicate::In { patterns, .. } if patterns.is_empty() => Ok(()),
         Predicate::And(predicates) => predicates.iter().try_for_each(check_partial_predicate),
         Predicate::Collated { inner, .. } => check_partial_predicate(inner),
-        Predicate::In { .. } | Predicate::Regex(_) => Err(not_in_partial("regex")),
+        Predicate::Regex(_) => Err(not_in_partial("regex")),
         Predicate::Not(_) => Err(not_in_partial("$not")),
         Predicate::ElementObject(_) | Predicate::ElementValue(_) => Err(not_in_partial("$elemMatch")),
         Predicate::Size(_) => Err(not_in_partial("$size")),
