@@ -74,6 +74,7 @@ pub(crate) mod code {
     pub(crate) const COMMAND_NOT_FOUND: i32 = 59;
     pub(crate) const IMMUTABLE_FIELD: i32 = 66;
     pub(crate) const CANNOT_CREATE_INDEX: i32 = 67;
+    pub(crate) const INDEX_ALREADY_EXISTS: i32 = 68;
     pub(crate) const INVALID_OPTIONS: i32 = 72;
     pub(crate) const INVALID_NAMESPACE: i32 = 73;
     pub(crate) const INDEX_OPTIONS_CONFLICT: i32 = 85;

@@ -3,6 +3,7 @@
 //! Parsing gives every complaint that MongoDB gives, so that evaluating can fail in `$expr` only.
 
 mod evaluate;
+mod identity;
 mod integer;
 pub(crate) mod near;
 pub(crate) mod never;

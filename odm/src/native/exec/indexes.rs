@@ -3,9 +3,10 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
-use super::super::catalog::rules::encrypted;
+use super::super::catalog::rules::{self, encrypted};
 use super::super::catalog::{Collection, IndexEntry};
 use super::super::collation::Collation;
+use super::super::document::number::as_i64_exact;
 use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Owned, Value, equal};
 use super::super::fault::{Fault, Result, code};
@@ -74,14 +75,17 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -
     }
     let mut new: Vec<IndexDefinition> = Vec::new();
     for definition in definitions {
-        let known = collection
-            .indexes
-            .iter()
-            .map(|entry| &*entry.definition)
-            .chain(&new);
-        if !exists(known, &definition)? {
-            new.push(definition);
+        let known = collection.indexes.iter().map(|entry| &*entry.definition);
+        if exists(known, &definition)? {
+            continue;
         }
+        if exists(new.iter(), &definition)? {
+            return Err(Fault::new(
+                code::INDEX_ALREADY_EXISTS,
+                format!("Identical index already exists: {}", definition.name),
+            ));
+        }
+        new.push(definition);
     }
     if collection.indexes.len() + new.len() > 64 {
         return Err(Fault::new(
@@ -97,6 +101,7 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -
 
 /// Reads a specification; what says no collation has that of the collection.
 fn define(spec: Doc<'_>, own: &Collation) -> Result<IndexDefinition> {
+    refuse_pairs(spec)?;
     let definition = match (own.spec(), spec.get("collation")) {
         (Some(inherited), None) => {
             let mut fields = fields_of(spec);
@@ -117,6 +122,30 @@ fn define(spec: Doc<'_>, own: &Collation) -> Result<IndexDefinition> {
         ));
     }
     Ok(definition)
+}
+
+/// Refuses options that a new index does not have together.
+fn refuse_pairs(spec: Doc<'_>) -> Result<()> {
+    let refused = |first: &str, second: &str| {
+        Err(Fault::new(
+            code::CANNOT_CREATE_INDEX,
+            format!(
+                "Invalid index specification {spec}; cannot create an index with the '{first}' option and {second}"
+            ),
+        ))
+    };
+    let asks = |name: &str| {
+        spec.get(name)
+            .is_some_and(|value| rules::flag(name, value).unwrap_or(false))
+    };
+    if asks("unique") && asks("prepareUnique") {
+        return refused("unique", "the 'prepareUnique' option");
+    }
+    let version = spec.get("v").and_then(|version| as_i64_exact(&version));
+    if version == Some(1) && spec.get("collation").is_some() {
+        return refused("collation", "v=1");
+    }
+    Ok(())
 }
 
 /// Whether the same index is there; another with its name or its keys is an error (86, 85).
@@ -186,26 +215,51 @@ fn exists<'a>(known: impl Iterator<Item = &'a IndexDefinition>, wanted: &IndexDe
 
 /// Two indexes with the same identity cannot stand beside each other, whatever their names.
 fn same_identity(own: &IndexDefinition, other: &IndexDefinition) -> bool {
-    let option =
-        |definition: &IndexDefinition, name: &str| Doc::Raw(definition.spec()).get(name).map(Owned::from);
-    let same = |name: &str| match (option(own, name), option(other, name)) {
+    let same_filter = match (&own.partial, &other.partial) {
         (None, None) => true,
-        (Some(own), Some(other)) => equal(&own.as_value(), &other.as_value()),
+        (Some(own), Some(other)) => own.root().is_same(other.root()),
+        _ => false,
+    };
+    let same_fields = match (&own.wildcard, &other.wildcard) {
+        (None, None) => true,
+        (Some(own), Some(other)) => own.is_same(other),
         _ => false,
     };
     own.unique == other.unique
         && own.collation == other.collation
         && own.sparse == other.sparse
-        && same("partialFilterExpression")
-        && same("wildcardProjection")
+        && same_filter
+        && same_fields
 }
+
+/// What of a specification does not matter to whether an index is there, or is part of its identity.
+const APART: [&str; 15] = [
+    "v",
+    "key",
+    "name",
+    "ns",
+    "background",
+    "dropDups",
+    "hidden",
+    "unique",
+    "sparse",
+    "collation",
+    "clustered",
+    "partialFilterExpression",
+    "wildcardProjection",
+    "2dsphereIndexVersion",
+    "textIndexVersion",
+];
 
 /// The options that are no part of the identity.
 fn same_options(own: &IndexDefinition, other: &IndexDefinition) -> bool {
-    same_identity(own, other)
-        && own.expire_after_seconds == other.expire_after_seconds
-        && own.keys == other.keys
-        && own.text == other.text
+    let options = |definition: &IndexDefinition| {
+        let mut options = fields_of(Doc::Raw(definition.spec()));
+        options.retain(|(name, _)| !APART.contains(&name.as_str()));
+        options.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Owned::Document(options)
+    };
+    same_identity(own, other) && equal(&options(own).as_value(), &options(other).as_value())
 }
 
 /// Builds one index from the documents there are: all checks first, then the entries.
