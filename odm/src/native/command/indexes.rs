@@ -1,6 +1,8 @@
 //! `createIndexes`, `dropIndexes` and `listIndexes`.
 
-use super::super::document::{Kind, Owned, Value};
+use super::super::catalog::rules::wrong_type;
+use super::super::document::number::as_i32_whole;
+use super::super::document::{Doc, Kind, Owned, Value};
 use super::super::exec::{Namespace, indexes, series, view};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
@@ -41,6 +43,7 @@ pub(super) fn create(call: &Call<'_>) -> Result<Job> {
     let fields = CREATE.command(call.doc)?;
     let namespace = call.namespace()?;
     namespace.check_writable()?;
+    let quorum = Quorum::read(fields.get("commitQuorum"))?;
     let lenient = fields.flag("ignoreUnknownIndexOptions");
     let specs: Vec<Vec<u8>> = fields
         .documents("indexes")?
@@ -56,6 +59,13 @@ pub(super) fn create(call: &Call<'_>) -> Result<Job> {
             "Must specify at least one index to create",
         ));
     }
+    if let Err(missed) = quorum.check() {
+        // A wrong specification is told before.
+        for spec in &specs {
+            IndexDefinition::parse(Doc::Raw(spec))?;
+        }
+        return Err(missed);
+    }
     Ok(Job::Write(Box::new(move |write| {
         let before = size(&*write, &namespace);
         indexes::create(write, &namespace, &specs)?;
@@ -67,13 +77,70 @@ pub(super) fn create(call: &Call<'_>) -> Result<Job> {
         if before.is_none() || !unchanged {
             reply = reply
                 .with("createdCollectionAutomatically", Owned::Bool(before.is_none()))
-                .with("commitQuorum", text("votingMembers"));
+                .with("commitQuorum", quorum.shown());
         }
         if unchanged {
             reply = reply.with("note", text("all indexes already exist"));
         }
         Ok(reply.done())
     })))
+}
+
+/// Which members have to have built an index before it is used; here there is the one.
+enum Quorum {
+    Members(i32),
+    Mode(String),
+}
+
+impl Quorum {
+    /// How many members a replica set has at most.
+    const MOST: i32 = 50;
+
+    fn read(value: Option<Value<'_>>) -> Result<Quorum> {
+        match value {
+            None | Some(Value::Null | Value::Undefined) => Ok(Quorum::Mode("votingMembers".to_owned())),
+            Some(Value::String("")) => Err(Fault::new(
+                code::FAILED_TO_PARSE,
+                "commitQuorum can't be an empty string",
+            )),
+            Some(Value::String(mode)) => Ok(Quorum::Mode(mode.to_owned())),
+            Some(other) => match as_i32_whole(&other) {
+                Some(members @ 0..=Quorum::MOST) => Ok(Quorum::Members(members)),
+                Some(_) => Err(Fault::new(
+                    code::FAILED_TO_PARSE,
+                    "commitQuorum has to be a non-negative number and not greater than 50",
+                )),
+                None => Err(wrong_type(
+                    "createIndexes.commitQuorum",
+                    other,
+                    "types '[long, int, decimal, double, string']",
+                )),
+            },
+        }
+    }
+
+    /// Whether the one member is enough.
+    fn check(&self) -> Result<()> {
+        match self {
+            Quorum::Members(0 | 1) => Ok(()),
+            Quorum::Members(_) => Err(Fault::new(
+                278,
+                "Not enough data-bearing nodes to satisfy commit quorum",
+            )),
+            Quorum::Mode(mode) if matches!(&**mode, "votingMembers" | "majority") => Ok(()),
+            Quorum::Mode(mode) => Err(Fault::new(
+                79,
+                format!("No write concern mode named '{mode}' found in replica set configuration"),
+            )),
+        }
+    }
+
+    fn shown(&self) -> Owned {
+        match self {
+            Quorum::Members(members) => Owned::Int32(*members),
+            Quorum::Mode(mode) => text(&**mode),
+        }
+    }
 }
 
 /// How many indexes a collection has; that a collection is clustered is no index.
@@ -135,6 +202,9 @@ pub(super) fn list(call: &Call<'_>) -> Result<Job> {
         let found = indexes::list(read, &namespace);
         if found.as_ref().is_some_and(|found| !found.is_empty()) {
             view::refuse_buckets(read.catalog(), &namespace)?;
+        }
+        if !series::is_series(read.catalog(), &namespace) {
+            view::refuse(read.catalog(), &namespace)?;
         }
         let Some(found) = found else {
             return Err(Fault::new(
