@@ -52,6 +52,8 @@ const FIRST: usize = 4;
 #[derive(Clone, Debug)]
 pub(super) enum By {
     Value(Expression),
+    /// A document of one field, which is null where it has no value.
+    Field(String, Expression),
     /// Ranges of a value: each boundary is the least of its range, the last one the end of all.
     Boundaries {
         value: Expression,
@@ -86,15 +88,13 @@ impl Group {
     /// Says that nothing but filters and orders stands between the collection and the stage.
     /// Gives whether it can be one that is early.
     pub(in super::super) fn set_early(&mut self) -> bool {
-        let (By::Value(by) | By::Boundaries { value: by, .. }) = &self.by;
-        self.is_early = by.all_operators(&early::has)
+        self.is_early = self.by.value_mut().all_operators(&early::has)
             && self
                 .accumulators
                 .iter()
                 .all(|(_, accumulator)| accumulator.can_be_early());
         if self.is_early {
-            let (By::Value(by) | By::Boundaries { value: by, .. }) = &mut self.by;
-            by.set_early();
+            self.by.value_mut().set_early();
             for (_, accumulator) in &mut self.accumulators {
                 accumulator.set_early();
             }
@@ -124,7 +124,7 @@ impl Group {
                 if by.is_some() {
                     return Err(Fault::new(15948, "a group's _id may only be specified once"));
                 }
-                by = Some(By::Value(parse_id(&element.value(), variables)?));
+                by = Some(parse_id(&element.value(), variables)?);
             } else {
                 accumulators.push((
                     name.to_owned(),
@@ -175,9 +175,7 @@ impl Group {
     }
 
     pub(super) fn fold(&mut self) -> Result<()> {
-        match &mut self.by {
-            By::Value(value) | By::Boundaries { value, .. } => value.fold()?,
-        }
+        self.by.value_mut().fold()?;
         self.accumulators
             .iter_mut()
             .try_for_each(|(_, accumulator)| accumulator.fold())?;
@@ -310,9 +308,19 @@ impl Group {
 }
 
 impl By {
+    fn value_mut(&mut self) -> &mut Expression {
+        match self {
+            By::Value(value) | By::Field(_, value) | By::Boundaries { value, .. } => value,
+        }
+    }
+
     fn id<'a>(&'a self, scope: &'a super::Scope<'a>) -> Result<Answer<'a>> {
         match self {
             By::Value(value) => value.answer(scope),
+            By::Field(name, value) => {
+                let value = value.answer(scope)?.into_owned().unwrap_or(Owned::Null);
+                Ok(Answer::Owned(Owned::Document(vec![(name.clone(), value)])))
+            }
             By::Boundaries {
                 value,
                 boundaries,
@@ -337,8 +345,8 @@ impl By {
     }
 }
 
-/// The expression of `_id`.
-fn parse_id(value: &Value<'_>, variables: &[String]) -> Result<Expression> {
+/// What `_id` groups by.
+fn parse_id(value: &Value<'_>, variables: &[String]) -> Result<By> {
     if let Value::Document(doc) = *value
         && doc
             .elements()
@@ -354,6 +362,11 @@ fn parse_id(value: &Value<'_>, variables: &[String]) -> Result<Expression> {
             }
             path::check_name(element.name_str())?;
         }
+        let mut elements = doc.elements();
+        if let (Some(only), None) = (elements.next(), elements.next()) {
+            let value = Expression::parse_unfolded(&only.value(), variables)?;
+            return Ok(By::Field(only.name_str().to_owned(), value));
+        }
     }
-    Expression::parse_unfolded(value, variables)
+    Ok(By::Value(Expression::parse_unfolded(value, variables)?))
 }
