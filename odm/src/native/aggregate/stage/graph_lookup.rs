@@ -9,7 +9,6 @@ use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::matcher::Matcher;
 use super::super::expression::Expression;
-use super::lookup::equal_to_any;
 use super::{Context, Rows, collection_name, path, print, scope, write};
 
 /// Follows references from document to document.
@@ -127,6 +126,17 @@ impl GraphLookup {
         }))
     }
 
+    /// The filter of the documents that one of the values leads to: a regex among them is a pattern, and null is
+    /// not what is missing.
+    fn filter(&self, values: Vec<Owned>) -> Vec<u8> {
+        let has_null = values.iter().any(|value| matches!(value, Owned::Null));
+        let mut test = vec![("$in".to_owned(), Owned::Array(values))];
+        if has_null {
+            test.push(("$exists".to_owned(), Owned::Bool(true)));
+        }
+        Doc::Fields(&[(self.connect_to.clone(), Owned::Document(test))]).to_bytes()
+    }
+
     /// Breadth first: each round reads all documents that the last round refers to.
     fn search(&self, doc: Doc<'_>, context: &Context<'_>) -> Result<Vec<Owned>> {
         let restrict = self
@@ -149,7 +159,7 @@ impl GraphLookup {
         let mut held = 0usize;
         let mut depth = 0i64;
         while !frontier.is_empty() && self.max_depth.is_none_or(|most| depth <= most) {
-            let filter = equal_to_any(&self.connect_to, std::mem::take(&mut frontier));
+            let filter = self.filter(std::mem::take(&mut frontier));
             for row in context.source.find(&self.from, Doc::Raw(&filter))? {
                 let row = row?;
                 let doc = Doc::Raw(&row);

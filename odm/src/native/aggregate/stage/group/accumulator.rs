@@ -36,10 +36,10 @@ enum Operator {
     MergeObjects,
     /// Several values: which, and how many.
     Several(Which, Expression),
-    /// The values of the first or last documents in an order; several if there is a count.
+    /// The values of the least or greatest documents in an order; several if there is a count.
     Ranked {
         order: SortSpec,
-        last: bool,
+        which: Which,
         count: Option<Expression>,
     },
 }
@@ -98,7 +98,12 @@ impl Accumulator {
 
     /// As in windows that documents leave: of equal values the last are kept, where they are the greatest.
     pub(in super::super) fn for_sliding(mut self) -> Accumulator {
-        if let Operator::Several(which @ Which::Max, _) = &mut self.operator {
+        if let Operator::Several(which @ Which::Max, _)
+        | Operator::Ranked {
+            which: which @ Which::Max,
+            ..
+        } = &mut self.operator
+        {
             *which = Which::LastMax;
         }
         self
@@ -279,7 +284,10 @@ impl Accumulator {
         Ok(Accumulator {
             operator: Operator::Ranked {
                 order: SortSpec::parse(order)?,
-                last: name.starts_with("$bottom"),
+                which: match name.starts_with("$bottom") {
+                    true => Which::Max,
+                    false => Which::Min,
+                },
                 count,
             },
             input: output,

@@ -106,13 +106,13 @@ impl Accumulator {
         let answer = self.input.answer(scope)?;
         let value = answer.value();
         match (&self.operator, state) {
-            (Operator::Ranked { order, last, .. }, State::Ranked { most, items, bytes }) => {
+            (Operator::Ranked { order, which, .. }, State::Ranked { most, items, bytes }) => {
                 let sort_key = match order.needs_score() {
                     true => order.key(scope.root)?,
                     false => order.key_of_values(scope.root),
                 };
                 let value = value.map_or(Owned::Null, Owned::from);
-                rank(items, bytes, (sort_key, value), *most, *last)
+                rank(items, bytes, (sort_key, value), *most, *which)
             }
             (_, state) => self.take(state, value, &scope.collation),
         }
@@ -231,20 +231,7 @@ impl Accumulator {
                 };
                 let mut sort_key = Vec::new();
                 collation.encode(&value, false, &mut sort_key);
-                // Of equal values the first to come are kept, also where the last in this order are.
-                if *which == Which::Max
-                    && items.len() >= *most
-                    && items.first().is_some_and(|(least, _)| *least >= sort_key)
-                {
-                    return Ok(0);
-                }
-                return rank(
-                    items,
-                    bytes,
-                    (sort_key, value.into()),
-                    *most,
-                    *which != Which::Min,
-                );
+                return rank(items, bytes, (sort_key, value.into()), *most, *which);
             }
             _ => {}
         }
@@ -283,19 +270,28 @@ fn rank(
     bytes: &mut usize,
     item: (Vec<u8>, Owned),
     most: usize,
-    last: bool,
+    which: Which,
 ) -> Result<usize> {
     let size_of = |(key, value): &(Vec<u8>, Owned)| key.len() + held(&value.as_value());
     let at = items.partition_point(|(other, _)| *other <= item.0);
     let is_full = items.len() >= most;
-    if is_full && ((last && at == 0) || (!last && at >= most)) {
+    let is_beyond = match which {
+        // One that is equal to the least does not drive it out.
+        Which::Max => items.first().is_none_or(|(least, _)| *least >= item.0),
+        Which::LastMax => at == 0,
+        _ => at >= most,
+    };
+    if is_full && is_beyond {
         return Ok(0);
     }
     let size = size_of(&item);
     items.insert(at, item);
     *bytes += size;
     if is_full {
-        let gone = if last { Some(items.remove(0)) } else { items.pop() };
+        let gone = match which {
+            Which::Max | Which::LastMax => Some(items.remove(0)),
+            _ => items.pop(),
+        };
         *bytes = bytes.saturating_sub(gone.as_ref().map_or(0, size_of));
     }
     check_bounded(*bytes)?;
