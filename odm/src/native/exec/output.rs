@@ -374,12 +374,11 @@ impl Merge {
             for segment in field.split('.') {
                 value = match value {
                     Some(Value::Document(doc)) => doc.get(segment),
-                    Some(Value::Array(_)) => return Err(array_in(field)),
                     _ => None,
                 };
             }
             match value {
-                None | Some(Value::Null | Value::Undefined) if field != "_id" => {
+                None | Some(Value::Null | Value::Undefined) => {
                     return Err(Fault::new(
                         51132,
                         format!(
@@ -388,8 +387,8 @@ impl Merge {
                     ));
                 }
                 Some(Value::Array(_)) => return Err(array_in(field)),
-                value => {
-                    let equal = vec![("$eq".to_owned(), value.map_or(Owned::Null, Owned::from))];
+                Some(value) => {
+                    let equal = vec![("$eq".to_owned(), Owned::from(value))];
                     fields.push((field.clone(), Owned::Document(equal)));
                 }
             }
