@@ -83,7 +83,8 @@ fn walk_items(items: Doc<'_>, path: &[String]) -> Vec<Owned> {
         .collect()
 }
 
-/// Gives each value at `path`, arrays on the way and at its end entered once each.
+/// Gives each value at `path`, arrays on the way and at its end entered once each. Behind an array digits pick one of
+/// its elements.
 pub(crate) fn each<'a>(value: Value<'a>, path: &[String], give: &mut dyn FnMut(Value<'a>)) {
     let Some((name, rest)) = path.split_first() else {
         match value {
@@ -98,12 +99,26 @@ pub(crate) fn each<'a>(value: Value<'a>, path: &[String], give: &mut dyn FnMut(V
                 each(inner, rest, give);
             }
         }
-        Value::Array(items) => items
-            .values()
-            .filter(|item| matches!(item, Value::Document(_)))
-            .for_each(|item| each(item, path, give)),
+        Value::Array(items) => match position(name) {
+            Some(at) => {
+                if let Some(item) = items.values().nth(at) {
+                    each(item, rest, give);
+                }
+            }
+            None => items
+                .values()
+                .filter(|item| matches!(item, Value::Document(_)))
+                .for_each(|item| each(item, path, give)),
+        },
         _ => {}
     }
+}
+
+/// The position that a segment is, of nothing but digits.
+fn position(segment: &str) -> Option<usize> {
+    let digits = segment.bytes().all(|byte| byte.is_ascii_digit());
+    let at: u32 = segment.parse().ok().filter(|_| digits)?;
+    usize::try_from(at).ok()
 }
 
 /// Splits a path of a projection, where the positional `$` has its own error.

@@ -282,7 +282,7 @@ fn all_of(filters: &[&[u8]]) -> Vec<u8> {
 }
 
 /// The filter `path` equal to one of the values.
-pub(super) fn equal_to_any(path: &str, mut values: Vec<Owned>) -> Vec<u8> {
+fn equal_to_any(path: &str, mut values: Vec<Owned>) -> Vec<u8> {
     let condition = |operator: &str, value: Owned| {
         let test = vec![(operator.to_owned(), value)];
         vec![(path.to_owned(), Owned::Document(test))]
