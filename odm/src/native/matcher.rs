@@ -9,6 +9,7 @@ pub(crate) mod near;
 pub(crate) mod never;
 mod operator;
 mod parse;
+mod places;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ pub(crate) use self::operator::OPERATORS;
 #[cfg(test)]
 pub(crate) use self::parse::PATHLESS;
 use self::parse::{Level, Parser};
+pub(crate) use self::places::{Asked, Places};
 use super::collation::Collation;
 use super::document::{Doc, Owned, Value};
 use super::fault::Result;
@@ -207,18 +209,18 @@ impl Matcher {
                 return Ok(answer);
             }
         }
-        self.matches_at(doc).map(|hit| hit.is_some())
+        evaluate::node(&self.root, Subject::Document(doc), &self.context)
     }
 
-    /// Whether the document matches, and at which index of an array (for the positional `$`).
-    pub(crate) fn matches_at(&self, doc: Doc<'_>) -> Result<Option<Option<usize>>> {
-        evaluate::node(&self.root, Subject::Document(doc), &self.context)
+    /// What tells at which index of an array a document matches, for the positional `$`.
+    pub(crate) fn places(&self, asked: Asked) -> Places {
+        Places::of(&self.root, asked)
     }
 
     /// Whether a bare value (an array element) matches: the first segment of each path stands for the value
     /// itself, whatever its name; for `$pull` (parse `{"": condition}`) and array filters.
     pub(crate) fn matches_value(&self, value: &Value<'_>) -> Result<bool> {
-        evaluate::node(&self.root, Subject::Value(*value), &self.context).map(|hit| hit.is_some())
+        evaluate::node(&self.root, Subject::Value(*value), &self.context)
     }
 }
 

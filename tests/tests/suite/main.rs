@@ -72,6 +72,7 @@ mod differences_arguments;
 mod differences_numbers;
 mod differences_results;
 mod differences_stages;
+mod differences_writes;
 mod embedded;
 mod encrypted_fields;
 mod expiry;

@@ -66,7 +66,7 @@ pub(super) fn on_collection(
         count = walk.count(read, collection, most)?;
     } else {
         walk.documents(read, collection, &mut |_, document| {
-            if search::test(query, &plan, false, document)?.is_some() {
+            if search::test(query, &plan, document)? {
                 count += 1;
             }
             Ok(if count >= most { Flow::Stop } else { Flow::Continue })

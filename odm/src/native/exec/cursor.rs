@@ -8,6 +8,7 @@ use super::super::collation::Collation;
 use super::super::document::doc::framed;
 use super::super::document::{Doc, Value};
 use super::super::fault::{Fault, Result};
+use super::super::matcher::{Asked, Places};
 use super::super::plan::{Plan, TextPlan, text_required};
 use super::super::projection::{Metadata, Projection};
 use super::super::storage::Read;
@@ -131,6 +132,15 @@ impl Extras {
 }
 
 impl FindRequest {
+    /// What tells where documents match, if the projection needs it.
+    pub(super) fn places(&self) -> Option<Places> {
+        let projection = self.projection.as_ref()?;
+        let matcher = &self.query.matcher;
+        projection
+            .needs_position()
+            .then(|| matcher.places(Asked::AsWritten))
+    }
+
     /// Compares strings as what it reads does, unless it says how.
     pub(super) fn settle(&mut self, own: &Collation) {
         if let Cow::Owned(query) = self.query.by_default(own) {
@@ -152,6 +162,8 @@ pub(crate) struct FindCursor {
     batches: u64,
     /// What the filter's text search became.
     text: Option<Arc<TextPlan>>,
+    /// Where documents match, for a projection that needs it.
+    places: Option<Places>,
 }
 
 #[derive(Debug)]
@@ -201,21 +213,18 @@ impl FindCursor {
                 state: State::Done,
                 batches: 0,
                 text: None,
+                places: None,
             });
         };
         let wanted = (request.limit > 0).then(|| request.limit.saturating_add(request.skip));
         let plan = request.query.plan(&collection, wanted)?;
-        let positions = request
-            .projection
-            .as_ref()
-            .is_some_and(|projection| projection.needs_position());
+        let places = request.places();
         let limit = (request.limit > 0).then_some(request.limit);
         let text = plan.text.clone();
         let state = if request.query.order_after(&plan).is_some() {
             let limits = Limits {
                 skip: request.skip,
                 limit,
-                positions,
             };
             let (found, _) = search::all(read, &collection, &request.query, &plan, limits, request.deadline)?;
             State::Sorted(found.into_iter(), Some(plan))
@@ -234,6 +243,7 @@ impl FindCursor {
             state,
             batches: 0,
             text,
+            places,
         })
     }
 
@@ -258,11 +268,7 @@ impl FindCursor {
             .into_iter()
             .skip(usize::try_from(request.skip).unwrap_or(usize::MAX))
             .take(limit)
-            .map(|(_, document)| Found {
-                record: 0,
-                document,
-                matched: None,
-            })
+            .map(|(_, document)| Found { record: 0, document })
             .collect();
         Ok(FindCursor {
             request,
@@ -270,6 +276,7 @@ impl FindCursor {
             state: State::Sorted(found.into_iter(), None),
             batches: 0,
             text: None,
+            places: None,
         })
     }
 
@@ -305,7 +312,7 @@ impl FindCursor {
         {
             let query = &self.request.query;
             walk.documents(read, collection, &mut |_, document| {
-                if search::test(query, plan, false, document)?.is_none() {
+                if !search::test(query, plan, document)? {
                     return Ok(Flow::Continue);
                 }
                 if *skip > 0 {
@@ -339,9 +346,6 @@ impl FindCursor {
     /// The next documents, at most so many.
     pub(crate) fn next_batch_of(&mut self, read: &dyn Read, most: Option<usize>) -> Result<Option<Packed>> {
         let projection = self.request.projection.clone();
-        let positions = projection
-            .as_ref()
-            .is_some_and(|projection| projection.needs_position());
         self.batches += 1;
         let mut packed = match most {
             Some(most) => Packed::for_few(most.min(self.expected())),
@@ -349,6 +353,7 @@ impl FindCursor {
         };
         let shape = Shape {
             projection: projection.as_deref(),
+            places: self.places.as_ref(),
             extras: self.request.extras,
             collection: self.collection.clone(),
         };
@@ -356,12 +361,7 @@ impl FindCursor {
             State::Done => return Ok(None),
             State::Sorted(found, plan) => {
                 for one in found.by_ref() {
-                    shape.add(
-                        &mut packed,
-                        (one.record, &one.document),
-                        one.matched,
-                        plan.as_ref(),
-                    )?;
+                    shape.add(&mut packed, (one.record, &one.document), plan.as_ref())?;
                     if packed.is_full(most) {
                         break;
                     }
@@ -382,14 +382,14 @@ impl FindCursor {
                 };
                 let query = &self.request.query;
                 let ended = walk.documents(read, &collection, &mut |record, document| {
-                    let Some(matched) = search::test(query, plan, positions, document)? else {
+                    if !search::test(query, plan, document)? {
                         return Ok(Flow::Continue);
-                    };
+                    }
                     if *skip > 0 {
                         *skip -= 1;
                         return Ok(Flow::Continue);
                     }
-                    shape.add(&mut packed, (record, document), matched, Some(plan))?;
+                    shape.add(&mut packed, (record, document), Some(plan))?;
                     *left -= 1;
                     Ok(if *left == 0 || packed.is_full(most) {
                         Flow::Stop
@@ -409,18 +409,13 @@ impl FindCursor {
 /// What becomes of the documents found.
 struct Shape<'a> {
     projection: Option<&'a Projection>,
+    places: Option<&'a Places>,
     extras: Extras,
     collection: Option<Arc<Collection>>,
 }
 
 impl Shape<'_> {
-    fn add(
-        &self,
-        packed: &mut Packed,
-        (record, document): (u64, &[u8]),
-        matched: Option<usize>,
-        plan: Option<&Plan>,
-    ) -> Result<()> {
+    fn add(&self, packed: &mut Packed, (record, document): (u64, &[u8]), plan: Option<&Plan>) -> Result<()> {
         if self.extras.return_key {
             let key = self.key(plan, document)?;
             packed.push(key.as_deref().unwrap_or(&Doc::empty().to_bytes()));
@@ -448,6 +443,7 @@ impl Shape<'_> {
                 false => None,
             },
         };
+        let matched = self.places.and_then(|places| places.at(doc));
         let projected = projection.apply_to(doc, matched, &metadata)?;
         match self.extras.record_id && !projection.drops(RECORD_ID) {
             true => packed.push(&with_record(&projected, self.record(record)?)),

@@ -25,7 +25,6 @@ pub(crate) fn run(
     let limits = Limits {
         skip: 0,
         limit: (!statement.multi).then_some(1),
-        positions: false,
     };
     let (found, _) = search::all(write, collection, &query, &plan, limits, batch.deadline)?;
     for one in &found {

@@ -54,7 +54,7 @@ fn on_collection(
     let plan = query.plan(collection, None)?;
     let mut walk = Walk::new(&plan, collection, deadline);
     walk.documents(read, collection, &mut |_, document| {
-        if search::test(query, &plan, false, document)?.is_some() {
+        if search::test(query, &plan, document)? {
             found.add(document, &segments);
         }
         Ok(Flow::Continue)

@@ -107,7 +107,6 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
                 let limits = Limits {
                     skip: request.skip,
                     limit,
-                    positions: false,
                 };
                 let (found, examined) =
                     search::all(read, collection, &query, plan, limits, request.deadline)?;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::super::document::{Doc, Owned};
 use super::super::fault::Result;
+use super::super::matcher::Asked;
 use super::super::projection::{Metadata, Projection};
 use super::super::storage::Write;
 use super::super::update::{Now, Updater};
@@ -63,22 +64,22 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
         .updater
         .as_ref()
         .map(|updater| updater.by_default(request.query.collation(), own));
-    let positions = request.updater.as_ref().is_some_and(Updater::needs_position)
-        || request
-            .projection
-            .as_ref()
-            .is_some_and(Projection::needs_position);
     let limits = Limits {
         skip: 0,
         limit: Some(1),
-        positions,
     };
     let (found, _) = search::all(write, &collection, &query, &plan, limits, request.deadline)?;
-    let project = |document: &[u8], matched: Option<usize>| -> Result<Vec<u8>> {
+    // Where the document matches, in the order that its update or its projection has the conditions in.
+    let place = |document: &[u8], needed: bool, asked: Asked| {
+        let places = needed.then(|| query.matcher.places(asked));
+        places.and_then(|places| places.at(Doc::Raw(document)))
+    };
+    let project = |document: &[u8], old: Option<&[u8]>| -> Result<Vec<u8>> {
         match &projection {
             None => Ok(document.to_vec()),
             Some(projection) => {
                 let document = Doc::Raw(document);
+                let matched = old.and_then(|old| place(old, projection.needs_position(), Asked::AsWritten));
                 let score = match projection.needs_score() {
                     true => plan.score(document)?,
                     false => None,
@@ -109,7 +110,7 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
     };
     match &updater {
         None => {
-            let answer = project(&one.document, one.matched)?;
+            let answer = project(&one.document, Some(&one.document))?;
             record::remove(write, &collection, one.record, &one.document)?;
             Ok(Modified {
                 value: Some(answer),
@@ -119,17 +120,18 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
         }
         Some(updater) => {
             write.claim(collection.records, &one.record.to_be_bytes())?;
+            let matched = place(&one.document, updater.needs_position(), Asked::ByKind);
             let new = updater
-                .apply(Doc::Raw(&one.document), one.matched, request.now)
+                .apply(Doc::Raw(&one.document), matched, request.now)
                 .map_err(|fault| fault.prefixed(EXECUTOR))?;
             let shown = match &new {
                 Some(new) if request.return_new => new,
                 _ => &one.document,
             };
-            let answer = project(shown, one.matched)?;
+            let answer = project(shown, Some(&one.document))?;
             if let Some(new) = &new {
                 update::check_id(&one.document, new)?;
-                let place = (one.record, &*one.document, one.matched);
+                let place = (one.record, &*one.document, matched);
                 record::update(
                     write,
                     ns,

@@ -448,7 +448,6 @@ fn first(
     let limits = Limits {
         skip: 0,
         limit: Some(1),
-        positions: false,
     };
     let (found, _) = search::all(write, collection, &query, &plan, limits, Deadline::default())?;
     Ok(found.into_iter().next())

@@ -17,33 +17,21 @@ use super::{Deadline, Examined};
 pub(crate) struct Found {
     pub(crate) record: u64,
     pub(crate) document: Vec<u8>,
-    /// The array index that the filter matched, for the positional `$`.
-    pub(crate) matched: Option<usize>,
 }
 
-/// Whether a document matches, and where; positions are worked out only when asked for.
+/// Whether a document matches.
 #[inline]
-pub(crate) fn test(
-    query: &Query,
-    plan: &Plan,
-    positions: bool,
-    document: &[u8],
-) -> Result<Option<Option<usize>>> {
+pub(crate) fn test(query: &Query, plan: &Plan, document: &[u8]) -> Result<bool> {
     let matcher = plan.text.as_ref().map_or(&*query.matcher, |text| &text.matcher);
-    if positions {
-        return matcher.matches_at(Doc::Raw(document));
-    }
-    let matches = plan.exact || matcher.matches(Doc::Raw(document))?;
-    Ok(matches.then_some(None))
+    Ok(plan.exact || matcher.matches(Doc::Raw(document))?)
 }
 
-/// How many documents to find, and what to remember of each.
+/// How many documents to find.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) skip: u64,
     /// `None`: all.
     pub(crate) limit: Option<u64>,
-    pub(crate) positions: bool,
 }
 
 /// Finds all documents at once, in the query's order.
@@ -68,7 +56,7 @@ pub(crate) fn all(
             let mut skipped = 0;
             if limits.limit != Some(0) {
                 walk.documents(read, collection, &mut |record, document| {
-                    if let Some(matched) = test(query, plan, limits.positions, document)? {
+                    if test(query, plan, document)? {
                         if skipped < limits.skip {
                             skipped += 1;
                             return Ok(Flow::Continue);
@@ -76,7 +64,6 @@ pub(crate) fn all(
                         found.push(Found {
                             record,
                             document: document.to_vec(),
-                            matched,
                         });
                         if limits.limit.is_some_and(|limit| found.len() as u64 >= limit) {
                             return Ok(Flow::Stop);
@@ -91,14 +78,14 @@ pub(crate) fn all(
             let mut top = Top::new(keep);
             let mut key = Vec::new();
             walk.documents(read, collection, &mut |record, document| {
-                if let Some(matched) = test(query, plan, limits.positions, document)? {
+                if test(query, plan, document)? {
                     let score = match order.needs_score() {
                         true => plan.score(Doc::Raw(document))?,
                         false => None,
                     };
                     key.clear();
                     order.write_key(Doc::Raw(document), score, &mut key)?;
-                    top.offer(&key, record, document, matched);
+                    top.offer(&key, record, document);
                 }
                 Ok(Flow::Continue)
             })?;
@@ -140,12 +127,12 @@ fn nearest(
         let mut top = Top::new(Some(wanted));
         let mut key = Vec::new();
         walk.documents(read, collection, &mut |record, document| {
-            if let Some(matched) = test(&within, &plan, limits.positions, document)? {
+            if test(&within, &plan, document)? {
                 key.clear();
                 if let Some(order) = within.order_after(&plan) {
                     order.write_key(Doc::Raw(document), None, &mut key)?;
                 }
-                top.offer(&key, record, document, matched);
+                top.offer(&key, record, document);
             }
             Ok(Flow::Continue)
         })?;
@@ -232,7 +219,7 @@ impl Top {
     }
 
     /// Takes a document if its key is among the first so far.
-    fn offer(&mut self, key: &[u8], record: u64, document: &[u8], matched: Option<usize>) {
+    fn offer(&mut self, key: &[u8], record: u64, document: &[u8]) {
         let order = self.offered;
         self.offered += 1;
         let head = head(key);
@@ -244,7 +231,6 @@ impl Top {
                 found: Found {
                     record,
                     document: document.to_vec(),
-                    matched,
                 },
             }),
         };
@@ -267,7 +253,6 @@ impl Top {
                     own.clear();
                     own.extend_from_slice(key);
                     found.record = record;
-                    found.matched = matched;
                     found.document.clear();
                     found.document.extend_from_slice(document);
                 }

@@ -99,10 +99,7 @@ impl TailCursor {
         self.check_place(read, &collection)?;
         let mut packed = Packed::default();
         let (request, skip) = (&self.request, &mut self.skip);
-        let positions = request
-            .projection
-            .as_ref()
-            .is_some_and(|projection| projection.needs_position());
+        let places = request.places();
         let scan = Plan::scan();
         let after = self.after.map(u64::to_be_bytes);
         let from = match &after {
@@ -116,14 +113,17 @@ impl TailCursor {
             deadline.tick()?;
             last = key.try_into().ok().map(u64::from_be_bytes).or(last);
             let document = format::unseal(records, key, stored)?;
-            if let Some(matched) = search::test(&request.query, &scan, positions, document)? {
+            if search::test(&request.query, &scan, document)? {
                 if *skip > 0 {
                     *skip -= 1;
                     return Ok(ControlFlow::Continue(()));
                 }
                 match &request.projection {
                     None => packed.push(document),
-                    Some(projection) => packed.push(&projection.apply(Doc::Raw(document), matched)?),
+                    Some(projection) => {
+                        let matched = places.as_ref().and_then(|places| places.at(Doc::Raw(document)));
+                        packed.push(&projection.apply(Doc::Raw(document), matched)?);
+                    }
                 }
             }
             Ok(if packed.is_full(most) {

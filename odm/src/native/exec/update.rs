@@ -3,6 +3,7 @@
 use super::super::catalog::Collection;
 use super::super::document::{Doc, Owned};
 use super::super::fault::{Fault, Result, code};
+use super::super::matcher::Asked;
 use super::super::storage::Write;
 use super::query::Query;
 use super::record;
@@ -44,10 +45,16 @@ pub(crate) fn run(
     // A statement that fails counts nothing, whatever it changed before.
     let (mut matched, mut modified) = (0, 0);
     let touched = updater.touched();
+    let places = updater
+        .needs_position()
+        .then(|| query.matcher.places(Asked::ByKind));
     let before = written(outcome);
     for (one, position) in found.iter().zip(before..) {
         let now = batch.now.later(position);
-        let new = updater.apply(Doc::Raw(&one.document), one.matched, now)?;
+        let matched_at = places
+            .as_ref()
+            .and_then(|places| places.at(Doc::Raw(&one.document)));
+        let new = updater.apply(Doc::Raw(&one.document), matched_at, now)?;
         if let Some(mut new) = new {
             if let Some(series) = series {
                 new = series::in_order(series, &new);
@@ -58,7 +65,7 @@ pub(crate) fn run(
                 write,
                 &batch.namespace,
                 collection,
-                (one.record, &one.document, one.matched),
+                (one.record, &one.document, matched_at),
                 &new,
                 (&updater, touched.as_deref()),
             )?;
@@ -88,7 +95,6 @@ fn candidates(
     let limits = Limits {
         skip: 0,
         limit: (!statement.multi).then_some(1),
-        positions: statement.updater.needs_position(),
     };
     let (found, _) = search::all(write, collection, query, &plan, limits, batch.deadline)?;
     Ok(found)

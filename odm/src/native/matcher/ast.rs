@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::aggregate::expression::Expression;
 use super::super::collation::{Collation, has_text};
-use super::super::document::{Kind, Owned};
+use super::super::document::{Kind, Owned, compare};
 use super::super::geo::{GeoQuery, Near};
 use super::super::text::{TextQuery, TextSearch};
 use super::pattern::Pattern;
@@ -111,6 +111,13 @@ pub(crate) enum Predicate {
 }
 
 impl Predicate {
+    /// Equal to one of the values, or matched by one of the patterns.
+    pub(super) fn any_of(mut values: Vec<Owned>, patterns: Vec<Pattern>) -> Predicate {
+        values.sort_by(|a, b| compare(&a.as_value(), &b.as_value()));
+        values.dedup_by(|a, b| compare(&a.as_value(), &b.as_value()).is_eq());
+        Predicate::In { values, patterns }
+    }
+
     /// Whether this is a comparison with strings, or with documents or arrays that hold some.
     pub(crate) fn compares_text(&self) -> bool {
         match self {

@@ -25,46 +25,29 @@ pub(super) enum Subject<'a> {
 /// `None`: no match. `Some(position)`: a match, with the array index it was found at.
 pub(super) type Hit = Option<Option<usize>>;
 
-/// Whether the subject matches, and the array index recorded last.
-pub(super) fn node(node: &Node, subject: Subject<'_>, context: &Context) -> Result<Hit> {
+/// Whether the subject matches.
+pub(super) fn node(node: &Node, subject: Subject<'_>, context: &Context) -> Result<bool> {
     Ok(match node {
         Node::And(nodes) => {
-            let mut position = None;
             for child in nodes {
-                match self::node(child, subject, context)? {
-                    None => return Ok(None),
-                    Some(at) => position = at.or(position),
+                if !self::node(child, subject, context)? {
+                    return Ok(false);
                 }
             }
-            Some(position)
+            true
         }
-        Node::Or(nodes) => {
-            for child in nodes {
-                let hit = self::node(child, subject, context)?;
-                if hit.is_some() {
-                    return Ok(hit);
-                }
-            }
-            None
-        }
-        Node::Nor(nodes) => {
-            for child in nodes {
-                if self::node(child, subject, context)?.is_some() {
-                    return Ok(None);
-                }
-            }
-            Some(None)
-        }
-        Node::Always => Some(None),
-        Node::Never => None,
-        Node::Field { path, predicate } => field(subject, path.segments(), predicate),
+        Node::Or(nodes) => return any(nodes, subject, context),
+        Node::Nor(nodes) => !any(nodes, subject, context)?,
+        Node::Always => true,
+        Node::Never => false,
+        Node::Field { path, predicate } => field(subject, path.segments(), predicate).is_some(),
         Node::Near(near) => match subject {
-            Subject::Document(doc) => near.hit(doc).map(|_| None),
-            Subject::Value(_) => None,
+            Subject::Document(doc) => near.hit(doc).is_some(),
+            Subject::Value(_) => false,
         },
         Node::Expr(expression) => {
             let Subject::Document(root) = subject else {
-                return Ok(None);
+                return Ok(false);
             };
             let value = expression.evaluate(&Scope {
                 root,
@@ -72,25 +55,32 @@ pub(super) fn node(node: &Node, subject: Subject<'_>, context: &Context) -> Resu
                 now: context.now,
                 collation: context.collation.clone(),
             })?;
-            value
-                .is_some_and(|value| truthy(&value.as_value()))
-                .then_some(None)
+            value.is_some_and(|value| truthy(&value.as_value()))
         }
         Node::Schema(schema) => {
             let value = match subject {
                 Subject::Document(doc) => Value::Document(doc),
                 Subject::Value(value) => value,
             };
-            schema.accepts(&value).then_some(None)
+            schema.accepts(&value)
         }
-        Node::Sample(rate) => (sample() < *rate).then_some(None),
+        Node::Sample(rate) => sample() < *rate,
         Node::Text(text) => return text_node(text, subject),
     })
 }
 
-fn text_node(text: &Text, subject: Subject<'_>) -> Result<Hit> {
+fn any(nodes: &[Node], subject: Subject<'_>, context: &Context) -> Result<bool> {
+    for child in nodes {
+        if node(child, subject, context)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn text_node(text: &Text, subject: Subject<'_>) -> Result<bool> {
     match (&text.search, subject) {
-        (Some(search), Subject::Document(doc)) => Ok(search.matches(doc)?.then_some(None)),
+        (Some(search), Subject::Document(doc)) => search.matches(doc),
         _ => Err(Fault::new(
             code::INDEX_NOT_FOUND,
             "text index required for $text query",
@@ -195,9 +185,16 @@ fn in_array(items: Doc<'_>, rest: &[Segment], predicate: &Predicate) -> Hit {
         }
         if indexed {
             if after.is_empty() {
-                // The index is the path's end: the element itself, even when it is an array.
-                if test(Some(&value), predicate) {
-                    return Some(Some(position));
+                // The index is the path's end: the element itself, even when it is an array. It is found by its name,
+                // and in no array.
+                match (value, predicate) {
+                    (Value::Array(inner), Predicate::ElementObject(_) | Predicate::ElementValue(_)) => {
+                        if let Some(at) = element(inner, predicate) {
+                            return Some(Some(at));
+                        }
+                    }
+                    _ if test(Some(&value), predicate) => return Some(None),
+                    _ => {}
                 }
             } else if let Value::Array(inner) = value {
                 let hit = in_array(inner, after, predicate);
@@ -245,7 +242,7 @@ pub(super) fn element(items: Doc<'_>, predicate: &Predicate) -> Option<usize> {
 
 /// A node inside `$elemMatch`, where the parser admits nothing that can fail.
 fn plain_node(node: &Node, doc: Doc<'_>) -> bool {
-    self::node(node, Subject::Document(doc), &Context::default()).is_ok_and(|hit| hit.is_some())
+    self::node(node, Subject::Document(doc), &Context::default()).unwrap_or(false)
 }
 
 /// Whether one value (`None`: a missing one) satisfies the predicate by itself, arrays not entered.

@@ -1,11 +1,10 @@
 //! The operators of one field: `{ $gt: 1, $lt: 5 }` into predicates.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::super::document::display::significant;
 use super::super::document::number::{as_f64, as_i64_exact};
-use super::super::document::{Doc, Kind, Owned, Value, compare};
+use super::super::document::{Doc, Kind, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::geo::{GeoQuery, is_near};
 use super::ast::{BitRule, BitTest, Predicate, TypeSet};
@@ -293,9 +292,7 @@ fn membership(name: &str, value: &Value<'_>) -> Result<Predicate> {
             item => values.push(Owned::from(item)),
         }
     }
-    values.sort_by(|a, b| compare(&a.as_value(), &b.as_value()));
-    values.dedup_by(|a, b| compare(&a.as_value(), &b.as_value()) == Ordering::Equal);
-    Ok(Predicate::In { values, patterns })
+    Ok(Predicate::any_of(values, patterns))
 }
 
 /// Adds a type given by alias or number.

@@ -3,7 +3,7 @@
 use super::super::document::Doc;
 use super::super::document::owned::fields_of;
 use super::super::fault::Class;
-use super::Matcher;
+use super::{Asked, Matcher};
 
 /// BSON bytes of Extended JSON.
 fn bytes(json: &str) -> Vec<u8> {
@@ -317,7 +317,9 @@ fn refusals() {
 fn positions() {
     let position = |filter: &str, doc: &str| {
         let matcher = Matcher::parse(Doc::Raw(&bytes(filter))).expect(filter);
-        matcher.matches_at(Doc::Raw(&bytes(doc))).expect(filter)
+        let doc = bytes(doc);
+        let matches = matcher.matches(Doc::Raw(&doc)).expect(filter);
+        matches.then(|| matcher.places(Asked::ByKind).at(Doc::Raw(&doc)))
     };
     assert_eq!(position(r#"{"a":2}"#, r#"{"a":[1,2]}"#), Some(Some(1)));
     assert_eq!(

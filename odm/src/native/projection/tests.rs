@@ -2,7 +2,7 @@
 
 use super::super::document::Doc;
 use super::super::document::owned::fields_of;
-use super::super::matcher::Matcher;
+use super::super::matcher::{Asked, Matcher};
 use super::Projection;
 
 /// BSON bytes of Extended JSON.
@@ -26,7 +26,8 @@ fn project(filter: &str, spec: &str, doc: &str) -> super::super::fault::Result<V
     let matcher = Matcher::parse(Doc::Raw(&bytes(filter)))?;
     let projection = Projection::parse(Doc::Raw(&bytes(spec)), Some(&matcher))?;
     let raw = bytes(doc);
-    let matched = matcher.matches_at(Doc::Raw(&raw))?.expect("a match");
+    assert!(matcher.matches(Doc::Raw(&raw))?, "{filter}");
+    let matched = matcher.places(Asked::AsWritten).at(Doc::Raw(&raw));
     let projected = projection.apply(Doc::Raw(&raw), matched)?;
     assert_eq!(
         projected,

@@ -10,7 +10,7 @@ mod upserts;
 use super::{Now, Updater, prepare_insert};
 use crate::native::document::Doc;
 use crate::native::fault::Result;
-use crate::native::matcher::Matcher;
+use crate::native::matcher::{Asked, Matcher};
 
 const NOW: Now = Now {
     millis: 1_700_000_000_000,
@@ -77,9 +77,10 @@ fn run(docs: &mut Vec<Vec<u8>>, request: &Request<'_>) -> Result<Reply> {
     let matcher = Matcher::parse(Doc::Raw(&filter))?;
     let mut reply = Reply::default();
     for doc in docs.iter_mut() {
-        let Some(position) = matcher.matches_at(Doc::Raw(doc))? else {
+        if !matcher.matches(Doc::Raw(doc))? {
             continue;
-        };
+        }
+        let position = matcher.places(Asked::ByKind).at(Doc::Raw(doc));
         reply.matched += 1;
         if let Some(new) = updater.apply(Doc::Raw(doc), position, NOW)? {
             *doc = new;
