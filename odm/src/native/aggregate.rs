@@ -2,6 +2,7 @@
 //!
 //! Pure: a stage that reads another collection is given a [`pipeline::Source`].
 
+pub(crate) mod constants;
 pub(crate) mod expression;
 pub(crate) mod path;
 pub(crate) mod pipeline;

@@ -140,18 +140,18 @@ impl Updater {
         Ok(Updater::of(Kind::Replacement(replace::Replacement::parse(doc))))
     }
 
-    /// Parses an update pipeline; `variables` are the constants of the operation's `let`.
-    pub(crate) fn pipeline(stages: &[Doc<'_>], variables: Option<Doc<'_>>) -> Result<Updater> {
-        let variables: Vec<(String, Option<Owned>)> = variables
-            .into_iter()
-            .flat_map(Doc::elements)
-            .map(|element| (element.name_str().to_owned(), Some(element.value().into())))
-            .collect();
+    /// Parses an update pipeline; `variables` are the constants of the operation.
+    pub(crate) fn pipeline(stages: &[Doc<'_>], variables: Vec<(String, Option<Owned>)>) -> Result<Updater> {
         let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
         Ok(Updater::of(Kind::Pipeline {
             transform: Transform::parse(stages, &names)?,
             variables,
         }))
+    }
+
+    /// Refuses stages that no pipeline has.
+    pub(crate) fn check_stages(stages: &[Doc<'_>]) -> Result<()> {
+        Transform::check_names(stages)
     }
 
     /// Refuses array filters that no update accepts: a replacement ignores its filters, but only good ones.

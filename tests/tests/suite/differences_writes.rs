@@ -5,6 +5,12 @@ use odm::bson::{Bson, Document, bson, doc};
 
 crate::on_every_backend! {
     the_last_condition_by_kind_tells_the_position,
+    constants_of_commands_look_at_no_document,
+    constants_of_a_statement_go_before_those_of_its_command,
+    a_deletion_is_limited_by_exactly_one,
+    what_cannot_be_read_fails_the_whole_batch,
+    filters_of_arrays_are_read_before_pipelines_refuse_them,
+    nothing_in_a_list_is_left_out,
 }
 
 /// The code of what a command was refused for, or of its first write error; 0 when it was done.
@@ -100,4 +106,153 @@ async fn the_last_condition_by_kind_tells_the_position(db: &Db) {
         .get_document("cursor")
         .and_then(|cursor| cursor.get_array("firstBatch"));
     assert_eq!(batch.expect("a batch"), &[bson!({ "n": [1] })]);
+}
+
+async fn constants_of_commands_look_at_no_document(db: &Db) {
+    fill(db, vec![doc! { "_id": 1, "a": 1 }]).await;
+    let commands = |constants: Document| {
+        [
+            doc! { "find": "c", "let": constants.clone() },
+            doc! { "find": "missing", "let": constants.clone() },
+            doc! { "aggregate": "c", "pipeline": [], "cursor": {}, "let": constants.clone() },
+            doc! { "update": "c", "updates": [{ "q": {}, "u": { "$set": { "z": 1 } } }], "let": constants.clone() },
+            doc! { "delete": "c", "deletes": [{ "q": { "q": 1 }, "limit": 1 }], "let": constants.clone() },
+            doc! { "findAndModify": "c", "query": {}, "update": { "$set": { "z": 1 } }, "let": constants },
+        ]
+    };
+    for (constants, expected) in [
+        (doc! { "v": "$a" }, 4_890_500),
+        (doc! { "v": "$$ROOT" }, 4_890_500),
+        (doc! { "v": ["$$CURRENT.a"] }, 4_890_500),
+        (doc! { "v": { "$cond": [true, 1, "$a"] } }, 4_890_500),
+        (doc! { "v": { "$meta": "textScore" } }, 4_890_500),
+        (doc! { "v": { "$literal": "$a" } }, 0),
+        (doc! { "v": 1, "w": "$$v" }, 0),
+        (doc! { "NOW": 1 }, 4_738_901),
+        (doc! { "CURRENT": 1 }, 0),
+        (doc! { "ROOT": 1 }, 9),
+    ] {
+        for command in commands(constants.clone()) {
+            assert_eq!(code(db, command.clone()).await, expected, "{command}");
+        }
+    }
+    // Each statement of a batch fails for itself.
+    let updates = doc! { "update": "c", "ordered": false, "let": { "v": { "$divide": [1, 0] } }, "updates": [
+        { "q": {}, "u": { "$set": { "y": 1 } } },
+        { "q": {}, "u": { "$set": { "y": 1 } } },
+    ] };
+    let reply = db.run_command(updates).await.expect("a reply");
+    assert_eq!(reply.get_array("writeErrors").expect("errors").len(), 2);
+}
+
+async fn constants_of_a_statement_go_before_those_of_its_command(db: &Db) {
+    fill(db, vec![doc! { "_id": 1 }]).await;
+    let with = |constants: Document| doc! { "update": "c", "let": { "a": 2 }, "updates": [{ "q": { "$expr": { "$eq": ["$$a", 1] } }, "u": [{ "$set": { "x": "$$a" } }], "c": constants }] };
+    assert_eq!(code(db, with(doc! { "a": 1 })).await, 0);
+    assert_eq!(all(db).await, [doc! { "_id": 1, "x": 1 }]);
+    for (name, expected) in [
+        ("_id", 9),
+        ("", 9),
+        ("$x", 9),
+        ("x y", 9),
+        ("ROOT", 17275),
+        ("NOW", 17275),
+        ("X", 0),
+    ] {
+        assert_eq!(code(db, with(doc! { "a": 1, name: 1 })).await, expected, "{name}");
+    }
+}
+
+async fn a_deletion_is_limited_by_exactly_one(db: &Db) {
+    use odm::bson::Decimal128;
+    let decimal = |text: &str| Bson::Decimal128(text.parse::<Decimal128>().expect(text));
+    let delete = |limit: Bson| doc! { "delete": "c", "deletes": [{ "q": {}, "limit": limit }] };
+    for limit in [
+        bson!(1.5),
+        bson!(f64::NAN),
+        decimal("0.4"),
+        decimal("NaN"),
+        bson!(2),
+        bson!(-1),
+    ] {
+        fill(db, vec![doc! { "_id": 1 }, doc! { "_id": 2 }]).await;
+        assert_eq!(code(db, delete(limit.clone())).await, 9, "{limit}");
+        assert_eq!(all(db).await.len(), 2, "{limit}");
+    }
+    for limit in [bson!(1.0), decimal("1")] {
+        fill(db, vec![doc! { "_id": 1 }, doc! { "_id": 2 }]).await;
+        assert_eq!(code(db, delete(limit.clone())).await, 0, "{limit}");
+        assert_eq!(all(db).await.len(), 1, "{limit}");
+    }
+    for limit in [bson!(true), bson!("x"), bson!([]), bson!({}), Bson::Null] {
+        fill(db, vec![doc! { "_id": 1 }, doc! { "_id": 2 }]).await;
+        assert_eq!(code(db, delete(limit.clone())).await, 0, "{limit}");
+        assert_eq!(all(db).await.len(), 0, "{limit}");
+    }
+}
+
+async fn what_cannot_be_read_fails_the_whole_batch(db: &Db) {
+    let good = || bson!({ "q": { "_id": 1 }, "u": { "$inc": { "n": 1 } } });
+    for (bad, expected) in [
+        (bson!({ "q": {}, "u": { "$inc": { "n": 1 } }, "hint": 1 }), 9),
+        (
+            bson!({ "q": {}, "u": { "$inc": { "n": 1 } }, "hint": Bson::Null }),
+            9,
+        ),
+        (
+            bson!({ "q": {}, "u": { "$inc": { "n": 1 } }, "arrayFilters": [1] }),
+            14,
+        ),
+        (
+            bson!({ "q": {}, "u": { "$inc": { "n": 1 } }, "arrayFilters": Bson::Null }),
+            10065,
+        ),
+        (bson!({ "q": {}, "u": [{ "foo": 1 }] }), 40324),
+        (bson!({ "q": {}, "u": [{}] }), 40323),
+        (
+            bson!({ "q": {}, "u": [{ "$set": { "a": 1 }, "$unset": "b" }] }),
+            40323,
+        ),
+    ] {
+        fill(db, vec![doc! { "_id": 1 }]).await;
+        let batch = doc! { "update": "c", "updates": [good(), bad.clone()] };
+        assert_eq!(code(db, batch).await, expected, "{bad}");
+        assert_eq!(all(db).await, [doc! { "_id": 1 }], "{bad}");
+    }
+    let deletes = bson!([{ "q": {}, "limit": 1 }, { "q": {}, "limit": 1, "hint": true }]);
+    assert_eq!(code(db, doc! { "delete": "c", "deletes": deletes }).await, 9);
+    assert_eq!(all(db).await.len(), 1);
+}
+
+async fn filters_of_arrays_are_read_before_pipelines_refuse_them(db: &Db) {
+    let with = |filter: Document| doc! { "update": "c", "updates": [{ "q": {}, "u": [{ "$set": { "z": 1 } }], "arrayFilters": [filter] }] };
+    assert_eq!(code(db, with(doc! { "$expr": 1 })).await, 224);
+    assert_eq!(code(db, with(doc! { "X": 1 })).await, 2);
+    assert_eq!(code(db, with(doc! { "x": 1 })).await, 9);
+    let modify = doc! { "findAndModify": "c", "query": {}, "update": [{ "$set": { "z": 1 } }], "arrayFilters": [{ "X": 1 }] };
+    assert_eq!(code(db, modify).await, 9);
+}
+
+async fn nothing_in_a_list_is_left_out(db: &Db) {
+    fill(db, vec![doc! { "_id": 1 }]).await;
+    let nothing = Bson::Null;
+    let update = bson!({ "q": {}, "u": { "$set": { "a": 1 } }, "arrayFilters": [Bson::Null] });
+    for (command, expected) in [
+        (
+            doc! { "insert": "c", "documents": [nothing.clone(), { "_id": 2 }] },
+            0,
+        ),
+        (doc! { "insert": "c", "documents": [nothing.clone()] }, 16),
+        (doc! { "insert": "c", "documents": nothing.clone() }, 10065),
+        (doc! { "update": "c", "updates": [nothing.clone(), update] }, 0),
+        (doc! { "update": "c", "updates": [nothing.clone()] }, 16),
+        (
+            doc! { "delete": "c", "deletes": [{ "q": { "_id": 2 }, "limit": 1 }, nothing.clone()] },
+            0,
+        ),
+        (doc! { "delete": "c", "deletes": nothing }, 10065),
+    ] {
+        assert_eq!(code(db, command.clone()).await, expected, "{command}");
+    }
+    assert_eq!(all(db).await, [doc! { "_id": 1, "a": 1 }]);
 }

@@ -181,6 +181,11 @@ impl Expression {
         }
     }
 
+    /// Whether it looks at the document, or at what is known about it, when it is evaluated.
+    pub(crate) fn reads_document(&self) -> bool {
+        self.node.reads_document()
+    }
+
     /// Whether it asks for how well a document answers a text search.
     pub(crate) fn needs_score(&self) -> bool {
         self.node.needs_score()
@@ -215,6 +220,18 @@ impl Node {
                 test(operator.name) && arguments.iter().all(|node| node.all_operators(test))
             }
             _ => true,
+        }
+    }
+
+    fn reads_document(&self) -> bool {
+        match self {
+            Node::Path { base, .. } => matches!(base, Base::Root),
+            Node::Object(fields) => fields.iter().any(|(_, node)| node.reads_document()),
+            Node::Array(items) => items.iter().any(Node::reads_document),
+            Node::Call { operator, arguments } => {
+                operator.name == "$meta" || arguments.iter().any(Node::reads_document)
+            }
+            Node::Constant(_) | Node::Remove | Node::Absent => false,
         }
     }
 

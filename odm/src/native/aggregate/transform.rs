@@ -54,6 +54,17 @@ impl Transform {
         Ok(Transform { stages: parsed })
     }
 
+    /// Refuses stages of names that no pipeline knows.
+    pub(crate) fn check_names(stages: &[Doc<'_>]) -> Result<()> {
+        for stage in stages {
+            let (name, _) = stage_parts(*stage)?;
+            if !super::stage::is_known(name) {
+                return Err(unknown_stage(name));
+            }
+        }
+        Ok(())
+    }
+
     /// The document after all stages. `variables` of the scope stay in sight of every stage; `$$ROOT` is
     /// each stage's own input.
     pub(crate) fn apply(

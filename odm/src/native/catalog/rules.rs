@@ -13,7 +13,7 @@ pub(crate) use self::series::Series;
 
 use crate::native::aggregate::pipeline::Pipeline;
 use crate::native::collation::Collation;
-use crate::native::document::number::{as_f64, as_i64_exact, whole};
+use crate::native::document::number::{self, as_f64, as_i64_exact};
 use crate::native::document::{Doc, Fields, Owned, Value};
 use crate::native::fault::{Fault, Result, code};
 use crate::native::matcher::Matcher;
@@ -454,7 +454,7 @@ fn whole(field: &str, value: Value<'_>) -> Result<i64> {
             "types '[long, int, decimal, double']",
         ));
     }
-    Ok(whole(&value).unwrap_or(0))
+    Ok(number::whole(&value).unwrap_or(0))
 }
 
 /// A number as the server keeps it: 32 bits where they are enough.

@@ -2,6 +2,7 @@
 
 use super::super::aggregate::Statistics;
 use super::super::aggregate::pipeline::Pipeline;
+use super::super::aggregate::transform::Transform;
 use super::super::document::{Doc, Kind, Value};
 use super::super::exec::aggregate::{AggregateCursor, AggregateRequest, NO_COLLECTION};
 use super::super::exec::collections::check_uuid;
@@ -118,7 +119,6 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
     }
     let collation = collation(&fields)?;
     let expected = expected_uuid(&fields)?;
-    let variables = query::variables(fields.object("let"), call)?;
     let mut stages = Vec::new();
     for stage in fields.array("pipeline").into_iter().flat_map(Doc::values) {
         match stage {
@@ -131,6 +131,9 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
             }
         }
     }
+    // What is no stage at all is found first, as on the server.
+    let variables = query::variables(fields.object("let"), call)
+        .map_err(|fault| Transform::check_names(&stages).err().unwrap_or(fault))?;
     let request = AggregateRequest {
         namespace,
         stages: stages.iter().map(|stage| stage.to_bytes()).collect(),

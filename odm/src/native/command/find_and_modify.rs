@@ -56,15 +56,16 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
     if remove && fields.array("arrayFilters").is_some() {
         return refuse("Cannot specify arrayFilters and remove=true");
     }
+    if matches!(change, Some(Change::Pipeline(_))) && fields.array("arrayFilters").is_some() {
+        return refuse("Cannot specify arrayFilters and a pipeline update");
+    }
     let collation = collation(&fields)?;
     let variables = query::variables(fields.object("let"), call)?;
     let filter = fields.object("query").unwrap_or(Doc::empty());
-    let constants = query::constants(&variables);
-    let constants = (!constants.is_empty()).then_some(Doc::Fields(&constants));
     // The server reads the update before the filter.
     let updater = change
         .as_ref()
-        .map(|change| change.updater(&filters, constants))
+        .map(|change| change.updater(&filters, &variables))
         .transpose()?
         .map(|updater| updater.collated(&collation.clone().unwrap_or_default()));
     let query = query::query(

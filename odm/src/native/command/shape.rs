@@ -11,6 +11,7 @@ pub(super) enum Type {
     /// Looked at by whoever reads it; `null` is a value.
     Any,
     Object,
+    /// Its elements that are `null` are left out.
     Array,
     String,
     Bool,
@@ -22,6 +23,8 @@ pub(super) enum Type {
     Long,
     Int,
     Uuid,
+    /// A name or a key pattern.
+    Hint,
 }
 
 /// A document of a command, by the name under which the server complains about it.
@@ -147,7 +150,14 @@ impl Shape {
             ));
         }
         if matches!(value, Value::Null | Value::Undefined) {
-            return Ok(());
+            return match wanted {
+                Type::Array => Err(Fault::new(
+                    10065,
+                    format!("invalid parameter: expected an object ({name})"),
+                )),
+                Type::Hint => Err(no_hint()),
+                _ => Ok(()),
+            };
         }
         let fits = match wanted {
             Type::Any => true,
@@ -160,6 +170,10 @@ impl Shape {
             Type::Long => value.kind() == Kind::Int64,
             Type::Int => value.kind() == Kind::Int32,
             Type::Uuid => value.kind() == Kind::Binary,
+            Type::Hint => match value.kind() {
+                Kind::String | Kind::Document => true,
+                _ => return Err(no_hint()),
+            },
         };
         if fits {
             return Ok(());
@@ -173,7 +187,7 @@ impl Shape {
             Type::Bool | Type::Flag => "type 'bool'",
             Type::Long => "type 'long'",
             Type::Int => "type 'int'",
-            Type::Uuid | Type::Any => "type 'binData'",
+            Type::Uuid | Type::Any | Type::Hint => "type 'binData'",
         };
         Err(wrong_type(&format!("{}.{name}", self.name), value, expected))
     }
@@ -242,7 +256,7 @@ impl<'a> Fields<'a> {
         wrong_type(&format!("{}.{name}.{at}", self.shape.name), item, expected)
     }
 
-    /// The documents of an array.
+    /// The documents of an array; a `null` among them is none.
     pub(super) fn documents(&self, name: &str) -> Result<Vec<Doc<'a>>> {
         let Some(items) = self.array(name) else {
             return Ok(Vec::new());
@@ -250,6 +264,7 @@ impl<'a> Fields<'a> {
         items
             .values()
             .enumerate()
+            .filter(|(_, item)| !matches!(item, Value::Null | Value::Undefined))
             .map(|(at, item)| {
                 item.as_document().ok_or_else(|| {
                     Fault::new(
@@ -264,6 +279,11 @@ impl<'a> Fields<'a> {
             })
             .collect()
     }
+}
+
+/// The complaint about a hint of another type.
+pub(super) fn no_hint() -> Fault {
+    Fault::new(code::FAILED_TO_PARSE, "Hint must be a string or an object")
 }
 
 /// The complaint about a number below zero.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::super::document::number::as_f64;
 use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Value};
 use super::super::exec::series::BUCKETS;
 use super::super::exec::statement::{Batch, DeleteStatement, Statement, UpdateStatement};
@@ -55,7 +56,7 @@ static UPDATE_ENTRY: Shape = Shape {
         ("multi", Type::Bool),
         ("upsert", Type::Bool),
         ("arrayFilters", Type::Array),
-        ("hint", Type::Any),
+        ("hint", Type::Hint),
         ("collation", Type::Object),
         ("upsertSupplied", Type::Flag),
     ],
@@ -82,8 +83,8 @@ static DELETE_ENTRY: Shape = Shape {
     name: "delete.deletes",
     fields: &[
         ("q", Type::Object),
-        ("limit", Type::Number),
-        ("hint", Type::Any),
+        ("limit", Type::Any),
+        ("hint", Type::Hint),
         ("collation", Type::Object),
     ],
     required: &["q", "limit"],
@@ -113,12 +114,26 @@ pub(super) fn update(call: &Call<'_>) -> Result<Job> {
     let fields = UPDATE.command(call.doc)?;
     let entries = fields.documents("updates")?;
     check_count(entries.len())?;
-    let variables = query::variables(fields.object("let"), call)?;
+    let entries = entries
+        .into_iter()
+        .map(|entry| {
+            let entry = UPDATE_ENTRY.part(entry)?;
+            let change = change(&entry)?;
+            let filters = entry.documents("arrayFilters")?;
+            Ok((entry, change, filters))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    for (_, change, _) in &entries {
+        change.check_stages()?;
+    }
+    let variables = query::variables(fields.object("let"), call);
     let mut statements = Vec::with_capacity(entries.len());
-    for entry in entries {
-        let entry = UPDATE_ENTRY.part(entry)?;
-        let change = change(&entry)?;
-        statements.push(match update_statement(&entry, &change, &variables) {
+    for (entry, change, filters) in &entries {
+        let statement = variables
+            .as_ref()
+            .map_err(Fault::clone)
+            .and_then(|variables| update_statement(entry, change, filters, variables));
+        statements.push(match statement {
             Ok(statement) => Statement::Update(Arc::new(statement)),
             Err(fault) if entry.flag("upsert") => Statement::RefusedUpsert(fault),
             Err(fault) => Statement::Refused(fault),
@@ -131,23 +146,33 @@ pub(super) fn delete(call: &Call<'_>) -> Result<Job> {
     let fields = DELETE.command(call.doc)?;
     let entries = fields.documents("deletes")?;
     check_count(entries.len())?;
-    let variables = query::variables(fields.object("let"), call)?;
+    let variables = query::variables(fields.object("let"), call);
     let mut statements = Vec::with_capacity(entries.len());
     for entry in entries {
         let entry = DELETE_ENTRY.part(entry)?;
-        let limit = entry.number("limit").unwrap_or(0);
-        if !matches!(limit, 0 | 1) {
-            return Err(Fault::new(
-                code::FAILED_TO_PARSE,
-                format!("The limit field in delete objects must be 0 or 1. Got {limit}"),
-            ));
-        }
-        statements.push(match delete_statement(&entry, limit == 0, &variables) {
+        let multi = is_unlimited(&entry)?;
+        let statement = variables
+            .as_ref()
+            .map_err(Fault::clone)
+            .and_then(|variables| delete_statement(&entry, multi, variables));
+        statements.push(match statement {
             Ok(statement) => Statement::Delete(Arc::new(statement)),
             Err(fault) => Statement::Refused(fault),
         });
     }
     batch(call, &fields, statements, Verb::Delete)
+}
+
+/// Whether a deletion takes all that match: what is no number limits nothing.
+fn is_unlimited(entry: &Fields<'_>) -> Result<bool> {
+    let limit = entry.get("limit").and_then(|value| as_f64(&value)).unwrap_or(0.0);
+    if limit != 0.0 && limit != 1.0 {
+        return Err(Fault::new(
+            code::FAILED_TO_PARSE,
+            format!("The limit field in delete objects must be 0 or 1. Got {limit}"),
+        ));
+    }
+    Ok(limit == 0.0)
 }
 
 fn batch(call: &Call<'_>, fields: &Fields<'_>, statements: Vec<Statement>, verb: Verb) -> Result<Job> {
@@ -255,8 +280,16 @@ impl<'a> Change<'a> {
         }
     }
 
+    /// Refuses a pipeline with what is no stage at all: as on the server, before any statement runs.
+    fn check_stages(&self) -> Result<()> {
+        match self {
+            Change::Pipeline(stages) => Updater::check_stages(stages),
+            Change::Operators(_) | Change::Replacement(_) => Ok(()),
+        }
+    }
+
     /// Parses it into what changes documents.
-    pub(super) fn updater(&self, array_filters: &[Doc<'_>], constants: Option<Doc<'_>>) -> Result<Updater> {
+    pub(super) fn updater(&self, array_filters: &[Doc<'_>], variables: &Variables) -> Result<Updater> {
         match self {
             Change::Operators(update) => Updater::operators(*update, array_filters),
             Change::Replacement(document) => {
@@ -264,11 +297,14 @@ impl<'a> Change<'a> {
                 Updater::check_array_filters(array_filters)?;
                 Updater::replacement(*document)
             }
-            Change::Pipeline(_) if !array_filters.is_empty() => Err(Fault::new(
-                code::FAILED_TO_PARSE,
-                "arrayFilters may not be specified for pipeline-style updates",
-            )),
-            Change::Pipeline(stages) => Updater::pipeline(stages, constants),
+            Change::Pipeline(_) if !array_filters.is_empty() => {
+                Updater::check_array_filters(array_filters)?;
+                Err(Fault::new(
+                    code::FAILED_TO_PARSE,
+                    "arrayFilters may not be specified for pipeline-style updates",
+                ))
+            }
+            Change::Pipeline(stages) => Updater::pipeline(stages, variables.clone()),
         }
     }
 }
@@ -290,6 +326,7 @@ fn change<'a>(entry: &Fields<'a>) -> Result<Change<'a>> {
 fn update_statement(
     entry: &Fields<'_>,
     change: &Change<'_>,
+    filters: &[Doc<'_>],
     variables: &Variables,
 ) -> Result<UpdateStatement> {
     let collation = collation(entry)?;
@@ -308,23 +345,16 @@ fn update_statement(
             "multi update is not supported for replacement-style update",
         ));
     }
-    let filters = entry.documents("arrayFilters")?;
-    let mut constants = query::constants(variables);
-    constants.extend(
-        own.into_iter()
-            .flat_map(Doc::elements)
-            .map(|element| (element.name_str().to_owned(), element.value().into())),
-    );
-    let constants = (!constants.is_empty()).then_some(Doc::Fields(&constants));
     if entry.flag("upsertSupplied") {
         check_supplied(own, upsert)?;
     }
+    let variables = query::with_own(variables, own.unwrap_or(Doc::empty()))?;
     // The server reads the update before the filter.
-    let updater = change.updater(&filters, constants)?;
+    let updater = change.updater(filters, &variables)?;
     if upsert {
         Updater::check_upsert_filter(filter)?;
     }
-    let query = query::query(Some(filter), None, entry.get("hint"), variables)?.collated(collation.clone());
+    let query = query::query(Some(filter), None, entry.get("hint"), &variables)?.collated(collation.clone());
     Ok(UpdateStatement {
         query,
         filter: filter.to_bytes(),

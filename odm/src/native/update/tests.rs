@@ -40,7 +40,7 @@ fn raw(docs: &[Vec<u8>]) -> Vec<Doc<'_>> {
 /// Parses what a client sends as an update: operators, a pipeline or a replacement.
 fn updater(update: &serde_json::Value, filters: &serde_json::Value) -> Result<Updater> {
     if update.is_array() {
-        return Updater::pipeline(&raw(&all_bytes(update)), None);
+        return Updater::pipeline(&raw(&all_bytes(update)), Vec::new());
     }
     let update = to_bytes(update);
     let operators = Doc::Raw(&update)

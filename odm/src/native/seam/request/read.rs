@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bson::{RawBson, RawDocumentBuf};
 
-use super::super::super::aggregate::expression::{Expression, Scope, check_variable_name};
+use super::super::super::aggregate::constants;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::exec::aggregate::{self, AggregateRequest};
 use super::super::super::exec::by_id;
@@ -15,7 +15,6 @@ use super::super::super::exec::tail::Tail;
 use super::super::super::exec::{Deadline, Namespace, check_database};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::projection::Projection;
-use super::super::super::update::Now;
 use super::{collation, gate, gate_optional, namespace, now, value};
 use crate::backend::{self, DeleteStatement, Operation, ReadOptions, UpdateStatement};
 
@@ -39,7 +38,10 @@ pub(super) fn aggregate_request(own: backend::Aggregate) -> Result<AggregateRequ
     Ok(AggregateRequest {
         namespace: ns,
         stages,
-        variables: variables(own.options.variables.as_ref(), now)?,
+        variables: constants::of(
+            gate_optional(own.options.variables.as_ref())?.unwrap_or(Doc::empty()),
+            now.millis,
+        )?,
         collation,
         hint: own.options.hint.as_ref().map(value).transpose()?,
         batch_size: own.batch_size,
@@ -48,21 +50,6 @@ pub(super) fn aggregate_request(own: backend::Aggregate) -> Result<AggregateRequ
         now: now.millis,
         deadline: Deadline::after(own.options.max_time),
     })
-}
-
-/// The values of `let`, which may use the variables before them but no document.
-fn variables(given: Option<&RawDocumentBuf>, now: Now) -> Result<Vec<(String, Option<Owned>)>> {
-    let mut variables: Vec<(String, Option<Owned>)> = Vec::new();
-    for element in gate_optional(given)?.into_iter().flat_map(Doc::elements) {
-        check_variable_name(element.name_str(), true)?;
-        let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
-        let expression = Expression::parse(&element.value(), &names)?;
-        let mut scope = Scope::new(Doc::empty(), now.millis);
-        scope.variables.clone_from(&variables);
-        let value = expression.evaluate(&scope)?;
-        variables.push((element.name_str().to_owned(), value));
-    }
-    Ok(variables)
 }
 
 pub(super) fn query(

@@ -106,13 +106,16 @@ fn updater(modification: &Modification, array_filters: &[RawDocumentBuf]) -> Res
             Updater::check_array_filters(&filters)?;
             Updater::replacement(gate(document)?)
         }
-        Modification::Pipeline(_) if !filters.is_empty() => Err(Fault::new(
-            code::FAILED_TO_PARSE,
-            "arrayFilters may not be specified for pipeline-style updates",
-        )),
+        Modification::Pipeline(_) if !filters.is_empty() => {
+            Updater::check_array_filters(&filters)?;
+            Err(Fault::new(
+                code::FAILED_TO_PARSE,
+                "arrayFilters may not be specified for pipeline-style updates",
+            ))
+        }
         Modification::Pipeline(stages) => {
             let stages: Vec<Doc<'_>> = stages.iter().map(gate).collect::<Result<_>>()?;
-            Updater::pipeline(&stages, None)
+            Updater::pipeline(&stages, Vec::new())
         }
     }
 }

@@ -1,0 +1,91 @@
+//! The constants of an operation: what `let` defines, and `c` of an update.
+
+use super::super::document::{Doc, Owned};
+use super::super::fault::{Fault, Result, code};
+use super::expression::{Expression, Scope, check_variable_name};
+
+/// The variables of an operation, by name.
+pub(crate) type Variables = Vec<(String, Option<Owned>)>;
+
+/// Computes the constants of an operation's `let`, each of which may use those before it.
+pub(crate) fn of(given: Doc<'_>, now: i64) -> Result<Variables> {
+    let mut variables = Variables::new();
+    for element in given.elements() {
+        let name = element.name_str();
+        check_name(name)?;
+        let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
+        let mut expression = Expression::parse_unfolded(&element.value(), &names)?;
+        if expression.reads_document() {
+            return Err(Fault::new(
+                READS_DOCUMENT,
+                "Command let Expression tried to access a field, but this is not allowed because Command let \
+                 Expressions run before the query examines any documents.",
+            ));
+        }
+        expression.fold()?;
+        let mut scope = Scope::new(Doc::empty(), now);
+        scope.variables = variables.clone();
+        variables.push((name.to_owned(), expression.evaluate(&scope)?));
+    }
+    Ok(variables)
+}
+
+/// The code of a `let` that looks at documents.
+const READS_DOCUMENT: i32 = 4_890_500;
+
+/// Names that are the server's own.
+const INTERNAL: &[&str] = &["NOW", "CLUSTER_TIME", "JS_SCOPE", "IS_MR"];
+
+/// Refuses what no constant of a command is called.
+fn check_name(name: &str) -> Result<()> {
+    let bad = |why: String| Err(Fault::new(code::FAILED_TO_PARSE, why));
+    match name.chars().next() {
+        _ if name == "CURRENT" => Ok(()),
+        _ if INTERNAL.contains(&name) => Err(Fault::new(
+            4_738_901,
+            format!("Attempt to set internal constant: {name}"),
+        )),
+        None => bad("empty variable names are not allowed".to_owned()),
+        Some(first) if first.is_ascii() && !first.is_ascii_lowercase() => bad(format!(
+            "'{name}' starts with an invalid character for a user variable name"
+        )),
+        Some(_) => match name
+            .chars()
+            .find(|own| own.is_ascii() && !own.is_ascii_alphanumeric() && *own != '_')
+        {
+            Some(own) => bad(format!(
+                "'{name}' contains an invalid character for a variable name: '{own}'"
+            )),
+            None => Ok(()),
+        },
+    }
+}
+
+/// Names that stand for something already.
+const BUILT_IN: &[&str] = &[
+    "ROOT",
+    "REMOVE",
+    "NOW",
+    "CLUSTER_TIME",
+    "JS_SCOPE",
+    "IS_MR",
+    "SEARCH_META",
+];
+
+/// The variables with a statement's own constants, which go before those of the command.
+pub(crate) fn with_own(variables: &Variables, own: Doc<'_>) -> Result<Variables> {
+    let mut all = variables.clone();
+    for constant in own.elements() {
+        let name = constant.name_str();
+        check_variable_name(name, false)?;
+        if BUILT_IN.contains(&name) {
+            return Err(Fault::new(
+                17275,
+                format!("Can't redefine a non-user-writable variable: {name}"),
+            ));
+        }
+        all.retain(|(other, _)| other != name);
+        all.push((name.to_owned(), Some(constant.value().into())));
+    }
+    Ok(all)
+}
