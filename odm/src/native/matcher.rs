@@ -123,6 +123,32 @@ impl Matcher {
         computes(&self.root)
     }
 
+    /// The same filter where expressions cannot know the time: evaluating one that asks for it fails.
+    pub(crate) fn without_clock(mut self) -> Matcher {
+        fn stop(node: &mut Node) {
+            match node {
+                Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => nodes.iter_mut().for_each(stop),
+                Node::Expr(expression) => expression.set_without_clock(),
+                _ => {}
+            }
+        }
+        stop(&mut self.root);
+        self
+    }
+
+    /// Whether chance has a part in what matches.
+    pub(crate) fn is_random(&self) -> bool {
+        fn is_random(node: &Node) -> bool {
+            match node {
+                Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => nodes.iter().any(is_random),
+                Node::Expr(expression) => !expression.all_operators(&|name| name != "$rand"),
+                Node::Sample(rate) => (0.0..1.0).contains(rate) && *rate > 0.0,
+                _ => false,
+            }
+        }
+        is_random(&self.root)
+    }
+
     /// The same filter with its strings compared by the collation.
     pub(crate) fn collated(self, collation: &Collation) -> Matcher {
         if collation.is_simple() {

@@ -11,6 +11,7 @@ crate::on_every_backend! {
     what_cannot_be_read_fails_the_whole_batch,
     filters_of_arrays_are_read_before_pipelines_refuse_them,
     nothing_in_a_list_is_left_out,
+    a_validator_refuses_what_it_cannot_evaluate,
 }
 
 /// The code of what a command was refused for, or of its first write error; 0 when it was done.
@@ -255,4 +256,43 @@ async fn nothing_in_a_list_is_left_out(db: &Db) {
         assert_eq!(code(db, command.clone()).await, expected, "{command}");
     }
     assert_eq!(all(db).await, [doc! { "_id": 1, "a": 1 }]);
+}
+
+async fn a_validator_refuses_what_it_cannot_evaluate(db: &Db) {
+    let sum = bson!({ "$expr": { "$gt": [{ "$add": ["$a", 1] }, 0] } });
+    for (name, filter) in [
+        ("plain", sum.clone()),
+        ("or", bson!({ "$or": [sum.clone(), { "a": "x" }] })),
+        ("nor", bson!({ "$nor": [{ "$nor": [sum.clone()] }] })),
+    ] {
+        let create = doc! { "create": name, "validator": filter, "validationLevel": "moderate" };
+        assert_eq!(code(db, create).await, 0, "{name}");
+        let insert = |document: Document| doc! { "insert": name, "documents": [document] };
+        assert_eq!(code(db, insert(doc! { "_id": 1, "a": "x" })).await, 121, "{name}");
+        let past =
+            doc! { "insert": name, "documents": [{ "_id": 1, "a": "x" }], "bypassDocumentValidation": true };
+        assert_eq!(code(db, past).await, 0, "{name}");
+        assert_eq!(code(db, insert(doc! { "_id": 2, "a": 1 })).await, 0, "{name}");
+        // A document that was not valid before may stay so.
+        for (id, expected) in [(1, 0), (2, 121)] {
+            let update =
+                doc! { "update": name, "updates": [{ "q": { "_id": id }, "u": { "$set": { "a": "y" } } }] };
+            assert_eq!(code(db, update).await, expected, "{name}");
+        }
+        let modify =
+            doc! { "findAndModify": name, "query": { "_id": 2 }, "update": { "$set": { "a": "x" } } };
+        assert_eq!(code(db, modify).await, 121, "{name}");
+    }
+    for time in ["$$NOW", "$$CLUSTER_TIME"] {
+        let create = doc! { "create": &time[2..], "validator": { "$expr": { "$ne": ["$a", time] } } };
+        assert_eq!(code(db, create).await, 0);
+        let insert = doc! { "insert": &time[2..], "documents": [{ "_id": 1 }] };
+        assert_eq!(code(db, insert).await, 121);
+    }
+    let create = doc! { "create": "r", "validator": { "$expr": { "$lt": [{ "$rand": {} }, 2] } } };
+    assert_eq!(code(db, create).await, 3_040_500);
+    assert_eq!(
+        code(db, doc! { "create": "r", "validator": { "$sampleRate": 0.5 } }).await,
+        3_040_500
+    );
 }

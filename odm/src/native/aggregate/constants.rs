@@ -79,10 +79,7 @@ pub(crate) fn with_own(variables: &Variables, own: Doc<'_>) -> Result<Variables>
         let name = constant.name_str();
         check_variable_name(name, false)?;
         if BUILT_IN.contains(&name) {
-            return Err(Fault::new(
-                17275,
-                format!("Can't redefine a non-user-writable variable: {name}"),
-            ));
+            return Err(Fault::new(17275, "Can't redefine a non-user-writable variable"));
         }
         all.retain(|(other, _)| other != name);
         all.push((name.to_owned(), Some(constant.value().into())));

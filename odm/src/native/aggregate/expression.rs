@@ -159,6 +159,11 @@ impl Expression {
         self.node.set_early();
     }
 
+    /// Makes it fail where it asks for the time.
+    pub(crate) fn set_without_clock(&mut self) {
+        self.node.set_without_clock();
+    }
+
     /// The value, if the expression is one known already.
     pub(crate) fn as_constant(&self) -> Option<&Owned> {
         match &self.node {
@@ -232,6 +237,20 @@ impl Node {
                 operator.name == "$meta" || arguments.iter().any(Node::reads_document)
             }
             Node::Constant(_) | Node::Remove | Node::Absent => false,
+        }
+    }
+
+    fn set_without_clock(&mut self) {
+        match self {
+            Node::Path { base, .. } => match base {
+                Base::Now => *base = Base::Unavailable("NOW"),
+                Base::ClusterTime => *base = Base::Unavailable("CLUSTER_TIME"),
+                _ => {}
+            },
+            Node::Object(fields) => fields.iter_mut().for_each(|(_, node)| node.set_without_clock()),
+            Node::Array(items) => items.iter_mut().for_each(Node::set_without_clock),
+            Node::Call { arguments, .. } => arguments.iter_mut().for_each(Node::set_without_clock),
+            Node::Constant(_) | Node::Remove | Node::Absent => {}
         }
     }
 

@@ -103,7 +103,7 @@ impl Rules {
         let validator = match (options.get("validator"), warns_or_is_off(options)) {
             (Some(Value::Document(filter)), false) => Some(Arc::new(Validator {
                 filter: filter.to_bytes(),
-                matcher: Matcher::parse(filter)?.collated(&collation),
+                matcher: Matcher::parse(filter)?.collated(&collation).without_clock(),
                 moderate: options.get("validationLevel").and_then(|level| level.as_str()) == Some("moderate"),
             })),
             _ => None,
@@ -278,7 +278,12 @@ pub(crate) fn validator(field: &str, value: Value<'_>) -> Result<Option<Owned>> 
         return Err(wrong_type(field, value, "type 'object'"));
     };
     refuse_place(filter)?;
-    Matcher::parse(filter)?;
+    if Matcher::parse(filter)?.is_random() {
+        return Err(Fault::new(
+            3_040_500,
+            "$rand is not allowed in collection validators",
+        ));
+    }
     Ok((!filter.is_empty()).then(|| Owned::RawDocument(filter.to_bytes())))
 }
 

@@ -18,9 +18,7 @@ pub(super) fn inserted(collection: &Collection, document: &[u8]) -> Result<()> {
         encrypted::inserted(collection, Doc::Raw(document))?;
     }
     match &collection.rules.validator {
-        Some(validator) if !validator.matcher.matches(Doc::Raw(document))? => {
-            Err(refused(validator, document))
-        }
+        Some(validator) if !accepts(validator, document) => Err(refused(validator, document)),
         _ => Ok(()),
     }
 }
@@ -34,14 +32,16 @@ pub(super) fn replaced(collection: &Collection, old: &[u8], new: &[u8]) -> Resul
         encrypted::replaced(collection, Doc::Raw(old), Doc::Raw(new))?;
     }
     match &collection.rules.validator {
-        Some(validator)
-            if !validator.matcher.matches(Doc::Raw(new))?
-                && (!validator.moderate || validator.matcher.matches(Doc::Raw(old))?) =>
-        {
+        Some(validator) if !accepts(validator, new) && (!validator.moderate || accepts(validator, old)) => {
             Err(refused(validator, new))
         }
         _ => Ok(()),
     }
+}
+
+/// Whether the document is as it should be. One that an expression cannot be evaluated on is not.
+fn accepts(validator: &Validator, document: &[u8]) -> bool {
+    validator.matcher.matches(Doc::Raw(document)).unwrap_or(false)
 }
 
 fn refused(validator: &Validator, document: &[u8]) -> Fault {

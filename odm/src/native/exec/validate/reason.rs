@@ -2,6 +2,7 @@
 
 use super::super::super::aggregate::expression::{Expression, Scope};
 use super::super::super::document::{Doc, Fields, Owned, Value};
+use super::super::super::fault::Fault;
 use super::super::super::matcher::{self, Matcher};
 use super::schema;
 
@@ -133,8 +134,10 @@ fn single(name: &str, value: Owned) -> Vec<u8> {
 
 impl Clause<'_> {
     fn explain(&self, doc: Doc<'_>, inverted: bool) -> Option<Fields> {
-        let matches = Matcher::parse(Doc::Raw(&self.filter)).ok()?.matches(doc).ok()?;
-        if matches != inverted {
+        // What cannot be evaluated is wrong whichever way it is asked.
+        let matcher = Matcher::parse(Doc::Raw(&self.filter)).ok()?.without_clock();
+        let matches = matcher.matches(doc);
+        if matches.is_ok_and(|matches| matches != inverted) {
             return None;
         }
         let specified = || {
@@ -168,22 +171,25 @@ impl Clause<'_> {
                 ),
             ],
             Kind::Expression(expression) => {
+                let scope = Scope::new(doc, matcher::now());
+                let result = Expression::parse(expression, &[]).and_then(|mut parsed| {
+                    parsed.set_without_clock();
+                    parsed.evaluate(&scope)
+                });
+                let reason = match (&result, inverted) {
+                    (Err(_), _) => "failed to evaluate aggregation expression",
+                    (Ok(_), true) => "expression did match",
+                    (Ok(_), false) => "expression did not match",
+                };
                 let mut explained = vec![
                     field("operatorName", text("$expr")),
                     specified(),
-                    field(
-                        "reason",
-                        text(if inverted {
-                            "expression did match"
-                        } else {
-                            "expression did not match"
-                        }),
-                    ),
+                    field("reason", text(reason)),
                 ];
-                let scope = Scope::new(doc, matcher::now());
-                let result = Expression::parse(expression, &[]).and_then(|parsed| parsed.evaluate(&scope));
-                if let Ok(Some(result)) = result {
-                    explained.push(field("expressionResult", result));
+                match result {
+                    Ok(Some(result)) => explained.push(field("expressionResult", result)),
+                    Ok(None) => {}
+                    Err(fault) => explained.push(field("details", Owned::Document(failure(&fault)))),
                 }
                 explained
             }
@@ -203,6 +209,14 @@ impl Clause<'_> {
             Kind::Other(operator) => vec![field("operatorName", text(operator)), specified()],
         })
     }
+}
+
+/// What an expression failed with.
+fn failure(fault: &Fault) -> Fields {
+    vec![
+        field("code", Owned::Int32(fault.code())),
+        field("errmsg", text(fault.message())),
+    ]
 }
 
 fn leaf(path: &str, operator: &str, doc: Doc<'_>, inverted: bool, out: &mut Fields) {
