@@ -111,6 +111,11 @@ impl Matcher {
         self
     }
 
+    /// The variables that its expressions see.
+    pub(crate) fn variables(&self) -> &[(String, Option<Owned>)] {
+        &self.context.variables
+    }
+
     /// Whether it has an expression.
     pub(crate) fn computes(&self) -> bool {
         fn computes(node: &Node) -> bool {

@@ -144,6 +144,13 @@ impl Expression {
         }
     }
 
+    /// Puts the values of variables in their places.
+    pub(crate) fn bind(&mut self, variables: &[(String, Option<Owned>)]) {
+        if !variables.is_empty() {
+            self.node.bind(variables);
+        }
+    }
+
     /// Computes the parts that do not depend on the document.
     pub(crate) fn fold(&mut self) -> Result<()> {
         self.node.fold()
@@ -263,6 +270,28 @@ impl Node {
                 arguments.iter_mut().for_each(Node::set_early);
             }
             _ => {}
+        }
+    }
+
+    fn bind(&mut self, variables: &[(String, Option<Owned>)]) {
+        match self {
+            Node::Object(fields) => fields.iter_mut().for_each(|(_, node)| node.bind(variables)),
+            Node::Array(items) => items.iter_mut().for_each(|node| node.bind(variables)),
+            Node::Call { arguments, .. } => arguments.iter_mut().for_each(|node| node.bind(variables)),
+            Node::Path {
+                base: Base::Outer(name),
+                segments,
+            } => {
+                let value = variables.iter().rev().find(|(other, _)| other == name);
+                let Some((_, value)) = value else {
+                    return;
+                };
+                let value = value
+                    .as_ref()
+                    .and_then(|value| path::walk(value.as_value(), segments).into_owned());
+                *self = value.map_or(Node::Remove, Node::Constant);
+            }
+            Node::Constant(_) | Node::Remove | Node::Absent | Node::Path { .. } => {}
         }
     }
 

@@ -20,16 +20,21 @@ pub(crate) fn parse(path: &str) -> Result<Vec<String>> {
     }
     let segments = path
         .split('.')
-        .map(|segment| match segment {
-            // The fields of a DBRef.
-            "$ref" | "$id" | "$db" => Ok(segment.to_owned()),
-            _ => check_name(segment).map(|()| segment.to_owned()),
+        .map(|segment| match is_reserved(segment) {
+            true => Ok(segment.to_owned()),
+            false => check_name(segment).map(|()| segment.to_owned()),
         })
         .collect::<Result<Vec<_>>>()?;
     if segments.len() > MAX_SEGMENTS {
         return Err(Fault::new(code::OVERFLOW, "FieldPath is too long"));
     }
     Ok(segments)
+}
+
+/// Whether it is one of the names with a `$` that fields may have: those of a DBRef, and those under which the server
+/// writes metadata into a document.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    matches!(name, "$ref" | "$id" | "$db" | "$recordId" | "$sortKey")
 }
 
 /// Refuses what cannot be the name of one field of a path.

@@ -1,18 +1,21 @@
 //! Projection documents into trees, with the server's complaints.
 
 use super::super::aggregate::expression::Expression;
+use super::super::aggregate::path;
 use super::super::collation::Collation;
 use super::super::document::decimal::{Decimal, Rounding};
-use super::super::document::{Doc, Value};
+use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result};
 use super::super::matcher::{ElementMatcher, Matcher, now, truthy};
 use super::{Mode, Projection, Rule, Slice, Tree, Wanted};
 
 impl Projection {
-    /// Parses a projection. `filter` is the filter of the same operation, which the positional `$` needs.
+    /// Parses a projection. `filter` is the filter of the same operation, which the positional `$` needs and which
+    /// knows the operation's variables.
     pub(crate) fn parse(spec: Doc<'_>, filter: Option<&Matcher>) -> Result<Projection> {
         let mut parser = Parser {
             has_filter: filter.is_some(),
+            variables: filter.map_or(&[], Matcher::variables),
             tree: Tree::default(),
             mode: None,
             id: None,
@@ -29,8 +32,10 @@ impl Projection {
     }
 }
 
-struct Parser {
+struct Parser<'v> {
     has_filter: bool,
+    /// What `let` gives.
+    variables: &'v [(String, Option<Owned>)],
     tree: Tree,
     /// Set by the first field that decides it; `_id` by itself does not.
     mode: Option<Mode>,
@@ -55,7 +60,7 @@ struct Target<'s> {
     positional: bool,
 }
 
-impl Parser {
+impl Parser<'_> {
     fn element<'s>(&mut self, name: &'s str, value: &Value<'s>, parent: &[&'s str]) -> Result<()> {
         let target = target(name, parent)?;
         match value {
@@ -93,7 +98,8 @@ impl Parser {
                 "An empty sub-projection is not a valid value. Found empty object at path",
             ));
         };
-        if first.name().starts_with(b"$") && elements.next().is_none() {
+        let operator = first.name().starts_with(b"$") && !path::is_reserved(first.name_str());
+        if operator && elements.next().is_none() {
             let operand = first.value();
             return match first.name_str() {
                 "$slice" => self.slice(&target, &operand, inner),
@@ -182,7 +188,7 @@ impl Parser {
     }
 
     fn literal(&mut self, target: &Target<'_>, value: &Value<'_>) -> Result<()> {
-        let expression = Expression::parse_unfolded(value, &[])?;
+        let expression = self.computed(value)?;
         self.tree.add(target, Rule::Computed(Box::new(expression)))?;
         if self.mode == Some(Mode::Exclusion) {
             return Err(Fault::new(
@@ -198,7 +204,7 @@ impl Parser {
     }
 
     fn expression(&mut self, target: &Target<'_>, inner: Doc<'_>) -> Result<()> {
-        let expression = Expression::parse_unfolded(&Value::Document(inner), &[]);
+        let expression = self.computed(&Value::Document(inner));
         if let Err(fault) = &expression
             && let Some(first) = inner.elements().next()
             && fault.message() == format!("Unrecognized expression '{}'", first.name_str())
@@ -233,7 +239,7 @@ impl Parser {
             ));
         }
         self.wanted.score = true;
-        let expression = Expression::parse_unfolded(&Value::Document(inner), &[])?;
+        let expression = self.computed(&Value::Document(inner))?;
         self.tree.add(target, Rule::Computed(Box::new(expression)))
     }
 
@@ -243,8 +249,16 @@ impl Parser {
             Some("recordId") => self.wanted.record = true,
             _ => self.wanted.key = true,
         }
-        let expression = Expression::parse_unfolded(&Value::Document(inner), &[])?;
+        let expression = self.computed(&Value::Document(inner))?;
         self.tree.add(target, Rule::Computed(Box::new(expression)))
+    }
+
+    /// An expression, in which the variables have their values: what is wrong with them is known before any document.
+    fn computed(&self, value: &Value<'_>) -> Result<Expression> {
+        let names: Vec<String> = self.variables.iter().map(|(name, _)| name.clone()).collect();
+        let mut expression = Expression::parse_unfolded(value, &names)?;
+        expression.bind(self.variables);
+        Ok(expression)
     }
 
     fn refuse_in_exclusion(&self) -> Result<()> {
@@ -431,17 +445,8 @@ fn target<'s>(name: &'s str, parent: &[&'s str]) -> Result<Target<'s>> {
         return Err(Fault::new(40353, "FieldPath must not end with a '.'."));
     }
     for segment in own.split('.') {
-        if segment.is_empty() {
-            return Err(Fault::new(
-                15998,
-                "FieldPath field names may not be empty strings.",
-            ));
-        }
-        if segment.starts_with('$') {
-            return Err(Fault::new(
-                16410,
-                "FieldPath field names may not start with '$'. Consider using $getField or $setField.",
-            ));
+        if !path::is_reserved(segment) {
+            path::check_name(segment)?;
         }
     }
     Ok(Target {

@@ -275,7 +275,8 @@ impl Reader<'_> {
                         "An empty sub-projection is not a valid value. Found empty object at path",
                     ));
                 };
-                if first.name().first() == Some(&b'$') && doc.count() == 1 {
+                let operator = first.name().first() == Some(&b'$') && !path::is_reserved(first.name_str());
+                if operator && doc.count() == 1 {
                     return self.compute(segments, whole, value);
                 }
                 for element in doc.elements() {
