@@ -19,6 +19,7 @@ pub(crate) mod ast;
 pub(crate) mod pattern;
 pub(crate) mod schema;
 mod shape;
+mod special;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -7,6 +7,7 @@ mod tests;
 
 use super::aggregate::expression::Expression;
 use super::collation::Collation;
+use super::document::Owned;
 use super::fault::{Fault, Result};
 use super::matcher::ElementMatcher;
 
@@ -40,8 +41,8 @@ struct Wanted {
 pub(crate) struct Metadata {
     /// How well it answers a text search.
     pub(crate) score: Option<f64>,
-    /// Its record.
-    pub(crate) record: Option<i64>,
+    /// Its record, as it is shown.
+    pub(crate) record: Option<Owned>,
     /// The key of an index by which it was found, as a document.
     pub(crate) key: Option<Vec<u8>>,
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::catalog::Collection;
 use super::super::collation::Collation;
 use super::super::document::doc::framed;
-use super::super::document::{Doc, Value};
+use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result};
 use super::super::matcher::{Asked, Places};
 use super::super::plan::{Plan, TextPlan, text_required};
@@ -435,7 +435,7 @@ impl Shape<'_> {
                 _ => None,
             },
             record: match projection.needs_record() {
-                true => Some(self.record(record)?),
+                true => Some(Owned::Int64(self.record(record)?)),
                 false => None,
             },
             key: match projection.needs_key() {

@@ -89,6 +89,8 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
                     matched,
                     &Metadata {
                         score,
+                        // The server has lost it by then.
+                        record: Some(Owned::Null),
                         ..Metadata::default()
                     },
                 )

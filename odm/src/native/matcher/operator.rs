@@ -177,7 +177,7 @@ impl Field<'_> {
                     Value::Regex { pattern, options } => {
                         Pattern::parse(pattern, options).map(Predicate::Regex)
                     }
-                    Value::Document(doc) if is_expression(doc, false) => Err(bad("no $ expressions in $all")),
+                    Value::Document(doc) if has_operator(doc) => Err(bad("no $ expressions in $all")),
                     item => operand(&item).map(Predicate::Equal),
                 },
             })
@@ -235,6 +235,16 @@ impl Field<'_> {
         positions.dedup();
         Ok(Predicate::Bits(BitTest { rule, positions }))
     }
+}
+
+/// Whether a member of `$all` is an operator rather than a literal. That of another `$` name is a literal.
+fn has_operator(doc: Doc<'_>) -> bool {
+    is_expression(doc, false)
+        && doc.elements().next().is_some_and(|first| {
+            let name = first.name_str();
+            let known = OPERATORS.contains(&name) || name.starts_with("$_internal");
+            known && !matches!(name, "$not" | "$where")
+        })
 }
 
 /// What a member of `$all` asks of elements, if it is an `$elemMatch`.

@@ -63,6 +63,13 @@ impl Writer<'_> {
                 match tree.child(name) {
                     None if self.mode == Mode::Exclusion => element.value().write_element(name, out),
                     None => {}
+                    // Metadata take the place of what is there; an inclusion appends what it computes.
+                    Some(Rule::Computed(expression)) if self.mode == Mode::Exclusion => {
+                        if let Some(value) = self.evaluate(expression)? {
+                            value.as_value().write_element(name, out);
+                        }
+                        written.add(name);
+                    }
                     Some(rule) => {
                         let wrote = self.field(rule, name, element.value(), place, out)?;
                         if wrote && tree.computes {
@@ -89,7 +96,7 @@ impl Writer<'_> {
     ) -> Result<()> {
         for (name, rule) in &tree.children {
             match rule {
-                Rule::Computed(expression) => {
+                Rule::Computed(expression) if !written.has(name.as_bytes()) => {
                     if let Some(value) = self.evaluate(expression)? {
                         value.as_value().write_element(name.as_bytes(), out);
                     }
@@ -115,7 +122,7 @@ impl Writer<'_> {
     fn variables(&self) -> Vec<(String, Option<Owned>)> {
         let Metadata { score, record, key } = self.metadata;
         let mut variables: Vec<_> = score_variable(*score).into_iter().collect();
-        variables.extend(record.map(|record| found_variable("recordId", Owned::Int64(record))));
+        variables.extend(record.clone().map(|record| found_variable("recordId", record)));
         let key = key.as_ref().map(|key| Owned::RawDocument(key.clone()));
         variables.extend(key.map(|key| found_variable("indexKey", key)));
         variables
@@ -178,7 +185,9 @@ impl Writer<'_> {
                     self.array(tree, items, place, out)?;
                 }
             }
-            (Rule::Fields(_), value) if self.mode == Mode::Exclusion => value.write_element(name, out),
+            (Rule::Fields(tree), value) if self.mode == Mode::Exclusion && !tree.computes => {
+                value.write_element(name, out)
+            }
             // Computed fields replace what is no document.
             (Rule::Fields(tree), _) if tree.computes => {
                 header(0x03, name, out);
@@ -221,7 +230,7 @@ impl Writer<'_> {
                 header(0x04, name, out);
                 self.array(tree, items, Place::InNestedArray, out)?;
             }
-            value if self.mode == Mode::Exclusion => value.write_element(name, out),
+            value if self.mode == Mode::Exclusion && !tree.computes => value.write_element(name, out),
             _ if tree.computes => {
                 header(0x03, name, out);
                 self.document(tree, Doc::empty(), place, out)?;

@@ -4,7 +4,7 @@ use super::super::aggregate::expression::Expression;
 use super::super::aggregate::path;
 use super::super::collation::Collation;
 use super::super::document::decimal::{Decimal, Rounding};
-use super::super::document::{Doc, Owned, Value};
+use super::super::document::{Doc, Value};
 use super::super::fault::{Fault, Result};
 use super::super::matcher::{ElementMatcher, Matcher, now, truthy};
 use super::{Mode, Projection, Rule, Slice, Tree, Wanted};
@@ -14,8 +14,7 @@ impl Projection {
     /// knows the operation's variables.
     pub(crate) fn parse(spec: Doc<'_>, filter: Option<&Matcher>) -> Result<Projection> {
         let mut parser = Parser {
-            has_filter: filter.is_some(),
-            variables: filter.map_or(&[], Matcher::variables),
+            filter,
             tree: Tree::default(),
             mode: None,
             id: None,
@@ -33,9 +32,7 @@ impl Projection {
 }
 
 struct Parser<'v> {
-    has_filter: bool,
-    /// What `let` gives.
-    variables: &'v [(String, Option<Owned>)],
+    filter: Option<&'v Matcher>,
     tree: Tree,
     /// Set by the first field that decides it; `_id` by itself does not.
     mode: Option<Mode>,
@@ -133,12 +130,13 @@ impl Parser<'_> {
                     "Cannot specify positional operator and $elemMatch.",
                 ));
             }
-            if !self.has_filter {
+            let Some(filter) = self.filter else {
                 return Err(Fault::new(
                     51050,
                     "Projections with a positional operator require a matcher",
                 ));
-            }
+            };
+            filter.refuse_special()?;
             self.positional = true;
             Rule::Positional
         } else {
@@ -255,9 +253,10 @@ impl Parser<'_> {
 
     /// An expression, in which the variables have their values: what is wrong with them is known before any document.
     fn computed(&self, value: &Value<'_>) -> Result<Expression> {
-        let names: Vec<String> = self.variables.iter().map(|(name, _)| name.clone()).collect();
+        let variables = self.filter.map_or(&[][..], Matcher::variables);
+        let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
         let mut expression = Expression::parse_unfolded(value, &names)?;
-        expression.bind(self.variables);
+        expression.bind(variables);
         Ok(expression)
     }
 

@@ -302,13 +302,15 @@ impl Reader<'_> {
                 _ => Fault::new(31325, format!("Unknown expression {name}")),
             });
         }
-        if self.mode == Some(Mode::Exclude) && matches!(value, Value::Document(_)) {
+        // Metadata go with either mode and decide none.
+        let is_metadata = matches!(*value, Value::Document(doc) if doc.get("$meta").is_some());
+        if self.mode == Some(Mode::Exclude) && !is_metadata && matches!(value, Value::Document(_)) {
             return Err(Fault::new(
                 31252,
                 "Cannot use expression other than $meta in exclusion projection",
             ));
         }
-        if self.mode == Some(Mode::Exclude) {
+        if self.mode == Some(Mode::Exclude) && !is_metadata {
             return Err(Fault::new(
                 31310,
                 format!(
@@ -320,7 +322,9 @@ impl Reader<'_> {
         if whole == "_id" {
             self.id = Some(true);
         }
-        self.mode = Some(Mode::Include);
+        if !is_metadata {
+            self.mode = Some(Mode::Include);
+        }
         let expression = Expression::parse_unfolded(value, self.variables)?;
         self.root.insert(&segments, whole, Entry::Computed(expression))
     }
@@ -345,7 +349,7 @@ impl Reader<'_> {
     fn finish(mut self) -> Result<Projection> {
         let has_id = self.root.get(b"_id").is_some();
         let mode = self.mode.unwrap_or(match self.id {
-            Some(false) => Mode::Exclude,
+            Some(false) if !self.root.has_computed() => Mode::Exclude,
             _ => Mode::Include,
         });
         let named = match mode {

@@ -1,0 +1,45 @@
+//! Conditions that a positional projection does not go with.
+
+use super::super::fault::{Fault, Result, code};
+use super::Matcher;
+use super::ast::{Node, Predicate};
+
+const QUERY_FEATURE_NOT_ALLOWED: i32 = 224;
+
+impl Matcher {
+    /// Refuses a filter that asks for more than what its fields hold: the server cannot read it a second time for the
+    /// positional `$` of a projection.
+    ///
+    /// # Errors
+    /// As the server: 224 for expressions and schemas, 5626500 for `$near`, 2 for a text search.
+    pub(crate) fn refuse_special(&self) -> Result<()> {
+        in_node(&self.root)
+    }
+}
+
+fn in_node(node: &Node) -> Result<()> {
+    let not_here = |name: &str, number: i32| {
+        let message = format!("{name} is not allowed in this context");
+        Err(Fault::new(number, message))
+    };
+    match node {
+        Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => nodes.iter().try_for_each(in_node),
+        Node::Field { predicate, .. } => in_predicate(predicate),
+        Node::Expr(_) => not_here("$expr", QUERY_FEATURE_NOT_ALLOWED),
+        Node::Schema(_) => not_here("$jsonSchema", QUERY_FEATURE_NOT_ALLOWED),
+        Node::Text(_) => not_here("$text", code::BAD_VALUE),
+        Node::Near(_) => Err(super::near::not_allowed()),
+        Node::Always | Node::Never | Node::Sample(_) => Ok(()),
+    }
+}
+
+fn in_predicate(predicate: &Predicate) -> Result<()> {
+    match predicate {
+        Predicate::ElementObject(node) => in_node(node),
+        Predicate::ElementValue(predicates) | Predicate::And(predicates) => {
+            predicates.iter().try_for_each(in_predicate)
+        }
+        Predicate::Not(inner) => in_predicate(inner),
+        _ => Ok(()),
+    }
+}
