@@ -5,6 +5,8 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::parse::check_key;
+
 use super::aggregate::expression::Expression;
 use super::collation::Collation;
 use super::document::Owned;

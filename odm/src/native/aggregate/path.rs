@@ -9,6 +9,12 @@ const MAX_SEGMENTS: usize = 200;
 
 /// Splits a path into its segments, refusing what MongoDB refuses.
 pub(crate) fn parse(path: &str) -> Result<Vec<String>> {
+    check(path)?;
+    Ok(path.split('.').map(str::to_owned).collect())
+}
+
+/// Refuses what is no path.
+pub(crate) fn check(path: &str) -> Result<()> {
     if path.is_empty() {
         return Err(Fault::new(
             40352,
@@ -18,17 +24,12 @@ pub(crate) fn parse(path: &str) -> Result<Vec<String>> {
     if path.ends_with('.') {
         return Err(Fault::new(40353, "FieldPath must not end with a '.'."));
     }
-    let segments = path
-        .split('.')
-        .map(|segment| match is_reserved(segment) {
-            true => Ok(segment.to_owned()),
-            false => check_name(segment).map(|()| segment.to_owned()),
-        })
-        .collect::<Result<Vec<_>>>()?;
-    if segments.len() > MAX_SEGMENTS {
+    if path.split('.').count() > MAX_SEGMENTS {
         return Err(Fault::new(code::OVERFLOW, "FieldPath is too long"));
     }
-    Ok(segments)
+    path.split('.')
+        .filter(|segment| !is_reserved(segment))
+        .try_for_each(check_name)
 }
 
 /// Whether it is one of the names with a `$` that fields may have: those of a DBRef, and those under which the server

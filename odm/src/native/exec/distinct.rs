@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::super::collation::Collation;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::Result;
+use super::super::projection::check_key;
 use super::super::storage::Read;
 use super::query::Query;
 use super::search;
@@ -20,14 +21,14 @@ pub(crate) fn distinct(
     query: &Query,
     deadline: Deadline,
 ) -> Result<Vec<Owned>> {
+    check_key(path, &query.matcher)?;
     match view::through(read, ns, query, deadline)? {
         Some(Through::Query(base, merged)) => on_collection(read, &base, path, &merged, deadline),
         Some(Through::Rows(rows)) => {
-            let segments: Vec<&str> = path.split('.').collect();
             let own = view::collation_of(read.catalog(), ns);
             let mut found = Found::by(query.collation_in(&own));
             for row in &rows {
-                found.add(row, &segments);
+                found.add(row, path);
             }
             Ok(found.into_sorted())
         }
@@ -43,7 +44,6 @@ fn on_collection(
     query: &Query,
     deadline: Deadline,
 ) -> Result<Vec<Owned>> {
-    let segments: Vec<&str> = path.split('.').collect();
     let own = view::collation_of(read.catalog(), ns);
     let mut found = Found::by(query.collation_in(&own));
     let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
@@ -55,7 +55,7 @@ fn on_collection(
     let mut walk = Walk::new(&plan, collection, deadline);
     walk.documents(read, collection, &mut |_, document| {
         if search::test(query, &plan, document)? {
-            found.add(document, &segments);
+            found.add(document, path);
         }
         Ok(Flow::Continue)
     })?;
@@ -76,8 +76,8 @@ impl Found {
         }
     }
 
-    fn add(&mut self, document: &[u8], path: &[&str]) {
-        collect(Value::Document(Doc::Raw(document)), path, &mut |value| {
+    fn add(&mut self, document: &[u8], path: &str) {
+        collect(Doc::Raw(document), path, &mut |value| {
             let mut encoded = Vec::new();
             self.collation.encode(&value, false, &mut encoded);
             self.values.entry(encoded).or_insert_with(|| Owned::from(value));
@@ -89,34 +89,26 @@ impl Found {
     }
 }
 
-/// Visits the values at the path: arrays on the way are entered by index and by element, one level each.
-fn collect<'a>(value: Value<'a>, path: &[&str], visit: &mut dyn FnMut(Value<'a>)) {
-    let Some((first, rest)) = path.split_first() else {
+/// Visits the values at the path: a field of the whole name comes before the parts of it. Of an array on the way a
+/// number is the index, and any other name that of its elements' fields.
+fn collect<'a>(holder: Doc<'a>, path: &str, visit: &mut dyn FnMut(Value<'a>)) {
+    if let Some(value) = holder.get(path) {
         match value {
             Value::Array(items) => items.values().for_each(visit),
-            Value::Undefined => {}
             other => visit(other),
         }
         return;
+    }
+    let Some((first, rest)) = path.split_once('.') else {
+        return;
     };
-    match value {
-        Value::Document(doc) => {
-            if let Some(next) = doc.get(first) {
-                collect(next, rest, visit);
-            }
-        }
-        Value::Array(items) => {
-            if is_index(first)
-                && let Ok(index) = first.parse::<usize>()
-                && let Some(next) = items.at(index)
-            {
-                collect(next, rest, visit);
-            }
+    match holder.get(first) {
+        Some(Value::Document(inner)) => collect(inner, rest, visit),
+        Some(Value::Array(items)) if starts_with_index(rest) => collect(items, rest, visit),
+        Some(Value::Array(items)) => {
             for item in items.values() {
-                if let Value::Document(doc) = item
-                    && let Some(next) = doc.get(first)
-                {
-                    collect(next, rest, visit);
+                if let Value::Document(inner) = item {
+                    collect(inner, rest, visit);
                 }
             }
         }
@@ -124,8 +116,8 @@ fn collect<'a>(value: Value<'a>, path: &[&str], visit: &mut dyn FnMut(Value<'a>)
     }
 }
 
-/// Whether a segment names an array index: digits without a leading zero.
-fn is_index(segment: &str) -> bool {
-    segment == "0"
-        || (!segment.starts_with('0') && !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit()))
+/// Whether the first part of a path is a number.
+fn starts_with_index(path: &str) -> bool {
+    let first = path.split('.').next().unwrap_or_default();
+    !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -4,7 +4,7 @@ use super::super::aggregate::expression::Expression;
 use super::super::aggregate::path;
 use super::super::collation::Collation;
 use super::super::document::decimal::{Decimal, Rounding};
-use super::super::document::{Doc, Value};
+use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result};
 use super::super::matcher::{ElementMatcher, Matcher, now, truthy};
 use super::{Mode, Projection, Rule, Slice, Tree, Wanted};
@@ -29,6 +29,12 @@ impl Projection {
         }
         parser.finish()
     }
+}
+
+/// Refuses what cannot be the key of a `distinct`: the server reads it as a projection of the field.
+pub(crate) fn check_key(key: &str, filter: &Matcher) -> Result<()> {
+    let spec = [(key.to_owned(), Owned::Bool(true))];
+    Projection::parse(Doc::Fields(&spec), Some(filter)).map(drop)
 }
 
 struct Parser<'v> {
@@ -128,6 +134,12 @@ impl Parser<'_> {
                 return Err(Fault::new(
                     31256,
                     "Cannot specify positional operator and $elemMatch.",
+                ));
+            }
+            if target.name.is_empty() {
+                return Err(Fault::new(
+                    5_392_900,
+                    format!("Projection on field {} is invalid", target.written),
                 ));
             }
             let Some(filter) = self.filter else {
@@ -426,7 +438,7 @@ fn target<'s>(name: &'s str, parent: &[&'s str]) -> Result<Target<'s>> {
         Some(own) => (own, true),
         None => (name, false),
     };
-    if own.split('.').any(|segment| segment == "$") && own != "$" {
+    if name.contains(".$.") {
         return Err(Fault::new(
             31394,
             "As of 4.4, it's illegal to specify positional operator in the middle of a path.Positional \
@@ -434,19 +446,9 @@ fn target<'s>(name: &'s str, parent: &[&'s str]) -> Result<Target<'s>> {
              form like a.b.$.d, remove the parts following the '$' and the results will be equivalent.",
         ));
     }
-    if own.is_empty() {
-        return Err(Fault::new(
-            40352,
-            "FieldPath cannot be constructed with empty string",
-        ));
-    }
-    if own.ends_with('.') {
-        return Err(Fault::new(40353, "FieldPath must not end with a '.'."));
-    }
-    for segment in own.split('.') {
-        if !path::is_reserved(segment) {
-            path::check_name(segment)?;
-        }
+    // A `.$` of nothing is refused by what it is to do.
+    if !own.is_empty() || !positional {
+        path::check(own)?;
     }
     Ok(Target {
         written: name,
