@@ -62,6 +62,8 @@ pub(crate) enum Job {
         id: i64,
         ns: String,
         batch_size: Option<usize>,
+        /// Whether it says how long to wait, which no cursor of a command does.
+        timed: bool,
     },
     /// Closes cursors.
     Kill {

@@ -289,7 +289,12 @@ impl NativeBackend {
                 let opened = open(&*view)?;
                 self.cursors.answer(opened, &*view, Some(view.clone()))
             }
-            Job::More { id, ns, batch_size } => self.cursors.more(id, &ns, batch_size),
+            Job::More {
+                id,
+                ns,
+                batch_size,
+                timed,
+            } => self.cursors.more(id, &ns, batch_size, timed),
             Job::Kill { ids, ns } => Ok(self.cursors.kill(&ids, &ns)),
             Job::Batch(batch, verb) => {
                 let outcome = self.run_batch(Arc::new(batch), limit).await?;

@@ -189,8 +189,8 @@ impl Cursors {
     /// The next batch of an open cursor.
     ///
     /// # Errors
-    /// Code 43 when there is no such cursor, 13 when it is of another collection.
-    pub(crate) fn more(&self, id: i64, ns: &str, most: Option<usize>) -> Result<Vec<u8>> {
+    /// Code 43 when there is no such cursor, 13 when it is of another collection, 2 when it is to wait, which none does.
+    pub(crate) fn more(&self, id: i64, ns: &str, most: Option<usize>, timed: bool) -> Result<Vec<u8>> {
         let missing = || Fault::new(code::CURSOR_NOT_FOUND, format!("cursor id {id} not found"));
         // Taken out while it is read, so that others need not wait for it.
         let mut waiting = {
@@ -207,6 +207,12 @@ impl Cursors {
                         "Requested getMore on namespace '{ns}', but cursor belongs to a different namespace {}",
                         waiting.ns
                     ),
+                ));
+            }
+            if timed {
+                return Err(Fault::new(
+                    code::BAD_VALUE,
+                    "cannot set maxTimeMS on getMore command for a non-awaitData cursor",
                 ));
             }
             open.remove(&id).ok_or_else(missing)?

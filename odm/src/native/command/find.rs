@@ -194,7 +194,22 @@ pub(super) fn get_more(call: &Call<'_>) -> Result<Job> {
         Some(0) | None => None,
         Some(size) => usize::try_from(size).ok(),
     };
-    Ok(Job::More { id, ns, batch_size })
+    Ok(Job::More {
+        id,
+        ns,
+        batch_size,
+        timed: timed(call.doc)?,
+    })
+}
+
+/// Whether a `getMore` has a time limit: the server takes none that is null.
+fn timed(doc: Doc<'_>) -> Result<bool> {
+    match doc.get("maxTimeMS") {
+        Some(Value::Null | Value::Undefined) => {
+            Err(Fault::new(code::BAD_VALUE, "maxTimeMS must be a number"))
+        }
+        limit => Ok(limit.is_some()),
+    }
 }
 
 pub(super) fn kill_cursors(call: &Call<'_>) -> Result<Job> {

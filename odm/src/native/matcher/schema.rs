@@ -9,8 +9,8 @@ use std::cmp::Ordering;
 use super::super::document::decimal::Decimal;
 use super::super::document::number::as_decimal;
 use super::super::document::{Doc, Owned, Value, compare};
-use super::ast::TypeSet;
-use super::evaluate::comparison;
+use super::ast::{FieldPath, Predicate, TypeSet};
+use super::evaluate::{comparison, from_value};
 use super::pattern::Pattern;
 
 /// A parsed schema. Keywords about one type accept all values of other types.
@@ -64,12 +64,12 @@ struct ArrayRules {
 struct ObjectRules {
     least: Option<i64>,
     most: Option<i64>,
-    required: Vec<String>,
+    required: Vec<FieldPath>,
     properties: Vec<(String, Schema)>,
     patterns: Vec<(Pattern, Schema)>,
     /// For fields that neither `properties` nor `patterns` name.
     additional: Option<Extra>,
-    dependencies: Vec<(String, Dependency)>,
+    dependencies: Vec<(FieldPath, Dependency)>,
 }
 
 /// What members that are not named one by one have to satisfy.
@@ -82,7 +82,7 @@ enum Extra {
 /// What the presence of a field demands of its document.
 #[derive(Clone, Debug)]
 enum Dependency {
-    Fields(Vec<String>),
+    Fields(Vec<FieldPath>),
     Schema(Box<Schema>),
 }
 
@@ -170,7 +170,7 @@ impl ObjectRules {
             self.least.is_none_or(|least| count >= least) && self.most.is_none_or(|most| count <= most)
         };
         within
-            && self.required.iter().all(|name| doc.get(name).is_some())
+            && self.required.iter().all(|path| reaches(doc, path))
             && self
                 .properties
                 .iter()
@@ -179,9 +179,9 @@ impl ObjectRules {
             && self
                 .dependencies
                 .iter()
-                .filter(|(name, _)| doc.get(name).is_some())
+                .filter(|(path, _)| reaches(doc, path))
                 .all(|(_, dependency)| match dependency {
-                    Dependency::Fields(names) => names.iter().all(|name| doc.get(name).is_some()),
+                    Dependency::Fields(paths) => paths.iter().all(|path| reaches(doc, path)),
                     Dependency::Schema(schema) => schema.accepts(&Value::Document(doc)),
                 })
     }
@@ -214,6 +214,11 @@ impl Extra {
             Extra::Schema(schema) => schema.accepts(value),
         }
     }
+}
+
+/// Whether the path leads to anything in the document: the server asks `$exists`.
+fn reaches(doc: Doc<'_>, path: &FieldPath) -> bool {
+    from_value(Some(Value::Document(doc)), path.segments(), &Predicate::Exists).is_some()
 }
 
 fn length(count: usize) -> i64 {

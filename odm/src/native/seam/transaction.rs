@@ -295,7 +295,12 @@ fn command_in(overlay: &mut Overlay, job: Job, cursors: &Cursors) -> Outcomes<Ve
             let opened = open(overlay)?;
             cursors.answer(opened, overlay, None)
         }
-        Job::More { id, ns, batch_size } => cursors.more(id, &ns, batch_size),
+        Job::More {
+            id,
+            ns,
+            batch_size,
+            timed,
+        } => cursors.more(id, &ns, batch_size, timed),
         Job::Kill { ids, ns } => Ok(cursors.kill(&ids, &ns)),
         Job::Batch(batch, verb) => {
             let mut outcome = Outcome::default();

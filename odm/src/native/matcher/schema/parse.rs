@@ -3,7 +3,7 @@
 use super::super::super::document::number::as_decimal;
 use super::super::super::document::{Doc, Kind, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
-use super::super::ast::TypeSet;
+use super::super::ast::{FieldPath, TypeSet};
 use super::super::integer;
 use super::super::operator::with_alias;
 use super::super::parse::bad;
@@ -76,25 +76,26 @@ impl Schema {
     /// Parses a schema document.
     pub(crate) fn parse(schema: Doc<'_>) -> Result<Schema> {
         let mut parsed = Schema::default();
-        parsed.read(schema)?;
+        parsed.read(schema, true)?;
         Ok(parsed)
     }
 
     /// Reads a schema in place: schemas nest as deep as documents, so what a level keeps on the stack is small.
-    fn read(&mut self, schema: Doc<'_>) -> Result<()> {
+    /// `whole`: it is about the whole document.
+    fn read(&mut self, schema: Doc<'_>, whole: bool) -> Result<()> {
         check_keywords(schema)?;
         for keyword in KEYWORDS {
             if let Some(value) = schema.get(keyword) {
                 match NESTING.contains(&keyword) {
-                    true => self.nested(keyword, &value, schema)?,
-                    false => self.keyword(keyword, &value, schema)?,
+                    true => self.nested(keyword, &value, schema, whole)?,
+                    false => self.keyword(keyword, &value, schema, whole)?,
                 }
             }
         }
         Ok(())
     }
 
-    fn keyword(&mut self, name: &'static str, value: &Value<'_>, schema: Doc<'_>) -> Result<()> {
+    fn keyword(&mut self, name: &'static str, value: &Value<'_>, schema: Doc<'_>, whole: bool) -> Result<()> {
         match name {
             "title" | "description" if value.as_str().is_none() => {
                 return Err(mismatch(format!(
@@ -119,6 +120,16 @@ impl Schema {
                         "$jsonSchema keyword 'multipleOf' must have a positive value",
                     ));
                 }
+                // The whole document is no number, and no text: the server leaves out what is about those.
+                if whole {
+                    return Ok(());
+                }
+                if divisor.is_nan() {
+                    return Err(bad("divisor cannot be NaN"));
+                }
+                if divisor.is_infinite() {
+                    return Err(bad("divisor cannot be infinite"));
+                }
                 self.numbers().multiple_of = Some(divisor);
             }
             "maxLength" => self.texts().most = Some(integer::parse_non_negative(name, value)?),
@@ -127,7 +138,9 @@ impl Schema {
                 let text = value
                     .as_str()
                     .ok_or_else(|| mismatch("$jsonSchema keyword 'pattern' must be a string"))?;
-                self.texts().pattern = Some(Pattern::parse(text, "")?);
+                if !whole {
+                    self.texts().pattern = Some(Pattern::parse(text, "")?);
+                }
             }
             "enum" => self.variants = Some(variants(value)?),
             "required" => self.objects().required = required(value)?,
@@ -145,13 +158,13 @@ impl Schema {
     }
 
     /// A keyword that holds schemas.
-    fn nested(&mut self, name: &'static str, value: &Value<'_>, schema: Doc<'_>) -> Result<()> {
+    fn nested(&mut self, name: &'static str, value: &Value<'_>, schema: Doc<'_>, whole: bool) -> Result<()> {
         match name {
-            "allOf" => schemas(&mut self.all_of, name, value),
-            "anyOf" => schemas(&mut self.any_of, name, value),
-            "oneOf" => schemas(&mut self.one_of, name, value),
+            "allOf" => schemas(&mut self.all_of, name, value, whole),
+            "anyOf" => schemas(&mut self.any_of, name, value, whole),
+            "oneOf" => schemas(&mut self.one_of, name, value, whole),
             "not" => match value {
-                Value::Document(inner) => self.not.insert(Box::default()).read(*inner),
+                Value::Document(inner) => self.not.insert(Box::default()).read(*inner, whole),
                 other => Err(not_a_schema(other)),
             },
             "properties" => properties(&mut self.objects().properties, value),
@@ -160,7 +173,7 @@ impl Schema {
                 extra(&mut rules.additional, value).unwrap_or_else(|| Err(bad_properties()))
             }
             "patternProperties" => pattern_properties(&mut self.objects().patterns, value),
-            "dependencies" => dependencies(&mut self.objects().dependencies, value),
+            "dependencies" => dependencies(&mut self.objects().dependencies, value, whole),
             "items" => self.items(value),
             // Without a list of schemas in `items`, there are no additional items.
             "additionalItems" if matches!(schema.get("items"), Some(Value::Array(_))) => {
@@ -173,7 +186,7 @@ impl Schema {
 
     fn items(&mut self, value: &Value<'_>) -> Result<()> {
         match value {
-            Value::Document(schema) => read_boxed(*schema, |inner| {
+            Value::Document(schema) => read_boxed(*schema, false, |inner| {
                 self.arrays().rest = Some(Extra::Schema(inner));
             }),
             Value::Array(items) => tuple(&mut self.arrays().tuple, *items),
@@ -252,13 +265,13 @@ fn types(keyword: &str, value: &Value<'_>) -> Result<TypeSet> {
             )));
         }
     }
+    if names.contains(&"integer") {
+        return Err(failed("$jsonSchema type 'integer' is not currently supported."));
+    }
     let mut types = TypeSet::default();
     for name in names {
         types = match (keyword, name) {
             ("bsonType", name) => with_alias(types, name)?,
-            (_, "integer") => {
-                return Err(failed("$jsonSchema type 'integer' is not currently supported."));
-            }
             (_, "boolean") => types.with(Kind::Bool),
             (_, "array" | "number" | "string" | "object" | "null") => with_alias(types, name)?,
             (_, name) => return Err(bad(format!("Unknown type name alias: {name}"))),
@@ -329,23 +342,23 @@ fn not_a_schema(value: &Value<'_>) -> Fault {
 }
 
 /// Reads a schema into a box of its own and hands it over.
-fn read_boxed(schema: Doc<'_>, keep: impl FnOnce(Box<Schema>)) -> Result<()> {
+fn read_boxed(schema: Doc<'_>, whole: bool, keep: impl FnOnce(Box<Schema>)) -> Result<()> {
     let mut inner = Box::<Schema>::default();
-    inner.read(schema)?;
+    inner.read(schema, whole)?;
     keep(inner);
     Ok(())
 }
 
 /// Reads a schema behind those that are there.
-fn read_next(list: &mut Vec<Schema>, schema: Doc<'_>) -> Result<()> {
+fn read_next(list: &mut Vec<Schema>, schema: Doc<'_>, whole: bool) -> Result<()> {
     list.push(Schema::default());
-    list.last_mut().map_or(Ok(()), |last| last.read(schema))
+    list.last_mut().map_or(Ok(()), |last| last.read(schema, whole))
 }
 
 fn tuple(list: &mut Vec<Schema>, items: Doc<'_>) -> Result<()> {
     for item in items.values() {
         match item {
-            Value::Document(schema) => read_next(list, schema)?,
+            Value::Document(schema) => read_next(list, schema, false)?,
             other => {
                 return Err(mismatch(format!(
                     "$jsonSchema keyword 'items' requires that each element of the array is an object, but \
@@ -358,7 +371,7 @@ fn tuple(list: &mut Vec<Schema>, items: Doc<'_>) -> Result<()> {
     Ok(())
 }
 
-fn schemas(list: &mut Vec<Schema>, name: &str, value: &Value<'_>) -> Result<()> {
+fn schemas(list: &mut Vec<Schema>, name: &str, value: &Value<'_>, whole: bool) -> Result<()> {
     let Value::Array(items) = value else {
         return Err(mismatch(format!("$jsonSchema keyword '{name}' must be an array")));
     };
@@ -369,7 +382,7 @@ fn schemas(list: &mut Vec<Schema>, name: &str, value: &Value<'_>) -> Result<()> 
     }
     for item in items.values() {
         match item {
-            Value::Document(schema) => read_next(list, schema)?,
+            Value::Document(schema) => read_next(list, schema, whole)?,
             other => return Err(not_an_object(name, &other)),
         }
     }
@@ -383,7 +396,7 @@ fn not_an_object(name: &str, value: &Value<'_>) -> Fault {
     ))
 }
 
-fn required(value: &Value<'_>) -> Result<Vec<String>> {
+fn required(value: &Value<'_>) -> Result<Vec<FieldPath>> {
     let Value::Array(items) = value else {
         return Err(mismatch(format!(
             "$jsonSchema keyword 'required' must be an array, but found an element of type {}",
@@ -393,7 +406,7 @@ fn required(value: &Value<'_>) -> Result<Vec<String>> {
     if items.is_empty() {
         return Err(failed("$jsonSchema keyword 'required' cannot be an empty array"));
     }
-    let mut names: Vec<String> = Vec::new();
+    let mut names: Vec<FieldPath> = Vec::new();
     for item in items.values() {
         let name = item.as_str().ok_or_else(|| {
             mismatch(format!(
@@ -401,12 +414,12 @@ fn required(value: &Value<'_>) -> Result<Vec<String>> {
                 item.kind().alias()
             ))
         })?;
-        if names.iter().any(|other| other == name) {
+        if names.iter().any(|other| other.as_str() == name) {
             return Err(failed(
                 "$jsonSchema keyword 'required' array cannot contain duplicate values",
             ));
         }
-        names.push(name.to_owned());
+        names.push(FieldPath::parse(name));
     }
     Ok(names)
 }
@@ -424,7 +437,7 @@ fn properties(list: &mut Vec<(String, Schema)>, value: &Value<'_>) -> Result<()>
         };
         list.push((element.name_str().to_owned(), Schema::default()));
         if let Some((_, last)) = list.last_mut() {
-            last.read(schema)?;
+            last.read(schema, false)?;
         }
     }
     Ok(())
@@ -449,7 +462,7 @@ fn extra(place: &mut Option<Extra>, value: &Value<'_>) -> Option<Result<()>> {
             *place = Some(Extra::Refused);
             Some(Ok(()))
         }
-        Value::Document(schema) => Some(read_boxed(*schema, |inner| {
+        Value::Document(schema) => Some(read_boxed(*schema, false, |inner| {
             *place = Some(Extra::Schema(inner));
         })),
         _ => None,
@@ -470,7 +483,7 @@ fn pattern_properties(list: &mut Vec<(Pattern, Schema)>, value: &Value<'_>) -> R
             )));
         };
         let mut inner = Box::<Schema>::default();
-        inner.read(schema)?;
+        inner.read(schema, false)?;
         push_pattern(list, name, inner)?;
     }
     Ok(())
@@ -487,19 +500,19 @@ fn push_pattern(list: &mut Vec<(Pattern, Schema)>, name: &str, schema: Box<Schem
     Ok(())
 }
 
-fn dependencies(list: &mut Vec<(String, Dependency)>, value: &Value<'_>) -> Result<()> {
+fn dependencies(list: &mut Vec<(FieldPath, Dependency)>, value: &Value<'_>, whole: bool) -> Result<()> {
     let Value::Document(doc) = value else {
         return Err(mismatch("$jsonSchema keyword 'dependencies' must be an object"));
     };
     for element in doc.elements() {
         let name = element.name_str();
         match element.value() {
-            Value::Document(schema) => read_boxed(schema, |inner| {
-                list.push((name.to_owned(), Dependency::Schema(inner)));
+            Value::Document(schema) => read_boxed(schema, whole, |inner| {
+                list.push((FieldPath::parse(name), Dependency::Schema(inner)));
             })?,
             Value::Array(items) => {
                 list.push((
-                    name.to_owned(),
+                    FieldPath::parse(name),
                     Dependency::Fields(dependent_fields(name, items)?),
                 ));
             }
@@ -514,13 +527,13 @@ fn dependencies(list: &mut Vec<(String, Dependency)>, value: &Value<'_>) -> Resu
     Ok(())
 }
 
-fn dependent_fields(name: &str, items: Doc<'_>) -> Result<Vec<String>> {
+fn dependent_fields(name: &str, items: Doc<'_>) -> Result<Vec<FieldPath>> {
     if items.is_empty() {
         return Err(failed(format!(
             "property '{name}' in $jsonSchema keyword 'dependencies' cannot be an empty array"
         )));
     }
-    let mut fields: Vec<String> = Vec::new();
+    let mut fields: Vec<FieldPath> = Vec::new();
     for item in items.values() {
         let field = item.as_str().ok_or_else(|| {
             mismatch(format!(
@@ -529,12 +542,12 @@ fn dependent_fields(name: &str, items: Doc<'_>) -> Result<Vec<String>> {
                 item.kind().alias()
             ))
         })?;
-        if fields.iter().any(|other| other == field) {
+        if fields.iter().any(|other| other.as_str() == field) {
             return Err(failed(format!(
                 "array '{name}' in $jsonSchema keyword 'dependencies' contains duplicate element: {field}"
             )));
         }
-        fields.push(field.to_owned());
+        fields.push(FieldPath::parse(field));
     }
     Ok(fields)
 }
