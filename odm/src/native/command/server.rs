@@ -9,7 +9,7 @@ use super::super::exec::{statistics, view};
 use super::super::fault::{Fault, Result, code};
 use super::super::storage::{ALL, format};
 use super::reply::{self, Reply, count, text};
-use super::shape::{Shape, Type, truth};
+use super::shape::{Fields, Shape, Type, truth};
 use super::{Call, Job};
 
 /// The MongoDB version whose answers the engine gives.
@@ -25,26 +25,27 @@ static COLLECTION_STATISTICS: Shape = Shape {
     name: "collStats",
     fields: &[
         ("scale", Type::Number),
-        ("verbose", Type::Boolish),
-        ("numericOnly", Type::Boolish),
+        ("verbose", Type::Flag),
+        ("waitForLock", Type::Flag),
+        ("numericOnly", Type::Flag),
     ],
     required: &[],
 };
 
 static DATABASE_STATISTICS: Shape = Shape {
     name: "dbStats",
-    fields: &[("scale", Type::Number), ("freeStorage", Type::Number)],
+    fields: &[("scale", Type::Any), ("freeStorage", Type::Any)],
     required: &[],
 };
 
 static VALIDATE: Shape = Shape {
     name: "validate",
     fields: &[
-        ("full", Type::Boolish),
-        ("repair", Type::Boolish),
-        ("metadata", Type::Boolish),
-        ("checkBSONConformance", Type::Boolish),
-        ("background", Type::Boolish),
+        ("full", Type::Any),
+        ("repair", Type::Any),
+        ("metadata", Type::Any),
+        ("checkBSONConformance", Type::Any),
+        ("background", Type::Any),
     ],
     required: &[],
 };
@@ -167,8 +168,19 @@ fn scale(given: Option<i64>) -> Result<u64> {
     }
 }
 
+/// The same for a database, where the server gives failures no code.
+fn database_scale(fields: &Fields<'_>) -> Result<u64> {
+    let bad = |text: &'static str| Err(Fault::new(0, text));
+    match fields.number("scale") {
+        Some(scale) if scale >= 1 => Ok(scale.unsigned_abs()),
+        Some(_) => bad("scale has to be > 0"),
+        None if fields.flag("scale") => bad("scale has to be a number > 0"),
+        None => Ok(1),
+    }
+}
+
 pub(super) fn collection_statistics(call: &Call<'_>) -> Result<Job> {
-    let fields = COLLECTION_STATISTICS.command(call.doc)?;
+    let fields = COLLECTION_STATISTICS.loose_command(call.doc)?;
     let namespace = call.namespace()?;
     let scale = scale(fields.number("scale"))?;
     Ok(Job::Read(Box::new(move |read| {
@@ -179,9 +191,9 @@ pub(super) fn collection_statistics(call: &Call<'_>) -> Result<Job> {
 }
 
 pub(super) fn database_statistics(call: &Call<'_>) -> Result<Job> {
-    let fields = DATABASE_STATISTICS.command(call.doc)?;
-    let scale = scale(fields.number("scale"))?;
-    let free = fields.number("freeStorage").is_some_and(|asked| asked != 0);
+    let fields = DATABASE_STATISTICS.loose_command(call.doc)?;
+    let scale = database_scale(&fields)?;
+    let free = fields.flag("freeStorage");
     let database = call.database.to_owned();
     Ok(Job::Read(Box::new(move |read| {
         let found = statistics::of_database(read, &database)?;
@@ -248,7 +260,7 @@ pub(super) fn compact(call: &Call<'_>) -> Result<Job> {
 
 /// Reads every document and every key; the engine's own check goes deeper.
 pub(super) fn validate(call: &Call<'_>) -> Result<Job> {
-    let fields = VALIDATE.command(call.doc)?;
+    let fields = VALIDATE.loose_command(call.doc)?;
     let namespace = call.namespace()?;
     if fields.get("repair").is_some_and(|repair| truth(&repair)) {
         return Err(Fault::unsupported(

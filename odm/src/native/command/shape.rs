@@ -27,6 +27,14 @@ pub(super) enum Type {
     Hint,
 }
 
+/// What may stand in a document beside its own fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beside {
+    Nothing,
+    Generic,
+    Anything,
+}
+
 /// A document of a command, by the name under which the server complains about it.
 #[derive(Debug)]
 pub(super) struct Shape {
@@ -80,12 +88,17 @@ pub(super) fn is_generic(name: &str) -> bool {
 impl Shape {
     /// Checks a whole command, whose first field is its name's.
     pub(super) fn command<'a>(&'static self, doc: Doc<'a>) -> Result<Fields<'a>> {
-        self.check(doc, true)
+        self.check(doc, Beside::Generic)
+    }
+
+    /// Checks a whole command that has no word for fields it does not know.
+    pub(super) fn loose_command<'a>(&'static self, doc: Doc<'a>) -> Result<Fields<'a>> {
+        self.check(doc, Beside::Anything)
     }
 
     /// Checks a document within a command.
     pub(super) fn part<'a>(&'static self, doc: Doc<'a>) -> Result<Fields<'a>> {
-        self.check(doc, false)
+        self.check(doc, Beside::Nothing)
     }
 
     /// Whether it has a field of this name.
@@ -93,9 +106,9 @@ impl Shape {
         self.fields.iter().any(|(own, _)| *own == name)
     }
 
-    fn check<'a>(&'static self, doc: Doc<'a>, command: bool) -> Result<Fields<'a>> {
+    fn check<'a>(&'static self, doc: Doc<'a>, beside: Beside) -> Result<Fields<'a>> {
         for (position, element) in doc.elements().enumerate() {
-            if command && position == 0 {
+            if beside != Beside::Nothing && position == 0 {
                 continue;
             }
             let name = element.name_str();
@@ -111,7 +124,8 @@ impl Shape {
             }
             match self.fields.iter().find(|(own, _)| *own == name) {
                 Some((_, wanted)) => self.check_type(name, &element.value(), *wanted)?,
-                None if command && is_generic(name) => {}
+                None if beside == Beside::Anything => {}
+                None if beside == Beside::Generic && is_generic(name) => {}
                 None => {
                     return Err(Fault::new(
                         40415,
