@@ -1,13 +1,13 @@
 //! `create`, `drop`, `dropDatabase`, `listCollections`, `renameCollection` and `collMod`.
 
-use super::super::document::{Doc, Owned, Value};
+use super::super::document::{Doc, Kind, Owned, Value};
 use super::super::exec::{Namespace, alter, check_database, collections, series, view};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::super::matcher::Matcher;
 use super::cursor::{Opened, Rows};
 use super::reply::{self, Reply, count, text};
-use super::shape::{Shape, Type, is_generic, out_of_range};
+use super::shape::{Fields, Shape, Type, is_generic, out_of_range, truth, wrong_type};
 use super::{Call, Job, expected_uuid, indexes, uuid};
 
 static CREATE: Shape = Shape {
@@ -33,7 +33,7 @@ static CREATE: Shape = Shape {
         ("expireAfterSeconds", Type::Number),
         ("encryptedFields", Type::Object),
         ("temp", Type::Boolish),
-        ("flags", Type::Any),
+        ("flags", Type::Number),
     ],
     required: &[],
 };
@@ -101,7 +101,8 @@ static MODIFY: Shape = Shape {
         ("dryRun", Type::Boolish),
         ("cappedSize", Type::Number),
         ("cappedMax", Type::Number),
-        ("isTimeseriesNamespace", Type::Boolish),
+        ("isTimeseriesNamespace", Type::Bool),
+        ("collectionUUID", Type::Uuid),
     ],
     required: &[],
 };
@@ -116,6 +117,18 @@ static MODIFY_IMAGES: Shape = Shape {
     name: "collMod.changeStreamPreAndPostImages",
     fields: &[("enabled", Type::Bool)],
     required: &["enabled"],
+};
+
+static CREATE_DEFAULTS: Shape = Shape {
+    name: "create.indexOptionDefaults",
+    fields: &[("storageEngine", Type::Object)],
+    required: &[],
+};
+
+static MODIFY_SERIES: Shape = Shape {
+    name: "collMod.timeseries",
+    fields: &[("granularity", Type::String)],
+    required: &[],
 };
 
 static MODIFY_INDEX: Shape = Shape {
@@ -137,14 +150,66 @@ pub(super) fn create(call: &Call<'_>) -> Result<Job> {
     if let Some(images) = fields.object("changeStreamPreAndPostImages") {
         CREATE_IMAGES.part(images)?;
     }
+    if let Some(defaults) = fields.object("indexOptionDefaults") {
+        CREATE_DEFAULTS.part(defaults)?;
+    }
+    let on_view = fields.string("viewOn").is_some();
+    check_limits(&fields)?;
     if let Some(index) = fields.object("idIndex") {
-        check_id_index(index, fields.string("viewOn").is_some())?;
+        check_id_index(index, on_view)?;
     }
     let options = options(call);
+    let (outdated, unindexed) = match fields.get("autoIndexId") {
+        None => (false, false),
+        Some(own) => (true, !on_view && !truth(&own)),
+    };
     Ok(Job::Write(Box::new(move |write| {
         collections::create(write, &namespace, Some(Doc::Raw(&options)))?;
-        Ok(reply::ok())
+        if unindexed {
+            return Err(Fault::new(
+                50001,
+                format!(
+                    "autoIndexId:false is not allowed for collection {namespace} because it can be replicated"
+                ),
+            ));
+        }
+        let reply = match outdated {
+            true => Reply::new().with(
+                "note",
+                text("The autoIndexId option is deprecated and will be removed in a future release"),
+            ),
+            false => Reply::new(),
+        };
+        Ok(reply.done())
     })))
+}
+
+/// Checks what is wrong whatever else is said.
+fn check_limits(fields: &Fields<'_>) -> Result<()> {
+    if matches!(fields.get("clusteredIndex"), Some(Value::Null | Value::Undefined)) {
+        return Err(Fault::new(
+            code::TYPE_MISMATCH,
+            "BSON field 'create.clusteredIndex' is the wrong type 'null', expected types '[bool']",
+        ));
+    }
+    at_least_one(fields, "size")?;
+    match fields.get("temp") {
+        None => Ok(()),
+        Some(_) => Err(Fault::new(
+            code::INVALID_OPTIONS,
+            "the 'temp' field is an invalid option",
+        )),
+    }
+}
+
+fn at_least_one(fields: &Fields<'_>, name: &str) -> Result<()> {
+    match fields.number(name) {
+        Some(number) if number < 1 => Err(Fault::new(
+            51024,
+            format!("BSON field '{name}' value must be >= 1, actual value '{number}'"),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Checks the description of `_id`'s index.
@@ -348,12 +413,27 @@ pub(super) fn modify(call: &Call<'_>) -> Result<Job> {
     if let Some(images) = fields.object("changeStreamPreAndPostImages") {
         MODIFY_IMAGES.part(images)?;
     }
+    if let Some(series) = fields.object("timeseries") {
+        check_series(series)?;
+    }
     let namespace = call.namespace()?;
+    if let Some(other) = call.doc.get("expireAfterSeconds")
+        && !(other.is_number() || other.kind() == Kind::String)
+    {
+        return Err(wrong_type(
+            "collMod.expireAfterSeconds",
+            &other,
+            "types '[string, long']",
+        ));
+    }
+    at_least_one(&fields, "cappedSize")?;
+    let expected = expected_uuid(&fields)?;
     let changes = options(call);
     if let Some(Value::Document(index)) = Doc::Raw(&changes).get("index") {
         MODIFY_INDEX.part(index)?;
     }
     Ok(Job::Write(Box::new(move |write| {
+        collections::check_uuid(write.catalog(), &namespace, expected)?;
         let said = alter::modify(write, &namespace, Doc::Raw(&changes))?;
         let said = Doc::Raw(&said)
             .elements()
@@ -365,13 +445,25 @@ pub(super) fn modify(call: &Call<'_>) -> Result<Job> {
     })))
 }
 
+fn check_series(series: Doc<'_>) -> Result<()> {
+    match MODIFY_SERIES.part(series)?.string("granularity") {
+        None | Some("seconds" | "minutes" | "hours") => Ok(()),
+        Some(other) => Err(Fault::new(
+            code::BAD_VALUE,
+            format!(
+                "Enumeration value '{other}' for field 'collMod.timeseries.granularity' is not a valid value."
+            ),
+        )),
+    }
+}
+
 /// What a command says of its collection, without what any command may carry.
 fn options(call: &Call<'_>) -> Vec<u8> {
     let options: Vec<(String, Owned)> = call
         .doc
         .elements()
         .skip(1)
-        .filter(|element| !is_generic(element.name_str()))
+        .filter(|element| !is_generic(element.name_str()) && element.name() != b"collectionUUID")
         // Of two types, and none of them is null.
         .filter(|element| {
             (call.name == "collMod" && element.name() == b"expireAfterSeconds")

@@ -94,6 +94,7 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
                         .to_owned(),
                 ));
             }
+            "isTimeseriesNamespace" if changes.get("timeseries").is_none() => {}
             "timeseries" | "isTimeseriesNamespace" => {
                 return Err(invalid(format!(
                     "option only supported on a time-series collection: {name}"
