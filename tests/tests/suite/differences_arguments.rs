@@ -23,6 +23,10 @@ crate::on_every_backend! {
     cursors_are_of_names,
     names_that_no_collection_has_are_looked_for,
     collations_are_read_in_order,
+    statistics_take_any_field,
+    as_many_members_build_an_index_as_there_are,
+    new_collections_are_checked_before_they_are_made,
+    changes_of_collections_are_of_their_types,
 }
 
 /// The code of what a command was refused for, or of its first write error; 0 when it was done.
@@ -445,4 +449,85 @@ async fn collations_are_read_in_order(db: &Db) {
             "{collation}"
         );
     }
+}
+
+async fn statistics_take_any_field(db: &Db) {
+    assert_eq!(code(db, insert()).await, 0);
+    for command in [
+        doc! { "collStats": "c" },
+        doc! { "dbStats": 1 },
+        doc! { "validate": "c" },
+    ] {
+        assert_eq!(with(db, &command, "x", 1).await, 0, "{command}");
+    }
+    for name in ["verbose", "numericOnly", "waitForLock"] {
+        let command = doc! { "collStats": "c" };
+        assert_eq!(with(db, &command, name, 1).await, 14, "{name}");
+        assert_eq!(with(db, &command, name, true).await, 0, "{name}");
+    }
+    assert_eq!(with(db, &doc! { "validate": "c" }, "full", "x").await, 0);
+    assert_eq!(with(db, &doc! { "dbStats": 1 }, "freeStorage", "x").await, 0);
+    for wrong in [bson!(0), bson!("x"), bson!(true)] {
+        let command = doc! { "dbStats": 1, "scale": wrong };
+        assert!(db.run_command(command.clone()).await.is_err(), "{command}");
+    }
+}
+
+async fn as_many_members_build_an_index_as_there_are(db: &Db) {
+    let create = doc! { "createIndexes": "c", "indexes": [{ "key": { "a": 1 }, "name": "a" }] };
+    for (quorum, wanted) in [
+        (bson!(2), 278),
+        (bson!(51), 9),
+        (bson!(-1), 9),
+        (bson!("x"), 79),
+        (bson!(true), 14),
+        (bson!({}), 14),
+        (bson!("majority"), 0),
+        (Bson::Null, 0),
+    ] {
+        let got = with(db, &create, "commitQuorum", quorum.clone()).await;
+        assert_eq!(got, wanted, "{quorum}");
+    }
+    assert_eq!(with(db, &create, "v", 1).await, 0);
+    assert_eq!(with(db, &create, "v", "x").await, 14);
+    let other = Bson::from(odm::bson::Uuid::new());
+    let drop = doc! { "dropIndexes": "c", "index": "a" };
+    assert_eq!(with(db, &drop, "collectionUUID", other).await, 361);
+    assert_eq!(with(db, &drop, "collectionUUID", "x").await, 14);
+    assert_eq!(with(db, &drop, "isTimeseriesNamespace", true).await, 0);
+}
+
+async fn new_collections_are_checked_before_they_are_made(db: &Db) {
+    let create = doc! { "create": "c" };
+    assert_eq!(with(db, &create, "temp", true).await, 72);
+    assert_eq!(with(db, &create, "size", 0).await, 51024);
+    assert_eq!(with(db, &create, "clusteredIndex", Bson::Null).await, 14);
+    assert_eq!(with(db, &create, "flags", "x").await, 14);
+    let wrong = doc! { "storageEngine": 1 };
+    assert_eq!(with(db, &create, "indexOptionDefaults", wrong).await, 14);
+    assert_eq!(with(db, &create, "autoIndexId", false).await, 50001);
+    let reply = db.run_command(doc! { "create": "c", "autoIndexId": true }).await;
+    assert!(reply.expect("it is made").contains_key("note"));
+    assert_eq!(with(db, &create, "autoIndexId", false).await, 48);
+}
+
+async fn changes_of_collections_are_of_their_types(db: &Db) {
+    assert_eq!(code(db, insert()).await, 0);
+    let modify = doc! { "collMod": "c" };
+    for wrong in [Bson::Null, bson!(true), bson!({})] {
+        let got = with(db, &modify, "expireAfterSeconds", wrong.clone()).await;
+        assert_eq!(got, 14, "{wrong}");
+    }
+    assert_eq!(with(db, &modify, "expireAfterSeconds", 1).await, 72);
+    assert_eq!(with(db, &modify, "cappedSize", 0).await, 51024);
+    assert_eq!(with(db, &modify, "cappedSize", 5).await, 72);
+    assert_eq!(with(db, &modify, "isTimeseriesNamespace", true).await, 0);
+    assert_eq!(with(db, &modify, "isTimeseriesNamespace", 1).await, 14);
+    assert_eq!(with(db, &modify, "timeseries", doc! { "x": 1 }).await, 40415);
+    assert_eq!(
+        with(db, &modify, "timeseries", doc! { "granularity": "x" }).await,
+        2
+    );
+    let other = Bson::from(odm::bson::Uuid::new());
+    assert_eq!(with(db, &modify, "collectionUUID", other).await, 361);
 }
