@@ -219,20 +219,22 @@ impl Updater {
     }
 
     /// The document to insert when nothing matched `filter`: what the filter says must be equal, then the
-    /// update. `_id` comes first; it is generated when neither gives one.
-    pub(crate) fn upsert(&self, filter: Doc<'_>, now: Now) -> Result<Vec<u8>> {
+    /// update. `_id` comes first; it is generated when neither gives one. `said` is the collation that the operation names:
+    /// values that it has for equal are one.
+    pub(crate) fn upsert(&self, filter: Doc<'_>, now: Now, said: Option<&Collation>) -> Result<Vec<u8>> {
         const TOO_LARGE: i32 = 17420;
+        let said = said.unwrap_or(Collation::simple());
         seed::refuse_expressions(filter)?;
         let new = match &self.kind {
             Kind::Operators { .. } => {
-                let seeded = seed::document(filter)?;
+                let seeded = seed::document(filter, said)?;
                 let new = self.operate(&seeded, None, now, true)?.unwrap_or(seeded);
                 identity::check(Doc::Raw(&new))?;
                 identity::lead(Doc::Raw(&new))
             }
-            Kind::Replacement(replacement) => replacement.insert(&seed::identity(filter)?, now)?,
+            Kind::Replacement(replacement) => replacement.insert(&seed::identity(filter, said)?, now)?,
             Kind::Pipeline { transform, variables } => {
-                let seeded = seed::document(filter)?;
+                let seeded = seed::document(filter, said)?;
                 let new = transform.apply(Doc::Raw(&seeded), variables, now.millis, &self.collation)?;
                 let new = document_bytes(&new);
                 check_depth(&new)?;

@@ -101,7 +101,7 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
         let (true, Some(updater)) = (request.upsert, &updater) else {
             return Ok(Modified::default());
         };
-        let document = updater.upsert(Doc::Raw(&request.filter), request.now)?;
+        let document = updater.upsert(Doc::Raw(&request.filter), request.now, request.query.collation())?;
         record::insert(write, ns, &collection, &document).map_err(|fault| fault.prefixed(EXECUTOR))?;
         let value = request.return_new.then(|| project(&document, None));
         return Ok(Modified {

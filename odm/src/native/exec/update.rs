@@ -31,7 +31,7 @@ pub(crate) fn run(
     if found.is_empty() {
         if statement.upsert {
             let now = batch.now.later(written(outcome));
-            let document = updater.upsert(Doc::Raw(&statement.filter), now)?;
+            let document = updater.upsert(Doc::Raw(&statement.filter), now, statement.query.collation())?;
             record::insert(write, &batch.namespace, collection, &document)?;
             let id = Doc::Raw(&document).get("_id").map_or(Owned::Null, Owned::from);
             outcome.upserted.push((index, id));

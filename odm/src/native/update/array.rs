@@ -226,11 +226,23 @@ fn direction(value: &Value<'_>) -> Option<bool> {
     }
 }
 
-/// What the path reaches through documents alone; null when it is missing.
+/// What the path reaches from an item that is a document, through names and positions; null when it is missing.
 fn reached<'a>(item: &Value<'a>, path: &str) -> Value<'a> {
-    path.split('.')
-        .try_fold(*item, |value, name| value.as_document()?.get(name))
+    item.as_document()
+        .and_then(|doc| inside(doc, path))
         .unwrap_or(Value::Null)
+}
+
+/// What the path reaches in a document. A field whose name is all of it goes before those inside of others.
+fn inside<'a>(doc: Doc<'a>, path: &str) -> Option<Value<'a>> {
+    if let Some(value) = doc.get(path) {
+        return Some(value);
+    }
+    let (first, rest) = path.split_once('.')?;
+    match doc.get(first)? {
+        Value::Document(inner) | Value::Array(inner) => inside(inner, rest),
+        _ => None,
+    }
 }
 
 /// The array with items added at its end, copied as bytes.

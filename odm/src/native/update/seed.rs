@@ -1,6 +1,7 @@
 //! What an upsert takes from its filter: every path that must be equal to one value.
 
-use super::super::document::{Doc, Fields, Owned, Value, equal};
+use super::super::collation::Collation;
+use super::super::document::{Doc, Fields, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher::never::{documents, is_never};
 
@@ -37,10 +38,10 @@ pub(super) fn refuse_expressions(filter: Doc<'_>) -> Result<()> {
 }
 
 /// The document that the filter describes, paths in order.
-pub(super) fn document(filter: Doc<'_>) -> Result<Vec<u8>> {
+pub(super) fn document(filter: Doc<'_>, collation: &Collation) -> Result<Vec<u8>> {
     let mut equalities = Vec::new();
     if !is_never(filter) {
-        collect(filter, &mut equalities);
+        collect(filter, collation, &mut equalities);
     }
     refuse_clashes(&equalities)?;
     equalities.sort_by_key(|(path, _)| *path);
@@ -62,10 +63,10 @@ pub(super) fn document(filter: Doc<'_>) -> Result<Vec<u8>> {
 }
 
 /// The `_id` that the filter describes, as a document of it alone; empty without one.
-pub(super) fn identity(filter: Doc<'_>) -> Result<Vec<u8>> {
+pub(super) fn identity(filter: Doc<'_>, collation: &Collation) -> Result<Vec<u8>> {
     let mut equalities = Vec::new();
     if !is_never(filter) {
-        collect(filter, &mut equalities);
+        collect(filter, collation, &mut equalities);
     }
     equalities.retain(|(path, _)| *path == "_id" || path.starts_with("_id."));
     if let Some((path, _)) = equalities
@@ -86,26 +87,26 @@ pub(super) fn identity(filter: Doc<'_>) -> Result<Vec<u8>> {
     Ok(Doc::Fields(&fields).to_bytes())
 }
 
-fn collect<'a>(filter: Doc<'a>, found: &mut Equalities<'a>) {
+fn collect<'a>(filter: Doc<'a>, collation: &Collation, found: &mut Equalities<'a>) {
     for element in filter.elements() {
         let name = element.name_str();
         match (name, element.value()) {
             ("$and", Value::Array(branches)) => {
                 for branch in documents(branches) {
-                    collect(branch, found);
+                    collect(branch, collation, found);
                 }
             }
             ("$or", Value::Array(branches)) => {
                 let mut possible = documents(branches).filter(|branch| !is_never(*branch));
                 if let (Some(branch), None) = (possible.next(), possible.next()) {
-                    collect(branch, found);
+                    collect(branch, collation, found);
                 }
             }
             ("$ref" | "$id" | "$db", value) => found.push((name, value)),
             _ if name.starts_with('$') => {}
             (_, Value::Regex { .. }) => {}
             (_, Value::Document(operators)) if starts_with_operator(operators) => {
-                collect_operators(name, operators, found)
+                collect_operators(name, operators, collation, found)
             }
             (_, value) => found.push((name, value)),
         }
@@ -120,14 +121,19 @@ fn starts_with_operator(doc: Doc<'_>) -> bool {
     })
 }
 
-fn collect_operators<'a>(path: &'a str, operators: Doc<'a>, found: &mut Equalities<'a>) {
+fn collect_operators<'a>(
+    path: &'a str,
+    operators: Doc<'a>,
+    collation: &Collation,
+    found: &mut Equalities<'a>,
+) {
     for element in operators.elements() {
         match (element.name_str(), element.value()) {
             ("$eq", value) => found.push((path, value)),
             ("$in", Value::Array(items)) => {
                 let mut items = items.values();
                 let Some(first) = items.next() else { continue };
-                if !matches!(first, Value::Regex { .. }) && items.all(|item| equal(&first, &item)) {
+                if !matches!(first, Value::Regex { .. }) && items.all(|item| collation.equal(&first, &item)) {
                     found.push((path, first));
                 }
             }

@@ -91,7 +91,7 @@ fn run(docs: &mut Vec<Vec<u8>>, request: &Request<'_>) -> Result<Reply> {
         }
     }
     if reply.matched == 0 && request.upsert {
-        docs.push(updater.upsert(Doc::Raw(&filter), NOW)?);
+        docs.push(updater.upsert(Doc::Raw(&filter), NOW, None)?);
         reply = Reply {
             matched: 1,
             upserted: true,
