@@ -77,6 +77,23 @@ pub(crate) enum Job {
     Output(AggregateRequest, Target, Now),
 }
 
+/// The commands to which the server says that a collection's name is a bad value, where it is no string.
+const CHECKED_BY_TYPE: &[&str] = &[
+    "collMod",
+    "create",
+    "createIndexes",
+    "delete",
+    "drop",
+    "dropIndexes",
+    "find",
+    "findAndModify",
+    "findandmodify",
+    "insert",
+    "killCursors",
+    "listIndexes",
+    "update",
+];
+
 /// A command as it came.
 #[derive(Clone, Copy, Debug)]
 struct Call<'a> {
@@ -246,8 +263,12 @@ impl Call<'_> {
 
     fn collection(&self, name: &Value<'_>) -> Result<Namespace> {
         let Value::String(collection) = name else {
+            let code = match CHECKED_BY_TYPE.contains(&self.name) {
+                true => code::BAD_VALUE,
+                false => code::INVALID_NAMESPACE,
+            };
             return Err(Fault::new(
-                code::INVALID_NAMESPACE,
+                code,
                 format!("collection name has invalid type {}", name.kind().alias()),
             ));
         };

@@ -91,16 +91,20 @@ impl Namespace {
         matches!(&*self.collection, "system.views" | "system.profile")
     }
 
-    /// Refuses what users do not write to, as the server does (code 73).
+    /// Refuses what users do not write to, as the server does (code 73, or 2).
     pub(crate) fn check_writable(&self) -> Result<()> {
         let refused = |text: String| Err(Fault::new(code::INVALID_NAMESPACE, text));
         if self.is_of_server() {
             return refused(format!("cannot write to {self}"));
         }
         let Some(name) = self.collection.strip_prefix("system.") else {
-            return Ok(());
+            return match self.collection.contains(".system.") {
+                true => Err(Fault::new(code::BAD_VALUE, format!("Invalid namespace: {self}"))),
+                false => Ok(()),
+            };
         };
-        let known = matches!(name, "js" | "users") || name.starts_with("buckets.");
+        let of_series = name.strip_prefix("buckets.").is_some_and(|rest| !rest.is_empty());
+        let known = of_series || matches!(name, "js" | "users");
         if known || matches!(&*self.database, "admin" | "config" | "local") {
             return Ok(());
         }

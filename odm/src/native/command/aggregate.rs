@@ -3,6 +3,7 @@
 use super::super::aggregate::Statistics;
 use super::super::aggregate::pipeline::Pipeline;
 use super::super::aggregate::transform::Transform;
+use super::super::document::number::as_f64;
 use super::super::document::{Doc, Kind, Value};
 use super::super::exec::aggregate::{AggregateCursor, AggregateRequest, NO_COLLECTION};
 use super::super::exec::collections::check_uuid;
@@ -94,7 +95,7 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
             "Cannot specify 'needsMerge' without 'fromMongos'",
         ));
     }
-    let whole_database = call.target.is_number();
+    let whole_database = is_whole_database(&call.target)?;
     let namespace = if whole_database {
         Namespace {
             database: call.database.to_owned(),
@@ -177,6 +178,22 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
 }
 
 /// Refuses what version 1 of MongoDB's stable interface does not have, where only that is wanted.
+/// Whether a pipeline reads no collection: it says so by the number 1.
+fn is_whole_database(target: &Value<'_>) -> Result<bool> {
+    match target {
+        Value::String(_) => Ok(false),
+        number if as_f64(number) == Some(1.0) => Ok(true),
+        number if number.is_number() => Err(Fault::new(
+            code::FAILED_TO_PARSE,
+            "Invalid command format: the 'aggregate' field must specify a collection name or 1",
+        )),
+        other => Err(Fault::new(
+            code::TYPE_MISMATCH,
+            format!("collection name has invalid type: {}", other.kind().alias()),
+        )),
+    }
+}
+
 fn check_strict(call: &Call<'_>, stages: &[Doc<'_>]) -> Result<()> {
     if !matches!(call.doc.get("apiStrict"), Some(Value::Bool(true))) {
         return Ok(());

@@ -131,9 +131,7 @@ pub(crate) fn open_for(
 ) -> Result<Option<Arc<Collection>>> {
     let found = write.catalog().collection(&ns.database, &ns.collection).cloned();
     view::refuse(write.catalog(), ns)?;
-    if create {
-        ns.check_writable()?;
-    }
+    ns.check_writable()?;
     if found.is_some() || !create {
         return Ok(found);
     }

@@ -129,6 +129,12 @@ fn out(write: &mut dyn Write, ns: &Namespace, rows: &[Vec<u8>], now: Now, unvali
             ),
         )
     })?;
+    if ns.collection.contains(".system.") {
+        return Err(Fault::new(
+            code::ILLEGAL_OPERATION,
+            format!("error with target namespace: Invalid namespace: {ns}"),
+        ));
+    }
     view::refuse(write.catalog(), ns)?;
     let old = write.catalog().collection(&ns.database, &ns.collection).cloned();
     if old.as_ref().is_some_and(|old| old.rules.capped.is_some()) {
