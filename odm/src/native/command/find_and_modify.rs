@@ -1,6 +1,6 @@
 //! `findAndModify`.
 
-use super::super::document::{Doc, Owned};
+use super::super::document::{Doc, Kind, Owned, Value};
 use super::super::exec::find_and_modify::{self, FindAndModifyRequest};
 use super::super::fault::{Fault, Result, code};
 use super::super::projection::Projection;
@@ -68,9 +68,11 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
         .map(|change| change.updater(&filters, &variables))
         .transpose()?
         .map(|updater| updater.collated(&collation.clone().unwrap_or_default()));
+    // The server looks for a document of a known `_id` alone, and then has no use for an order.
+    let by_id = fields.get("hint").is_none() && collation.is_none() && is_plain_id(filter);
     let query = query::query(
         Some(filter),
-        fields.object("sort"),
+        fields.object("sort").filter(|_| !by_id),
         fields.get("hint"),
         &variables,
     )?
@@ -113,4 +115,32 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
             .with("value", value)
             .done())
     })))
+}
+
+/// Whether the filter is one value for `_id` and nothing else.
+fn is_plain_id(filter: Doc<'_>) -> bool {
+    let mut elements = filter.elements();
+    let (Some(only), None) = (elements.next(), elements.next()) else {
+        return false;
+    };
+    only.name() == b"_id"
+        && match only.value() {
+            Value::Document(value) => !value
+                .elements()
+                .next()
+                .is_some_and(|first| first.name().starts_with(b"$")),
+            value => !matches!(
+                value.kind(),
+                Kind::Array
+                    | Kind::Null
+                    | Kind::Undefined
+                    | Kind::Regex
+                    | Kind::MinKey
+                    | Kind::MaxKey
+                    | Kind::Symbol
+                    | Kind::Code
+                    | Kind::CodeWithScope
+                    | Kind::DbPointer
+            ),
+        }
 }
