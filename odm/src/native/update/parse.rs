@@ -111,6 +111,8 @@ impl Builder<'_> {
     }
 
     fn rename(&mut self, path: &str, value: &Value<'_>) -> Result<()> {
+        // An empty name in the source is told before all else.
+        split(path)?;
         let Value::String(target) = *value else {
             return Err(bad(format!(
                 "The 'to' field for $rename must be a string: {path}: {value}"

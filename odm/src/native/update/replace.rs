@@ -51,18 +51,34 @@ pub(super) fn with_id_of(old: Doc<'_>, new: Doc<'_>) -> Result<Vec<u8>> {
     identity::check(new)?;
     match (old.get("_id"), new.get("_id")) {
         (Some(old_id), None) => Ok(identity::with(old_id, new)),
-        (Some(old_id), Some(new_id)) if !equal(&old_id, &new_id) => Err(Fault::new(
-            code::IMMUTABLE_FIELD,
-            format!(
-                "After applying the update, the (immutable) field '_id' was found to have been altered to _id: {new_id}"
-            ),
-        )),
-        _ => Ok(identity::lead(new)),
+        (Some(old_id), Some(new_id)) => {
+            refuse_other(&old_id, &new_id)?;
+            Ok(identity::lead(new))
+        }
+        (None, _) => Ok(identity::lead(new)),
     }
+}
+
+/// Refuses an `_id` that is not the one before.
+fn refuse_other(old_id: &Value<'_>, new_id: &Value<'_>) -> Result<()> {
+    if equal(old_id, new_id) {
+        return Ok(());
+    }
+    Err(Fault::new(
+        code::IMMUTABLE_FIELD,
+        format!(
+            "After applying the update, the (immutable) field '_id' was found to have been altered to _id: {new_id}"
+        ),
+    ))
 }
 
 /// The new document to insert, with the seeded `_id`, if any.
 pub(super) fn inserted(seeded: Doc<'_>, new: Doc<'_>) -> Result<Vec<u8>> {
+    // What says no more than the filter is only looked at as what is to be stored.
+    if seeded.to_bytes() == new.to_bytes() {
+        identity::check(new)?;
+        return Ok(identity::lead(new));
+    }
     let id = new.get("_id").or_else(|| seeded.get("_id"));
     if let Some(Value::Array(_)) = id {
         return Err(Fault::new(
@@ -70,6 +86,9 @@ pub(super) fn inserted(seeded: Doc<'_>, new: Doc<'_>) -> Result<Vec<u8>> {
             "After applying the update to the document, the (immutable) field '_id' was found to be an array or array \
              descendant.",
         ));
+    }
+    if let (Some(old_id), Some(new_id)) = (seeded.get("_id"), new.get("_id")) {
+        refuse_other(&old_id, &new_id)?;
     }
     let complete = with_id_of(seeded, new)?;
     identity::check(Doc::Raw(&complete))?;
