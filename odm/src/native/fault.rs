@@ -50,6 +50,17 @@ pub(crate) struct DuplicateKey {
     pub(crate) index: String,
     pub(crate) pattern: Vec<u8>,
     pub(crate) value: Vec<u8>,
+    /// Where the index compares by a collation.
+    pub(crate) collated: Option<CollatedKey>,
+}
+
+/// How the strings of a refused key are shown: as what the collation compares by.
+#[derive(Clone, Debug)]
+pub(crate) struct CollatedKey {
+    /// The collation, as BSON bytes.
+    pub(crate) collation: Vec<u8>,
+    /// Of each value of the key, whether it is a string, which stands there as hexadecimal digits.
+    pub(crate) hex: Vec<bool>,
 }
 
 /// MongoDB's error codes that the engine gives.

@@ -7,7 +7,7 @@ use self::extract::Extraction;
 use self::wildcard::Wildcard;
 use super::collation::Collation;
 use super::document::{Doc, Fields, Owned, Value};
-use super::fault::{DuplicateKey, Fault, Result};
+use super::fault::{CollatedKey, DuplicateKey, Fault, Result};
 use super::geo::Grid;
 use super::matcher::Matcher;
 use super::text::TextSpec;
@@ -266,6 +266,7 @@ impl IndexDefinition {
             index: self.name.clone(),
             pattern,
             value,
+            collated: None,
         };
         let Some(collation) = self.collation.spec() else {
             let message = format!(
@@ -294,12 +295,27 @@ impl IndexDefinition {
             self.name,
             shown.join(", ")
         );
+        let hex = Doc::Raw(&key.value)
+            .elements()
+            .map(|element| matches!(element.value(), Value::String(_) | Value::Symbol(_)))
+            .collect();
+        let collated = Some(CollatedKey {
+            collation: collation.to_bytes(),
+            hex,
+        });
         let value = self.collation.revealed(&Value::Document(Doc::Raw(&key.value)));
         let value = match value.as_value() {
             Value::Document(doc) => doc.to_bytes(),
             _ => key.value,
         };
-        Fault::duplicate(DuplicateKey { value, ..key }, message)
+        Fault::duplicate(
+            DuplicateKey {
+                value,
+                collated,
+                ..key
+            },
+            message,
+        )
     }
 
     /// The document `{ path: value, .. }` of one of the document's keys, with the values' own types.

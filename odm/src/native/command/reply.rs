@@ -3,7 +3,7 @@
 use super::super::document::doc::framed;
 use super::super::document::{Doc, Fields, Owned, Value};
 use super::super::exec::statement::Outcome;
-use super::super::fault::Fault;
+use super::super::fault::{CollatedKey, Fault};
 
 /// A reply being built.
 #[derive(Debug, Default)]
@@ -140,9 +140,24 @@ fn write_error(index: usize, fault: &Fault) -> Owned {
         error = error
             .with("keyPattern", Owned::RawDocument(key.pattern.clone()))
             .with("keyValue", Owned::RawDocument(key.value.clone()));
+        if let Some(collated) = &key.collated {
+            error = with_collation(error, collated);
+        }
     }
     if let Some(details) = fault.details() {
         error = error.with("errInfo", Owned::RawDocument(details.to_vec()));
     }
     error.inner()
+}
+
+/// Says how the strings of a refused key are shown, if it has some, and how they compare.
+fn with_collation(error: Reply, collated: &CollatedKey) -> Reply {
+    let error = match collated.hex.contains(&true) {
+        true => error.with(
+            "hexEncoded",
+            Owned::Array(collated.hex.iter().map(|is| Owned::Bool(*is)).collect()),
+        ),
+        false => error,
+    };
+    error.with("collation", Owned::RawDocument(collated.collation.clone()))
 }
