@@ -12,6 +12,13 @@ crate::on_every_backend! {
     filters_of_arrays_are_read_before_pipelines_refuse_them,
     nothing_in_a_list_is_left_out,
     a_validator_refuses_what_it_cannot_evaluate,
+    upserts_have_values_equal_by_their_collation_for_one,
+    a_push_sorts_by_positions_in_arrays,
+    names_of_the_server_are_not_written_to,
+    a_known_document_is_changed_without_its_order,
+    a_rename_tells_empty_names_first,
+    an_upsert_that_adds_nothing_is_looked_at_as_what_is_stored,
+    a_taken_key_tells_its_collation,
 }
 
 /// The code of what a command was refused for, or of its first write error; 0 when it was done.
@@ -295,4 +302,143 @@ async fn a_validator_refuses_what_it_cannot_evaluate(db: &Db) {
         code(db, doc! { "create": "r", "validator": { "$sampleRate": 0.5 } }).await,
         3_040_500
     );
+}
+
+/// The fields of a document that an upsert just made, without its `_id`.
+async fn made(db: &Db, upsert: Document) -> Document {
+    let every = doc! { "delete": "c", "deletes": [{ "q": {}, "limit": 0 }] };
+    assert_eq!(code(db, every).await, 0);
+    assert_eq!(
+        code(db, doc! { "update": "c", "updates": [upsert.clone()] }).await,
+        0,
+        "{upsert}"
+    );
+    let mut found = all(db).await.remove(0);
+    found.remove("_id");
+    found
+}
+
+async fn upserts_have_values_equal_by_their_collation_for_one(db: &Db) {
+    let upsert =
+        |values: Bson| doc! { "q": { "a": { "$in": values } }, "u": { "$set": { "z": 1 } }, "upsert": true };
+    let by = |values: Bson| {
+        let mut own = upsert(values);
+        own.insert("collation", doc! { "locale": "en", "strength": 2 });
+        own
+    };
+    assert_eq!(made(db, by(bson!(["A", "a"]))).await, doc! { "a": "A", "z": 1 });
+    assert_eq!(made(db, by(bson!(["a", "b"]))).await, doc! { "z": 1 });
+    assert_eq!(made(db, upsert(bson!(["a", "A"]))).await, doc! { "z": 1 });
+    assert_eq!(
+        made(db, upsert(bson!(["a", "a"]))).await,
+        doc! { "a": "a", "z": 1 }
+    );
+}
+
+async fn a_push_sorts_by_positions_in_arrays(db: &Db) {
+    for (order, expected) in [
+        (
+            doc! { "b.0": 1 },
+            bson!([{ "b": { "c": 1 } }, { "b": [0, 5] }, { "b": [3, 1] }]),
+        ),
+        (
+            doc! { "b.1": -1 },
+            bson!([{ "b": [0, 5] }, { "b": [3, 1] }, { "b": { "c": 1 } }]),
+        ),
+        (
+            doc! { "b.c": -1 },
+            bson!([{ "b": { "c": 1 } }, { "b": [3, 1] }, { "b": [0, 5] }]),
+        ),
+    ] {
+        fill(
+            db,
+            vec![doc! { "_id": 1, "a": [{ "b": [3, 1] }, { "b": [0, 5] }, { "b": { "c": 1 } }] }],
+        )
+        .await;
+        let push = bson!({ "$push": { "a": { "$each": [], "$sort": order.clone() } } });
+        assert_eq!(code(db, update(doc! {}, push)).await, 0, "{order}");
+        assert_eq!(all(db).await, [doc! { "_id": 1, "a": expected }], "{order}");
+    }
+}
+
+async fn names_of_the_server_are_not_written_to(db: &Db) {
+    for (name, expected) in [
+        ("system.views", 73),
+        ("system.profile", 73),
+        ("system.foo", 73),
+        ("system.buckets.", 73),
+        ("a.system.b", 2),
+        ("a.system", 0),
+    ] {
+        let set = doc! { "$set": { "a": 1 } };
+        for command in [
+            doc! { "findAndModify": name, "query": {}, "update": set.clone() },
+            doc! { "findAndModify": name, "query": {}, "remove": true },
+            doc! { "insert": name, "documents": [{ "_id": 1 }] },
+            doc! { "update": name, "updates": [{ "q": {}, "u": set }] },
+            doc! { "delete": name, "deletes": [{ "q": {}, "limit": 1 }] },
+        ] {
+            assert_eq!(code(db, command.clone()).await, expected, "{command}");
+        }
+    }
+    assert_eq!(code(db, doc! { "create": "a.system.b" }).await, 2);
+    for name in [bson!(1), Bson::Null, bson!({})] {
+        for command in [
+            doc! { "insert": name.clone(), "documents": [{ "_id": 1 }] },
+            doc! { "findAndModify": name.clone(), "query": {}, "remove": true },
+            doc! { "find": name.clone() },
+        ] {
+            assert_eq!(code(db, command.clone()).await, 2, "{command}");
+        }
+    }
+    let pipeline = |name: Bson| doc! { "aggregate": name, "pipeline": [], "cursor": {} };
+    assert_eq!(code(db, pipeline(Bson::Null)).await, 14);
+    assert_eq!(code(db, pipeline(bson!(1.5))).await, 9);
+}
+
+async fn a_known_document_is_changed_without_its_order(db: &Db) {
+    fill(db, vec![doc! { "_id": 1 }]).await;
+    let modify = |filter: Document| doc! { "findAndModify": "c", "query": filter, "sort": { "a": "x" }, "update": { "$set": { "z": 1 } } };
+    assert_eq!(code(db, modify(doc! { "_id": 1 })).await, 0);
+    assert_eq!(code(db, modify(doc! { "_id": { "$eq": 1 } })).await, 15974);
+    assert_eq!(code(db, modify(doc! { "_id": Bson::Null })).await, 15974);
+    assert_eq!(code(db, modify(doc! {})).await, 15974);
+}
+
+async fn a_rename_tells_empty_names_first(db: &Db) {
+    for (from, expected) in [("", 56), ("a..b", 56), (".a", 56), ("a", 2)] {
+        let rename = bson!({ "$rename": { from: 1 } });
+        assert_eq!(code(db, update(doc! {}, rename)).await, expected, "{from}");
+    }
+}
+
+async fn an_upsert_that_adds_nothing_is_looked_at_as_what_is_stored(db: &Db) {
+    let upsert = |change: Bson| doc! { "update": "c", "updates": [{ "q": { "_id": [1] }, "u": change, "upsert": true }] };
+    for (change, expected) in [
+        (bson!([{ "$unset": "q" }]), 53),
+        (bson!([{ "$set": { "_id": [1] } }]), 53),
+        (bson!({ "_id": [1] }), 53),
+        (bson!([{ "$set": { "z": 1 } }]), 54),
+        (bson!([{ "$set": { "_id": 1 } }]), 66),
+    ] {
+        assert_eq!(code(db, upsert(change.clone())).await, expected, "{change}");
+    }
+}
+
+async fn a_taken_key_tells_its_collation(db: &Db) {
+    let index = doc! { "createIndexes": "c", "indexes": [{ "key": { "a": 1, "b": 1 }, "name": "k", "unique": true, "collation": { "locale": "en", "strength": 2 } }] };
+    assert_eq!(code(db, index).await, 0);
+    let insert = |id: i32, a: Bson| doc! { "insert": "c", "documents": [{ "_id": id, "a": a, "b": 1 }] };
+    for (first, second, hex) in [
+        (bson!("x"), bson!("X"), Some(bson!([true, false]))),
+        (bson!(5), bson!(5), None),
+    ] {
+        fill(db, vec![doc! { "_id": 1, "a": first, "b": 1 }]).await;
+        let reply = db.run_command(insert(2, second)).await.expect("a reply");
+        let errors = reply.get_array("writeErrors").expect("an error");
+        let error = errors.first().and_then(Bson::as_document).expect("an error");
+        assert_eq!(error.get("hexEncoded"), hex.as_ref());
+        let collation = error.get_document("collation").expect("a collation");
+        assert_eq!(collation.get_str("locale"), Ok("en"));
+    }
 }
