@@ -283,7 +283,7 @@ fn document_bytes(value: &Owned) -> Vec<u8> {
 }
 
 /// The largest size that the server can even build: a margin of 16 KiB over what it stores.
-const BUILDABLE_BYTES: usize = MAX_DOCUMENT_BYTES + 16 * 1024;
+pub(crate) const BUILDABLE_BYTES: usize = MAX_DOCUMENT_BYTES + 16 * 1024;
 
 fn check_size(new: &[u8], code: i32, what: &str) -> Result<()> {
     if new.len() > BUILDABLE_BYTES {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::super::document::number::as_f64;
-use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Value};
+use super::super::document::{Doc, Value};
 use super::super::exec::series::BUCKETS;
 use super::super::exec::statement::{Batch, DeleteStatement, Statement, UpdateStatement};
 use super::super::fault::{Fault, Result, code};
-use super::super::update::{Updater, prepare_insert};
+use super::super::update::{BUILDABLE_BYTES, Updater, prepare_insert};
 use super::query::{self, Variables};
 use super::reply::Verb;
 use super::shape::{Fields, Shape, Type};
@@ -313,7 +313,7 @@ fn change<'a>(entry: &Fields<'a>) -> Result<Change<'a>> {
     let value = entry.get("u").unwrap_or(Value::Null);
     let change = Change::of(&value)?;
     if let Change::Replacement(document) = &change
-        && document.to_bytes().len() > MAX_DOCUMENT_BYTES
+        && document.to_bytes().len() > BUILDABLE_BYTES
     {
         return Err(Fault::new(
             code::BSON_TOO_LARGE,
