@@ -10,7 +10,7 @@ use self::candidate::{Candidate, Conjunct};
 use self::interval::Intervals;
 pub(crate) use self::near::not_natural;
 use super::collation::Collation;
-use super::document::{Doc, Value, compare::compare_documents};
+use super::document::{Doc, Value, compare::compare_documents, number::as_f64};
 use super::fault::{Fault, Result, code};
 use super::index::IndexDefinition;
 use super::matcher::Matcher;
@@ -130,20 +130,8 @@ pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Plan> {
         ));
     }
     let hint = request.hint.map(Hint::parse).transpose()?.unwrap_or(Hint::Free);
-    match (natural, &hint) {
-        (Some(sorted), Hint::Natural { reverse }) if sorted != *reverse => {
-            return Err(Fault::new(
-                code::BAD_VALUE,
-                "$natural hint must be in the same direction as $natural sort order",
-            ));
-        }
-        (Some(_), Hint::Index(_)) => {
-            return Err(Fault::new(
-                code::BAD_VALUE,
-                "index hint not allowed with $natural sort order",
-            ));
-        }
-        _ => {}
+    if let Some(sort) = request.sort {
+        hint.check_order(sort.spec())?;
     }
     let no_sort = request.sort.is_none_or(|sort| sort.fields.is_empty());
     if let Some(field) = request.matcher.near() {
@@ -161,7 +149,7 @@ pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Plan> {
     let root = request.matcher.root();
     let only = match hint {
         Hint::Free => None,
-        Hint::Natural { reverse } => return Ok(Plan::collection(reverse, no_sort)),
+        Hint::Natural { reverse, .. } => return Ok(Plan::collection(reverse, no_sort)),
         Hint::Index(hint) => Some(hint.find(request.indexes)?),
     };
     if let Node::Never = root {
@@ -347,7 +335,11 @@ fn flatten(parts: Vec<Node>) -> Node {
 
 enum Hint<'a> {
     Free,
-    Natural { reverse: bool },
+    Natural {
+        reverse: bool,
+        /// The direction as it is written.
+        given: Value<'a>,
+    },
     Index(IndexHint<'a>),
 }
 
@@ -367,8 +359,8 @@ impl<'a> Hint<'a> {
                     format!("Cannot include '$natural' in compound hint: {pattern}"),
                 )),
                 Some(direction) => Ok(Hint::Natural {
-                    reverse: super::document::number::as_f64(&direction)
-                        .is_some_and(|direction| direction < 0.0),
+                    given: direction,
+                    reverse: as_f64(&direction).is_some_and(|direction| direction < 0.0),
                 }),
                 None => Ok(Hint::Index(IndexHint::Pattern(pattern))),
             },
@@ -377,6 +369,38 @@ impl<'a> Hint<'a> {
                 "Hint must be a string or an object",
             )),
         }
+    }
+
+    /// Refuses, with a `$natural` sort, an index and another direction. As whole numbers: 2 is another than 1.
+    fn check_order(&self, sort: Doc<'_>) -> Result<()> {
+        let Some(own) = sort.get("$natural") else {
+            return Ok(());
+        };
+        let direction = |value: &Value<'_>| as_f64(value).map_or(0, |number| number as i32);
+        match self {
+            Hint::Natural { given, .. } if direction(given) != direction(&own) => Err(Fault::new(
+                code::BAD_VALUE,
+                "$natural hint must be in the same direction as $natural sort order",
+            )),
+            Hint::Index(_) => Err(Fault::new(
+                code::BAD_VALUE,
+                "index hint not allowed with $natural sort order",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Refuses a hint that is wrong whatever the collection: the server does so before it looks for it.
+///
+/// # Errors
+/// 2 for other fields beside `$natural`, and beside a `$natural` sort for an index or another direction.
+pub(crate) fn check_natural(hint: Option<Value<'_>>, sort: Option<Doc<'_>>) -> Result<()> {
+    match hint {
+        Some(hint @ (Value::String(_) | Value::Document(_))) => {
+            Hint::parse(hint)?.check_order(sort.unwrap_or(Doc::empty()))
+        }
+        _ => Ok(()),
     }
 }
 

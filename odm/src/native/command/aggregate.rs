@@ -10,6 +10,7 @@ use super::super::exec::collections::check_uuid;
 use super::super::exec::explain::explain_aggregate;
 use super::super::exec::{Namespace, output};
 use super::super::fault::{Fault, Result, code};
+use super::super::plan::check_natural;
 use super::cursor::{Opened, Rows};
 use super::shape::{Shape, Type, out_of_range};
 use super::{Call, Job, collation, expected_uuid, query};
@@ -120,6 +121,7 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
     }
     let collation = collation(&fields)?;
     let expected = expected_uuid(&fields)?;
+    check_natural(fields.get("hint"), None)?;
     let mut stages = Vec::new();
     for stage in fields.array("pipeline").into_iter().flat_map(Doc::values) {
         match stage {

@@ -3,6 +3,7 @@
 use super::super::document::{Owned, number};
 use super::super::exec::{Namespace, count as counting, distinct as values, view};
 use super::super::fault::{Fault, Result, code};
+use super::super::plan::check_natural;
 use super::super::storage::Read;
 use super::reply::{self, Reply};
 use super::shape::{Shape, Type};
@@ -48,10 +49,17 @@ pub(super) fn count(call: &Call<'_>) -> Result<Job> {
             format!("Cannot represent as a 64-bit integer: limit: {limit}"),
         ));
     }
+    if fields.number("limit") == Some(i64::MIN) {
+        return Err(Fault::new(
+            code::BAD_VALUE,
+            "limit value for count cannot be min long",
+        ));
+    }
     // A negative limit counts as its amount.
     let limit = fields.number("limit").unwrap_or(0).unsigned_abs();
     let is_none = fields.get("limit").is_some() && limit == 0;
     let skip = fields.count("skip")?.unwrap_or(0);
+    check_natural(fields.get("hint"), None)?;
     let query = query::query(
         fields.object("query"),
         None,

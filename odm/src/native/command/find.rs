@@ -8,7 +8,7 @@ use super::super::exec::cursor::{Extras, FindCursor, FindRequest};
 use super::super::exec::tail::{Tail, TailCursor};
 use super::super::exec::view;
 use super::super::fault::{Fault, Result, code};
-use super::super::plan::Edges;
+use super::super::plan::{Edges, check_natural};
 use super::cursor::{Opened, Rows};
 use super::shape::{Fields, Shape, Type, out_of_range, wrong_type};
 use super::{Call, Job, collation, expected_uuid, query};
@@ -83,6 +83,7 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
     let batch_size = fields.count("batchSize")?;
     let variables = query::variables(fields.object("let"), call)?;
     let query = query::query(filter, sort, fields.get("hint"), &variables)?.collated(collation);
+    check_natural(fields.get("hint"), sort)?;
     let projection = query::projection(projection, &query)?.map(Arc::new);
     let query = query
         .between(edges(&fields)?)

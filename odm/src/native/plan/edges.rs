@@ -2,11 +2,12 @@
 
 use std::ops::Bound;
 
-use super::{Access, Hint, KeyRange, Plan, PlanRequest};
+use super::{Access, Hint, IndexView, KeyRange, Plan, PlanRequest};
 use crate::native::collation::{Collation, has_text};
 use crate::native::document::{Doc, Value};
 use crate::native::fault::{Fault, Result};
-use crate::native::index::{IndexDefinition, Order};
+use crate::native::index::{IndexDefinition, IndexField, Order};
+use crate::native::sort::SortField;
 
 /// The first key of an index to look at, and the first behind it; an empty document is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,9 +96,9 @@ pub(super) fn choose(
         )));
     }
     let (from, to) = (key(definition, min), key(definition, max));
-    if let (Some(from), Some(to)) = (&from, &to)
-        && from >= to
-    {
+    // What is not given is an end of the index.
+    let (first, last) = (end(definition, false), end(definition, true));
+    if from.as_ref().unwrap_or(&first) >= to.as_ref().unwrap_or(&last) {
         return Err(fault(
             51175,
             "The value provided for min() does not come before the value provided for max() in the hinted index",
@@ -110,7 +111,7 @@ pub(super) fn choose(
                 from: from.map_or(Bound::Unbounded, Bound::Included),
                 to: to.map_or(Bound::Unbounded, Bound::Excluded),
             }],
-            reverse: false,
+            reverse: is_backwards(request, view),
             // The server shows none either.
             bounds: Vec::new(),
         },
@@ -121,6 +122,33 @@ pub(super) fn choose(
         by_id: false,
         text: None,
     })
+}
+
+/// Whether the index has the order asked for from its end: then equal ones come in that order too.
+fn is_backwards(request: &PlanRequest<'_>, view: &IndexView<'_>) -> bool {
+    let Some(sort) = request.sort.filter(|sort| !sort.fields.is_empty()) else {
+        return false;
+    };
+    let keys = &view.definition.keys;
+    let is_reverse = |(field, key): (&SortField, &IndexField)| {
+        field.path == key.path && field.descending != matches!(key.order, Order::Descending)
+    };
+    sort.fields.len() <= keys.len()
+        && !view.multikey.contains(&true)
+        && sort.fields.iter().zip(keys).all(is_reverse)
+}
+
+/// The components of the first key that an index can have, or of the last.
+fn end(definition: &IndexDefinition, last: bool) -> Vec<u8> {
+    let mut key = Vec::new();
+    for field in &definition.keys {
+        let value = match matches!(field.order, Order::Descending) == last {
+            true => Value::MinKey,
+            false => Value::MaxKey,
+        };
+        field.order.encode(&value, &definition.collation, &mut key);
+    }
+    key
 }
 
 /// The components of a key with these values: all keys with them are at or behind it.

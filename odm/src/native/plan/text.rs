@@ -145,7 +145,13 @@ fn prefix(definition: &IndexDefinition, conjuncts: &[Conjunct<'_>]) -> Result<Ve
     let before = definition.term_position().unwrap_or(0);
     for field in &definition.keys[..before] {
         let value = conjuncts.iter().find_map(|conjunct| match conjunct.predicate {
-            Predicate::Equal(value) if conjunct.path == field.path && conjunct.group == 0 => Some(value),
+            _ if conjunct.path != field.path || conjunct.group != 0 => None,
+            Predicate::Equal(value) => Some(value),
+            // One of a single value is that value.
+            Predicate::In { values, patterns } if patterns.is_empty() => match values.as_slice() {
+                [only] => Some(only),
+                _ => None,
+            },
             _ => None,
         });
         let value = value.ok_or_else(unanswered)?.as_value();
