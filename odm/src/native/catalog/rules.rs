@@ -67,7 +67,7 @@ pub(crate) struct View {
 const LARGEST_CAPPED: i64 = 1 << 50;
 
 /// Options that are kept and shown, and change nothing here.
-const KEPT: &[&str] = &["autoIndexId", "indexOptionDefaults", "temp"];
+const KEPT: &[&str] = &["autoIndexId", "temp"];
 
 /// Options of the command, not of the collection.
 const FORGOTTEN: &[&str] = &["writeConcern", "comment", "idIndex", "flags", "maxTimeMS"];
@@ -78,6 +78,7 @@ const ORDER: &[&str] = &[
     "size",
     "max",
     "temp",
+    "recordPreImages",
     "changeStreamPreAndPostImages",
     "storageEngine",
     "indexOptionDefaults",
@@ -168,6 +169,14 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
         None => false,
     };
     let has = |name: &str| options.get(name).is_some();
+    check_images(options)?;
+    // Numbers that no collection has are refused first.
+    if let Some(value) = options.get("size") {
+        capped_size(value)?;
+    }
+    if let Some(value) = options.get("max") {
+        capped_max(value)?;
+    }
     if capped && !has("size") && !has("clusteredIndex") {
         return Err(invalid("the 'size' field is required when 'capped' is true"));
     }
@@ -212,7 +221,16 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
             }
             "viewOn" => keep(name, Owned::String(view_on("create", value)?)),
             "pipeline" => keep(name, Owned::Array(view_pipeline("create", value)?)),
-            "changeStreamPreAndPostImages" => keep(name, value.into()),
+            "changeStreamPreAndPostImages" => {
+                if let Some(images) = images(value) {
+                    keep(name, images);
+                }
+            }
+            "recordPreImages" => {
+                if flag("create.recordPreImages", value)? {
+                    keep(name, Owned::Bool(true));
+                }
+            }
             "collation" => {
                 let Value::Document(doc) = value else {
                     return Err(wrong_type("create.collation", value, "type 'object'"));
@@ -245,7 +263,19 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
             }
             "storageEngine" => {
                 storage_engine::check(value)?;
-                keep(name, value.into());
+                if !is_empty(value) {
+                    keep(name, value.into());
+                }
+            }
+            "indexOptionDefaults" => {
+                if let Value::Document(defaults) = value
+                    && let Some(other) = defaults.elements().find(|own| own.name() != b"storageEngine")
+                {
+                    return Err(unknown("create.indexOptionDefaults", other.name_str()));
+                }
+                if !is_empty(value) {
+                    keep(name, value.into());
+                }
             }
             "expireAfterSeconds" => {
                 return Err(invalid(
@@ -344,8 +374,57 @@ pub(crate) fn view_on(command: &str, value: Value<'_>) -> Result<String> {
     }
 }
 
+/// Documents are recorded as they were by one of two options.
+pub(crate) fn check_images(options: Doc<'_>) -> Result<()> {
+    let recorded = options
+        .get("recordPreImages")
+        .is_some_and(|value| flag("recordPreImages", value).unwrap_or(false));
+    if recorded
+        && options
+            .get("changeStreamPreAndPostImages")
+            .and_then(images)
+            .is_some()
+    {
+        return Err(invalid(
+            "'recordPreImages' and 'changeStreamPreAndPostImages.enabled' can not be set to true simultaneously",
+        ));
+    }
+    Ok(())
+}
+
+/// What is recorded of documents as they were and are; nothing where that is not on.
+pub(crate) fn images(value: Value<'_>) -> Option<Owned> {
+    let on = match value {
+        Value::Document(images) => matches!(images.get("enabled"), Some(Value::Bool(true))),
+        _ => false,
+    };
+    on.then(|| value.into())
+}
+
+fn is_empty(value: Value<'_>) -> bool {
+    value.as_document().is_some_and(Doc::is_empty)
+}
+
 /// The stages of a view, checked.
 pub(crate) fn view_pipeline(command: &str, value: Value<'_>) -> Result<Vec<Owned>> {
+    let stages = stages(command, value)?;
+    for stage in &stages {
+        refuse_in_view(*stage)?;
+    }
+    if Pipeline::parse(&stages, &[])?.output().is_some() {
+        return Err(Fault::new(
+            code::OPTION_NOT_SUPPORTED_ON_VIEW,
+            "Invalid pipeline for view :: caused by :: a stage of the pipeline cannot be used in the view definition because it writes to disk",
+        ));
+    }
+    Ok(stages
+        .iter()
+        .map(|stage| Owned::RawDocument(stage.to_bytes()))
+        .collect())
+}
+
+/// The stages of a view as documents.
+pub(crate) fn stages<'a>(command: &str, value: Value<'a>) -> Result<Vec<Doc<'a>>> {
     let Value::Array(items) = value else {
         return Err(wrong_type(&format!("{command}.pipeline"), value, "type 'array'"));
     };
@@ -361,19 +440,7 @@ pub(crate) fn view_pipeline(command: &str, value: Value<'_>) -> Result<Vec<Owned
             }
         }
     }
-    for stage in &stages {
-        refuse_in_view(*stage)?;
-    }
-    if Pipeline::parse(&stages, &[])?.output().is_some() {
-        return Err(Fault::new(
-            code::OPTION_NOT_SUPPORTED_ON_VIEW,
-            "Invalid pipeline for view :: caused by :: a stage of the pipeline cannot be used in the view definition because it writes to disk",
-        ));
-    }
-    Ok(stages
-        .iter()
-        .map(|stage| Owned::RawDocument(stage.to_bytes()))
-        .collect())
+    Ok(stages)
 }
 
 /// Refuses the stages that read no collection.

@@ -18,26 +18,21 @@ use super::{Namespace, change, collections, indexes, series, view};
 pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) -> Result<Vec<u8>> {
     refuse_in_transaction(write, "collMod")?;
     check_names(changes)?;
+    check_values(changes)?;
+    let dry_run = changes
+        .get("dryRun")
+        .is_some_and(|value| rules::flag("collMod.dryRun", value).unwrap_or(false));
+    if dry_run && !asks_unique(changes) {
+        return Err(invalid(
+            "dry run mode requires an index modification with unique: true.".to_owned(),
+        ));
+    }
     let Some(collection) = write.catalog().collection(&ns.database, &ns.collection).cloned() else {
         return Err(Fault::new(code::NAMESPACE_NOT_FOUND, "ns does not exist"));
     };
     write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
     let is_view = collection.rules.view.is_some();
     let mut options = fields_of(Doc::Raw(&collection.options));
-    let dry_run = changes
-        .get("dryRun")
-        .is_some_and(|value| rules::flag("collMod.dryRun", value).unwrap_or(false));
-    if dry_run {
-        let unique = match changes.get("index") {
-            Some(Value::Document(index)) => index.get("unique").is_some(),
-            _ => false,
-        };
-        if !unique {
-            return Err(invalid(
-                "dry run mode requires an index modification with unique: true.".to_owned(),
-            ));
-        }
-    }
     if is_view && collection.rules.series.is_some() {
         let reply = series::modify(write, ns, &collection, changes, dry_run)?;
         return Ok(Doc::Fields(&reply).to_bytes());
@@ -60,6 +55,7 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
                 name,
                 Owned::Array(rules::view_pipeline("collMod", value)?),
             ),
+            "isTimeseriesNamespace" if changes.get("timeseries").is_none() => {}
             _ if FORGOTTEN.contains(&name) => {}
             _ if is_view => return Err(invalid(format!("option not supported on a view: {name}"))),
             "validator" => {
@@ -84,7 +80,16 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
             }
             "cappedSize" => set(&mut options, "size", number(rules::capped_size(value)?)),
             "cappedMax" => set(&mut options, "max", number(rules::capped_max(value)?)),
-            "changeStreamPreAndPostImages" => set(&mut options, name, value.into()),
+            "changeStreamPreAndPostImages" => {
+                if changes.get("recordPreImages").is_none() {
+                    options.retain(|(own, _)| own != "recordPreImages");
+                }
+                set_images(&mut options, name, rules::images(value));
+            }
+            "recordPreImages" => {
+                let recorded = rules::flag("collMod.recordPreImages", value)?;
+                set_images(&mut options, name, recorded.then_some(Owned::Bool(true)));
+            }
             "expireAfterSeconds" if collection.rules.clustered.is_some() => {
                 series::set_life(&mut options, value)?;
             }
@@ -104,6 +109,14 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
             _ => return Err(unknown("collMod", name)),
         }
     }
+    if VALIDATION.iter().any(|name| changes.get(name).is_some()) {
+        for (name, usual) in [("validationLevel", "strict"), ("validationAction", "error")] {
+            if !options.iter().any(|(own, _)| own == name) {
+                options.push((name.to_owned(), Owned::String(usual.to_owned())));
+            }
+        }
+        rules::sort(&mut options);
+    }
     let options = Doc::Fields(&options).to_bytes();
     if options != *collection.options {
         if is_view {
@@ -113,6 +126,9 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
     }
     Ok(Doc::Fields(&reply).to_bytes())
 }
+
+/// What is said of a validator: with one of them the others are kept too.
+const VALIDATION: [&str; 3] = ["validator", "validationLevel", "validationAction"];
 
 /// Fields of the command that change nothing here.
 const FORGOTTEN: &[&str] = &["writeConcern", "comment", "dryRun"];
@@ -129,6 +145,7 @@ fn check_names(changes: Doc<'_>) -> Result<()> {
         "cappedSize",
         "cappedMax",
         "changeStreamPreAndPostImages",
+        "recordPreImages",
         "expireAfterSeconds",
         "timeseries",
         "isTimeseriesNamespace",
@@ -140,6 +157,63 @@ fn check_names(changes: Doc<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Values that nothing could have are refused before the collection is looked at.
+fn check_values(changes: Doc<'_>) -> Result<()> {
+    rules::check_images(changes)?;
+    for element in changes.elements() {
+        let (name, value) = (element.name_str(), element.value());
+        match name {
+            "cappedSize" => {
+                rules::capped_size(value)?;
+            }
+            "cappedMax" => {
+                rules::capped_max(value)?;
+            }
+            "validationLevel" | "validationAction" => {
+                rules::choice("collMod", name, value)?;
+            }
+            "viewOn" if value.as_str() == Some("") => {
+                rules::view_on("collMod", value)?;
+            }
+            "pipeline" => {
+                rules::stages("collMod", value)?;
+            }
+            "timeseries" => {
+                rules::series::granularity(value)?;
+            }
+            "expireAfterSeconds" if value.as_str().is_none() && !value.is_number() => {
+                return Err(wrong_type(
+                    "collMod.expireAfterSeconds",
+                    value,
+                    "types '[string, long]'",
+                ));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn asks_unique(changes: Doc<'_>) -> bool {
+    let Some(Value::Document(index)) = changes.get("index") else {
+        return false;
+    };
+    index
+        .get("unique")
+        .is_some_and(|value| rules::flag("collMod.index.unique", value).unwrap_or(false))
+}
+
+/// What is recorded of documents as they were is said by one of two options: the one goes when the other is on.
+fn set_images(options: &mut Fields, name: &str, value: Option<Owned>) {
+    let is_on = value.is_some();
+    options.retain(|(own, _)| {
+        let is_other = matches!(&**own, "recordPreImages" | "changeStreamPreAndPostImages");
+        own != name && !(is_on && is_other)
+    });
+    options.extend(value.map(|value| (name.to_owned(), value)));
+    rules::sort(options);
 }
 
 pub(super) fn set(options: &mut Fields, name: &str, value: Owned) {
@@ -189,6 +263,9 @@ pub(super) fn modify_index(
             (other, _) => return Err(unknown("collMod.index", other)),
         }
     }
+    if name.is_some() != pattern.is_some() {
+        check_asked(collection, expire, hidden, unique, prepare)?;
+    }
     let entry = match (name, pattern) {
         (None, None) => {
             return Err(invalid(
@@ -229,11 +306,6 @@ pub(super) fn modify_index(
             }
         });
     }
-    if expire.is_none() && hidden.is_none() && unique.is_none() && prepare.is_none() {
-        return Err(invalid(
-            "no expireAfterSeconds, hidden, unique, or prepareUnique field".to_owned(),
-        ));
-    }
     if prepare.is_some() && (expire.is_some() || hidden.is_some() || unique.is_some()) {
         return Err(invalid(
             "prepareUnique cannot be combined with any other modification.".to_owned(),
@@ -242,11 +314,6 @@ pub(super) fn modify_index(
     let own = &entry.definition;
     let mut fields = fields_of(Doc::Raw(own.spec()));
     if let Some(seconds) = expire {
-        if collection.rules.series.is_some() {
-            return Err(invalid(
-                "TTL indexes are not supported for time-series collections. Please refer to the documentation and use the top-level 'expireAfterSeconds' option instead".to_owned(),
-            ));
-        }
         if own.is_id() {
             return Err(invalid("the _id field does not support TTL indexes".to_owned()));
         }
@@ -258,11 +325,6 @@ pub(super) fn modify_index(
         let seconds = whole(&seconds).unwrap_or(0);
         // Unlike `createIndexes`, which refuses more.
         let seconds = seconds.min(i32::MAX.into());
-        if seconds < 0 {
-            return Err(invalid(
-                "TTL index 'expireAfterSeconds' option cannot be less than 0".to_owned(),
-            ));
-        }
         if let Some(before) = own.expire_after_seconds {
             reply.push(("expireAfterSeconds_old".to_owned(), Owned::Int64(before)));
         }
@@ -319,6 +381,35 @@ pub(super) fn modify_index(
     write
         .catalog_mut()
         .replace_index(collection.id, entry.tree, definition)
+}
+
+/// What is asked of an index, looked at before the index is looked for.
+fn check_asked(
+    collection: &Collection,
+    expire: Option<Value<'_>>,
+    hidden: Option<bool>,
+    unique: Option<bool>,
+    prepare: Option<bool>,
+) -> Result<()> {
+    if expire.is_none() && hidden.is_none() && unique.is_none() && prepare.is_none() {
+        return Err(invalid(
+            "no expireAfterSeconds, hidden, unique, or prepareUnique field".to_owned(),
+        ));
+    }
+    if expire.is_some() && collection.rules.series.is_some() {
+        return Err(invalid(
+            "TTL indexes are not supported for time-series collections. Please refer to the documentation and use the top-level 'expireAfterSeconds' option instead".to_owned(),
+        ));
+    }
+    if expire
+        .and_then(|seconds| whole(&seconds))
+        .is_some_and(|seconds| seconds < 0)
+    {
+        return Err(invalid(
+            "TTL index 'expireAfterSeconds' option cannot be less than 0".to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 /// Gives a collection another name, perhaps in another database, in place of one that has it if `drop_target`.

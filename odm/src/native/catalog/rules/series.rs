@@ -220,25 +220,31 @@ fn kept(time: &str, meta: Option<&str>, granularity: Granularity) -> Owned {
 /// # Errors
 /// MongoDB's: 14, 40415 and 2 for what has not its form, 72 for a finer granularity.
 pub(crate) fn modified(series: &Series, changes: Value<'_>) -> Result<Owned> {
-    let Value::Document(changes) = changes else {
-        return Err(wrong_type("collMod.timeseries", changes, "type 'object'"));
-    };
-    let mut granularity = series.granularity;
-    for element in changes.elements() {
-        match (element.name_str(), element.value()) {
-            ("granularity", Value::Null | Value::Undefined) => {}
-            ("granularity", value) => {
-                granularity = Granularity::parse("collMod.timeseries.granularity", value)?;
-            }
-            (other, _) => return Err(unknown("collMod.timeseries", other)),
-        }
-    }
+    let granularity = granularity(changes)?.unwrap_or(series.granularity);
     if granularity < series.granularity {
         return Err(invalid(
             "Invalid transition for timeseries.granularity. Can only transition from 'seconds' to 'minutes' or 'minutes' to 'hours'.",
         ));
     }
     Ok(kept(&series.time, series.meta.as_deref(), granularity))
+}
+
+/// The granularity that `collMod` asks for.
+pub(crate) fn granularity(changes: Value<'_>) -> Result<Option<Granularity>> {
+    let Value::Document(changes) = changes else {
+        return Err(wrong_type("collMod.timeseries", changes, "type 'object'"));
+    };
+    let mut granularity = None;
+    for element in changes.elements() {
+        match (element.name_str(), element.value()) {
+            ("granularity", Value::Null | Value::Undefined) => {}
+            ("granularity", value) => {
+                granularity = Some(Granularity::parse("collMod.timeseries.granularity", value)?);
+            }
+            (other, _) => return Err(unknown("collMod.timeseries", other)),
+        }
+    }
+    Ok(granularity)
 }
 
 /// What the server says that a bucket must be, among the options of the collection that has them.

@@ -31,7 +31,11 @@ pub(in super::super) fn modify(
                     "option only supported on a time-series collection: {name}"
                 )));
             }
-            "validator" | "validationLevel" | "validationAction" | "changeStreamPreAndPostImages" => {
+            "validator"
+            | "validationLevel"
+            | "validationAction"
+            | "changeStreamPreAndPostImages"
+            | "recordPreImages" => {
                 return Err(invalid(format!(
                     "option not supported on a time-series collection: {name}"
                 )));
