@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use super::super::document::{MAX_DOCUMENT_BYTES, Owned};
+use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Owned};
 use super::super::exec::{statistics, view};
 use super::super::fault::{Fault, Result, code};
 use super::super::storage::{ALL, format};
@@ -228,7 +228,7 @@ pub(super) fn database_statistics(call: &Call<'_>) -> Result<Job> {
 
 /// Space belongs to the whole store here, whose own compaction gives it back: by one collection none is freed.
 pub(super) fn compact(call: &Call<'_>) -> Result<Job> {
-    let namespace = call.namespace()?;
+    let namespace = call.any_namespace()?;
     if namespace.collection.starts_with("system.") {
         return Err(Fault::new(
             code::ILLEGAL_OPERATION,
@@ -267,6 +267,7 @@ pub(super) fn validate(call: &Call<'_>) -> Result<Job> {
             "the command does not repair, the engine's own repair does",
         ));
     }
+    let metadata = fields.get("metadata").is_some_and(|metadata| truth(&metadata));
     Ok(Job::Read(Box::new(move |read| {
         if view::view_of(read.catalog(), &namespace).is_some() {
             return Err(Fault::new(
@@ -283,10 +284,16 @@ pub(super) fn validate(call: &Call<'_>) -> Result<Job> {
                 format!("Collection '{namespace}' does not exist to validate."),
             ));
         };
-        let (mut documents, records) = (0, collection.records);
+        let (mut documents, mut strangers, records) = (0, 0, collection.records);
+        let validator = collection.rules.validator.as_ref();
         read.scan(records, ALL, false, &mut |key, stored| {
             documents += 1;
-            format::unseal(records, key, stored)?;
+            let document = Doc::Raw(format::unseal(records, key, stored)?);
+            if let Some(validator) = validator
+                && !validator.matcher.matches(document)?
+            {
+                strangers += 1;
+            }
             Ok(ControlFlow::Continue(()))
         })?;
         let (mut keys, mut details) = (Reply::new(), Reply::new());
@@ -304,13 +311,17 @@ pub(super) fn validate(call: &Call<'_>) -> Result<Job> {
             details = details.with(name, Reply::new().with("valid", Owned::Bool(true)).inner());
         }
         let none = || Owned::Array(Vec::new());
-        Ok(Reply::new()
-            .with("ns", text(namespace.to_string()))
-            .with("nInvalidDocuments", count(0))
-            .with("nrecords", count(documents))
-            .with("nIndexes", count(collection.indexes.len() as u64))
-            .with("keysPerIndex", keys.inner())
-            .with("indexDetails", details.inner())
+        let mut reply = Reply::new().with("ns", text(namespace.to_string()));
+        if !metadata {
+            reply = reply
+                .with("nInvalidDocuments", count(0))
+                .with("nNonCompliantDocuments", count(strangers))
+                .with("nrecords", count(documents))
+                .with("nIndexes", count(collection.indexes.len() as u64))
+                .with("keysPerIndex", keys.inner())
+                .with("indexDetails", details.inner());
+        }
+        Ok(reply
             .with("valid", Owned::Bool(true))
             .with("repaired", Owned::Bool(false))
             .with("warnings", none())

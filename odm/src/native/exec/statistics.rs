@@ -218,6 +218,21 @@ impl Statistics {
             .indexes
             .iter()
             .map(|(name, bytes)| number(name, bytes / scale));
+        // Of what is not there a server says less.
+        if self.collections == 0 {
+            return vec![
+                number("size", 0),
+                number("count", 0),
+                number("numOrphanDocs", 0),
+                number("storageSize", 0),
+                number("totalSize", 0),
+                number("nindexes", 0),
+                number("totalIndexSize", 0),
+                ("indexDetails".to_owned(), Owned::Document(Vec::new())),
+                ("indexSizes".to_owned(), Owned::Document(Vec::new())),
+                number("scaleFactor", scale),
+            ];
+        }
         let mut fields = vec![number("size", self.size / scale)];
         if let Some((ns, buckets)) = &self.buckets {
             let mut series = vec![text("bucketsNs", ns), number("bucketCount", *buckets)];
