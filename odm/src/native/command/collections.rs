@@ -237,6 +237,12 @@ pub(super) fn drop(call: &Call<'_>) -> Result<Job> {
     let fields = DROP.command(call.doc)?;
     let namespace = call.namespace()?;
     let expected = expected_uuid(&fields)?;
+    if matches!(&*namespace.collection, "system.js" | "system.users") {
+        return Err(Fault::new(
+            code::ILLEGAL_OPERATION,
+            format!("can't drop system collection {namespace}"),
+        ));
+    }
     Ok(Job::Write(Box::new(move |write| {
         collections::check_uuid(write.catalog(), &namespace, expected)?;
         let front = series::series_of(write.catalog(), &namespace);

@@ -228,7 +228,7 @@ pub(super) fn database_statistics(call: &Call<'_>) -> Result<Job> {
 
 /// Space belongs to the whole store here, whose own compaction gives it back: by one collection none is freed.
 pub(super) fn compact(call: &Call<'_>) -> Result<Job> {
-    let namespace = call.any_namespace()?;
+    let namespace = call.namespace()?;
     if namespace.collection.starts_with("system.") {
         return Err(Fault::new(
             code::ILLEGAL_OPERATION,

@@ -38,6 +38,14 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
         return series::create(write, ns, &options);
     }
     if view_on {
+        if ns.collection.starts_with("system.") {
+            return Err(Fault::new(
+                code::INVALID_NAMESPACE,
+                format!(
+                    "View name cannot start with 'system.', which is reserved for system namespaces: {ns}"
+                ),
+            ));
+        }
         if write.in_transaction() {
             return Err(Fault::new(
                 code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
