@@ -79,16 +79,27 @@ impl<'a> Declared<'a> {
         }
     }
 
-    /// An array of strings.
+    /// An array of strings; null among them is passed over.
     pub(super) fn texts(&self, name: &str) -> Result<Option<Vec<&'a str>>> {
-        let items = match self.get(name) {
+        let items = match self.spec.get(name) {
             None => return Ok(None),
             Some(Value::Array(items)) => items,
+            Some(Value::Null | Value::Undefined) => {
+                return Err(Fault::new(
+                    10065,
+                    format!("invalid parameter: expected an object ({name})"),
+                ));
+            }
             Some(other) => return Err(self.wrong_type(name, &other, "type 'array'")),
         };
-        let texts = items.values().enumerate().map(|(index, item)| match item {
-            Value::String(text) => Ok(text),
-            other => Err(self.wrong_type(&format!("{name}.{index}"), &other, "type 'string'")),
+        let texts = items.values().enumerate().filter_map(|(index, item)| match item {
+            Value::String(text) => Some(Ok(text)),
+            Value::Null | Value::Undefined => None,
+            other => Some(Err(self.wrong_type(
+                &format!("{name}.{index}"),
+                &other,
+                "type 'string'",
+            ))),
         });
         texts.collect::<Result<Vec<_>>>().map(Some)
     }

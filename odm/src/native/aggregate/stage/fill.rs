@@ -42,24 +42,12 @@ impl Fill {
                 "The output field in '$fill' must contain an object with at least one element",
             ));
         }
-        let partition = match (by, names) {
-            (Some(_), Some(_)) => {
-                return Err(Fault::new(
-                    6050204,
-                    "Maximum one of 'partitionBy' and 'partitionByFields can be specified in '$fill'",
-                ));
-            }
-            (Some(by), None) => Some(Expression::parse_unfolded(&Value::Document(by), variables)?),
-            (None, Some(names)) if !names.is_empty() => {
-                let fields: Fields = names
-                    .iter()
-                    .map(|name| ((*name).to_owned(), Owned::String(format!("${name}"))))
-                    .collect();
-                let by = Value::Document(Doc::Fields(&fields));
-                Some(Expression::parse_unfolded(&by, variables)?)
-            }
-            _ => None,
-        };
+        if by.is_some() && names.is_some() {
+            return Err(Fault::new(
+                6050204,
+                "Maximum one of 'partitionBy' and 'partitionByFields can be specified in '$fill'",
+            ));
+        }
         let (mut methods, mut values): (Fields, Fields) = (Vec::new(), Vec::new());
         for element in output.elements() {
             let name = element.name_str();
@@ -99,7 +87,11 @@ impl Fill {
         }
         let windows = match methods.is_empty() {
             true => None,
-            false => Some(Windows::new(partition, order, Doc::Fields(&methods), variables)?),
+            // Values of the document itself do not ask for its partition.
+            false => {
+                let partition = parse_partition(by, names, variables)?;
+                Some(Windows::new(partition, order, Doc::Fields(&methods), variables)?)
+            }
         };
         let values = match values.is_empty() {
             true => None,
@@ -153,5 +145,24 @@ impl Fill {
             })),
             None => rows,
         })
+    }
+}
+
+fn parse_partition(
+    by: Option<Doc<'_>>,
+    names: Option<Vec<&str>>,
+    variables: &[String],
+) -> Result<Option<Expression>> {
+    let parse = |by: Doc<'_>| Expression::parse_unfolded(&Value::Document(by), variables).map(Some);
+    match (by, names) {
+        (Some(by), _) => parse(by),
+        (None, Some(names)) if !names.is_empty() => {
+            let fields: Fields = names
+                .iter()
+                .map(|name| ((*name).to_owned(), Owned::String(format!("${name}"))))
+                .collect();
+            parse(Doc::Fields(&fields))
+        }
+        _ => Ok(None),
     }
 }
