@@ -70,7 +70,10 @@ pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Group> {
 fn parse_by(stage: &str, code: i32, value: &Value<'_>, variables: &[String]) -> Result<Expression> {
     let allowed = match value {
         Value::String(text) => text.starts_with('$'),
-        Value::Document(_) => true,
+        Value::Document(doc) => doc
+            .elements()
+            .next()
+            .is_some_and(|first| first.name().first() == Some(&b'$')),
         _ => false,
     };
     if !allowed {

@@ -24,14 +24,15 @@ pub(super) fn size(value: &Value<'_>) -> Result<u64> {
         }
         let number = as_f64(&element.value())
             .ok_or_else(|| Fault::new(28746, "size argument to $sample must be a number"))?;
-        if number < 0.0 {
-            return Err(Fault::new(28747, "size argument to $sample must not be negative"));
-        }
         // Decimals are rounded to even, and what is too large is all there is.
-        size = Some(if number < 9.0e18 {
-            u64::try_from(to_long(Some(element.value()))?).unwrap_or(0)
-        } else {
+        size = Some(if number >= 9.0e18 {
             u64::MAX
+        } else if number.is_nan() {
+            0
+        } else {
+            let whole = to_long(Some(element.value())).unwrap_or(-1);
+            u64::try_from(whole)
+                .map_err(|_| Fault::new(28747, "size argument to $sample must not be negative"))?
         });
     }
     size.ok_or_else(|| Fault::new(28749, "$sample stage must specify a size"))

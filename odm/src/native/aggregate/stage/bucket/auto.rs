@@ -70,7 +70,9 @@ impl BucketAuto {
             granularity,
             group: Group::new(
                 By::Value(Expression::constant(Owned::Null)),
-                accumulators.unwrap_or_else(|| vec![("count".to_owned(), Accumulator::count())]),
+                accumulators
+                    .filter(|own| !own.is_empty())
+                    .unwrap_or_else(|| vec![("count".to_owned(), Accumulator::count())]),
                 Order::Seen,
             ),
         })
