@@ -283,7 +283,9 @@ impl Squares {
             return;
         };
         if !x.is_finite() {
+            // It counts among those that the rest is divided by, also when it is gone.
             self.not_finite += by;
+            self.count += by;
             return;
         }
         if self.count + by == 0 {
