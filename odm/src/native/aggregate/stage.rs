@@ -109,7 +109,7 @@ impl Stage {
             "$densify" => Stage::Densify(Box::new(Densify::parse(value)?)),
             "$setWindowFields" => Stage::Windows(Box::new(Windows::parse(value, variables)?)),
             "$fill" => Stage::Fill(Box::new(fill::Fill::parse(value, variables)?)),
-            "$documents" => Stage::Documents(Expression::parse_unfolded(value, variables)?),
+            "$documents" => Stage::Documents(parse_documents(value, variables)?),
             _ if is_known(name) => {
                 return Err(Fault::unsupported(format!(
                     "the native engine does not have the stage {name}"
@@ -253,6 +253,19 @@ fn skipped<'a>(input: Rows<'a>, count: u64) -> Rows<'a> {
     }))
 }
 
+/// Parses `$documents`, which the server projects into a field before it takes that apart.
+fn parse_documents(value: &Value<'_>, variables: &[String]) -> Result<Expression> {
+    if let Value::Document(spec) = *value {
+        let field = [("documents".to_owned(), Owned::from(*value))];
+        TransformStage::parse("$project", &Value::Document(Doc::Fields(&field)), variables)?;
+        let first = spec.elements().next();
+        if first.is_some_and(|first| first.name().first() != Some(&b'$')) {
+            return Ok(Expression::constant(Owned::Document(Vec::new())));
+        }
+    }
+    Expression::parse_unfolded(value, variables)
+}
+
 fn documents<'a>(expression: &'a Expression, context: &'a Context<'a>) -> Result<Rows<'a>> {
     let scope = scope(Doc::empty(), context);
     let answer = expression.answer(&scope)?;
@@ -389,6 +402,12 @@ fn collection_name(name: &str) -> Result<String> {
         return Err(Fault::new(
             code::INVALID_NAMESPACE,
             "namespaces cannot have embedded null characters",
+        ));
+    }
+    if name.is_empty() || name.starts_with('.') {
+        return Err(Fault::new(
+            code::INVALID_NAMESPACE,
+            format!("Namespace {name} is not a valid collection name"),
         ));
     }
     Ok(name.to_owned())

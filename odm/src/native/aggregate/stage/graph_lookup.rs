@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::super::super::collation::Collation;
-use super::super::super::document::number::as_i64_exact;
+use super::super::super::document::number::{as_f64, as_i64_exact};
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
@@ -38,6 +38,12 @@ impl GraphLookup {
         };
         let (mut from, mut start, mut connect_from, mut connect_to) = (None, None, None, None);
         let (mut into, mut max_depth, mut depth_field, mut restrict) = (None, None, None, None);
+        if spec.get("from").is_none() {
+            return Err(Fault::new(
+                code::FAILED_TO_PARSE,
+                "missing 'from' option to $graphLookup stage specification",
+            ));
+        }
         for element in spec.elements() {
             let value = element.value();
             match (element.name_str(), value) {
@@ -67,6 +73,7 @@ impl GraphLookup {
                         ),
                     ));
                 }
+                ("as" | "connectFromField" | "connectToField", Value::String("")) => {}
                 ("as", Value::String(text)) => into = Some(path::parse(text)?),
                 ("connectFromField", Value::String(text)) => connect_from = Some(path::parse(text)?),
                 ("connectToField", Value::String(text)) => {
@@ -75,8 +82,12 @@ impl GraphLookup {
                 }
                 ("depthField", Value::String(text)) => depth_field = Some(path::parse(text)?),
                 (name @ ("as" | "connectFromField" | "connectToField" | "depthField"), other) => {
+                    let code = match other {
+                        Value::Document(_) => 13111,
+                        _ => 40103,
+                    };
                     return Err(Fault::new(
-                        40103,
+                        code,
                         format!(
                             "expected string as argument for {name}, found: {}",
                             print::bson_value(&other)
@@ -231,7 +242,16 @@ fn depth(value: &Value<'_>) -> Result<i64> {
             format!("maxDepth must be numeric, found type: {}", value.kind().alias()),
         ));
     }
-    let whole = as_i64_exact(value).ok_or_else(|| {
+    if as_f64(value).is_some_and(|depth| depth <= -1.0) {
+        return Err(Fault::new(
+            40101,
+            format!(
+                "maxDepth requires a nonnegative argument, found: {}",
+                print::value(value)
+            ),
+        ));
+    }
+    as_i64_exact(value).ok_or_else(|| {
         Fault::new(
             40102,
             format!(
@@ -239,12 +259,5 @@ fn depth(value: &Value<'_>) -> Result<i64> {
                 print::value(value)
             ),
         )
-    })?;
-    if whole < 0 {
-        return Err(Fault::new(
-            40101,
-            format!("maxDepth requires a nonnegative argument, found: {whole}"),
-        ));
-    }
-    Ok(whole)
+    })
 }

@@ -99,7 +99,6 @@ impl Windows {
         let mut places = Vec::new();
         for element in output.elements() {
             let name = element.name_str();
-            path::parse(name)?;
             let clash = |other: &&str| {
                 name == *other
                     || name.starts_with(&format!("{other}."))
@@ -113,6 +112,7 @@ impl Windows {
             }
             paths.push(name);
             let function = Function::parse(name, &element.value(), order.as_ref(), variables)?;
+            path::parse(name)?;
             let place = format!("$${}", variable(functions.len()));
             places.push((name.to_owned(), Owned::String(place)));
             functions.push(function);

@@ -1,6 +1,6 @@
 //! The stages that write, from BSON.
 
-use super::super::super::aggregate::expression::Expression;
+use super::super::super::aggregate::expression::{Expression, check_variable_name};
 use super::super::super::aggregate::path;
 use super::super::super::aggregate::pipeline::Output;
 use super::super::super::aggregate::stage;
@@ -208,6 +208,7 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
                 "'let' may not define a value for the reserved 'new' variable other than '$$ROOT'",
             ));
         }
+        check_variable_name(element.name_str(), true)?;
         merge.variables.retain(|(name, _)| name != element.name_str());
         merge.variables.push((
             element.name_str().to_owned(),

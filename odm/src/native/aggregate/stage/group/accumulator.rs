@@ -115,6 +115,16 @@ impl Accumulator {
         value: &Value<'_>,
         variables: &[String],
     ) -> Result<Accumulator> {
+        let Some((doc, first)) = value
+            .as_document()
+            .and_then(|doc| Some((doc, doc.elements().next()?)))
+            .filter(|(_, first)| first.name().first() == Some(&b'$'))
+        else {
+            return Err(Fault::new(
+                40234,
+                format!("The field '{field}' must be an accumulator object"),
+            ));
+        };
         if field.contains('.') {
             return Err(Fault::new(
                 40235,
@@ -127,16 +137,6 @@ impl Accumulator {
                 format!("The field name '{field}' cannot be an operator name"),
             ));
         }
-        let Some((doc, first)) = value
-            .as_document()
-            .and_then(|doc| Some((doc, doc.elements().next()?)))
-            .filter(|(_, first)| !first.name().is_empty())
-        else {
-            return Err(Fault::new(
-                40234,
-                format!("The field '{field}' must be an accumulator object"),
-            ));
-        };
         if doc.count() != 1 {
             return Err(Fault::new(
                 40238,
@@ -213,8 +213,12 @@ impl Accumulator {
         variables: &[String],
     ) -> Result<Accumulator> {
         let Value::Document(doc) = *value else {
+            let code = match which {
+                Which::First | Which::Last => 5787801,
+                _ => 5787900,
+            };
             return Err(Fault::new(
-                5787801,
+                code,
                 format!(
                     "specification must be an object; found {name}: {}",
                     print::bson_value(value)
@@ -260,7 +264,7 @@ impl Accumulator {
                 "n" if several => count = Some(Expression::parse_unfolded(&element.value(), variables)?),
                 "output" => output = Some(Expression::parse_unfolded(&element.value(), variables)?),
                 "sortBy" => match element.value() {
-                    Value::Document(spec) => order = Some(spec),
+                    Value::Document(spec) | Value::Array(spec) => order = Some(spec),
                     _ => {
                         return Err(Fault::new(
                             10065,

@@ -172,6 +172,7 @@ impl Function {
             _ => Function::Accumulate {
                 accumulator: {
                     let accumulator = Accumulator::parse_operator(name, &argument, variables)?;
+                    check_order(&argument)?;
                     match bounds.only_grows() {
                         true => accumulator,
                         false => accumulator.for_sliding(),
@@ -385,6 +386,15 @@ const WINDOWED: [&str; 21] = [
 /// All functions.
 #[cfg(test)]
 pub(crate) const WINDOW_FUNCTIONS: [&[&str]; 2] = [&OWN, &WINDOWED];
+
+/// Refuses an array for the order of `$top` and its neighbors, which `$group` takes for an object.
+fn check_order(argument: &Value<'_>) -> Result<()> {
+    let order = argument.as_document().and_then(|spec| spec.get("sortBy"));
+    match order {
+        Some(Value::Array(_)) => Err(Fault::new(5788604, "expected an object (sortBy)")),
+        _ => Ok(()),
+    }
+}
 
 fn parse_rank(
     name: &str,
