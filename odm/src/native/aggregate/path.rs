@@ -89,9 +89,9 @@ fn walk_items(items: Doc<'_>, path: &[String]) -> Vec<Owned> {
         .collect()
 }
 
-/// Gives each value at `path`, arrays on the way and at its end entered once each. Behind an array digits pick one of
-/// its elements.
-pub(crate) fn each<'a>(value: Value<'a>, path: &[String], give: &mut dyn FnMut(Value<'a>)) {
+/// Gives each value at `path`, arrays on the way and at its end entered once each. If it `picks`, digits behind an
+/// array are the place of one element.
+pub(crate) fn each<'a>(value: Value<'a>, path: &[String], picks: bool, give: &mut dyn FnMut(Value<'a>)) {
     let Some((name, rest)) = path.split_first() else {
         match value {
             Value::Array(items) => items.values().for_each(give),
@@ -102,19 +102,19 @@ pub(crate) fn each<'a>(value: Value<'a>, path: &[String], give: &mut dyn FnMut(V
     match value {
         Value::Document(doc) => {
             if let Some(inner) = doc.get(name) {
-                each(inner, rest, give);
+                each(inner, rest, picks, give);
             }
         }
-        Value::Array(items) => match position(name) {
+        Value::Array(items) => match position(name).filter(|_| picks) {
             Some(at) => {
                 if let Some(item) = items.values().nth(at) {
-                    each(item, rest, give);
+                    each(item, rest, picks, give);
                 }
             }
             None => items
                 .values()
                 .filter(|item| matches!(item, Value::Document(_)))
-                .for_each(|item| each(item, path, give)),
+                .for_each(|item| each(item, path, picks, give)),
         },
         _ => {}
     }

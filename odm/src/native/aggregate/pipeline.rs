@@ -8,12 +8,12 @@ mod memory;
 use std::cell::Cell;
 
 use super::super::collation::Collation;
-use super::super::document::{Doc, Owned, Value};
+use super::super::document::{Doc, Owned, Value, compare};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::Matcher;
 use super::super::sort::SortSpec;
 use super::stage::{self, Gathered, GeoNear, Group, Stage, Statistics};
-use super::transform::stage_parts;
+use super::transform::{TransformStage, stage_parts};
 
 pub(crate) use self::memory::{MEMORY_LIMIT, Memory};
 pub(super) use self::memory::{OVER_MEMORY, SORT_OVER_MEMORY};
@@ -104,11 +104,28 @@ pub(crate) enum Place {
     Union,
 }
 
+/// The stages without the one before a `$geoNear` that lets everything through.
+fn without_idle_stage<'s, 'd>(stages: &'s [Doc<'d>]) -> &'s [Doc<'d>] {
+    let Some((idle, rest @ [next, ..])) = stages.split_first() else {
+        return stages;
+    };
+    let is_idle = match (idle.get("$match"), idle.get("$skip")) {
+        (Some(Value::Document(filter)), None) => filter.is_empty(),
+        (None, Some(count)) => count.is_number() && compare(&count, &Value::Int32(0)).is_eq(),
+        _ => false,
+    };
+    match is_idle && idle.count() == 1 && next.get("$geoNear").is_some() {
+        true => rest,
+        false => stages,
+    }
+}
+
 impl Pipeline {
     /// Parses the stages of an `aggregate` command; `variables` are the names that `let` gives.
     pub(crate) fn parse(stages: &[Doc<'_>], variables: &[String]) -> Result<Pipeline> {
         check_nesting(stages)?;
         let scored = asks_for_scores(stages)?;
+        let stages = without_idle_stage(stages);
         let mut pipeline = Pipeline::parse_within(stages, variables, Place::Top)?;
         if pipeline.depth() > MAX_NESTED {
             return Err(Fault::new(
@@ -220,6 +237,34 @@ impl Pipeline {
                 }
                 Stage::Match(_) | Stage::Sort(_) | Stage::Skip(_) | Stage::Limit(_) => {}
                 Stage::Lookup(lookup) if lookup.is_by_fields() => {}
+                _ => return,
+            }
+        }
+    }
+
+    /// Tells lookups that have nothing but filters, orders, bounds, one inclusion and such lookups before them.
+    pub(crate) fn mark_early_lookups(&mut self, is_view: &dyn Fn(&str) -> bool) {
+        let (mut is_projected, mut is_bounded) = (false, false);
+        let mut made: Vec<String> = Vec::new();
+        for at in 0..self.stages.len() {
+            let (stages, later) = self.stages.split_at_mut(at + 1);
+            match stages.last_mut() {
+                // What a bound let through is filtered and ordered later.
+                Some(Stage::Match(_)) if !is_bounded => {}
+                Some(Stage::Sort(sort)) if !is_bounded && !is_projected && !sort.is_by_any(&made) => {}
+                Some(Stage::Skip(0)) => {}
+                Some(Stage::Skip(_) | Stage::Limit(_)) => is_bounded = true,
+                Some(Stage::Transform(TransformStage::Project(own)))
+                    if !is_projected && made.is_empty() && own.is_inclusive() =>
+                {
+                    is_projected = true;
+                }
+                Some(Stage::Lookup(lookup)) => {
+                    if !lookup.set_early(is_view, later) {
+                        return;
+                    }
+                    made.extend(lookup.made().map(str::to_owned));
+                }
                 _ => return,
             }
         }
@@ -358,6 +403,8 @@ impl Pipeline {
     pub(super) fn refused_in_facet(&self) -> Option<&'static str> {
         self.stages.iter().find_map(|stage| match stage {
             Stage::Facet(_) => Some("$facet"),
+            Stage::Documents(_) => Some("$documents"),
+            Stage::GeoNear(_) => Some("$geoNear"),
             Stage::Statistics(statistics) => Some(statistics.name()),
             stage => stage
                 .nested()

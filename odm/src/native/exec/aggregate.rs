@@ -184,6 +184,13 @@ impl AggregateRequest {
             .map(|stage| Doc::Raw(stage))
             .collect();
         let mut pipeline = Pipeline::parse(&stages, &self.names())?;
+        pipeline.mark_early_lookups(&|from| {
+            let from = Namespace {
+                database: resolved.base.database.clone(),
+                collection: from.to_owned(),
+            };
+            view::view_of(read.catalog(), &from).is_some()
+        });
         let collation = self.collation(read)?;
         pipeline.collate(&collation);
         let near = self.nearest(read, &resolved.base, &mut pipeline)?;

@@ -2,12 +2,12 @@
 
 use super::super::super::collation::Collation;
 use super::super::super::document::owned::fields_of;
-use super::super::super::document::{Doc, Owned, Value};
+use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::expression::{Expression, check_variable_name};
 use super::super::pipeline::{IN_RUN, MEMORY_LIMIT};
 use super::{
-    Context, GeoNear, Pipeline, Place, Rows, collection_name, parse_nested, path, print, scope, write,
+    Context, GeoNear, Pipeline, Place, Rows, Stage, collection_name, parse_nested, path, print, scope, write,
 };
 
 /// Joins documents of another collection into an array.
@@ -19,6 +19,8 @@ pub(crate) struct Lookup {
     variables: Vec<(String, Expression)>,
     pipeline: Option<Pipeline>,
     into: Vec<String>,
+    /// It runs where a server has other means than for later stages.
+    is_early: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -35,6 +37,31 @@ impl Lookup {
     /// Whether it compares a field with a field, and no more.
     pub(in super::super) fn is_by_fields(&self) -> bool {
         self.join.is_some() && self.pipeline.is_none()
+    }
+
+    /// The field that it sets, or sets something in.
+    pub(in super::super) fn made(&self) -> Option<&str> {
+        self.into.first().map(String::as_str)
+    }
+
+    /// Marks it as one that a server runs by other means, if nothing speaks against that: it compares fields of two
+    /// collections by names alone, and no `$unwind` of its result follows.
+    pub(in super::super) fn set_early(&mut self, is_view: &dyn Fn(&str) -> bool, later: &[Stage]) -> bool {
+        let next = later.iter().find(|stage| !matches!(stage, Stage::Match(_)));
+        let is_unwound = matches!(next, Some(Stage::Unwind(unwind)) if unwind.is_of(&self.into));
+        let by_names = |join: &Join| {
+            let mut names = join
+                .local
+                .iter()
+                .map(String::as_str)
+                .chain(join.foreign.split('.'));
+            names.all(|name| !is_index(name))
+        };
+        self.is_early = self.pipeline.is_none()
+            && !is_unwound
+            && self.join.as_ref().is_some_and(by_names)
+            && self.from.as_deref().is_some_and(|from| !is_view(from));
+        self.is_early
     }
 
     pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Lookup> {
@@ -71,7 +98,7 @@ impl Lookup {
                         other.kind().alias()
                     )));
                 }
-                ("localField" | "foreignField", Value::String("")) => {}
+                ("localField" | "foreignField" | "as", Value::String("")) => {}
                 ("localField", Value::String(text)) => local = Some(path::parse(text)?),
                 ("foreignField", Value::String(text)) => {
                     path::parse(text)?;
@@ -139,6 +166,7 @@ impl Lookup {
             variables: values,
             pipeline,
             into,
+            is_early: false,
         })
     }
 
@@ -174,11 +202,11 @@ impl Lookup {
                 known = Some(results.clone());
             }
             let mut fields = fields_of(doc);
-            if self.into.first().is_some_and(|name| name == "_id") {
-                // As on the server, where it comes behind the other fields then.
-                path::set(&mut fields, &self.into[..1], None);
+            let results = Owned::Array(results);
+            match self.is_early {
+                true => set_last(&mut fields, &self.into, results),
+                false => path::set(&mut fields, &self.into, Some(results)),
             }
-            path::set(&mut fields, &self.into, Some(Owned::Array(results)));
             write(Owned::Document(fields))
         }))
     }
@@ -190,7 +218,7 @@ impl Lookup {
             return self.nearest(doc, context, pipeline, stage);
         }
         let filter = match &self.join {
-            Some(join) => join.filter(doc),
+            Some(join) => join.filter(doc, self.is_early),
             None => Doc::empty().to_bytes(),
         };
         let text = self.pipeline.as_ref().and_then(Pipeline::text_filter);
@@ -263,9 +291,9 @@ impl Lookup {
 
 impl Join {
     /// The filter of the foreign documents: equal to the local value, or to an element of it.
-    fn filter(&self, doc: Doc<'_>) -> Vec<u8> {
+    fn filter(&self, doc: Doc<'_>, is_early: bool) -> Vec<u8> {
         let mut wanted = Vec::new();
-        path::each(Value::Document(doc), &self.local, &mut |value| {
+        path::each(Value::Document(doc), &self.local, !is_early, &mut |value| {
             wanted.push(Owned::from(value))
         });
         if wanted.is_empty() {
@@ -273,6 +301,35 @@ impl Join {
         }
         equal_to_any(&self.foreign, wanted)
     }
+}
+
+/// Whether it is a position in an array, as a server writes one.
+fn is_index(name: &str) -> bool {
+    let digits = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    digits && (name == "0" || !name.starts_with('0'))
+}
+
+/// Sets the value at a path, each of whose names comes behind its neighbors then.
+fn set_last(fields: &mut Fields, path: &[String], value: Owned) {
+    let Some((name, rest)) = path.split_first() else {
+        return;
+    };
+    let known = fields.iter().position(|(other, _)| other == name);
+    let known = known.map(|at| fields.remove(at).1);
+    let value = match rest {
+        [] => value,
+        rest => {
+            let mut inner = known.unwrap_or(Owned::Null);
+            inner.open();
+            let mut inner = match inner {
+                Owned::Document(fields) => fields,
+                _ => Vec::new(),
+            };
+            set_last(&mut inner, rest, value);
+            Owned::Document(inner)
+        }
+    };
+    fields.push((name.clone(), value));
 }
 
 /// The filter that all of these are.

@@ -70,6 +70,13 @@ impl Sort {
         })
     }
 
+    /// Whether it is by one of these fields, or by something in one.
+    pub(in super::super) fn is_by_any(&self, names: &[String]) -> bool {
+        let first = |path: &str| path.split('.').next().map(str::to_owned);
+        let mut fields = self.spec().into_iter().flat_map(|spec| &spec.fields);
+        fields.any(|field| first(&field.path).is_some_and(|name| names.contains(&name)))
+    }
+
     /// The order by fields, if it is one.
     pub(crate) fn spec(&self) -> Option<&SortSpec> {
         match &self.order {

@@ -105,6 +105,11 @@ impl Unwind {
         })
     }
 
+    /// Whether this is the array that it takes apart.
+    pub(super) fn is_of(&self, path: &[String]) -> bool {
+        self.path == path
+    }
+
     pub(super) fn run<'a>(&'a self, input: Rows<'a>) -> Rows<'a> {
         Box::new(input.flat_map(move |row| match row {
             Ok(row) => self.unwind(row),

@@ -89,6 +89,11 @@ impl Projection {
         })
     }
 
+    /// Whether only what it names stays.
+    pub(crate) fn is_inclusive(&self) -> bool {
+        self.mode == Mode::Include
+    }
+
     /// Computes the constant parts.
     pub(crate) fn fold(&mut self) -> Result<()> {
         self.root.fold()
