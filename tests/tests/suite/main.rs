@@ -71,6 +71,7 @@ mod differences_arguments;
 mod differences_chance;
 mod differences_numbers;
 mod differences_queries;
+mod differences_pipelines;
 mod differences_results;
 mod differences_stages;
 mod differences_writes;
