@@ -19,6 +19,7 @@ crate::on_every_backend! {
     a_rename_tells_empty_names_first,
     an_upsert_that_adds_nothing_is_looked_at_as_what_is_stored,
     a_taken_key_tells_its_collation,
+    what_is_not_a_number_keeps_its_sign,
 }
 
 /// The code of what a command was refused for, or of its first write error; 0 when it was done.
@@ -440,5 +441,32 @@ async fn a_taken_key_tells_its_collation(db: &Db) {
         assert_eq!(error.get("hexEncoded"), hex.as_ref());
         let collation = error.get_document("collation").expect("a collation");
         assert_eq!(collation.get_str("locale").unwrap(), "en");
+    }
+}
+
+async fn what_is_not_a_number_keeps_its_sign(db: &Db) {
+    use odm::bson::Decimal128;
+    let decimal = |high: u8, low: u8| {
+        let mut bytes = [0; 16];
+        (bytes[0], bytes[15]) = (low, high);
+        Bson::Decimal128(Decimal128::from_bytes(bytes))
+    };
+    for (before, operand, after) in [
+        (bson!(1), decimal(0xFC, 0), decimal(0xFC, 0)),
+        (decimal(0xFC, 0), bson!(1), decimal(0xFC, 0)),
+        (decimal(0xFC, 0), decimal(0x7C, 7), decimal(0x7C, 7)),
+        (decimal(0x7C, 0), decimal(0xFE, 0), decimal(0xFC, 0)),
+        (decimal(0xFC, 0), bson!(f64::NAN), decimal(0x7C, 0)),
+    ] {
+        for operator in ["$inc", "$mul"] {
+            fill(db, vec![doc! { "_id": 1, "a": before.clone() }]).await;
+            let change = bson!({ operator: { "a": operand.clone() } });
+            assert_eq!(code(db, update(doc! {}, change)).await, 0);
+            assert_eq!(
+                all(db).await,
+                [doc! { "_id": 1, "a": after.clone() }],
+                "{operator}"
+            );
+        }
     }
 }
