@@ -244,6 +244,11 @@ impl Matcher {
         evaluate::node(&self.root, Subject::Document(doc), &self.context)
     }
 
+    /// Refuses what a filter may not have whose places a projection asks for.
+    pub(crate) fn check_places(&self) -> Result<()> {
+        places::check(&self.root)
+    }
+
     /// What tells at which index of an array a document matches, for the positional `$`.
     pub(crate) fn places(&self, asked: Asked) -> Places {
         Places::of(&self.root, asked)

@@ -20,6 +20,7 @@ crate::on_every_backend! {
     an_upsert_that_adds_nothing_is_looked_at_as_what_is_stored,
     a_taken_key_tells_its_collation,
     what_is_not_a_number_keeps_its_sign,
+    a_positional_projection_needs_a_filter_of_fields,
 }
 
 /// The code of what a command was refused for, or of its first write error; 0 when it was done.
@@ -468,5 +469,21 @@ async fn what_is_not_a_number_keeps_its_sign(db: &Db) {
                 "{operator}"
             );
         }
+    }
+}
+
+async fn a_positional_projection_needs_a_filter_of_fields(db: &Db) {
+    fill(db, vec![doc! { "_id": 1, "n": [1, 2] }]).await;
+    for (filter, expected) in [
+        (doc! { "$expr": true, "n": 1 }, 224),
+        (doc! { "$or": [{ "$expr": true }, { "n": 1 }] }, 224),
+        (doc! { "$jsonSchema": {}, "n": 1 }, 224),
+        (doc! { "n": 1 }, 0),
+    ] {
+        let find = |fields: Document| doc! { "find": "c", "filter": filter.clone(), "projection": fields };
+        assert_eq!(code(db, find(doc! { "n.$": 1 })).await, expected, "{filter}");
+        assert_eq!(code(db, find(doc! { "n": 1 })).await, 0, "{filter}");
+        let modify = doc! { "findAndModify": "c", "query": filter.clone(), "fields": { "n.$": 1 }, "update": { "$set": { "z": 1 } } };
+        assert_eq!(code(db, modify).await, expected, "{filter}");
     }
 }

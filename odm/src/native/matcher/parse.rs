@@ -15,7 +15,7 @@ use super::pattern::Pattern;
 use super::schema::Schema;
 
 /// The server's code for an operator in a place that does not admit it.
-const QUERY_FEATURE_NOT_ALLOWED: i32 = 224;
+pub(super) const QUERY_FEATURE_NOT_ALLOWED: i32 = 224;
 
 /// Where in the filter a document stands.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -27,7 +27,12 @@ impl Projection {
         for element in spec.elements() {
             parser.element(element.name_str(), &element.value(), &[])?;
         }
-        parser.finish()
+        let projection = parser.finish()?;
+        match filter {
+            Some(filter) if projection.needs_position() => filter.check_places()?,
+            _ => {}
+        }
+        Ok(projection)
     }
 }
 
