@@ -237,14 +237,17 @@ pub(super) fn drop(call: &Call<'_>) -> Result<Job> {
     let fields = DROP.command(call.doc)?;
     let namespace = call.namespace()?;
     let expected = expected_uuid(&fields)?;
-    if matches!(&*namespace.collection, "system.js" | "system.users") {
-        return Err(Fault::new(
-            code::ILLEGAL_OPERATION,
-            format!("can't drop system collection {namespace}"),
-        ));
-    }
     Ok(Job::Write(Box::new(move |write| {
         collections::check_uuid(write.catalog(), &namespace, expected)?;
+        let found = write
+            .catalog()
+            .collection(&namespace.database, &namespace.collection);
+        if found.is_some() && matches!(&*namespace.collection, "system.js" | "system.users") {
+            return Err(Fault::new(
+                code::ILLEGAL_OPERATION,
+                format!("can't drop system collection {namespace}"),
+            ));
+        }
         let front = series::series_of(write.catalog(), &namespace);
         if let Some(lone) = series::lone_buckets(write.catalog(), &namespace) {
             let indexes = indexes::size(&*write, &lone).unwrap_or(0);
