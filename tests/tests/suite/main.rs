@@ -69,6 +69,7 @@ mod counter_faults;
 mod differences;
 mod differences_arguments;
 mod differences_chance;
+mod differences_catalog;
 mod differences_numbers;
 mod differences_queries;
 mod differences_pipelines;
