@@ -20,6 +20,8 @@ crate::on_every_backend! {
     an_open_edge_is_the_end_of_the_index,
     the_natural_order_has_one_direction,
     a_limit_has_an_amount,
+    patterns_are_refused_that_repeat_nothing,
+    letters_of_words_are_ascii_in_either_case,
 }
 
 /// The code of what a command was refused for; 0 when it was done.
@@ -327,4 +329,55 @@ async fn the_natural_order_has_one_direction(db: &Db) {
 async fn a_limit_has_an_amount(db: &Db) {
     assert_eq!(code(db, doc! { "count": "c", "limit": i64::MIN }).await, 2);
     assert_eq!(code(db, doc! { "count": "c", "limit": i64::MIN + 1 }).await, 0);
+}
+
+fn by_pattern(pattern: &str, options: &str) -> Document {
+    doc! { "find": "c", "filter": { "a": { "$regex": pattern, "$options": options } }, "sort": { "_id": 1 } }
+}
+
+async fn patterns_are_refused_that_repeat_nothing(db: &Db) {
+    for pattern in [
+        "^*",
+        "^+",
+        "$*",
+        "\\b*",
+        "\\A?",
+        "{2}",
+        "a{2}{3}",
+        "[a-\\d]",
+        "[:alpha:]",
+        "[[.a.]]",
+        "[=a=]",
+    ] {
+        assert_eq!(code(db, by_pattern(pattern, "")).await, 51091, "{pattern}");
+    }
+    for pattern in [
+        "^a*",
+        "a{2}?",
+        "{",
+        "[\\d-a]",
+        "[a-]",
+        "[-a]",
+        "[:]",
+        "[[:alpha:]-]",
+        "x{,2}",
+    ] {
+        assert_eq!(code(db, by_pattern(pattern, "")).await, 0, "{pattern}");
+    }
+    assert_eq!(code(db, by_pattern("a # to the end", "x")).await, 51091);
+    assert_eq!(code(db, by_pattern("a # to the line\n", "x")).await, 0);
+}
+
+async fn letters_of_words_are_ascii_in_either_case(db: &Db) {
+    insert(
+        db,
+        vec![
+            doc! { "_id": 1, "a": "s" },
+            doc! { "_id": 2, "a": "\u{17f}" },
+            doc! { "_id": 3, "a": "\u{212a}" },
+        ],
+    )
+    .await;
+    assert_eq!(ids(db, by_pattern("\\w", "i")).await, [1]);
+    assert_eq!(ids(db, by_pattern("\\W", "i")).await, [2, 3]);
 }

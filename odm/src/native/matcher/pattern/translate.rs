@@ -47,15 +47,25 @@ impl Translator<'_> {
                 // The end of the text, or before a line break that ends it; with `m`, of each line.
                 '$' => {
                     self.out.push_str("(?:$|\\n\\z)");
+                    self.assertion()?;
+                }
+                '{' if braces(self.rest).is_some() => return Err(invalid("nothing to repeat")),
+                '{' | '}' => {
+                    self.out.push('\\');
+                    self.out.push(c);
                     self.quantifier()?;
                 }
-                '{' => self.out.push_str("\\{"),
-                '}' => self.out.push_str("\\}"),
                 ' ' | '\t' | '\n' | '\r' | '\x0B' | '\x0C' if self.is_extended() => {}
                 '#' if self.is_extended() => {
-                    self.rest = self.rest.split_once('\n').map_or("", |(_, after)| after);
+                    // A comment to the very end takes the bracket that the server puts behind the pattern.
+                    let (_, after) = self.rest.split_once('\n').ok_or_else(|| invalid("missing )"))?;
+                    self.rest = after;
                 }
-                '^' | '|' => self.out.push(c),
+                '^' => {
+                    self.out.push(c);
+                    self.assertion()?;
+                }
+                '|' => self.out.push(c),
                 ' ' | '#' => {
                     self.out.push(c);
                     self.quantifier()?;
@@ -88,20 +98,32 @@ impl Translator<'_> {
         ))
     }
 
-    /// The quantifiers after an atom. A second one is an error, unless it is `?` (lazy) or `+` (possessive).
-    fn quantifier(&mut self) -> Result<()> {
+    /// The length of the quantifier that comes next, if one does.
+    fn quantifier_length(&mut self) -> Option<usize> {
         if self.is_extended() {
             self.rest = self
                 .rest
                 .trim_start_matches([' ', '\t', '\n', '\r', '\x0B', '\x0C']);
         }
-        let length = match self.rest.as_bytes().first() {
-            Some(b'*' | b'+' | b'?') => 1,
-            Some(b'{') => match braces(self.rest) {
-                Some(length) => length,
-                None => return Ok(()),
-            },
-            _ => return Ok(()),
+        match self.rest.as_bytes().first()? {
+            b'*' | b'+' | b'?' => Some(1),
+            b'{' => braces(self.rest.get(1..)?),
+            _ => None,
+        }
+    }
+
+    /// What takes no text cannot be repeated.
+    fn assertion(&mut self) -> Result<()> {
+        match self.quantifier_length() {
+            Some(_) => Err(invalid("nothing to repeat")),
+            None => Ok(()),
+        }
+    }
+
+    /// The quantifiers after an atom. A second one is an error, unless it is `?` (lazy) or `+` (possessive).
+    fn quantifier(&mut self) -> Result<()> {
+        let Some(length) = self.quantifier_length() else {
+            return Ok(());
         };
         let (quantifier, after) = self.rest.split_at(length);
         self.out.push_str(quantifier);
@@ -114,10 +136,7 @@ impl Translator<'_> {
             Some(b'+') => return Err(self.unsupported("possessive quantifiers")),
             _ => {}
         }
-        match self.rest.as_bytes().first() {
-            Some(b'*' | b'+' | b'?') => Err(invalid("nothing to repeat")),
-            _ => Ok(()),
-        }
+        self.assertion()
     }
 
     fn group(&mut self) -> Result<()> {
@@ -232,17 +251,24 @@ impl Translator<'_> {
             return Err(invalid("\\ at end of pattern"));
         };
         match c {
+            // Letters that are no ASCII have no part in it, though some are an ASCII letter in the other case.
+            'w' => self.out.push_str("(?-i:[0-9A-Za-z_])"),
+            'W' => self.out.push_str("(?-i:[^0-9A-Za-z_])"),
             c if self.shorthand(c) => {}
             'N' => self.out.push_str("[^\\n]"),
             'R' => self
                 .out
                 .push_str("(?:\\r\\n|[\\n\\x0B\\x0C\\r\\x{85}\\x{2028}\\x{2029}])"),
-            'b' => self.out.push_str("(?-u:\\b)"),
-            'B' => self.out.push_str("\\B"),
-            'A' => self.out.push_str("\\A"),
-            'z' => self.out.push_str("\\z"),
-            'Z' => self.out.push_str("(?:\\n?\\z)"),
-            'G' => self.out.push_str("\\A"),
+            'b' | 'B' | 'A' | 'z' | 'Z' | 'G' => {
+                self.out.push_str(match c {
+                    'b' => "(?-u:\\b)",
+                    'B' => "\\B",
+                    'z' => "\\z",
+                    'Z' => "(?:\\n?\\z)",
+                    _ => "\\A",
+                });
+                return self.assertion();
+            }
             'Q' => {
                 let (literal, after) = match self.rest.split_once("\\E") {
                     Some((literal, after)) => (literal, after),
@@ -374,6 +400,13 @@ impl Translator<'_> {
     /// A bracketed class, after its `[`.
     fn class(&mut self) -> Result<()> {
         let unclosed = || invalid("missing terminating ] for character class");
+        match posix_end(self.rest) {
+            Some((':', _)) => {
+                return Err(invalid("POSIX named classes are supported only within a class"));
+            }
+            Some(_) => return Err(invalid(NO_COLLATING)),
+            None => {}
+        }
         self.out.push('[');
         if let Some(after) = self.rest.strip_prefix('^') {
             self.out.push('^');
@@ -383,16 +416,37 @@ impl Translator<'_> {
             self.out.push_str("\\]");
             self.rest = after;
         }
+        // Whether a range may start with what came last, and whether one is to end with what comes.
+        let (mut starts, mut ends) = (false, false);
         loop {
-            match self.next().ok_or_else(unclosed)? {
+            let is_single = match self.next().ok_or_else(unclosed)? {
                 ']' => break,
                 '[' => self.posix()?,
                 '\\' => self.class_escape()?,
                 // A hyphen is a range only between two single characters.
-                '-' => self.hyphen(),
-                c if c.is_ascii_punctuation() || c.is_ascii_whitespace() => self.literal(c),
-                c => self.out.push(c),
-            }
+                '-' => {
+                    if starts && self.is_before_class() {
+                        return Err(invalid("invalid range in character class"));
+                    }
+                    if starts && !self.rest.starts_with(']') {
+                        self.out.push('-');
+                        (starts, ends) = (false, true);
+                        continue;
+                    }
+                    self.out.push_str("\\-");
+                    true
+                }
+                c if c.is_ascii_punctuation() || c.is_ascii_whitespace() => {
+                    self.literal(c);
+                    true
+                }
+                c => {
+                    self.out.push(c);
+                    true
+                }
+            };
+            starts = is_single && !ends;
+            ends = false;
         }
         self.out.push(']');
         self.quantifier()
@@ -409,29 +463,22 @@ impl Translator<'_> {
         }
     }
 
-    fn hyphen(&mut self) {
-        let opens = self.out.ends_with('[') && !self.out.ends_with("\\[");
-        let after_negation = self.out.ends_with("[^") && !self.out.ends_with("\\[^");
-        let after_class = self.out.ends_with(']') && !self.out.ends_with("\\]");
-        let before_class = self.rest.starts_with("[:")
+    /// Whether a class comes next, which no range ends with.
+    fn is_before_class(&self) -> bool {
+        self.rest.strip_prefix('[').and_then(posix_end).is_some()
             || [
-                "\\d", "\\D", "\\w", "\\W", "\\s", "\\S", "\\h", "\\v", "\\p", "\\P",
+                "\\d", "\\D", "\\w", "\\W", "\\s", "\\S", "\\h", "\\H", "\\v", "\\V", "\\p", "\\P",
             ]
             .iter()
-            .any(|class| self.rest.starts_with(class));
-        if opens || after_negation || after_class || before_class || self.rest.starts_with(']') {
-            self.out.push_str("\\-");
-        } else {
-            self.out.push('-');
-        }
+            .any(|class| self.rest.starts_with(class))
     }
 
-    /// `[:alpha:]` inside a class, or a literal bracket.
-    fn posix(&mut self) -> Result<()> {
-        if let Some(inside) = self.rest.strip_prefix(':')
-            && let Some((name, after)) = inside.split_once(":]")
-            && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'^')
-        {
+    /// `[:alpha:]` inside a class, or a literal bracket; gives whether it is one character.
+    fn posix(&mut self) -> Result<bool> {
+        let end = posix_end(self.rest);
+        if let Some((':', length)) = end {
+            let name = self.rest.get(1..length - 2).unwrap_or_default();
+            let after = self.rest.get(length..).unwrap_or_default();
             let known = [
                 "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct",
                 "space", "upper", "word", "xdigit",
@@ -443,21 +490,28 @@ impl Translator<'_> {
             self.out.push_str(name);
             self.out.push_str(":]");
             self.rest = after;
-        } else {
-            self.out.push_str("\\[");
+            return Ok(false);
         }
-        Ok(())
+        if end.is_some() {
+            return Err(invalid(NO_COLLATING));
+        }
+        self.out.push_str("\\[");
+        Ok(true)
     }
 
-    fn class_escape(&mut self) -> Result<()> {
+    /// An escape inside a class, after its backslash; gives whether it is one character.
+    fn class_escape(&mut self) -> Result<bool> {
         let Some(c) = self.next() else {
             return Err(invalid("\\ at end of pattern"));
         };
         match c {
-            c if self.shorthand(c) => {}
+            c if self.shorthand(c) => return Ok(false),
             'b' => self.out.push_str("\\x08"),
-            'Q' | 'E' => {}
-            'p' | 'P' => self.property(c),
+            'Q' | 'E' => return Ok(false),
+            'p' | 'P' => {
+                self.property(c);
+                return Ok(false);
+            }
             '1'..='7' => {
                 let digits: String = std::iter::once(c)
                     .chain(self.rest.chars())
@@ -469,8 +523,30 @@ impl Translator<'_> {
             }
             other => self.character(other)?,
         }
-        Ok(())
+        Ok(true)
     }
+}
+
+/// PCRE's words for `[.a.]` and `[=a=]`.
+const NO_COLLATING: &str = "POSIX collating elements are not supported";
+
+/// The kind and the length of `:alpha:]`, `.a.]` or `=a=]` at the start of what follows a bracket.
+fn posix_end(text: &str) -> Option<(char, usize)> {
+    let mut chars = text.char_indices().peekable();
+    let (_, kind) = chars.next_if(|(_, kind)| matches!(kind, ':' | '.' | '='))?;
+    while let Some((at, c)) = chars.next() {
+        let after = chars.peek().map(|(_, after)| *after);
+        match c {
+            '\\' if matches!(after, Some(']' | '\\')) => {
+                chars.next();
+            }
+            ']' => return None,
+            '[' if after == Some(kind) => return None,
+            c if c == kind && after == Some(']') => return Some((kind, at + 2)),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// `\h`: blanks.
@@ -478,9 +554,9 @@ const HORIZONTAL: &str = "[\\t \\x{A0}\\x{1680}\\x{180E}\\x{2000}-\\x{200A}\\x{2
 /// `\v`: line breaks.
 const VERTICAL: &str = "[\\n\\x0B\\x0C\\r\\x{85}\\x{2028}\\x{2029}]";
 
-/// The length of `{n}`, `{n,}` or `{n,m}` at the start; other braces are literal.
+/// The length of `{n}`, `{n,}` or `{n,m}`, given what follows the first brace; other braces are literal.
 fn braces(text: &str) -> Option<usize> {
-    let (inside, _) = text.strip_prefix('{')?.split_once('}')?;
+    let (inside, _) = text.split_once('}')?;
     let (least, most) = inside.split_once(',').unwrap_or((inside, ""));
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     (!least.is_empty() && digits(least) && digits(most)).then_some(inside.len() + 2)
