@@ -62,8 +62,8 @@ impl Namespace {
         }
     }
 
-    /// Checks the names of a collection that is only looked for: that none can be called so is no error (code 73
-    /// for the rest). Where not even a `$` is one, `dollars` are let by.
+    /// Checks the names of a collection that is only looked for: one whose name is too long is not found. Where
+    /// the server lets them by, so is one with `dollars` (code 73 for the rest).
     pub(crate) fn check_sought(&self, dollars: bool) -> Result<()> {
         check_database(&self.database)?;
         let name = &self.collection;

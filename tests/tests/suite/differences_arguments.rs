@@ -264,6 +264,11 @@ async fn some_options_are_known_and_not_heeded(db: &Db) {
         assert_eq!(with(db, &command, "$audit", doc! {}).await, 40414);
         assert_eq!(with(db, &command, "$audit", 1).await, 0);
     }
+    for command in [doc! { "find": "c" }, doc! { "count": "c" }, aggregate()] {
+        let name = "encryptionInformation";
+        assert_eq!(with(db, &command, name, Bson::Null).await, 0);
+        assert_eq!(with(db, &command, name, 1).await, 14);
+    }
     let find = doc! { "find": "c" };
     assert_eq!(with(db, &find, "options", doc! {}).await, 0);
     assert_eq!(with(db, &find, "options", 1).await, 14);

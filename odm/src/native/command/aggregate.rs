@@ -13,6 +13,7 @@ use super::super::fault::{Fault, Result, code};
 use super::super::plan::check_natural;
 use super::cursor::{Opened, Rows};
 use super::shape::{Shape, Type, out_of_range};
+use super::write::refuse_encryption;
 use super::{Call, Job, collation, expected_uuid, query};
 
 pub(super) static AGGREGATE: Shape = Shape {
@@ -31,6 +32,7 @@ pub(super) static AGGREGATE: Shape = Shape {
         ("isMapReduceCommand", Type::Flag),
         ("collectionUUID", Type::Uuid),
         ("$queryOptions", Type::Object),
+        ("encryptionInformation", Type::Object),
     ],
     required: &["pipeline"],
 };
@@ -84,6 +86,7 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
         ));
     }
     let fields = AGGREGATE.command(call.doc)?;
+    refuse_encryption(&fields)?;
     if fields.flag("explain") && call.doc.get("writeConcern").is_some() {
         return Err(Fault::new(
             code::FAILED_TO_PARSE,

@@ -7,6 +7,7 @@ use super::super::plan::check_natural;
 use super::super::storage::Read;
 use super::reply::{self, Reply};
 use super::shape::{Shape, Type};
+use super::write::refuse_encryption;
 use super::{Call, Job, collation, find, query};
 
 pub(super) static COUNT: Shape = Shape {
@@ -19,6 +20,7 @@ pub(super) static COUNT: Shape = Shape {
         ("hint", Type::Any),
         ("collation", Type::Object),
         ("$queryOptions", Type::Object),
+        ("encryptionInformation", Type::Object),
     ],
     required: &[],
 };
@@ -36,6 +38,7 @@ pub(super) static DISTINCT: Shape = Shape {
 
 pub(super) fn count(call: &Call<'_>) -> Result<Job> {
     let fields = COUNT.command(call.doc)?;
+    refuse_encryption(&fields)?;
     let namespace = call.namespace()?;
     let collation = collation(&fields)?;
     if fields.get("limit").is_some_and(|limit| !limit.is_number()) {

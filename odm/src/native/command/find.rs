@@ -11,6 +11,7 @@ use super::super::fault::{Fault, Result, code};
 use super::super::plan::{Edges, check_natural};
 use super::cursor::{Opened, Rows};
 use super::shape::{Fields, Shape, Type, out_of_range, wrong_type};
+use super::write::refuse_encryption;
 use super::{Call, Job, collation, expected_uuid, query};
 
 static FIND: Shape = Shape {
@@ -42,6 +43,7 @@ static FIND: Shape = Shape {
         ("allowSpeculativeMajorityRead", Type::Flag),
         ("collectionUUID", Type::Uuid),
         ("$queryOptions", Type::Any),
+        ("encryptionInformation", Type::Object),
     ],
     required: &[],
 };
@@ -145,6 +147,7 @@ pub(super) fn fields(doc: Doc<'_>) -> Result<Fields<'_>> {
     for name in ["$queryOptions", "collation"] {
         document(&fields, name)?;
     }
+    refuse_encryption(&fields)?;
     match fields.count("ntoreturn")? {
         None => Ok(fields),
         Some(_) => Err(Fault::new(

@@ -226,88 +226,109 @@ fn check_operation_key(_: &Call<'_>, _: &str, value: &Value<'_>) -> Result<()> {
 }
 
 fn check_preference(_: &Call<'_>, name: &str, value: &Value<'_>) -> Result<()> {
-    let wrong = |text: String| Err(Fault::new(code::TYPE_MISMATCH, text));
-    let bad = |text: &'static str| Err(Fault::new(code::BAD_VALUE, text));
     let Value::Document(preference) = value else {
-        return wrong(format!(
-            "{name} has incorrect type: expected object but got {}",
-            value.kind().alias()
+        return Err(Fault::new(
+            code::TYPE_MISMATCH,
+            format!(
+                "{name} has incorrect type: expected object but got {}",
+                value.kind().alias()
+            ),
         ));
     };
-    let primary = match preference.get("mode") {
-        None => return Err(Fault::new(4, "Missing expected field \"mode\"")),
-        Some(Value::String("primary")) => true,
-        Some(Value::String("primaryPreferred" | "secondary" | "secondaryPreferred" | "nearest")) => false,
-        Some(Value::String(mode)) => {
-            return Err(Fault::new(
-                code::BAD_VALUE,
-                format!(
-                    "Could not parse $readPreference mode '{mode}'. Only the modes 'primary', 'primaryPreferred', \
-                     'secondary', 'secondaryPreferred', and 'nearest' are supported."
-                ),
-            ));
-        }
-        Some(other) => {
-            return wrong(format!(
-                "\"mode\" had the wrong type. Expected string, found {}",
-                other.kind().alias()
-            ));
-        }
-    };
-    match preference.get("hedge") {
-        None => {}
-        Some(Value::Document(_)) if primary => {
-            return Err(Fault::new(
-                code::INVALID_OPTIONS,
-                "cannot enable hedging for $readPreference mode \"primaryOnly\"",
-            ));
-        }
-        Some(Value::Document(_)) => {}
-        Some(other) => {
-            return wrong(format!(
-                "hedge field must be of type object if provided; found hedge: {other}"
-            ));
-        }
+    let primary = is_primary(preference.get("mode"))?;
+    if let Some(hedge) = preference.get("hedge") {
+        check_hedge(&hedge, primary)?;
     }
-    match preference.get("tags") {
-        None => {}
-        Some(Value::Array(tags)) => {
-            let mut tags = tags.values();
-            let empty = match (tags.next(), tags.next()) {
-                (None, _) => true,
-                (Some(Value::Document(only)), None) => only.is_empty(),
-                _ => false,
-            };
-            if primary && !empty {
-                return bad("Only empty tags are allowed with primary read preference");
-            }
-        }
-        Some(other) => {
-            return wrong(format!(
-                "\"tags\" had the wrong type. Expected array, found {}",
-                other.kind().alias()
-            ));
-        }
+    if let Some(tags) = preference.get("tags") {
+        check_tags(&tags, primary)?;
     }
-    let Some(staleness) = preference.get("maxStalenessSeconds") else {
-        return Ok(());
+    match preference.get("maxStalenessSeconds") {
+        None => Ok(()),
+        Some(staleness) => check_staleness(&staleness, primary),
+    }
+}
+
+/// Whether only the primary is to be read.
+fn is_primary(mode: Option<Value<'_>>) -> Result<bool> {
+    match mode {
+        None => Err(Fault::new(4, "Missing expected field \"mode\"")),
+        Some(Value::String("primary")) => Ok(true),
+        Some(Value::String("primaryPreferred" | "secondary" | "secondaryPreferred" | "nearest")) => Ok(false),
+        Some(Value::String(mode)) => Err(Fault::new(
+            code::BAD_VALUE,
+            format!(
+                "Could not parse $readPreference mode '{mode}'. Only the modes 'primary', 'primaryPreferred', \
+                 'secondary', 'secondaryPreferred', and 'nearest' are supported."
+            ),
+        )),
+        Some(other) => Err(mistyped("mode", "string", &other)),
+    }
+}
+
+fn check_hedge(hedge: &Value<'_>, primary: bool) -> Result<()> {
+    match hedge {
+        Value::Document(_) if primary => Err(Fault::new(
+            code::INVALID_OPTIONS,
+            "cannot enable hedging for $readPreference mode \"primaryOnly\"",
+        )),
+        Value::Document(_) => Ok(()),
+        other => Err(Fault::new(
+            code::TYPE_MISMATCH,
+            format!("hedge field must be of type object if provided; found hedge: {other}"),
+        )),
+    }
+}
+
+/// To choose among members there must be more than the primary; an empty set of tags chooses nothing.
+fn check_tags(tags: &Value<'_>, primary: bool) -> Result<()> {
+    let Value::Array(sets) = tags else {
+        return Err(mistyped("tags", "array", tags));
     };
-    let Some(seconds) = whole(&staleness) else {
-        return wrong(format!(
-            "Expected field \"maxStalenessSeconds\" to have numeric type, but found {}",
-            staleness.kind().alias()
+    let mut sets = sets.values();
+    let empty = match (sets.next(), sets.next()) {
+        (None, _) => true,
+        (Some(Value::Document(only)), None) => only.is_empty(),
+        _ => false,
+    };
+    if primary && !empty {
+        return Err(Fault::new(
+            code::BAD_VALUE,
+            "Only empty tags are allowed with primary read preference",
         ));
-    };
-    match seconds {
-        0 => Ok(()),
-        ..0 => bad("maxStalenessSeconds must be a non-negative integer"),
-        _ if primary => bad("maxStalenessSeconds can not be set for the primary mode"),
-        1..LEAST_STALENESS => Err(Fault::new(
+    }
+    Ok(())
+}
+
+fn check_staleness(staleness: &Value<'_>, primary: bool) -> Result<()> {
+    let bad = |text: &'static str| Err(Fault::new(code::BAD_VALUE, text));
+    match whole(staleness) {
+        None => Err(Fault::new(
+            code::TYPE_MISMATCH,
+            format!(
+                "Expected field \"maxStalenessSeconds\" to have numeric type, but found {}",
+                staleness.kind().alias()
+            ),
+        )),
+        Some(0) => Ok(()),
+        Some(..0) => bad("maxStalenessSeconds must be a non-negative integer"),
+        Some(_) if primary => bad("maxStalenessSeconds can not be set for the primary mode"),
+        Some(1..LEAST_STALENESS) => Err(Fault::new(
             160,
             format!("maxStalenessSeconds value can not be less than {LEAST_STALENESS}"),
         )),
-        _ => Ok(()),
+        Some(_) => Ok(()),
     }
+}
+
+/// The complaint about a value of a type that the server looks at by hand.
+pub(super) fn mistyped(name: &str, wanted: &str, value: &Value<'_>) -> Fault {
+    Fault::new(
+        code::TYPE_MISMATCH,
+        format!(
+            "\"{name}\" had the wrong type. Expected {wanted}, found {}",
+            value.kind().alias()
+        ),
+    )
 }
 
 /// Anything but a document is not looked at.

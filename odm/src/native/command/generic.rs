@@ -2,6 +2,7 @@
 
 use super::super::document::{Doc, Kind, Value, number};
 use super::super::fault::{Fault, Result, code};
+use super::frame::mistyped;
 use super::shape::{self, Fields, Shape, Type, out_of_range, whole};
 
 static WRITE_CONCERN: Shape = Shape {
@@ -116,19 +117,9 @@ pub(super) fn max_time(command: &str, doc: Doc<'_>) -> Result<Option<u64>> {
     Ok(u64::try_from(limit).ok().filter(|limit| *limit > 0))
 }
 
-fn wrong_type(name: &str, wanted: &str, value: &Value<'_>) -> Fault {
-    Fault::new(
-        code::TYPE_MISMATCH,
-        format!(
-            "\"{name}\" had the wrong type. Expected {wanted}, found {}",
-            value.kind().alias()
-        ),
-    )
-}
-
 fn write_concern(value: &Value<'_>) -> Result<()> {
     let Some(doc) = value.as_document() else {
-        return Err(wrong_type("writeConcern", "object", value));
+        return Err(mistyped("writeConcern", "object", value));
     };
     let fields = WRITE_CONCERN.part(doc)?;
     let bad = |text: String| Err(Fault::new(code::FAILED_TO_PARSE, text));
@@ -207,14 +198,14 @@ fn read_concern(command: &str, value: &Value<'_>) -> Result<()> {
                 ));
             }
             Some(Value::Timestamp { .. }) => {}
-            Some(other) => return Err(wrong_type(name, "timestamp", &other)),
+            Some(other) => return Err(mistyped(name, "timestamp", &other)),
         }
     }
     if let Some(other) = fields
         .get("afterOpTime")
         .filter(|own| own.kind() != Kind::Document)
     {
-        return Err(wrong_type("afterOpTime", "object", &other));
+        return Err(mistyped("afterOpTime", "object", &other));
     }
     check_provenance(&fields, "ReadConcernArgs::parse")?;
     let level = fields.get("level");
@@ -239,7 +230,7 @@ fn read_concern(command: &str, value: &Value<'_>) -> Result<()> {
             code::FAILED_TO_PARSE,
             "readConcern.level must be either 'local', 'majority', 'linearizable', 'available', or 'snapshot'",
         )),
-        Some(other) => Err(wrong_type("level", "string", &other)),
+        Some(other) => Err(mistyped("level", "string", &other)),
     }
 }
 
