@@ -24,7 +24,7 @@ pub(crate) struct Densify {
     step: Owned,
     unit: Option<Unit>,
     bounds: Bounds,
-    /// By the fields of the partition, if each has bounds of its own, and by the field.
+    /// By the fields of the partition, unless the bounds are those of all documents, and by the field.
     order: SortSpec,
 }
 
@@ -44,6 +44,8 @@ struct Steps {
     fields: Fields,
     /// The next value to be made.
     next: Option<Owned>,
+    /// The last value, if it is below explicit bounds.
+    below: Option<Owned>,
 }
 
 impl Densify {
@@ -102,7 +104,7 @@ impl Densify {
             .map(|name| path::parse(name))
             .collect::<Result<Vec<_>>>()?;
         let mut order: Fields = Vec::new();
-        if matches!(bounds, Bounds::Partition) {
+        if !matches!(bounds, Bounds::Full) {
             for name in &names {
                 if order.iter().all(|(other, _)| other != name) {
                     order.push(((*name).to_owned(), Owned::Int32(1)));
@@ -169,6 +171,7 @@ impl Densify {
                 partitions.push(Steps {
                     fields,
                     next: low.clone(),
+                    below: None,
                 });
                 partitions.len() - 1
             });
@@ -197,6 +200,14 @@ impl Densify {
             if reached {
                 steps.next = Some(self.stepped(&value)?);
             }
+            steps.below = match &self.bounds {
+                Bounds::Between(low, _)
+                    if !self.partition.is_empty() && compare(&value.as_value(), &low.as_value()).is_lt() =>
+                {
+                    Some(value)
+                }
+                _ => None,
+            };
             results.push(row);
         }
         let nowhere = partitions.is_empty() && matches!(self.bounds, Bounds::Between(..));
@@ -204,15 +215,30 @@ impl Densify {
             partitions.push(Steps {
                 fields: Vec::new(),
                 next: low,
+                below: None,
             });
         }
         if let Some(high) = high {
-            let with_end = matches!(self.bounds, Bounds::Full) || (is_point && nowhere);
             for steps in &mut partitions {
+                let ends_below = self.enter(steps)?;
+                let with_end = matches!(self.bounds, Bounds::Full) || (is_point && (nowhere || ends_below));
                 self.fill(steps, &high, with_end, &mut results, &mut made)?;
             }
         }
         Ok(results)
+    }
+
+    /// A partition that ends below the bounds goes into them by its own steps, but not before they begin.
+    fn enter(&self, steps: &mut Steps) -> Result<bool> {
+        let Some(below) = steps.below.take() else {
+            return Ok(false);
+        };
+        let after = self.stepped(&below)?;
+        let is_inside = |low: &Owned| compare(&after.as_value(), &low.as_value()).is_gt();
+        if steps.next.as_ref().is_none_or(is_inside) {
+            steps.next = Some(after);
+        }
+        Ok(true)
     }
 
     /// Makes the documents up to `end`.
@@ -341,16 +367,26 @@ impl Bounds {
     }
 
     fn between(low: &Value<'_>, high: &Value<'_>, step: &Value<'_>, unit: Option<Unit>) -> Result<Bounds> {
-        let dates = matches!((low, high), (Value::DateTime(_), Value::DateTime(_)));
-        let numbers = low.is_number() && high.is_number();
-        if !(dates || numbers) || compare(low, high).is_gt() {
+        let is_date = |value: &Value<'_>| matches!(value, Value::DateTime(_));
+        let (dates, numbers) = (is_date(low) && is_date(high), low.is_number() && high.is_number());
+        let is_descending = compare(low, high).is_gt();
+        if !is_descending && !low.is_number() && !is_date(low) {
+            return Err(Fault::new(5946800, "Explicit bounds must be numeric or dates"));
+        }
+        if !is_descending && low.is_number() && unit.is_some() {
+            return Err(Fault::new(5733409, "Numeric bounds may not have unit parameter"));
+        }
+        if !is_descending && low.is_number() && !numbers {
+            return Err(Fault::new(
+                5733406,
+                "A bounding array must contain either both dates or both numeric types",
+            ));
+        }
+        if !(dates || numbers) || is_descending {
             return Err(Fault::new(
                 5733402,
                 "A bounding array must be an ascending array of either two dates or two numbers",
             ));
-        }
-        if numbers && unit.is_some() {
-            return Err(Fault::new(5733409, "Numeric bounds may not have unit parameter"));
         }
         if dates && unit.is_none() {
             return Err(Fault::new(
