@@ -44,7 +44,7 @@ struct Steps {
     fields: Fields,
     /// The next value to be made.
     next: Option<Owned>,
-    /// The last value, if it is below explicit bounds.
+    /// The first value, if all are below explicit bounds.
     below: Option<Owned>,
 }
 
@@ -179,6 +179,12 @@ impl Densify {
                 continue;
             };
             let next = steps.next.get_or_insert_with(|| value.clone());
+            if let Bounds::Between(low, _) = &self.bounds
+                && compare(&next.as_value(), &low.as_value()).is_eq()
+                && compare(&value.as_value(), &low.as_value()).is_gt()
+            {
+                *next = self.first_of(low)?;
+            }
             if compare(&next.as_value(), &value.as_value()).is_eq()
                 && matches!(self.bounds, Bounds::Partition)
             {
@@ -204,7 +210,7 @@ impl Densify {
                 Bounds::Between(low, _)
                     if !self.partition.is_empty() && compare(&value.as_value(), &low.as_value()).is_lt() =>
                 {
-                    Some(value)
+                    steps.below.take().or(Some(value))
                 }
                 _ => None,
             };
@@ -278,6 +284,18 @@ impl Densify {
             steps.next = Some(self.stepped(&next)?);
         }
         Ok(())
+    }
+
+    /// The first step of explicit bounds: one step on from where the step before it would stand, which the days of
+    /// months may move.
+    fn first_of(&self, low: &Owned) -> Result<Owned> {
+        match (low, self.unit) {
+            (Owned::DateTime(ms), Some(unit)) => {
+                let amount = as_i64_exact(&self.step.as_value()).unwrap_or(1);
+                self.stepped(&Owned::DateTime(unit.later(*ms, amount.saturating_neg())?))
+            }
+            _ => Ok(low.clone()),
+        }
     }
 
     fn stepped(&self, value: &Owned) -> Result<Owned> {
