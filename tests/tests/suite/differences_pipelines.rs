@@ -1,7 +1,7 @@
 //! What random pipelines found to differ: groups, joins, and what fills and divides documents.
 
 use odm::Db;
-use odm::bson::{Bson, Document, Regex, bson, doc};
+use odm::bson::{Bson, DateTime, Document, Regex, bson, doc};
 use odm_tests::command::{batch, code, ids, insert, run};
 
 crate::on_every_backend! {
@@ -17,6 +17,8 @@ crate::on_every_backend! {
     samples_of_less_than_one_are_empty,
     stages_refuse_what_is_no_expression,
     a_stage_that_lets_all_through_may_stand_before_near,
+    a_partition_below_the_bounds_enters_them_by_its_own_steps,
+    months_of_bounds_begin_a_step_on_from_the_step_before,
     deviations_count_what_is_not_finite,
     what_is_wrong_with_a_stage_has_its_code,
 }
@@ -268,6 +270,41 @@ async fn a_stage_that_lets_all_through_may_stand_before_near(db: &Db) {
     let two = vec![doc! { "$match": {} }, doc! { "$match": {} }, near];
     let command = doc! { "aggregate": "c", "pipeline": two, "cursor": {} };
     assert_eq!(code(db, command).await, 40603);
+}
+
+async fn a_partition_below_the_bounds_enters_them_by_its_own_steps(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1, "k": 0.25, "q": 1 }]).await;
+    let range = doc! { "step": 1, "bounds": [1, 4] };
+    let stage = doc! { "$densify": { "field": "k", "partitionByFields": ["q"], "range": range } };
+    assert_eq!(
+        aggregate(db, "c", vec![stage]).await,
+        [
+            doc! { "_id": 1, "k": 0.25, "q": 1 },
+            doc! { "q": 1, "k": 1.25 },
+            doc! { "q": 1, "k": 2.25 },
+            doc! { "q": 1, "k": 3.25 },
+        ]
+    );
+    for (bounds, expected) in [
+        (bson!([null, 1]), 5946800),
+        (bson!(["x", 1]), 5733402),
+        (bson!([1, DateTime::from_millis(0)]), 5733406),
+    ] {
+        let stage = doc! { "$densify": { "field": "k", "range": { "step": 1, "bounds": bounds.clone() } } };
+        assert_eq!(refused(db, stage).await, expected, "{bounds}");
+    }
+}
+
+async fn months_of_bounds_begin_a_step_on_from_the_step_before(db: &Db) {
+    let day = |text: &str| DateTime::parse_rfc3339_str(format!("{text}T00:00:00Z")).expect("it is a day");
+    insert(db, "c", vec![doc! { "_id": 1, "t": day("2020-05-01") }]).await;
+    let bounds = [day("2019-12-31"), day("2020-03-31")];
+    let range = doc! { "step": 1, "unit": "month", "bounds": bounds.to_vec() };
+    let stage = doc! { "$densify": { "field": "t", "range": range } };
+    let expected = ["2019-12-30", "2020-01-30", "2020-02-29", "2020-03-29"];
+    let mut expected: Vec<Document> = expected.map(|text| doc! { "t": day(text) }).to_vec();
+    expected.push(doc! { "_id": 1, "t": day("2020-05-01") });
+    assert_eq!(aggregate(db, "c", vec![stage]).await, expected);
 }
 
 async fn deviations_count_what_is_not_finite(db: &Db) {

@@ -1,5 +1,6 @@
 //! `$densify`.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use super::super::super::collation::Collation;
@@ -160,12 +161,21 @@ impl Densify {
             }
             _ => false,
         };
+        let mut is_below = true;
         for row in rows {
             let doc = Doc::Raw(&row);
             let Some(value) = self.value_of(doc)? else {
                 results.push(row);
                 continue;
             };
+            // Until a document comes within the bounds, the server knows the first partition alone.
+            let order = self.order_to_bounds(&value);
+            let is_passed = is_below && order.is_le() && !partitions.is_empty() && !self.partition.is_empty();
+            is_below &= order.is_lt();
+            if is_passed {
+                results.push(row);
+                continue;
+            }
             let (key, fields) = self.partition_of(doc);
             let place = *places.entry(key).or_insert_with(|| {
                 partitions.push(Steps {
@@ -227,11 +237,28 @@ impl Densify {
         if let Some(high) = high {
             for steps in &mut partitions {
                 let ends_below = self.enter(steps)?;
+                if let (Bounds::Between(low, _), true, false) =
+                    (&self.bounds, self.partition.is_empty(), nowhere)
+                    && steps
+                        .next
+                        .as_ref()
+                        .is_some_and(|next| compare(&next.as_value(), &low.as_value()).is_eq())
+                {
+                    steps.next = Some(self.first_of(low)?);
+                }
                 let with_end = matches!(self.bounds, Bounds::Full) || (is_point && (nowhere || ends_below));
                 self.fill(steps, &high, with_end, &mut results, &mut made)?;
             }
         }
         Ok(results)
+    }
+
+    /// Whether a value is below the begin of explicit bounds, there or above.
+    fn order_to_bounds(&self, value: &Owned) -> Ordering {
+        match &self.bounds {
+            Bounds::Between(low, _) => compare(&value.as_value(), &low.as_value()),
+            _ => Ordering::Greater,
+        }
     }
 
     /// A partition that ends below the bounds goes into them by its own steps, but not before they begin.
