@@ -227,6 +227,10 @@ async fn what_cannot_be_read_fails_the_whole_batch(db: &Db) {
         fill(db, vec![doc! { "_id": 1 }]).await;
         let batch = doc! { "update": "c", "updates": [good(), bad.clone()] };
         assert_eq!(code(db, batch).await, expected, "{bad}");
+        // A server has run the statements before a pipeline that is none.
+        if db.backend().name() == "mongodb" && expected > 40_000 {
+            continue;
+        }
         assert_eq!(all(db).await, [doc! { "_id": 1 }], "{bad}");
     }
     let deletes = bson!([{ "q": {}, "limit": 1 }, { "q": {}, "limit": 1, "hint": true }]);

@@ -3,6 +3,7 @@
 use super::super::catalog::rules::wrong_type;
 use super::super::document::number::as_i32_whole;
 use super::super::document::{Doc, Kind, Owned, Value};
+use super::super::exec::collections::check_uuid;
 use super::super::exec::{Namespace, indexes, series, view};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
@@ -11,7 +12,7 @@ use super::collections::batch_size;
 use super::cursor::{Opened, Rows};
 use super::reply::{Reply, count, text};
 use super::shape::{Shape, Type};
-use super::{Call, Job};
+use super::{Call, Job, expected_uuid};
 
 static CREATE: Shape = Shape {
     name: "createIndexes",
@@ -19,13 +20,18 @@ static CREATE: Shape = Shape {
         ("indexes", Type::Array),
         ("commitQuorum", Type::Any),
         ("ignoreUnknownIndexOptions", Type::Boolish),
+        ("v", Type::Number),
     ],
     required: &["indexes"],
 };
 
 static DROP: Shape = Shape {
     name: "dropIndexes",
-    fields: &[("index", Type::Any)],
+    fields: &[
+        ("index", Type::Any),
+        ("collectionUUID", Type::Uuid),
+        ("isTimeseriesNamespace", Type::Bool),
+    ],
     required: &["index"],
 };
 
@@ -172,7 +178,9 @@ pub(super) fn drop(call: &Call<'_>) -> Result<Job> {
         ));
     }
     let which = Owned::from(index);
+    let expected = expected_uuid(&fields)?;
     Ok(Job::Write(Box::new(move |write| {
+        check_uuid(write.catalog(), &namespace, expected)?;
         let before = size(&*write, &namespace).unwrap_or(0);
         indexes::drop(write, &namespace, &which.as_value())?;
         let all = match which.as_value() {
