@@ -52,6 +52,7 @@ async fn a_position_in_a_constant_that_is_no_array_is_refused_before_the_run(db:
         (bson!("q"), 50809),
         (bson!(1), 50809),
         (Bson::Null, 0),
+        (bson!({ "$literal": [] }), 0),
     ] {
         let position = doc! { "$indexOfArray": [array.clone(), "$a"] };
         assert_eq!(

@@ -173,7 +173,7 @@ pub(super) fn search_bound(operator: &str, which: &str, argument: &Answer<'_>) -
 pub(super) fn check_constants(operator: &Operator, arguments: &[Node]) -> Result<()> {
     match (operator.name, arguments.first()) {
         ("$indexOfArray", Some(Node::Constant(array)))
-            if !matches!(array, Owned::Array(_) | Owned::Null | Owned::Undefined) =>
+            if !matches!(array.as_value(), Value::Array(_) | Value::Null | Value::Undefined) =>
         {
             Err(Fault::new(
                 50809,
