@@ -136,7 +136,8 @@ impl<D, P> Find<D, P> {
     ///
     /// Errors of the stream: code 2 when the collection is not capped, 136 when the reader was so slow that
     /// documents it had not seen made room for newer ones. A collection that does not exist, and on MongoDB one
-    /// without documents, ends the stream at once.
+    /// without documents, ends the stream at once. On MongoDB a stream that begins without documents costs two more
+    /// round trips: the server keeps some cursors open that never go on, and they are told apart.
     pub fn tail(mut self) -> Cursor<P> {
         self.draft.operation.tail = Some(Tail::Await);
         self.stream()

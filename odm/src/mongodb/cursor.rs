@@ -48,6 +48,20 @@ impl MongoCursor {
         })
     }
 
+    /// Whether it is open, and its first batch is empty.
+    pub(super) fn waits_at_once(&self) -> bool {
+        let has_documents = |first: &RawBatch| first.doc_slices().is_ok_and(|items| !items.is_empty());
+        matches!(self.source, Source::Plain(_)) && !self.first.as_ref().is_some_and(has_documents)
+    }
+
+    /// The same with its first batch alone: the server's cursor is closed.
+    pub(super) fn ended(self) -> MongoCursor {
+        MongoCursor {
+            source: Source::Nowhere,
+            ..self
+        }
+    }
+
     /// A cursor of a transaction.
     pub(super) fn of_session(
         cursor: SessionRawBatchCursor,

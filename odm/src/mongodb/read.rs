@@ -1,10 +1,13 @@
 //! Reads: find, aggregate, count, distinct, explain, and the command door.
 
-use bson::{RawBson, RawDocumentBuf, rawdoc};
+use ::mongodb::Collection;
+use ::mongodb::options::{CursorType, FindOptions};
+use bson::{Document, RawBson, RawDocumentBuf, doc, rawdoc};
+use futures_core::future::BoxFuture;
 
 use super::cursor::MongoCursor;
 use super::{Attempt, MongoBackend, SharedSession, command, document};
-use crate::backend::{Aggregate, Count, Distinct, Explain, Find, Response, RunCommand, Tail};
+use crate::backend::{Aggregate, Count, Distinct, Explain, Find, Namespace, Response, RunCommand, Tail};
 use crate::error::{Error, ErrorKind};
 
 /// Runs an action, which is of another type for each verb, to a cursor of raw batches.
@@ -30,12 +33,12 @@ pub(super) async fn find(
     session: Option<&SharedSession>,
 ) -> Attempt<Response> {
     let collection = backend.collection(&find.namespace);
-    let mut options = ::mongodb::options::FindOptions::default();
+    let mut options = FindOptions::default();
     options.sort = document::decode_optional(find.sort.as_ref())?;
     options.projection = document::decode_optional(find.projection.as_ref())?;
     options.cursor_type = find.tail.map(|tail| match tail {
-        Tail::Poll => ::mongodb::options::CursorType::Tailable,
-        Tail::Await => ::mongodb::options::CursorType::TailableAwait,
+        Tail::Poll => CursorType::Tailable,
+        Tail::Await => CursorType::TailableAwait,
     });
     options.skip = (find.skip > 0).then_some(find.skip);
     options.limit = match find.limit {
@@ -49,10 +52,46 @@ pub(super) async fn find(
     options.max_time = find.options.max_time;
     options.collation = document::collation(find.options.collation.as_ref())?;
     options.let_vars = document::decode_optional(find.options.variables.as_ref())?;
-    let action = collection
-        .find(document::decode(&find.filter)?)
-        .with_options(options);
+    let filter: Document = document::decode(&find.filter)?;
+    if find.tail.is_some() && session.is_none() {
+        return tail(collection, filter, options, find.namespace).await;
+    }
+    let action = collection.find(filter).with_options(options);
     batches!(action, session, find.namespace)
+}
+
+/// Opens a tailable cursor that goes on. A future of its own: it would make that of every other find larger.
+///
+/// The server ends the cursor of an empty collection at once. But it looks whether the collection is empty after it has
+/// read it: a first document that is inserted in between leaves a cursor that is open, and stays at its end for ever. So
+/// a cursor without documents is kept only if the collection had some before it was opened: two more round trips, and
+/// only where there is nothing to read yet.
+fn tail(
+    collection: Collection<RawDocumentBuf>,
+    filter: Document,
+    options: FindOptions,
+    namespace: Namespace,
+) -> BoxFuture<'static, Attempt<Response>> {
+    Box::pin(async move {
+        let open = || {
+            collection
+                .find(filter.clone())
+                .with_options(options.clone())
+                .batch()
+        };
+        let mut cursor = MongoCursor::plain(open().await?, namespace.clone()).await?;
+        if cursor.waits_at_once() {
+            cursor = match collection
+                .find_one(Document::new())
+                .projection(doc! { "_id": 1 })
+                .await?
+            {
+                Some(_) => MongoCursor::plain(open().await?, namespace).await?,
+                None => cursor.ended(),
+            };
+        }
+        Ok(Response::Cursor(Box::new(cursor)))
+    })
 }
 
 /// Runs a pipeline with the driver's cursor of raw batches.

@@ -11,6 +11,7 @@ crate::on_every_backend! {
     wrong_options_are_the_servers_errors,
     a_capped_collection_keeps_the_newest,
     a_tailable_cursor_waits_for_more,
+    a_tailable_cursor_sees_a_first_document_that_comes_while_it_is_opened,
     a_validator_refuses_what_does_not_match,
     a_collection_is_renamed,
     a_collection_is_modified,
@@ -165,6 +166,30 @@ async fn a_tailable_cursor_waits_for_more(db: &Db) {
         .unwrap();
     let refused = db.raw_collection("plain").find_all().tail().next().await.unwrap();
     assert_eq!(refused.unwrap_err().code(), Some(2));
+}
+
+/// MongoDB looks whether the collection is empty after it has read it: a cursor that was opened in between never goes on.
+async fn a_tailable_cursor_sees_a_first_document_that_comes_while_it_is_opened(db: &Db) {
+    for round in 0..150 {
+        let name = format!("log_{round}");
+        db.create_collection(&name).capped(1 << 16).await.unwrap();
+        let log = db.raw_collection(&name);
+        let writer = log.clone();
+        let writing = tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_micros(100 * (round % 8))).await;
+            writer.insert(doc! { "_id": round as i64 }).await.unwrap();
+        });
+        let first = tokio::time::timeout(Duration::from_secs(60), async {
+            loop {
+                // It ends where there is nothing yet.
+                if let Some(entry) = log.find_all().tail().next().await {
+                    break entry.unwrap();
+                }
+            }
+        });
+        assert_eq!(first.await.unwrap(), doc! { "_id": round as i64 });
+        writing.await.unwrap();
+    }
 }
 
 async fn a_validator_refuses_what_does_not_match(db: &Db) {
