@@ -15,6 +15,7 @@ mod watch;
 mod write;
 
 use std::fmt;
+use std::future::ready;
 use std::sync::Arc;
 
 use ::mongodb::options::ClientOptions;
@@ -155,8 +156,8 @@ impl From<Error> for Failure {
 }
 
 /// What only the embedded engine does.
-fn refused(text: &'static str) -> Failure {
-    Error::new(ErrorKind::Unsupported, text).into()
+fn refused<'a>(text: &'static str) -> BoxFuture<'a, Attempt<Response>> {
+    Box::pin(ready(Err(Error::new(ErrorKind::Unsupported, text).into())))
 }
 
 type Attempt<T> = std::result::Result<T, Failure>;
@@ -166,39 +167,44 @@ type Attempt<T> = std::result::Result<T, Failure>;
 type SharedSession = Arc<tokio::sync::Mutex<ClientSession>>;
 
 impl MongoBackend {
-    async fn run(&self, operation: Operation, session: Option<&SharedSession>) -> Attempt<Response> {
+    /// A future of its own for each verb: the stack holds no room for the others while one of them runs.
+    fn run<'a>(
+        &'a self,
+        operation: Operation,
+        session: Option<&'a SharedSession>,
+    ) -> BoxFuture<'a, Attempt<Response>> {
         match operation {
-            Operation::Find(find) => read::find(self, find, session).await,
-            Operation::Aggregate(aggregate) => read::aggregate(self, aggregate, session).await,
-            Operation::Count(count) => read::count(self, count, session).await,
-            Operation::Distinct(distinct) => read::distinct(self, distinct, session).await,
-            Operation::Explain(explain) => read::explain(self, explain, session).await,
-            Operation::Insert(insert) => write::insert(self, insert, session).await,
-            Operation::Update(update) => write::update(self, update, session).await,
-            Operation::Delete(delete) => write::delete(self, delete, session).await,
-            Operation::BulkWrite(bulk) => write::bulk(self, bulk, session).await,
-            Operation::FindAndModify(change) => write::find_and_modify(self, change, session).await,
-            Operation::CreateIndexes(indexes) => collections::create_indexes(self, indexes, session).await,
-            Operation::DropIndexes(indexes) => collections::drop_indexes(self, indexes, session).await,
-            Operation::ListIndexes(list) => collections::list_indexes(self, list, session).await,
-            Operation::CreateCollection(create) => collections::create(self, create, session).await,
-            Operation::ModifyCollection(modify) => collections::modify(self, modify, session).await,
-            Operation::RenameCollection(rename) => collections::rename(self, rename, session).await,
-            Operation::Statistics(asked) => statistics::statistics(self, asked, session).await,
-            Operation::DropCollection(drop) => collections::drop(self, drop, session).await,
-            Operation::ListCollections(list) => collections::list(self, list, session).await,
-            Operation::DropDatabase(drop) => collections::drop_database(self, drop, session).await,
-            Operation::RunCommand(command) => read::run_command(self, command, session).await,
-            Operation::Watch(watch) => watch::watch(self, watch, session).await,
-            Operation::Check(_) => Err(refused("MongoDB checks a collection by its `validate` command")),
-            Operation::Repair(_) => Err(refused("MongoDB repairs a collection by its `validate` command")),
-            Operation::Backup(_) => Err(refused(
-                "MongoDB is backed up by `mongodump` or by snapshots of its files",
-            )),
-            Operation::Compact(_) => Err(refused("MongoDB compacts a collection by its `compact` command")),
-            Operation::MeasureStore(_) => Err(refused(
-                "MongoDB tells such figures by its `serverStatus` command",
-            )),
+            Operation::Find(find) => Box::pin(read::find(self, find, session)),
+            Operation::Aggregate(aggregate) => Box::pin(read::aggregate(self, aggregate, session)),
+            Operation::Count(count) => Box::pin(read::count(self, count, session)),
+            Operation::Distinct(distinct) => Box::pin(read::distinct(self, distinct, session)),
+            Operation::Explain(explain) => Box::pin(read::explain(self, explain, session)),
+            Operation::Insert(insert) => Box::pin(write::insert(self, insert, session)),
+            Operation::Update(update) => Box::pin(write::update(self, update, session)),
+            Operation::Delete(delete) => Box::pin(write::delete(self, delete, session)),
+            Operation::BulkWrite(bulk) => Box::pin(write::bulk(self, bulk, session)),
+            Operation::FindAndModify(change) => Box::pin(write::find_and_modify(self, change, session)),
+            Operation::CreateIndexes(indexes) => {
+                Box::pin(collections::create_indexes(self, indexes, session))
+            }
+            Operation::DropIndexes(indexes) => Box::pin(collections::drop_indexes(self, indexes, session)),
+            Operation::ListIndexes(list) => Box::pin(collections::list_indexes(self, list, session)),
+            Operation::CreateCollection(create) => Box::pin(collections::create(self, create, session)),
+            Operation::ModifyCollection(modify) => Box::pin(collections::modify(self, modify, session)),
+            Operation::RenameCollection(rename) => Box::pin(collections::rename(self, rename, session)),
+            Operation::Statistics(asked) => Box::pin(statistics::statistics(self, asked, session)),
+            Operation::DropCollection(drop) => Box::pin(collections::drop(self, drop, session)),
+            Operation::ListCollections(list) => Box::pin(collections::list(self, list, session)),
+            Operation::DropDatabase(drop) => Box::pin(collections::drop_database(self, drop, session)),
+            Operation::RunCommand(command) => Box::pin(read::run_command(self, command, session)),
+            Operation::Watch(watch) => Box::pin(watch::watch(self, watch, session)),
+            Operation::Check(_) => refused("MongoDB checks a collection by its `validate` command"),
+            Operation::Repair(_) => refused("MongoDB repairs a collection by its `validate` command"),
+            Operation::Backup(_) => {
+                refused("MongoDB is backed up by `mongodump` or by snapshots of its files")
+            }
+            Operation::Compact(_) => refused("MongoDB compacts a collection by its `compact` command"),
+            Operation::MeasureStore(_) => refused("MongoDB tells such figures by its `serverStatus` command"),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Structural changes, and the writes that each takes.
 
+use futures_util::future::BoxFuture;
 use odm::bson::{Bson, Document, doc};
 
 use super::core::{Core, Scope};
@@ -73,41 +74,43 @@ impl Core {
     ///
     /// # Errors
     /// What the change cannot be for.
-    pub(super) async fn plan(&self, change: &Change) -> Result<(Plan, Outcome)> {
-        let mut plan = Plan::default();
-        let mut outcome = Outcome::default();
-        match change {
-            Change::Insert { forests } => {
-                for (documents, place) in forests {
-                    self.plan_insert(documents, place, &mut plan).await?;
+    pub(super) fn plan<'a>(&'a self, change: &'a Change) -> BoxFuture<'a, Result<(Plan, Outcome)>> {
+        Box::pin(async move {
+            let mut plan = Plan::default();
+            let mut outcome = Outcome::default();
+            match change {
+                Change::Insert { forests } => {
+                    for (documents, place) in forests {
+                        self.plan_insert(documents, place, &mut plan).await?;
+                    }
+                    if forests.len() > 1 && self.layout.shape == Shape::Nested && plan.moves_nodes() {
+                        // Room was made twice, each time as if the other were not there.
+                        self.number_anew(&mut plan).await?;
+                    }
                 }
-                if forests.len() > 1 && self.layout.shape == Shape::Nested && plan.moves_nodes() {
-                    // Room was made twice, each time as if the other were not there.
-                    self.number_anew(&mut plan).await?;
+                Change::Move { id, place } => self.plan_move(id, place, &mut plan).await?,
+                Change::Delete { id, mode, for_ever } => {
+                    plan.for_ever = *for_ever;
+                    outcome.count = self.plan_delete(id, *mode, &mut plan).await?;
+                }
+                Change::Restore { id } => outcome.count = self.plan_restore(id, &mut plan).await?,
+                Change::Reorder { parent, ids } => self.plan_reorder(parent.as_ref(), ids, &mut plan).await?,
+                Change::Rename { id, to } => self.plan_rename(id, to, &mut plan).await?,
+                Change::Chain { field, links } => {
+                    outcome.ids = self.plan_chain(field, links, &mut plan).await?;
+                }
+                Change::Repair { below } => {
+                    self.plan_repair(below.as_ref(), &mut plan).await?;
+                    let settled = usize::from(plan.roots.is_some());
+                    outcome.count = (plan.writes.len() + settled) as u64;
+                    return Ok((plan.in_order(), outcome));
                 }
             }
-            Change::Move { id, place } => self.plan_move(id, place, &mut plan).await?,
-            Change::Delete { id, mode, for_ever } => {
-                plan.for_ever = *for_ever;
-                outcome.count = self.plan_delete(id, *mode, &mut plan).await?;
+            if self.layout.shape == Shape::Nested && self.layout.numbering == Numbering::Dense {
+                self.number_densely(&mut plan).await?;
             }
-            Change::Restore { id } => outcome.count = self.plan_restore(id, &mut plan).await?,
-            Change::Reorder { parent, ids } => self.plan_reorder(parent.as_ref(), ids, &mut plan).await?,
-            Change::Rename { id, to } => self.plan_rename(id, to, &mut plan).await?,
-            Change::Chain { field, links } => {
-                outcome.ids = self.plan_chain(field, links, &mut plan).await?;
-            }
-            Change::Repair { below } => {
-                self.plan_repair(below.as_ref(), &mut plan).await?;
-                let settled = usize::from(plan.roots.is_some());
-                outcome.count = (plan.writes.len() + settled) as u64;
-                return Ok((plan.in_order(), outcome));
-            }
-        }
-        if self.layout.shape == Shape::Nested && self.layout.numbering == Numbering::Dense {
-            self.number_densely(&mut plan).await?;
-        }
-        Ok((plan.in_order(), outcome))
+            Ok((plan.in_order(), outcome))
+        })
     }
 
     async fn plan_insert(

@@ -1,5 +1,6 @@
 //! Carrying changes out: all of a change or nothing, one after another.
 
+use futures_util::future::BoxFuture;
 use odm::bson::{Bson, Document, doc};
 use odm::{Backoff, Error, ErrorKind};
 
@@ -27,24 +28,27 @@ impl Core {
     ///
     /// # Errors
     /// What the change cannot be for; then nothing is written.
-    pub(super) async fn execute(&self, change: &Change) -> Result<Outcome> {
-        let core = self.with_places();
-        if core.db.in_transaction() {
-            return core.execute_inside(change).await;
-        }
-        let turn = core.turn.clone();
-        let _turn = turn.lock().await;
-        if core.layout.write_ahead || !core.db.capabilities().transactions {
-            return core.execute_ahead(change).await;
-        }
-        let state = core.ensure_state().await?;
-        if state.intent.is_some() {
-            core.roll_forward().await?;
-        }
-        let options = odm::backend::TransactionOptions::new();
-        core.db
-            .transaction_with(options, async |tx| core.within(&tx).execute_inside(change).await)
-            .await
+    pub(super) fn execute<'a>(&'a self, change: &'a Change) -> BoxFuture<'a, Result<Outcome>> {
+        // On the heap: the futures of whoever changes a tree would hold all of its steps.
+        Box::pin(async move {
+            let core = self.with_places();
+            if core.db.in_transaction() {
+                return core.execute_inside(change).await;
+            }
+            let turn = core.turn.clone();
+            let _turn = turn.lock().await;
+            if core.layout.write_ahead || !core.db.capabilities().transactions {
+                return core.execute_ahead(change).await;
+            }
+            let state = core.ensure_state().await?;
+            if state.intent.is_some() {
+                core.roll_forward().await?;
+            }
+            let options = odm::backend::TransactionOptions::new();
+            core.db
+                .transaction_with(options, async |tx| core.within(&tx).execute_inside(change).await)
+                .await
+        })
     }
 
     async fn execute_inside(&self, change: &Change) -> Result<Outcome> {
