@@ -29,6 +29,15 @@ mod spec;
 mod text;
 pub(crate) mod wildcard;
 
+/// Where a specification comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// A command.
+    Given,
+    /// A catalog. Another version may have taken more than this one does: what keys can be made by is read.
+    Stored,
+}
+
 /// The name of the index that every collection has on `_id`.
 pub(crate) const ID_INDEX: &str = "_id_";
 
@@ -99,7 +108,15 @@ impl IndexDefinition {
     /// index, 9 and 14 for a malformed specification, and those of
     /// [`Collation::parse`].
     pub(crate) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
-        parse::parse(spec)
+        parse::parse(spec, Origin::Given)
+    }
+
+    /// Reads a specification that a catalog has, perhaps from a version that refused less.
+    ///
+    /// # Errors
+    /// Those of [`parse`](Self::parse), where no keys can be made by the specification.
+    pub(crate) fn stored(spec: Doc<'_>) -> Result<IndexDefinition> {
+        parse::parse(spec, Origin::Stored)
     }
 
     /// A specification without the options that no index has.

@@ -4,19 +4,20 @@ mod clustered;
 pub(crate) mod encrypted;
 pub(crate) mod series;
 mod storage_engine;
+mod validator;
 
 use std::sync::Arc;
 
 pub(crate) use self::clustered::{Clustered, expire_after};
 pub(crate) use self::encrypted::EncryptedField;
 pub(crate) use self::series::Series;
+pub(crate) use self::validator::{Validator, validator};
 
 use crate::native::aggregate::pipeline::Pipeline;
 use crate::native::collation::Collation;
 use crate::native::document::number::{self, as_f64, as_i64_exact};
 use crate::native::document::{Doc, Fields, Owned, Value};
 use crate::native::fault::{Fault, Result, code};
-use crate::native::matcher::Matcher;
 
 /// The options of a collection, resolved.
 #[derive(Clone, Debug, Default)]
@@ -42,16 +43,6 @@ pub(crate) struct Capped {
     pub(crate) size: u64,
     /// The most documents.
     pub(crate) max: u64,
-}
-
-/// What a document must match to be stored.
-#[derive(Clone, Debug)]
-pub(crate) struct Validator {
-    /// As given.
-    pub(crate) filter: Vec<u8>,
-    pub(crate) matcher: Matcher,
-    /// Documents that do not match already may stay that way.
-    pub(crate) moderate: bool,
 }
 
 /// What a view shows.
@@ -102,11 +93,11 @@ impl Rules {
     pub(crate) fn parse(options: Doc<'_>) -> Result<Rules> {
         let collation = Collation::of_options(options)?;
         let validator = match (options.get("validator"), warns_or_is_off(options)) {
-            (Some(Value::Document(filter)), false) => Some(Arc::new(Validator {
-                filter: filter.to_bytes(),
-                matcher: Matcher::parse(filter)?.collated(&collation).without_clock(),
-                moderate: options.get("validationLevel").and_then(|level| level.as_str()) == Some("moderate"),
-            })),
+            (Some(Value::Document(filter)), false) => {
+                let moderate =
+                    options.get("validationLevel").and_then(|level| level.as_str()) == Some("moderate");
+                Some(Arc::new(Validator::stored(filter, &collation, moderate)))
+            }
             _ => None,
         };
         let view = match (options.get("viewOn"), options.get("pipeline")) {
@@ -300,45 +291,6 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
 /// Brings options in the order in which they are listed.
 pub(crate) fn sort(options: &mut Fields) {
     options.sort_by_key(|(name, _)| ORDER.iter().position(|own| own == name));
-}
-
-/// A validator's filter, checked; none when it is empty.
-pub(crate) fn validator(field: &str, value: Value<'_>) -> Result<Option<Owned>> {
-    let Value::Document(filter) = value else {
-        return Err(wrong_type(field, value, "type 'object'"));
-    };
-    refuse_place(filter)?;
-    if Matcher::parse(filter)?.is_random() {
-        return Err(Fault::new(
-            3_040_500,
-            "$rand is not allowed in collection validators",
-        ));
-    }
-    Ok((!filter.is_empty()).then(|| Owned::RawDocument(filter.to_bytes())))
-}
-
-/// Operators that need an index of their own, or a session, have no place in a validator.
-fn refuse_place(filter: Doc<'_>) -> Result<()> {
-    for element in filter.elements() {
-        match (element.name_str(), element.value()) {
-            (name @ ("$text" | "$where"), _) => {
-                return Err(Fault::new(
-                    code::BAD_VALUE,
-                    format!("{name} is not allowed in this context"),
-                ));
-            }
-            ("$near" | "$nearSphere" | "$geoNear", _) => {
-                return Err(Fault::new(
-                    5_626_500,
-                    "$geoNear, $near, and $nearSphere are not allowed in this context",
-                ));
-            }
-            ("$jsonSchema", _) => {}
-            (_, Value::Document(inner) | Value::Array(inner)) => refuse_place(inner)?,
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 /// `validationLevel` or `validationAction`.

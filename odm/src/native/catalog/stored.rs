@@ -260,7 +260,7 @@ fn decode_index(value: Value<'_>) -> Result<IndexEntry> {
     else {
         return Err(missing("spec or multikey"));
     };
-    let mut index = IndexEntry::new(IndexDefinition::parse(spec)?, TreeId(number(entry, "tree")?));
+    let mut index = IndexEntry::new(IndexDefinition::stored(spec)?, TreeId(number(entry, "tree")?));
     index.multikey = multikey.iter().map(|flag| *flag != 0).collect();
     index.stale = !index.definition.collation.is_simple()
         && entry.get("rules").and_then(|rules| rules.as_str()) != Some(KEYS);

@@ -286,16 +286,19 @@ pub(super) fn validate(call: &Call<'_>) -> Result<Job> {
         };
         let (mut documents, mut strangers, records) = (0, 0, collection.records);
         let validator = collection.rules.validator.as_ref();
-        read.scan(records, ALL, false, &mut |key, stored| {
+        let mut look = |key: &[u8], stored: &[u8]| {
             documents += 1;
             let document = Doc::Raw(format::unseal(records, key, stored)?);
             if let Some(validator) = validator
-                && !validator.matcher.matches(document)?
+                && !validator.accepts(document)?
             {
                 strangers += 1;
             }
             Ok(ControlFlow::Continue(()))
-        })?;
+        };
+        if !metadata {
+            read.scan(records, ALL, false, &mut look)?;
+        }
         let (mut keys, mut details) = (Reply::new(), Reply::new());
         for index in collection
             .indexes

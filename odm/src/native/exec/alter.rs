@@ -99,7 +99,6 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
                         .to_owned(),
                 ));
             }
-            "isTimeseriesNamespace" if changes.get("timeseries").is_none() => {}
             "timeseries" | "isTimeseriesNamespace" => {
                 return Err(invalid(format!(
                     "option only supported on a time-series collection: {name}"
@@ -377,7 +376,7 @@ pub(super) fn modify_index(
         reply.clear();
         return Ok(());
     }
-    let definition = IndexDefinition::parse(Doc::Fields(&fields))?;
+    let definition = IndexDefinition::stored(Doc::Fields(&fields))?;
     write
         .catalog_mut()
         .replace_index(collection.id, entry.tree, definition)

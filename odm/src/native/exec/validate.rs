@@ -18,7 +18,7 @@ pub(super) fn inserted(collection: &Collection, document: &[u8]) -> Result<()> {
         encrypted::inserted(collection, Doc::Raw(document))?;
     }
     match &collection.rules.validator {
-        Some(validator) if !accepts(validator, document) => Err(refused(validator, document)),
+        Some(validator) if !validator.accepts(Doc::Raw(document))? => Err(refused(validator, document)),
         _ => Ok(()),
     }
 }
@@ -32,16 +32,14 @@ pub(super) fn replaced(collection: &Collection, old: &[u8], new: &[u8]) -> Resul
         encrypted::replaced(collection, Doc::Raw(old), Doc::Raw(new))?;
     }
     match &collection.rules.validator {
-        Some(validator) if !accepts(validator, new) && (!validator.moderate || accepts(validator, old)) => {
+        Some(validator)
+            if !validator.accepts(Doc::Raw(new))?
+                && (!validator.moderate || validator.accepts(Doc::Raw(old))?) =>
+        {
             Err(refused(validator, new))
         }
         _ => Ok(()),
     }
-}
-
-/// Whether the document is as it should be. One that an expression cannot be evaluated on is not.
-fn accepts(validator: &Validator, document: &[u8]) -> bool {
-    validator.matcher.matches(Doc::Raw(document)).unwrap_or(false)
 }
 
 fn refused(validator: &Validator, document: &[u8]) -> Fault {

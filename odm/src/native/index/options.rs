@@ -3,7 +3,7 @@
 use super::super::document::{Value, number};
 use super::super::fault::{Fault, Result, code};
 use super::super::geo::Grid;
-use super::{IndexField, Order};
+use super::{IndexField, Order, Origin};
 
 /// The options of geo indexes as written; any index may have them, without effect.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,7 +57,12 @@ impl GeoOptions {
     }
 
     /// Sets the fields' grids and the version that is stored.
-    pub(super) fn apply(&mut self, keys: &mut [IndexField], spec: &dyn std::fmt::Display) -> Result<()> {
+    pub(super) fn apply(
+        &mut self,
+        keys: &mut [IndexField],
+        spec: &dyn std::fmt::Display,
+        origin: Origin,
+    ) -> Result<()> {
         let spherical = keys.iter().any(|key| key.order == Order::Sphere);
         if spherical {
             let version = *self.version.get_or_insert(3);
@@ -70,13 +75,9 @@ impl GeoOptions {
                     ),
                 ));
             }
-            if self.inexact {
-                return Err(Fault::new(
-                    code::BAD_VALUE,
-                    "Expected the version and the levels to be exactly representable as 64-bit integers",
-                ));
+            if origin == Origin::Given {
+                self.check_levels()?;
             }
-            self.check_levels()?;
         }
         let flat = keys
             .iter()
@@ -91,11 +92,11 @@ impl GeoOptions {
         let Some(Order::Flat(grid)) = keys.first_mut().map(|key| &mut key.order) else {
             return Err(Fault::new(16801, "2d has to be first in index"));
         };
-        *grid = self.grid()?;
+        *grid = self.grid(origin)?;
         Ok(())
     }
 
-    fn grid(&self) -> Result<Grid> {
+    fn grid(&self, origin: Origin) -> Result<Grid> {
         let default = Grid::default();
         let (min, max) = (self.min.unwrap_or(default.min), self.max.unwrap_or(default.max));
         let bits = match self.bits {
@@ -116,26 +117,19 @@ impl GeoOptions {
                 ),
             ));
         }
-        self.check_scale(min, max, bits)?;
+        if origin == Origin::Given {
+            check_scale(min, max, bits)?;
+        }
         Ok(Grid { min, max, bits })
     }
 
-    /// A region can be too small to be divided, and too large for the distance of two of its parts.
-    fn check_scale(&self, min: f64, max: f64, bits: u32) -> Result<()> {
-        if !(2f64.powi(32) / (max - min)).is_finite() {
+    fn check_levels(&self) -> Result<()> {
+        if self.inexact {
             return Err(Fault::new(
-                code::INVALID_OPTIONS,
-                format!("range [{min}, {max}] is too small."),
+                code::BAD_VALUE,
+                "Expected the version and the levels to be exactly representable as 64-bit integers",
             ));
         }
-        let side = (max - min) / 2f64.powf(bits.into());
-        if !(2.0 * side * side).is_finite() {
-            return Err(Fault::new(4_799_400, "Invalid GeoHashConverter parameters"));
-        }
-        Ok(())
-    }
-
-    fn check_levels(&self) -> Result<()> {
         let (coarsest, finest) = (self.coarsest.unwrap_or(COARSEST), self.finest.unwrap_or(FINEST));
         if coarsest < 0 {
             return Err(Fault::new(16747, "coarsestIndexedLevel must be >= 0"));
@@ -151,6 +145,21 @@ impl GeoOptions {
         }
         Ok(())
     }
+}
+
+/// A region can be too small to be divided, and too large for the distance of two of its parts.
+fn check_scale(min: f64, max: f64, bits: u32) -> Result<()> {
+    if !(2f64.powi(32) / (max - min)).is_finite() {
+        return Err(Fault::new(
+            code::INVALID_OPTIONS,
+            format!("range [{min}, {max}] is too small."),
+        ));
+    }
+    let side = (max - min) / 2f64.powf(bits.into());
+    if !(2.0 * side * side).is_finite() {
+        return Err(Fault::new(4_799_400, "Invalid GeoHashConverter parameters"));
+    }
+    Ok(())
 }
 
 fn no_number(name: &str, value: &Value<'_>) -> Fault {

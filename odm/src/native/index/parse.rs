@@ -20,20 +20,20 @@ use super::super::document::Doc;
 use super::super::fault::{Fault, Result, code};
 use super::spec::Canonical;
 use super::wildcard::{self, Wildcard};
-use super::{ID_INDEX, IndexDefinition, IndexField, Order, paths_of, roots_of, text};
+use super::{ID_INDEX, IndexDefinition, IndexField, Order, Origin, paths_of, roots_of, text};
 
-pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
+pub(super) fn parse(spec: Doc<'_>, origin: Origin) -> Result<IndexDefinition> {
     let found = Options::read(spec).map_err(|fault| fault.prefixed(&context(spec)))?;
     let mut keys = parse_key(found.key).map_err(|fault| fault.prefixed(&context(spec)))?;
     let text = text::is_text(found.key)
-        .then(|| text::parse(found.key, &keys, found.text))
+        .then(|| text::parse(found.key, &keys, found.text, origin))
         .transpose()
         .map_err(|fault| fault.prefixed(&context(spec)))?;
     let pattern = text.as_ref().map(|text| Doc::Fields(&text.key));
     if let Some(text) = &text {
         keys.clone_from(&text.fields);
     }
-    let wildcard = parse_wildcard(spec, &found, &keys)?;
+    let wildcard = parse_wildcard(spec, &found, &keys, origin)?;
     if let Some(wildcard) = &wildcard {
         keys = wildcard.fields(&keys[0].path);
     }
@@ -50,12 +50,12 @@ pub(super) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
     }
     let partial = found
         .partial
-        .map(|filter| parse_partial(filter, found.sparse == Some(true), &found.collation))
+        .map(|filter| parse_partial(filter, found.sparse == Some(true), &found.collation, origin))
         .transpose()
         .map_err(|fault| fault.prefixed(&context(spec)))?;
     check_count(&keys, found.unique)?;
     let mut geo = found.geo;
-    geo.apply(&mut keys, &spec)?;
+    geo.apply(&mut keys, &spec, origin)?;
     check_collation(&found, &keys).map_err(|fault| fault.prefixed(&context(spec)))?;
     let name = if on_id && !found.clustered {
         ID_INDEX
@@ -130,9 +130,14 @@ fn check_collation(found: &Options<'_>, keys: &[IndexField]) -> Result<()> {
 }
 
 /// The wildcard of a wildcard index, which has few of the options of others.
-fn parse_wildcard(spec: Doc<'_>, found: &Options<'_>, keys: &[IndexField]) -> Result<Option<Wildcard>> {
-    let wildcard =
-        wildcard::parse(keys, found.wildcard_projection).map_err(|fault| fault.prefixed(&context(spec)))?;
+fn parse_wildcard(
+    spec: Doc<'_>,
+    found: &Options<'_>,
+    keys: &[IndexField],
+    origin: Origin,
+) -> Result<Option<Wildcard>> {
+    let wildcard = wildcard::parse(keys, found.wildcard_projection, origin)
+        .map_err(|fault| fault.prefixed(&context(spec)))?;
     if wildcard.is_none() {
         return match found.wildcard_projection {
             None => Ok(None),

@@ -438,3 +438,48 @@ fn keys_of_an_array_are_its_elements() {
         assert_eq!(index.keys(Doc::Raw(&raw)).unwrap().keys, expected, "{items:?}");
     }
 }
+
+/// A file stays readable when a later version refuses what its indexes were made of.
+#[test]
+fn catalogs_are_read_with_specifications_that_are_refused_by_now() {
+    let key = |path: &str, order: Owned| ("key", doc(&[(path, order)]));
+    let sphere = || key("at", text("2dsphere"));
+    let flat = || key("at", text("2d"));
+    for (fields, code) in [
+        (vec![key("a.$id", text("text"))], 67),
+        (
+            vec![
+                key("a", int(1)),
+                ("partialFilterExpression", doc(&[("$alwaysTrue", int(1))])),
+            ],
+            67,
+        ),
+        (vec![sphere(), ("finestIndexedLevel", int(1))], 16_749),
+        (vec![sphere(), ("2dsphereIndexVersion", Owned::Double(2.5))], 2),
+        (
+            vec![flat(), ("min", int(0)), ("max", Owned::Double(1e300))],
+            4_799_400,
+        ),
+        (vec![flat(), ("min", int(0)), ("max", Owned::Double(1e-305))], 72),
+        (
+            vec![
+                key("$**", int(1)),
+                ("wildcardProjection", doc(&[("a", doc(&[("$slice", int(2))]))])),
+            ],
+            51_271,
+        ),
+    ] {
+        let spec = bytes(&doc(&[vec![("name", text("n"))], fields].concat()));
+        let fault = IndexDefinition::parse(Doc::Raw(&spec)).unwrap_err();
+        assert_eq!(fault.code(), code, "{fault:?}");
+        let index = IndexDefinition::stored(Doc::Raw(&spec)).unwrap();
+        let document = bytes(&doc(&[
+            ("_id", int(1)),
+            ("a", int(5)),
+            ("at", list(&[int(0), int(0)])),
+        ]));
+        index.keys(Doc::Raw(&document)).unwrap();
+        let again = IndexDefinition::stored(Doc::Raw(index.spec())).unwrap();
+        assert_eq!(again.spec(), index.spec());
+    }
+}

@@ -10,7 +10,7 @@ use super::super::key;
 use super::super::text::{Language, MAX_WEIGHT, TextSpec, WILDCARD};
 use super::extract::Extraction;
 use super::parse::cannot;
-use super::{IndexDefinition, IndexField, IndexKeys, Order};
+use super::{IndexDefinition, IndexField, IndexKeys, Order, Origin};
 
 /// The fields that stand for the terms and their scores in a key pattern.
 pub(super) const TERM: &str = "_fts";
@@ -52,7 +52,12 @@ fn is_plugin(value: &Value<'_>) -> bool {
 ///
 /// # Errors
 /// 67 for what cannot be, as on the server.
-pub(super) fn parse(pattern: Doc<'_>, fields: &[IndexField], options: TextOptions<'_>) -> Result<TextIndex> {
+pub(super) fn parse(
+    pattern: Doc<'_>,
+    fields: &[IndexField],
+    options: TextOptions<'_>,
+    origin: Origin,
+) -> Result<TextIndex> {
     let mut weights = BTreeMap::new();
     let (mut before, mut after) = (Vec::new(), Vec::new());
     let mut stands_in = false;
@@ -68,7 +73,7 @@ pub(super) fn parse(pattern: Doc<'_>, fields: &[IndexField], options: TextOption
             } else if name == SCORE {
                 return Err(cannot("expecting _ftsx:1"));
             } else {
-                check_weighted(name)?;
+                check_weighted(name, origin)?;
                 weights.insert(name.to_owned(), 1.0);
             }
             continue;
@@ -97,7 +102,7 @@ pub(super) fn parse(pattern: Doc<'_>, fields: &[IndexField], options: TextOption
     {
         return Err(cannot("text index with reserved fields _fts/_ftsx not allowed"));
     }
-    read_weights(options.weights, &mut weights)?;
+    read_weights(options.weights, &mut weights, origin)?;
     if weights.is_empty() {
         return Err(cannot(
             "text index option 'weights' must specify fields or the wildcard",
@@ -147,7 +152,7 @@ pub(super) fn parse(pattern: Doc<'_>, fields: &[IndexField], options: TextOption
     })
 }
 
-fn read_weights(given: Option<Value<'_>>, weights: &mut BTreeMap<String, f64>) -> Result<()> {
+fn read_weights(given: Option<Value<'_>>, weights: &mut BTreeMap<String, f64>, origin: Origin) -> Result<()> {
     let given = match given {
         None => return Ok(()),
         Some(Value::Document(doc)) => doc,
@@ -167,15 +172,15 @@ fn read_weights(given: Option<Value<'_>>, weights: &mut BTreeMap<String, f64>) -
                 "text index weight must be in the exclusive interval (0,100000) but found: {weight}"
             )));
         }
-        check_weighted(path)?;
+        check_weighted(path, origin)?;
         weights.insert(path.to_owned(), weight.trunc());
     }
     Ok(())
 }
 
 /// Whether words can be looked for at this path.
-fn check_weighted(path: &str) -> Result<()> {
-    if path == WILDCARD {
+fn check_weighted(path: &str, origin: Origin) -> Result<()> {
+    if path == WILDCARD || origin == Origin::Stored {
         return Ok(());
     }
     if path.is_empty() {

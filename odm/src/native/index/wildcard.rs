@@ -4,7 +4,7 @@ use super::super::collation::Collation;
 use super::super::document::{Doc, Fields, Owned, Value, number};
 use super::super::fault::{Fault, Result, code};
 use super::super::projection::Projection;
-use super::{IndexField, IndexKeys, Order};
+use super::{IndexField, IndexKeys, Order, Origin};
 
 /// The code of an operator that nobody has.
 const UNKNOWN_EXPRESSION: i32 = 31_325;
@@ -32,7 +32,11 @@ pub(super) fn is_wildcard(path: &str) -> bool {
 ///
 /// # Errors
 /// MongoDB's, for what no wildcard index has.
-pub(super) fn parse(keys: &[IndexField], projection: Option<Value<'_>>) -> Result<Option<Wildcard>> {
+pub(super) fn parse(
+    keys: &[IndexField],
+    projection: Option<Value<'_>>,
+    origin: Origin,
+) -> Result<Option<Wildcard>> {
     let Some(field) = keys.iter().find(|field| is_wildcard(&field.path)) else {
         return Ok(None);
     };
@@ -48,7 +52,7 @@ pub(super) fn parse(keys: &[IndexField], projection: Option<Value<'_>>) -> Resul
                     "The field 'wildcardProjection' is only allowed when 'key' is {\"$**\": ±1}",
                 ));
             }
-            let (projection, chosen) = projected(spec)
+            let (projection, chosen) = projected(spec, origin)
                 .map_err(|fault| fault.prefixed("Failed to parse: wildcardProjection :: caused by :: "))?;
             (Some(projection), Some(chosen))
         }
@@ -78,7 +82,7 @@ fn checked<'a>(value: &Value<'a>) -> Result<Doc<'a>> {
 }
 
 /// The projection, which leaves `_id` out unless it names it, and what it names.
-fn projected(spec: Doc<'_>) -> Result<(Projection, (Vec<String>, bool))> {
+fn projected(spec: Doc<'_>, origin: Origin) -> Result<(Projection, (Vec<String>, bool))> {
     let mut paths = Vec::new();
     let mut included = None;
     let mut computed = false;
@@ -93,9 +97,13 @@ fn projected(spec: Doc<'_>) -> Result<(Projection, (Vec<String>, bool))> {
     let projection = match Projection::parse(Doc::Fields(&fields), None) {
         // What no projection has is told before what no index has.
         Err(fault) if computed && fault.code() != UNKNOWN_EXPRESSION => return Err(computed_field()),
-        Ok(_) if computed => return Err(computed_field()),
+        Ok(_) if computed && origin == Origin::Given => return Err(computed_field()),
         parsed => parsed?,
     };
+    // Nothing is looked for by keys of values that are not the document's own.
+    if computed {
+        return Ok((projection, (Vec::new(), true)));
+    }
     Ok((projection, (paths, included.unwrap_or(true))))
 }
 

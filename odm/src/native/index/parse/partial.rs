@@ -5,12 +5,17 @@ use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::matcher::ast::{Node, Predicate};
 use super::super::super::matcher::{Matcher, near};
-use super::cannot;
+use super::{Origin, cannot};
 
-pub(super) fn parse_partial(filter: Doc<'_>, sparse: bool, collation: &Collation) -> Result<Matcher> {
+pub(super) fn parse_partial(
+    filter: Doc<'_>,
+    sparse: bool,
+    collation: &Collation,
+    origin: Origin,
+) -> Result<Matcher> {
     let matcher = Matcher::parse(filter)?;
     check_partial(matcher.root())?;
-    if names_truth(filter) {
+    if origin == Origin::Given && names_truth(filter) {
         return Err(not_in_partial("$alwaysTrue"));
     }
     if sparse {
