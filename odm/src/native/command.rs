@@ -261,17 +261,23 @@ impl Call<'_> {
         self.collection(&self.target)
     }
 
-    fn collection(&self, name: &Value<'_>) -> Result<Namespace> {
-        let Value::String(collection) = name else {
-            let code = match CHECKED_BY_TYPE.contains(&self.name) {
-                true => code::BAD_VALUE,
-                false => code::INVALID_NAMESPACE,
-            };
-            return Err(Fault::new(
-                code,
-                format!("collection name has invalid type {}", name.kind().alias()),
-            ));
+    /// The text that a collection's name has to be.
+    fn text_of<'v>(&self, name: &Value<'v>) -> Result<&'v str> {
+        let code = match CHECKED_BY_TYPE.contains(&self.name) {
+            true => code::BAD_VALUE,
+            false => code::INVALID_NAMESPACE,
         };
+        match name {
+            Value::String(text) => Ok(text),
+            other => Err(Fault::new(
+                code,
+                format!("collection name has invalid type {}", other.kind().alias()),
+            )),
+        }
+    }
+
+    fn collection(&self, name: &Value<'_>) -> Result<Namespace> {
+        let collection = self.text_of(name)?;
         if collection.contains('\0') {
             return Err(Fault::new(
                 code::INVALID_NAMESPACE,
@@ -280,7 +286,7 @@ impl Call<'_> {
         }
         let namespace = Namespace {
             database: self.database.to_owned(),
-            collection: (*collection).to_owned(),
+            collection: collection.to_owned(),
         };
         match self.name {
             "insert" | "update" | "delete" | "findAndModify" | "findandmodify" | "create"

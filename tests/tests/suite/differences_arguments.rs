@@ -2,6 +2,7 @@
 
 use odm::Db;
 use odm::bson::{Bson, Decimal128, Document, bson, doc};
+use odm_tests::command::code;
 
 crate::on_every_backend! {
     the_flags_of_a_find_are_bools,
@@ -27,19 +28,6 @@ crate::on_every_backend! {
     as_many_members_build_an_index_as_there_are,
     new_collections_are_checked_before_they_are_made,
     changes_of_collections_are_of_their_types,
-}
-
-/// The code of what a command was refused for, or of its first write error; 0 when it was done.
-async fn code(db: &Db, command: Document) -> i32 {
-    match db.run_command(command).await {
-        Ok(reply) => match reply.get_array("writeErrors") {
-            Ok(errors) => errors.first().and_then(Bson::as_document).map_or(0, |error| {
-                error.get_i32("code").expect("a write error has a code")
-            }),
-            Err(_) => 0,
-        },
-        Err(error) => error.code().expect("a refusal has a code"),
-    }
 }
 
 /// The code of a command with one more field.

@@ -2,6 +2,7 @@
 
 use odm::Db;
 use odm::bson::{Bson, Document, bson, doc};
+use odm_tests::command::code;
 
 crate::on_every_backend! {
     projections_see_the_variables_of_let,
@@ -22,14 +23,6 @@ crate::on_every_backend! {
     a_limit_has_an_amount,
     patterns_are_refused_that_repeat_nothing,
     letters_of_words_are_ascii_in_either_case,
-}
-
-/// The code of what a command was refused for; 0 when it was done.
-async fn code(db: &Db, command: Document) -> i32 {
-    match db.run_command(command).await {
-        Ok(_) => 0,
-        Err(error) => error.code().expect("a refusal has a code"),
-    }
 }
 
 async fn insert(db: &Db, documents: Vec<Document>) {

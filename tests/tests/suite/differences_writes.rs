@@ -2,6 +2,7 @@
 
 use odm::Db;
 use odm::bson::{Bson, Document, bson, doc};
+use odm_tests::command::code;
 
 crate::on_every_backend! {
     the_last_condition_by_kind_tells_the_position,
@@ -21,19 +22,6 @@ crate::on_every_backend! {
     a_taken_key_tells_its_collation,
     what_is_not_a_number_keeps_its_sign,
     a_positional_projection_needs_a_filter_of_fields,
-}
-
-/// The code of what a command was refused for, or of its first write error; 0 when it was done.
-async fn code(db: &Db, command: Document) -> i32 {
-    match db.run_command(command).await {
-        Ok(reply) => match reply.get_array("writeErrors") {
-            Ok(errors) => errors.first().and_then(Bson::as_document).map_or(0, |error| {
-                error.get_i32("code").expect("a write error has a code")
-            }),
-            Err(_) => 0,
-        },
-        Err(error) => error.code().expect("a refusal has a code"),
-    }
 }
 
 /// Makes these the documents of the collection `c`.

@@ -1,7 +1,7 @@
 //! The constants of an operation: what `let` defines, and `c` of an update.
 
 use super::super::document::{Doc, Owned};
-use super::super::fault::{Fault, Result, code};
+use super::super::fault::{Fault, Result};
 use super::expression::{Expression, Scope, check_variable_name};
 
 /// The variables of an operation, by name.
@@ -38,26 +38,12 @@ const INTERNAL: &[&str] = &["NOW", "CLUSTER_TIME", "JS_SCOPE", "IS_MR"];
 
 /// Refuses what no constant of a command is called.
 fn check_name(name: &str) -> Result<()> {
-    let bad = |why: String| Err(Fault::new(code::FAILED_TO_PARSE, why));
-    match name.chars().next() {
-        _ if name == "CURRENT" => Ok(()),
-        _ if INTERNAL.contains(&name) => Err(Fault::new(
+    match INTERNAL.contains(&name) {
+        true => Err(Fault::new(
             4_738_901,
             format!("Attempt to set internal constant: {name}"),
         )),
-        None => bad("empty variable names are not allowed".to_owned()),
-        Some(first) if first.is_ascii() && !first.is_ascii_lowercase() => bad(format!(
-            "'{name}' starts with an invalid character for a user variable name"
-        )),
-        Some(_) => match name
-            .chars()
-            .find(|own| own.is_ascii() && !own.is_ascii_alphanumeric() && *own != '_')
-        {
-            Some(own) => bad(format!(
-                "'{name}' contains an invalid character for a variable name: '{own}'"
-            )),
-            None => Ok(()),
-        },
+        false => check_variable_name(name, true),
     }
 }
 

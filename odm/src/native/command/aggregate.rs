@@ -182,7 +182,6 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
     })))
 }
 
-/// Refuses what version 1 of MongoDB's stable interface does not have, where only that is wanted.
 /// Whether a pipeline reads no collection: it says so by the number 1.
 fn is_whole_database(target: &Value<'_>) -> Result<bool> {
     match target {
@@ -199,6 +198,7 @@ fn is_whole_database(target: &Value<'_>) -> Result<bool> {
     }
 }
 
+/// Refuses what version 1 of MongoDB's stable interface does not have, where only that is wanted.
 fn check_strict(call: &Call<'_>, stages: &[Doc<'_>]) -> Result<()> {
     if !matches!(call.doc.get("apiStrict"), Some(Value::Bool(true))) {
         return Ok(());

@@ -1,13 +1,13 @@
 //! `create`, `drop`, `dropDatabase`, `listCollections`, `renameCollection` and `collMod`.
 
-use super::super::document::{Doc, Kind, Owned, Value};
+use super::super::document::{Doc, Owned, Value};
 use super::super::exec::{Namespace, alter, check_database, collections, series, view};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::super::matcher::Matcher;
 use super::cursor::{Opened, Rows};
 use super::reply::{self, Reply, count, text};
-use super::shape::{Fields, Shape, Type, is_generic, out_of_range, truth, wrong_type};
+use super::shape::{Fields, Shape, Type, is_generic, out_of_range, truth};
 use super::{Call, Job, expected_uuid, indexes, uuid};
 
 static CREATE: Shape = Shape {
@@ -125,12 +125,6 @@ static CREATE_DEFAULTS: Shape = Shape {
     required: &[],
 };
 
-static MODIFY_SERIES: Shape = Shape {
-    name: "collMod.timeseries",
-    fields: &[("granularity", Type::String)],
-    required: &[],
-};
-
 static MODIFY_INDEX: Shape = Shape {
     name: "collMod.index",
     fields: &[
@@ -192,23 +186,12 @@ fn check_limits(fields: &Fields<'_>) -> Result<()> {
             "BSON field 'create.clusteredIndex' is the wrong type 'null', expected types '[bool']",
         ));
     }
-    at_least_one(fields, "size")?;
     match fields.get("temp") {
         None => Ok(()),
         Some(_) => Err(Fault::new(
             code::INVALID_OPTIONS,
             "the 'temp' field is an invalid option",
         )),
-    }
-}
-
-fn at_least_one(fields: &Fields<'_>, name: &str) -> Result<()> {
-    match fields.number(name) {
-        Some(number) if number < 1 => Err(Fault::new(
-            51024,
-            format!("BSON field '{name}' value must be >= 1, actual value '{number}'"),
-        )),
-        _ => Ok(()),
     }
 }
 
@@ -422,20 +405,7 @@ pub(super) fn modify(call: &Call<'_>) -> Result<Job> {
     if let Some(images) = fields.object("changeStreamPreAndPostImages") {
         MODIFY_IMAGES.part(images)?;
     }
-    if let Some(series) = fields.object("timeseries") {
-        check_series(series)?;
-    }
     let namespace = call.namespace()?;
-    if let Some(other) = call.doc.get("expireAfterSeconds")
-        && !(other.is_number() || other.kind() == Kind::String)
-    {
-        return Err(wrong_type(
-            "collMod.expireAfterSeconds",
-            &other,
-            "types '[string, long']",
-        ));
-    }
-    at_least_one(&fields, "cappedSize")?;
     let expected = expected_uuid(&fields)?;
     let changes = options(call);
     if let Some(Value::Document(index)) = Doc::Raw(&changes).get("index") {
@@ -452,18 +422,6 @@ pub(super) fn modify(call: &Call<'_>) -> Result<Job> {
         });
         Ok(reply.done())
     })))
-}
-
-fn check_series(series: Doc<'_>) -> Result<()> {
-    match MODIFY_SERIES.part(series)?.string("granularity") {
-        None | Some("seconds" | "minutes" | "hours") => Ok(()),
-        Some(other) => Err(Fault::new(
-            code::BAD_VALUE,
-            format!(
-                "Enumeration value '{other}' for field 'collMod.timeseries.granularity' is not a valid value."
-            ),
-        )),
-    }
 }
 
 /// What a command says of its collection, without what any command may carry.

@@ -189,7 +189,7 @@ pub(super) fn get_more(call: &Call<'_>) -> Result<Job> {
         return Err(GET_MORE.missing("getMore"));
     }
     let Value::Int64(id) = call.target else {
-        return Err(wrong_type("getMore.getMore", &call.target, "type 'long'"));
+        return Err(wrong_type("getMore.getMore", call.target, "type 'long'"));
     };
     let ns = of_cursor(call, fields.string("collection").unwrap_or_default())?;
     let batch_size = match fields.number("batchSize") {
@@ -202,29 +202,13 @@ pub(super) fn get_more(call: &Call<'_>) -> Result<Job> {
         id,
         ns,
         batch_size,
-        timed: timed(call.doc)?,
+        timed: call.doc.get("maxTimeMS").is_some(),
     })
-}
-
-/// Whether a `getMore` has a time limit: the server takes none that is null.
-fn timed(doc: Doc<'_>) -> Result<bool> {
-    match doc.get("maxTimeMS") {
-        Some(Value::Null | Value::Undefined) => {
-            Err(Fault::new(code::BAD_VALUE, "maxTimeMS must be a number"))
-        }
-        limit => Ok(limit.is_some()),
-    }
 }
 
 pub(super) fn kill_cursors(call: &Call<'_>) -> Result<Job> {
     let fields = KILL_CURSORS.command(call.doc)?;
-    let Value::String(collection) = call.target else {
-        return Err(Fault::new(
-            code::BAD_VALUE,
-            format!("collection name has invalid type {}", call.target.kind().alias()),
-        ));
-    };
-    let ns = of_cursor(call, collection)?;
+    let ns = of_cursor(call, call.text_of(&call.target)?)?;
     let mut ids = Vec::new();
     for (at, value) in fields
         .array("cursors")
@@ -236,11 +220,7 @@ pub(super) fn kill_cursors(call: &Call<'_>) -> Result<Job> {
             Value::Int64(id) => ids.push(id),
             Value::Null | Value::Undefined => {}
             other => {
-                return Err(wrong_type(
-                    &format!("killCursors.cursors.{at}"),
-                    &other,
-                    "type 'long'",
-                ));
+                return Err(fields.wrong_item("cursors", at, other, "type 'long'"));
             }
         }
     }

@@ -139,7 +139,7 @@ pub(super) fn check_version(call: &Call<'_>) -> Result<()> {
         Some(other) => {
             return Err(wrong_type(
                 "APIParametersFromClient.apiVersion",
-                &other,
+                other,
                 "type 'string'",
             ));
         }
@@ -149,7 +149,7 @@ pub(super) fn check_version(call: &Call<'_>) -> Result<()> {
         Some(Value::Bool(flag)) => Ok(Some(flag)),
         Some(other) => Err(wrong_type(
             &format!("APIParametersFromClient.{name}"),
-            &other,
+            other,
             "type 'bool'",
         )),
     };
@@ -354,7 +354,7 @@ fn check_session(_: &Call<'_>, name: &str, value: &Value<'_>) -> Result<()> {
         Value::Bool(_) | Value::Null | Value::Undefined => Ok(()),
         other => Err(wrong_type(
             &format!("OperationSessionInfo.{name}"),
-            other,
+            *other,
             "type 'bool'",
         )),
     }

@@ -65,7 +65,7 @@ const PROVENANCES: &[&str] = &[
 ];
 
 /// How many members may acknowledge a write.
-const MOST_MEMBERS: i64 = 50;
+pub(super) const MOST_MEMBERS: i64 = 50;
 
 /// Commands whose time limit is of a type before it is a limit.
 const TIMED: &[&str] = &["aggregate", "getMore"];
@@ -95,7 +95,7 @@ pub(super) fn max_time(command: &str, doc: Doc<'_>) -> Result<Option<u64>> {
         if TIMED.contains(&command) && !matches!(value, Value::Null | Value::Undefined) {
             return Err(shape::wrong_type(
                 &format!("{command}.maxTimeMS"),
-                &value,
+                value,
                 "types '[long, int, decimal, double]'",
             ));
         }
@@ -168,7 +168,11 @@ fn write_concern(value: &Value<'_>) -> Result<()> {
 fn read_concern(command: &str, value: &Value<'_>) -> Result<()> {
     let Some(doc) = value.as_document() else {
         if command == "aggregate" && !matches!(value, Value::Null | Value::Undefined) {
-            return Err(shape::wrong_type("aggregate.readConcern", value, "type 'object'"));
+            return Err(shape::wrong_type(
+                "aggregate.readConcern",
+                *value,
+                "type 'object'",
+            ));
         }
         return Err(Fault::new(
             code::FAILED_TO_PARSE,

@@ -1,7 +1,5 @@
 //! `createIndexes`, `dropIndexes` and `listIndexes`.
 
-use super::super::catalog::rules::wrong_type;
-use super::super::document::number::as_i32_whole;
 use super::super::document::{Doc, Kind, Owned, Value};
 use super::super::exec::collections::check_uuid;
 use super::super::exec::{Namespace, indexes, series, view};
@@ -10,8 +8,9 @@ use super::super::index::IndexDefinition;
 use super::super::storage::Read;
 use super::collections::batch_size;
 use super::cursor::{Opened, Rows};
+use super::generic::MOST_MEMBERS;
 use super::reply::{Reply, count, text};
-use super::shape::{Shape, Type};
+use super::shape::{Shape, Type, whole, wrong_type};
 use super::{Call, Job, expected_uuid};
 
 static CREATE: Shape = Shape {
@@ -94,14 +93,11 @@ pub(super) fn create(call: &Call<'_>) -> Result<Job> {
 
 /// Which members have to have built an index before it is used; here there is the one.
 enum Quorum {
-    Members(i32),
+    Members(i64),
     Mode(String),
 }
 
 impl Quorum {
-    /// How many members a replica set has at most.
-    const MOST: i32 = 50;
-
     fn read(value: Option<Value<'_>>) -> Result<Quorum> {
         match value {
             None | Some(Value::Null | Value::Undefined) => Ok(Quorum::Mode("votingMembers".to_owned())),
@@ -110,8 +106,8 @@ impl Quorum {
                 "commitQuorum can't be an empty string",
             )),
             Some(Value::String(mode)) => Ok(Quorum::Mode(mode.to_owned())),
-            Some(other) => match as_i32_whole(&other) {
-                Some(members @ 0..=Quorum::MOST) => Ok(Quorum::Members(members)),
+            Some(other) => match whole(&other) {
+                Some(members @ 0..=MOST_MEMBERS) => Ok(Quorum::Members(members)),
                 Some(_) => Err(Fault::new(
                     code::FAILED_TO_PARSE,
                     "commitQuorum has to be a non-negative number and not greater than 50",
@@ -143,7 +139,7 @@ impl Quorum {
 
     fn shown(&self) -> Owned {
         match self {
-            Quorum::Members(members) => Owned::Int32(*members),
+            Quorum::Members(members) => count(members.unsigned_abs()),
             Quorum::Mode(mode) => text(&**mode),
         }
     }

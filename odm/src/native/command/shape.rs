@@ -1,5 +1,6 @@
 //! What a command's document may hold: names and types, with the server's complaints about others.
 
+pub(super) use super::super::catalog::rules::wrong_type;
 use super::super::document::decimal::Decimal;
 pub(super) use super::super::document::number::whole;
 use super::super::document::{Doc, Kind, Value};
@@ -203,19 +204,8 @@ impl Shape {
             Type::Int => "type 'int'",
             Type::Uuid | Type::Any | Type::Hint => "type 'binData'",
         };
-        Err(wrong_type(&format!("{}.{name}", self.name), value, expected))
+        Err(wrong_type(&format!("{}.{name}", self.name), *value, expected))
     }
-}
-
-/// The complaint about a value of a type that the field does not have.
-pub(super) fn wrong_type(field: &str, value: &Value<'_>, expected: &str) -> Fault {
-    Fault::new(
-        code::TYPE_MISMATCH,
-        format!(
-            "BSON field '{field}' is the wrong type '{}', expected {expected}",
-            value.kind().alias()
-        ),
-    )
 }
 
 impl<'a> Fields<'a> {
@@ -266,7 +256,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The complaint about an item of an array.
-    pub(super) fn wrong_item(&self, name: &str, at: usize, item: &Value<'_>, expected: &str) -> Fault {
+    pub(super) fn wrong_item(&self, name: &str, at: usize, item: Value<'_>, expected: &str) -> Fault {
         wrong_type(&format!("{}.{name}.{at}", self.shape.name), item, expected)
     }
 

@@ -207,7 +207,7 @@ fn check_ids(fields: &Fields<'_>, count: usize) -> Result<()> {
         match id {
             Value::Int32(_) => given += 1,
             Value::Null | Value::Undefined => {}
-            other => return Err(fields.wrong_item("stmtIds", at, &other, "type 'int'")),
+            other => return Err(fields.wrong_item("stmtIds", at, other, "type 'int'")),
         }
     }
     if fields.get("stmtId").is_some() {
@@ -280,7 +280,8 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// Refuses a pipeline with what is no stage at all: as on the server, before any statement runs.
+    /// Refuses a pipeline with what is no stage at all, and the whole command with it. A server has run the statements
+    /// before it by then; here none runs.
     fn check_stages(&self) -> Result<()> {
         match self {
             Change::Pipeline(stages) => Updater::check_stages(stages),
