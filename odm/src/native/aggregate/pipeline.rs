@@ -3,6 +3,7 @@
 //! Documents pass between stages as BSON bytes. A stage that must see all its input before it gives any
 //! output (`$sort`, `$group`, ...) takes it while [`Pipeline::run`] runs; the others are lazy.
 
+mod arrange;
 mod memory;
 
 use std::cell::Cell;
@@ -13,7 +14,7 @@ use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::Matcher;
 use super::super::sort::SortSpec;
 use super::stage::{self, Gathered, GeoNear, Group, Stage, Statistics};
-use super::transform::{TransformStage, stage_parts};
+use super::transform::stage_parts;
 
 pub(crate) use self::memory::{MEMORY_LIMIT, Memory};
 pub(super) use self::memory::{OVER_MEMORY, SORT_OVER_MEMORY};
@@ -191,29 +192,6 @@ impl Pipeline {
         Ok(pipeline)
     }
 
-    /// Leaves out a `$sort` that another undoes, and passes over documents before they are computed: then they cannot
-    /// fail.
-    fn rearrange(&mut self) {
-        let mut stages: Vec<Stage> = Vec::with_capacity(self.stages.len());
-        for stage in self.stages.drain(..) {
-            if let (Stage::Sort(_), Some(Stage::Sort(_))) = (&stage, stages.last()) {
-                stages.pop();
-            }
-            let mut at = stages.len();
-            if matches!(stage, Stage::Skip(_) | Stage::Limit(_)) {
-                let keeps = |stage: &Stage| {
-                    matches!(
-                        stage,
-                        Stage::Transform(_) | Stage::Lookup(_) | Stage::GraphLookup(_)
-                    )
-                };
-                at -= stages.iter().rev().take_while(|stage| keeps(stage)).count();
-            }
-            stages.insert(at, stage);
-        }
-        self.stages = stages;
-    }
-
     /// Computes the constant parts.
     pub(super) fn fold(&mut self) -> Result<()> {
         self.stages.iter_mut().try_for_each(Stage::fold)
@@ -223,71 +201,6 @@ impl Pipeline {
     pub(crate) fn collate(&mut self, collation: &Collation) {
         if !collation.is_simple() {
             self.stages.iter_mut().for_each(|stage| stage.collate(collation));
-        }
-    }
-
-    /// Tells groups that have nothing but filters and orders before them.
-    fn mark_early_groups(&mut self) {
-        for stage in &mut self.stages {
-            match stage {
-                Stage::Group(group) => {
-                    if !group.set_early() {
-                        return;
-                    }
-                }
-                Stage::Match(_) | Stage::Sort(_) | Stage::Skip(_) | Stage::Limit(_) => {}
-                Stage::Lookup(lookup) if lookup.is_by_fields() => {}
-                _ => return,
-            }
-        }
-    }
-
-    /// Tells lookups that have nothing but filters, orders, bounds, one inclusion and such lookups before them.
-    pub(crate) fn mark_early_lookups(&mut self, is_view: &dyn Fn(&str) -> bool) {
-        let (mut is_projected, mut is_bounded) = (false, false);
-        let mut made: Vec<String> = Vec::new();
-        for at in 0..self.stages.len() {
-            let (stages, later) = self.stages.split_at_mut(at + 1);
-            match stages.last_mut() {
-                // What a bound let through is filtered and ordered later.
-                Some(Stage::Match(_)) if !is_bounded => {}
-                Some(Stage::Sort(sort)) if !is_bounded && !is_projected && !sort.is_by_any(&made) => {}
-                Some(Stage::Skip(0)) => {}
-                Some(Stage::Skip(_) | Stage::Limit(_)) => is_bounded = true,
-                Some(Stage::Transform(TransformStage::Project(own)))
-                    if !is_projected && made.is_empty() && own.is_inclusive() =>
-                {
-                    is_projected = true;
-                }
-                Some(Stage::Lookup(lookup)) => {
-                    if !lookup.set_early(is_view, later) {
-                        return;
-                    }
-                    made.extend(lookup.made().map(str::to_owned));
-                }
-                _ => return,
-            }
-        }
-    }
-
-    /// A `$sort` before a `$limit` keeps only what the limit lets through.
-    fn bound_sorts(&mut self) {
-        for index in 0..self.stages.len() {
-            let mut wanted: u64 = 0;
-            let mut limit = None;
-            for stage in &self.stages[index + 1..] {
-                match stage {
-                    Stage::Skip(count) => wanted = wanted.saturating_add(*count),
-                    Stage::Limit(count) => {
-                        limit = Some(wanted.saturating_add(*count));
-                        break;
-                    }
-                    _ => break,
-                }
-            }
-            if let Stage::Sort(sort) = &mut self.stages[index] {
-                sort.limit = limit;
-            }
         }
     }
 

@@ -53,45 +53,6 @@ pub(super) static OPERATORS: &[Operator] = &[
     strict("$trunc", Arguments::Between(1, 2), round::round),
 ];
 
-/// The same where a server has other means: one null among the arguments makes all of them null, whatever they are.
-static EARLY: [Operator; 2] = [
-    strict("$add", Arguments::Any, early),
-    strict("$multiply", Arguments::Any, early),
-];
-
-fn early(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
-    match operator.name {
-        _ if arguments.iter().any(Answer::is_nullish) => Ok(Some(Owned::Null)),
-        "$add" => match sum_in_turn(arguments) {
-            Some(sum) => Ok(Some(sum)),
-            None => add(operator, arguments),
-        },
-        _ => multiply(operator, arguments),
-    }
-}
-
-/// The sum of decimals and doubles, one after the other: each double counts with the fifteen digits that it has as a
-/// decimal. `None` where there are not both, or others beside them.
-fn sum_in_turn(arguments: &[Answer<'_>]) -> Option<Owned> {
-    let has = |wanted: fn(&Value<'_>) -> bool| {
-        arguments
-            .iter()
-            .any(|argument| argument.value().as_ref().is_some_and(wanted))
-    };
-    if !has(|value| matches!(value, Value::Decimal128(_))) || !has(|value| matches!(value, Value::Double(_)))
-    {
-        return None;
-    }
-    let mut values = arguments.iter().map(Answer::value);
-    let first = Owned::from(values.next()??);
-    values.try_fold(first, |sum, value| number::add(&sum.as_value(), &value?))
-}
-
-/// The operator as an early `$group` has it, if it is another there.
-pub(super) fn as_early(operator: &'static Operator) -> Option<&'static Operator> {
-    EARLY.iter().find(|early| early.name == operator.name)
-}
-
 /// The number as an int32, if it is one exactly.
 pub(crate) fn as_i32_exact(value: &Value<'_>) -> Option<i32> {
     as_i64_exact(value).and_then(|x| i32::try_from(x).ok())

@@ -4,6 +4,7 @@ use super::super::super::collation::Collation;
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
+use super::super::super::matcher::ast::is_index;
 use super::super::expression::{Expression, check_variable_name};
 use super::super::pipeline::{IN_RUN, MEMORY_LIMIT};
 use super::{
@@ -301,12 +302,6 @@ impl Join {
         }
         equal_to_any(&self.foreign, wanted)
     }
-}
-
-/// Whether it is a position in an array, as a server writes one.
-fn is_index(name: &str) -> bool {
-    let digits = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
-    digits && (name == "0" || !name.starts_with('0'))
 }
 
 /// Sets the value at a path, each of whose names comes behind its neighbors then.

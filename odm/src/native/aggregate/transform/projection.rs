@@ -94,6 +94,17 @@ impl Projection {
         self.mode == Mode::Include
     }
 
+    /// Whether only what it names stays, and nothing is computed.
+    pub(crate) fn only_keeps(&self) -> bool {
+        self.is_inclusive() && !self.root.has_computed()
+    }
+
+    /// The fields that stay whole.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &str> {
+        let entries = self.root.entries.iter();
+        entries.filter_map(|(name, entry)| matches!(entry, Entry::Named).then_some(name.as_str()))
+    }
+
     /// Computes the constant parts.
     pub(crate) fn fold(&mut self) -> Result<()> {
         self.root.fold()

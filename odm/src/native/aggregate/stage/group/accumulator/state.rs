@@ -191,14 +191,13 @@ impl Accumulator {
             }
             (_, State::Fields(fields)) => match value {
                 None => {}
-                Some(Value::Document(_) | Value::Null | Value::Undefined) => {
-                    if let Some(value) = value {
-                        merge_into(fields, &value)?;
-                    }
-                }
-                Some(_) => {
+                Some(value)
+                    if self.is_early
+                        && !matches!(value, Value::Document(_) | Value::Null | Value::Undefined) =>
+                {
                     return Err(Fault::new(5911200, "$mergeObjects only supports objects"));
                 }
+                Some(value) => merge_into(fields, &value)?,
             },
             (
                 Operator::Several(which, _),
