@@ -31,7 +31,7 @@ pub(crate) use self::operator::OPERATORS;
 #[cfg(test)]
 pub(crate) use self::parse::PATHLESS;
 use self::parse::{Level, Parser};
-pub(crate) use self::places::{Asked, Places};
+pub(crate) use self::places::{Asked, Places, only_branch};
 use super::collation::Collation;
 use super::document::{Doc, Owned, Value};
 use super::fault::Result;
@@ -71,7 +71,7 @@ impl Matcher {
         if matcher.near().is_some() && matcher.text().is_some() {
             return Err(parse::bad("text and geoNear not allowed in same query"));
         }
-        Ok(matcher.or_never(filter))
+        Ok(matcher)
     }
 
     /// The matcher, or one that matches nothing where the filter does not. That no index tells what is near does not
@@ -181,10 +181,7 @@ impl Matcher {
         }
         let variables = self.context.variables.iter().chain(&other.context.variables);
         Matcher {
-            root: match nodes.len() {
-                1 => nodes.remove(0),
-                _ => Node::And(nodes),
-            },
+            root: parse::joined(nodes),
             context: Context {
                 variables: variables.cloned().collect(),
                 now: other.context.now,
@@ -242,11 +239,6 @@ impl Matcher {
             }
         }
         evaluate::node(&self.root, Subject::Document(doc), &self.context)
-    }
-
-    /// Refuses what a filter may not have whose places a projection asks for.
-    pub(crate) fn check_places(&self) -> Result<()> {
-        places::check(&self.root)
     }
 
     /// What tells at which index of an array a document matches, for the positional `$`.

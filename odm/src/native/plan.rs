@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use self::candidate::{Candidate, Conjunct};
 use self::interval::Intervals;
-pub(crate) use self::near::not_natural;
+pub(crate) use self::near::refuse_natural;
 use super::collation::Collation;
 use super::document::{Doc, Value, compare::compare_documents, number::as_f64};
 use super::fault::{Fault, Result, code};
@@ -135,7 +135,7 @@ pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Plan> {
     }
     let no_sort = request.sort.is_none_or(|sort| sort.fields.is_empty());
     if let Some(field) = request.matcher.near() {
-        return near::choose(&request, field, &hint, natural.is_some());
+        return near::choose(&request, field, &hint);
     }
     if request.matcher.text().is_some() {
         return text::choose(&request, !matches!(hint, Hint::Free));

@@ -74,6 +74,7 @@ mod differences_numbers;
 mod differences_pipelines;
 mod differences_queries;
 mod differences_results;
+mod differences_seeds;
 mod differences_stages;
 mod differences_writes;
 mod embedded;

@@ -11,6 +11,7 @@ mod boolean;
 mod comparison;
 mod convert;
 mod date;
+mod early;
 mod gather;
 mod in_order;
 mod meta;
@@ -21,8 +22,8 @@ mod set;
 mod string;
 mod variable;
 
-use super::super::collation::{Collation, is_one_text};
-use super::super::document::{Doc, Owned, Value};
+use super::super::collation::{Collation, has_text, is_one_text};
+use super::super::document::{Doc, Owned, Value, compare};
 use super::super::fault::{Fault, Result};
 use super::path;
 
@@ -219,6 +220,9 @@ pub(crate) fn is_operator(name: &str) -> bool {
     operator::find(name).is_some() || operator::NOT_HERE.contains(&name)
 }
 
+/// What stands for the operator of an array's items.
+pub(crate) const ARRAY: &str = "[]";
+
 impl Node {
     fn is_constant(&self) -> bool {
         matches!(self, Node::Constant(_) | Node::Remove | Node::Absent)
@@ -227,7 +231,7 @@ impl Node {
     fn all_operators(&self, test: &dyn Fn(&str) -> bool) -> bool {
         match self {
             Node::Object(fields) => fields.iter().all(|(_, node)| node.all_operators(test)),
-            Node::Array(items) => items.iter().all(|node| node.all_operators(test)),
+            Node::Array(items) => test(ARRAY) && items.iter().all(|node| node.all_operators(test)),
             Node::Call { operator, arguments } => {
                 test(operator.name) && arguments.iter().all(|node| node.all_operators(test))
             }
@@ -266,7 +270,7 @@ impl Node {
             Node::Object(fields) => fields.iter_mut().for_each(|(_, node)| node.set_early()),
             Node::Array(items) => items.iter_mut().for_each(Node::set_early),
             Node::Call { operator, arguments } => {
-                *operator = arithmetic::as_early(operator).unwrap_or(operator);
+                *operator = early::of(operator).unwrap_or(operator);
                 arguments.iter_mut().for_each(Node::set_early);
             }
             _ => {}
@@ -333,11 +337,14 @@ impl Node {
                     node.fold()?;
                 }
                 if !arguments.iter().all(Node::is_constant) {
-                    array::check_constants(operator, arguments)?;
+                    if array::is_null_by_constants(operator, arguments)? {
+                        *self = Node::Constant(Owned::Null);
+                        return Ok(());
+                    }
                     return gather::gather(operator, arguments);
                 }
                 // How two strings compare is not known before the run.
-                let waits = matches!(operator.body, Body::Comparing(_)) && !have_one_text(arguments);
+                let waits = matches!(operator.body, Body::Comparing(_)) && texts_meet(operator, arguments);
                 if waits {
                     // What is wrong with them is known.
                     self.constant()?;
@@ -393,6 +400,42 @@ impl Node {
             Node::Call { operator, arguments } => evaluate_call(operator, arguments, env),
         }
     }
+}
+
+/// Whether the operator may have to compare two different strings of its constants.
+fn texts_meet(operator: &Operator, arguments: &[Node]) -> bool {
+    if have_one_text(arguments) {
+        return false;
+    }
+    let compares_arguments = match (operator.name, arguments) {
+        ("$min" | "$max", _) => arguments.len() > 1,
+        ("$in", [sought, _]) | ("$indexOfArray", [_, sought, ..]) => {
+            return match sought {
+                Node::Constant(value) => has_text(&value.as_value()),
+                _ => false,
+            };
+        }
+        _ => comparison::is_comparison(operator),
+    };
+    if !compares_arguments {
+        return true;
+    }
+    let texts: Vec<Value<'_>> = arguments
+        .iter()
+        .filter_map(|node| match node {
+            Node::Constant(value) => Some(value.as_value()).filter(has_text),
+            _ => None,
+        })
+        .collect();
+    let is_text = |value: &Value<'_>| matches!(value, Value::String(_) | Value::Symbol(_));
+    // Values of two kinds have an order whatever is in them, and so have equal ones.
+    let meet = |a: &Value<'_>, b: &Value<'_>| {
+        (a.kind() == b.kind() || (is_text(a) && is_text(b))) && compare(a, b).is_ne()
+    };
+    texts
+        .iter()
+        .enumerate()
+        .any(|(at, a)| texts[..at].iter().any(|b| meet(a, b)))
 }
 
 /// Whether all strings in constants are the same one.

@@ -10,7 +10,7 @@ use super::super::fault::{Fault, Result};
 use super::super::index::{self, ID_INDEX, IndexDefinition};
 use super::super::matcher::Matcher;
 use super::super::matcher::ast::{NearField, Node, Predicate};
-use super::super::plan::{self, Access, Edges, IndexView, Plan, PlanRequest};
+use super::super::plan::{self, Access, Edges, IndexView, Plan, PlanRequest, refuse_natural};
 use super::super::sort::SortSpec;
 use super::tally;
 
@@ -41,7 +41,7 @@ impl Query {
         hint: Option<Value<'_>>,
         variables: Vec<(String, Option<Owned>)>,
     ) -> Result<Query> {
-        let matcher = Arc::new(Matcher::parse_query(filter, variables)?);
+        let matcher = Matcher::parse_query(filter, variables)?;
         let sort = sort
             .map(SortSpec::parse)
             .transpose()?
@@ -49,8 +49,12 @@ impl Query {
         if sort.as_ref().is_some_and(SortSpec::needs_score) && matcher.text().is_none() {
             return Err(no_score());
         }
+        // Told before it is seen that nothing can match.
+        if matcher.near().is_some() {
+            refuse_natural(sort.as_ref(), hint.as_ref())?;
+        }
         Ok(Query {
-            matcher,
+            matcher: Arc::new(matcher.or_never(filter)),
             sort,
             hint: hint.map(Owned::from),
             collation: None,

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use super::super::catalog::Catalog;
 use super::super::catalog::rules::View;
 use super::super::collation::{self, Collation};
-use super::super::document::{Doc, Owned, Value};
+use super::super::document::{Doc, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher;
-use super::super::plan::{not_natural, text_required};
+use super::super::plan::text_required;
 use super::super::storage::Read;
 use super::aggregate::{self, AggregateRequest};
 use super::query::Query;
@@ -257,12 +257,7 @@ pub(crate) fn through(
     let query = query.by_default(&own);
     let query = &*query;
     if query.near().is_some() {
-        let is_natural =
-            |hint: &Owned| matches!(hint.as_value(), Value::Document(doc) if doc.get("$natural").is_some());
-        return Err(match query.hint().is_some_and(is_natural) {
-            true => not_natural("hint"),
-            false => matcher::near::not_allowed(),
-        });
+        return Err(matcher::near::not_allowed());
     }
     if query.searches_text() {
         return Err(text_required(Some(&ns.to_string())));

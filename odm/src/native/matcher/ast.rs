@@ -39,6 +39,12 @@ pub(crate) enum Node {
 }
 
 impl Node {
+    /// Whether these fields of the document alone are asked.
+    pub(crate) fn is_of(&self, fields: &[String]) -> bool {
+        let mut roots = Vec::new();
+        self.add_roots(&mut roots) && roots.iter().all(|root| fields.contains(root))
+    }
+
     /// Adds the names of the document's own fields that the condition looks at; `false` when it may look at others too.
     pub(crate) fn add_roots(&self, roots: &mut Vec<String>) -> bool {
         match self {
@@ -218,12 +224,17 @@ impl FieldPath {
 
 impl Segment {
     fn parse(name: &str) -> Segment {
-        let canonical = name == "0" || (!name.starts_with('0') && name.bytes().all(|b| b.is_ascii_digit()));
         Segment {
             name: name.to_owned(),
-            index: if canonical { name.parse().ok() } else { None },
+            index: if is_index(name) { name.parse().ok() } else { None },
         }
     }
+}
+
+/// Whether a name is a position in an array as well, as the server writes one.
+pub(crate) fn is_index(name: &str) -> bool {
+    let digits = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    digits && (name == "0" || !name.starts_with('0'))
 }
 
 /// A set of BSON types, as `$type` takes them.

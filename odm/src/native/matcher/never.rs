@@ -31,9 +31,9 @@ fn refuses_documents(schema: Doc<'_>) -> bool {
                 !values.values().any(|value| matches!(value, Value::Document(_)))
             }
             ("allOf", Value::Array(parts)) => documents(parts).any(refuses_documents),
-            ("anyOf" | "oneOf", Value::Array(parts)) => {
-                !parts.is_empty() && documents(parts).all(refuses_documents)
-            }
+            ("anyOf", Value::Array(parts)) => !parts.is_empty() && documents(parts).all(refuses_documents),
+            // Of several it does not know what they are together.
+            ("oneOf", Value::Array(parts)) => parts.count() == 1 && documents(parts).all(refuses_documents),
             _ => false,
         })
 }

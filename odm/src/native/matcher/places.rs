@@ -1,11 +1,8 @@
 //! Where in arrays a filter finds what it asks for: what the positional `$` stands for.
 
 use super::super::document::Doc;
-use super::super::fault::{Fault, Result};
 use super::ast::{BitRule, FieldPath, Node, Predicate};
 use super::evaluate::{Subject, field};
-use super::near;
-use super::parse::QUERY_FEATURE_NOT_ALLOWED;
 
 /// In which order the conditions of a filter are asked; the last that finds a place in an array decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,21 +47,6 @@ impl Places {
     }
 }
 
-/// Refuses what a filter may not have whose places a projection asks for.
-pub(super) fn check(root: &Node) -> Result<()> {
-    let name = match root {
-        Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => return nodes.iter().try_for_each(check),
-        Node::Near(_) => return Err(near::not_allowed()),
-        Node::Expr(_) => "$expr",
-        Node::Schema(_) => "$jsonSchema",
-        Node::Always | Node::Never | Node::Field { .. } | Node::Sample(_) | Node::Text(_) => return Ok(()),
-    };
-    Err(Fault::new(
-        QUERY_FEATURE_NOT_ALLOWED,
-        format!("{name} is not allowed in this context"),
-    ))
-}
-
 /// The conditions in the server's order: those that stood together inside others come after the others.
 fn conditions(node: Node) -> Vec<Condition> {
     let mut own = Vec::new();
@@ -101,7 +83,7 @@ fn conditions(node: Node) -> Vec<Condition> {
 }
 
 /// What is left of a choice where it is none: its only branch, or one list of all the values of one path.
-fn only_branch(branches: Vec<Node>) -> Option<Node> {
+pub(crate) fn only_branch(branches: Vec<Node>) -> Option<Node> {
     let mut branches: Vec<Node> = branches.into_iter().map(simplified).collect();
     if branches.iter().any(|branch| matches!(branch, Node::Always)) {
         return None;

@@ -3,8 +3,7 @@
 use super::super::fault::{Fault, Result, code};
 use super::Matcher;
 use super::ast::{Node, Predicate};
-
-const QUERY_FEATURE_NOT_ALLOWED: i32 = 224;
+use super::parse::QUERY_FEATURE_NOT_ALLOWED;
 
 impl Matcher {
     /// Refuses a filter that asks for more than what its fields hold: the server cannot read it a second time for the

@@ -1,8 +1,10 @@
 //! Nearness is answered from a geo index, or not at all.
 
+use super::super::document::Value;
 use super::super::fault::{Fault, Result, code};
 use super::super::index::Order;
 use super::super::matcher::ast::NearField;
+use super::super::sort::SortSpec;
 use super::candidate::{Candidate, Conjunct};
 use super::{Hint, IndexView, Plan, PlanRequest, holds_partial};
 
@@ -10,18 +12,10 @@ use super::{Hint, IndexView, Plan, PlanRequest, holds_partial};
 const NO_QUERY_EXECUTION_PLANS: i32 = 291;
 
 /// Chooses the index for a filter with nearness at its top.
-pub(super) fn choose(
-    request: &PlanRequest<'_>,
-    field: &NearField,
-    hint: &Hint<'_>,
-    natural_sort: bool,
-) -> Result<Plan> {
-    if natural_sort {
-        return Err(not_natural("sort order"));
-    }
+pub(super) fn choose(request: &PlanRequest<'_>, field: &NearField, hint: &Hint<'_>) -> Result<Plan> {
+    refuse_natural(request.sort, request.hint.as_ref())?;
     let only = match hint {
-        Hint::Free => None,
-        Hint::Natural { .. } => return Err(not_natural("hint")),
+        Hint::Free | Hint::Natural { .. } => None,
         Hint::Index(hint) => Some(hint.find(request.indexes)?),
     };
     let root = request.matcher.root();
@@ -58,10 +52,20 @@ pub(super) fn choose(
     Ok(plan)
 }
 
-/// Refuses the natural order, asked for by `what`.
-pub(crate) fn not_natural(what: &str) -> Fault {
-    let message = format!("geoNear expression not allowed with $natural {what}");
-    Fault::new(code::BAD_VALUE, message)
+/// Refuses the natural order beside nearness.
+///
+/// # Errors
+/// 2, for an order and for a hint.
+pub(crate) fn refuse_natural(sort: Option<&SortSpec>, hint: Option<&Value<'_>>) -> Result<()> {
+    let what = match (sort, hint) {
+        (Some(sort), _) if sort.natural.is_some() => "sort order",
+        (_, Some(Value::Document(hint))) if hint.get("$natural").is_some() => "hint",
+        _ => return Ok(()),
+    };
+    Err(Fault::new(
+        code::BAD_VALUE,
+        format!("geoNear expression not allowed with $natural {what}"),
+    ))
 }
 
 /// Whether the index knows how far from the center documents are.

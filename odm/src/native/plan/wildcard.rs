@@ -4,6 +4,7 @@ use super::super::collation::{Collation, has_text};
 use super::super::document::{Kind, Owned, Value};
 use super::super::index::Order;
 use super::super::matcher::ast::{Node, Predicate};
+use super::super::matcher::only_branch;
 use super::PlanRequest;
 use super::bounds::{Bounds, Place, bounds};
 use super::candidate::{Candidate, Conjunct};
@@ -79,16 +80,44 @@ pub(super) fn answers_on_server(request: &PlanRequest<'_>, index: usize, root: &
         collation: &view.definition.collation,
         asked: Collation::simple(),
     };
-    let answers = |conjunct: &Conjunct<'_>| covers(&conjunct.path) && seen.is_visible(conjunct.predicate);
+    let answers = |conjunct: &Conjunct<'_>| {
+        covers(&conjunct.path) && seen.is_visible(conjunct.predicate)
+            || match only_choice(conjunct.predicate) {
+                Some((path, predicate)) => {
+                    covers(&format!("{}.{path}", conjunct.path)) && seen.is_visible(&predicate)
+                }
+                None => false,
+            }
+    };
     if Conjunct::of(root).iter().any(answers) {
         return true;
     }
     match root {
         Node::And(nodes) => nodes.iter().any(|node| answers_on_server(request, index, node)),
         Node::Or(nodes) => nodes.iter().all(|node| answers_on_server(request, index, node)),
+        Node::Nor(nodes) => match nodes.as_slice() {
+            [Node::Field { path, predicate }] => {
+                covers(path.as_str()) && seen.is_visible(&Predicate::Not(Box::new(predicate.clone())))
+            }
+            _ => false,
+        },
         // What they ask of fields is known to the server; to the engine only whether they hold.
         Node::Expr(_) | Node::Schema(_) => true,
         _ => false,
+    }
+}
+
+/// The one condition that an `$elemMatch` of choices comes to, if they are choices of the values of one path.
+fn only_choice(predicate: &Predicate) -> Option<(String, Predicate)> {
+    let Predicate::ElementObject(node) = predicate else {
+        return None;
+    };
+    match &**node {
+        Node::Or(branches) => match only_branch(branches.clone())? {
+            Node::Field { path, predicate } => Some((path.as_str().to_owned(), predicate)),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

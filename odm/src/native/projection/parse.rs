@@ -27,12 +27,7 @@ impl Projection {
         for element in spec.elements() {
             parser.element(element.name_str(), &element.value(), &[])?;
         }
-        let projection = parser.finish()?;
-        match filter {
-            Some(filter) if projection.needs_position() => filter.check_places()?,
-            _ => {}
-        }
-        Ok(projection)
+        parser.finish()
     }
 }
 

@@ -100,11 +100,13 @@ impl Push {
                 context.id_text()
             )));
         };
-        if self.items.is_empty() && self.sort.is_none() {
-            let count = existing.count();
-            if self.slice.is_none_or(|slice| kept(slice, count) == count) {
-                return Ok(Outcome::Keep);
-            }
+        let count = existing.count();
+        // Sorting what there is counts as a change, even into the order that it has.
+        if self.items.is_empty()
+            && (self.sort.is_none() || count == 0)
+            && self.slice.is_none_or(|slice| kept(slice, count) == count)
+        {
+            return Ok(Outcome::Keep);
         }
         if let (None, None, None) = (self.position, &self.sort, self.slice) {
             return Ok(Outcome::Set(appended(*existing, &self.items)));

@@ -10,7 +10,7 @@ use super::super::super::document::{Doc, Owned, Value, raw};
 use super::super::super::fault::{Fault, Result};
 use super::super::print;
 use super::arithmetic::as_i32_exact;
-use super::operator::{Arguments, Operator, at_run, comparing, strict};
+use super::operator::{Arguments, Operator, as_written, at_run, comparing, strict};
 use super::{Answer, Node, type_name};
 
 pub(crate) use self::ordered::count_argument;
@@ -40,22 +40,22 @@ pub(super) static OPERATORS: &[Operator] = &[
         Arguments::Custom(ordered::parse_sort),
         ordered::sort,
     )),
-    at_run(strict(
+    as_written(strict(
         "$firstN",
         Arguments::Custom(ordered::parse_n),
         ordered::first_n,
     )),
-    at_run(strict(
+    as_written(strict(
         "$lastN",
         Arguments::Custom(ordered::parse_n),
         ordered::last_n,
     )),
-    at_run(comparing(
+    as_written(comparing(
         "$minN",
         Arguments::Custom(ordered::parse_n),
         ordered::min_n,
     )),
-    at_run(comparing(
+    as_written(comparing(
         "$maxN",
         Arguments::Custom(ordered::parse_n),
         ordered::max_n,
@@ -169,21 +169,28 @@ pub(super) fn search_bound(operator: &str, which: &str, argument: &Answer<'_>) -
     })
 }
 
-/// Refuses constants with which a call can do nothing, beside arguments that are none.
-pub(super) fn check_constants(operator: &Operator, arguments: &[Node]) -> Result<()> {
-    match (operator.name, arguments.first()) {
-        ("$indexOfArray", Some(Node::Constant(array)))
-            if !matches!(array.as_value(), Value::Array(_) | Value::Null | Value::Undefined) =>
-        {
-            Err(Fault::new(
+/// Whether a call gives null whatever its other arguments are, by constants that are no array.
+///
+/// # Errors
+/// The server's for constants with which a call can do nothing.
+pub(super) fn is_null_by_constants(operator: &Operator, arguments: &[Node]) -> Result<bool> {
+    let ("$indexOfArray", Some(array)) = (operator.name, arguments.first()) else {
+        return Ok(false);
+    };
+    match array {
+        Node::Remove | Node::Absent => Ok(true),
+        Node::Constant(array) => match array.as_value() {
+            Value::Array(_) => Ok(false),
+            Value::Null | Value::Undefined => Ok(true),
+            other => Err(Fault::new(
                 50809,
                 format!(
                     "First operand of $indexOfArray must be an array. First argument is of type: {}",
-                    type_name(Some(array.as_value()))
+                    type_name(Some(other))
                 ),
-            ))
-        }
-        _ => Ok(()),
+            )),
+        },
+        _ => Ok(false),
     }
 }
 

@@ -22,7 +22,10 @@ pub(super) static OPERATORS: &[Operator] = &[
     strict("$not", Arguments::Exactly(1), |_, arguments| {
         Ok(Some(Owned::Bool(!arguments.iter().any(Answer::is_true))))
     }),
-    lazy("$cond", Arguments::Custom(parse_cond), cond),
+    Operator {
+        fold: Some(fold_cond),
+        ..lazy("$cond", Arguments::Custom(parse_cond), cond)
+    },
     Operator {
         fold: Some(fold_if_null),
         ..lazy("$ifNull", Arguments::Custom(parse_if_null), if_null)
@@ -58,6 +61,19 @@ fn fold_logic(arguments: &mut Vec<Node>, stop: bool) -> Result<Option<Node>> {
     }
     arguments.retain(|node| constant(node).is_none());
     Ok(arguments.is_empty().then_some(Node::Constant(Owned::Bool(!stop))))
+}
+
+/// A constant condition has decided.
+fn fold_cond(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
+    for node in arguments.iter_mut() {
+        node.fold()?;
+    }
+    let chosen = match arguments.first() {
+        Some(Node::Constant(value)) if super::truth(&value.as_value()) => 1,
+        Some(Node::Constant(_) | Node::Remove | Node::Absent) => 2,
+        _ => return Ok(None),
+    };
+    Ok(Some(arguments.swap_remove(chosen)))
 }
 
 /// Leaves out constants that are null, and what stands behind one that is not.

@@ -32,6 +32,11 @@ pub(super) static OPERATORS: &[Operator] = &[
     }),
 ];
 
+/// Whether it compares its two arguments with each other.
+pub(super) fn is_comparison(operator: &Operator) -> bool {
+    OPERATORS.iter().any(|own| own.name == operator.name)
+}
+
 fn order(arguments: &[Answer<'_>], collation: &Collation) -> Ordering {
     match arguments {
         [a, b] => compare_answers(a.value(), b.value(), collation),

@@ -192,11 +192,13 @@ fn parse_equals(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>
 fn fold_equals(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
     for (index, node) in arguments.iter_mut().enumerate() {
         node.fold()?;
-        if let Node::Constant(value) = node {
-            let value = value.as_value();
-            if !matches!(value, Value::Array(_)) {
-                return Err(not_array(5887502, index, Some(value)));
-            }
+        let value = match node {
+            Node::Constant(value) => Some(value.as_value()),
+            Node::Remove => None,
+            _ => continue,
+        };
+        if !matches!(value, Some(Value::Array(_))) {
+            return Err(not_array(5887502, index, value));
         }
     }
     Ok(None)

@@ -17,7 +17,10 @@ pub(super) static OPERATORS: &[Operator] = &[
             Ok(Some(Owned::Double(random())))
         })
     },
-    lazy("$let", Arguments::Custom(parse_let), evaluate_let),
+    Operator {
+        fold: Some(fold_let),
+        ..lazy("$let", Arguments::Custom(parse_let), evaluate_let)
+    },
     at_run(lazy("$map", Arguments::Custom(parse_map), map)),
     at_run(lazy("$filter", Arguments::Custom(parse_filter), filter)),
     at_run(lazy("$reduce", Arguments::Custom(parse_reduce), reduce)),
@@ -98,6 +101,17 @@ fn parse_let(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -
     }
     arguments.push(parser.with_variables(names, |parser| parser.operand(&body))?);
     Ok(arguments)
+}
+
+/// Without variables it is its constant body; with some it waits for the run.
+fn fold_let(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
+    for node in arguments.iter_mut() {
+        node.fold()?;
+    }
+    match arguments.as_slice() {
+        [body] if body.is_constant() => Ok(arguments.pop()),
+        _ => Ok(None),
+    }
 }
 
 fn evaluate_let<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {

@@ -86,11 +86,25 @@ pub(crate) fn check_early(stages: &[Doc<'_>], database: &str) -> Result<()> {
                     _ => Ok(()),
                 };
             }
-            name if !stage::is_known(name) || LOOKED_INTO.contains(&name) => return Ok(()),
+            name if !stage::is_known(name) => return Ok(()),
+            name if LOOKED_INTO.contains(&name) && !is_plain(&element.value()) => return Ok(()),
             _ => {}
         }
     }
     Ok(())
+}
+
+/// Whether a stage that reads another collection names it, and has no stages of its own.
+fn is_plain(value: &Value<'_>) -> bool {
+    match value {
+        Value::Document(spec) => match (spec.get("from"), spec.get("coll")) {
+            (Some(Value::String(name)), _) => !name.is_empty() && spec.get("pipeline").is_none(),
+            (None, Some(Value::String(name))) => !name.is_empty() && spec.count() == 1,
+            _ => false,
+        },
+        Value::String(name) => !name.is_empty(),
+        _ => false,
+    }
 }
 
 fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {

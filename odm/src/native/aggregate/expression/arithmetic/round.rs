@@ -19,6 +19,15 @@ pub(super) fn round(operator: &'static Operator, arguments: &[Answer<'_>]) -> Re
     let Some(argument) = arguments.first().filter(|argument| !argument.is_nullish()) else {
         return Ok(Some(Owned::Null));
     };
+    let value = match argument.value() {
+        Some(value) if value.is_number() => value,
+        _ => {
+            return Err(Fault::new(
+                51081,
+                format!("{name} only supports numeric types, not {}", argument.type_name()),
+            ));
+        }
+    };
     let places = match arguments.get(1) {
         None => 0,
         Some(places) if places.is_nullish() => return Ok(Some(Owned::Null)),
@@ -37,15 +46,6 @@ pub(super) fn round(operator: &'static Operator, arguments: &[Answer<'_>]) -> Re
                 ));
             }
             value as i32
-        }
-    };
-    let value = match argument.value() {
-        Some(value) if value.is_number() => value,
-        _ => {
-            return Err(Fault::new(
-                51081,
-                format!("{name} only supports numeric types, not {}", argument.type_name()),
-            ));
         }
     };
     Ok(Some(match value {

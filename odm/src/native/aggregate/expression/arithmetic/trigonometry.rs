@@ -99,10 +99,14 @@ fn atan2(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>
     let [y, x] = arguments else {
         return Ok(None);
     };
-    if y.is_nullish() || x.is_nullish() {
+    if y.is_nullish() {
         return Ok(Some(Owned::Null));
     }
-    let (y, x) = (coordinate(y, 51044)?, coordinate(x, 51045)?);
+    let y = coordinate(y, 51044)?;
+    if x.is_nullish() {
+        return Ok(Some(Owned::Null));
+    }
+    let x = coordinate(x, 51045)?;
     let decimal = matches!(y, Value::Decimal128(_)) || matches!(x, Value::Decimal128(_));
     let angle = as_f64(&y)
         .unwrap_or(f64::NAN)

@@ -69,9 +69,18 @@ pub(super) fn add(operator: &'static Operator, arguments: &[Answer<'_>]) -> Resu
         return Ok(None);
     };
     let name = operator.name;
-    if start.is_nullish() || unit.is_nullish() {
+    if start.is_nullish() || unit.is_nullish() || amount.is_nullish() {
         return null();
     }
+    let Some(zone) = Zone::of(zone)? else {
+        return null();
+    };
+    let start = start.value().as_ref().and_then(as_date).ok_or_else(|| {
+        Fault::new(
+            5166403,
+            format!("{name} requires startDate to be convertible to a date"),
+        )
+    })?;
     let Some(Value::String(unit_name)) = unit.value() else {
         return Err(Fault::new(
             5166404,
@@ -82,18 +91,6 @@ pub(super) fn add(operator: &'static Operator, arguments: &[Answer<'_>]) -> Resu
         Fault::new(
             code::FAILED_TO_PARSE,
             format!("unknown time unit value: {unit_name}"),
-        )
-    })?;
-    if amount.is_nullish() {
-        return null();
-    }
-    let Some(zone) = Zone::of(zone)? else {
-        return null();
-    };
-    let start = start.value().as_ref().and_then(as_date).ok_or_else(|| {
-        Fault::new(
-            5166403,
-            format!("{name} requires startDate to be convertible to a date"),
         )
     })?;
     let given = amount
