@@ -32,6 +32,7 @@ pub(crate) use self::operator::OPERATORS;
 pub(crate) use self::parse::PATHLESS;
 use self::parse::{Level, Parser};
 pub(crate) use self::places::{Asked, Places, only_branch};
+use super::aggregate::expression::Scope;
 use super::collation::Collation;
 use super::document::{Doc, Owned, Value};
 use super::fault::Result;
@@ -112,9 +113,59 @@ impl Matcher {
         self
     }
 
+    /// The time that its expressions see.
+    pub(crate) fn now(&self) -> i64 {
+        self.context.now
+    }
+
+    /// The same filter with these values of the variables that it was parsed with.
+    pub(crate) fn with_variables(mut self, variables: Vec<(String, Option<Owned>)>) -> Matcher {
+        self.context.variables = variables;
+        self
+    }
+
     /// The variables that its expressions see.
     pub(crate) fn variables(&self) -> &[(String, Option<Owned>)] {
         &self.context.variables
+    }
+
+    /// Computes what of its expressions depends on no document, and on nothing that is not known.
+    ///
+    /// # Errors
+    /// What is wrong with constants.
+    pub(crate) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
+        fn fold(node: &mut Node, known: Option<&Scope<'_>>) -> Result<()> {
+            match node {
+                Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => {
+                    nodes.iter_mut().try_for_each(|node| fold(node, known))
+                }
+                Node::Expr(expression) => expression
+                    .fold(known)
+                    .map_err(|fault| fault.prefixed("Failed to optimize expression :: caused by :: ")),
+                _ => Ok(()),
+            }
+        }
+        fold(&mut self.root, known)
+    }
+
+    /// The same filter with all computed that depends on no document.
+    ///
+    /// # Errors
+    /// What is wrong with constants.
+    pub(crate) fn settled(mut self) -> Result<Matcher> {
+        let Context {
+            variables,
+            now,
+            collation,
+        } = self.context.clone();
+        let known = Scope {
+            root: Doc::empty(),
+            variables,
+            now,
+            collation,
+        };
+        self.fold(Some(&known))?;
+        Ok(self)
     }
 
     /// Whether it has an expression.

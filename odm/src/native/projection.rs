@@ -7,9 +7,11 @@ mod tests;
 
 pub(crate) use self::parse::check_key;
 
-use super::aggregate::expression::Expression;
+use std::borrow::Cow;
+
+use super::aggregate::expression::{Expression, Scope};
 use super::collation::Collation;
-use super::document::Owned;
+use super::document::{Doc, Owned};
 use super::fault::{Fault, Result};
 use super::matcher::ElementMatcher;
 
@@ -94,11 +96,29 @@ struct Slice {
 }
 
 impl Projection {
-    /// The same projection with strings compared by the collation.
-    pub(crate) fn collated(mut self, collation: &Collation) -> Projection {
-        self.tree.collate(collation);
-        self.collation = collation.clone();
-        self
+    /// The projection with strings compared by the collation, the variables that it was parsed with given their values, and
+    /// all computed that depends on no document.
+    ///
+    /// # Errors
+    /// What is wrong with constants.
+    pub(crate) fn settled(
+        &self,
+        collation: &Collation,
+        variables: &[(String, Option<Owned>)],
+    ) -> Result<Cow<'_, Projection>> {
+        if collation.is_simple() && !self.tree.computes {
+            return Ok(Cow::Borrowed(self));
+        }
+        let mut settled = self.clone();
+        if !collation.is_simple() {
+            settled.tree.collate(collation);
+            settled.collation = collation.clone();
+        }
+        let mut known = Scope::new(Doc::empty(), self.now);
+        known.collation = collation.clone();
+        known.variables = variables.to_vec();
+        settled.tree.fold(&known)?;
+        Ok(Cow::Owned(settled))
     }
 
     /// Whether [`Projection::apply`] needs the position at which the filter matched.
@@ -178,6 +198,17 @@ impl Tree {
                 _ => {}
             }
         }
+    }
+
+    fn fold(&mut self, known: &Scope<'_>) -> Result<()> {
+        for (_, rule) in &mut self.children {
+            match rule {
+                Rule::Computed(expression) => expression.fold(Some(known))?,
+                Rule::Fields(inner) => inner.fold(known)?,
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     fn child(&self, name: &[u8]) -> Option<&Rule> {

@@ -74,12 +74,6 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         }
         // Assertions where it builds a `$switch`, or bounds of symbols under a `$not`, in its other engine.
         (_, Refused(Some(4822806 | 4457011))) => true,
-        // What is wrong with an expression of nothing but the moment it knows before it has a document.
-        (own, their) if own.is_refused() != their.is_refused() && is_of_the_moment(&text) => true,
-        // It compares the strings of constants before the run; the engine learns of their collation later.
-        (Documents(own), Refused(Some(_))) if rows(own).is_empty() && compares_constants(&text) => true,
-        // Without a collation it asks for constants last in unions and intersections, with one in their places.
-        (Refused(Some(17043 | 17047)), their) if !their.is_refused() && text.contains("collation") => true,
         // Near a point, or by a hint to a wildcard index, it does not find a plan where there is one.
         (own, their) if has_failed_with(their, 291) && !matches!(own, Refused(_)) => {
             text.contains("$geoNear") || text.contains("$near") || has_wildcard()
@@ -162,6 +156,21 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
                 .chain([&text])
                 .any(|text| text.contains("collation"))
                 && without_key_values(own).is_some_and(|own| Some(own) == without_key_values(their)) =>
+        {
+            true
+        }
+        // Of several indexes it asks the one last that `collMod` has changed last, as long as the server runs.
+        (Answer::Reply(own), Answer::Reply(their))
+            if before.iter().any(|step| step.name() == "collMod")
+                && without_keys(own).is_some_and(|own| Some(own) == without_keys(their)) =>
+        {
+            true
+        }
+        // An order for nothing counts as a change, if the document is not changed in its place.
+        (Answer::Reply(own), Answer::Reply(their))
+            if text.contains("$push")
+                && text.contains("$sort")
+                && without_count(own) == without_count(their) =>
         {
             true
         }
@@ -331,35 +340,6 @@ fn sorts_by_position(command: &Document) -> bool {
     stages(command, "$sort").any(|keys| keys.keys().any(|path| path.split('.').skip(1).any(is_position)))
 }
 
-/// Whether a moment, of the clock or of the cluster, is asked for.
-fn is_of_the_moment(text: &str) -> bool {
-    ["$$NOW", "$$CLUSTER_TIME"].iter().any(|name| text.contains(name))
-}
-
-/// Whether values are compared where they may be constants.
-fn compares_constants(text: &str) -> bool {
-    let operators = [
-        "$cmp",
-        "$eq",
-        "$gt",
-        "$gte",
-        "$in",
-        "$indexOfArray",
-        "$lt",
-        "$lte",
-        "$max",
-        "$min",
-        "$ne",
-        "$setDifference",
-        "$setIntersection",
-        "$setIsSubset",
-        "$setUnion",
-    ];
-    operators
-        .iter()
-        .any(|name| text.contains(&format!("{{ \"{name}\": ")))
-}
-
 /// Whether a stage sets a field of a document, and a later one asks for that document.
 fn matches_around_set(command: &Document) -> bool {
     let stages = command.get_array("pipeline").into_iter().flatten();
@@ -389,16 +369,33 @@ fn is_by_position(command: &Document) -> bool {
     keys.any(|key| key.keys().any(|path| path.split('.').skip(1).any(is_position)))
 }
 
-/// The reply without the values of the keys that were taken; none without such.
-fn without_key_values(reply: &RawDocumentBuf) -> Option<Document> {
+/// The reply without these fields of its errors; none where they have none of them.
+fn without(reply: &RawDocumentBuf, names: &[&str]) -> Option<Document> {
     let mut reply = Document::try_from(reply.as_ref()).ok()?;
     let errors = reply.get_array_mut("errors").ok()?;
-    let mut taken = errors.iter_mut().filter_map(Bson::as_document_mut);
     let mut has_some = false;
-    taken
-        .by_ref()
-        .for_each(|error| has_some |= matches!(error.remove("keyValue"), Some(Bson::Document(_))));
+    for error in errors.iter_mut().filter_map(Bson::as_document_mut) {
+        for name in names {
+            has_some |= matches!(error.remove(name), Some(Bson::Document(_)));
+        }
+    }
     has_some.then_some(reply)
+}
+
+/// The reply without the values of the keys that were taken; none without such.
+fn without_key_values(reply: &RawDocumentBuf) -> Option<Document> {
+    without(reply, &["keyValue"])
+}
+
+/// The same without the keys.
+fn without_keys(reply: &RawDocumentBuf) -> Option<Document> {
+    without(reply, &["keyPattern", "keyValue"])
+}
+
+/// The reply without the number of documents that were changed.
+fn without_count(reply: &RawDocumentBuf) -> Option<Document> {
+    let mut reply = Document::try_from(reply.as_ref()).ok()?;
+    reply.remove("nModified").map(|_| reply)
 }
 
 /// Whether the documents are of the same bytes, one by one, in whatever order.

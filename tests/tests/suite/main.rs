@@ -70,6 +70,7 @@ mod differences;
 mod differences_arguments;
 mod differences_catalog;
 mod differences_chance;
+mod differences_constants;
 mod differences_numbers;
 mod differences_pipelines;
 mod differences_queries;

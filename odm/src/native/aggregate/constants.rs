@@ -1,5 +1,6 @@
 //! The constants of an operation: what `let` defines, and `c` of an update.
 
+use super::super::collation::Collation;
 use super::super::document::{Doc, Owned};
 use super::super::fault::{Fault, Result};
 use super::expression::{Expression, Scope, check_variable_name};
@@ -7,13 +8,15 @@ use super::expression::{Expression, Scope, check_variable_name};
 /// The variables of an operation, by name.
 pub(crate) type Variables = Vec<(String, Option<Owned>)>;
 
-/// Computes the constants of an operation's `let`, each of which may use those before it.
-pub(crate) fn of(given: Doc<'_>, now: i64) -> Result<Variables> {
-    let mut variables = Variables::new();
+/// Computes the constants of an operation's `let`, each of which may use those before it, with strings compared by the
+/// collation.
+pub(crate) fn of(given: Doc<'_>, now: i64, collation: &Collation) -> Result<Variables> {
+    let mut scope = Scope::new(Doc::empty(), now);
+    scope.collation = collation.clone();
     for element in given.elements() {
         let name = element.name_str();
         check_name(name)?;
-        let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
+        let names: Vec<String> = scope.variables.iter().map(|(name, _)| name.clone()).collect();
         let mut expression = Expression::parse_unfolded(&element.value(), &names)?;
         if expression.reads_document() {
             return Err(Fault::new(
@@ -22,12 +25,11 @@ pub(crate) fn of(given: Doc<'_>, now: i64) -> Result<Variables> {
                  Expressions run before the query examines any documents.",
             ));
         }
-        expression.fold()?;
-        let mut scope = Scope::new(Doc::empty(), now);
-        scope.variables = variables.clone();
-        variables.push((name.to_owned(), expression.evaluate(&scope)?));
+        expression.fold(Some(&scope))?;
+        let value = expression.evaluate(&scope)?;
+        scope.variables.push((name.to_owned(), value));
     }
-    Ok(variables)
+    Ok(scope.variables)
 }
 
 /// The code of a `let` that looks at documents.

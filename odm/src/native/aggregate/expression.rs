@@ -107,6 +107,17 @@ enum Base {
     Unavailable(&'static str),
 }
 
+impl Base {
+    /// Whether this is known of it where no document is.
+    fn is_known(&self, known: &Scope<'_>) -> bool {
+        match self {
+            Base::Now | Base::ClusterTime => true,
+            Base::Outer(name) => known.variables.iter().any(|(other, _)| other == name),
+            Base::Root | Base::Local { .. } | Base::Unavailable(_) => false,
+        }
+    }
+}
+
 /// What evaluation sees: the scope and the variables bound on the way in.
 #[derive(Clone, Copy)]
 struct Env<'a> {
@@ -126,7 +137,7 @@ impl Expression {
     pub(crate) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Expression> {
         let mut expression = Expression::parse_unfolded(value, variables)?;
         expression
-            .fold()
+            .fold(None)
             .map_err(|fault| fault.prefixed("Failed to optimize expression :: caused by :: "))?;
         Ok(expression)
     }
@@ -145,16 +156,10 @@ impl Expression {
         }
     }
 
-    /// Puts the values of variables in their places.
-    pub(crate) fn bind(&mut self, variables: &[(String, Option<Owned>)]) {
-        if !variables.is_empty() {
-            self.node.bind(variables);
-        }
-    }
-
-    /// Computes the parts that do not depend on the document.
-    pub(crate) fn fold(&mut self) -> Result<()> {
-        self.node.fold()
+    /// Computes the parts that do not depend on the document. Those that depend on how strings compare, on the time or
+    /// on variables wait until that is known.
+    pub(crate) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
+        self.node.fold(known)
     }
 
     /// Whether all operators in it pass.
@@ -277,28 +282,6 @@ impl Node {
         }
     }
 
-    fn bind(&mut self, variables: &[(String, Option<Owned>)]) {
-        match self {
-            Node::Object(fields) => fields.iter_mut().for_each(|(_, node)| node.bind(variables)),
-            Node::Array(items) => items.iter_mut().for_each(|node| node.bind(variables)),
-            Node::Call { arguments, .. } => arguments.iter_mut().for_each(|node| node.bind(variables)),
-            Node::Path {
-                base: Base::Outer(name),
-                segments,
-            } => {
-                let value = variables.iter().rev().find(|(other, _)| other == name);
-                let Some((_, value)) = value else {
-                    return;
-                };
-                let value = value
-                    .as_ref()
-                    .and_then(|value| path::walk(value.as_value(), segments).into_owned());
-                *self = value.map_or(Node::Remove, Node::Constant);
-            }
-            Node::Constant(_) | Node::Remove | Node::Absent | Node::Path { .. } => {}
-        }
-    }
-
     fn needs_score(&self) -> bool {
         match self {
             Node::Object(fields) => fields.iter().any(|(_, node)| node.needs_score()),
@@ -311,65 +294,70 @@ impl Node {
         }
     }
 
-    fn fold(&mut self) -> Result<()> {
+    fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
         let constant = match self {
-            Node::Constant(_) | Node::Remove | Node::Absent | Node::Path { .. } => return Ok(()),
+            Node::Constant(_) | Node::Remove | Node::Absent => return Ok(()),
+            Node::Path { base, .. } => match known {
+                Some(known) if base.is_known(known) => true,
+                _ => return Ok(()),
+            },
             Node::Object(fields) => {
                 for (_, node) in fields.iter_mut() {
-                    node.fold()?;
+                    node.fold(known)?;
                 }
                 fields.iter().all(|(_, node)| node.is_constant())
             }
             Node::Array(items) => {
                 for node in items.iter_mut() {
-                    node.fold()?;
+                    node.fold(known)?;
                 }
                 items.iter().all(Node::is_constant)
             }
             Node::Call { operator, arguments } => {
                 if let Some(fold) = operator.fold {
-                    if let Some(node) = fold(arguments)? {
+                    if let Some(node) = fold(arguments, known)? {
                         *self = node;
                     }
                     return Ok(());
                 }
                 for node in arguments.iter_mut() {
-                    node.fold()?;
+                    node.fold(known)?;
                 }
                 if !arguments.iter().all(Node::is_constant) {
                     if array::is_null_by_constants(operator, arguments)? {
                         *self = Node::Constant(Owned::Null);
                         return Ok(());
                     }
-                    return gather::gather(operator, arguments);
+                    return gather::gather(operator, arguments, known);
                 }
-                // How two strings compare is not known before the run.
-                let waits = matches!(operator.body, Body::Comparing(_)) && texts_meet(operator, arguments);
+                let waits = known.is_none()
+                    && matches!(operator.body, Body::Comparing(_))
+                    && texts_meet(operator, arguments);
                 if waits {
                     // What is wrong with them is known.
-                    self.constant()?;
+                    self.constant(known)?;
                     return Ok(());
                 }
                 operator.is_pure
             }
         };
         match constant {
-            true => self.compute(),
+            true => self.compute(known),
             false => Ok(()),
         }
     }
 
     /// Puts the value in the place of what depends on nothing.
-    fn compute(&mut self) -> Result<()> {
-        *self = self.constant()?.map_or(Node::Remove, Node::Constant);
+    fn compute(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
+        *self = self.constant(known)?.map_or(Node::Remove, Node::Constant);
         Ok(())
     }
 
     /// The value of what depends on nothing.
-    fn constant(&self) -> Result<Option<Owned>> {
-        let scope = Scope::new(Doc::empty(), 0);
+    fn constant(&self, known: Option<&Scope<'_>>) -> Result<Option<Owned>> {
+        let nothing = Scope::new(Doc::empty(), 0);
         let env = Env {
-            scope: &scope,
+            scope: known.unwrap_or(&nothing),
             locals: None,
         };
         Ok(self.evaluate(env)?.into_owned())

@@ -13,6 +13,7 @@ use super::super::document::{Doc, Owned, Value, compare};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::Matcher;
 use super::super::sort::SortSpec;
+use super::expression::Scope;
 use super::stage::{self, Gathered, GeoNear, Group, Stage, Statistics};
 use super::transform::stage_parts;
 
@@ -135,9 +136,7 @@ impl Pipeline {
             ));
         }
         pipeline.mark_early_groups();
-        pipeline
-            .fold()
-            .map_err(|fault| fault.prefixed("Failed to optimize pipeline :: caused by :: "))?;
+        pipeline.optimize(None)?;
         pipeline.scored = scored;
         Ok(pipeline)
     }
@@ -193,12 +192,27 @@ impl Pipeline {
     }
 
     /// Computes the constant parts.
-    pub(super) fn fold(&mut self) -> Result<()> {
-        self.stages.iter_mut().try_for_each(Stage::fold)
+    pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
+        self.stages.iter_mut().try_for_each(|stage| stage.fold(known))
+    }
+
+    /// Computes the constant parts, and says so where they are wrong.
+    fn optimize(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
+        self.fold(known)
+            .map_err(|fault| fault.prefixed("Failed to optimize pipeline :: caused by :: "))
+    }
+
+    /// Compares strings by the collation, in all stages, and computes what waited for it, for the time, or for variables.
+    ///
+    /// # Errors
+    /// What is wrong with constants.
+    pub(crate) fn settle(&mut self, known: &Scope<'_>) -> Result<()> {
+        self.collate(&known.collation);
+        self.optimize(Some(known))
     }
 
     /// Compares strings by the collation, in all stages.
-    pub(crate) fn collate(&mut self, collation: &Collation) {
+    pub(super) fn collate(&mut self, collation: &Collation) {
         if !collation.is_simple() {
             self.stages.iter_mut().for_each(|stage| stage.collate(collation));
         }

@@ -129,20 +129,23 @@ impl Stage {
     }
 
     /// Computes the constant parts.
-    pub(crate) fn fold(&mut self) -> Result<()> {
+    pub(crate) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
         match self {
-            Stage::Transform(stage) => stage.fold(),
-            Stage::Group(stage) => stage.fold(),
-            Stage::BucketAuto(stage) => stage.fold(),
-            Stage::Facet(stage) => stage.fold(),
-            Stage::Redact(stage) => stage.fold(),
-            Stage::Lookup(stage) => stage.fold(),
-            Stage::GraphLookup(stage) => stage.fold(),
-            Stage::UnionWith(stage) => stage.fold(),
-            Stage::Documents(expression) => expression.fold(),
-            Stage::Windows(stage) => stage.fold(),
-            Stage::Fill(stage) => stage.fold(),
-            Stage::Match(_)
+            Stage::Transform(stage) => stage.fold(known),
+            Stage::Group(stage) => stage.fold(known),
+            Stage::BucketAuto(stage) => stage.fold(known),
+            Stage::Facet(stage) => stage.fold(known),
+            Stage::Redact(stage) => stage.fold(known),
+            Stage::Lookup(stage) => {
+                stage.fold(known);
+                Ok(())
+            }
+            Stage::UnionWith(stage) => stage.fold(known),
+            Stage::Documents(expression) => expression.fold(known),
+            Stage::Windows(stage) => stage.fold(known),
+            Stage::Fill(stage) => stage.fold(known),
+            Stage::Match(stage) => stage.fold(known),
+            Stage::GraphLookup(_)
             | Stage::Sort(_)
             | Stage::Skip(_)
             | Stage::Limit(_)

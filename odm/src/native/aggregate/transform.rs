@@ -169,10 +169,10 @@ impl TransformStage {
     }
 
     /// Computes the constant parts.
-    pub(crate) fn fold(&mut self) -> Result<()> {
+    pub(crate) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
         match self {
-            TransformStage::Project(projection) => projection.fold(),
-            TransformStage::Replace { document, .. } => document.fold(),
+            TransformStage::Project(projection) => projection.fold(known),
+            TransformStage::Replace { document, .. } => document.fold(known),
         }
     }
 

@@ -138,12 +138,13 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
         }
     }
     // What is no stage at all is found first, as on the server.
-    let variables = query::variables(fields.object("let"), call)
+    let variables = query::variables(fields.object("let"), collation.as_ref(), call)
         .map_err(|fault| Transform::check_names(&stages).err().unwrap_or(fault))?;
     let request = AggregateRequest {
         namespace,
         stages: stages.iter().map(|stage| stage.to_bytes()).collect(),
         variables,
+        constants: fields.object("let").unwrap_or(Doc::empty()).to_bytes(),
         collation,
         hint: query::hint(fields.get("hint"))?.map(Into::into),
         batch_size: None,

@@ -1,6 +1,8 @@
 //! `count` and `distinct`.
 
+use super::super::collation::Collation;
 use super::super::document::{Owned, number};
+use super::super::exec::query::Query;
 use super::super::exec::{Namespace, count as counting, distinct as values, view};
 use super::super::fault::{Fault, Result, code};
 use super::super::plan::check_natural;
@@ -68,17 +70,30 @@ pub(super) fn count(call: &Call<'_>) -> Result<Job> {
         None,
         fields.get("hint"),
         &query::Variables::new(),
-    )?
-    .collated(collation);
+    )?;
     let deadline = call.deadline()?;
     Ok(Job::Read(Box::new(move |read| {
         // Of a view it is a stage of its own.
         if is_none && view::view_of(read.catalog(), &namespace).is_some() {
             return Err(Fault::new(15958, "the limit must be positive"));
         }
+        let query = settled(read, &namespace, query, collation)?;
         let number = counting::count(read, &namespace, &query, skip, limit, deadline)?;
         Ok(of(read, &namespace, Reply::new().with("n", reply::count(number))))
     })))
+}
+
+/// With all computed that depends on no document. There is no time, but in a pipeline, which it is on a view.
+fn settled(
+    read: &dyn Read,
+    namespace: &Namespace,
+    query: Query,
+    collation: Option<Collation>,
+) -> Result<Query> {
+    match view::view_of(read.catalog(), namespace) {
+        Some(_) => Ok(query.collated(collation)),
+        None => query.without_clock().settled_alone(collation),
+    }
 }
 
 /// A reply about a view is made of a pipeline's: its `ok` is an int.
@@ -101,10 +116,10 @@ pub(super) fn distinct(call: &Call<'_>) -> Result<Job> {
             "Key field cannot contain an embedded null byte",
         ));
     }
-    let query =
-        query::query(fields.object("query"), None, None, &query::Variables::new())?.collated(collation);
+    let query = query::query(fields.object("query"), None, None, &query::Variables::new())?;
     let deadline = call.deadline()?;
     Ok(Job::Read(Box::new(move |read| {
+        let query = settled(read, &namespace, query, collation)?;
         let found = values::distinct(read, &namespace, &key, &query, deadline)?;
         let reply = Reply::new().with("values", Owned::Array(found));
         Ok(of(read, &namespace, reply))

@@ -83,8 +83,10 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
     }
     let (skip, limit) = (fields.count("skip")?, fields.count("limit")?);
     let batch_size = fields.count("batchSize")?;
-    let variables = query::variables(fields.object("let"), call)?;
-    let query = query::query(filter, sort, fields.get("hint"), &variables)?.collated(collation);
+    let variables = query::variables(fields.object("let"), collation.as_ref(), call)?;
+    let query = query::query(filter, sort, fields.get("hint"), &variables)?
+        .collated(collation)
+        .with_constants(fields.object("let"));
     check_natural(fields.get("hint"), sort)?;
     let projection = query::projection(projection, &query)?.map(Arc::new);
     let query = query

@@ -60,7 +60,7 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
         return refuse("Cannot specify arrayFilters and a pipeline update");
     }
     let collation = collation(&fields)?;
-    let variables = query::variables(fields.object("let"), call)?;
+    let variables = query::variables(fields.object("let"), None, call)?;
     let filter = fields.object("query").unwrap_or(Doc::empty());
     // The server reads the update before the filter.
     let updater = change
@@ -76,7 +76,7 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
         fields.get("hint"),
         &variables,
     )?
-    .collated(collation);
+    .settled_alone(collation)?;
     let projection = query::projection(fields.object("fields"), &query)?;
     if return_new && projection.as_ref().is_some_and(Projection::needs_position) {
         return Err(Fault::new(

@@ -2,6 +2,7 @@
 
 use super::super::aggregate::constants;
 pub(super) use super::super::aggregate::constants::{Variables, with_own};
+use super::super::collation::Collation;
 use super::super::document::{Doc, Value};
 use super::super::exec::query::Query;
 use super::super::fault::Result;
@@ -9,9 +10,14 @@ use super::super::projection::Projection;
 use super::Call;
 use super::shape::no_hint;
 
-/// Computes the constants of a command's `let`.
-pub(super) fn variables(given: Option<Doc<'_>>, call: &Call<'_>) -> Result<Variables> {
-    constants::of(given.unwrap_or(Doc::empty()), call.now.millis)
+/// Computes the constants of a command's `let`, with strings compared by the collation.
+pub(super) fn variables(
+    given: Option<Doc<'_>>,
+    collation: Option<&Collation>,
+    call: &Call<'_>,
+) -> Result<Variables> {
+    let collation = collation.unwrap_or(Collation::simple());
+    constants::of(given.unwrap_or(Doc::empty()), call.now.millis, collation)
 }
 
 /// A hint, which is a name or a key pattern.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::super::collation::Collation;
 use super::super::document::number::as_f64;
 use super::super::document::{Doc, Value};
 use super::super::exec::series::BUCKETS;
@@ -126,7 +127,7 @@ pub(super) fn update(call: &Call<'_>) -> Result<Job> {
     for (_, change, _) in &entries {
         change.check_stages()?;
     }
-    let variables = query::variables(fields.object("let"), call);
+    let variables = query::variables(fields.object("let"), None, call);
     let mut statements = Vec::with_capacity(entries.len());
     for (entry, change, filters) in &entries {
         let statement = variables
@@ -146,15 +147,13 @@ pub(super) fn delete(call: &Call<'_>) -> Result<Job> {
     let fields = DELETE.command(call.doc)?;
     let entries = fields.documents("deletes")?;
     check_count(entries.len())?;
-    let variables = query::variables(fields.object("let"), call);
     let mut statements = Vec::with_capacity(entries.len());
     for entry in entries {
         let entry = DELETE_ENTRY.part(entry)?;
         let multi = is_unlimited(&entry)?;
-        let statement = variables
-            .as_ref()
-            .map_err(Fault::clone)
-            .and_then(|variables| delete_statement(&entry, multi, variables));
+        let statement = delete_statement(&entry, multi, |collation| {
+            query::variables(fields.object("let"), collation, call)
+        });
         statements.push(match statement {
             Ok(statement) => Statement::Delete(Arc::new(statement)),
             Err(fault) => Statement::Refused(fault),
@@ -355,7 +354,8 @@ fn update_statement(
     if upsert {
         Updater::check_upsert_filter(filter)?;
     }
-    let query = query::query(Some(filter), None, entry.get("hint"), &variables)?.collated(collation.clone());
+    let query =
+        query::query(Some(filter), None, entry.get("hint"), &variables)?.settled_alone(collation.clone())?;
     Ok(UpdateStatement {
         query,
         filter: filter.to_bytes(),
@@ -379,9 +379,15 @@ fn check_supplied(constants: Option<Doc<'_>>, upsert: bool) -> Result<()> {
     }
 }
 
-fn delete_statement(entry: &Fields<'_>, multi: bool, variables: &Variables) -> Result<DeleteStatement> {
+fn delete_statement(
+    entry: &Fields<'_>,
+    multi: bool,
+    variables: impl FnOnce(Option<&Collation>) -> Result<Variables>,
+) -> Result<DeleteStatement> {
     let collation = collation(entry)?;
-    let query = query::query(entry.object("q"), None, entry.get("hint"), variables)?.collated(collation);
+    let variables = variables(collation.as_ref())?;
+    let query =
+        query::query(entry.object("q"), None, entry.get("hint"), &variables)?.settled_alone(collation)?;
     Ok(DeleteStatement {
         query,
         filter: entry.object("q").unwrap_or(Doc::empty()).to_bytes(),

@@ -2,12 +2,14 @@
 
 mod source;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use self::source::{Collections, Input};
-use super::super::aggregate::Group;
+use super::super::aggregate::expression::Scope;
 use super::super::aggregate::pipeline::{self as aggregate, Context, Memory, Pipeline, Rows};
+use super::super::aggregate::{Group, constants};
 use super::super::catalog::Collection;
 use super::super::collation::{self, Collation};
 use super::super::document::{Doc, Owned, Value};
@@ -30,8 +32,10 @@ pub(crate) struct AggregateRequest {
     pub(crate) namespace: Namespace,
     /// The stages as given.
     pub(crate) stages: Vec<Vec<u8>>,
-    /// What `let` gives.
+    /// What `let` gives, where strings compare by the request's own collation.
     pub(crate) variables: Vec<(String, Option<Owned>)>,
+    /// The `let` as given.
+    pub(crate) constants: Vec<u8>,
     /// How strings compare, if it is said.
     pub(crate) collation: Option<Collation>,
     pub(crate) hint: Option<Owned>,
@@ -113,6 +117,24 @@ impl AggregateRequest {
         }
     }
 
+    /// The request with its `let` computed by the collation of what it reads, unless it has one of its own.
+    ///
+    /// # Errors
+    /// What is wrong with the constants.
+    pub(crate) fn by_default(&self, read: &dyn Read) -> Result<Cow<'_, AggregateRequest>> {
+        if self.collation.is_some() || self.variables.is_empty() {
+            return Ok(Cow::Borrowed(self));
+        }
+        let own = view::collation_of(read.catalog(), &self.namespace);
+        Ok(match own.is_simple() {
+            true => Cow::Borrowed(self),
+            false => Cow::Owned(AggregateRequest {
+                variables: constants::of(Doc::Raw(&self.constants), self.now, &own)?,
+                ..self.clone()
+            }),
+        })
+    }
+
     /// How strings compare in a run over what the name stands for.
     ///
     /// # Errors
@@ -192,7 +214,12 @@ impl AggregateRequest {
             view::view_of(read.catalog(), &from).is_some()
         });
         let collation = self.collation(read)?;
-        pipeline.collate(&collation);
+        pipeline.settle(&Scope {
+            root: Doc::empty(),
+            variables: self.variables.clone(),
+            now: self.now,
+            collation: collation.clone(),
+        })?;
         let near = self.nearest(read, &resolved.base, &mut pipeline)?;
         if pipeline.starts_with_documents() || pipeline.statistics().is_some() {
             let first = usize::from(pipeline.statistics().is_some());
@@ -326,6 +353,7 @@ impl AggregateCursor {
     /// Plans the run on this state of the database. Stages that must see all their input have seen it when this
     /// returns; otherwise documents are read as batches are asked for.
     pub(crate) fn open(read: &dyn Read, request: &AggregateRequest) -> Result<AggregateCursor> {
+        let request = &*request.by_default(read)?;
         let Prepared {
             pipeline,
             find,

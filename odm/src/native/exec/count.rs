@@ -58,7 +58,7 @@ pub(super) fn on_collection(
         return Ok(0);
     };
     let query = query.by_default(&collection.rules.collation);
-    let query = &*query;
+    let query = &*query.settled()?;
     let plan = query.plan(collection, None)?;
     let mut walk = Walk::new(&plan, collection, deadline);
     let mut count = 0u64;

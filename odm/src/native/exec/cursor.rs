@@ -142,14 +142,26 @@ impl FindRequest {
     }
 
     /// Compares strings as what it reads does, unless it says how.
-    pub(super) fn settle(&mut self, own: &Collation) {
+    ///
+    /// # Errors
+    /// What is wrong with the constants of expressions.
+    pub(super) fn settle(&mut self, own: &Collation) -> Result<()> {
+        if let Cow::Owned(query) = self.query.with_constants_by(own)? {
+            self.query = query;
+        }
         if let Cow::Owned(query) = self.query.by_default(own) {
             self.query = query;
         }
-        let collation = self.query.collation_in(own);
-        if let Some(projection) = self.projection.as_mut().filter(|_| !collation.is_simple()) {
-            *projection = Arc::new((**projection).clone().collated(collation));
+        if let Cow::Owned(query) = self.query.settled()? {
+            self.query = query;
         }
+        if let Some(projection) = &mut self.projection
+            && let Cow::Owned(settled) =
+                projection.settled(self.query.collation_in(own), self.query.matcher.variables())?
+        {
+            *projection = Arc::new(settled);
+        }
+        Ok(())
     }
 }
 
@@ -181,7 +193,7 @@ enum State {
 impl FindCursor {
     /// Plans the find on this state of the database.
     pub(crate) fn open(read: &dyn Read, mut request: FindRequest) -> Result<FindCursor> {
-        request.settle(&view::collation_of(read.catalog(), &request.namespace));
+        request.settle(&view::collation_of(read.catalog(), &request.namespace))?;
         let through = view::through(read, &request.namespace, &request.query, request.deadline)?;
         if through.is_some() {
             request.extras.refuse_on_view(&request.query)?;

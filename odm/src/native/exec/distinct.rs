@@ -50,7 +50,7 @@ fn on_collection(
         return Ok(Vec::new());
     };
     let query = query.by_default(&own);
-    let query = &*query;
+    let query = &*query.settled()?;
     let plan = query.plan(collection, None)?;
     let mut walk = Walk::new(&plan, collection, deadline);
     walk.documents(read, collection, &mut |_, document| {

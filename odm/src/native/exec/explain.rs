@@ -59,6 +59,7 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
             namespace: request.namespace.clone(),
             stages: Vec::new(),
             variables: Vec::new(),
+            constants: Vec::new(),
             collation: request.query.collation().cloned(),
             hint: request.query.hint().cloned(),
             batch_size: None,
@@ -73,6 +74,7 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
     let collection = read.catalog().collection(&ns.database, &ns.collection).cloned();
     let wanted = (request.limit > 0).then(|| request.limit.saturating_add(request.skip));
     let query = request.query.by_default(&resolved.collation);
+    let query = query.settled()?;
     let (views, is_filtered) = match &collection {
         Some(collection) => query.views(collection),
         None => (Vec::new(), false),
@@ -136,7 +138,7 @@ pub(crate) fn explain_aggregate(
     request: &AggregateRequest,
     execute: bool,
 ) -> Result<Vec<u8>> {
-    let prepared = request.prepare(read)?;
+    let prepared = request.by_default(read)?.prepare(read)?;
     let Some(find) = prepared.find else {
         let stages = Owned::Array(vec![Owned::Document(vec![field(
             "$documents",

@@ -1,7 +1,5 @@
 //! Changing or removing one document and giving it back.
 
-use std::borrow::Cow;
-
 use super::super::document::{Doc, Owned};
 use super::super::fault::Result;
 use super::super::matcher::Asked;
@@ -53,13 +51,13 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
     let own = &collection.rules.collation;
     let query = request.query.by_default(own);
     let plan = query.plan(&collection, Some(1))?;
-    let projection = request.projection.as_ref().map(|projection| {
-        let collation = request.query.collation_in(own);
-        match collation.is_simple() {
-            true => Cow::Borrowed(projection),
-            false => Cow::Owned(projection.clone().collated(collation)),
-        }
-    });
+    let projection = request
+        .projection
+        .as_ref()
+        .map(|projection| {
+            projection.settled(request.query.collation_in(own), request.query.matcher.variables())
+        })
+        .transpose()?;
     let updater = request
         .updater
         .as_ref()

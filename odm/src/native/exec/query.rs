@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::super::aggregate::constants;
 use super::super::catalog::Collection;
 use super::super::collation::{Collation, has_text};
 use super::super::document::{Doc, Owned, Value, equal};
@@ -26,6 +27,8 @@ pub(crate) struct Query {
     edges: Option<Arc<Edges>>,
     /// The projection as given, where there is one: it is a part of the shape.
     projected: Option<Vec<u8>>,
+    /// The `let` that gave the variables, as long as it is not known how its strings compare.
+    constants: Option<Arc<Vec<u8>>>,
 }
 
 impl Query {
@@ -60,6 +63,7 @@ impl Query {
             collation: None,
             edges: None,
             projected: None,
+            constants: None,
         })
     }
 
@@ -82,7 +86,69 @@ impl Query {
             collation: Some(collation),
             edges: self.edges,
             projected: self.projected,
+            constants: self.constants,
         }
+    }
+
+    /// The query with all computed that depends on no document: strings compare by its collation, and by bytes if
+    /// it has none.
+    ///
+    /// # Errors
+    /// What is wrong with constants.
+    pub(crate) fn settled(&self) -> Result<Cow<'_, Query>> {
+        if !self.matcher.computes() {
+            return Ok(Cow::Borrowed(self));
+        }
+        let mut query = self.clone();
+        query.matcher = Arc::new((*self.matcher).clone().settled()?);
+        Ok(Cow::Owned(query))
+    }
+
+    /// The same query, whose variables are those of this `let`.
+    pub(crate) fn with_constants(self, constants: Option<Doc<'_>>) -> Query {
+        Query {
+            constants: constants.map(|constants| Arc::new(constants.to_bytes())),
+            ..self
+        }
+    }
+
+    /// The query with its `let` computed by the collation of what it reads, unless it has one of its own.
+    ///
+    /// # Errors
+    /// What is wrong with the constants.
+    pub(crate) fn with_constants_by(&self, own: &Collation) -> Result<Cow<'_, Query>> {
+        let Some(constants) = self
+            .constants
+            .as_ref()
+            .filter(|_| self.collation.is_none() && !own.is_simple())
+        else {
+            return Ok(Cow::Borrowed(self));
+        };
+        let mut query = self.clone();
+        let matcher = (*self.matcher).clone();
+        let variables = constants::of(Doc::Raw(constants), matcher.now(), own)?;
+        query.matcher = Arc::new(matcher.with_variables(variables));
+        Ok(Cow::Owned(query))
+    }
+
+    /// The same query without a time: an expression that asks for it fails.
+    pub(crate) fn without_clock(mut self) -> Query {
+        if self.matcher.computes() {
+            self.matcher = Arc::new((*self.matcher).clone().without_clock());
+        }
+        self
+    }
+
+    /// As of the commands that do not know yet what they read: without a collation of its own, constants compare by bytes.
+    ///
+    /// # Errors
+    /// What is wrong with constants.
+    pub(crate) fn settled_alone(self, collation: Option<Collation>) -> Result<Query> {
+        let query = self.collated(collation);
+        Ok(match query.settled()? {
+            Cow::Owned(settled) => settled,
+            Cow::Borrowed(_) => query,
+        })
     }
 
     /// The query by the collation of what it reads, unless it has one of its own.
@@ -117,6 +183,7 @@ impl Query {
             collation: Some(collation),
             edges: None,
             projected: None,
+            constants: None,
         }
     }
 

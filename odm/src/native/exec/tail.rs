@@ -36,7 +36,7 @@ pub(crate) struct TailCursor {
 impl TailCursor {
     /// Checks that the collection can be followed. One that does not exist gives nothing.
     pub(crate) fn open(read: &dyn Read, mut request: FindRequest) -> Result<TailCursor> {
-        request.settle(&super::view::collation_of(read.catalog(), &request.namespace));
+        request.settle(&super::view::collation_of(read.catalog(), &request.namespace))?;
         let ns = &request.namespace;
         super::view::refuse(read.catalog(), ns)
             .map_err(|_| Fault::new(168, "Tailable cursors are not supported in aggregation."))?;

@@ -266,6 +266,7 @@ pub(crate) fn through(
         namespace: ns.clone(),
         stages: Vec::new(),
         variables: Vec::new(),
+        constants: Vec::new(),
         collation: Some(own.clone()),
         hint: query.hint().cloned(),
         batch_size: None,

@@ -81,7 +81,7 @@ impl Parser<'_> {
             },
             "expr" => {
                 top_level("$expr", level)?;
-                Node::Expr(Box::new(Expression::parse(value, self.variables)?))
+                Node::Expr(Box::new(Expression::parse_unfolded(value, self.variables)?))
             }
             "sampleRate" => {
                 top_level("$sampleRate", level)?;

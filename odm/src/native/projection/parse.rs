@@ -263,13 +263,10 @@ impl Parser<'_> {
         self.tree.add(target, Rule::Computed(Box::new(expression)))
     }
 
-    /// An expression, in which the variables have their values: what is wrong with them is known before any document.
     fn computed(&self, value: &Value<'_>) -> Result<Expression> {
         let variables = self.filter.map_or(&[][..], Matcher::variables);
         let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
-        let mut expression = Expression::parse_unfolded(value, &names)?;
-        expression.bind(variables);
-        Ok(expression)
+        Expression::parse_unfolded(value, &names)
     }
 
     fn refuse_in_exclusion(&self) -> Result<()> {
@@ -354,7 +351,7 @@ impl Parser<'_> {
             }
             _ => {}
         }
-        self.tree.prepare()?;
+        self.tree.prepare();
         Ok(Projection {
             collation: Collation::default(),
             mode,
@@ -410,25 +407,20 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Computes constants, once the whole syntax is known to be right, and notes in each tree what is below
-    /// it.
-    fn prepare(&mut self) -> Result<()> {
+    /// Notes in each tree what is below it.
+    fn prepare(&mut self) {
         for (_, rule) in &mut self.children {
             match rule {
-                Rule::Computed(expression) => {
-                    expression.fold()?;
-                    self.computes = true;
-                }
+                Rule::Computed(_) => self.computes = true,
                 Rule::Positional => self.positional = true,
                 Rule::Fields(inner) => {
-                    inner.prepare()?;
+                    inner.prepare();
                     self.computes |= inner.computes;
                     self.positional |= inner.positional;
                 }
                 _ => {}
             }
         }
-        Ok(())
     }
 }
 

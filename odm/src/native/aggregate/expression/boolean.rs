@@ -4,17 +4,17 @@ use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::operator::{Arguments, Operator, lazy, strict};
 use super::parse::Parser;
-use super::{Answer, Env, Node, type_name};
+use super::{Answer, Env, Node, Scope, type_name};
 
 pub(super) static OPERATORS: &[Operator] = &[
     Operator {
-        fold: Some(|arguments| fold_logic(arguments, false)),
+        fold: Some(|arguments, known| fold_logic(arguments, false, known)),
         ..lazy("$and", Arguments::Any, |_, arguments, env| {
             logic(arguments, env, false)
         })
     },
     Operator {
-        fold: Some(|arguments| fold_logic(arguments, true)),
+        fold: Some(|arguments, known| fold_logic(arguments, true, known)),
         ..lazy("$or", Arguments::Any, |_, arguments, env| {
             logic(arguments, env, true)
         })
@@ -47,9 +47,9 @@ fn logic<'a>(arguments: &'a [Node], env: Env<'a>, stop: bool) -> Result<Answer<'
 }
 
 /// A deciding constant decides wherever it stands, so that nothing before it is evaluated.
-fn fold_logic(arguments: &mut Vec<Node>, stop: bool) -> Result<Option<Node>> {
+fn fold_logic(arguments: &mut Vec<Node>, stop: bool, known: Option<&Scope<'_>>) -> Result<Option<Node>> {
     for node in arguments.iter_mut() {
-        node.fold()?;
+        node.fold(known)?;
     }
     let constant = |node: &Node| match node {
         Node::Constant(value) => Some(super::truth(&value.as_value())),
@@ -64,9 +64,9 @@ fn fold_logic(arguments: &mut Vec<Node>, stop: bool) -> Result<Option<Node>> {
 }
 
 /// A constant condition has decided.
-fn fold_cond(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
+fn fold_cond(arguments: &mut Vec<Node>, known: Option<&Scope<'_>>) -> Result<Option<Node>> {
     for node in arguments.iter_mut() {
-        node.fold()?;
+        node.fold(known)?;
     }
     let chosen = match arguments.first() {
         Some(Node::Constant(value)) if super::truth(&value.as_value()) => 1,
@@ -77,9 +77,9 @@ fn fold_cond(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
 }
 
 /// Leaves out constants that are null, and what stands behind one that is not.
-fn fold_if_null(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
+fn fold_if_null(arguments: &mut Vec<Node>, known: Option<&Scope<'_>>) -> Result<Option<Node>> {
     for node in arguments.iter_mut() {
-        node.fold()?;
+        node.fold(known)?;
     }
     let is_null = |node: &Node| match node {
         Node::Constant(value) => matches!(value.as_value(), Value::Null | Value::Undefined),
@@ -265,27 +265,27 @@ fn switch<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Resu
 }
 
 /// Branches that cannot be taken are never computed; the default always is.
-fn fold_switch(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
+fn fold_switch(arguments: &mut Vec<Node>, known: Option<&Scope<'_>>) -> Result<Option<Node>> {
     let mut default = arguments.pop().unwrap_or(Node::Absent);
-    default.fold()?;
+    default.fold(known)?;
     let mut kept = Vec::new();
     let mut rest = std::mem::take(arguments).into_iter();
     while let (Some(mut case), Some(mut then)) = (rest.next(), rest.next()) {
-        case.fold()?;
-        let known = match &case {
+        case.fold(known)?;
+        let decided = match &case {
             Node::Constant(value) => Some(super::truth(&value.as_value())),
             Node::Remove => Some(false),
             _ => None,
         };
-        match known {
+        match decided {
             Some(false) => {}
             Some(true) => {
-                then.fold()?;
+                then.fold(known)?;
                 default = then;
                 break;
             }
             None => {
-                then.fold()?;
+                then.fold(known)?;
                 kept.push(case);
                 kept.push(then);
             }

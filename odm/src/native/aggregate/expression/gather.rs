@@ -2,13 +2,15 @@
 //! in how sums of doubles are rounded, and in what is wrong with constants.
 
 use super::super::super::fault::Result;
-use super::Node;
 use super::operator::Operator;
+use super::{Node, Scope};
 
 /// Whether the order of the arguments makes no difference; `None` where their grouping makes one.
-fn is_commutative(operator: &Operator, arguments: &[Node]) -> Option<bool> {
+fn is_commutative(operator: &Operator, arguments: &[Node], known: Option<&Scope<'_>>) -> Option<bool> {
     match operator.name {
-        "$add" | "$multiply" | "$setUnion" | "$setIntersection" => Some(true),
+        "$add" | "$multiply" | "$setIntersection" => Some(true),
+        // With a collation the first of equal values stays, so that they keep their order.
+        "$setUnion" => known.map(|known| known.collation.is_simple()),
         "$concat" | "$concatArrays" => Some(false),
         // A single array stands for its items.
         "$sum" | "$min" | "$max" if arguments.len() != 1 => Some(true),
@@ -21,12 +23,17 @@ fn is_commutative(operator: &Operator, arguments: &[Node]) -> Option<bool> {
 ///
 /// # Errors
 /// What is wrong with the constants.
-pub(super) fn gather(operator: &'static Operator, arguments: &mut Vec<Node>) -> Result<()> {
-    let Some(commutative) = is_commutative(operator, arguments) else {
+pub(super) fn gather(
+    operator: &'static Operator,
+    arguments: &mut Vec<Node>,
+    known: Option<&Scope<'_>>,
+) -> Result<()> {
+    let Some(commutative) = is_commutative(operator, arguments, known) else {
         return Ok(());
     };
     let mut gathered = Gathered {
         operator,
+        known,
         commutative,
         kept: Vec::with_capacity(arguments.len()),
         constants: Vec::new(),
@@ -37,22 +44,23 @@ pub(super) fn gather(operator: &'static Operator, arguments: &mut Vec<Node>) -> 
     Ok(())
 }
 
-struct Gathered {
+struct Gathered<'a> {
     operator: &'static Operator,
+    known: Option<&'a Scope<'a>>,
     commutative: bool,
     kept: Vec<Node>,
     /// Constants that came one after the other.
     constants: Vec<Node>,
 }
 
-impl Gathered {
+impl Gathered<'_> {
     fn add_all(&mut self, arguments: Vec<Node>) -> Result<()> {
         for node in arguments {
             match node {
                 node if node.is_constant() => self.constants.push(node),
                 Node::Call { operator, arguments }
                     if operator.name == self.operator.name
-                        && is_commutative(operator, &arguments).is_some() =>
+                        && is_commutative(operator, &arguments, self.known).is_some() =>
                 {
                     self.add_all(arguments)?;
                 }
@@ -75,7 +83,7 @@ impl Gathered {
         }
         let operator = self.operator;
         let mut together = Node::Call { operator, arguments };
-        together.fold()?;
+        together.fold(self.known)?;
         self.kept.push(together);
         Ok(())
     }

@@ -78,7 +78,7 @@ fn constant_name(parser: &mut Parser<'_>, name: &str, value: &Value<'_>, codes: 
             ),
         ));
     }
-    node.fold()?;
+    node.fold(None)?;
     // Only a literal counts as a constant here, not what could be computed.
     let literal = match value {
         Value::Document(doc) => doc.get("$literal").is_some() || doc.get("$const").is_some(),

@@ -7,7 +7,7 @@ use super::super::super::collation::Collation;
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::Result;
 use super::parse::Parser;
-use super::{Answer, Env, Node};
+use super::{Answer, Env, Node, Scope};
 
 /// One operator: its name with the `$`, how its arguments are read, what it computes.
 pub(super) struct Operator {
@@ -21,7 +21,7 @@ pub(super) struct Operator {
 }
 
 /// Looks at the arguments of a call; a node in return replaces the call.
-pub(super) type Fold = fn(&mut Vec<Node>) -> Result<Option<Node>>;
+pub(super) type Fold = fn(&mut Vec<Node>, Option<&Scope<'_>>) -> Result<Option<Node>>;
 
 /// How an operator's arguments are read.
 #[derive(Clone, Copy)]
@@ -90,7 +90,7 @@ pub(super) const fn at_run(mut operator: Operator) -> Operator {
 
 /// The same operator, whose arguments are not computed before the run either.
 pub(super) const fn as_written(mut operator: Operator) -> Operator {
-    operator.fold = Some(|_| Ok(None));
+    operator.fold = Some(|_, _| Ok(None));
     operator
 }
 

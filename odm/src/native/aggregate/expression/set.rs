@@ -5,7 +5,7 @@ use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::operator::{Arguments, Operator, comparing, lazy, strict};
 use super::parse::Parser;
-use super::{Answer, Env, Node, truth};
+use super::{Answer, Env, Node, Scope, truth};
 
 pub(super) static OPERATORS: &[Operator] = &[
     comparing("$setUnion", Arguments::Any, union),
@@ -189,9 +189,9 @@ fn parse_equals(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>
 
 /// Constant operands are made sets beforehand, with an error of their own; the result is not computed before the run.
 #[expect(clippy::ptr_arg, reason = "it is used as a `Fold`")]
-fn fold_equals(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
+fn fold_equals(arguments: &mut Vec<Node>, known: Option<&Scope<'_>>) -> Result<Option<Node>> {
     for (index, node) in arguments.iter_mut().enumerate() {
-        node.fold()?;
+        node.fold(known)?;
         let value = match node {
             Node::Constant(value) => Some(value.as_value()),
             Node::Remove => None,
@@ -255,9 +255,9 @@ static SUBSET: [Operator; 2] = [
     comparing("$setIsSubset", Arguments::Exactly(2), is_subset_of_constant),
 ];
 
-fn fold_subset(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
+fn fold_subset(arguments: &mut Vec<Node>, known: Option<&Scope<'_>>) -> Result<Option<Node>> {
     for node in arguments.iter_mut() {
-        node.fold()?;
+        node.fold(known)?;
     }
     let of_constant = match arguments.as_slice() {
         [left, _] if left.is_constant() => false,
@@ -277,7 +277,7 @@ fn fold_subset(arguments: &mut Vec<Node>) -> Result<Option<Node>> {
         operator: &SUBSET[usize::from(of_constant)],
         arguments: std::mem::take(arguments),
     };
-    call.fold()?;
+    call.fold(known)?;
     Ok(Some(call))
 }
 

@@ -48,15 +48,15 @@ pub(super) static OPERATORS: &[Operator] = &[
     strict("$indexOfBytes", Arguments::Between(2, 4), search::bytes),
     strict("$indexOfCP", Arguments::Between(2, 4), search::characters),
     Operator {
-        fold: Some(|arguments| regex::fold("$regexMatch", arguments)),
+        fold: Some(|arguments, known| regex::fold("$regexMatch", arguments, known)),
         ..strict("$regexMatch", Arguments::Custom(regex::parse), regex::is_match)
     },
     Operator {
-        fold: Some(|arguments| regex::fold("$regexFind", arguments)),
+        fold: Some(|arguments, known| regex::fold("$regexFind", arguments, known)),
         ..strict("$regexFind", Arguments::Custom(regex::parse), regex::find)
     },
     Operator {
-        fold: Some(|arguments| regex::fold("$regexFindAll", arguments)),
+        fold: Some(|arguments, known| regex::fold("$regexFindAll", arguments, known)),
         ..strict("$regexFindAll", Arguments::Custom(regex::parse), regex::find_all)
     },
 ];

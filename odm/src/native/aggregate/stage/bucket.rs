@@ -91,7 +91,7 @@ fn parse_by(stage: &str, code: i32, value: &Value<'_>, variables: &[String]) -> 
 
 fn constant(value: &Value<'_>, wrong: impl Fn(&Value<'_>) -> Fault) -> Result<Owned> {
     let mut expression = Expression::parse_unfolded(value, &[])?;
-    expression.fold()?;
+    expression.fold(None)?;
     expression.as_constant().cloned().ok_or_else(|| wrong(value))
 }
 

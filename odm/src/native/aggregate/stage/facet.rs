@@ -4,7 +4,7 @@ use super::super::super::collation::Collation;
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::pipeline::{MEMORY_LIMIT, OVER_MEMORY};
-use super::{Context, Pipeline, Place, Rows, path, print, write};
+use super::{Context, Pipeline, Place, Rows, Scope, path, print, write};
 
 /// Several pipelines over the same input; one document with their results.
 #[derive(Clone, Debug)]
@@ -63,10 +63,10 @@ impl Facet {
         Ok(Facet { facets })
     }
 
-    pub(super) fn fold(&mut self) -> Result<()> {
+    pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
         self.facets.iter_mut().try_for_each(|(_, pipeline)| {
             pipeline
-                .fold()
+                .fold(known)
                 .map_err(|fault| fault.prefixed("Failed to optimize pipeline :: caused by :: "))
         })
     }

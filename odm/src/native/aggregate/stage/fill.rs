@@ -3,7 +3,7 @@
 use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
-use super::super::expression::Expression;
+use super::super::expression::{Expression, Scope};
 use super::super::transform::TransformStage;
 use super::declared::Declared;
 use super::window::Windows;
@@ -117,12 +117,12 @@ impl Fill {
         }
     }
 
-    pub(super) fn fold(&mut self) -> Result<()> {
+    pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
         if let Some(windows) = &mut self.windows {
-            windows.fold()?;
+            windows.fold(known)?;
         }
         match &mut self.values {
-            Some(values) => values.fold(),
+            Some(values) => values.fold(known),
             None => Ok(()),
         }
     }

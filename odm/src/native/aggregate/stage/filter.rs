@@ -4,7 +4,7 @@ use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::matcher::Matcher;
-use super::{Context, Rows};
+use super::{Context, Rows, Scope};
 
 /// A filter. Its variables get their values when it runs.
 #[derive(Clone, Debug)]
@@ -49,13 +49,17 @@ impl Match {
             .transpose()
     }
 
+    pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
+        self.matcher.fold(known)
+    }
+
     pub(super) fn collate(&mut self, collation: &Collation) {
         self.matcher = self.matcher.clone().collated(collation);
     }
 
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
         let bound = match self.bound(&context.variables)? {
-            Some(matcher) => Some(matcher.collated(&context.collation).at(context.now)),
+            Some(matcher) => Some(matcher.collated(&context.collation).at(context.now).settled()?),
             None if self.matcher.computes() => Some(self.matcher.clone().at(context.now)),
             None => None,
         };

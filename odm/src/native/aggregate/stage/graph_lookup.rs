@@ -122,10 +122,6 @@ impl GraphLookup {
         })
     }
 
-    pub(super) fn fold(&mut self) -> Result<()> {
-        self.start.fold()
-    }
-
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Rows<'a> {
         Box::new(input.map(move |row| {
             let row = row?;
@@ -155,7 +151,8 @@ impl GraphLookup {
             .as_ref()
             .map(|filter| Matcher::parse_with(Doc::Raw(filter), context.variables.clone()))
             .transpose()?
-            .map(|matcher| matcher.collated(&context.collation));
+            .map(|matcher| matcher.collated(&context.collation).at(context.now).settled())
+            .transpose()?;
         let scope = scope(doc, context);
         let mut asked = HashSet::new();
         let mut frontier = Vec::new();

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Owned, Value, compare};
 use super::super::super::fault::{Fault, Result};
-use super::super::expression::{Answer, Expression};
+use super::super::expression::{Answer, Expression, Scope};
 use super::super::pipeline::OVER_MEMORY;
 use super::{Context, Rows, path, scope, write};
 
@@ -174,11 +174,11 @@ impl Group {
         ))
     }
 
-    pub(super) fn fold(&mut self) -> Result<()> {
-        self.by.value_mut().fold()?;
+    pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
+        self.by.value_mut().fold(known)?;
         self.accumulators
             .iter_mut()
-            .try_for_each(|(_, accumulator)| accumulator.fold())?;
+            .try_for_each(|(_, accumulator)| accumulator.fold(known))?;
         if let By::Value(by) = &self.by {
             let inputs: Option<Vec<_>> = self
                 .accumulators

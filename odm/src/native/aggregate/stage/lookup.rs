@@ -1,11 +1,13 @@
 //! `$lookup`, by equality, by a pipeline, or both.
 
+use std::borrow::Cow;
+
 use super::super::super::collation::Collation;
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::matcher::ast::is_index;
-use super::super::expression::{Expression, check_variable_name};
+use super::super::expression::{Expression, Scope, check_variable_name};
 use super::super::pipeline::{IN_RUN, MEMORY_LIMIT};
 use super::{
     Context, GeoNear, Pipeline, Place, Rows, Stage, collection_name, parse_nested, path, print, scope, write,
@@ -19,6 +21,8 @@ pub(crate) struct Lookup {
     join: Option<Join>,
     variables: Vec<(String, Expression)>,
     pipeline: Option<Pipeline>,
+    /// What is wrong with constants of the pipeline.
+    fault: Option<Fault>,
     into: Vec<String>,
     /// It runs where a server has other means than for later stages.
     is_early: bool,
@@ -167,6 +171,7 @@ impl Lookup {
             variables: values,
             pipeline,
             into,
+            fault: None,
             is_early: false,
         })
     }
@@ -175,11 +180,17 @@ impl Lookup {
         self.pipeline.as_ref()
     }
 
-    pub(super) fn fold(&mut self) -> Result<()> {
-        for (_, value) in &mut self.variables {
-            value.fold()?;
+    /// What is wrong with constants is told once there is a document to look for.
+    pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) {
+        if let Some(pipeline) = &mut self.pipeline {
+            let own = |name: &String| self.variables.iter().any(|(own, _)| own == name);
+            let known = known.map(|known| {
+                let mut known = known.clone();
+                known.variables.retain(|(name, _)| !own(name));
+                known
+            });
+            self.fault = pipeline.fold(known.as_ref()).err();
         }
-        self.pipeline.as_mut().map_or(Ok(()), Pipeline::fold)
     }
 
     pub(super) fn collate(&mut self, collation: &Collation) {
@@ -213,16 +224,25 @@ impl Lookup {
     }
 
     fn results(&self, doc: Doc<'_>, context: &Context<'_>) -> Result<Vec<Owned>> {
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
         if let Some(pipeline) = &self.pipeline
             && let Some(stage) = pipeline.nested_geo_near()
         {
             return self.nearest(doc, context, pipeline, stage);
         }
+        let inner = self.bound(doc, context)?;
+        let pipeline = self
+            .pipeline
+            .as_ref()
+            .map(|pipeline| self.settled(pipeline, &inner))
+            .transpose()?;
         let filter = match &self.join {
             Some(join) => join.filter(doc, self.is_early),
             None => Doc::empty().to_bytes(),
         };
-        let text = self.pipeline.as_ref().and_then(Pipeline::text_filter);
+        let text = pipeline.as_ref().and_then(|pipeline| pipeline.text_filter());
         let (first, filter) = match text {
             None => (0, filter),
             Some(text) => (1, all_of(&[&filter, text])),
@@ -231,11 +251,19 @@ impl Lookup {
             Some(from) => context.source.find(from, Doc::Raw(&filter))?,
             None => Box::new(std::iter::empty()),
         };
-        let Some(pipeline) = &self.pipeline else {
+        let Some(pipeline) = &pipeline else {
             return self.bounded(rows);
         };
-        let inner = self.bound(doc, context)?;
         self.bounded(pipeline.flow(first, rows, &inner)?)
+    }
+
+    /// The pipeline with all computed that depends on no document but the one that is looked for.
+    fn settled<'a>(&self, pipeline: &'a Pipeline, inner: &Context<'_>) -> Result<Cow<'a, Pipeline>> {
+        let mut pipeline = Cow::Borrowed(pipeline);
+        if !self.variables.is_empty() {
+            pipeline.to_mut().settle(&scope(Doc::empty(), inner))?;
+        }
+        Ok(pipeline)
     }
 
     /// The same of a pipeline that begins with distances.

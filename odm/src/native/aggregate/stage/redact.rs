@@ -24,8 +24,8 @@ impl Redact {
         })
     }
 
-    pub(super) fn fold(&mut self) -> Result<()> {
-        self.expression.fold()
+    pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
+        self.expression.fold(known)
     }
 
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Rows<'a> {

@@ -3,7 +3,7 @@
 use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result, code};
-use super::{Context, Pipeline, Place, Rows, collection_name, parse_nested};
+use super::{Context, Pipeline, Place, Rows, Scope, collection_name, parse_nested};
 
 /// The input, then what a pipeline gives over another collection.
 #[derive(Clone, Debug)]
@@ -84,8 +84,8 @@ impl UnionWith {
         &self.pipeline
     }
 
-    pub(super) fn fold(&mut self) -> Result<()> {
-        self.pipeline.fold()
+    pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
+        self.pipeline.fold(known)
     }
 
     pub(super) fn collate(&mut self, collation: &Collation) {

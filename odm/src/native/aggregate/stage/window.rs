@@ -130,15 +130,17 @@ impl Windows {
         })
     }
 
-    pub(super) fn fold(&mut self) -> Result<()> {
+    pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
         if let Some(partition) = &mut self.partition {
-            partition.fold()?;
+            partition.fold(known)?;
             if let Some(constant) = partition.as_constant() {
                 check_partition(constant)?;
                 self.partition = None;
             }
         }
-        self.functions.iter_mut().try_for_each(Function::fold)
+        self.functions
+            .iter_mut()
+            .try_for_each(|function| function.fold(known))
     }
 
     pub(super) fn collate(&mut self, collation: &Collation) {

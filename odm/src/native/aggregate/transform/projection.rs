@@ -106,8 +106,8 @@ impl Projection {
     }
 
     /// Computes the constant parts.
-    pub(crate) fn fold(&mut self) -> Result<()> {
-        self.root.fold()
+    pub(crate) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
+        self.root.fold(known)
     }
 
     /// The fields of the projected root document.
@@ -154,12 +154,12 @@ impl Branch {
         Ok(())
     }
 
-    fn fold(&mut self) -> Result<()> {
+    fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
         for (_, entry) in &mut self.entries {
             match entry {
                 Entry::Named => {}
-                Entry::Computed(expression) => expression.fold()?,
-                Entry::Inner(inner) => inner.fold()?,
+                Entry::Computed(expression) => expression.fold(known)?,
+                Entry::Inner(inner) => inner.fold(known)?,
             }
         }
         Ok(())

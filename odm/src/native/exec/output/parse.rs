@@ -226,7 +226,7 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
         merge.variables.retain(|(name, _)| name != element.name_str());
         merge.variables.push((
             element.name_str().to_owned(),
-            Expression::parse(&element.value(), &[])?,
+            Expression::parse_unfolded(&element.value(), &[])?,
         ));
     }
     if let Some(stages) = stages {

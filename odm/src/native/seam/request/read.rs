@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bson::{RawBson, RawDocumentBuf};
 
 use super::super::super::aggregate::constants;
+use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::exec::aggregate::{self, AggregateRequest};
 use super::super::super::exec::by_id;
@@ -38,9 +39,13 @@ pub(super) fn aggregate_request(own: backend::Aggregate) -> Result<AggregateRequ
     Ok(AggregateRequest {
         namespace: ns,
         stages,
+        constants: gate_optional(own.options.variables.as_ref())?
+            .unwrap_or(Doc::empty())
+            .to_bytes(),
         variables: constants::of(
             gate_optional(own.options.variables.as_ref())?.unwrap_or(Doc::empty()),
             now.millis,
+            collation.as_ref().unwrap_or(Collation::simple()),
         )?,
         collation,
         hint: own.options.hint.as_ref().map(value).transpose()?,
@@ -77,7 +82,8 @@ fn single(
 ) -> Result<(Query, u64)> {
     let hint = hint.map(value).transpose()?;
     let collation = super::collation(collation)?;
-    let query = Query::parse(gate(filter)?, None, hint.as_ref().map(Owned::as_value))?.collated(collation);
+    let query =
+        Query::parse(gate(filter)?, None, hint.as_ref().map(Owned::as_value))?.settled_alone(collation)?;
     Ok((query, u64::from(!multi)))
 }
 

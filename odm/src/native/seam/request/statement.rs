@@ -55,7 +55,7 @@ pub(super) fn update_statement(own: &backend::UpdateStatement) -> Statement {
         // The server reads the update before the filter.
         let updater = updater(&own.modification, &own.array_filters)?;
         let query = Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?
-            .collated(collation.clone());
+            .settled_alone(collation.clone())?;
         if own.multi && matches!(own.modification, Modification::Replacement(_)) {
             return Err(Fault::new(
                 code::FAILED_TO_PARSE,
@@ -83,8 +83,8 @@ pub(super) fn delete_statement(own: &backend::DeleteStatement) -> Statement {
     let parse = || -> Result<DeleteStatement> {
         let collation = collation(own.collation.as_ref())?;
         let hint = own.hint.as_ref().map(value).transpose()?;
-        let query =
-            Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?.collated(collation);
+        let query = Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?
+            .settled_alone(collation)?;
         Ok(DeleteStatement {
             query,
             filter: own.filter.as_bytes().to_vec(),

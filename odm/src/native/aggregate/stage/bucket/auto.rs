@@ -4,7 +4,7 @@ use super::super::super::super::collation::Collation;
 use super::super::super::super::document::number::as_i64_exact;
 use super::super::super::super::document::{Doc, Owned, Value, compare};
 use super::super::super::super::fault::{Fault, Result};
-use super::super::super::expression::Expression;
+use super::super::super::expression::{Expression, Scope};
 use super::super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
 use super::super::group::{Accumulator, By, Group, Order};
 use super::super::{Context, Rows, print, scope, write};
@@ -78,9 +78,9 @@ impl BucketAuto {
         })
     }
 
-    pub(in super::super) fn fold(&mut self) -> Result<()> {
-        self.value.fold()?;
-        self.group.fold()
+    pub(in super::super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
+        self.value.fold(known)?;
+        self.group.fold(known)
     }
 
     pub(in super::super) fn collate(&mut self, collation: &Collation) {

@@ -6,7 +6,7 @@ use super::super::super::super::collation::Collation;
 use super::super::super::super::document::{Owned, Value};
 use super::super::super::super::fault::{Fault, Result, code};
 use super::super::super::super::sort::SortSpec;
-use super::super::super::expression::Expression;
+use super::super::super::expression::{Expression, Scope};
 use super::super::print;
 
 pub(in super::super) use self::state::State;
@@ -316,14 +316,14 @@ impl Accumulator {
         (!matches!(self.operator, Operator::Ranked { .. })).then_some(&self.input)
     }
 
-    pub(in super::super) fn fold(&mut self) -> Result<()> {
+    pub(in super::super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
         match &mut self.operator {
             Operator::Several(_, count)
             | Operator::Ranked {
                 count: Some(count), ..
-            } => count.fold()?,
+            } => count.fold(known)?,
             _ => {}
         }
-        self.input.fold()
+        self.input.fold(known)
     }
 }

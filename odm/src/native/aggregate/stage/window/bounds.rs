@@ -301,6 +301,6 @@ fn end<T>(value: &Value<'_>, number: &impl Fn(&Value<'_>) -> Result<T>) -> Resul
 
 fn constant(value: &Value<'_>) -> Result<Option<Owned>> {
     let mut expression = Expression::parse_unfolded(value, &[])?;
-    expression.fold()?;
+    expression.fold(None)?;
     Ok(expression.as_constant().cloned())
 }

@@ -4,7 +4,7 @@ use super::super::super::super::collation::Collation;
 use super::super::super::super::document::number::as_i64_exact;
 use super::super::super::super::document::{Doc, Owned, Value};
 use super::super::super::super::fault::{Fault, Result, code};
-use super::super::super::expression::Expression;
+use super::super::super::expression::{Expression, Scope};
 use super::super::super::print;
 use super::super::group::Accumulator;
 use super::bounds::Bounds;
@@ -195,17 +195,17 @@ impl Function {
         }
     }
 
-    pub(super) fn fold(&mut self) -> Result<()> {
+    pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
         match self {
             Function::Rank(_) => Ok(()),
-            Function::Shift { output, .. } => output.fold(),
-            Function::MovingAverage(own) => own.input.fold(),
-            Function::Rate(own) => own.input.fold(),
-            Function::Covariance(own) => own.input.fold(),
-            Function::Deviation(own) => own.input.fold(),
-            Function::LinearFill(input) | Function::Carry(input) => input.fold(),
-            Function::Edge { input, .. } => input.fold(),
-            Function::Accumulate { accumulator, .. } => accumulator.fold(),
+            Function::Shift { output, .. } => output.fold(known),
+            Function::MovingAverage(own) => own.input.fold(known),
+            Function::Rate(own) => own.input.fold(known),
+            Function::Covariance(own) => own.input.fold(known),
+            Function::Deviation(own) => own.input.fold(known),
+            Function::LinearFill(input) | Function::Carry(input) => input.fold(known),
+            Function::Edge { input, .. } => input.fold(known),
+            Function::Accumulate { accumulator, .. } => accumulator.fold(known),
         }
     }
 
@@ -450,7 +450,7 @@ fn parse_shift(argument: &Value<'_>, order: Option<&Order>, variables: &[String]
             }
             "default" => {
                 let mut expression = Expression::parse_unfolded(&value, variables)?;
-                expression.fold()?;
+                expression.fold(None)?;
                 default = expression
                     .as_constant()
                     .cloned()
