@@ -132,10 +132,11 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         }
         // It looks for what an `$expr` compares in an index that does not hold what is missing.
         _ if text.contains("$expr") && (has_wildcard() || has_sparse()) => true,
-        // Of several documents it changes the first that it comes to, by an index for what an `$expr` compares.
+        // Of several documents it changes the first that it comes to, by an index for what an `$expr` compares, or for
+        // arrays.
         (own, their)
             if ["findAndModify", "update", "delete"].contains(&name)
-                && text.contains("$expr")
+                && (text.contains("$expr") || (text.contains("$type") && text.contains("\"array\"")))
                 && !command.contains_key("sort")
                 && has_index()
                 && !matches!(own, Refused(_))
@@ -253,7 +254,7 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         // Only what later stages need is kept before a `$sort`: by a path with positions there are fewer elements then.
         (Documents(own), Documents(their)) if sorts_by_position(command) && rows(own) == rows(their) => true,
         (Documents(own), Documents(their)) if own != their => {
-            closes_early(own, their) || is_wrapped(their) || (sets_again(command) && are_permuted(own, their))
+            closes_early(own, their) || is_wrapped(their) || (sets_again(command) && are_anagrams(own, their))
         }
         (own, their) if own.is_refused() != their.is_refused() => {
             let of_view = |step: &Step| step.command.contains_key("viewOn") && is_spared(&step.command);
@@ -508,22 +509,6 @@ pub(super) fn sets_again(command: &Document) -> bool {
         name.is_some_and(|name| names.contains(&name.as_str()))
     };
     stages.iter().filter(setting).count() > 1
-}
-
-/// Whether the documents differ in the order of their fields alone.
-fn are_permuted(own: &[Vec<RawDocumentBuf>], their: &[Vec<RawDocumentBuf>]) -> bool {
-    let by_name = |row: &RawDocumentBuf| {
-        let mut fields: Vec<(String, Bson)> = Document::try_from(row.as_ref()).ok()?.into_iter().collect();
-        fields.sort_by(|a, b| a.0.cmp(&b.0));
-        // As text, in which a NaN is like another.
-        Some(format!("{fields:?}"))
-    };
-    own.iter().map(Vec::len).eq(their.iter().map(Vec::len))
-        && own
-            .iter()
-            .flatten()
-            .map(by_name)
-            .eq(their.iter().flatten().map(by_name))
 }
 
 /// Whether a condition may fail or not by the order in which conditions are asked: a `$match` that the server moves

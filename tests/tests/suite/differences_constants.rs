@@ -12,7 +12,7 @@ crate::on_every_backend! {
     what_a_join_computes_waits_for_a_document,
     variables_of_a_command_compare_strings_by_its_collation,
     constants_of_unions_keep_their_place_by_a_collation,
-    a_validator_is_not_evaluated_when_it_is_given,
+    validators_and_views_are_not_evaluated_when_they_are_given,
 }
 
 fn strength() -> Document {
@@ -138,6 +138,10 @@ async fn what_is_known_of_time_and_variables_is_computed_before_the_run(db: &Db)
             assert_eq!(code(db, command.clone()).await, 2, "{command}");
         }
     }
+    // The first fault is told, also where it waited for a variable.
+    let wrong = doc! { "$multiply": [{ "$concat": ["$$v", "a"] }, { "$size": 5 }] };
+    let command = of_let(aggregate(doc! { "$project": { "x": wrong } }), bson!(["a"]));
+    assert_eq!(code(db, command).await, 16702);
     // The variables of an expression are its own.
     let own = doc! { "$map": { "input": [0], "in": { "$divide": [1, "$$this"] } } };
     assert_eq!(code(db, aggregate(doc! { "$project": { "x": own } })).await, 0);
@@ -295,10 +299,25 @@ async fn constants_of_unions_keep_their_place_by_a_collation(db: &Db) {
     );
 }
 
-async fn a_validator_is_not_evaluated_when_it_is_given(db: &Db) {
+async fn validators_and_views_are_not_evaluated_when_they_are_given(db: &Db) {
     run(db, doc! { "create": "c", "validator": { "$expr": by_zero() } }).await;
     assert_eq!(
         code(db, doc! { "insert": "c", "documents": [{ "_id": 1 }] }).await,
         121
     );
+    for stage in [
+        doc! { "$project": { "x": by_zero() } },
+        doc! { "$match": { "$expr": by_zero() } },
+    ] {
+        run(
+            db,
+            doc! { "create": "view", "viewOn": "d", "pipeline": [stage.clone()] },
+        )
+        .await;
+        assert_eq!(code(db, doc! { "find": "view" }).await, 2, "{stage}");
+        let join = doc! { "$lookup": { "from": "view", "as": "x", "pipeline": [] } };
+        let joined = doc! { "aggregate": "d", "pipeline": [join], "cursor": {} };
+        assert_eq!(code(db, joined).await, 0, "{stage}");
+        run(db, doc! { "drop": "view" }).await;
+    }
 }

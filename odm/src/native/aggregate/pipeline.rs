@@ -123,7 +123,8 @@ fn without_idle_stage<'s, 'd>(stages: &'s [Doc<'d>]) -> &'s [Doc<'d>] {
 }
 
 impl Pipeline {
-    /// Parses the stages of an `aggregate` command; `variables` are the names that `let` gives.
+    /// Parses the stages of an `aggregate` command; `variables` are the names that `let` gives. Constants are computed by
+    /// [`Pipeline::settle`].
     pub(crate) fn parse(stages: &[Doc<'_>], variables: &[String]) -> Result<Pipeline> {
         check_nesting(stages)?;
         let scored = asks_for_scores(stages)?;
@@ -136,12 +137,11 @@ impl Pipeline {
             ));
         }
         pipeline.mark_early_groups();
-        pipeline.optimize(None)?;
         pipeline.scored = scored;
         Ok(pipeline)
     }
 
-    /// Parses without computing constants: the outermost pipeline does that for all.
+    /// Parses stages at this place.
     pub(super) fn parse_within(stages: &[Doc<'_>], variables: &[String], place: Place) -> Result<Pipeline> {
         let mut pipeline = Pipeline {
             stages: Vec::with_capacity(stages.len()),
@@ -197,7 +197,7 @@ impl Pipeline {
     }
 
     /// Computes the constant parts, and says so where they are wrong.
-    fn optimize(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
+    pub(crate) fn optimize(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
         self.fold(known)
             .map_err(|fault| fault.prefixed("Failed to optimize pipeline :: caused by :: "))
     }

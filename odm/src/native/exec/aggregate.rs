@@ -155,7 +155,11 @@ impl AggregateRequest {
     pub(crate) fn parse(&self) -> Result<Pipeline> {
         let stages: Vec<Doc<'_>> = self.stages.iter().map(|stage| Doc::Raw(stage)).collect();
         output::check_early(&stages, &self.namespace.database)?;
-        let pipeline = Pipeline::parse(&stages, &self.names())?;
+        let mut pipeline = Pipeline::parse(&stages, &self.names())?;
+        // They are computed before it is looked where the results go.
+        if pipeline.output().is_some() {
+            pipeline.optimize(None)?;
+        }
         let whole_database = self.namespace.collection == NO_COLLECTION;
         if pipeline.starts_with_documents() && !whole_database {
             return Err(Fault::new(
@@ -239,7 +243,7 @@ impl AggregateRequest {
             Some(matcher) => matcher,
             None => self.leading(&pipeline, &mut first)?,
         };
-        let matcher = matcher.collated(&collation);
+        let matcher = matcher.collated(&collation).at(self.now).settled()?;
         let mut query = Query::of(matcher, None, self.hint.clone(), collation.clone());
         let base = &resolved.base;
         let collection = read.catalog().collection(&base.database, &base.collection);

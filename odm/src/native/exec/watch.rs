@@ -83,7 +83,10 @@ const STAGES: &[&str] = &[
 
 /// Parses the stages; those that a change stream may not have are refused (20).
 pub(crate) fn stages(stages: &[Doc<'_>]) -> Result<Pipeline> {
-    let parsed = Pipeline::parse(stages, &[]);
+    let parsed = Pipeline::parse(stages, &[]).and_then(|mut pipeline| {
+        pipeline.optimize(None)?;
+        Ok(pipeline)
+    });
     for stage in stages {
         let Some(name) = stage
             .elements()

@@ -45,7 +45,8 @@ fn run(stages: &Bson, memory: Memory) -> Result<Bson, i32> {
     let stages = rows(stages);
     let docs: Vec<Doc<'_>> = stages.iter().map(|bytes| Doc::Raw(bytes)).collect();
     let run = || {
-        let pipeline = Pipeline::parse(&docs, &[])?;
+        let mut pipeline = Pipeline::parse(&docs, &[])?;
+        pipeline.settle(&Scope::new(Doc::empty(), 0))?;
         let context = Context {
             source: &others,
             variables: Vec::new(),

@@ -180,16 +180,10 @@ impl Lookup {
         self.pipeline.as_ref()
     }
 
-    /// What is wrong with constants is told once there is a document to look for.
+    /// What is wrong with constants is told once there is a document to look for. With variables they wait for it.
     pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) {
-        if let Some(pipeline) = &mut self.pipeline {
-            let own = |name: &String| self.variables.iter().any(|(own, _)| own == name);
-            let known = known.map(|known| {
-                let mut known = known.clone();
-                known.variables.retain(|(name, _)| !own(name));
-                known
-            });
-            self.fault = pipeline.fold(known.as_ref()).err();
+        if let (Some(pipeline), true) = (&mut self.pipeline, self.variables.is_empty()) {
+            self.fault = pipeline.fold(known).err();
         }
     }
 
@@ -224,15 +218,15 @@ impl Lookup {
     }
 
     fn results(&self, doc: Doc<'_>, context: &Context<'_>) -> Result<Vec<Owned>> {
-        if let Some(fault) = &self.fault {
-            return Err(fault.clone());
-        }
         if let Some(pipeline) = &self.pipeline
             && let Some(stage) = pipeline.nested_geo_near()
         {
             return self.nearest(doc, context, pipeline, stage);
         }
         let inner = self.bound(doc, context)?;
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
         let pipeline = self
             .pipeline
             .as_ref()
