@@ -32,6 +32,11 @@ pub fn batch(reply: &Document) -> Vec<Document> {
         .collect()
 }
 
+/// What a pipeline over a collection gives, at most a batch.
+pub async fn aggregate(db: &Db, name: &str, pipeline: Vec<Document>) -> Vec<Document> {
+    batch(&run(db, doc! { "aggregate": name, "pipeline": pipeline, "cursor": {} }).await)
+}
+
 /// The ids of documents.
 pub fn ids(documents: &[Document]) -> Vec<i32> {
     documents

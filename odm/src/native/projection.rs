@@ -27,6 +27,8 @@ pub(crate) struct Projection {
     now: i64,
     /// How strings compare in expressions; conditions know it themselves.
     collation: Collation,
+    /// What `let` gives.
+    variables: Vec<(String, Option<Owned>)>,
 }
 
 /// Which `$meta` a projection has.
@@ -118,6 +120,7 @@ impl Projection {
         known.collation = collation.clone();
         known.variables = variables.to_vec();
         settled.tree.fold(&known)?;
+        settled.variables = known.variables;
         Ok(Cow::Owned(settled))
     }
 

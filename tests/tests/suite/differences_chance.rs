@@ -2,7 +2,7 @@
 
 use odm::Db;
 use odm::bson::{Bson, DateTime, Decimal128, Document, bson, doc};
-use odm_tests::command::{batch, code, ids, insert, run};
+use odm_tests::command::{aggregate, batch, code, ids, insert, run};
 
 crate::on_every_backend! {
     the_second_argument_of_a_difference_fails_first,
@@ -17,10 +17,6 @@ crate::on_every_backend! {
     arrays_are_zipped_without_what_is_missing,
     the_limit_of_a_filter_of_nothing_is_not_looked_at,
     months_without_measure_are_out_of_range,
-}
-
-async fn aggregate(db: &Db, pipeline: Vec<Document>) -> Vec<Document> {
-    batch(&run(db, doc! { "aggregate": "c", "pipeline": pipeline, "cursor": {} }).await)
 }
 
 async fn refused(db: &Db, pipeline: Vec<Document>) -> i32 {
@@ -83,7 +79,7 @@ async fn the_first_values_are_not_looked_for_behind_them(db: &Db) {
         ]
     };
     assert_eq!(
-        aggregate(db, first(1)).await,
+        aggregate(db, "c", first(1)).await,
         [doc! { "_id": Bson::Null, "w": [-1] }]
     );
     // That there are more shows with the one behind them.
@@ -99,7 +95,7 @@ async fn early_groups_add_doubles_to_decimals_with_fifteen_digits(db: &Db) {
         (vec![bson!("$n"), bson!(3_i64), decimal("1")], "5.00000000000000"),
     ] {
         let sum = doc! { "$push": { "$add": arguments } };
-        let groups = aggregate(db, vec![doc! { "$group": { "_id": 0, "w": sum } }]).await;
+        let groups = aggregate(db, "c", vec![doc! { "$group": { "_id": 0, "w": sum } }]).await;
         assert_eq!(groups, [doc! { "_id": 0, "w": [decimal(expected)] }]);
     }
 }
@@ -177,9 +173,9 @@ async fn means_of_integers_are_exact_in_early_groups_alone(db: &Db) {
     )
     .await;
     let group = doc! { "$group": { "_id": Bson::Null, "mean": { "$avg": "$n" } } };
-    let early = aggregate(db, vec![group.clone()]).await;
+    let early = aggregate(db, "c", vec![group.clone()]).await;
     assert_eq!(early[0].get_f64("mean").unwrap(), -1.5773261665413363e18);
-    let late = aggregate(db, vec![doc! { "$set": { "z": 1 } }, group]).await;
+    let late = aggregate(db, "c", vec![doc! { "$set": { "z": 1 } }, group]).await;
     assert_eq!(late[0].get_f64("mean").unwrap(), -1.5773261665413366e18);
 }
 

@@ -13,6 +13,7 @@ crate::on_every_backend! {
     variables_of_a_command_compare_strings_by_its_collation,
     constants_of_unions_keep_their_place_by_a_collation,
     validators_and_views_are_not_evaluated_when_they_are_given,
+    groups_that_read_nothing_or_come_with_arrays_in_let_are_not_early,
 }
 
 fn strength() -> Document {
@@ -142,6 +143,10 @@ async fn what_is_known_of_time_and_variables_is_computed_before_the_run(db: &Db)
     let wrong = doc! { "$multiply": [{ "$concat": ["$$v", "a"] }, { "$size": 5 }] };
     let command = of_let(aggregate(doc! { "$project": { "x": wrong } }), bson!(["a"]));
     assert_eq!(code(db, command).await, 16702);
+    // That of a filter goes before those of the stages ahead of it.
+    let stages = bson!([{ "$set": { "x": by_zero() } }, { "$match": { "$expr": { "$size": 5 } } }]);
+    let command = doc! { "aggregate": "c", "pipeline": stages, "cursor": {} };
+    assert_eq!(code(db, command).await, 17124);
     // The variables of an expression are its own.
     let own = doc! { "$map": { "input": [0], "in": { "$divide": [1, "$$this"] } } };
     assert_eq!(code(db, aggregate(doc! { "$project": { "x": own } })).await, 0);
@@ -237,6 +242,16 @@ async fn variables_of_a_command_compare_strings_by_its_collation(db: &Db) {
     }
     assert_eq!(batch(&run(db, filtered()).await).len(), 0);
     assert_eq!(batch(&run(db, said(filtered())).await).len(), 1);
+    // Not all operators are computed before the run.
+    let text = of_let(
+        doc! { "find": "c", "projection": { "t": { "$toString": "$$v" } } },
+        5,
+    );
+    assert_eq!(batch(&run(db, text).await), [doc! { "_id": 1, "t": "5" }]);
+    let fields = doc! { "findAndModify": "c", "query": {}, "update": { "$set": { "b": 1 } },
+    "fields": { "t": { "$toString": "$$v" } } };
+    let found = run(db, of_let(fields, 5)).await;
+    assert_eq!(found.get_document("value").unwrap(), &doc! { "_id": 1, "t": "5" });
     // Those of updates are computed by bytes, those of deletions by the collation of each.
     let update = doc! { "q": { "$expr": "$$v" }, "u": { "$set": { "b": 1 } }, "collation": strength() };
     let updated = run(db, of_let(doc! { "update": "c", "updates": [update] }, equal())).await;
@@ -319,5 +334,23 @@ async fn validators_and_views_are_not_evaluated_when_they_are_given(db: &Db) {
         let joined = doc! { "aggregate": "d", "pipeline": [join], "cursor": {} };
         assert_eq!(code(db, joined).await, 0, "{stage}");
         run(db, doc! { "drop": "view" }).await;
+    }
+}
+
+async fn groups_that_read_nothing_or_come_with_arrays_in_let_are_not_early(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1, "a": "x" }]).await;
+    let by = |by: Bson| aggregate(doc! { "$group": { "_id": by } });
+    let divide = || bson!({ "$divide": ["$a", 1] });
+    let filter = |input: &str| bson!({ "$filter": { "input": input, "cond": true } });
+    for (command, expected) in [
+        (by(filter("$a")), 5_073_201),
+        (by(filter("a")), 28_651),
+        (by(divide()), 5_073_101),
+        (of_let(by(divide()), 1), 5_073_101),
+        (of_let(by(divide()), bson!({ "$literal": [1] })), 5_073_101),
+        (of_let(by(divide()), bson!([1])), 14),
+        (of_let(by(divide()), bson!({ "$size": [[1, 2]] })), 14),
+    ] {
+        assert_eq!(code(db, command.clone()).await, expected, "{command}");
     }
 }

@@ -2,7 +2,7 @@
 
 use odm::Db;
 use odm::bson::{Bson, DateTime, Decimal128, Document, bson, doc};
-use odm_tests::command::{batch, code, ids, insert, run};
+use odm_tests::command::{aggregate, batch, code, ids, insert, run};
 
 crate::on_every_backend! {
     sums_with_dates_round_toward_the_epoch,
@@ -22,14 +22,10 @@ crate::on_every_backend! {
     each_document_gets_a_timestamp_of_its_own,
 }
 
-async fn aggregate(db: &Db, pipeline: Vec<Document>) -> Vec<Document> {
-    batch(&run(db, doc! { "aggregate": "c", "pipeline": pipeline, "cursor": {} }).await)
-}
-
 /// The value of an expression over one document.
 async fn value(db: &Db, expression: impl Into<Bson>) -> Bson {
     let project = doc! { "$project": { "_id": 0, "r": expression.into() } };
-    let found = aggregate(db, vec![project]).await;
+    let found = aggregate(db, "c", vec![project]).await;
     found[0].get("r").cloned().expect("a value")
 }
 
@@ -164,7 +160,7 @@ async fn covariances_are_made_of_running_sums(db: &Db) {
         insert(db, "c", documents.collect()).await;
         let output = doc! { "$covarianceSamp": ["$x", "$y"], "window": { "documents": [window, "current"] } };
         let stage = doc! { "$setWindowFields": { "sortBy": { "_id": 1 }, "output": { "r": output } } };
-        let found = aggregate(db, vec![stage]).await;
+        let found = aggregate(db, "c", vec![stage]).await;
         let found: Vec<Option<f64>> = found.iter().map(|row| row.get_f64("r").ok()).collect();
         assert_eq!(found, expected, "{pairs:?}");
     }
@@ -192,7 +188,7 @@ async fn the_first_of_a_group_is_looked_at_once(db: &Db) {
     )
     .await;
     let group = |accumulator: Document| doc! { "$group": { "_id": null, "r": accumulator } };
-    let found = aggregate(db, vec![group(doc! { "$first": { "$size": "$l" } })]).await;
+    let found = aggregate(db, "c", vec![group(doc! { "$first": { "$size": "$l" } })]).await;
     assert_eq!(found[0].get("r"), Some(&bson!(0)));
     let refused = |stages: Vec<Document>| doc! { "aggregate": "c", "pipeline": stages, "cursor": {} };
     let last = group(doc! { "$last": { "$size": "$l" } });
@@ -200,7 +196,7 @@ async fn the_first_of_a_group_is_looked_at_once(db: &Db) {
     // Where a server has other means it looks at all.
     let sum = || group(doc! { "$first": { "$add": [1, "$n"] } });
     assert_eq!(code(db, refused(vec![sum()])).await, 4_974_201);
-    let found = aggregate(db, vec![doc! { "$set": { "x": 1 } }, sum()]).await;
+    let found = aggregate(db, "c", vec![doc! { "$set": { "x": 1 } }, sum()]).await;
     assert_eq!(found[0].get("r"), Some(&bson!(2)));
 }
 
@@ -213,9 +209,9 @@ async fn of_equal_extremes_a_group_keeps_the_last(db: &Db) {
     .await;
     for operator in ["$min", "$max"] {
         let group = || doc! { "$group": { "_id": null, "r": { operator: "$n" } } };
-        let found = aggregate(db, vec![group()]).await;
+        let found = aggregate(db, "c", vec![group()]).await;
         assert_eq!(found[0].get("r"), Some(&bson!(3_i64)), "{operator}");
-        let found = aggregate(db, vec![doc! { "$set": { "x": 1 } }, group()]).await;
+        let found = aggregate(db, "c", vec![doc! { "$set": { "x": 1 } }, group()]).await;
         assert_eq!(found[0].get("r"), Some(&bson!(3_i32)), "{operator}");
     }
 }
@@ -225,7 +221,7 @@ async fn a_null_makes_a_sum_null_in_a_group(db: &Db) {
     for operator in ["$add", "$multiply"] {
         for arguments in [bson!([null, "$n"]), bson!(["$n", null]), bson!(["$n", "$none"])] {
             let group = doc! { "$group": { "_id": null, "r": { "$push": { operator: &arguments } } } };
-            let found = aggregate(db, vec![group]).await;
+            let found = aggregate(db, "c", vec![group]).await;
             assert_eq!(found[0].get("r"), Some(&bson!([null])), "{operator} {arguments}");
         }
     }
@@ -249,7 +245,7 @@ async fn tops_compare_arrays_as_values(db: &Db) {
     for (direction, expected) in [(1, [5, 7, 4, 2, 6, 3, 1]), (-1, [1, 3, 6, 2, 4, 7, 5])] {
         for operator in ["$topN", "$bottomN"] {
             let top = doc! { operator: { "output": "$_id", "sortBy": { "n": direction }, "n": 9 } };
-            let found = aggregate(db, vec![doc! { "$group": { "_id": null, "r": top } }]).await;
+            let found = aggregate(db, "c", vec![doc! { "$group": { "_id": null, "r": top } }]).await;
             let order: Vec<Bson> = expected.iter().map(|id| bson!(*id)).collect();
             assert_eq!(
                 found[0].get("r"),
@@ -267,7 +263,7 @@ async fn tops_compare_arrays_as_values(db: &Db) {
     ];
     insert(db, "c", inside).await;
     let top = doc! { "$topN": { "output": "$_id", "sortBy": { "a.b": 1 }, "n": 9 } };
-    let found = aggregate(db, vec![doc! { "$group": { "_id": null, "r": top } }]).await;
+    let found = aggregate(db, "c", vec![doc! { "$group": { "_id": null, "r": top } }]).await;
     assert_eq!(found[0].get("r"), Some(&bson!([4, 2, 1, 3])));
 }
 

@@ -2,7 +2,7 @@
 
 use odm::Db;
 use odm::bson::{Bson, DateTime, Document, Regex, bson, doc};
-use odm_tests::command::{batch, code, ids, insert, run};
+use odm_tests::command::{aggregate, batch, code, ids, insert, run};
 
 crate::on_every_backend! {
     a_group_by_one_field_takes_what_is_missing_for_null,
@@ -21,10 +21,6 @@ crate::on_every_backend! {
     months_of_bounds_begin_a_step_on_from_the_step_before,
     deviations_count_what_is_not_finite,
     what_is_wrong_with_a_stage_has_its_code,
-}
-
-async fn aggregate(db: &Db, name: &str, pipeline: Vec<Document>) -> Vec<Document> {
-    batch(&run(db, doc! { "aggregate": name, "pipeline": pipeline, "cursor": {} }).await)
 }
 
 /// The code of what one stage is refused for; 0 where it runs.

@@ -4,7 +4,7 @@ use odm::Db;
 use odm::bson::oid::ObjectId;
 use odm::bson::spec::BinarySubtype;
 use odm::bson::{Binary, Bson, DateTime, Document, bson, doc};
-use odm_tests::command::{batch, code, ids, insert, run};
+use odm_tests::command::{aggregate, batch, code, ids, insert, run};
 
 crate::on_every_backend! {
     arguments_are_looked_at_in_order,
@@ -23,10 +23,6 @@ crate::on_every_backend! {
     a_view_gives_one_document_in_a_single_batch,
     full_batches_of_a_sort_leave_the_cursor_open,
     arguments_are_gathered_before_the_run,
-}
-
-async fn aggregate(db: &Db, pipeline: Vec<Document>) -> Vec<Document> {
-    batch(&run(db, doc! { "aggregate": "c", "pipeline": pipeline, "cursor": {} }).await)
 }
 
 /// The expressions have the first argument that an operator stops at, and behind it one that fails with code 2.
@@ -159,7 +155,12 @@ async fn merged_fields_come_in_the_order_of_their_names(db: &Db) {
         if !there.is_empty() {
             insert(db, "t", there).await;
         }
-        aggregate(db, vec![doc! { "$merge": { "into": "t", "whenMatched": mode } }]).await;
+        aggregate(
+            db,
+            "c",
+            vec![doc! { "$merge": { "into": "t", "whenMatched": mode } }],
+        )
+        .await;
         let found = batch(&run(db, doc! { "find": "t" }).await);
         found[0].keys().cloned().collect::<Vec<_>>().join(" ")
     };
@@ -190,7 +191,7 @@ async fn bounds_without_room_hold_one_value(db: &Db) {
             let documents = there.iter().map(|k| doc! { "k": k }).collect();
             insert(db, "c", documents).await;
         }
-        let found = aggregate(db, vec![densify([0, 0], &[])]).await;
+        let found = aggregate(db, "c", vec![densify([0, 0], &[])]).await;
         let found: Vec<i32> = found.iter().map(|row| row.get_i32("k").unwrap()).collect();
         assert_eq!(found, expected, "{there:?}");
         run(db, doc! { "drop": "c" }).await;
@@ -201,7 +202,7 @@ async fn values_that_are_missing_begin_no_partition(db: &Db) {
     let documents = vec![doc! { "_id": 1, "p": 1 }, doc! { "_id": 2, "p": 2, "k": 5 }];
     insert(db, "c", documents.clone()).await;
     assert_eq!(
-        aggregate(db, vec![densify([0, 2], &["p"])]).await,
+        aggregate(db, "c", vec![densify([0, 2], &["p"])]).await,
         [
             documents[0].clone(),
             doc! { "p": 2, "k": 0 },
@@ -217,7 +218,7 @@ fn window(function: &str, bounds: [Bson; 2]) -> Document {
 }
 
 async fn results(db: &Db, function: &str, bounds: [Bson; 2]) -> Vec<Bson> {
-    let found = aggregate(db, vec![window(function, bounds)]).await;
+    let found = aggregate(db, "c", vec![window(function, bounds)]).await;
     found
         .into_iter()
         .map(|mut row| row.remove("w").unwrap())
@@ -261,7 +262,12 @@ async fn old_binaries_count_their_inner_length(db: &Db) {
         bytes: vec![7, 7],
     });
     insert(db, "c", vec![doc! { "_id": 1, "b": binary }]).await;
-    let found = aggregate(db, vec![doc! { "$project": { "n": { "$binarySize": "$b" } } }]).await;
+    let found = aggregate(
+        db,
+        "c",
+        vec![doc! { "$project": { "n": { "$binarySize": "$b" } } }],
+    )
+    .await;
     assert_eq!(found, [doc! { "_id": 1, "n": 6 }]);
 }
 
@@ -399,7 +405,7 @@ async fn arguments_are_gathered_before_the_run(db: &Db) {
         (doc! { "$concat": ["$none", 1] }, Bson::Null),
         (doc! { "$setUnion": [1, "$none"] }, Bson::Null),
     ] {
-        let found = aggregate(db, vec![doc! { "$project": { "r": &expression } }]).await;
+        let found = aggregate(db, "c", vec![doc! { "$project": { "r": &expression } }]).await;
         assert_eq!(found[0].get("r"), Some(&expected), "{expression}");
     }
     for (expression, expected) in [

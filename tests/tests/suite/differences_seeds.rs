@@ -2,7 +2,7 @@
 
 use odm::Db;
 use odm::bson::{Bson, DateTime, Document, bson, doc};
-use odm_tests::command::{batch, code, ids, insert, run};
+use odm_tests::command::{aggregate, batch, code, ids, insert, run};
 
 crate::on_every_backend! {
     schemas_of_several_choices_do_not_keep_an_upsert_from_its_filter,
@@ -23,10 +23,6 @@ crate::on_every_backend! {
     early_groups_multiply_large_integers_as_decimals,
     early_groups_see_the_faults_behind_the_first,
     a_filter_of_what_is_gone_makes_a_group_late,
-}
-
-async fn aggregate(db: &Db, pipeline: Vec<Document>) -> Vec<Document> {
-    batch(&run(db, doc! { "aggregate": "c", "pipeline": pipeline, "cursor": {} }).await)
 }
 
 async fn schemas_of_several_choices_do_not_keep_an_upsert_from_its_filter(db: &Db) {
@@ -65,9 +61,9 @@ async fn early_groups_have_what_is_missing_below_the_least_key(db: &Db) {
     ] {
         let compared = doc! { "$cmp": arguments.clone() };
         let group = doc! { "$group": { "_id": null, "x": { "$push": compared.clone() } } };
-        let found = aggregate(db, vec![group]).await;
+        let found = aggregate(db, "c", vec![group]).await;
         assert_eq!(found, vec![doc! { "_id": null, "x": [early] }], "{arguments}");
-        let found = aggregate(db, vec![doc! { "$project": { "x": compared } }]).await;
+        let found = aggregate(db, "c", vec![doc! { "$project": { "x": compared } }]).await;
         assert_eq!(found, vec![doc! { "_id": 1, "x": otherwise }], "{arguments}");
         for (operator, of_early) in [
             ("$lt", early < 0),
@@ -78,7 +74,7 @@ async fn early_groups_have_what_is_missing_below_the_least_key(db: &Db) {
             ("$ne", early != 0),
         ] {
             let pushed = doc! { "$push": { operator: arguments.clone() } };
-            let found = aggregate(db, vec![doc! { "$group": { "_id": null, "x": pushed } }]).await;
+            let found = aggregate(db, "c", vec![doc! { "$group": { "_id": null, "x": pushed } }]).await;
             assert_eq!(
                 found,
                 vec![doc! { "_id": null, "x": [of_early] }],
@@ -152,7 +148,7 @@ async fn an_order_behind_a_join_stands_before_it(db: &Db) {
     let wrong = doc! { "$sort": { "a": 1, "c": 1 } };
     let join = doc! { "$lookup": { "from": "o", "as": "j", "localField": "a", "foreignField": "b" } };
     let right = doc! { "$sort": { "_id": 1 } };
-    let found = aggregate(db, vec![wrong.clone(), join.clone(), right]).await;
+    let found = aggregate(db, "c", vec![wrong.clone(), join.clone(), right]).await;
     assert_eq!(ids(&found), [1, 2]);
     // An order by what is joined stays behind it.
     let by_joined = doc! { "$sort": { "j.b": 1 } };
@@ -341,13 +337,13 @@ async fn of_equal_numbers_a_group_behind_an_inclusion_keeps_the_last(db: &Db) {
     ] {
         let mut pipeline = stages.clone();
         pipeline.push(doc! { "$group": { "_id": null, "v": { "$max": "$n" } } });
-        let found = aggregate(db, pipeline).await;
+        let found = aggregate(db, "c", pipeline).await;
         assert_eq!(found, vec![doc! { "_id": null, "v": expected }], "{stages:?}");
     }
     // An array among the expressions keeps the group from being early.
     let of_array = doc! { "$max": { "$arrayElemAt": [[1], 0] } };
     let group = doc! { "$group": { "_id": null, "v": { "$max": "$n" }, "w": of_array } };
-    let found = aggregate(db, vec![group]).await;
+    let found = aggregate(db, "c", vec![group]).await;
     assert_eq!(found, vec![doc! { "_id": null, "v": first, "w": 1 }]);
 }
 
@@ -515,7 +511,7 @@ async fn a_filter_of_what_is_gone_makes_a_group_late(db: &Db) {
             doc! { "$match": filter.clone() },
             doc! { "$group": { "_id": null, "v": { "$max": "$n" } } },
         ];
-        let found = aggregate(db, pipeline).await;
+        let found = aggregate(db, "c", pipeline).await;
         assert_eq!(found, vec![doc! { "_id": null, "v": expected }], "{filter}");
     }
 }

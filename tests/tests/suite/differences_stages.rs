@@ -2,7 +2,7 @@
 
 use odm::Db;
 use odm::bson::{Bson, DateTime, Document, bson, doc};
-use odm_tests::command::{batch, code, ids, insert, run};
+use odm_tests::command::{aggregate, batch, code, ids, insert, run};
 
 crate::on_every_backend! {
     merges_go_on_past_what_is_refused,
@@ -22,10 +22,6 @@ crate::on_every_backend! {
     groups_that_later_stages_alone_can_run_fail_late,
     nothing_is_near_in_a_stage_where_nothing_matches,
     upserts_that_a_hint_hides_end,
-}
-
-async fn aggregate(db: &Db, name: &str, pipeline: Vec<Document>) -> Vec<Document> {
-    batch(&run(db, doc! { "aggregate": name, "pipeline": pipeline, "cursor": {} }).await)
 }
 
 async fn refused(db: &Db, name: &str, pipeline: Vec<Document>) -> i32 {

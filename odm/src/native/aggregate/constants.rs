@@ -4,6 +4,7 @@ use super::super::collation::Collation;
 use super::super::document::{Doc, Owned};
 use super::super::fault::{Fault, Result};
 use super::expression::{Expression, Scope, check_variable_name};
+use super::stage::goes_with_early;
 
 /// The variables of an operation, by name.
 pub(crate) type Variables = Vec<(String, Option<Owned>)>;
@@ -30,6 +31,17 @@ pub(crate) fn of(given: Doc<'_>, now: i64, collation: &Collation) -> Result<Vari
         scope.variables.push((name.to_owned(), value));
     }
     Ok(scope.variables)
+}
+
+/// Whether a server that computes these runs stages by other means than the later ones.
+pub(crate) fn go_with_early_stages(given: Doc<'_>) -> bool {
+    let names: Vec<String> = given
+        .elements()
+        .map(|element| element.name_str().to_owned())
+        .collect();
+    given.elements().all(|element| {
+        Expression::parse_unfolded(&element.value(), &names).is_ok_and(|value| goes_with_early(&value))
+    })
 }
 
 /// The code of a `let` that looks at documents.

@@ -308,9 +308,7 @@ impl Node {
                 fields.iter().all(|(_, node)| node.is_constant())
             }
             Node::Array(items) => {
-                for node in items.iter_mut() {
-                    node.fold(known)?;
-                }
+                fold_all(items, known)?;
                 items.iter().all(Node::is_constant)
             }
             Node::Call { operator, arguments } => {
@@ -320,9 +318,7 @@ impl Node {
                     }
                     return Ok(());
                 }
-                for node in arguments.iter_mut() {
-                    node.fold(known)?;
-                }
+                fold_all(arguments, known)?;
                 if !arguments.iter().all(Node::is_constant) {
                     if array::is_null_by_constants(operator, arguments)? {
                         *self = Node::Constant(Owned::Null);
@@ -388,6 +384,11 @@ impl Node {
             Node::Call { operator, arguments } => evaluate_call(operator, arguments, env),
         }
     }
+}
+
+/// Computes the constant parts of each.
+fn fold_all(nodes: &mut [Node], known: Option<&Scope<'_>>) -> Result<()> {
+    nodes.iter_mut().try_for_each(|node| node.fold(known))
 }
 
 /// Whether the operator may have to compare two different strings of its constants.

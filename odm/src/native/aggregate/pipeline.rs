@@ -136,7 +136,6 @@ impl Pipeline {
                 format!("Maximum number of nested sub-pipelines exceeded. Limit is {MAX_NESTED}"),
             ));
         }
-        pipeline.mark_early_groups();
         pipeline.scored = scored;
         Ok(pipeline)
     }
@@ -191,9 +190,26 @@ impl Pipeline {
         Ok(pipeline)
     }
 
-    /// Computes the constant parts.
+    /// Computes the constant parts: those of a filter before those of the stages that a server moves it in front of.
     pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
-        self.stages.iter_mut().try_for_each(|stage| stage.fold(known))
+        let is_passed = |stage: &Stage| {
+            !matches!(
+                stage,
+                Stage::Facet(_) | Stage::UnionWith(_) | Stage::Skip(_) | Stage::Limit(_)
+            )
+        };
+        for stages in self
+            .stages
+            .chunk_by_mut(|stage, next| is_passed(stage) && is_passed(next))
+        {
+            for filters in [true, false] {
+                stages
+                    .iter_mut()
+                    .filter(|stage| matches!(stage, Stage::Match(_)) == filters)
+                    .try_for_each(|stage| stage.fold(known))?;
+            }
+        }
+        Ok(())
     }
 
     /// Computes the constant parts, and says so where they are wrong.

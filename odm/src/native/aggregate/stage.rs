@@ -36,7 +36,7 @@ pub(crate) use self::geo_near::GeoNear;
 use self::graph_lookup::GraphLookup;
 #[cfg(test)]
 pub(crate) use self::group::ACCUMULATORS;
-pub(crate) use self::group::{Gathered, Group};
+pub(crate) use self::group::{Gathered, Group, goes_with_early};
 use self::lookup::Lookup;
 use self::redact::Redact;
 use self::sort::Sort;

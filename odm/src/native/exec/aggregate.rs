@@ -210,13 +210,16 @@ impl AggregateRequest {
             .map(|stage| Doc::Raw(stage))
             .collect();
         let mut pipeline = Pipeline::parse(&stages, &self.names())?;
-        pipeline.mark_early_lookups(&|from| {
-            let from = Namespace {
-                database: resolved.base.database.clone(),
-                collection: from.to_owned(),
-            };
-            view::view_of(read.catalog(), &from).is_some()
-        });
+        if constants::go_with_early_stages(Doc::Raw(&self.constants)) {
+            pipeline.mark_early_groups();
+            pipeline.mark_early_lookups(&|from| {
+                let from = Namespace {
+                    database: resolved.base.database.clone(),
+                    collection: from.to_owned(),
+                };
+                view::view_of(read.catalog(), &from).is_some()
+            });
+        }
         let collation = self.collation(read)?;
         pipeline.settle(&Scope {
             root: Doc::empty(),

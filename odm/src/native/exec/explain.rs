@@ -59,7 +59,7 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
             namespace: request.namespace.clone(),
             stages: Vec::new(),
             variables: Vec::new(),
-            constants: Vec::new(),
+            constants: Doc::empty().to_bytes(),
             collation: request.query.collation().cloned(),
             hint: request.query.hint().cloned(),
             batch_size: None,

@@ -266,7 +266,7 @@ pub(crate) fn through(
         namespace: ns.clone(),
         stages: Vec::new(),
         variables: Vec::new(),
-        constants: Vec::new(),
+        constants: Doc::empty().to_bytes(),
         collation: Some(own.clone()),
         hint: query.hint().cloned(),
         batch_size: None,

@@ -28,6 +28,7 @@ impl Projection {
             metadata,
             now: self.now,
             collation: &self.collation,
+            variables: &self.variables,
         };
         let mut out = Vec::new();
         writer.document(&self.tree, doc, Place::Outside, &mut out)?;
@@ -51,6 +52,7 @@ struct Writer<'a> {
     metadata: &'a Metadata,
     now: i64,
     collation: &'a Collation,
+    variables: &'a [(String, Option<Owned>)],
 }
 
 impl Writer<'_> {
@@ -118,10 +120,11 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The metadata as the variables that expressions find them by.
+    /// The operation's variables, and the metadata as the variables that expressions find them by.
     fn variables(&self) -> Vec<(String, Option<Owned>)> {
         let Metadata { score, record, key } = self.metadata;
-        let mut variables: Vec<_> = score_variable(*score).into_iter().collect();
+        let mut variables = self.variables.to_vec();
+        variables.extend(score_variable(*score));
         variables.extend(record.clone().map(|record| found_variable("recordId", record)));
         let key = key.as_ref().map(|key| Owned::RawDocument(key.clone()));
         variables.extend(key.map(|key| found_variable("indexKey", key)));

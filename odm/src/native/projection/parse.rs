@@ -354,6 +354,7 @@ impl Parser<'_> {
         self.tree.prepare();
         Ok(Projection {
             collation: Collation::default(),
+            variables: Vec::new(),
             mode,
             tree: self.tree,
             positional: self.positional,

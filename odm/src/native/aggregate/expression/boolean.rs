@@ -4,7 +4,7 @@ use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::operator::{Arguments, Operator, lazy, strict};
 use super::parse::Parser;
-use super::{Answer, Env, Node, Scope, type_name};
+use super::{Answer, Env, Node, Scope, fold_all, type_name};
 
 pub(super) static OPERATORS: &[Operator] = &[
     Operator {
@@ -48,9 +48,7 @@ fn logic<'a>(arguments: &'a [Node], env: Env<'a>, stop: bool) -> Result<Answer<'
 
 /// A deciding constant decides wherever it stands, so that nothing before it is evaluated.
 fn fold_logic(arguments: &mut Vec<Node>, stop: bool, known: Option<&Scope<'_>>) -> Result<Option<Node>> {
-    for node in arguments.iter_mut() {
-        node.fold(known)?;
-    }
+    fold_all(arguments, known)?;
     let constant = |node: &Node| match node {
         Node::Constant(value) => Some(super::truth(&value.as_value())),
         Node::Remove | Node::Absent => Some(false),
@@ -65,9 +63,7 @@ fn fold_logic(arguments: &mut Vec<Node>, stop: bool, known: Option<&Scope<'_>>) 
 
 /// A constant condition has decided.
 fn fold_cond(arguments: &mut Vec<Node>, known: Option<&Scope<'_>>) -> Result<Option<Node>> {
-    for node in arguments.iter_mut() {
-        node.fold(known)?;
-    }
+    fold_all(arguments, known)?;
     let chosen = match arguments.first() {
         Some(Node::Constant(value)) if super::truth(&value.as_value()) => 1,
         Some(Node::Constant(_) | Node::Remove | Node::Absent) => 2,
@@ -78,9 +74,7 @@ fn fold_cond(arguments: &mut Vec<Node>, known: Option<&Scope<'_>>) -> Result<Opt
 
 /// Leaves out constants that are null, and what stands behind one that is not.
 fn fold_if_null(arguments: &mut Vec<Node>, known: Option<&Scope<'_>>) -> Result<Option<Node>> {
-    for node in arguments.iter_mut() {
-        node.fold(known)?;
-    }
+    fold_all(arguments, known)?;
     let is_null = |node: &Node| match node {
         Node::Constant(value) => matches!(value.as_value(), Value::Null | Value::Undefined),
         Node::Remove | Node::Absent => true,

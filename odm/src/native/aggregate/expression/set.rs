@@ -5,7 +5,7 @@ use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::operator::{Arguments, Operator, comparing, lazy, strict};
 use super::parse::Parser;
-use super::{Answer, Env, Node, Scope, truth};
+use super::{Answer, Env, Node, Scope, fold_all, truth};
 
 pub(super) static OPERATORS: &[Operator] = &[
     comparing("$setUnion", Arguments::Any, union),
@@ -256,9 +256,7 @@ static SUBSET: [Operator; 2] = [
 ];
 
 fn fold_subset(arguments: &mut Vec<Node>, known: Option<&Scope<'_>>) -> Result<Option<Node>> {
-    for node in arguments.iter_mut() {
-        node.fold(known)?;
-    }
+    fold_all(arguments, known)?;
     let of_constant = match arguments.as_slice() {
         [left, _] if left.is_constant() => false,
         [_, Node::Constant(value)] if matches!(value.as_value(), Value::Array(_)) => true,

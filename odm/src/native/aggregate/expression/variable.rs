@@ -6,7 +6,7 @@ use super::super::print;
 use super::super::transform::{MAX_RESULT_DEPTH, check_depth};
 use super::operator::{Arguments, Operator, at_run, lazy, strict};
 use super::parse::{Parser, check_variable_name};
-use super::{Answer, Env, Frame, Node, Scope, type_name};
+use super::{Answer, Env, Frame, Node, Scope, fold_all, type_name};
 
 pub(super) static OPERATORS: &[Operator] = &[
     strict("$literal", Arguments::Custom(parse_literal), |_, _| Ok(None)),
@@ -105,9 +105,7 @@ fn parse_let(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -
 
 /// Without variables it is its constant body; with some it waits for the run.
 fn fold_let(arguments: &mut Vec<Node>, known: Option<&Scope<'_>>) -> Result<Option<Node>> {
-    for node in arguments.iter_mut() {
-        node.fold(known)?;
-    }
+    fold_all(arguments, known)?;
     match arguments.as_slice() {
         [body] if body.is_constant() => Ok(arguments.pop()),
         _ => Ok(None),

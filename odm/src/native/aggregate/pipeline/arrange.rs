@@ -39,8 +39,9 @@ impl Pipeline {
     }
 
     /// Tells groups that have nothing but filters, orders, bounds and one inclusion before them.
-    pub(super) fn mark_early_groups(&mut self) {
+    pub(crate) fn mark_early_groups(&mut self) {
         let mut kept: Option<Vec<String>> = None;
+        let mut is_first = true;
         for stage in &mut self.stages {
             match (stage, &kept) {
                 (Stage::Transform(TransformStage::Project(own)), None) if own.only_keeps() => {
@@ -50,9 +51,11 @@ impl Pipeline {
                 (Stage::Sort(_), Some(_)) => return,
                 (Stage::Match(filter), Some(kept)) if !filter.matcher().root().is_of(kept) => return,
                 (Stage::Group(group), _) => {
-                    if !group.set_early() {
+                    // Documents that nothing is read of are counted.
+                    if (is_first && !group.reads_document()) || !group.set_early() {
                         return;
                     }
+                    is_first = false;
                 }
                 (Stage::Match(_) | Stage::Sort(_) | Stage::Skip(_) | Stage::Limit(_), _) => {}
                 (Stage::Lookup(lookup), _) if lookup.is_by_fields() => {}

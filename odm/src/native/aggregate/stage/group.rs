@@ -73,6 +73,11 @@ pub(super) enum Order {
     CountDescending,
 }
 
+/// Whether a server has an early `$group` in a command whose `let` has this value.
+pub(crate) fn goes_with_early(value: &Expression) -> bool {
+    value.all_operators(&early::has)
+}
+
 impl Group {
     /// A group stage made by another one.
     pub(super) fn new(by: By, accumulators: Vec<(String, Accumulator)>, order: Order) -> Group {
@@ -83,6 +88,18 @@ impl Group {
             is_early: false,
             plain: None,
         }
+    }
+
+    /// Whether it asks anything of a document.
+    pub(in super::super) fn reads_document(&self) -> bool {
+        let by = match &self.by {
+            By::Value(value) => value.reads_document(),
+            _ => true,
+        };
+        by || self
+            .accumulators
+            .iter()
+            .any(|(_, accumulator)| accumulator.reads_document())
     }
 
     /// Says that nothing but filters and orders stands between the collection and the stage.

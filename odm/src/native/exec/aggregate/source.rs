@@ -38,7 +38,7 @@ impl Source for Collections<'_> {
                 namespace,
                 stages: vec![Doc::Fields(&matching).to_bytes()],
                 variables: Vec::new(),
-                constants: Vec::new(),
+                constants: Doc::empty().to_bytes(),
                 collation: Some(self.setting.collation.clone()),
                 hint: None,
                 batch_size: None,

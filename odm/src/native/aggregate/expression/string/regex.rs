@@ -8,7 +8,7 @@ use super::super::super::super::fault::{Class, Fault, Result};
 use super::super::super::super::matcher::pattern::Pattern;
 use super::super::operator::Operator;
 use super::super::parse::Parser;
-use super::super::{Answer, Node, Scope};
+use super::super::{Answer, Node, Scope, fold_all};
 
 /// How many compiled patterns a thread keeps.
 const KEPT: usize = 8;
@@ -50,9 +50,7 @@ pub(super) fn parse(
 
 /// Computes constant arguments and refuses a constant pattern that is none; the text is looked at when it runs.
 pub(super) fn fold(name: &str, arguments: &mut Vec<Node>, known: Option<&Scope<'_>>) -> Result<Option<Node>> {
-    for node in arguments.iter_mut() {
-        node.fold(known)?;
-    }
+    fold_all(arguments, known)?;
     if let [_, regex, options] = arguments.as_slice()
         && [regex, options]
             .into_iter()

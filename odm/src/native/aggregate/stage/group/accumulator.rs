@@ -305,6 +305,11 @@ impl Accumulator {
         self.input.set_early();
     }
 
+    /// Whether it asks anything of a document.
+    pub(super) fn reads_document(&self) -> bool {
+        self.input.reads_document() || matches!(self.operator, Operator::Ranked { .. })
+    }
+
     /// Whether it is one of those that take the values of one expression, and a server's other means have that.
     pub(super) fn can_be_early(&self) -> bool {
         !matches!(self.operator, Operator::Several(..) | Operator::Ranked { .. })
