@@ -207,6 +207,8 @@ impl Db {
 
     /// Runs a command in MongoDB's vocabulary on this database. One round trip.
     ///
+    /// A cursor in the reply goes on with `getMore`, asked of the same `Db` or a clone of it.
+    ///
     /// # Errors
     /// The command's failure, with MongoDB's code.
     pub async fn run_command(&self, command: Document) -> Result<Document> {

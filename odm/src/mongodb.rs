@@ -6,6 +6,7 @@
 mod collections;
 mod command;
 mod cursor;
+mod cursors;
 mod document;
 mod error;
 mod read;
@@ -18,6 +19,7 @@ use std::fmt;
 use std::future::ready;
 use std::sync::Arc;
 
+use self::cursors::CursorSessions;
 use ::mongodb::options::ClientOptions;
 use ::mongodb::{Client, ClientSession, Collection, Database};
 use bson::RawDocumentBuf;
@@ -34,6 +36,8 @@ pub(crate) const NAME: &str = "mongodb";
 /// A driver client as a backend.
 struct MongoBackend {
     client: Client,
+    /// Of commands.
+    cursors: CursorSessions,
 }
 
 impl fmt::Debug for MongoBackend {
@@ -82,7 +86,10 @@ pub(crate) async fn open(url: &str, app_name: Option<&str>) -> Result<(Arc<dyn B
 /// # Ok(()) }
 /// ```
 pub fn backend(client: Client) -> Arc<dyn Backend> {
-    Arc::new(MongoBackend { client })
+    Arc::new(MongoBackend {
+        client,
+        cursors: CursorSessions::default(),
+    })
 }
 
 /// The driver itself, in the version this crate was built with.

@@ -215,7 +215,16 @@ pub(super) async fn run_command(
     session: Option<&SharedSession>,
 ) -> Attempt<Response> {
     crate::codec::check_depth(run.command.as_bytes())?;
-    let reply = backend.command(&run.database, run.command, session).await?;
+    let own = match session {
+        Some(_) => None,
+        None => backend.cursors.of(&run.command, &backend.client).await?,
+    };
+    let reply = backend
+        .command(&run.database, run.command, session.or(own.as_ref()))
+        .await?;
+    if let Some(own) = own {
+        backend.cursors.keep(&reply, own);
+    }
     Ok(Response::Document(Some(raw(&reply)?)))
 }
 

@@ -11,6 +11,7 @@ use ::mongodb::{Client, ClientSession};
 use futures_core::future::BoxFuture;
 use tokio::sync::Mutex;
 
+use super::cursors::CursorSessions;
 use super::{MongoBackend, SharedSession, error};
 use crate::backend::{
     Backend, Capabilities, Operation, ReadConcern, ReadPreference, Response, Transaction, TransactionOptions,
@@ -53,7 +54,10 @@ pub(super) async fn begin(client: Client, options: TransactionOptions) -> Result
     }
     start.await.map_err(locate)?;
     Ok(MongoTransaction {
-        backend: MongoBackend { client },
+        backend: MongoBackend {
+            client,
+            cursors: CursorSessions::default(),
+        },
         session: Arc::new(Mutex::new(session)),
     })
 }

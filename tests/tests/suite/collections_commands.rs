@@ -1,7 +1,9 @@
 //! Commands about collections: names of the server, write concerns, UUIDs, listings and views.
 
 use bson::{Bson, Document, doc};
+use futures_util::future::{join, join_all};
 use odm::Db;
+use odm_tests::command::run;
 
 use super::collections_kinds::options_of;
 
@@ -12,6 +14,7 @@ crate::on_every_backend! {
     names_are_listed_by_what_a_listing_of_names_has,
     a_view_has_no_projections_of_find_alone,
     options_the_engine_lacks_are_checked_before_they_are_refused,
+    the_cursor_of_a_command_goes_on_beside_other_commands,
 }
 
 async fn code(db: &Db, command: Document) -> Option<i32> {
@@ -208,4 +211,35 @@ async fn options_the_engine_lacks_are_checked_before_they_are_refused(db: &Db) {
     let engine = doc! { "create": "c", "storageEngine": { "wiredTiger": { "configString": "" } } };
     db.run_command(engine).await.unwrap();
     assert!(options_of(db, "c").await.1.contains_key("storageEngine"));
+}
+
+/// A server takes a `getMore` only from the session that the cursor was opened in.
+async fn the_cursor_of_a_command_goes_on_beside_other_commands(db: &Db) {
+    let documents: Vec<Document> = (0..40).map(|id| doc! { "_id": id }).collect();
+    run(db, doc! { "insert": "c", "documents": documents }).await;
+    let find = doc! { "find": "c", "batchSize": 2 };
+    let aggregate = doc! { "aggregate": "c", "pipeline": [], "cursor": { "batchSize": 2 } };
+    for open in [find, aggregate.clone()] {
+        let mut reply = run(db, open).await;
+        let mut count = 2;
+        loop {
+            let id = reply.get_document("cursor").unwrap().get_i64("id").unwrap();
+            if id == 0 {
+                break;
+            }
+            // They take sessions of their own meanwhile.
+            let others = join_all((0..8).map(|_| run(db, doc! { "find": "c", "limit": 1 })));
+            let more = run(db, doc! { "getMore": id, "collection": "c", "batchSize": 5 });
+            reply = join(others, more).await.1;
+            let batch = reply.get_document("cursor").unwrap().get_array("nextBatch");
+            count += batch.unwrap().len();
+        }
+        assert_eq!(count, 40);
+    }
+    let reply = run(db, aggregate).await;
+    let id = reply.get_document("cursor").unwrap().get_i64("id").unwrap();
+    let killed = run(db, doc! { "killCursors": "c", "cursors": [id] }).await;
+    assert_eq!(killed.get_array("cursorsKilled").unwrap(), &[Bson::Int64(id)]);
+    let more = doc! { "getMore": id, "collection": "c" };
+    assert_eq!(code(db, more).await, Some(43));
 }
