@@ -4,12 +4,14 @@ use bson::{Bson, Document, doc};
 use odm::Db;
 
 use super::collections_kinds::{all_ids, options_of};
+use odm_tests::command::{code as refusal, run};
 use odm_tests::raw::RawCollection;
 
 crate::on_every_backend! {
     a_view_is_read_like_a_collection,
     views_do_not_stand_on_themselves,
     views_stand_so_high_and_no_higher,
+    views_are_joined_by_their_own_collation_alone,
 }
 
 async fn a_view_is_read_like_a_collection(db: &Db) {
@@ -181,4 +183,58 @@ async fn views_stand_so_high_and_no_higher(db: &Db) {
     let unread = db.raw_collection("v20").find_all().await.unwrap_err();
     assert_eq!(unread.code(), Some(165));
     assert_eq!(code(db, create(21)).await, Some(165));
+}
+
+async fn views_are_joined_by_their_own_collation_alone(db: &Db) {
+    let own = || doc! { "locale": "en", "strength": 1 };
+    for create in [
+        doc! { "create": "base" },
+        doc! { "create": "collated", "collation": own() },
+        doc! { "create": "of_base", "viewOn": "base", "pipeline": [] },
+        doc! { "create": "of_collated", "viewOn": "collated", "pipeline": [], "collation": own() },
+    ] {
+        run(db, create).await;
+    }
+    // There is nothing to join: whether the view may be read does not depend on it.
+    let join = |from: &str| {
+        let joined = doc! { "from": from, "localField": "a", "foreignField": "a", "as": "x" };
+        let stages = [
+            doc! { "$lookup": joined },
+            doc! { "$lookup": { "from": from, "pipeline": [], "as": "x" } },
+            doc! { "$unionWith": from },
+            doc! { "$graphLookup": {
+                "from": from, "startWith": "$a", "connectFromField": "a", "connectToField": "a", "as": "x",
+            } },
+        ];
+        let facets = stages
+            .iter()
+            .map(|stage| doc! { "$facet": { "z": [stage.clone()] } });
+        let within = stages
+            .iter()
+            .map(|stage| doc! { "$lookup": { "from": "base", "pipeline": [stage.clone()], "as": "y" } });
+        facets.chain(within).chain(stages.clone()).collect::<Vec<_>>()
+    };
+    let over =
+        |name: &str, stage: &Document| doc! { "aggregate": name, "pipeline": [stage.clone()], "cursor": {} };
+    for stage in join("of_collated") {
+        for name in ["base", "of_base", "none"] {
+            assert_eq!(refusal(db, over(name, &stage)).await, 167, "{name}: {stage}");
+        }
+        for name in ["collated", "of_collated"] {
+            assert_eq!(refusal(db, over(name, &stage)).await, 0, "{name}: {stage}");
+        }
+        let mut alike = over("base", &stage);
+        alike.insert("collation", own());
+        assert_eq!(refusal(db, alike.clone()).await, 0, "{alike}");
+        alike.insert("collation", doc! { "locale": "en", "strength": 2 });
+        assert_eq!(refusal(db, alike.clone()).await, 167, "{alike}");
+    }
+    for stage in join("of_base") {
+        assert_eq!(refusal(db, over("base", &stage)).await, 0, "{stage}");
+        assert_eq!(refusal(db, over("collated", &stage)).await, 167, "{stage}");
+    }
+    // Collections have no say in it.
+    for stage in join("collated") {
+        assert_eq!(refusal(db, over("base", &stage)).await, 0, "{stage}");
+    }
 }

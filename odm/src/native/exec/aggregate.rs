@@ -221,6 +221,7 @@ impl AggregateRequest {
             });
         }
         let collation = self.collation(read)?;
+        view::refuse_joined(read.catalog(), &resolved.base.database, &stages, &collation)?;
         pipeline.settle(&Scope {
             root: Doc::empty(),
             variables: self.variables.clone(),

@@ -155,6 +155,36 @@ pub(crate) fn refuse_cycle(catalog: &Catalog, ns: &Namespace, options: Doc<'_>) 
     ))
 }
 
+/// Refuses stages that read a view which compares strings by other rules than they do, whether or not they come to
+/// read it.
+///
+/// # Errors
+/// Code 167, as the server.
+pub(crate) fn refuse_joined(
+    catalog: &Catalog,
+    database: &str,
+    stages: &[Doc<'_>],
+    collation: &Collation,
+) -> Result<()> {
+    let mut joined = Vec::new();
+    for stage in stages {
+        read_by(*stage, &mut joined);
+    }
+    for collection in joined {
+        let other = Namespace {
+            database: database.to_owned(),
+            collection,
+        };
+        if view_of(catalog, &other).is_some() && collation_of(catalog, &other) != *collation {
+            return Err(Fault::new(
+                code::OPTION_NOT_SUPPORTED_ON_VIEW,
+                format!("Cannot override a view's default collation{other}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The search for a view among what it stands on.
 struct Climb<'a> {
     catalog: &'a Catalog,
