@@ -4,11 +4,11 @@ use super::super::catalog::Collection;
 use super::super::fault::Result;
 use super::super::storage::Write;
 use super::record;
-use super::search::{self, Limits};
+use super::search;
 use super::series;
 use super::statement::{Batch, DeleteStatement, Outcome};
 
-/// Runs one deletion.
+/// Runs one deletion. Of many documents, those before an error stay removed, as on the server.
 pub(crate) fn run(
     write: &mut dyn Write,
     batch: &Batch,
@@ -21,12 +21,7 @@ pub(crate) fn run(
         series::check_delete(series, statement)?;
     }
     let query = statement.query.by_default(&collection.rules.collation);
-    let plan = query.plan(collection, (!statement.multi).then_some(1))?;
-    let limits = Limits {
-        skip: 0,
-        limit: (!statement.multi).then_some(1),
-    };
-    let (found, _) = search::all(write, collection, &query, &plan, limits, batch.deadline)?;
+    let (found, ended) = search::to_write(write, collection, &query, statement.multi, batch.deadline)?;
     for one in &found {
         write.claim(collection.records, &one.record.to_be_bytes())?;
     }
@@ -35,7 +30,9 @@ pub(crate) fn run(
         if let Some(series) = series {
             series.open.close(one.record);
         }
-        outcome.deleted += 1;
     }
+    // A statement that fails counts nothing, whatever it removed before.
+    ended?;
+    outcome.deleted += found.len() as u64;
     Ok(())
 }

@@ -8,6 +8,7 @@ use super::super::document::Doc;
 use super::super::fault::Result;
 use super::super::plan::Plan;
 use super::super::storage::Read;
+use super::batch::is_fatal;
 use super::query::{Order, Query};
 use super::walk::{Flow, Walk};
 use super::{Deadline, Examined};
@@ -53,25 +54,7 @@ pub(crate) fn all(
     let mut found = match query.order_after(plan) {
         None => {
             let mut found = Vec::new();
-            let mut skipped = 0;
-            if limits.limit != Some(0) {
-                walk.documents(read, collection, &mut |record, document| {
-                    if test(query, plan, document)? {
-                        if skipped < limits.skip {
-                            skipped += 1;
-                            return Ok(Flow::Continue);
-                        }
-                        found.push(Found {
-                            record,
-                            document: document.to_vec(),
-                        });
-                        if limits.limit.is_some_and(|limit| found.len() as u64 >= limit) {
-                            return Ok(Flow::Stop);
-                        }
-                    }
-                    Ok(Flow::Continue)
-                })?;
-            }
+            in_order(read, collection, query, plan, limits, &mut walk, &mut found)?;
             return Ok((found, walk.examined));
         }
         Some(order) => {
@@ -97,6 +80,63 @@ pub(crate) fn all(
         .min(found.len());
     found.drain(..skip);
     Ok((found, walk.examined))
+}
+
+/// Finds documents one after another, as the walk comes by them.
+fn in_order(
+    read: &dyn Read,
+    collection: &Collection,
+    query: &Query,
+    plan: &Plan,
+    limits: Limits,
+    walk: &mut Walk,
+    found: &mut Vec<Found>,
+) -> Result<()> {
+    if limits.limit == Some(0) {
+        return Ok(());
+    }
+    let mut skipped = 0;
+    walk.documents(read, collection, &mut |record, document| {
+        if !test(query, plan, document)? {
+            return Ok(Flow::Continue);
+        }
+        if skipped < limits.skip {
+            skipped += 1;
+            return Ok(Flow::Continue);
+        }
+        found.push(Found {
+            record,
+            document: document.to_vec(),
+        });
+        let is_last = limits.limit.is_some_and(|limit| found.len() as u64 >= limit);
+        Ok(if is_last { Flow::Stop } else { Flow::Continue })
+    })?;
+    Ok(())
+}
+
+/// Finds the documents to write, and why no more were found: the server writes each as it comes by it, so that what it
+/// found before a condition fails is written.
+pub(crate) fn to_write(
+    read: &dyn Read,
+    collection: &Collection,
+    query: &Query,
+    is_multi: bool,
+    deadline: Deadline,
+) -> Result<(Vec<Found>, Result<()>)> {
+    let limit = (!is_multi).then_some(1);
+    let plan = query.plan(collection, limit)?;
+    let limits = Limits { skip: 0, limit };
+    if query.order_after(&plan).is_some() {
+        let (found, _) = all(read, collection, query, &plan, limits, deadline)?;
+        return Ok((found, Ok(())));
+    }
+    let mut walk = Walk::new(&plan, collection, deadline);
+    let mut found = Vec::new();
+    let ended = in_order(read, collection, query, &plan, limits, &mut walk, &mut found);
+    match ended {
+        Err(fault) if is_fatal(&fault) => Err(fault),
+        ended => Ok((found, ended)),
+    }
 }
 
 /// The first distance within which the nearest documents are looked for: a kilometer of an Earth of radius one.

@@ -5,9 +5,8 @@ use super::super::document::{Doc, Owned};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher::Asked;
 use super::super::storage::Write;
-use super::query::Query;
 use super::record;
-use super::search::{self, Found, Limits};
+use super::search;
 use super::series;
 use super::statement::{Batch, Outcome, UpdateStatement};
 
@@ -27,8 +26,9 @@ pub(crate) fn run(
     let own = &collection.rules.collation;
     let query = statement.query.by_default(own);
     let updater = statement.updater.by_default(statement.query.collation(), own);
-    let found = candidates(write, batch, collection, statement, &query)?;
+    let (found, ended) = search::to_write(write, collection, &query, statement.multi, batch.deadline)?;
     if found.is_empty() {
+        ended?;
         if statement.upsert {
             let now = batch.now.later(written(outcome));
             let document = updater.upsert(Doc::Raw(&statement.filter), now, statement.query.collation())?;
@@ -73,6 +73,7 @@ pub(crate) fn run(
         }
         matched += 1;
     }
+    ended?;
     outcome.matched += matched;
     outcome.modified += modified;
     Ok(())
@@ -82,22 +83,6 @@ pub(crate) fn run(
 fn written(outcome: &Outcome) -> u32 {
     let count = outcome.matched + outcome.upserted.len() as u64;
     u32::try_from(count).unwrap_or(u32::MAX)
-}
-
-fn candidates(
-    write: &mut dyn Write,
-    batch: &Batch,
-    collection: &Collection,
-    statement: &UpdateStatement,
-    query: &Query,
-) -> Result<Vec<Found>> {
-    let plan = query.plan(collection, (!statement.multi).then_some(1))?;
-    let limits = Limits {
-        skip: 0,
-        limit: (!statement.multi).then_some(1),
-    };
-    let (found, _) = search::all(write, collection, query, &plan, limits, batch.deadline)?;
-    Ok(found)
 }
 
 /// Updates keep `_id`; the updater has checked already, this holds whatever it does.
