@@ -408,6 +408,15 @@ impl Pipeline {
         self.run_from(position + 1, rows, context)
     }
 
+    /// The documents that the first stage makes.
+    pub(super) fn made<'a>(&'a self, context: &'a Context<'a>) -> Result<Rows<'a>> {
+        let nothing: Rows<'a> = Box::new(std::iter::empty());
+        match self.stages.first() {
+            Some(stage) => stage.run(nothing, context),
+            None => Ok(nothing),
+        }
+    }
+
     /// Runs as a part of another pipeline.
     pub(super) fn flow<'a>(
         &'a self,

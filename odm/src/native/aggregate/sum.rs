@@ -105,6 +105,10 @@ impl Sum {
             return;
         }
         let doubles = self.doubles.get_or_insert_with(|| Doubles::of(before));
+        if kind == SumKind::Int32 {
+            doubles.add(x as f64);
+            return;
+        }
         // Two halves that are exact as doubles, both with its sign: also where one is zero, which takes in what the
         // compensation holds.
         let low = x % (1 << 32);

@@ -230,6 +230,8 @@ fn integer_of(a: &Value<'_>, b: &Value<'_>, function: fn(i128, i128) -> i128) ->
 
 fn multiply(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
     let mut product = Owned::Int32(1);
+    // The product as a double is carried from the first factor on, beside that of integers.
+    let mut rounded = 1.0;
     for argument in arguments {
         let value = match argument.value() {
             None | Some(Value::Null | Value::Undefined) => return Ok(Some(Owned::Null)),
@@ -245,12 +247,16 @@ fn multiply(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Own
             }
         };
         let so_far = product.as_value();
+        rounded *= as_f64(&value).unwrap_or(f64::NAN);
         product = match (so_far, value) {
             (Value::Decimal128(_), _) | (_, Value::Decimal128(_)) => {
                 decimal_of(&so_far, &value, Decimal::multiply)
             }
-            (Value::Double(_), _) | (_, Value::Double(_)) => double_of(&so_far, &value, |a, b| a * b),
-            _ => integer_of(&so_far, &value, |a, b| a * b),
+            (Value::Double(_), _) | (_, Value::Double(_)) => Owned::Double(rounded),
+            _ => match integer_of(&so_far, &value, |a, b| a * b) {
+                Owned::Double(_) => Owned::Double(rounded),
+                whole => whole,
+            },
         };
     }
     Ok(Some(product))

@@ -6,6 +6,7 @@ use super::super::super::collation::Collation;
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
+use super::super::super::matcher::Matcher;
 use super::super::super::matcher::ast::is_index;
 use super::super::expression::{Expression, Scope, check_variable_name};
 use super::super::pipeline::{IN_RUN, MEMORY_LIMIT};
@@ -241,9 +242,19 @@ impl Lookup {
             None => (0, filter),
             Some(text) => (1, all_of(&[&filter, text])),
         };
-        let rows: Rows<'_> = match &self.from {
-            Some(from) => context.source.find(from, Doc::Raw(&filter))?,
-            None => Box::new(std::iter::empty()),
+        let rows: Rows<'_> = match (&self.from, &pipeline) {
+            (Some(from), _) => context.source.find(from, Doc::Raw(&filter))?,
+            (None, Some(pipeline)) if self.join.is_some() => {
+                // The documents that the pipeline makes itself are joined as those of a collection are.
+                let matcher = Matcher::parse(Doc::Raw(&filter))?.collated(&context.collation);
+                let made = pipeline.made(&inner)?;
+                let joined = made.filter(move |row| match row {
+                    Ok(row) => matcher.matches(Doc::Raw(row)).unwrap_or(false),
+                    Err(_) => true,
+                });
+                return self.bounded(pipeline.flow(1, Box::new(joined), &inner)?);
+            }
+            (None, _) => Box::new(std::iter::empty()),
         };
         let Some(pipeline) = &pipeline else {
             return self.bounded(rows);

@@ -2,7 +2,7 @@
 
 use super::super::super::super::document::number::{as_decimal, as_f64, is_nan};
 use super::super::super::super::document::{Owned, Value, compare};
-use super::super::super::super::fault::{Fault, Result};
+use super::super::super::super::fault::{Fault, Result, code};
 use super::super::super::expression::{product, quotient};
 
 /// A series, of which boundaries are members.
@@ -183,7 +183,14 @@ impl Scale {
 
     fn grow(&mut self) -> Result<()> {
         self.0 = product(&self.0.as_value(), &Value::Int32(10))?;
-        Ok(())
+        match compare(&self.0.as_value(), &Value::Double(f64::INFINITY)).is_lt() {
+            true => Ok(()),
+            // The server looks for a member above it for ever.
+            false => Err(Fault::new(
+                code::BAD_VALUE,
+                "$bucketAuto finds no member of a 'granularity' above Infinity",
+            )),
+        }
     }
 
     fn shrink(&mut self) -> Result<()> {
@@ -205,5 +212,23 @@ fn power_of_two(value: &Owned, exponent: fn(f64) -> f64) -> Owned {
         _ if (0.0..31.0).contains(&power) => Owned::Int32(result as i32),
         _ if (0.0..63.0).contains(&power) => Owned::Int64(result as i64),
         _ => Owned::Double(result),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_above_infinity_are_not_looked_for() {
+        let granularity = Granularity::parse("E24").unwrap();
+        for infinity in [
+            Owned::Double(f64::INFINITY),
+            Owned::Decimal128(as_decimal(&Value::Double(f64::INFINITY)).unwrap().to_bytes()),
+        ] {
+            assert_eq!(granularity.up(&infinity).unwrap_err().code(), code::BAD_VALUE);
+        }
+        let above = granularity.up(&Owned::Double(f64::MAX)).unwrap();
+        assert!(compare(&above.as_value(), &Value::Double(f64::MAX)).is_gt());
     }
 }
