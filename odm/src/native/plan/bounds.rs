@@ -373,8 +373,18 @@ pub(super) fn prefix(pattern: &str, options: &str) -> Option<String> {
             }
             '\\' => match chars.next() {
                 Some(escaped) if !escaped.is_alphanumeric() => prefix.push(escaped),
+                Some('Q' | 'E') => {
+                    // A repetition behind an empty quotation is of the character before it.
+                    prefix.pop();
+                    break;
+                }
                 _ => break,
             },
+            '(' if chars.as_str().starts_with("?#") => {
+                // So is one behind a comment.
+                prefix.pop();
+                break;
+            }
             '.' | '[' | ']' | '(' | ')' | '+' | '^' | '$' | '}' => break,
             literal => prefix.push(literal),
         }
