@@ -68,7 +68,6 @@ pub(crate) enum Job {
     /// Closes cursors.
     Kill {
         ids: Vec<i64>,
-        ns: String,
     },
     /// Statements; each is atomic by itself.
     Batch(Batch, Verb),

@@ -295,7 +295,7 @@ impl NativeBackend {
                 batch_size,
                 timed,
             } => self.cursors.more(id, &ns, batch_size, timed),
-            Job::Kill { ids, ns } => Ok(self.cursors.kill(&ids, &ns)),
+            Job::Kill { ids } => Ok(self.cursors.kill(&ids)),
             Job::Batch(batch, verb) => {
                 let outcome = self.run_batch(Arc::new(batch), limit).await?;
                 Ok(command::written(verb, &outcome))

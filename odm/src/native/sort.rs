@@ -276,14 +276,14 @@ fn check_path(path: &str) -> Result<()> {
     if path.ends_with('.') {
         return Err(Fault::new(40353, "FieldPath must not end with a '.'."));
     }
-    for (position, name) in path.split('.').enumerate() {
+    for name in path.split('.') {
         if name.is_empty() {
             return Err(Fault::new(
                 15998,
                 "FieldPath field names may not be empty strings.",
             ));
         }
-        let reference = position > 0 && matches!(name, "$id" | "$ref" | "$db");
+        let reference = matches!(name, "$id" | "$ref" | "$db");
         if name.starts_with('$') && !reference {
             return Err(Fault::new(
                 16410,

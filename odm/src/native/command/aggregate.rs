@@ -114,7 +114,7 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
             Some(size) if size < 0 => return Err(out_of_range("batchSize", size)),
             size => batch_size = size.and_then(|size| usize::try_from(size).ok()),
         },
-        None if fields.flag("explain") || explained.is_some() => batch_size = None,
+        None if call.doc.get("explain").is_some() || explained.is_some() => batch_size = None,
         None => {
             return Err(Fault::new(
                 code::FAILED_TO_PARSE,

@@ -230,13 +230,12 @@ impl Cursors {
         Ok(reply::cursor("nextBatch", documents, left, ns))
     }
 
-    /// Closes cursors of a collection; the reply to `killCursors`.
-    pub(crate) fn kill(&self, ids: &[i64], ns: &str) -> Vec<u8> {
+    /// Closes cursors, of whatever collections; the reply to `killCursors`.
+    pub(crate) fn kill(&self, ids: &[i64]) -> Vec<u8> {
         let mut open = self.open();
         let (mut killed, mut missing) = (Vec::new(), Vec::new());
         for id in ids {
-            if open.get(id).is_some_and(|waiting| waiting.ns == ns) {
-                open.remove(id);
+            if open.remove(id).is_some() {
                 killed.push(Owned::Int64(*id));
             } else {
                 missing.push(Owned::Int64(*id));

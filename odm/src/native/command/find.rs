@@ -210,7 +210,8 @@ pub(super) fn get_more(call: &Call<'_>) -> Result<Job> {
 
 pub(super) fn kill_cursors(call: &Call<'_>) -> Result<Job> {
     let fields = KILL_CURSORS.command(call.doc)?;
-    let ns = of_cursor(call, call.text_of(&call.target)?)?;
+    // It need not be theirs.
+    of_cursor(call, call.text_of(&call.target)?)?;
     let mut ids = Vec::new();
     for (at, value) in fields
         .array("cursors")
@@ -226,7 +227,7 @@ pub(super) fn kill_cursors(call: &Call<'_>) -> Result<Job> {
             }
         }
     }
-    Ok(Job::Kill { ids, ns })
+    Ok(Job::Kill { ids })
 }
 
 /// The namespace that a cursor is said to be of: whether a collection may have that name does not matter.

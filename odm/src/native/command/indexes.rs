@@ -18,6 +18,7 @@ static CREATE: Shape = Shape {
     fields: &[
         ("indexes", Type::Array),
         ("commitQuorum", Type::Any),
+        ("collectionUUID", Type::Uuid),
         ("ignoreUnknownIndexOptions", Type::Boolish),
         ("v", Type::Number),
     ],
@@ -49,6 +50,7 @@ pub(super) fn create(call: &Call<'_>) -> Result<Job> {
     let namespace = call.namespace()?;
     namespace.check_writable()?;
     let quorum = Quorum::read(fields.get("commitQuorum"))?;
+    let expected = expected_uuid(&fields)?;
     let lenient = fields.flag("ignoreUnknownIndexOptions");
     let specs: Vec<Vec<u8>> = fields
         .documents("indexes")?
@@ -72,6 +74,7 @@ pub(super) fn create(call: &Call<'_>) -> Result<Job> {
         return Err(missed);
     }
     Ok(Job::Write(Box::new(move |write| {
+        check_uuid(write.catalog(), &namespace, expected)?;
         let before = size(&*write, &namespace);
         indexes::create(write, &namespace, &specs)?;
         let after = size(&*write, &namespace).unwrap_or(1);

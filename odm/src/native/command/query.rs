@@ -3,7 +3,7 @@
 use super::super::aggregate::constants;
 pub(super) use super::super::aggregate::constants::{Variables, with_own};
 use super::super::collation::Collation;
-use super::super::document::{Doc, Value};
+use super::super::document::{Doc, Kind, Value};
 use super::super::exec::query::Query;
 use super::super::fault::Result;
 use super::super::projection::Projection;
@@ -24,7 +24,12 @@ pub(super) fn variables(
 pub(super) fn hint<'a>(given: Option<Value<'a>>) -> Result<Option<Value<'a>>> {
     match given {
         None => Ok(None),
-        Some(value @ (Value::String(_) | Value::Document(_))) => Ok(Some(value)),
+        Some(value @ Value::String(_)) => Ok(Some(value)),
+        Some(Value::Document(keys)) => Ok(Some(match keys.elements().next() {
+            // As clients wrote it that sent hints among the conditions.
+            Some(first) if first.name() == b"$hint" && first.kind() == Kind::String => first.value(),
+            _ => Value::Document(keys),
+        })),
         Some(_) => Err(no_hint()),
     }
 }

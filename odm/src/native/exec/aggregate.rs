@@ -11,7 +11,7 @@ use super::super::aggregate::expression::Scope;
 use super::super::aggregate::pipeline::{self as aggregate, Context, Memory, Pipeline, Rows};
 use super::super::aggregate::{Group, constants};
 use super::super::catalog::Collection;
-use super::super::collation::{self, Collation};
+use super::super::collation::Collation;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::Order;
@@ -140,11 +140,7 @@ impl AggregateRequest {
     /// # Errors
     /// Code 167 for a collation that is not a view's own.
     pub(crate) fn collation(&self, read: &dyn Read) -> Result<Collation> {
-        let own = view::collation_of(read.catalog(), &self.namespace);
-        if view::view_of(read.catalog(), &self.namespace).is_some() {
-            collation::refuse_other(self.collation.as_ref(), &own)?;
-        }
-        Ok(self.collation.clone().unwrap_or(own))
+        view::collation_asked(read.catalog(), &self.namespace, self.collation.as_ref())
     }
 
     fn names(&self) -> Vec<String> {

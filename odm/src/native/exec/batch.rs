@@ -79,7 +79,7 @@ fn one(
             open.clone_from(&found);
             match found {
                 Some(collection) => collection,
-                None => return Ok(()),
+                None => return statement.check_without_collection(&batch.namespace),
             }
         }
     };

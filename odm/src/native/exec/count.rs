@@ -1,7 +1,6 @@
 //! Exact counts.
 
 use super::super::aggregate::pipeline::text_not_first;
-use super::super::collation;
 use super::super::fault::Result;
 use super::super::storage::Read;
 use super::query::Query;
@@ -21,8 +20,7 @@ pub(crate) fn count(
     deadline: Deadline,
 ) -> Result<u64> {
     if query.searches_text() && view::view_of(read.catalog(), ns).is_some() {
-        let own = view::collation_of(read.catalog(), ns);
-        collation::refuse_other(query.collation(), &own)?;
+        let own = view::collation_asked(read.catalog(), ns, query.collation())?;
         let resolved = view::resolve(read.catalog(), ns)?;
         if !resolved.stages.is_empty() {
             return Err(text_not_first());

@@ -9,7 +9,7 @@ use super::super::document::doc::framed;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result};
 use super::super::matcher::{Asked, Places};
-use super::super::plan::{Plan, TextPlan, text_required};
+use super::super::plan::{Plan, TextPlan};
 use super::super::projection::{Metadata, Projection};
 use super::super::storage::Read;
 use super::super::text::TextSearch;
@@ -216,9 +216,7 @@ impl FindCursor {
     pub(super) fn on_collection(read: &dyn Read, request: FindRequest) -> Result<FindCursor> {
         let ns = &request.namespace;
         let Some(collection) = read.catalog().collection(&ns.database, &ns.collection).cloned() else {
-            if request.query.searches_text() {
-                return Err(text_required(Some(&ns.to_string())));
-            }
+            request.query.check_without_collection(ns)?;
             return Ok(FindCursor {
                 request,
                 collection: None,

@@ -47,6 +47,7 @@ fn on_collection(
     let own = view::collation_of(read.catalog(), ns);
     let mut found = Found::by(query.collation_in(&own));
     let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
+        query.check_without_collection(ns)?;
         return Ok(Vec::new());
     };
     let query = query.by_default(&own);

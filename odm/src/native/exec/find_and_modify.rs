@@ -45,6 +45,7 @@ const EXECUTOR: &str = "Plan executor error during findAndModify :: caused by ::
 pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Result<Modified> {
     let ns = &request.namespace;
     let Some(collection) = batch::open_for(write, ns, request.upsert)? else {
+        request.query.check_without_collection(ns)?;
         return Ok(Modified::default());
     };
     let collection = batch::unvalidated(collection, request.unvalidated);

@@ -11,9 +11,9 @@ use super::super::fault::{Fault, Result};
 use super::super::index::{self, ID_INDEX, IndexDefinition};
 use super::super::matcher::Matcher;
 use super::super::matcher::ast::{NearField, Node, Predicate};
-use super::super::plan::{self, Access, Edges, IndexView, Plan, PlanRequest, refuse_natural};
+use super::super::plan::{self, Access, Edges, IndexView, Plan, PlanRequest, refuse_natural, text_required};
 use super::super::sort::SortSpec;
-use super::tally;
+use super::{Namespace, tally};
 
 /// A parsed filter with sort and hint; made once, planned against each collection state it meets.
 #[derive(Clone, Debug)]
@@ -264,6 +264,17 @@ impl Query {
     /// Whether a text search is asked for.
     pub(crate) fn searches_text(&self) -> bool {
         self.matcher.text().is_some()
+    }
+
+    /// Whether it can be asked where there is no collection, so that it finds nothing.
+    ///
+    /// # Errors
+    /// Code 27 for a text search.
+    pub(crate) fn check_without_collection(&self, ns: &Namespace) -> Result<()> {
+        match self.searches_text() {
+            true => Err(text_required(Some(&ns.to_string()))),
+            false => Ok(()),
+        }
     }
 
     /// The hint as given.

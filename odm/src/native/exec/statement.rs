@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::document::Owned;
-use super::super::fault::Fault;
+use super::super::fault::{Fault, Result};
 use super::super::update::{Now, Updater};
 use super::Namespace;
 use super::query::Query;
@@ -91,6 +91,18 @@ impl Statement {
             Statement::Update(update) => update.upsert,
             Statement::RefusedUpsert(_) => true,
             Statement::Delete(_) | Statement::Refused(_) => false,
+        }
+    }
+
+    /// Whether it can run where there is no collection.
+    ///
+    /// # Errors
+    /// As [`Query::check_without_collection`].
+    pub(crate) fn check_without_collection(&self, ns: &Namespace) -> Result<()> {
+        match self {
+            Statement::Update(update) => update.query.check_without_collection(ns),
+            Statement::Delete(delete) => delete.query.check_without_collection(ns),
+            Statement::Insert { .. } | Statement::Refused(_) | Statement::RefusedUpsert(_) => Ok(()),
         }
     }
 }

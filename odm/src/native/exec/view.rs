@@ -12,7 +12,7 @@ use super::super::plan::text_required;
 use super::super::storage::Read;
 use super::aggregate::{self, AggregateRequest};
 use super::query::Query;
-use super::{Deadline, Namespace};
+use super::{Deadline, Namespace, series};
 
 /// How deep views may stand on views.
 const MAX_DEPTH: usize = 20;
@@ -73,6 +73,22 @@ pub(crate) fn collation_of(catalog: &Catalog, ns: &Namespace) -> Collation {
         .collection(&ns.database, &ns.collection)
         .map(|found| found.rules.collation.clone())
         .unwrap_or_default()
+}
+
+/// How strings compare in a read of what has this name: as is asked, or by its own rules.
+///
+/// # Errors
+/// Code 167 for a collation that is not a view's own. A time series is read by any, and joined by its own.
+pub(crate) fn collation_asked(
+    catalog: &Catalog,
+    ns: &Namespace,
+    asked: Option<&Collation>,
+) -> Result<Collation> {
+    let own = collation_of(catalog, ns);
+    if view_of(catalog, ns).is_some() && !series::is_series(catalog, ns) {
+        collation::refuse_other(asked, &own)?;
+    }
+    Ok(asked.cloned().unwrap_or(own))
 }
 
 /// The view of this name.
@@ -282,8 +298,7 @@ pub(crate) fn through(
         refuse_buckets(read.catalog(), ns)?;
         return Ok(None);
     }
-    let own = collation_of(read.catalog(), ns);
-    collation::refuse_other(query.collation(), &own)?;
+    let own = collation_asked(read.catalog(), ns, query.collation())?;
     let query = query.by_default(&own);
     let query = &*query;
     if query.near().is_some() {

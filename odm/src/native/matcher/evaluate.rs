@@ -170,6 +170,10 @@ fn in_array(items: Doc<'_>, rest: &[Segment], predicate: &Predicate) -> Hit {
     let Some((next, after)) = rest.split_first() else {
         return at_end(items, predicate);
     };
+    // An empty name at the end stands for the elements themselves.
+    if next.name.is_empty() && after.is_empty() {
+        return at_end(items, predicate);
+    }
     for (position, value) in scan::values(items).enumerate() {
         let indexed = next.index == Some(position);
         if let Value::Document(doc) = value {

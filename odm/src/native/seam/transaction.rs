@@ -301,7 +301,7 @@ fn command_in(overlay: &mut Overlay, job: Job, cursors: &Cursors) -> Outcomes<Ve
             batch_size,
             timed,
         } => cursors.more(id, &ns, batch_size, timed),
-        Job::Kill { ids, ns } => Ok(cursors.kill(&ids, &ns)),
+        Job::Kill { ids } => Ok(cursors.kill(&ids)),
         Job::Batch(batch, verb) => {
             let mut outcome = Outcome::default();
             batch::run(overlay, &batch, 0, &mut outcome)?;

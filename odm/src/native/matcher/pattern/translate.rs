@@ -356,7 +356,8 @@ impl Translator<'_> {
                 });
             }
             c if c.is_ascii() => {
-                if c.is_ascii_punctuation() {
+                // Behind a backslash these two would be the edges of a word.
+                if c.is_ascii_punctuation() && !matches!(c, '<' | '>') {
                     self.out.push('\\');
                 }
                 self.out.push(c);
