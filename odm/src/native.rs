@@ -15,6 +15,7 @@ mod geo;
 mod index;
 mod key;
 mod matcher;
+mod metadata;
 mod plan;
 mod projection;
 mod seam;

@@ -116,8 +116,6 @@ const REASONS: &[(&str, &str)] = &[
         "asterisk_in_target_db",
         "a database's name has no character that not every system's files have",
     ),
-    ("indexkey", "metadata indexKey"),
-    ("indexKey", "metadata indexKey"),
     // Known differences.
     ("covariance", "covariances at the edges of their numbers"),
     (
@@ -140,14 +138,6 @@ const REASONS: &[(&str, &str)] = &[
     (
         "id_type_preserved_all_bson_types",
         "groups of one order come as they were met",
-    ),
-    (
-        "meta_geo_near_point",
-        "metadata other than textScore in projections",
-    ),
-    (
-        "meta_exclusion_mode",
-        "metadata other than textScore in projections",
     ),
     ("dec_precision_min_max_cancel", "the exponent of a decimal zero"),
     ("test_exp_boundaries", "the last digits of decimal functions"),

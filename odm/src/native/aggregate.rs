@@ -7,10 +7,12 @@ pub(crate) mod expression;
 pub(crate) mod path;
 pub(crate) mod pipeline;
 mod print;
+mod row;
 pub(crate) mod stage;
 mod sum;
 pub(crate) mod transform;
 
+pub(crate) use self::row::Row;
 #[cfg(test)]
 pub(crate) use self::stage::{ACCUMULATORS, KNOWN as STAGES, WINDOW_FUNCTIONS};
 pub(crate) use self::stage::{GeoNear, Group, Statistics};

@@ -159,6 +159,7 @@ impl Matcher {
             collation,
         } = self.context.clone();
         let known = Scope {
+            metadata: None,
             root: Doc::empty(),
             variables,
             now,

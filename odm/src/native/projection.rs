@@ -14,6 +14,7 @@ use super::collation::Collation;
 use super::document::{Doc, Owned};
 use super::fault::{Fault, Result};
 use super::matcher::ElementMatcher;
+use super::metadata::Wanted;
 
 /// A parsed projection.
 #[derive(Clone, Debug)]
@@ -29,28 +30,6 @@ pub(crate) struct Projection {
     collation: Collation,
     /// What `let` gives.
     variables: Vec<(String, Option<Owned>)>,
-}
-
-/// Which `$meta` a projection has.
-#[derive(Clone, Copy, Debug, Default)]
-struct Wanted {
-    /// `textScore`.
-    score: bool,
-    /// `recordId`.
-    record: bool,
-    /// `indexKey`.
-    key: bool,
-}
-
-/// What is known of how a document was found.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Metadata {
-    /// How well it answers a text search.
-    pub(crate) score: Option<f64>,
-    /// Its record, as it is shown.
-    pub(crate) record: Option<Owned>,
-    /// The key of an index by which it was found, as a document.
-    pub(crate) key: Option<Vec<u8>>,
 }
 
 /// What happens to fields that the projection does not name.
@@ -129,11 +108,24 @@ impl Projection {
         self.positional
     }
 
-    /// What only a find's projection of a collection has, not that of a view, which is a pipeline's.
+    /// The projection as that of a view, which is a pipeline's: of metadata alone it is an inclusion.
     ///
     /// # Errors
-    /// As the server: 168, 28667, 28724 and 31324.
-    pub(crate) fn refuse_on_view(&self) -> Result<()> {
+    /// As the server: 168, 28667, 28724 and 31324 for what only a find of a collection has.
+    pub(crate) fn on_view(&self) -> Result<Cow<'_, Projection>> {
+        self.refuse_on_view()?;
+        let mut rules = self.tree.children.iter().map(|(_, rule)| rule);
+        if self.mode == Mode::Inclusion || !rules.all(|rule| matches!(rule, Rule::Computed(_))) {
+            return Ok(Cow::Borrowed(self));
+        }
+        let mut own = self.clone();
+        own.mode = Mode::Inclusion;
+        own.tree.children.push(("_id".to_owned(), Rule::Include));
+        own.tree.prepare();
+        Ok(Cow::Owned(own))
+    }
+
+    fn refuse_on_view(&self) -> Result<()> {
         if self.positional {
             return Err(Fault::new(
                 31324,
@@ -143,19 +135,9 @@ impl Projection {
         self.tree.refuse_on_view()
     }
 
-    /// Whether [`Projection::apply_to`] needs the document's score.
-    pub(crate) fn needs_score(&self) -> bool {
-        self.wanted.score
-    }
-
-    /// Whether [`Projection::apply_to`] needs the document's record.
-    pub(crate) fn needs_record(&self) -> bool {
-        self.wanted.record
-    }
-
-    /// Whether [`Projection::apply_to`] needs the key by which the document was found.
-    pub(crate) fn needs_key(&self) -> bool {
-        self.wanted.key
+    /// The metadata that [`Projection::apply_to`] needs.
+    pub(crate) fn wanted(&self) -> Wanted {
+        self.wanted
     }
 
     /// Whether the field is one that the projection leaves out by its name.

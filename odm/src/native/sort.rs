@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use super::aggregate;
 use super::collation::Collation;
-use super::document::{Doc, Value, number};
+use super::document::{Doc, Owned, Value, number};
 use super::fault::{Fault, Result, code};
 use super::index::extract::{Extraction, Path};
 use super::key;
+use super::metadata::{Kind, Metadata, Wanted};
 
 /// How many fields a specification may have.
 const MAX_FIELDS: usize = 32;
@@ -31,8 +32,8 @@ pub(crate) struct SortSpec {
 pub(crate) struct SortField {
     pub(crate) path: String,
     pub(crate) descending: bool,
-    /// `{$meta: "textScore"}`: by how well the text search is answered, the best first.
-    pub(crate) by_score: bool,
+    /// `{$meta: ..}`: by what is known of how the document was found, the largest first, or in no order.
+    pub(crate) by: Option<Kind>,
 }
 
 impl SortSpec {
@@ -62,22 +63,22 @@ impl SortSpec {
                 parsed.natural = Some(number::as_f64(&value).is_some_and(|direction| direction < 0.0));
                 return Ok(parsed);
             }
-            let by_score = is_text_score(&value);
-            let descending = by_score || parse_direction(path, &value)?;
-            check_path(path)?;
-            if !by_score {
+            let by = parse_meta(&value)?;
+            let descending = by.is_some() || parse_direction(path, &value)?;
+            if by.is_none() {
+                check_path(path)?;
                 parsed.paths.push(Path::parse(path));
             }
             parsed.fields.push(SortField {
                 path: path.to_owned(),
                 descending,
-                by_score,
+                by,
             });
         }
         if parsed.fields.len() > MAX_FIELDS {
             return Err(Fault::new(13103, "too many compound keys"));
         }
-        let mut by_value = parsed.fields.iter().filter(|field| !field.by_score);
+        let mut by_value = parsed.fields.iter().filter(|field| field.by.is_none());
         parsed.by_id = by_value.next().is_some_and(|field| field.path == "_id") && by_value.next().is_none();
         Ok(parsed)
     }
@@ -113,14 +114,53 @@ impl SortSpec {
         self.key_with(doc, None)
     }
 
-    /// The sort key of a document with its score.
+    /// The sort key of a document of which it is known how it was found.
     ///
     /// # Errors
     /// Those of [`SortSpec::key`].
-    pub(crate) fn key_with(&self, doc: Doc<'_>, score: Option<f64>) -> Result<Vec<u8>> {
+    pub(crate) fn key_with(&self, doc: Doc<'_>, metadata: Option<&Metadata>) -> Result<Vec<u8>> {
         let mut out = Vec::with_capacity(12 * self.fields.len() + 1);
-        self.write_key(doc, score, &mut out)?;
+        self.write_key(doc, metadata, &mut out)?;
         Ok(out)
+    }
+
+    /// The values that the document is sorted by, as `$meta` shows them: those of its sort key.
+    ///
+    /// # Errors
+    /// Those of [`SortSpec::key`].
+    pub(crate) fn parts(&self, doc: Doc<'_>, metadata: Option<&Metadata>) -> Result<Owned> {
+        if self.by_id {
+            let mut parts = Vec::with_capacity(self.fields.len());
+            for field in &self.fields {
+                parts.push(match field.by {
+                    Some(kind) => known(kind, metadata),
+                    None => doc.get("_id").map_or(Owned::Null, Owned::from),
+                });
+            }
+            return Ok(Owned::Array(parts));
+        }
+        let bytes = doc.to_bytes();
+        let mut best: Option<(Vec<u8>, Vec<Owned>)> = None;
+        let mut extraction = Extraction::new(&self.paths);
+        let walk = extraction.run(Doc::Raw(&bytes), &mut |values| {
+            let mut values = values.iter();
+            let mut key = Vec::new();
+            let mut parts = Vec::with_capacity(self.fields.len());
+            for field in &self.fields {
+                let part = match field.by {
+                    Some(kind) => known(kind, metadata),
+                    None => Owned::from(values.next().copied().flatten().unwrap_or(Value::Null)),
+                };
+                self.collation
+                    .encode(&part.as_value(), field.descending, &mut key);
+                parts.push(part);
+            }
+            if best.as_ref().is_none_or(|(first, _)| key < *first) {
+                best = Some((key, parts));
+            }
+        });
+        refuse_parallel(walk)?;
+        Ok(Owned::Array(best.map_or_else(Vec::new, |(_, parts)| parts)))
     }
 
     /// The document's key where arrays are compared as values, as `$top` and its like do: what the paths have in
@@ -140,34 +180,46 @@ impl SortSpec {
         out
     }
 
-    /// Whether the order goes by how well a text search is answered.
-    pub(crate) fn needs_score(&self) -> bool {
-        self.fields.iter().any(|field| field.by_score)
+    /// The metadata that the order goes by.
+    pub(crate) fn wanted(&self) -> Wanted {
+        let mut wanted = Wanted::default();
+        for kind in self.fields.iter().filter_map(|field| field.by) {
+            wanted.add(kind);
+        }
+        wanted
     }
 
     /// Appends the document's sort key: of all the keys that its arrays give, the first in the order.
     ///
     /// # Errors
     /// Those of [`SortSpec::key`].
-    pub(crate) fn write_key(&self, doc: Doc<'_>, score: Option<f64>, out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn write_key(
+        &self,
+        doc: Doc<'_>,
+        metadata: Option<&Metadata>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         let bytes = match doc {
             Doc::Raw(bytes) => Cow::Borrowed(bytes),
             _ => Cow::Owned(doc.to_bytes()),
         };
-        if self.write_plain_key(Doc::Raw(&bytes), score, out) {
+        if self.write_plain_key(Doc::Raw(&bytes), metadata, out) {
             return Ok(());
         }
-        let score = score.map_or(Value::Null, Value::Double);
+        let known: Vec<Option<Owned>> = self
+            .fields
+            .iter()
+            .map(|field| field.by.map(|kind| known(kind, metadata)))
+            .collect();
         let start = out.len();
         let mut extraction = Extraction::new(&self.paths);
         let walk = extraction.run(Doc::Raw(&bytes), &mut |values| {
             let end = out.len();
             let mut values = values.iter();
-            for field in &self.fields {
-                let value = if field.by_score {
-                    score
-                } else {
-                    values.next().copied().flatten().unwrap_or(Value::Null)
+            for (field, known) in self.fields.iter().zip(&known) {
+                let value = match known {
+                    Some(known) => known.as_value(),
+                    None => values.next().copied().flatten().unwrap_or(Value::Null),
                 };
                 self.collation.encode(&value, field.descending, out);
             }
@@ -180,24 +232,21 @@ impl SortSpec {
                 }
             }
         });
-        match walk {
-            Err(fault) if fault.code() == 171 => Err(Fault::new(
-                code::BAD_VALUE,
-                "cannot sort with keys that are parallel arrays",
-            )),
-            other => other,
-        }
+        refuse_parallel(walk)
     }
 
     /// Appends the only key of a document without arrays on the paths, or by its `_id`; `false` and nothing when
     /// there are some.
-    fn write_plain_key(&self, doc: Doc<'_>, score: Option<f64>, out: &mut Vec<u8>) -> bool {
+    fn write_plain_key(&self, doc: Doc<'_>, metadata: Option<&Metadata>, out: &mut Vec<u8>) -> bool {
         let start = out.len();
         let mut paths = self.paths.iter();
         for field in &self.fields {
-            let value = if field.by_score {
-                score.map(Value::Double)
-            } else if self.by_id {
+            if let Some(kind) = field.by {
+                let value = known(kind, metadata);
+                self.collation.encode(&value.as_value(), field.descending, out);
+                continue;
+            }
+            let value = if self.by_id {
                 doc.get("_id")
             } else {
                 match paths.next().map(|path| path.plain(doc)) {
@@ -216,19 +265,59 @@ impl SortSpec {
     }
 }
 
-fn is_text_score(value: &Value<'_>) -> bool {
-    match value {
-        Value::Document(doc) if doc.count() == 1 => doc
-            .get("$meta")
-            .is_some_and(|meta| meta.as_str() == Some("textScore")),
-        _ => false,
+/// What the order goes by of what is known; a random value is made.
+fn known(kind: Kind, metadata: Option<&Metadata>) -> Owned {
+    match kind {
+        Kind::RandVal => Owned::Double(aggregate::expression::random()),
+        kind => metadata
+            .and_then(|metadata| metadata.get(kind))
+            .unwrap_or(Owned::Null),
+    }
+}
+
+fn refuse_parallel(walk: Result<()>) -> Result<()> {
+    match walk {
+        Err(fault) if fault.code() == 171 => Err(Fault::new(
+            code::BAD_VALUE,
+            "cannot sort with keys that are parallel arrays",
+        )),
+        other => other,
+    }
+}
+
+/// The metadata of `{$meta: name}`.
+pub(crate) fn parse_meta(value: &Value<'_>) -> Result<Option<Kind>> {
+    let Value::Document(expression) = value else {
+        return Ok(None);
+    };
+    let Some(meta) = expression.get("$meta") else {
+        return Err(Fault::new(
+            17312,
+            "$meta is the only expression supported by $sort right now",
+        ));
+    };
+    if expression.count() > 1 {
+        return Err(Fault::new(
+            code::FAILED_TO_PARSE,
+            "Cannot have additional keys in a $meta sort specification",
+        ));
+    }
+    match meta.as_str().and_then(Kind::parse) {
+        Some(kind @ (Kind::TextScore | Kind::RandVal | Kind::GeoNearDistance)) => Ok(Some(kind)),
+        Some(Kind::Absent) if matches!(meta, Value::String("searchScore" | "searchHighlights")) => {
+            Err(Fault::new(
+                31218,
+                format!(
+                    "$meta sort by '{}' metadata is not supported",
+                    meta.as_str().unwrap_or("")
+                ),
+            ))
+        }
+        _ => Err(Fault::new(31138, format!("Illegal $meta sort: $meta: {meta}"))),
     }
 }
 
 fn parse_direction(path: &str, value: &Value<'_>) -> Result<bool> {
-    if let Value::Document(expression) = value {
-        return Err(check_expression(*expression));
-    }
     if !value.is_number() {
         return Err(Fault::new(
             15974,
@@ -247,22 +336,6 @@ fn parse_direction(path: &str, value: &Value<'_>) -> Result<bool> {
             15975,
             "$sort key ordering must be 1 (for ascending) or -1 (for descending)",
         )),
-    }
-}
-
-fn check_expression(expression: Doc<'_>) -> Fault {
-    let Some(meta) = expression.get("$meta") else {
-        return Fault::new(17312, "$meta is the only expression supported by $sort right now");
-    };
-    if expression.count() > 1 {
-        return Fault::new(
-            code::FAILED_TO_PARSE,
-            "Cannot have additional keys in a $meta sort specification",
-        );
-    }
-    match meta {
-        Value::String("randVal") => Fault::unsupported("sorting by $meta: \"randVal\" is not supported"),
-        other => Fault::new(31138, format!("Illegal $meta sort: $meta: {other}")),
     }
 }
 

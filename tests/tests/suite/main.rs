@@ -72,6 +72,7 @@ mod differences_cases;
 mod differences_catalog;
 mod differences_chance;
 mod differences_constants;
+mod differences_metadata;
 mod differences_numbers;
 mod differences_pipelines;
 mod differences_queries;

@@ -25,6 +25,7 @@ mod variable;
 use super::super::collation::{Collation, has_text, is_one_text};
 use super::super::document::{Doc, Owned, Value, compare};
 use super::super::fault::{Fault, Result};
+use super::super::metadata::{Metadata, Wanted};
 use super::path;
 
 pub(crate) use self::answer::{Answer, truth, type_name};
@@ -32,7 +33,6 @@ pub(crate) use self::arithmetic::{difference, product, quotient, sum, to_long};
 pub(crate) use self::array::count_argument;
 pub(crate) use self::comparison::compare_answers;
 pub(crate) use self::date::{Unit, date_text};
-pub(crate) use self::meta::{found_variable, score_variable};
 pub(crate) use self::object::merge_into;
 #[cfg(test)]
 pub(crate) use self::operator::names;
@@ -53,6 +53,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) root: Doc<'a>,
     /// Other variables by name, innermost last.
     pub(crate) variables: Vec<(String, Option<Owned>)>,
+    /// What is known of how the document was found.
+    pub(crate) metadata: Option<&'a Metadata>,
     /// `$$NOW`, milliseconds since the epoch.
     pub(crate) now: i64,
     /// How strings compare.
@@ -65,6 +67,7 @@ impl<'a> Scope<'a> {
         Scope {
             root,
             variables: Vec::new(),
+            metadata: None,
             now,
             collation: Collation::default(),
         }
@@ -204,9 +207,11 @@ impl Expression {
         self.node.reads_document()
     }
 
-    /// Whether it asks for how well a document answers a text search.
-    pub(crate) fn needs_score(&self) -> bool {
-        self.node.needs_score()
+    /// The metadata that it asks for.
+    pub(crate) fn wanted(&self) -> Wanted {
+        let mut wanted = Wanted::default();
+        self.node.add_wanted(&mut wanted);
+        wanted
     }
 
     /// Evaluates it; `None` is a missing value.
@@ -282,15 +287,17 @@ impl Node {
         }
     }
 
-    fn needs_score(&self) -> bool {
+    fn add_wanted(&self, wanted: &mut Wanted) {
         match self {
-            Node::Object(fields) => fields.iter().any(|(_, node)| node.needs_score()),
-            Node::Array(items) => items.iter().any(Node::needs_score),
+            Node::Object(fields) => fields.iter().for_each(|(_, node)| node.add_wanted(wanted)),
+            Node::Array(items) => items.iter().for_each(|node| node.add_wanted(wanted)),
             Node::Call { operator, arguments } if operator.name == "$meta" => {
-                matches!(arguments.as_slice(), [Node::Constant(Owned::String(name))] if name == "textScore")
+                meta::kind(arguments)
+                    .into_iter()
+                    .for_each(|kind| wanted.add(kind));
             }
-            Node::Call { arguments, .. } => arguments.iter().any(Node::needs_score),
-            _ => false,
+            Node::Call { arguments, .. } => arguments.iter().for_each(|node| node.add_wanted(wanted)),
+            _ => {}
         }
     }
 

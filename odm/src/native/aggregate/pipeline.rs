@@ -4,19 +4,21 @@
 //! output (`$sort`, `$group`, ...) takes it while [`Pipeline::run`] runs; the others are lazy.
 
 mod arrange;
+mod asked;
 mod memory;
-
-use std::cell::Cell;
 
 use super::super::collation::Collation;
 use super::super::document::{Doc, Owned, Value, compare};
 use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::Matcher;
+use super::super::metadata::Wanted;
 use super::super::sort::SortSpec;
 use super::expression::Scope;
+use super::row::Row;
 use super::stage::{self, Gathered, GeoNear, Group, Stage, Statistics};
 use super::transform::stage_parts;
 
+pub(crate) use self::asked::no_order;
 pub(crate) use self::memory::{MEMORY_LIMIT, Memory};
 pub(super) use self::memory::{OVER_MEMORY, SORT_OVER_MEMORY};
 
@@ -24,13 +26,13 @@ pub(super) use self::memory::{OVER_MEMORY, SORT_OVER_MEMORY};
 pub(crate) type Feed<'a> = dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'a;
 
 /// A stream of documents.
-pub(crate) type Rows<'a> = Box<dyn Iterator<Item = Result<Vec<u8>>> + 'a>;
+pub(crate) type Rows<'a> = Box<dyn Iterator<Item = Result<Row>> + 'a>;
 
 /// Other collections of the same database, for the stages that read them.
 pub(crate) trait Source {
-    /// The documents of a collection that match, in natural order. A collection that does not exist is
-    /// empty.
-    fn find<'a>(&'a self, collection: &str, filter: Doc<'_>) -> Result<Rows<'a>>;
+    /// The documents of a collection that match, in natural order, with these metadata. A collection that does not
+    /// exist is empty.
+    fn find<'a>(&'a self, collection: &str, filter: Doc<'_>, wanted: Wanted) -> Result<Rows<'a>>;
 
     /// The documents of a collection by distance, as the stage shows them, which has these variables.
     ///
@@ -41,7 +43,8 @@ pub(crate) trait Source {
         collection: &str,
         _stage: &GeoNear,
         _variables: &[(String, Option<Owned>)],
-    ) -> Result<Vec<Vec<u8>>> {
+        _wanted: Wanted,
+    ) -> Result<Vec<Row>> {
         Err(Fault::unsupported(format!(
             "the documents of {collection} by distance cannot be asked for here"
         )))
@@ -60,9 +63,8 @@ pub(crate) struct Context<'a> {
     pub(crate) memory: Memory,
     /// How strings compare.
     pub(crate) collation: Collation,
-    /// How well the document that is on its way answers the text search that found it. Stages are lazy, so that a
-    /// document passes them all before the next one sets out; a stage that holds documents back sets it again.
-    pub(crate) score: Cell<Option<f64>>,
+    /// The metadata that the stages ask for.
+    pub(crate) wanted: Wanted,
 }
 
 /// What precedes the message of a fault of the run.
@@ -82,7 +84,7 @@ const MAX_NESTED: usize = 20;
 pub(crate) struct Pipeline {
     stages: Vec<Stage>,
     output: Option<Output>,
-    scored: bool,
+    wanted: Wanted,
 }
 
 /// A last stage that writes: its document as given, for the executor.
@@ -127,16 +129,15 @@ impl Pipeline {
     /// [`Pipeline::settle`].
     pub(crate) fn parse(stages: &[Doc<'_>], variables: &[String]) -> Result<Pipeline> {
         check_nesting(stages)?;
-        let scored = asks_for_scores(stages)?;
         let stages = without_idle_stage(stages);
         let mut pipeline = Pipeline::parse_within(stages, variables, Place::Top)?;
+        pipeline.ask(stages)?;
         if pipeline.depth() > MAX_NESTED {
             return Err(Fault::new(
                 232,
                 format!("Maximum number of nested sub-pipelines exceeded. Limit is {MAX_NESTED}"),
             ));
         }
-        pipeline.scored = scored;
         Ok(pipeline)
     }
 
@@ -145,7 +146,7 @@ impl Pipeline {
         let mut pipeline = Pipeline {
             stages: Vec::with_capacity(stages.len()),
             output: None,
-            scored: false,
+            wanted: Wanted::default(),
         };
         // The filters of neighboring `$match` stages, which are one filter for whoever chooses an index.
         let mut filters: Vec<Owned> = Vec::new();
@@ -238,7 +239,7 @@ impl Pipeline {
     /// its order, the run may start after it.
     pub(crate) fn sort_at(&self, position: usize) -> Option<(&SortSpec, Option<u64>)> {
         match self.stages.get(position) {
-            Some(Stage::Sort(sort)) => sort.spec().map(|spec| (spec, sort.limit)),
+            Some(Stage::Sort(sort)) => Some((sort.spec(), sort.limit)),
             _ => None,
         }
     }
@@ -278,9 +279,9 @@ impl Pipeline {
         }
     }
 
-    /// Whether a stage asks for how well a document answers a text search.
-    pub(crate) fn needs_score(&self) -> bool {
-        self.scored
+    /// The metadata that the stages ask for.
+    pub(crate) fn wanted(&self) -> Wanted {
+        self.wanted
     }
 
     /// Whether every stage from this position on makes its output of one input document at a time and
@@ -403,7 +404,7 @@ impl Pipeline {
         context: &'a Context<'a>,
     ) -> Result<Rows<'a>> {
         let mut gathered = Gathered::default();
-        feed(&mut |document| group.add(&mut gathered, document, context)).map_err(in_run)?;
+        feed(&mut |document| group.add(&mut gathered, (document, None), context)).map_err(in_run)?;
         let rows = group.finish(gathered, context).map_err(in_run)?;
         self.run_from(position + 1, rows, context)
     }
@@ -438,50 +439,6 @@ fn in_run(fault: Fault) -> Fault {
     } else {
         fault
     }
-}
-
-/// Whether stages ask for scores; refused where nothing is searched.
-pub(super) fn asks_for_scores(stages: &[Doc<'_>]) -> Result<bool> {
-    let searches = |stage: &Doc<'_>| match stage.get("$match") {
-        Some(Value::Document(filter)) => mentions(filter, "$text", None),
-        _ => false,
-    };
-    if !stages
-        .iter()
-        .any(|stage| mentions(*stage, "$meta", Some("textScore")))
-    {
-        return Ok(false);
-    }
-    if stages.first().is_some_and(searches) {
-        return Ok(true);
-    }
-    Err(Fault::new(
-        40218,
-        "query requires text score metadata, but it is not available",
-    ))
-}
-
-/// Whether a document has a field of this name (and value) somewhere, pipelines of other collections and literals
-/// left aside. Iterative.
-fn mentions(doc: Doc<'_>, name: &str, text: Option<&str>) -> bool {
-    let mut open = vec![doc];
-    while let Some(doc) = open.pop() {
-        for element in doc.elements() {
-            let value = element.value();
-            if element.name_str() == name && text.is_none_or(|text| value.as_str() == Some(text)) {
-                return true;
-            }
-            if let Value::Document(inner) | Value::Array(inner) = value
-                && !matches!(
-                    element.name_str(),
-                    "$literal" | "$const" | "$lookup" | "$unionWith"
-                )
-            {
-                open.push(inner);
-            }
-        }
-    }
-    false
 }
 
 /// How deep pipelines may stand in one another.

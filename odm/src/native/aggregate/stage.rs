@@ -23,10 +23,10 @@ use super::super::collation::Collation;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher::truthy;
-use super::expression::{Expression, Scope, score_variable};
+use super::expression::{Expression, Scope};
 use super::pipeline::{Context, Output, Pipeline, Place, Rows};
 use super::transform::{MAX_RESULT_DEPTH, TransformStage, check_depth, unknown_stage};
-use super::{path, print};
+use super::{Row, path, print};
 
 use self::bucket::BucketAuto;
 use self::densify::Densify;
@@ -191,8 +191,8 @@ impl Stage {
             Stage::Match(stage) => stage.run(input, context),
             Stage::Transform(stage) => Ok(Box::new(input.map(move |row| {
                 let row = row?;
-                let scope = scope(Doc::Raw(&row), context);
-                write(stage.apply(&scope)?)
+                let document = stage.apply(&row_scope(&row, context))?;
+                Ok(row.made(write(document)?))
             }))),
             Stage::Sort(stage) => stage.run(input, context),
             Stage::Skip(count) => Ok(skipped(input, *count)),
@@ -203,7 +203,7 @@ impl Stage {
             Stage::Group(stage) => stage.run(input, context),
             Stage::BucketAuto(stage) => stage.run(input, context),
             Stage::Count(name) => number::count(input, name),
-            Stage::Sample(size) => sample::run(input, *size),
+            Stage::Sample(size) => sample::run(input, *size, context),
             Stage::Facet(stage) => stage.run(input, context),
             Stage::Redact(stage) => Ok(stage.run(input, context)),
             Stage::Lookup(stage) => Ok(stage.run(input, context)),
@@ -224,13 +224,20 @@ impl Stage {
 
 /// The scope of a stage's expressions for one document.
 fn scope<'a>(root: Doc<'a>, context: &Context<'_>) -> Scope<'a> {
-    let mut variables = context.variables.clone();
-    variables.extend(score_variable(context.score.get()));
     Scope {
         root,
-        variables,
+        variables: context.variables.clone(),
+        metadata: None,
         now: context.now,
         collation: context.collation.clone(),
+    }
+}
+
+/// The same, with what is known of the document.
+fn row_scope<'a>(row: &'a Row, context: &Context<'_>) -> Scope<'a> {
+    Scope {
+        metadata: row.metadata(),
+        ..scope(Doc::Raw(row), context)
     }
 }
 
@@ -292,7 +299,7 @@ fn documents<'a>(expression: &'a Expression, context: &'a Context<'a>) -> Result
             )),
         })
         .collect::<Vec<_>>();
-    Ok(Box::new(rows.into_iter()))
+    Ok(Box::new(rows.into_iter().map(|row| row.map(Row::from))))
 }
 
 /// Refuses a stage where it may not stand.
@@ -425,12 +432,9 @@ fn parse_nested(value: &Value<'_>, variables: &[String], place: Place) -> Result
         ));
     };
     let stages = super::pipeline::nested_stages(items)?;
-    if place != Place::Facet && super::pipeline::asks_for_scores(&stages)? {
-        return Err(Fault::unsupported(
-            "the native engine has no textScore in the pipelines of $lookup and $unionWith",
-        ));
-    }
-    Pipeline::parse_within(&stages, variables, place)
+    let mut pipeline = Pipeline::parse_within(&stages, variables, place)?;
+    pipeline.ask(&stages)?;
+    Ok(pipeline)
 }
 
 /// Whether MongoDB has a stage of this name (with its `$`).

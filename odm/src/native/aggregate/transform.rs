@@ -84,6 +84,7 @@ impl Transform {
             let scope = Scope {
                 root,
                 variables: variables.to_vec(),
+                metadata: None,
                 now,
                 collation: collation.clone(),
             };

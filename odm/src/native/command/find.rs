@@ -88,7 +88,7 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
         .collated(collation)
         .with_constants(fields.object("let"));
     check_natural(fields.get("hint"), sort)?;
-    let projection = query::projection(projection, &query)?.map(Arc::new);
+    let projection = query.projection(projection)?.map(Arc::new);
     let query = query
         .between(edges(&fields)?)
         .projected(document(&fields, "projection")?);

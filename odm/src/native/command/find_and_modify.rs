@@ -77,7 +77,7 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
         &variables,
     )?
     .settled_alone(collation)?;
-    let projection = query::projection(fields.object("fields"), &query)?;
+    let projection = query.projection(fields.object("fields"))?;
     if return_new && projection.as_ref().is_some_and(Projection::needs_position) {
         return Err(Fault::new(
             code::BAD_VALUE,

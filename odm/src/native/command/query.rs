@@ -6,7 +6,6 @@ use super::super::collation::Collation;
 use super::super::document::{Doc, Kind, Value};
 use super::super::exec::query::Query;
 use super::super::fault::Result;
-use super::super::projection::Projection;
 use super::Call;
 use super::shape::no_hint;
 
@@ -47,12 +46,4 @@ pub(super) fn query(
         hint(given)?,
         variables.clone(),
     )
-}
-
-/// Parses a projection; an empty one is none.
-pub(super) fn projection(spec: Option<Doc<'_>>, query: &Query) -> Result<Option<Projection>> {
-    match spec {
-        Some(spec) if !spec.is_empty() => Projection::parse(spec, Some(&query.matcher)).map(Some),
-        _ => Ok(None),
-    }
 }

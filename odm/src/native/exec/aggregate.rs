@@ -6,18 +6,19 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use self::source::{Collections, Input};
+use self::source::{Collections, Input, Known};
 use super::super::aggregate::expression::Scope;
 use super::super::aggregate::pipeline::{self as aggregate, Context, Memory, Pipeline, Rows};
-use super::super::aggregate::{Group, constants};
+use super::super::aggregate::{Group, Row, constants};
 use super::super::catalog::Collection;
 use super::super::collation::Collation;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::Order;
 use super::super::matcher::Matcher;
+use super::super::metadata::{Kind, Wanted};
+use super::super::sort::SortSpec;
 use super::super::storage::Read;
-use super::super::text::TextSearch;
 use super::cursor::{Extras, FindCursor, FindRequest, Packed};
 use super::query::Query;
 use super::{Deadline, Namespace, count};
@@ -59,6 +60,8 @@ pub(crate) struct Prepared {
     pub(crate) filter: Vec<u8>,
     /// The names of the stages that are left to run.
     pub(crate) left: Vec<String>,
+    /// The order in which the find reads.
+    sort: Option<SortSpec>,
     /// How strings compare.
     collation: Collation,
 }
@@ -82,7 +85,7 @@ impl Setting {
             now: self.now,
             memory: self.memory,
             collation: self.collation.clone(),
-            score: Default::default(),
+            wanted: Wanted::default(),
         }
     }
 }
@@ -96,8 +99,8 @@ pub(crate) struct AggregateCursor {
     /// The input that is not read yet; `None` when the results are all there.
     input: Option<FindCursor>,
     results: VecDeque<Vec<u8>>,
-    /// The text search whose scores the stages ask for.
-    text: Option<Arc<TextSearch>>,
+    /// Where what the stages ask for is found.
+    known: Known,
     batch_size: Option<u32>,
     batches: u64,
 }
@@ -219,6 +222,7 @@ impl AggregateRequest {
         let collation = self.collation(read)?;
         view::refuse_joined(read.catalog(), &resolved.base.database, &stages, &collation)?;
         pipeline.settle(&Scope {
+            metadata: None,
             root: Doc::empty(),
             variables: self.variables.clone(),
             now: self.now,
@@ -231,6 +235,7 @@ impl AggregateRequest {
                 pipeline: Arc::new(pipeline),
                 find: None,
                 first,
+                sort: None,
                 filter: Doc::empty().to_bytes(),
                 left: names_of(&stages),
                 collation,
@@ -244,12 +249,14 @@ impl AggregateRequest {
             None => self.leading(&pipeline, &mut first)?,
         };
         let matcher = matcher.collated(&collation).at(self.now).settled()?;
+        let mut pushed = None;
         let mut query = Query::of(matcher, None, self.hint.clone(), collation.clone());
         let base = &resolved.base;
         let collection = read.catalog().collection(&base.database, &base.collection);
         if let (Some(collection), Some((order, wanted))) = (collection, pipeline.sort_at(first)) {
             let sorted = query.sorted(order.clone());
             if sorted.plan(collection, wanted)?.sorted {
+                pushed = Some(order.clone());
                 query = sorted;
                 first += 1;
             }
@@ -282,6 +289,7 @@ impl AggregateRequest {
             pipeline: Arc::new(pipeline),
             find: Some(find),
             first,
+            sort: pushed,
             filter,
             left: names_of(stages.get(first..).unwrap_or_default()),
             collation,
@@ -362,6 +370,7 @@ impl AggregateCursor {
             pipeline,
             find,
             first,
+            sort,
             collation,
             ..
         } = request.prepare(read)?;
@@ -371,7 +380,12 @@ impl AggregateCursor {
             setting: request.setting(collation),
             input: None,
             results: VecDeque::new(),
-            text: None,
+            known: Known {
+                wanted: pipeline.wanted(),
+                text: None,
+                keys: None,
+                sort,
+            },
             batch_size: request.batch_size,
             batches: 0,
         };
@@ -382,7 +396,7 @@ impl AggregateCursor {
                         .map_err(|fault| fault.prefixed(aggregate::IN_RUN))?,
                     None => Vec::new(),
                 };
-                cursor.run(read, Box::new(rows.into_iter().map(Ok)))?;
+                cursor.run(read, Box::new(rows.into_iter().map(|row| Ok(Row::from(row)))))?;
             }
             Some(find) => match pipeline.count_at(first) {
                 Some(name) if find.skip == 0 && find.limit == 0 => {
@@ -398,10 +412,15 @@ impl AggregateCursor {
                 }
                 _ => {
                     let input = FindCursor::on_collection(read, find)?;
-                    cursor.text = input.text().filter(|_| pipeline.needs_score());
+                    cursor.known.text = input.text();
+                    if pipeline.wanted().has(Kind::IndexKey) {
+                        cursor.known.keys = input.index_keys();
+                    }
                     if pipeline.is_streaming_from(first) {
                         cursor.input = Some(input);
-                    } else if let (Some(group), None) = (pipeline.group_at(first), &cursor.text) {
+                    } else if let (Some(group), true) =
+                        (pipeline.group_at(first), pipeline.wanted().is_empty())
+                    {
                         cursor.group(read, group, input)?;
                     } else {
                         cursor.run(read, Box::new(Input::new(read, input)))?;
@@ -418,23 +437,9 @@ impl AggregateCursor {
             read,
             setting: &self.setting,
         };
-        let context = self.setting.context(&source);
-        let input: Rows<'_> = match &self.text {
-            None => input,
-            Some(text) => {
-                let score = &context.score;
-                let scored = input.map(|row| {
-                    let row = row?;
-                    score.set(Some(text.score(Doc::Raw(&row))?));
-                    Ok(row)
-                });
-                // What a stage makes of all of them has no score.
-                Box::new(scored.chain(std::iter::from_fn(|| {
-                    score.set(None);
-                    None
-                })))
-            }
-        };
+        let mut context = self.setting.context(&source);
+        context.wanted = self.known.wanted;
+        let input = self.known.of(input);
         let rows = self.pipeline.run_from(self.first, input, &context)?;
         keep(rows, self.setting.deadline, &mut self.results)
     }
@@ -478,7 +483,7 @@ impl AggregateCursor {
                 if let Some(batch) = input.next_batch(read)? {
                     self.input = Some(input);
                     let rows = (0..batch.len()).filter_map(|at| batch.get(at));
-                    self.run(read, Box::new(rows.map(|row| Ok(row.to_vec()))))?;
+                    self.run(read, Box::new(rows.map(|row| Ok(Row::from(row.to_vec())))))?;
                 }
             } else {
                 break;
@@ -494,7 +499,7 @@ fn keep(rows: Rows<'_>, mut deadline: Deadline, results: &mut VecDeque<Vec<u8>>)
         deadline.tick()?;
         let row = row?;
         check_size(&row)?;
-        results.push_back(row);
+        results.push_back(row.into_document());
     }
     Ok(())
 }

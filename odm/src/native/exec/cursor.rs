@@ -9,8 +9,9 @@ use super::super::document::doc::framed;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result};
 use super::super::matcher::{Asked, Places};
+use super::super::metadata::Kind;
 use super::super::plan::{Plan, TextPlan};
-use super::super::projection::{Metadata, Projection};
+use super::super::projection::Projection;
 use super::super::storage::Read;
 use super::super::text::TextSearch;
 use super::query::Query;
@@ -197,8 +198,10 @@ impl FindCursor {
         let through = view::through(read, &request.namespace, &request.query, request.deadline)?;
         if through.is_some() {
             request.extras.refuse_on_view(&request.query)?;
-            if let Some(projection) = &request.projection {
-                projection.refuse_on_view()?;
+            if let Some(projection) = &mut request.projection
+                && let Cow::Owned(own) = projection.on_view()?
+            {
+                *projection = Arc::new(own);
             }
         }
         match through {
@@ -304,6 +307,17 @@ impl FindCursor {
         self.text.as_ref().map(|text| text.search.clone())
     }
 
+    /// The key of an index by which a document is found, where one leads the way.
+    pub(crate) fn index_keys(&self) -> Option<IndexKeys> {
+        let plan = match &self.state {
+            State::Walking { plan, .. } | State::Sorted(_, Some(plan)) => plan.clone(),
+            _ => return None,
+        };
+        self.collection
+            .clone()
+            .map(|collection| IndexKeys { plan, collection })
+    }
+
     /// Whether there is nothing left; `false` when that is not known yet.
     pub(crate) fn is_done(&self) -> bool {
         matches!(self.state, State::Done)
@@ -362,6 +376,7 @@ impl FindCursor {
             None => Packed::for_many(),
         };
         let shape = Shape {
+            query: &self.request.query,
             projection: projection.as_deref(),
             places: self.places.as_ref(),
             extras: self.request.extras,
@@ -416,8 +431,23 @@ impl FindCursor {
     }
 }
 
+/// What tells the key of an index by which a document was found.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexKeys {
+    plan: Plan,
+    collection: Arc<Collection>,
+}
+
+impl IndexKeys {
+    /// The key of a document, as a document.
+    pub(crate) fn of(&self, document: &[u8]) -> Result<Option<Vec<u8>>> {
+        place::index_key(&self.plan, &self.collection, document)
+    }
+}
+
 /// What becomes of the documents found.
 struct Shape<'a> {
+    query: &'a Query,
     projection: Option<&'a Projection>,
     places: Option<&'a Places>,
     extras: Extras,
@@ -439,22 +469,20 @@ impl Shape<'_> {
             return Ok(());
         };
         let doc = Doc::Raw(document);
-        let metadata = Metadata {
-            score: match plan {
-                Some(plan) if projection.needs_score() => plan.score(doc)?,
-                _ => None,
-            },
-            record: match projection.needs_record() {
-                true => Some(Owned::Int64(self.record(record)?)),
-                false => None,
-            },
-            key: match projection.needs_key() {
-                true => self.key(plan, document)?,
-                false => None,
-            },
-        };
+        let wanted = projection.wanted();
+        let mut known = None;
+        if !wanted.is_empty() {
+            let mut metadata = self.query.known(plan, doc, wanted)?;
+            if wanted.has(Kind::RecordId) {
+                metadata.record = Some(Owned::Int64(self.record(record)?));
+            }
+            if wanted.has(Kind::IndexKey) {
+                metadata.index_key = self.key(plan, document)?;
+            }
+            known = Some(metadata);
+        }
         let matched = self.places.and_then(|places| places.at(doc));
-        let projected = projection.apply_to(doc, matched, &metadata)?;
+        let projected = projection.apply_to(doc, matched, known.as_ref())?;
         match self.extras.record_id && !projection.drops(RECORD_ID) {
             true => packed.push(&with_record(&projected, self.record(record)?)),
             false => packed.push(&projected),

@@ -1,9 +1,10 @@
 //! Changing or removing one document and giving it back.
 
 use super::super::document::{Doc, Owned};
-use super::super::fault::Result;
+use super::super::fault::{Fault, Result, code};
 use super::super::matcher::Asked;
-use super::super::projection::{Metadata, Projection};
+use super::super::metadata::Kind;
+use super::super::projection::Projection;
 use super::super::storage::Write;
 use super::super::update::{Now, Updater};
 use super::query::Query;
@@ -44,6 +45,16 @@ const EXECUTOR: &str = "Plan executor error during findAndModify :: caused by ::
 /// Runs it.
 pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Result<Modified> {
     let ns = &request.namespace;
+    if request
+        .projection
+        .as_ref()
+        .is_some_and(|projection| projection.wanted().has(Kind::SortKey))
+    {
+        return Err(Fault::new(
+            code::BAD_VALUE,
+            "Cannot use a $meta sortKey projection in findAndModify commands.",
+        ));
+    }
     let Some(collection) = batch::open_for(write, ns, request.upsert)? else {
         request.query.check_without_collection(ns)?;
         return Ok(Modified::default());
@@ -79,20 +90,10 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
             Some(projection) => {
                 let document = Doc::Raw(document);
                 let matched = old.and_then(|old| place(old, projection.needs_position(), Asked::AsWritten));
-                let score = match projection.needs_score() {
-                    true => plan.score(document)?,
-                    false => None,
-                };
-                projection.apply_to(
-                    document,
-                    matched,
-                    &Metadata {
-                        score,
-                        // The server has lost it by then.
-                        record: Some(Owned::Null),
-                        ..Metadata::default()
-                    },
-                )
+                let mut known = query.known(Some(&plan), document, projection.wanted())?;
+                // The server has lost it by then.
+                known.record = Some(Owned::Null);
+                projection.apply_to(document, matched, Some(&known))
             }
         }
     };

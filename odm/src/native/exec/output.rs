@@ -259,6 +259,7 @@ impl Merge {
         let mut variables = Vec::new();
         if matches!(self.matched, Matched::Pipeline(_)) {
             let scope = Scope {
+                metadata: None,
                 collation: way.collation.clone(),
                 ..Scope::new(Doc::Raw(&new), way.now.millis)
             };

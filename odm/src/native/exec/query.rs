@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::super::aggregate::constants;
+use super::super::aggregate::pipeline::no_order;
 use super::super::catalog::Collection;
 use super::super::collation::{Collation, has_text};
 use super::super::document::{Doc, Owned, Value, equal};
@@ -11,7 +12,9 @@ use super::super::fault::{Fault, Result};
 use super::super::index::{self, ID_INDEX, IndexDefinition};
 use super::super::matcher::Matcher;
 use super::super::matcher::ast::{NearField, Node, Predicate};
+use super::super::metadata::{Kind, Metadata, Wanted};
 use super::super::plan::{self, Access, Edges, IndexView, Plan, PlanRequest, refuse_natural, text_required};
+use super::super::projection::Projection;
 use super::super::sort::SortSpec;
 use super::{Namespace, tally};
 
@@ -49,8 +52,9 @@ impl Query {
             .map(SortSpec::parse)
             .transpose()?
             .filter(|sort| !sort.is_empty());
-        if sort.as_ref().is_some_and(SortSpec::needs_score) && matcher.text().is_none() {
-            return Err(no_score());
+        if let Some(sort) = &sort {
+            sort.wanted()
+                .check(matcher.text().is_some(), matcher.near().is_some())?;
         }
         // Told before it is seen that nothing can match.
         if matcher.near().is_some() {
@@ -277,6 +281,43 @@ impl Query {
         }
     }
 
+    /// Parses the projection of what it finds; an empty one is none.
+    ///
+    /// # Errors
+    /// What is wrong with it; code 2 where it shows the values of an order that there is not.
+    pub(crate) fn projection(&self, spec: Option<Doc<'_>>) -> Result<Option<Projection>> {
+        let Some(spec) = spec.filter(|spec| !spec.is_empty()) else {
+            return Ok(None);
+        };
+        let projection = Projection::parse(spec, Some(&self.matcher))?;
+        match projection.wanted().has(Kind::SortKey) && self.sort.is_none() {
+            true => Err(no_order()),
+            false => Ok(Some(projection)),
+        }
+    }
+
+    /// What is known of how the document was found by this plan, of what is wanted.
+    pub(crate) fn known(&self, plan: Option<&Plan>, doc: Doc<'_>, wanted: Wanted) -> Result<Metadata> {
+        let mut known = Metadata::default();
+        if wanted.has(Kind::TextScore)
+            && let Some(plan) = plan
+        {
+            known.score = plan.score(doc)?;
+        }
+        if wanted.has(Kind::GeoNearDistance) || wanted.has(Kind::GeoNearPoint) {
+            let hit = self.near().and_then(|near| near.hit(doc));
+            known.distance = hit.as_ref().map(|hit| hit.distance);
+            known.point = hit.map(|hit| hit.place);
+        }
+        if wanted.has(Kind::SortKey)
+            && let Some(sort) = &self.sort
+        {
+            let by = self.known(plan, doc, sort.wanted())?;
+            known.sort_key = Some(sort.parts(doc, Some(&by))?);
+        }
+        Ok(known)
+    }
+
     /// The hint as given.
     pub(crate) fn hint(&self) -> Option<&Owned> {
         self.hint.as_ref()
@@ -426,9 +467,14 @@ pub(crate) struct Order<'a> {
 
 impl Order<'_> {
     /// Appends a document's place: documents come in the order of these bytes.
-    pub(crate) fn write_key(&self, doc: Doc<'_>, score: Option<f64>, key: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn write_key(
+        &self,
+        doc: Doc<'_>,
+        metadata: Option<&Metadata>,
+        key: &mut Vec<u8>,
+    ) -> Result<()> {
         if let Some(sort) = self.sort {
-            sort.write_key(doc, score, key)?;
+            sort.write_key(doc, metadata, key)?;
         }
         if let Some(hit) = self.near.and_then(|near| near.hit(doc)) {
             // Distances are not negative, so that their bits have their order.
@@ -437,9 +483,9 @@ impl Order<'_> {
         Ok(())
     }
 
-    /// Whether it asks for how well a document answers a text search.
-    pub(crate) fn needs_score(&self) -> bool {
-        self.sort.is_some_and(SortSpec::needs_score)
+    /// The metadata that the order goes by.
+    pub(crate) fn wanted(&self) -> Wanted {
+        self.sort.map(SortSpec::wanted).unwrap_or_default()
     }
 
     /// Whether distance alone counts.
@@ -473,14 +519,6 @@ fn check_center(near: Option<&NearField>, plan: &Plan, views: &[IndexView<'_>]) 
         )),
         _ => Ok(()),
     }
-}
-
-/// The fault of a score where nothing is searched.
-pub(crate) fn no_score() -> Fault {
-    Fault::new(
-        40218,
-        "query requires text score metadata, but it is not available",
-    )
 }
 
 /// The indexes of a collection as the planner sees them.

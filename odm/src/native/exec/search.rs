@@ -58,16 +58,17 @@ pub(crate) fn all(
             return Ok((found, walk.examined));
         }
         Some(order) => {
+            let wanted = order.wanted();
             let mut top = Top::new(keep);
             let mut key = Vec::new();
             walk.documents(read, collection, &mut |record, document| {
                 if test(query, plan, document)? {
-                    let score = match order.needs_score() {
-                        true => plan.score(Doc::Raw(document))?,
-                        false => None,
+                    let known = match wanted.is_empty() {
+                        true => None,
+                        false => Some(query.known(Some(plan), Doc::Raw(document), wanted)?),
                     };
                     key.clear();
-                    order.write_key(Doc::Raw(document), score, &mut key)?;
+                    order.write_key(Doc::Raw(document), known.as_ref(), &mut key)?;
                     top.offer(&key, record, document);
                 }
                 Ok(Flow::Continue)

@@ -5,10 +5,12 @@ mod token;
 
 use std::ops::{Bound, ControlFlow};
 
+use super::super::aggregate::Row;
 use super::super::aggregate::pipeline::{self, Pipeline, Rows};
 use super::super::collation::Collation;
 use super::super::document::{Doc, Value, equal};
 use super::super::fault::{Class, Fault, Result, code};
+use super::super::metadata::Wanted;
 use super::super::storage::format::{self, ChangeKey, LogHead};
 use super::super::storage::{Read, TreeId};
 use super::cursor::Packed;
@@ -334,9 +336,9 @@ impl WatchCursor {
             now,
             memory: pipeline::Memory::Usual,
             collation: Collation::default(),
-            score: Default::default(),
+            wanted: Wanted::default(),
         };
-        let input: Rows<'_> = Box::new(std::iter::once(Ok(event)));
+        let input: Rows<'_> = Box::new(std::iter::once(Ok(Row::from(event))));
         for row in self.request.pipeline.run(input, &context)? {
             let row = row?;
             let expected = Value::Document(Doc::Raw(token));
@@ -362,7 +364,7 @@ pub(crate) struct Events {
 struct NoSource;
 
 impl pipeline::Source for NoSource {
-    fn find<'a>(&'a self, _collection: &str, _filter: Doc<'_>) -> Result<Rows<'a>> {
+    fn find<'a>(&'a self, _collection: &str, _filter: Doc<'_>, _wanted: Wanted) -> Result<Rows<'a>> {
         Ok(Box::new(std::iter::empty()))
     }
 }

@@ -52,6 +52,7 @@ pub(super) fn node(node: &Node, subject: Subject<'_>, context: &Context) -> Resu
             let value = expression.evaluate(&Scope {
                 root,
                 variables: context.variables.clone(),
+                metadata: None,
                 now: context.now,
                 collation: context.collation.clone(),
             })?;

@@ -289,7 +289,7 @@ impl<'a> Candidate<'a> {
     fn order_for(&self, request: &PlanRequest<'_>) -> Option<bool> {
         let sort = request
             .sort
-            .filter(|sort| !sort.fields.is_empty() && !sort.needs_score())?;
+            .filter(|sort| !sort.fields.is_empty() && sort.wanted().is_empty())?;
         let keys = &self.view.definition.keys;
         // Without strings all collations have one order.
         let same = *sort.collation() == self.view.definition.collation;

@@ -171,7 +171,10 @@ fn unanswered() -> Fault {
 impl Plan {
     /// How well a document answers the filter's text search, if there is one.
     pub(crate) fn score(&self, doc: Doc<'_>) -> Result<Option<f64>> {
-        self.text.as_ref().map(|text| text.search.score(doc)).transpose()
+        match &self.text {
+            Some(text) => text.search.score(doc),
+            None => Ok(None),
+        }
     }
 }
 

@@ -1,17 +1,18 @@
 //! Writing the projected document.
 
-use super::super::aggregate::expression::{Expression, Scope, found_variable, score_variable};
+use super::super::aggregate::expression::{Expression, Scope};
 use super::super::collation::Collation;
 use super::super::document::doc::{decimal, framed};
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result};
-use super::{Metadata, Mode, Projection, Rule, Slice, Tree};
+use super::super::metadata::Metadata;
+use super::{Mode, Projection, Rule, Slice, Tree};
 
 impl Projection {
     /// The projected document's BSON bytes. `matched` is the position that the filter recorded, for the
     /// positional `$`.
     pub(crate) fn apply(&self, doc: Doc<'_>, matched: Option<usize>) -> Result<Vec<u8>> {
-        self.apply_to(doc, matched, &Metadata::default())
+        self.apply_to(doc, matched, None)
     }
 
     /// The same of a document of which it is known how it was found.
@@ -19,7 +20,7 @@ impl Projection {
         &self,
         doc: Doc<'_>,
         matched: Option<usize>,
-        metadata: &Metadata,
+        metadata: Option<&Metadata>,
     ) -> Result<Vec<u8>> {
         let writer = Writer {
             mode: self.mode,
@@ -49,7 +50,7 @@ struct Writer<'a> {
     mode: Mode,
     root: Doc<'a>,
     matched: Option<usize>,
-    metadata: &'a Metadata,
+    metadata: Option<&'a Metadata>,
     now: i64,
     collation: &'a Collation,
     variables: &'a [(String, Option<Owned>)],
@@ -120,21 +121,11 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The operation's variables, and the metadata as the variables that expressions find them by.
-    fn variables(&self) -> Vec<(String, Option<Owned>)> {
-        let Metadata { score, record, key } = self.metadata;
-        let mut variables = self.variables.to_vec();
-        variables.extend(score_variable(*score));
-        variables.extend(record.clone().map(|record| found_variable("recordId", record)));
-        let key = key.as_ref().map(|key| Owned::RawDocument(key.clone()));
-        variables.extend(key.map(|key| found_variable("indexKey", key)));
-        variables
-    }
-
     fn evaluate(&self, expression: &Expression) -> Result<Option<Owned>> {
         expression.evaluate(&Scope {
             root: self.root,
-            variables: self.variables(),
+            variables: self.variables.to_vec(),
+            metadata: self.metadata,
             now: self.now,
             collation: self.collation.clone(),
         })

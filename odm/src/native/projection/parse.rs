@@ -7,7 +7,8 @@ use super::super::document::decimal::{Decimal, Rounding};
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result};
 use super::super::matcher::{ElementMatcher, Matcher, now, truthy};
-use super::{Mode, Projection, Rule, Slice, Tree, Wanted};
+use super::super::metadata::Wanted;
+use super::{Mode, Projection, Rule, Slice, Tree};
 
 impl Projection {
     /// Parses a projection. `filter` is the filter of the same operation, which the positional `$` needs and which
@@ -22,7 +23,6 @@ impl Projection {
             matches_elements: false,
             slices: false,
             wanted: Wanted::default(),
-            has_text: filter.is_some_and(|filter| filter.text().is_some()),
         };
         for element in spec.elements() {
             parser.element(element.name_str(), &element.value(), &[])?;
@@ -48,7 +48,6 @@ struct Parser<'v> {
     matches_elements: bool,
     slices: bool,
     wanted: Wanted,
-    has_text: bool,
 }
 
 /// One field of the specification.
@@ -107,11 +106,7 @@ impl Parser<'_> {
             return match first.name_str() {
                 "$slice" => self.slice(&target, &operand, inner),
                 "$elemMatch" => self.match_element(&target, &operand),
-                "$meta" if operand.as_str() == Some("textScore") => self.score(&target, inner),
-                "$meta" if matches!(operand.as_str(), Some("recordId" | "indexKey")) => {
-                    self.found_by(&target, inner, &operand)
-                }
-                "$meta" => Err(meta(&operand)),
+                "$meta" => self.metadata(&target, inner),
                 _ => self.expression(&target, inner),
             };
         }
@@ -226,41 +221,26 @@ impl Parser<'_> {
         }
         self.refuse_in_exclusion()?;
         let expression = expression?;
-        if expression.needs_score() {
-            if !self.has_text {
-                return Err(Fault::new(
-                    40218,
-                    "query requires text score metadata, but it is not available",
-                ));
-            }
-            self.wanted.score = true;
-        }
+        self.ask(&expression)?;
         self.tree.add(target, Rule::Computed(Box::new(expression)))?;
         self.mode = Some(Mode::Inclusion);
         Ok(())
     }
 
-    /// How well the document answers the filter's text search. It decides nothing about other fields.
-    fn score(&mut self, target: &Target<'_>, inner: Doc<'_>) -> Result<()> {
-        if !self.has_text {
-            return Err(Fault::new(
-                40218,
-                "query requires text score metadata, but it is not available",
-            ));
-        }
-        self.wanted.score = true;
+    /// What is known of how the document was found. It decides nothing about other fields.
+    fn metadata(&mut self, target: &Target<'_>, inner: Doc<'_>) -> Result<()> {
         let expression = self.computed(&Value::Document(inner))?;
+        self.ask(&expression)?;
         self.tree.add(target, Rule::Computed(Box::new(expression)))
     }
 
-    /// The record or the key by which the document was found. It decides nothing about other fields.
-    fn found_by(&mut self, target: &Target<'_>, inner: Doc<'_>, operand: &Value<'_>) -> Result<()> {
-        match operand.as_str() {
-            Some("recordId") => self.wanted.record = true,
-            _ => self.wanted.key = true,
-        }
-        let expression = self.computed(&Value::Document(inner))?;
-        self.tree.add(target, Rule::Computed(Box::new(expression)))
+    fn ask(&mut self, expression: &Expression) -> Result<()> {
+        let wanted = expression.wanted();
+        let searches = self.filter.is_some_and(|filter| filter.text().is_some());
+        let measures = self.filter.is_some_and(|filter| filter.near().is_some());
+        wanted.check(searches, measures)?;
+        self.wanted = self.wanted.and(wanted);
+        Ok(())
     }
 
     fn computed(&self, value: &Value<'_>) -> Result<Expression> {
@@ -409,7 +389,7 @@ impl Tree {
     }
 
     /// Notes in each tree what is below it.
-    fn prepare(&mut self) {
+    pub(super) fn prepare(&mut self) {
         for (_, rule) in &mut self.children {
             match rule {
                 Rule::Computed(_) => self.computes = true,
@@ -524,15 +504,4 @@ fn clamped(value: &Value<'_>) -> Option<i64> {
         _ => return None,
     };
     Some(number.clamp(i64::from(i32::MIN), i64::from(i32::MAX)))
-}
-
-fn meta(operand: &Value<'_>) -> Fault {
-    match operand {
-        Value::String(
-            name @ ("sortKey" | "geoNearDistance" | "geoNearPoint" | "randVal" | "searchScore"
-            | "searchHighlights"),
-        ) => Fault::unsupported(format!("$meta: {name} is not supported")),
-        Value::String(name) => Fault::new(17308, format!("Unsupported argument to $meta: {name}")),
-        _ => Fault::new(17307, "$meta only supports string arguments"),
-    }
 }

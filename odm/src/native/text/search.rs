@@ -119,10 +119,15 @@ impl TextSearch {
             && self.sensitive == Sensitive::default()
     }
 
-    /// How well a document answers: the sum of its scores for the terms.
-    pub(crate) fn score(&self, doc: Doc<'_>) -> Result<f64> {
+    /// How well a document answers: the sum of its scores for the terms; `None` where it does not answer, but another
+    /// condition of the filter found it.
+    pub(crate) fn score(&self, doc: Doc<'_>) -> Result<Option<f64>> {
         let scores = self.spec.scores(doc)?;
-        Ok(self.terms.iter().filter_map(|term| scores.get(term)).sum())
+        let mut found = self.terms.iter().filter_map(|term| scores.get(term)).peekable();
+        if found.peek().is_none() || (!self.is_plain() && !self.matches(doc)?) {
+            return Ok(None);
+        }
+        Ok(Some(found.sum()))
     }
 
     /// Whether a document matches.

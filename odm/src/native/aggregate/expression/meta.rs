@@ -3,9 +3,9 @@
 use super::super::super::document::compare::binary_length;
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
+use super::super::super::metadata::Kind;
 use super::operator::{Arguments, Operator, lazy, strict};
 use super::parse::Parser;
-use super::variable::random;
 use super::{Answer, Env, Node};
 
 pub(super) static OPERATORS: &[Operator] = &[
@@ -84,47 +84,27 @@ fn parse_meta(_: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -> Re
     let Value::String(name) = *value else {
         return Err(Fault::new(17307, "$meta only supports string arguments"));
     };
-    match name {
-        "randVal" | "textScore" | "searchScore" | "searchHighlights" | "indexKey" | "sortKey"
-        | "recordId" => Ok(vec![Node::Constant(Owned::String(name.to_owned()))]),
-        "geoNearDistance" | "geoNearPoint" => Err(Fault::new(
-            40218,
-            "query requires $geoNear distance metadata, but it is not available",
-        )),
-        _ => Err(Fault::new(
+    match Kind::parse(name) {
+        Some(_) => Ok(vec![Node::Constant(Owned::String(name.to_owned()))]),
+        None => Err(Fault::new(
             17308,
             format!("Unsupported argument to $meta: {name}"),
         )),
     }
 }
 
-/// The variable that carries a document's score; no variable of a user has such a name.
-pub(super) const TEXT_SCORE: &str = "$textScore";
-
-/// The variable of a document's score.
-pub(crate) fn score_variable(score: Option<f64>) -> Option<(String, Option<Owned>)> {
-    score.map(|score| (TEXT_SCORE.to_owned(), Some(Owned::Double(score))))
+/// The metadata that the operator with these arguments asks for.
+pub(super) fn kind(arguments: &[Node]) -> Option<Kind> {
+    match arguments {
+        [Node::Constant(Owned::String(name))] => Kind::parse(name),
+        _ => None,
+    }
 }
 
-/// The variable of how a document was found, by the name of its metadata.
-pub(crate) fn found_variable(name: &str, value: Owned) -> (String, Option<Owned>) {
-    (format!("${name}"), Some(value))
-}
-
-/// Of metadata there are a random value, the score of a text search, and how a find came to the document.
 fn meta<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
-    Ok(match arguments {
-        [Node::Constant(Owned::String(name))] if name == "randVal" => Answer::Owned(Owned::Double(random())),
-        [Node::Constant(Owned::String(name))] if name == "textScore" => {
-            let mut variables = env.scope.variables.iter().rev();
-            let score = variables.find(|(name, _)| name == TEXT_SCORE);
-            Answer::from(score.and_then(|(_, score)| score.as_ref()).map(Owned::as_value))
-        }
-        [Node::Constant(Owned::String(name))] if matches!(name.as_str(), "recordId" | "indexKey") => {
-            let mut variables = env.scope.variables.iter().rev();
-            let found = variables.find(|(own, _)| own.strip_prefix('$') == Some(name));
-            Answer::from(found.and_then(|(_, value)| value.as_ref()).map(Owned::as_value))
-        }
-        _ => Answer::Missing,
+    let known = env.scope.metadata.zip(kind(arguments));
+    Ok(match known.and_then(|(metadata, kind)| metadata.get(kind)) {
+        Some(value) => Answer::Owned(value),
+        None => Answer::Missing,
     })
 }

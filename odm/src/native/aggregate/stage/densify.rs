@@ -12,7 +12,7 @@ use super::super::super::sort::SortSpec;
 use super::super::expression::{Unit, sum};
 use super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
 use super::declared::Declared;
-use super::{Context, Rows, path, write};
+use super::{Context, Row, Rows, path, write};
 
 /// How many documents a stage makes at most.
 const MOST: usize = 500_000;
@@ -130,22 +130,22 @@ impl Densify {
     }
 
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
-        let mut rows: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        let mut rows: Vec<(Vec<u8>, Row)> = Vec::new();
         let mut held = 0usize;
         for row in input {
             let row = row?;
-            let key = self.order.key(Doc::Raw(&row))?;
+            let key = self.order.key_with(Doc::Raw(&row), row.metadata())?;
             held += row.len() + key.len();
             context.memory.hold(held, OVER_MEMORY, SORT_OVER_MEMORY)?;
             rows.push((key, row));
         }
         rows.sort_by(|a, b| a.0.cmp(&b.0));
-        let rows: Vec<Vec<u8>> = rows.into_iter().map(|(_, row)| row).collect();
+        let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
         let results = self.densified(rows)?;
         Ok(Box::new(results.into_iter().map(Ok)))
     }
 
-    fn densified(&self, rows: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+    fn densified(&self, rows: Vec<Row>) -> Result<Vec<Row>> {
         let (low, high) = match &self.bounds {
             Bounds::Between(low, high) => (Some(low.clone()), Some(high.clone())),
             Bounds::Partition => (None, None),
@@ -280,7 +280,7 @@ impl Densify {
         steps: &mut Steps,
         end: &Owned,
         with_end: bool,
-        results: &mut Vec<Vec<u8>>,
+        results: &mut Vec<Row>,
         made: &mut usize,
     ) -> Result<()> {
         while let Some(next) = steps.next.take() {
@@ -307,7 +307,7 @@ impl Densify {
             }
             let mut fields = steps.fields.clone();
             path::set(&mut fields, &self.field, Some(next.clone()));
-            results.push(write(Owned::Document(fields))?);
+            results.push(Row::from(write(Owned::Document(fields))?));
             steps.next = Some(self.stepped(&next)?);
         }
         Ok(())
@@ -357,7 +357,7 @@ impl Densify {
     }
 
     /// The least and the greatest value of rows in order.
-    fn extremes(&self, rows: &[Vec<u8>]) -> Result<(Option<Owned>, Option<Owned>)> {
+    fn extremes(&self, rows: &[Row]) -> Result<(Option<Owned>, Option<Owned>)> {
         let mut values = Vec::new();
         for row in rows {
             values.extend(self.value_of(Doc::Raw(row))?);

@@ -4,7 +4,7 @@ use super::super::super::collation::Collation;
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::pipeline::{MEMORY_LIMIT, OVER_MEMORY};
-use super::{Context, Pipeline, Place, Rows, Scope, path, print, write};
+use super::{Context, Pipeline, Place, Row, Rows, Scope, path, print, write};
 
 /// Several pipelines over the same input; one document with their results.
 #[derive(Clone, Debug)]
@@ -81,20 +81,21 @@ impl Facet {
         let mut rows = Vec::new();
         let mut held = 0usize;
         for row in input {
-            let row = row?;
+            let mut row = row?;
+            // Its pipelines ask for no more than what a search knows.
+            if row.metadata().is_some() {
+                row.know(|metadata| metadata.sort_key = None);
+            }
             held += row.len();
             context
                 .memory
                 .hold(held, OVER_MEMORY, "Exceeded memory limit for $facet")?;
-            rows.push((row, context.score.get()));
+            rows.push(row);
         }
         let mut fields = Vec::with_capacity(self.facets.len());
         let mut size = 0usize;
         for (name, pipeline) in &self.facets {
-            let input: Rows<'_> = Box::new(rows.iter().map(|(row, score)| {
-                context.score.set(*score);
-                Ok(row.clone())
-            }));
+            let input: Rows<'_> = Box::new(rows.iter().cloned().map(Ok));
             let mut results = Vec::new();
             for row in pipeline.flow(0, input, context)? {
                 let row = row?;
@@ -107,10 +108,12 @@ impl Facet {
                         ),
                     ));
                 }
-                results.push(Owned::RawDocument(row));
+                results.push(Owned::RawDocument(row.into_document()));
             }
             fields.push((name.clone(), Owned::Array(results)));
         }
-        Ok(Box::new(std::iter::once(write(Owned::Document(fields)))))
+        Ok(Box::new(std::iter::once(
+            write(Owned::Document(fields)).map(Row::from),
+        )))
     }
 }

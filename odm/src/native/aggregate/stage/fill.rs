@@ -7,7 +7,7 @@ use super::super::expression::{Expression, Scope};
 use super::super::transform::TransformStage;
 use super::declared::Declared;
 use super::window::Windows;
-use super::{Context, Rows, scope, write};
+use super::{Context, Rows, row_scope, write};
 
 /// What `$fill` is made of.
 #[derive(Clone, Debug)]
@@ -141,7 +141,8 @@ impl Fill {
         Ok(match &self.values {
             Some(values) => Box::new(rows.map(move |row| {
                 let row = row?;
-                write(values.apply(&scope(Doc::Raw(&row), context))?)
+                let document = values.apply(&row_scope(&row, context))?;
+                Ok(row.made(write(document)?))
             })),
             None => rows,
         })

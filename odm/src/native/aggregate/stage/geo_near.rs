@@ -10,7 +10,8 @@ use super::super::super::fault::{Fault, Result, code};
 use super::super::super::geo::Near;
 use super::super::super::matcher::Matcher;
 use super::super::super::matcher::ast::{FieldPath, NearField};
-use super::{Context, Expression, Rows, Scope, path, write};
+use super::super::super::metadata::{Kind, Wanted};
+use super::{Context, Expression, Row, Rows, Scope, path, write};
 
 /// The stage: the planner gives it the documents in its order, it writes the distances.
 #[derive(Clone, Debug)]
@@ -131,6 +132,7 @@ impl GeoNear {
         let place = self.near.evaluate(&Scope {
             root: Doc::empty(),
             variables: variables.to_vec(),
+            metadata: None,
             now,
             collation: Collation::default(),
         })?;
@@ -163,12 +165,13 @@ impl GeoNear {
         rows: Rows<'_>,
         variables: &[(String, Option<Owned>)],
         now: i64,
-    ) -> Result<Vec<Vec<u8>>> {
-        self.over(rows, variables, now)?.collect()
+        wanted: Wanted,
+    ) -> Result<Vec<Row>> {
+        self.over(rows, variables, now, wanted)?.collect()
     }
 
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
-        self.over(input, &context.variables, context.now)
+        self.over(input, &context.variables, context.now, context.wanted)
     }
 
     fn over<'a>(
@@ -176,20 +179,28 @@ impl GeoNear {
         input: Rows<'a>,
         variables: &[(String, Option<Owned>)],
         now: i64,
+        wanted: Wanted,
     ) -> Result<Rows<'a>> {
+        let shows = wanted.has(Kind::GeoNearDistance) || wanted.has(Kind::GeoNearPoint);
         let field = self.field(variables, now)?;
         Ok(Box::new(input.map(move |row| {
-            let row = row?;
+            let mut row = row?;
             let Some(hit) = field.hit(Doc::Raw(&row)) else {
                 return Ok(row);
             };
+            if shows {
+                row.know(|metadata| {
+                    metadata.distance = Some(hit.distance);
+                    metadata.point = Some(hit.place.clone());
+                });
+            }
             let mut fields = fields_of(Doc::Raw(&row));
             let distance = Owned::Double(hit.distance * self.multiplier);
             path::set(&mut fields, &self.distance, Some(distance));
             if let Some(places) = &self.places {
                 path::set(&mut fields, places, Some(hit.place));
             }
-            write(Owned::Document(fields))
+            Ok(row.made(write(Owned::Document(fields))?))
         })))
     }
 }

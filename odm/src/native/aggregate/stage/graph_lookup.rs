@@ -8,8 +8,9 @@ use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::matcher::Matcher;
+use super::super::super::metadata::Wanted;
 use super::super::expression::Expression;
-use super::{Context, Rows, collection_name, path, print, scope, write};
+use super::{Context, Row, Rows, collection_name, path, print, row_scope, write};
 
 /// Follows references from document to document.
 #[derive(Clone, Debug)]
@@ -126,10 +127,10 @@ impl GraphLookup {
         Box::new(input.map(move |row| {
             let row = row?;
             let doc = Doc::Raw(&row);
-            let found = self.search(doc, context)?;
+            let found = self.search(&row, context)?;
             let mut fields = fields_of(doc);
             path::set(&mut fields, &self.into, Some(Owned::Array(found)));
-            write(Owned::Document(fields))
+            Ok(row.made(write(Owned::Document(fields))?))
         }))
     }
 
@@ -145,7 +146,7 @@ impl GraphLookup {
     }
 
     /// Breadth first: each round reads all documents that the last round refers to.
-    fn search(&self, doc: Doc<'_>, context: &Context<'_>) -> Result<Vec<Owned>> {
+    fn search(&self, row: &Row, context: &Context<'_>) -> Result<Vec<Owned>> {
         let restrict = self
             .restrict
             .as_ref()
@@ -153,7 +154,7 @@ impl GraphLookup {
             .transpose()?
             .map(|matcher| matcher.collated(&context.collation).at(context.now).settled())
             .transpose()?;
-        let scope = scope(doc, context);
+        let scope = row_scope(row, context);
         let mut asked = HashSet::new();
         let mut frontier = Vec::new();
         add_values(
@@ -168,7 +169,10 @@ impl GraphLookup {
         let mut depth = 0i64;
         while !frontier.is_empty() && self.max_depth.is_none_or(|most| depth <= most) {
             let filter = self.filter(std::mem::take(&mut frontier));
-            for row in context.source.find(&self.from, Doc::Raw(&filter))? {
+            for row in context
+                .source
+                .find(&self.from, Doc::Raw(&filter), Wanted::default())?
+            {
                 let row = row?;
                 let doc = Doc::Raw(&row);
                 if let Some(restrict) = &restrict
@@ -202,7 +206,7 @@ impl GraphLookup {
                         path::set(&mut fields, field, Some(Owned::Int64(depth)));
                         Owned::Document(fields)
                     }
-                    None => Owned::RawDocument(row),
+                    None => Owned::RawDocument(row.into_document()),
                 });
             }
             depth += 1;

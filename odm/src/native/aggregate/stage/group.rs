@@ -9,9 +9,10 @@ use std::collections::HashMap;
 use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Owned, Value, compare};
 use super::super::super::fault::{Fault, Result};
+use super::super::super::metadata::Metadata;
 use super::super::expression::{Answer, Expression, Scope};
 use super::super::pipeline::OVER_MEMORY;
-use super::{Context, Rows, path, scope, write};
+use super::{Context, Row, Rows, path, scope, write};
 
 #[cfg(test)]
 pub(crate) use self::accumulator::ACCUMULATORS;
@@ -216,7 +217,8 @@ impl Group {
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
         let mut gathered = Gathered::default();
         for row in input {
-            self.add(&mut gathered, &row?, context)?;
+            let row = row?;
+            self.add(&mut gathered, (&row, row.metadata()), context)?;
         }
         self.finish(gathered, context)
     }
@@ -225,11 +227,11 @@ impl Group {
     pub(in super::super) fn add(
         &self,
         gathered: &mut Gathered,
-        row: &[u8],
+        (document, metadata): (&[u8], Option<&Metadata>),
         context: &Context<'_>,
     ) -> Result<()> {
         if let Some(plain) = &self.plain {
-            let values = plain.values(row);
+            let values = plain.values(document);
             let id = plain.value(&values, 0).map_or(Answer::Missing, Answer::Borrowed);
             let at = self.group_of(gathered, id, context)?;
             let Gathered { groups, held, .. } = gathered;
@@ -239,7 +241,10 @@ impl Group {
                 *held += self.coded(accumulator.take(state, value, &context.collation))?;
             }
         } else {
-            let scope = scope(Doc::Raw(row), context);
+            let scope = Scope {
+                metadata,
+                ..scope(Doc::Raw(document), context)
+            };
             let id = self.coded(self.by.id(&scope))?;
             let at = self.group_of(gathered, id, context)?;
             let Gathered { groups, held, .. } = gathered;
@@ -319,7 +324,7 @@ impl Group {
             for ((name, _), result) in self.accumulators.iter().zip(results) {
                 fields.push((name.clone(), result));
             }
-            write(Owned::Document(fields))
+            write(Owned::Document(fields)).map(Row::from)
         })))
     }
 }

@@ -11,7 +11,8 @@ use super::super::super::matcher::ast::is_index;
 use super::super::expression::{Expression, Scope, check_variable_name};
 use super::super::pipeline::{IN_RUN, MEMORY_LIMIT};
 use super::{
-    Context, GeoNear, Pipeline, Place, Rows, Stage, collection_name, parse_nested, path, print, scope, write,
+    Context, GeoNear, Pipeline, Place, Row, Rows, Stage, collection_name, parse_nested, path, print,
+    row_scope, scope, write,
 };
 
 /// Joins documents of another collection into an array.
@@ -203,7 +204,7 @@ impl Lookup {
             let doc = Doc::Raw(&row);
             let results = match &known {
                 Some(results) => results.clone(),
-                None => self.results(doc, context)?,
+                None => self.results(&row, context)?,
             };
             if same && known.is_none() {
                 known = Some(results.clone());
@@ -214,17 +215,17 @@ impl Lookup {
                 true => set_last(&mut fields, &self.into, results),
                 false => path::set(&mut fields, &self.into, Some(results)),
             }
-            write(Owned::Document(fields))
+            Ok(row.made(write(Owned::Document(fields))?))
         }))
     }
 
-    fn results(&self, doc: Doc<'_>, context: &Context<'_>) -> Result<Vec<Owned>> {
+    fn results(&self, row: &Row, context: &Context<'_>) -> Result<Vec<Owned>> {
         if let Some(pipeline) = &self.pipeline
             && let Some(stage) = pipeline.nested_geo_near()
         {
-            return self.nearest(doc, context, pipeline, stage);
+            return self.nearest(row, context, pipeline, stage);
         }
-        let inner = self.bound(doc, context)?;
+        let inner = self.bound(row, context)?;
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
@@ -234,7 +235,7 @@ impl Lookup {
             .map(|pipeline| self.settled(pipeline, &inner))
             .transpose()?;
         let filter = match &self.join {
-            Some(join) => join.filter(doc, self.is_early),
+            Some(join) => join.filter(Doc::Raw(row), self.is_early),
             None => Doc::empty().to_bytes(),
         };
         let text = pipeline.as_ref().and_then(|pipeline| pipeline.text_filter());
@@ -243,7 +244,7 @@ impl Lookup {
             Some(text) => (1, all_of(&[&filter, text])),
         };
         let rows: Rows<'_> = match (&self.from, &pipeline) {
-            (Some(from), _) => context.source.find(from, Doc::Raw(&filter))?,
+            (Some(from), _) => context.source.find(from, Doc::Raw(&filter), inner.wanted)?,
             (None, Some(pipeline)) if self.join.is_some() => {
                 // The documents that the pipeline makes itself are joined as those of a collection are.
                 let matcher = Matcher::parse(Doc::Raw(&filter))?.collated(&context.collation);
@@ -274,7 +275,7 @@ impl Lookup {
     /// The same of a pipeline that begins with distances.
     fn nearest(
         &self,
-        doc: Doc<'_>,
+        row: &Row,
         context: &Context<'_>,
         pipeline: &Pipeline,
         stage: &GeoNear,
@@ -286,15 +287,16 @@ impl Lookup {
                 format!("{IN_RUN}$geoNear is only valid as the first stage in an optimized pipeline"),
             ));
         };
-        let inner = self.bound(doc, context)?;
-        let rows = context.source.near(from, stage, &inner.variables)?;
+        let inner = self.bound(row, context)?;
+        let rows = context.source.near(from, stage, &inner.variables, inner.wanted)?;
         self.bounded(pipeline.flow(1, Box::new(rows.into_iter().map(Ok)), &inner)?)
     }
 
     /// The context of the pipeline over one document, with the values of its variables.
-    fn bound<'c>(&self, doc: Doc<'_>, context: &Context<'c>) -> Result<Context<'c>> {
+    fn bound<'c>(&self, row: &Row, context: &Context<'c>) -> Result<Context<'c>> {
         let mut inner = context.clone();
-        let scope = scope(doc, context);
+        inner.wanted = self.pipeline.as_ref().map(Pipeline::wanted).unwrap_or_default();
+        let scope = row_scope(row, context);
         for (name, value) in &self.variables {
             inner.variables.push((name.clone(), value.evaluate(&scope)?));
         }
@@ -317,7 +319,7 @@ impl Lookup {
                     ),
                 ));
             }
-            results.push(Owned::RawDocument(row));
+            results.push(Owned::RawDocument(row.into_document()));
         }
         Ok(results)
     }

@@ -3,7 +3,7 @@
 use super::super::super::document::number::as_i64_exact;
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
-use super::{Rows, print, write};
+use super::{Row, Rows, print, write};
 
 /// Reads the argument of `$skip`.
 pub(super) fn skip(value: &Value<'_>) -> Result<u64> {
@@ -68,6 +68,6 @@ pub(super) fn count<'a>(input: Rows<'a>, name: &str) -> Result<Rows<'a>> {
         return Ok(Box::new(std::iter::empty()));
     }
     let number = i32::try_from(count).map_or(Owned::Int64(count), Owned::Int32);
-    let row = write(Owned::Document(vec![(name.to_owned(), number)]));
+    let row = write(Owned::Document(vec![(name.to_owned(), number)])).map(Row::from);
     Ok(Box::new(std::iter::once(row)))
 }

@@ -34,7 +34,7 @@ impl Redact {
                 Ok(row) => row,
                 Err(fault) => return Some(Err(fault)),
             };
-            let mut scope = super::scope(Doc::Raw(&row), context);
+            let mut scope = super::row_scope(&row, context);
             for (name, value) in [("KEEP", KEEP), ("DESCEND", DESCEND), ("PRUNE", PRUNE)] {
                 scope
                     .variables
@@ -42,7 +42,7 @@ impl Redact {
             }
             scope.variables.push(("CURRENT".to_owned(), None));
             match self.redact(Doc::Raw(&row), &mut scope) {
-                Ok(Some(fields)) => Some(write(Owned::Document(fields))),
+                Ok(Some(fields)) => Some(write(Owned::Document(fields)).map(|document| row.made(document))),
                 Ok(None) => None,
                 Err(fault) => Some(Err(fault)),
             }

@@ -3,8 +3,9 @@
 use super::super::super::document::Value;
 use super::super::super::document::number::as_f64;
 use super::super::super::fault::{Fault, Result};
+use super::super::super::metadata::Kind;
 use super::super::expression::{random, to_long};
-use super::Rows;
+use super::{Context, Row, Rows};
 
 /// Reads `{size: n}`.
 pub(super) fn size(value: &Value<'_>) -> Result<u64> {
@@ -39,11 +40,14 @@ pub(super) fn size(value: &Value<'_>) -> Result<u64> {
 }
 
 /// A random choice of the documents, each set of `size` equally likely, in random order.
-pub(super) fn run<'a>(input: Rows<'a>, size: u64) -> Result<Rows<'a>> {
+pub(super) fn run<'a>(input: Rows<'a>, size: u64, context: &Context<'_>) -> Result<Rows<'a>> {
     let size = usize::try_from(size).unwrap_or(usize::MAX);
-    let mut chosen: Vec<Vec<u8>> = Vec::new();
+    let mut chosen: Vec<Row> = Vec::new();
     for (index, row) in input.enumerate() {
-        let row = row?;
+        let mut row = row?;
+        if context.wanted.has(Kind::RandVal) {
+            row.know(|metadata| metadata.random = Some(random()));
+        }
         if chosen.len() < size {
             chosen.push(row);
             let last = chosen.len() - 1;

@@ -118,14 +118,20 @@ impl UnionWith {
 
     fn others<'a>(&'a self, context: &'a Context<'a>) -> Result<Rows<'a>> {
         if let (Some(stage), Some(collection)) = (self.pipeline.nested_geo_near(), &self.collection) {
-            let rows = context.source.near(collection, stage, &context.variables)?;
+            let wanted = context.wanted.and(self.pipeline.wanted());
+            let rows = context
+                .source
+                .near(collection, stage, &context.variables, wanted)?;
             return self.pipeline.flow(1, Box::new(rows.into_iter().map(Ok)), context);
         }
         let text = self.pipeline.text_filter();
+        let wanted = context.wanted.and(self.pipeline.wanted());
         let rows = match &self.collection {
-            Some(collection) => context
-                .source
-                .find(collection, text.map_or(Doc::empty(), Doc::Raw))?,
+            Some(collection) => {
+                context
+                    .source
+                    .find(collection, text.map_or(Doc::empty(), Doc::Raw), wanted)?
+            }
             None => Box::new(std::iter::empty()),
         };
         self.pipeline.flow(usize::from(text.is_some()), rows, context)

@@ -3,7 +3,7 @@
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result};
-use super::{Rows, path, write};
+use super::{Row, Rows, path, write};
 
 /// One document for each element of an array.
 #[derive(Clone, Debug)]
@@ -117,7 +117,7 @@ impl Unwind {
         }))
     }
 
-    fn unwind(&self, row: Vec<u8>) -> Vec<Result<Vec<u8>>> {
+    fn unwind(&self, row: Row) -> Vec<Result<Row>> {
         let doc = Doc::Raw(&row);
         let value = path::get(doc, &self.path);
         let unchanged = |removed: bool| {
@@ -126,7 +126,7 @@ impl Unwind {
                 path::set(&mut fields, &self.path, None);
             }
             self.with_index(&mut fields, Owned::Null);
-            vec![write(Owned::Document(fields))]
+            vec![write(Owned::Document(fields)).map(|document| row.made(document))]
         };
         match value {
             None | Some(Value::Null | Value::Undefined) if self.preserve => unchanged(false),
@@ -146,7 +146,7 @@ impl Unwind {
                     .map(|(index, item)| {
                         path::set(&mut fields, &self.path, Some(item.into()));
                         self.with_index(&mut fields, Owned::Int64(index as i64));
-                        Ok(Doc::Fields(&fields).to_bytes())
+                        Ok(row.made(Doc::Fields(&fields).to_bytes()))
                     })
                     .collect()
             }

@@ -17,7 +17,7 @@ use super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
 use super::super::transform::Projection;
 use super::declared::Declared;
 use super::sort::Sort;
-use super::{Context, Rows, path, scope, write};
+use super::{Context, Row, Rows, path, row_scope, scope, write};
 
 use self::function::Function;
 
@@ -41,22 +41,24 @@ struct Order {
 
 /// One document of a partition.
 #[derive(Debug)]
-struct Row {
-    bytes: Vec<u8>,
+struct Member {
+    row: Row,
     /// What the order goes by, if that is one field; `None` where it is missing.
     position: Option<Owned>,
 }
 
 /// The documents of one partition in order, and what their expressions see.
 struct Partition<'a> {
-    rows: &'a [Row],
+    rows: &'a [Member],
     context: &'a Context<'a>,
 }
 
 impl<'a> Partition<'a> {
     fn scope(&'a self, at: usize) -> Scope<'a> {
-        let root = self.rows.get(at).map_or(Doc::empty(), |row| Doc::Raw(&row.bytes));
-        scope(root, self.context)
+        match self.rows.get(at) {
+            Some(member) => row_scope(&member.row, self.context),
+            None => scope(Doc::empty(), self.context),
+        }
     }
 
     fn position(&self, at: usize) -> Option<Value<'_>> {
@@ -154,7 +156,7 @@ impl Windows {
 
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
         let mut results = Vec::new();
-        let mut partition: Vec<Row> = Vec::new();
+        let mut partition: Vec<Member> = Vec::new();
         let mut last: Vec<u8> = Vec::new();
         for (key, row) in self.sorted(input, context)? {
             if key != last && !partition.is_empty() {
@@ -168,12 +170,12 @@ impl Windows {
     }
 
     /// The documents with the keys of their partitions, by partition and in order.
-    fn sorted(&self, input: Rows<'_>, context: &Context<'_>) -> Result<Vec<(Vec<u8>, Row)>> {
+    fn sorted(&self, input: Rows<'_>, context: &Context<'_>) -> Result<Vec<(Vec<u8>, Member)>> {
         let mut rows = Vec::new();
         let mut held = 0usize;
-        for bytes in input {
-            let bytes = bytes?;
-            let scope = scope(Doc::Raw(&bytes), context);
+        for row in input {
+            let row = row?;
+            let scope = row_scope(&row, context);
             let mut key = Vec::new();
             if let Some(partition) = &self.partition {
                 let value = partition.evaluate(&scope)?.unwrap_or(Owned::Null);
@@ -183,14 +185,14 @@ impl Windows {
             let mut order = Vec::new();
             let mut position = None;
             if let Some(own) = &self.order {
-                order = own.spec.key(Doc::Raw(&bytes))?;
+                order = own.spec.key_with(Doc::Raw(&row), row.metadata())?;
                 if let Some(single) = &own.single {
                     position = single.evaluate(&scope)?;
                 }
             }
-            held += key.len() + order.len() + bytes.len();
+            held += key.len() + order.len() + row.len();
             context.memory.hold(held, OVER_MEMORY, SORT_OVER_MEMORY)?;
-            rows.push((key, order, Row { bytes, position }));
+            rows.push((key, order, Member { row, position }));
         }
         rows.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
         Ok(rows.into_iter().map(|(key, _, row)| (key, row)).collect())
@@ -199,9 +201,9 @@ impl Windows {
     /// Computes the fields of one partition and empties it.
     fn close<'a>(
         &self,
-        rows: &mut Vec<Row>,
+        rows: &mut Vec<Member>,
         context: &'a Context<'a>,
-        results: &mut Vec<Vec<u8>>,
+        results: &mut Vec<Row>,
     ) -> Result<()> {
         if rows.is_empty() {
             return Ok(());
@@ -211,17 +213,17 @@ impl Windows {
         for (index, function) in self.functions.iter().enumerate() {
             columns.push((variable(index), function.column(&partition)?.into_iter()));
         }
-        for row in rows.drain(..) {
+        for Member { row, .. } in rows.drain(..) {
             let mut scope = Scope {
                 collation: context.collation.clone(),
-                ..Scope::new(Doc::Raw(&row.bytes), context.now)
+                ..Scope::new(Doc::Raw(&row), context.now)
             };
             for (name, column) in &mut columns {
                 scope.variables.push((name.clone(), column.next().flatten()));
             }
             results.push(match &self.output {
-                Some(output) => write(Owned::Document(output.apply(&scope)?))?,
-                None => row.bytes.clone(),
+                Some(output) => row.made(write(Owned::Document(output.apply(&scope)?))?),
+                None => row,
             });
         }
         Ok(())
@@ -237,14 +239,7 @@ impl Order {
             });
         }
         let sort = Sort::parse(&Value::Document(order))?;
-        let spec = match sort.spec() {
-            Some(spec) => spec.clone(),
-            None => {
-                return Err(Fault::unsupported(
-                    "the native engine does not order windows at random",
-                ));
-            }
-        };
+        let spec = sort.spec().clone();
         let single = match spec.fields.as_slice() {
             [only] => {
                 let field = format!("${}", only.path);

@@ -1,11 +1,16 @@
 //! What stages read beside their input: the other collections of the database, as finds and pipelines over them.
 
-use super::super::super::aggregate::GeoNear;
+use std::sync::Arc;
+
 use super::super::super::aggregate::pipeline::{self as aggregate, Memory, Rows, Source};
+use super::super::super::aggregate::{GeoNear, Row};
 use super::super::super::document::{Doc, Owned};
 use super::super::super::fault::{Fault, Result};
+use super::super::super::metadata::{Kind, Wanted};
+use super::super::super::sort::SortSpec;
 use super::super::super::storage::Read;
-use super::super::cursor::{Extras, FindCursor, FindRequest, Packed};
+use super::super::super::text::TextSearch;
+use super::super::cursor::{Extras, FindCursor, FindRequest, IndexKeys, Packed};
 use super::super::query::Query;
 use super::super::{Namespace, view};
 use super::{AggregateRequest, Setting, geo_field, no_collection, rows};
@@ -22,12 +27,13 @@ impl Source for Collections<'_> {
         collection: &str,
         stage: &GeoNear,
         variables: &[(String, Option<Owned>)],
-    ) -> Result<Vec<Vec<u8>>> {
-        self.by_distance(collection, stage, variables)
+        wanted: Wanted,
+    ) -> Result<Vec<Row>> {
+        self.by_distance(collection, stage, variables, wanted)
             .map_err(|fault| fault.prefixed(aggregate::IN_RUN))
     }
 
-    fn find<'a>(&'a self, collection: &str, filter: Doc<'_>) -> Result<Rows<'a>> {
+    fn find<'a>(&'a self, collection: &str, filter: Doc<'_>, wanted: Wanted) -> Result<Rows<'a>> {
         let namespace = Namespace {
             database: self.setting.database.clone(),
             collection: collection.to_owned(),
@@ -47,7 +53,11 @@ impl Source for Collections<'_> {
                 now: self.setting.now,
                 deadline: self.setting.deadline,
             };
-            return Ok(Box::new(rows(self.read, &request)?.into_iter().map(Ok)));
+            return Ok(Box::new(
+                rows(self.read, &request)?
+                    .into_iter()
+                    .map(|row| Ok(Row::from(row))),
+            ));
         }
         let request = FindRequest {
             namespace,
@@ -60,10 +70,14 @@ impl Source for Collections<'_> {
             extras: Extras::default(),
             deadline: self.setting.deadline,
         };
-        Ok(Box::new(Input::new(
-            self.read,
-            FindCursor::open(self.read, request)?,
-        )))
+        let cursor = FindCursor::open(self.read, request)?;
+        let known = Known {
+            wanted,
+            text: cursor.text(),
+            keys: cursor.index_keys().filter(|_| wanted.has(Kind::IndexKey)),
+            sort: None,
+        };
+        Ok(known.of(Box::new(Input::new(self.read, cursor))))
     }
 }
 
@@ -74,7 +88,8 @@ impl Collections<'_> {
         collection: &str,
         stage: &GeoNear,
         variables: &[(String, Option<Owned>)],
-    ) -> Result<Vec<Vec<u8>>> {
+        wanted: Wanted,
+    ) -> Result<Vec<Row>> {
         let named = Namespace {
             database: self.setting.database.clone(),
             collection: collection.to_owned(),
@@ -109,7 +124,53 @@ impl Collections<'_> {
             deadline: self.setting.deadline,
         };
         let rows = Input::new(self.read, FindCursor::on_collection(self.read, request)?);
-        stage.measured(Box::new(rows), variables, self.setting.now)
+        stage.measured(Box::new(rows), variables, self.setting.now, wanted)
+    }
+}
+
+/// Where the metadata of documents that are read are found.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub(super) wanted: Wanted,
+    /// The text search that finds them.
+    pub(super) text: Option<Arc<TextSearch>>,
+    /// The index that leads to them.
+    pub(super) keys: Option<IndexKeys>,
+    /// The order in which they are read.
+    pub(super) sort: Option<SortSpec>,
+}
+
+impl Known {
+    /// The documents with what is asked for.
+    pub(super) fn of<'a>(&self, rows: Rows<'a>) -> Rows<'a> {
+        let text = self.text.clone().filter(|_| self.wanted.has(Kind::TextScore));
+        let shows_order = self.wanted.has(Kind::SortKey);
+        let keys = self.keys.clone();
+        if text.is_none() && keys.is_none() && !shows_order {
+            return rows;
+        }
+        let sort = self.sort.clone();
+        Box::new(rows.map(move |row| {
+            let mut row = row?;
+            let score = match &text {
+                Some(text) => text.score(Doc::Raw(&row))?,
+                None => None,
+            };
+            let index_key = match &keys {
+                Some(keys) => keys.of(&row)?,
+                None => None,
+            };
+            let sort_key = match &sort {
+                Some(sort) => sort.parts(Doc::Raw(&row), None)?,
+                None => Owned::Array(Vec::new()),
+            };
+            row.know(|metadata| {
+                metadata.score = score;
+                metadata.index_key = index_key;
+                metadata.sort_key = shows_order.then_some(sort_key);
+            });
+            Ok(row)
+        }))
     }
 }
 
@@ -135,13 +196,13 @@ impl<'a> Input<'a> {
 }
 
 impl Iterator for Input<'_> {
-    type Item = Result<Vec<u8>>;
+    type Item = Result<Row>;
 
-    fn next(&mut self) -> Option<Result<Vec<u8>>> {
+    fn next(&mut self) -> Option<Result<Row>> {
         loop {
             if let Some(row) = self.batch.get(self.at) {
                 self.at += 1;
-                return Some(Ok(row.to_vec()));
+                return Some(Ok(Row::from(row.to_vec())));
             }
             if self.ended {
                 return None;

@@ -97,10 +97,7 @@ pub(super) fn refuse_variables(options: &ReadOptions) -> Result<()> {
 }
 
 pub(super) fn projection(spec: Option<&RawDocumentBuf>, query: &Query) -> Result<Option<Projection>> {
-    match gate_optional(spec)? {
-        Some(spec) if !spec.is_empty() => Projection::parse(spec, Some(&query.matcher)).map(Some),
-        _ => Ok(None),
-    }
+    query.projection(gate_optional(spec)?)
 }
 
 /// The `_id` that a find asks for, when it asks for nothing else.

@@ -7,7 +7,7 @@ use super::super::super::super::fault::{Fault, Result};
 use super::super::super::expression::{Expression, Scope};
 use super::super::super::pipeline::{OVER_MEMORY, SORT_OVER_MEMORY};
 use super::super::group::{Accumulator, By, Group, Order};
-use super::super::{Context, Rows, print, scope, write};
+use super::super::{Context, Row, Rows, print, row_scope, write};
 use super::granularity::Granularity;
 use super::{parse_by, parse_output};
 
@@ -92,7 +92,7 @@ impl BucketAuto {
         let mut held = 0usize;
         for row in input {
             let row = row?;
-            let value = self.value.evaluate(&scope(Doc::Raw(&row), context))?;
+            let value = self.value.evaluate(&row_scope(&row, context))?;
             if let Some(granularity) = &self.granularity {
                 granularity.check(value.as_ref())?;
             }
@@ -140,7 +140,7 @@ impl BucketAuto {
             };
             let grouped: Rows<'_> = Box::new(members.into_iter());
             if let Some(group) = self.group.run(grouped, context)?.next() {
-                results.push((low, high, group?));
+                results.push((low, high, group?.into_document()));
             }
         }
         Ok(Box::new(results.into_iter().map(|(low, high, group)| {
@@ -148,7 +148,7 @@ impl BucketAuto {
             if let Some((_, id)) = fields.first_mut() {
                 *id = Owned::Document(vec![("min".to_owned(), low), ("max".to_owned(), high)]);
             }
-            write(Owned::Document(fields))
+            write(Owned::Document(fields)).map(Row::from)
         })))
     }
 }

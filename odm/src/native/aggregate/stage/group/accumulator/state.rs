@@ -107,9 +107,9 @@ impl Accumulator {
         let value = answer.value();
         match (&self.operator, state) {
             (Operator::Ranked { order, which, .. }, State::Ranked { most, items, bytes }) => {
-                let sort_key = match order.needs_score() {
-                    true => order.key(scope.root)?,
-                    false => order.key_of_values(scope.root),
+                let sort_key = match order.wanted().is_empty() {
+                    true => order.key_of_values(scope.root),
+                    false => order.key_with(scope.root, scope.metadata)?,
                 };
                 let value = value.map_or(Owned::Null, Owned::from);
                 rank(items, bytes, (sort_key, value), *most, *which)
