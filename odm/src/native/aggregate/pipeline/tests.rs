@@ -8,12 +8,12 @@ use super::*;
 struct Others(Vec<Vec<u8>>);
 
 impl Source for Others {
-    fn find<'a>(&'a self, collection: &str, filter: Doc<'_>) -> Result<Rows<'a>> {
+    fn find<'a>(&'a self, collection: &str, filter: Doc<'_>, _: Wanted) -> Result<Rows<'a>> {
         let matcher = Matcher::parse(filter)?;
         let known = collection == "other";
         Ok(Box::new(self.0.iter().filter(move |_| known).filter_map(
             move |row| match matcher.matches(Doc::Raw(row)) {
-                Ok(true) => Some(Ok(row.clone())),
+                Ok(true) => Some(Ok(Row::from(row.clone()))),
                 Ok(false) => None,
                 Err(fault) => Some(Err(fault)),
             },
@@ -53,9 +53,12 @@ fn run(stages: &Bson, memory: Memory) -> Result<Bson, i32> {
             now: 0,
             memory,
             collation: Default::default(),
-            score: Default::default(),
+            wanted: Wanted::default(),
         };
-        let rows = pipeline.run(Box::new(input.into_iter().map(Ok)), &context)?;
+        let rows = pipeline.run(
+            Box::new(input.into_iter().map(|row| Ok(Row::from(row)))),
+            &context,
+        )?;
         rows.map(|row| row.map(|row| Bson::Document(bson::deserialize_from_slice(&row).unwrap())))
             .collect::<Result<Vec<Bson>>>()
     };
