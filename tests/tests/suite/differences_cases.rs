@@ -19,6 +19,8 @@ crate::on_every_backend! {
     indexes_are_created_for_the_collection_that_was_meant,
     cursors_are_closed_by_whatever_name,
     a_repetition_behind_nothing_is_of_the_character_before_it,
+    edges_of_an_index_are_taken_as_they_are_written,
+    a_view_in_natural_order_reads_its_collection_in_it,
 }
 
 fn set(filter: Document, is_multi: bool) -> Document {
@@ -326,5 +328,73 @@ async fn a_repetition_behind_nothing_is_of_the_character_before_it(db: &Db) {
             let found = batch(&run(db, doc! { "find": "c", "filter": filter, "sort": { "_id": 1 } }).await);
             assert_eq!(ids(&found), [1, 2], "{pattern}, indexed: {indexed}");
         }
+    }
+}
+
+async fn edges_of_an_index_are_taken_as_they_are_written(db: &Db) {
+    let documents = vec![
+        doc! { "_id": 1, "a": 1 },
+        doc! { "_id": 2, "a": [] },
+        doc! { "_id": 3, "a": [[]] },
+        doc! { "_id": 4, "a": true },
+        doc! { "_id": 5, "a": {} },
+    ];
+    insert(db, "c", documents).await;
+    let indexes = vec![
+        doc! { "key": { "a": 1 }, "name": "a" },
+        doc! { "key": { "a": -1 }, "name": "e", "collation": { "locale": "en" } },
+    ];
+    run(db, doc! { "createIndexes": "c", "indexes": indexes }).await;
+    let find = |edges: Document| {
+        let mut command = doc! { "find": "c", "hint": "a" };
+        command.extend(edges);
+        command
+    };
+    // An empty array is an array here, not what an index has for it.
+    for (edges, expected) in [
+        (doc! { "min": { "a": [] } }, vec![3, 4]),
+        (doc! { "max": { "a": [] } }, vec![2, 1, 5]),
+        (doc! { "min": { "a": 1 }, "max": { "a": [] } }, vec![1, 5]),
+    ] {
+        assert_eq!(
+            ids(&batch(&run(db, find(edges.clone())).await)),
+            expected,
+            "{edges}"
+        );
+    }
+    assert_eq!(
+        code(db, find(doc! { "min": { "a": [] }, "max": { "a": 1 } })).await,
+        51175
+    );
+    // What could hold strings is no edge of an index that compares them otherwise.
+    for value in [bson!([]), bson!([1]), bson!({}), bson!({ "b": 1 }), bson!("x")] {
+        let edges = doc! { "min": { "a": value }, "hint": "e" };
+        assert_eq!(code(db, find(edges.clone())).await, 51174, "{edges}");
+    }
+    assert_eq!(code(db, find(doc! { "min": { "a": 1 }, "hint": "e" })).await, 0);
+}
+
+async fn a_view_in_natural_order_reads_its_collection_in_it(db: &Db) {
+    insert(
+        db,
+        "c",
+        (1..=3).map(|id| doc! { "_id": id, "l": [id, id] }).collect(),
+    )
+    .await;
+    for (stages, expected) in [
+        (vec![], vec![3, 2, 1]),
+        (vec![doc! { "$addFields": { "z": 1 } }], vec![3, 2, 1]),
+        (vec![doc! { "$limit": 2 }], vec![3, 2]),
+        (vec![doc! { "$skip": 1 }], vec![2, 1]),
+        (vec![doc! { "$unwind": "$l" }], vec![3, 3, 2, 2, 1, 1]),
+        (
+            vec![doc! { "$limit": 2 }, doc! { "$sort": { "_id": 1 } }],
+            vec![2, 3],
+        ),
+    ] {
+        run(db, doc! { "create": "v", "viewOn": "c", "pipeline": &stages }).await;
+        let found = run(db, doc! { "find": "v", "sort": { "$natural": -1 } }).await;
+        assert_eq!(ids(&batch(&found)), expected, "{stages:?}");
+        run(db, doc! { "drop": "v" }).await;
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::super::catalog::Catalog;
 use super::super::catalog::rules::View;
 use super::super::collation::{self, Collation};
-use super::super::document::{Doc, Value};
+use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher;
 use super::super::plan::text_required;
@@ -287,6 +287,13 @@ pub(crate) enum Through {
     Rows(Vec<Vec<u8>>),
 }
 
+/// The hint that the natural order of a view is: that of what its first stage reads.
+fn natural(query: &Query) -> Option<Owned> {
+    let reverse = query.sort.as_ref()?.natural?;
+    let direction = Owned::Int32(if reverse { -1 } else { 1 });
+    Some(Owned::Document(vec![("$natural".to_owned(), direction)]))
+}
+
 /// How a query on this name is answered if it is a view; `None` for a collection.
 pub(crate) fn through(
     read: &dyn Read,
@@ -313,7 +320,7 @@ pub(crate) fn through(
         variables: Vec::new(),
         constants: Doc::empty().to_bytes(),
         collation: Some(own.clone()),
-        hint: query.hint().cloned(),
+        hint: query.hint().cloned().or_else(|| natural(query)),
         batch_size: None,
         allow_disk_use: true,
         unvalidated: false,

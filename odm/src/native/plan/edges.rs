@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use super::{Access, Hint, IndexView, KeyRange, Plan, PlanRequest};
-use crate::native::collation::{Collation, has_text};
+use crate::native::collation::Collation;
 use crate::native::document::{Doc, Value};
 use crate::native::fault::{Fault, Result};
 use crate::native::index::{IndexDefinition, IndexField, Order};
@@ -80,10 +80,10 @@ pub(super) fn choose(
     for edge in [min, max].into_iter().filter(|edge| !edge.is_empty()) {
         let names = edge.elements().map(|element| element.name());
         let is_plain = definition.text.is_none() && definition.wildcard.is_none();
-        let has_texts = edge.values().any(|value| has_text(&value));
+        let is_collated = edge.values().any(|value| may_hold_texts(&value));
         if !is_plain
             || !names.eq(definition.keys.iter().map(|key| key.path.as_bytes()))
-            || (has_texts && definition.collation != *collation)
+            || (is_collated && definition.collation != *collation)
         {
             return Err(incompatible());
         }
@@ -151,6 +151,11 @@ fn end(definition: &IndexDefinition, last: bool) -> Vec<u8> {
     key
 }
 
+/// Whether a value of this type depends on how strings compare, whether or not it holds any.
+fn may_hold_texts(value: &Value<'_>) -> bool {
+    matches!(value, Value::String(_) | Value::Document(_) | Value::Array(_))
+}
+
 /// The components of a key with these values: all keys with them are at or behind it.
 fn key(definition: &IndexDefinition, edge: Doc<'_>) -> Option<Vec<u8>> {
     if edge.is_empty() {
@@ -158,11 +163,6 @@ fn key(definition: &IndexDefinition, edge: Doc<'_>) -> Option<Vec<u8>> {
     }
     let mut key = Vec::new();
     for (field, value) in definition.keys.iter().zip(edge.values()) {
-        let value = match value {
-            // As it is in an index.
-            Value::Array(items) if items.is_empty() => Value::Undefined,
-            value => value,
-        };
         field.order.encode(&value, &definition.collation, &mut key);
     }
     Some(key)
