@@ -490,7 +490,7 @@ fn pattern_properties(list: &mut Vec<(Pattern, Schema)>, value: &Value<'_>) -> R
 }
 
 fn push_pattern(list: &mut Vec<(Pattern, Schema)>, name: &str, schema: Box<Schema>) -> Result<()> {
-    let pattern = Pattern::parse(name, "").map_err(|fault| {
+    let pattern = Pattern::parse_for_names(name).map_err(|fault| {
         match fault.message().strip_prefix("Regular expression is invalid: ") {
             Some(reason) => bad(format!("Invalid regular expression: {reason}")),
             None => fault,

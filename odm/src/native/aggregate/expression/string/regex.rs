@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::super::super::super::document::{Owned, Value};
 use super::super::super::super::fault::{Class, Fault, Result};
-use super::super::super::super::matcher::pattern::Pattern;
+use super::super::super::super::matcher::pattern::{Exhausted, Pattern, Spans};
 use super::super::operator::Operator;
 use super::super::parse::Parser;
 use super::super::{Answer, Node, Scope, fold_all};
@@ -140,7 +140,8 @@ fn compiled(name: &str, pattern: &str, options: &str) -> Result<Rc<Pattern>> {
         {
             return Ok(Rc::clone(known));
         }
-        let new = Rc::new(Pattern::parse(pattern, &options).map_err(|fault| invalid(name, fault))?);
+        let new =
+            Rc::new(Pattern::parse_for_expression(pattern, &options).map_err(|fault| invalid(name, fault))?);
         if patterns.len() >= KEPT {
             patterns.remove(0);
         }
@@ -157,18 +158,30 @@ fn invalid(name: &str, fault: Fault) -> Fault {
     Fault::new(51111, format!("Invalid Regex in {name}: {reason}"))
 }
 
+/// A search that was given up.
+fn exhausted(name: &str) -> impl Fn(Exhausted) -> Fault {
+    move |Exhausted(code)| {
+        Fault::new(
+            51156,
+            format!("Error occurred while executing the regular expression in {name}. Result code: {code}"),
+        )
+    }
+}
+
 pub(super) fn is_match(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
-    let found = prepare(operator.name, arguments)?.is_some_and(|(text, pattern)| pattern.is_match(text));
+    let found = match prepare(operator.name, arguments)? {
+        Some((text, pattern)) => pattern.find(text).map_err(exhausted(operator.name))?,
+        None => false,
+    };
     Ok(Some(Owned::Bool(found)))
 }
 
 pub(super) fn find(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
-    let found = prepare(operator.name, arguments)?.and_then(|(text, pattern)| {
-        pattern
-            .regex()
-            .captures(text)
-            .map(|groups| found(text, 0, 0, &groups))
-    });
+    let Some((text, pattern)) = prepare(operator.name, arguments)? else {
+        return Ok(Some(Owned::Null));
+    };
+    let spans = pattern.search(text, 0).map_err(exhausted(operator.name))?;
+    let found = spans.map(|spans| found(text, 0, 0, &spans));
     Ok(Some(found.unwrap_or(Owned::Null)))
 }
 
@@ -180,17 +193,20 @@ pub(super) fn find_all(operator: &'static Operator, arguments: &[Answer<'_>]) ->
     // Positions are counted on from the match before, so that all matches cost one pass.
     let (mut bytes, mut characters) = (0, 0);
     let mut start = 0;
-    while let Some(groups) = pattern.regex().captures_at(text, start) {
-        let Some(whole) = groups.get(0) else {
+    while let Some(spans) = pattern.search(text, start).map_err(exhausted(operator.name))? {
+        let Some(Some((first, end))) = spans.first().copied() else {
             break;
         };
-        let result = found(text, bytes, characters, &groups);
-        characters += text[bytes..whole.start()].chars().count();
-        bytes = whole.start();
+        let result = found(text, bytes, characters, &spans);
+        (bytes, characters) = (first, position(text, bytes, characters, first));
         results.push(result);
-        // An empty match may follow another one; behind it the next character is passed over.
-        let passed = text[whole.end()..].chars().next().filter(|_| whole.is_empty());
-        start = whole.end() + passed.map_or(0, char::len_utf8);
+        // An empty match may follow another one; behind it the next character is passed over, and so behind
+        // one that only looks back.
+        let passed = text[end..]
+            .chars()
+            .next()
+            .filter(|_| first == end || end <= start);
+        start = end + passed.map_or(0, char::len_utf8);
         // At the very end only what is found first counts.
         if start >= text.len() {
             break;
@@ -199,19 +215,30 @@ pub(super) fn find_all(operator: &'static Operator, arguments: &[Answer<'_>]) ->
     Ok(Some(Owned::Array(results)))
 }
 
+/// How many characters lie before a byte, given how many lie before another one.
+fn position(text: &str, bytes: usize, characters: usize, at: usize) -> usize {
+    match text.get(bytes..at) {
+        Some(between) => characters + between.chars().count(),
+        None => text[..at].chars().count(),
+    }
+}
+
 /// A match: its text, its position in characters, its groups.
-fn found(text: &str, bytes: usize, characters: usize, groups: &::regex::Captures<'_>) -> Owned {
-    let part = |group: Option<::regex::Match<'_>>| {
-        group.map_or(Owned::Null, |group| Owned::String(group.as_str().to_owned()))
+fn found(text: &str, bytes: usize, characters: usize, spans: &Spans) -> Owned {
+    let part = |span: Option<(usize, usize)>| {
+        span.map_or(Owned::Null, |(start, end)| {
+            Owned::String(text[start..end].to_owned())
+        })
     };
-    let start = groups.get(0).map_or(bytes, |whole| whole.start());
-    let index = characters + text[bytes..start].chars().count();
+    let whole = spans.first().copied().flatten();
+    let start = whole.map_or(bytes, |(start, _)| start);
+    let index = position(text, bytes, characters, start);
     Owned::Document(vec![
-        ("match".to_owned(), part(groups.get(0))),
+        ("match".to_owned(), part(whole)),
         ("idx".to_owned(), Owned::Int32(index as i32)),
         (
             "captures".to_owned(),
-            Owned::Array(groups.iter().skip(1).map(part).collect()),
+            Owned::Array(spans.iter().skip(1).copied().map(part).collect()),
         ),
     ])
 }
