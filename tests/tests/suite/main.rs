@@ -74,6 +74,7 @@ mod differences_chance;
 mod differences_constants;
 mod differences_metadata;
 mod differences_numbers;
+mod differences_patterns;
 mod differences_pipelines;
 mod differences_queries;
 mod differences_results;
