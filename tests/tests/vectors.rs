@@ -42,12 +42,8 @@ const REASONS: &[(&str, &str)] = &[
         "collations: strings are compared by their bytes",
     ),
     (
-        "look-around",
-        "patterns run in linear time: no look-around, no back references",
-    ),
-    (
         "regular expression",
-        "patterns run in linear time: no look-around, no back references",
+        "patterns have no verbs that backtrack, no \\X and no \\C",
     ),
     ("JavaScript", "the engine runs no JavaScript"),
     ("$where", "the engine runs no JavaScript"),
