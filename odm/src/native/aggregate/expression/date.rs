@@ -1,11 +1,13 @@
 //! Dates: their parts, arithmetic and text, in UTC or in another time zone.
 
 mod arithmetic;
+mod by_format;
 mod calendar;
 mod from_text;
 mod parts;
 mod text;
 mod unit;
+mod written;
 mod zone;
 
 use super::super::super::document::Value;
@@ -15,6 +17,12 @@ use super::{Answer, type_name};
 
 pub(crate) use self::text::{date_text, timestamp_text};
 pub(crate) use self::unit::Unit;
+
+/// The code of a text that is no date, which `onError` catches.
+const CONVERSION_FAILURE: i32 = 241;
+
+/// The code of a moment that is so far off that microseconds cannot count it.
+const DURATION_OVERFLOW: i32 = 159;
 
 pub(super) static OPERATORS: &[Operator] = &[
     strict("$year", Arguments::Custom(parts::parse), |operator, arguments| {
@@ -121,7 +129,7 @@ pub(super) fn to_text(ms: i64) -> Result<String> {
 
 /// The date that a text says, in UTC unless it names an offset; code 241 if it says none.
 pub(super) fn parse_text(text: &str) -> Result<i64> {
-    from_text::parse(text, None)
+    from_text::moment(written::read(text)?, None)
 }
 
 /// The value as a date, from a timestamp and an ObjectId too.

@@ -108,28 +108,31 @@ pub(super) fn add(operator: &'static Operator, arguments: &[Answer<'_>]) -> Resu
     } else {
         given
     };
+    if amount.unsigned_abs() >= unit.limit() {
+        return Err(too_many(amount));
+    }
     unit.after(start, amount, &zone)
-        .ok_or_else(|| {
-            Fault::new(
-                5976500,
-                format!("invalid dateAdd 'amount' parameter value: {amount} {unit_name}"),
-            )
-        })?
         .map(|date| Some(Owned::DateTime(date)))
         .ok_or_else(|| Fault::new(5166406, "dateAdd overflowed"))
 }
 
-/// Reads `unit`: `None` for null.
-fn read_unit(name: &str, argument: &Answer<'_>) -> Result<Option<Unit>> {
+fn too_many(amount: i64) -> Fault {
+    Fault::new(
+        5976500,
+        format!("invalid dateAdd 'amount' parameter value: {amount}"),
+    )
+}
+
+/// Reads `unit`, which is not null.
+fn read_unit(name: &str, argument: &Answer<'_>) -> Result<Unit> {
     match argument.value() {
-        None | Some(Value::Null | Value::Undefined) => Ok(None),
-        Some(Value::String(unit)) => Unit::parse(unit).map(Some).ok_or_else(|| {
+        Some(Value::String(unit)) => Unit::parse(unit).ok_or_else(|| {
             Fault::new(
                 5439014,
                 format!("{name} parameter 'unit' value cannot be recognized as a time unit: {unit}"),
             )
         }),
-        Some(_) => Err(Fault::new(
+        _ => Err(Fault::new(
             5439013,
             format!(
                 "{name} requires 'unit' to be a string, but got {}",
@@ -139,14 +142,18 @@ fn read_unit(name: &str, argument: &Answer<'_>) -> Result<Option<Unit>> {
     }
 }
 
-/// Reads `startOfWeek`, Sunday by default: `None` for null.
-fn read_week(name: &str, argument: &Answer<'_>) -> Result<Option<i64>> {
-    if argument.is_absent() {
-        return Ok(Some(0));
+/// Whether the week is counted and its first day is given as null.
+fn lacks_week(unit: &Answer<'_>, week: &Answer<'_>) -> bool {
+    matches!(unit.value(), Some(Value::String("week"))) && !week.is_absent() && week.is_nullish()
+}
+
+/// Reads `startOfWeek`, Sunday by default, if weeks are counted.
+fn read_week(name: &str, unit: Unit, argument: &Answer<'_>) -> Result<i64> {
+    if argument.is_absent() || unit != Unit::Week {
+        return Ok(0);
     }
     match argument.value() {
-        None | Some(Value::Null | Value::Undefined) => Ok(None),
-        Some(Value::String(day)) => weekday(day).map(Some).ok_or_else(|| {
+        Some(Value::String(day)) => weekday(day).ok_or_else(|| {
             Fault::new(
                 5439016,
                 format!(
@@ -154,7 +161,7 @@ fn read_week(name: &str, argument: &Answer<'_>) -> Result<Option<i64>> {
                 ),
             )
         }),
-        Some(_) => Err(Fault::new(
+        _ => Err(Fault::new(
             5439015,
             format!(
                 "{name} requires 'startOfWeek' to be a string, but got {}",
@@ -216,24 +223,16 @@ pub(super) fn diff(operator: &'static Operator, arguments: &[Answer<'_>]) -> Res
         return Ok(None);
     };
     let name = operator.name;
-    if start.is_nullish() || end.is_nullish() {
+    if start.is_nullish() || end.is_nullish() || unit.is_nullish() || lacks_week(unit, week) {
         return null();
     }
-    let Some(unit) = read_unit(name, unit)? else {
-        return null();
-    };
-    let Some(week) = (if unit == Unit::Week {
-        read_week(name, week)?
-    } else {
-        Some(0)
-    }) else {
-        return null();
-    };
     let Some(zone) = read_zone(name, zone)? else {
         return null();
     };
     let start = read_date(name, "startDate", 5166307, start)?;
     let end = read_date(name, "endDate", 5166307, end)?;
+    let unit = read_unit(name, unit)?;
+    let week = read_week(name, unit, week)?;
     if unit == Unit::Fixed(1) {
         return match end.checked_sub(start) {
             Some(ms) => Ok(Some(Owned::Int64(ms))),
@@ -299,30 +298,23 @@ pub(super) fn trunc(operator: &'static Operator, arguments: &[Answer<'_>]) -> Re
         return Ok(None);
     };
     let name = operator.name;
-    if date.is_nullish() {
+    let lacks_size = !size.is_absent() && size.is_nullish();
+    if date.is_nullish() || unit.is_nullish() || lacks_size || lacks_week(unit, week) {
         return null();
     }
-    let date = read_date(name, "date", 5439012, date)?;
-    let Some(unit) = read_unit(name, unit)? else {
-        return null();
-    };
-    let size = if size.is_absent() {
-        1
-    } else if size.is_nullish() {
-        return null();
-    } else {
-        bin_size(size)?
-    };
     let Some(zone) = read_zone(name, zone)? else {
         return null();
     };
-    let Some(week) = (if unit == Unit::Week {
-        read_week(name, week)?
-    } else {
-        Some(0)
-    }) else {
-        return null();
-    };
+    let date = read_date(name, "date", 5439012, date)?;
+    let unit = read_unit(name, unit)?;
+    let size = if size.is_absent() { 1 } else { bin_size(size)? };
+    let week = read_week(name, unit, week)?;
+    if size > MOST_BINS && unit.millis().is_none_or(|ms| ms >= DAY) {
+        return Err(Fault::new(
+            5439006,
+            format!("dateTrunc unsupported binSize value: {size}"),
+        ));
+    }
     let overflow = || Fault::new(5439002, "dateTrunc overflowed");
     let local = date.checked_add(zone.at(date).offset).ok_or_else(overflow)?;
     // Bins are counted from the start of 2000 as the zone's clocks show it.
@@ -346,11 +338,10 @@ pub(super) fn trunc(operator: &'static Operator, arguments: &[Answer<'_>]) -> Re
             let bin = months.checked_mul(size).ok_or_else(overflow)?;
             let at = Local::of(local);
             let since = (at.year - 2000) * 12 + at.month - 1;
-            let month = since
-                .div_euclid(bin)
-                .checked_mul(bin)
-                .filter(|month| month.abs() < 1 << 40)
-                .ok_or_else(overflow)?;
+            let month = since.div_euclid(bin).checked_mul(bin).ok_or_else(overflow)?;
+            if (month / months).unsigned_abs() >= unit.limit() {
+                return Err(too_many(month / months));
+            }
             days_of(2000, month + 1, 1).checked_mul(DAY)
         }
     };
@@ -366,6 +357,9 @@ fn bin_start(at: i64, origin: i64, unit: i64, size: i64) -> Option<i64> {
     let since = at.checked_sub(origin)?;
     since.div_euclid(bin).checked_mul(bin)?.checked_add(origin)
 }
+
+/// The largest bin of days and longer units.
+const MOST_BINS: i64 = 100_000_000_000;
 
 fn bin_size(argument: &Answer<'_>) -> Result<i64> {
     let size = argument

@@ -76,7 +76,7 @@ impl Local {
 }
 
 /// Year, month and day of a count of days since 1970-01-01.
-fn civil(days: i64) -> (i64, u32, u32) {
+pub(super) fn civil(days: i64) -> (i64, u32, u32) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
     let of_era = shifted.rem_euclid(146_097);

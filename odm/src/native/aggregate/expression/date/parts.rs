@@ -2,14 +2,14 @@
 
 use super::super::super::super::document::number::as_i64_exact;
 use super::super::super::super::document::{Owned, Value};
-use super::super::super::super::fault::{Fault, Result, code};
+use super::super::super::super::fault::{Fault, Result};
 use super::super::super::print;
 use super::super::operator::Operator;
 use super::super::parse::Parser;
 use super::super::{Answer, Node, type_name};
 use super::calendar::{Local, days_of, iso_week_start};
-use super::to_date;
 use super::zone::Zone;
+use super::{DURATION_OVERFLOW, to_date};
 
 /// The arguments of a part: the date, alone or by name, and a time zone.
 pub(super) fn parse(
@@ -276,16 +276,22 @@ pub(super) fn from_parts(_: &'static Operator, arguments: &[Answer<'_>]) -> Resu
     } else {
         days_of(year, numbers[1], 1) + numbers[2] - 1
     };
-    let ms = i128::from(days) * 86_400_000
-        + i128::from(numbers[6]) * 3_600_000
-        + i128::from(numbers[7]) * 60_000
-        + i128::from(numbers[8]) * 1000
-        + i128::from(numbers[9]);
-    i64::try_from(ms)
-        .ok()
+    let seconds = i128::from(days) * 86_400
+        + i128::from(numbers[6]) * 3600
+        + i128::from(numbers[7]) * 60
+        + i128::from(numbers[8]);
+    let ms = numbers[9];
+    // The milliseconds are counted as microseconds on the way.
+    ms.checked_mul(1000)
+        .and_then(|_| i64::try_from(seconds * 1000 + i128::from(ms)).ok())
         .and_then(|ms| zone.moment_of_parts(ms))
         .map(|ms| Some(Owned::DateTime(ms)))
-        .ok_or_else(|| Fault::new(code::OVERFLOW, "date overflow"))
+        .ok_or_else(|| {
+            Fault::new(
+                DURATION_OVERFLOW,
+                "Overflow casting from a lower-precision duration to a higher-precision duration",
+            )
+        })
 }
 
 fn number(name: &str, argument: &Answer<'_>, default: i64, bounded: bool) -> Result<Option<i64>> {

@@ -25,7 +25,7 @@ pub(crate) fn date_text(ms: i64) -> String {
     )
 }
 
-pub(super) const MONTHS: [&str; 12] = [
+const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 

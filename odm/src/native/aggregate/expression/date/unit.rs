@@ -45,13 +45,24 @@ impl Unit {
     /// The moment so many units later in UTC.
     pub(crate) fn later(self, start: i64, amount: i64) -> Result<i64> {
         self.after(start, amount, &Zone::UTC)
-            .flatten()
             .ok_or_else(|| Fault::new(5166406, "dateAdd overflowed"))
     }
 
-    /// The moment so many units later; whole days and more go by the zone's clocks. The outer `None` is an amount
-    /// out of range, the inner one a date out of range.
-    pub(super) fn after(self, start: i64, amount: i64, zone: &Zone) -> Option<Option<i64>> {
+    /// How many are too many to be added to any date.
+    pub(super) fn limit(self) -> u64 {
+        // As many days as there are between the first and the last date, in years of 365 days.
+        const DAYS: u64 = 213_503_982_335;
+        const YEARS: u64 = DAYS / 365 + 1;
+        match self {
+            Unit::Months(months) => YEARS * 12 / months.unsigned_abs(),
+            Unit::Week => DAYS / 7,
+            Unit::Fixed(1) => u64::MAX,
+            Unit::Fixed(ms) => DAYS * (DAY / ms).unsigned_abs(),
+        }
+    }
+
+    /// The moment so many units later; whole days and more go by the zone's clocks. `None` out of range.
+    pub(super) fn after(self, start: i64, amount: i64, zone: &Zone) -> Option<i64> {
         // As on the server: before the epoch it adds to whole seconds what is left of them toward the epoch.
         let start = match (self, start % 1000) {
             (Unit::Fixed(1), _) => start,
@@ -61,22 +72,22 @@ impl Unit {
         match self {
             Unit::Fixed(DAY) => add_days(start, amount, zone),
             Unit::Week => add_days(start, amount.checked_mul(7)?, zone),
-            Unit::Fixed(ms) => Some(start.checked_add(amount.checked_mul(ms)?)),
+            Unit::Fixed(ms) => start.checked_add(amount.checked_mul(ms)?),
             Unit::Months(months) => {
                 let months = amount
                     .checked_mul(months)
                     .filter(|months| months.unsigned_abs() < 1 << 40)?;
-                Some(add_months(start, months, zone))
+                add_months(start, months, zone)
             }
         }
     }
 }
 
-fn add_days(start: i64, days: i64, zone: &Zone) -> Option<Option<i64>> {
+fn add_days(start: i64, days: i64, zone: &Zone) -> Option<i64> {
     let ms = days.checked_mul(DAY)?;
     let from = zone.at(start);
-    let local = start.saturating_add(from.offset).checked_add(ms);
-    Some(local.and_then(|local| zone.moment_of(local, from.is_summer)))
+    let local = start.saturating_add(from.offset).checked_add(ms)?;
+    zone.moment_of(local, from.is_summer)
 }
 
 /// The last day of the month where it is too short.

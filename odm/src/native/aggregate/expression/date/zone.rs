@@ -13,6 +13,8 @@ use super::calendar::Local;
 pub(super) enum Zone {
     /// Always so many milliseconds ahead of UTC.
     Fixed(i64),
+    /// UTC by its name.
+    Utc,
     Named(TimeZone),
 }
 
@@ -64,7 +66,7 @@ impl Zone {
             return Ok(Zone::Fixed(minutes * 60_000));
         }
         if name == "UTC" {
-            return Ok(Zone::UTC);
+            return Ok(Zone::Utc);
         }
         match TimeZoneDatabase::bundled().get(name) {
             Ok(zone) if zone.iana_name() == Some(name) => Ok(Zone::Named(zone)),
@@ -75,6 +77,11 @@ impl Zone {
         }
     }
 
+    /// Whether it is an offset of nothing; the zone named UTC is not one.
+    pub(super) fn is_utc(&self) -> bool {
+        matches!(self, Zone::Fixed(0))
+    }
+
     /// The clocks at this moment, in milliseconds since the epoch.
     pub(super) fn at(&self, ms: i64) -> Shift {
         match self {
@@ -82,6 +89,7 @@ impl Zone {
                 offset: *offset,
                 is_summer: false,
             },
+            Zone::Utc => Zone::UTC.at(ms),
             Zone::Named(zone) => {
                 let info = zone.to_offset_info(moment(ms));
                 Shift {
@@ -103,6 +111,7 @@ impl Zone {
     pub(super) fn moment_of(&self, local: i64, was_summer: bool) -> Option<i64> {
         let offset = match self {
             Zone::Fixed(offset) => *offset,
+            Zone::Utc => 0,
             Zone::Named(_) => self.offset_of(local, was_summer),
         };
         local.checked_sub(offset)

@@ -1,0 +1,206 @@
+//! Dates as people write them, in the many forms that MongoDB reads without a format: a text is cut into tokens, each
+//! the longest that any form takes, and each token sets or moves parts of the date.
+
+mod forms;
+mod offset;
+mod relative;
+mod token;
+
+use super::super::super::super::fault::{Fault, Result};
+use super::CONVERSION_FAILURE;
+use super::calendar::days_in;
+
+pub(super) use self::offset::{Offset, offset};
+use self::relative::{MOST_YEARS, Relative};
+use self::token::Token;
+
+/// The fraction of a second, in microseconds, where a time is given by a form that says nothing of it. The server
+/// forgets to clear it.
+const FORGOTTEN: i64 = -99_999;
+
+/// What was read of a date so far.
+#[derive(Debug, Default)]
+struct Written {
+    year: Option<i64>,
+    month: Option<i64>,
+    day: Option<i64>,
+    hour: Option<i64>,
+    minute: Option<i64>,
+    second: Option<i64>,
+    /// Microseconds.
+    fraction: Option<i64>,
+    has_date: bool,
+    /// How often a time was given; a second one without colons may be a year.
+    times: u8,
+    has_zone: bool,
+    zone: Option<Offset>,
+    relative: Relative,
+}
+
+/// A moment by the clock of a place.
+#[derive(Debug)]
+pub(super) struct Moment {
+    /// Seconds since 1970 by that clock.
+    pub(super) seconds: i128,
+    pub(super) microseconds: i64,
+    /// The place, if the text names one.
+    pub(super) zone: Option<Offset>,
+}
+
+/// Reads a date in one of the usual forms; code 241 if it is none.
+pub(super) fn read(text: &str) -> Result<Moment> {
+    let trimmed = text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\x0B');
+    if text.is_empty() {
+        return Err(wrong(text, 0, "Empty string"));
+    }
+    let Some(forms) = forms::FORMS.as_ref() else {
+        return Err(wrong(text, 0, "Unexpected character"));
+    };
+    // The end of the text is a character of its own, which ends words.
+    let mut bytes = trimmed.as_bytes().to_vec();
+    bytes.push(0);
+    let mut written = Written::default();
+    let mut at = 0;
+    while at < bytes.len() {
+        let found = forms
+            .longest(&bytes, at)
+            .ok_or_else(|| wrong(trimmed, at, "Unexpected character"))?;
+        let mut token = Token::new(bytes.get(at..found.end).unwrap_or_default());
+        for part in found.parts {
+            part.read(&mut token, &mut written)
+                .map_err(|problem| wrong(trimmed, at, problem))?;
+        }
+        at = found.end;
+    }
+    written.moment(trimmed)
+}
+
+fn wrong(text: &str, at: usize, problem: &str) -> Fault {
+    let found = text
+        .get(at..)
+        .and_then(|rest| rest.chars().next())
+        .unwrap_or('\0');
+    Fault::new(
+        CONVERSION_FAILURE,
+        format!("Error parsing date string '{text}'; {at}: {problem} '{found}'"),
+    )
+}
+
+impl Written {
+    /// Starts a date; there may be one.
+    fn start_date(&mut self) -> Result<(), &'static str> {
+        if self.has_date {
+            return Err("Double date specification");
+        }
+        self.has_date = true;
+        Ok(())
+    }
+
+    /// Starts a time; there may be one.
+    fn start_time(&mut self) -> Result<(), &'static str> {
+        if self.times > 0 {
+            return Err("Double time specification");
+        }
+        self.clear_time();
+        self.times = 1;
+        Ok(())
+    }
+
+    fn start_zone(&mut self) -> Result<(), &'static str> {
+        if self.has_zone {
+            return Err("Double timezone specification");
+        }
+        self.has_zone = true;
+        Ok(())
+    }
+
+    /// Midnight, whatever was read.
+    fn clear_time(&mut self) {
+        self.times = 0;
+        (self.hour, self.minute, self.second, self.fraction) = (Some(0), Some(0), Some(0), Some(0));
+    }
+
+    /// The moment that was read, of a text that says all that is needed for one.
+    fn moment(self, text: &str) -> Result<Moment> {
+        let end = text.len() + 1;
+        let (mut time, mut fraction) = (
+            (self.hour, self.minute, self.second),
+            self.fraction.unwrap_or(FORGOTTEN),
+        );
+        if self.times > 0
+            && let (Some(hour), Some(minute), Some(second)) = time
+            && !((0..24).contains(&hour) && (0..60).contains(&minute) && (0..60).contains(&second))
+        {
+            return Err(wrong(text, end, "The parsed time was invalid"));
+        }
+        if let (None, None, None) = time {
+            (time, fraction) = ((Some(0), Some(0), Some(0)), 0);
+        }
+        let ((Some(year), Some(month), Some(day)), (Some(hour), Some(minute), Some(second))) =
+            ((self.year, self.month, self.day), time)
+        else {
+            return Err(Fault::new(
+                CONVERSION_FAILURE,
+                format!("an incomplete date/time string has been found, with elements missing: \"{text}\""),
+            ));
+        };
+        let is_day = |month| (1..=days_in(year.rem_euclid(400), month)).contains(&day);
+        if self.has_date && !((1..=12).contains(&month) && is_day(month)) {
+            return Err(wrong(text, end, "The parsed date was invalid"));
+        }
+        let relative = &self.relative;
+        // Far beyond any date, and far from where arithmetic ends.
+        let days = relative.day_of(year.clamp(-MOST_YEARS, MOST_YEARS), month, day);
+        let seconds = i128::from(days) * 86_400
+            + (i128::from(hour) + i128::from(relative.hours)) * 3600
+            + (i128::from(minute) + i128::from(relative.minutes)) * 60
+            + i128::from(second)
+            + i128::from(relative.seconds);
+        let working_days = relative.working_days(seconds.div_euclid(86_400));
+        Ok(Moment {
+            seconds: seconds + i128::from(working_days) * 86_400,
+            microseconds: fraction.saturating_add(relative.microseconds),
+            zone: self.zone,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(text: &str) -> Option<i128> {
+        let moment = read(text).ok()?;
+        let zone = moment.zone.map_or(0, |zone| zone.seconds);
+        Some(moment.seconds - i128::from(zone))
+    }
+
+    #[test]
+    fn many_forms_are_dates() {
+        for (text, expected) in [
+            ("2017-07-04", 1_499_126_400),
+            ("2017-07-04T11:56:02Z", 1_499_169_362),
+            ("20170704T115602", 1_499_169_362),
+            ("Tue Jul  4 11:56:02 UTC 2017", 1_499_169_362),
+            ("04/Jul/2017:11:56:02 +0200", 1_499_162_162),
+            ("July 4th, 2017 3pm", 1_499_180_400),
+            ("4-VII-2017", 1_499_126_400),
+            ("2017W273", 1_499_212_800),
+            ("@1234567890", 1_234_567_890),
+            ("first monday of july 2017", 1_499_040_000),
+            ("last day of february 2017", 1_488_240_000),
+        ] {
+            assert_eq!(seconds(text), Some(expected), "{text}");
+        }
+        for text in [
+            "",
+            "July 4th",
+            "2017-02-30",
+            "2017-07-04 24:00",
+            "2017-07-04 x1",
+            "now",
+        ] {
+            assert_eq!(seconds(text), None, "{text}");
+        }
+    }
+}
