@@ -72,6 +72,11 @@ impl Sum {
         }
     }
 
+    /// The total of nothing but integers, however large.
+    pub(crate) fn integer(&self) -> Option<i128> {
+        matches!(self.kind, SumKind::Int32 | SumKind::Int64).then_some(self.integers)
+    }
+
     /// The mean: a decimal if there was one among the numbers, otherwise a double; `None` of nothing.
     pub(crate) fn mean(&self) -> Option<Owned> {
         if self.count == 0 {

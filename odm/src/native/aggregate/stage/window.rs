@@ -5,6 +5,7 @@ mod function;
 mod moving;
 mod rate;
 mod series;
+mod total;
 
 #[cfg(test)]
 pub(crate) use self::function::WINDOW_FUNCTIONS;

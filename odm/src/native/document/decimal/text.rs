@@ -155,21 +155,34 @@ pub(super) fn from_f64(value: f64, precision: usize) -> Decimal {
     // Rust prints the exact expansion, rounded half-even to the digits asked for.
     let text = format!("{:.*e}", precision - 1, value.abs());
     let (mantissa, scientific) = text.split_once('e').unwrap_or((&text, "0"));
-    let mut coefficient = mantissa
+    let coefficient = mantissa
         .bytes()
         .filter(u8::is_ascii_digit)
         .fold(0u128, |sum, digit| sum * 10 + u128::from(digit - b'0'));
-    let mut exponent = scientific.parse::<i32>().unwrap_or(0) - (precision as i32 - 1);
-    if precision == DIGITS as usize {
-        while exponent < 0 && coefficient % 10 == 0 {
-            coefficient /= 10;
-            exponent += 1;
-        }
+    let exponent = scientific.parse::<i32>().unwrap_or(0) - (precision as i32 - 1);
+    let (mut shorter, mut zeros) = (coefficient, 0);
+    while precision == DIGITS as usize && exponent + zeros < 0 && shorter % 10 == 0 {
+        shorter /= 10;
+        zeros += 1;
+    }
+    // A number that was rounded keeps its zeros: it is known to as many digits.
+    if exponent + zeros != -binary_places(value).max(0) {
+        (shorter, zeros) = (coefficient, 0);
     }
     Decimal::Finite {
         negative,
-        coefficient,
-        exponent,
+        coefficient: shorter,
+        exponent: exponent + zeros,
+    }
+}
+
+/// The places behind the point of a double, in binary as in decimal; less than zero for an even integer.
+fn binary_places(value: f64) -> i32 {
+    let bits = value.to_bits();
+    let (exponent, fraction) = ((bits >> 52 & 0x7FF) as i32, bits & ((1 << 52) - 1));
+    match exponent {
+        0 => 1074 - fraction.trailing_zeros() as i32,
+        _ => 1075 - exponent - (fraction | 1 << 52).trailing_zeros() as i32,
     }
 }
 

@@ -11,6 +11,7 @@ use super::bounds::Bounds;
 use super::moving::{Covariance, Deviation};
 use super::rate::Rate;
 use super::series::{self, MovingAverage};
+use super::total::Total;
 use super::{Order, Partition, is_same};
 
 /// A window function with its arguments.
@@ -36,6 +37,7 @@ pub(super) enum Function {
         bounds: Bounds,
     },
     Deviation(Deviation),
+    Total(Total),
     Accumulate {
         accumulator: Accumulator,
         sliding: Sliding,
@@ -51,8 +53,6 @@ pub(super) enum Sliding {
     LastOfEquals,
     /// A set comes out sorted.
     Sorted,
-    /// A whole sum is an int where one holds it, whatever it is made of.
-    Narrow,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +161,11 @@ impl Function {
                 of_sample: name == "$stdDevSamp",
                 bounds,
             }),
+            "$sum" | "$avg" if !bounds.only_grows() => Function::Total(Total {
+                input: expression()?,
+                is_mean: name == "$avg",
+                bounds,
+            }),
             "$first" | "$last" => Function::Edge {
                 input: expression()?,
                 is_last: name == "$last",
@@ -181,7 +186,6 @@ impl Function {
                 sliding: match name {
                     "$addToSet" => Sliding::Sorted,
                     "$max" => Sliding::LastOfEquals,
-                    "$sum" => Sliding::Narrow,
                     _ => Sliding::Same,
                 },
                 bounds,
@@ -203,6 +207,7 @@ impl Function {
             Function::Rate(own) => own.input.fold(known),
             Function::Covariance(own) => own.input.fold(known),
             Function::Deviation(own) => own.input.fold(known),
+            Function::Total(own) => own.input.fold(known),
             Function::LinearFill(input) | Function::Carry(input) => input.fold(known),
             Function::Edge { input, .. } => input.fold(known),
             Function::Accumulate { accumulator, .. } => accumulator.fold(known),
@@ -228,6 +233,7 @@ impl Function {
             Function::Rate(own) => own.column(partition),
             Function::Covariance(own) => own.column(partition),
             Function::Deviation(own) => own.column(partition),
+            Function::Total(own) => own.column(partition),
             Function::LinearFill(input) => series::filled(&values(input, partition)?, partition),
             Function::Carry(input) => {
                 let mut last = Owned::Null;
@@ -311,11 +317,6 @@ fn accumulated(
         match (sliding, &mut result) {
             (Sliding::Sorted, Owned::Array(items)) => {
                 items.sort_by(|a, b| partition.context.collation.compare(&a.as_value(), &b.as_value()));
-            }
-            (Sliding::Narrow, Owned::Int64(sum)) => {
-                if let Ok(sum) = i32::try_from(*sum) {
-                    result = Owned::Int32(sum);
-                }
             }
             _ => {}
         }

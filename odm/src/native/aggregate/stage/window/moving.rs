@@ -27,14 +27,14 @@ pub(super) struct Deviation {
 }
 
 /// What documents enter and leave.
-trait Moving {
+pub(super) trait Moving {
     fn enter(&mut self, value: &Value<'_>) -> Result<()>;
     fn leave(&mut self, value: &Value<'_>) -> Result<()>;
     fn result(&mut self) -> Result<Owned>;
 }
 
 /// The results over windows whose ends never go back: documents enter before others leave.
-fn slide(
+pub(super) fn slide(
     mut state: impl Moving,
     input: &Expression,
     bounds: &Bounds,
@@ -42,26 +42,21 @@ fn slide(
 ) -> Result<Column> {
     let values = values(input, partition)?;
     let at = |index: usize| values.get(index).and_then(Option::as_ref).map(Owned::as_value);
-    let (mut entered, mut left) = (0, 0);
+    // Those that are in: from the first that has not left up to the first that has not entered.
+    let (mut left, mut entered) = (0, 0);
     let mut column = Vec::with_capacity(values.len());
     for (low, high) in bounds.windows(partition)? {
-        while entered < high {
-            // What a window begins after was never in one.
-            if entered >= low
-                && let Some(value) = at(entered)
-            {
-                state.enter(&value)?;
-            } else if entered < low && left == entered {
-                left += 1;
-            }
-            entered += 1;
+        let before = entered;
+        // What a window begins after is never in one.
+        let start = entered.max(low);
+        for value in (start..high).filter_map(at) {
+            state.enter(&value)?;
         }
-        while left < low.min(entered) {
-            if let Some(value) = at(left) {
-                state.leave(&value)?;
-            }
-            left += 1;
+        entered = start.max(high);
+        for value in (left..low.min(before)).filter_map(at) {
+            state.leave(&value)?;
         }
+        left = left.max(low);
         column.push(Some(state.result()?));
     }
     Ok(column)
@@ -294,7 +289,8 @@ impl Squares {
         }
         if self.count == 0 {
             self.count = 1;
-            self.sum.add(&Value::Double(x));
+            // The first is added as it is, the others as doubles.
+            self.sum.add(value);
             return;
         }
         let sum = as_f64(&self.sum.total().as_value()).unwrap_or(0.0);
