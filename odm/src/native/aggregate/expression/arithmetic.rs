@@ -142,6 +142,11 @@ fn add(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> 
     let Some(date) = date else {
         return Ok(Some(total));
     };
+    if let Some(whole) = sum.integer() {
+        return i64::try_from(whole.saturating_add(date.into()))
+            .map(|ms| Some(Owned::DateTime(ms)))
+            .map_err(|_| Fault::new(code::OVERFLOW, "date overflow in $add"));
+    }
     if let Owned::Decimal128(bytes) = total {
         // With decimals the date counts as one, and the whole is rounded; what no date can be is the least.
         let whole = Decimal::from_i64(date).add(Decimal::from_bytes(bytes));
@@ -229,9 +234,10 @@ fn integer_of(a: &Value<'_>, b: &Value<'_>, function: fn(i128, i128) -> i128) ->
 }
 
 fn multiply(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
-    let mut product = Owned::Int32(1);
+    let mut product = Owned::Int64(1);
     // The product as a double is carried from the first factor on, beside that of integers.
     let mut rounded = 1.0;
+    let mut are_small = true;
     for argument in arguments {
         let value = match argument.value() {
             None | Some(Value::Null | Value::Undefined) => return Ok(Some(Owned::Null)),
@@ -247,6 +253,7 @@ fn multiply(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Own
             }
         };
         let so_far = product.as_value();
+        are_small &= matches!(value, Value::Int32(_));
         rounded *= as_f64(&value).unwrap_or(f64::NAN);
         product = match (so_far, value) {
             (Value::Decimal128(_), _) | (_, Value::Decimal128(_)) => {
@@ -259,7 +266,12 @@ fn multiply(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Own
             },
         };
     }
-    Ok(Some(product))
+    Ok(Some(match product {
+        Owned::Int64(product) if are_small => {
+            i32::try_from(product).map_or(Owned::Int64(product), Owned::Int32)
+        }
+        product => product,
+    }))
 }
 
 fn divide(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {

@@ -220,6 +220,10 @@ fn converted(value: &Value<'_>, target: Option<Kind>) -> Result<Owned> {
         (Some(kind @ (Kind::Int32 | Kind::Int64)), Value::String(text)) => integer_of_text(text, kind),
         (Some(Kind::Double), Value::String(text)) => double_of_text(text),
         (Some(Kind::Decimal128), Value::String(text)) => decimal_of_text(text),
+        (Some(Kind::Int32), Value::Double(x)) if x < i32::MIN.into() || x > i32::MAX.into() => {
+            whole(value)?;
+            Err(out_of_range(value))
+        }
         (Some(kind @ (Kind::Int32 | Kind::Int64)), number) if number.is_number() => {
             let whole = whole(&number)?;
             if kind == Kind::Int64 {
@@ -232,7 +236,8 @@ fn converted(value: &Value<'_>, target: Option<Kind>) -> Result<Owned> {
         (Some(Kind::Double), Value::Decimal128(bytes)) => {
             let x = Decimal::from_bytes(bytes);
             let double = x.to_f64();
-            if double.is_infinite() && !x.is_infinite() {
+            let is_tiny = double.abs() < f64::MIN_POSITIVE && !x.is_zero();
+            if is_tiny || (double.is_infinite() && !x.is_infinite()) {
                 return Err(out_of_range(value));
             }
             Ok(Owned::Double(double))

@@ -66,9 +66,8 @@ struct FieldCodes {
     text: i32,
 }
 
-/// The `field` argument: a string known when parsing.
-fn constant_name(parser: &mut Parser<'_>, name: &str, value: &Value<'_>, codes: FieldCodes) -> Result<Node> {
-    let mut node = parser.operand(value)?;
+/// The `field` argument, which was parsed with the others: a string known when parsing.
+fn constant_name(name: &str, value: &Value<'_>, mut node: Node, codes: FieldCodes) -> Result<Node> {
     if let (Node::Path { .. }, Value::String(text)) = (&node, value) {
         let text = text.trim_start_matches('$');
         return Err(Fault::new(
@@ -120,20 +119,22 @@ fn parse_get(parser: &mut Parser<'_>, operator: &'static Operator, value: &Value
         segments: Vec::new(),
     };
     let Value::Document(doc) = *value else {
-        return Ok(vec![constant_name(parser, name, value, GET_CODES)?, current]);
+        let node = parser.operand(value)?;
+        return Ok(vec![constant_name(name, value, node, GET_CODES)?, current]);
     };
     if doc
         .elements()
         .next()
         .is_some_and(|first| first.name().first() == Some(&b'$'))
     {
-        return Ok(vec![constant_name(parser, name, value, GET_CODES)?, current]);
+        let node = parser.operand(value)?;
+        return Ok(vec![constant_name(name, value, node, GET_CODES)?, current]);
     }
     let (mut field, mut input) = (None, None);
     for element in doc.elements() {
         match element.name_str() {
-            "field" => field = Some(element.value()),
-            "input" => input = Some(element.value()),
+            "field" => field = Some((element.value(), parser.operand(&element.value())?)),
+            "input" => input = Some(parser.operand(&element.value())?),
             other => {
                 return Err(Fault::new(
                     3041701,
@@ -142,12 +143,10 @@ fn parse_get(parser: &mut Parser<'_>, operator: &'static Operator, value: &Value
             }
         }
     }
-    let field = field.ok_or_else(|| Fault::new(3041702, "$getField requires 'field' to be specified"))?;
+    let (given, field) =
+        field.ok_or_else(|| Fault::new(3041702, "$getField requires 'field' to be specified"))?;
     let input = input.ok_or_else(|| Fault::new(3041703, "$getField requires 'input' to be specified"))?;
-    Ok(vec![
-        constant_name(parser, name, &field, GET_CODES)?,
-        parser.operand(&input)?,
-    ])
+    Ok(vec![constant_name(name, &given, field, GET_CODES)?, input])
 }
 
 fn get(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
@@ -185,17 +184,17 @@ fn parse_change(
         ));
     };
     let mut arguments = vec![Node::Absent; names.len()];
+    let mut field = None;
     for element in doc.elements() {
         let given = element.name_str();
         let position = names
             .iter()
             .position(|other| *other == given)
             .ok_or_else(|| Fault::new(4161101, format!("{name} found an unknown argument: {given}")))?;
-        arguments[position] = if position == 0 {
-            constant_name(parser, name, &element.value(), SET_CODES)?
-        } else {
-            parser.operand(&element.value())?
-        };
+        arguments[position] = parser.operand(&element.value())?;
+        if position == 0 {
+            field = Some(element.value());
+        }
     }
     for (node, argument, code) in [
         (0, "field", 4161102),
@@ -208,6 +207,9 @@ fn parse_change(
                 format!("{name} requires '{argument}' to be specified"),
             ));
         }
+    }
+    if let (Some(given), Some(node)) = (field, arguments.first_mut()) {
+        *node = constant_name(name, &given, node.clone(), SET_CODES)?;
     }
     Ok(arguments)
 }

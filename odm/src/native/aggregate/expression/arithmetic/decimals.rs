@@ -7,10 +7,23 @@ mod fixed;
 use super::super::super::super::document::decimal::{Decimal, Rounding};
 use fixed::Fixed;
 
-/// The number with the given exponent, unless it would need too many digits.
+/// The number with the given exponent, or with all 34 digits where it would need more.
 pub(super) fn to_exponent(x: Decimal, exponent: i32, rounding: Rounding) -> Decimal {
-    let rounded = x.quantize(exponent, rounding);
-    if rounded.is_nan() { x } else { rounded }
+    match (x.quantize(exponent, rounding), x) {
+        (
+            Decimal::Nan,
+            Decimal::Finite {
+                coefficient,
+                exponent,
+                ..
+            },
+        ) => {
+            let digits = coefficient.checked_ilog10().map_or(1, |digits| digits as i32 + 1);
+            x.quantize(exponent - (34 - digits), rounding)
+        }
+        (Decimal::Nan, _) => x,
+        (rounded, _) => rounded,
+    }
 }
 
 /// A whole number; NaN where that would need more than 34 digits, and for infinities.

@@ -74,8 +74,9 @@ pub(super) fn round(operator: &'static Operator, arguments: &[Answer<'_>]) -> Re
                         ),
                     )
                 })?;
-            match (integer, i32::try_from(rounded)) {
-                (Value::Int32(_), Ok(rounded)) => Owned::Int32(rounded),
+            // As on the server, an int32 below the least one wraps around.
+            match integer {
+                Value::Int32(_) if rounded <= i32::MAX.into() => Owned::Int32(rounded as i32),
                 _ => Owned::Int64(rounded),
             }
         }

@@ -82,7 +82,7 @@ pub(super) fn to_object(_: &'static Operator, arguments: &[Answer<'_>]) -> Resul
         };
         if name.contains('\0') {
             return Err(Fault::new(
-                4940400,
+                if pairs == Some(true) { 4940400 } else { 4940401 },
                 "Key field cannot contain an embedded null byte",
             ));
         }

@@ -52,12 +52,16 @@ pub(super) fn parse_sort(
                 ));
             }
             for element in fields.elements() {
-                if !is_sign(&element.value()) {
-                    return Err(Fault::new(
-                        2942505,
-                        "BadValue: The sort element value must be either 1 or -1",
-                    ));
-                }
+                let problem = if !is_sign(&element.value()) {
+                    "The sort element value must be either 1 or -1"
+                } else if element.name().is_empty() {
+                    "The sort field cannot be empty"
+                } else if element.name().split(|byte| *byte == b'.').any(<[u8]>::is_empty) {
+                    "The sort field is a dotted field but has an empty part"
+                } else {
+                    continue;
+                };
+                return Err(Fault::new(2942505, format!("BadValue: {problem}")));
             }
         }
         number if number.is_number() => {
@@ -144,8 +148,12 @@ pub(super) fn parse_n(
     value: &Value<'_>,
 ) -> Result<Vec<Node>> {
     let Value::Document(doc) = *value else {
+        let code = match operator.name {
+            "$maxN" | "$minN" => 5787900,
+            _ => 5787801,
+        };
         return Err(Fault::new(
-            5787801,
+            code,
             format!(
                 "specification must be an object; found {}: {}",
                 operator.name,
