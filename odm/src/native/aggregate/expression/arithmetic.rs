@@ -312,9 +312,14 @@ fn of_two(
     Ok(answer.unwrap_or(Owned::Null))
 }
 
-/// `$add` of two values.
+/// `$add` of two values, as windows have it: a double beside a decimal counts with 15 digits.
 pub(crate) fn sum(a: &Value<'_>, b: &Value<'_>) -> Result<Owned> {
-    of_two(add, a, b)
+    match (a, b) {
+        (Value::Decimal128(_), other) | (other, Value::Decimal128(_)) if other.is_number() => {
+            Ok(decimal_of(a, b, Decimal::add))
+        }
+        _ => of_two(add, a, b),
+    }
 }
 
 /// `$subtract`.

@@ -380,6 +380,19 @@ fn integer_of_text(text: &str, kind: Kind) -> Result<Owned> {
         .map_err(|_| unparsed(text, "Overflow"))
 }
 
+/// Whether it is NaN with a mark of its own, as `nan(1)`.
+fn is_marked_nan(text: &str) -> bool {
+    let Some((name, mark)) = text.split_once('(') else {
+        return false;
+    };
+    let name = name.strip_prefix(['+', '-']).unwrap_or(name);
+    let is_mark = |mark: &str| {
+        mark.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    name.eq_ignore_ascii_case("nan") && mark.strip_suffix(')').is_some_and(is_mark)
+}
+
 fn double_of_text(text: &str) -> Result<Owned> {
     check_hexadecimal(text)?;
     if text.is_empty() {
@@ -391,12 +404,15 @@ fn double_of_text(text: &str) -> Result<Owned> {
     if let Some(x) = hexadecimal(text) {
         return Ok(Owned::Double(x));
     }
+    if is_marked_nan(text) {
+        return Ok(Owned::Double(f64::NAN));
+    }
     let x = text
         .parse::<f64>()
         .map_err(|_| unparsed(text, "Did not consume whole string."))?;
     let digits = text.bytes().any(|byte| byte.is_ascii_digit());
     let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
-    let lost = x == 0.0 && mantissa.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+    let lost = x.abs() < f64::MIN_POSITIVE && mantissa.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
     if (x.is_infinite() && digits) || lost {
         return Err(unparsed(text, "Out of range"));
     }

@@ -1,5 +1,6 @@
 //! `$setWindowFields`.
 
+mod area;
 mod bounds;
 mod function;
 mod moving;

@@ -33,14 +33,13 @@ pub(super) trait Moving {
     fn result(&mut self) -> Result<Owned>;
 }
 
-/// The results over windows whose ends never go back: documents enter before others leave.
+/// The results over windows whose ends never go back: values enter before others leave.
 pub(super) fn slide(
     mut state: impl Moving,
-    input: &Expression,
+    values: &Column,
     bounds: &Bounds,
     partition: &Partition<'_>,
 ) -> Result<Column> {
-    let values = values(input, partition)?;
     let at = |index: usize| values.get(index).and_then(Option::as_ref).map(Owned::as_value);
     // Those that are in: from the first that has not left up to the first that has not entered.
     let (mut left, mut entered) = (0, 0);
@@ -68,7 +67,7 @@ impl Covariance {
             of_sample: self.of_sample,
             ..Pairs::default()
         };
-        slide(state, &self.input, &self.bounds, partition)
+        slide(state, &values(&self.input, partition)?, &self.bounds, partition)
     }
 }
 
@@ -78,7 +77,7 @@ impl Deviation {
             of_sample: self.of_sample,
             ..Squares::default()
         };
-        slide(state, &self.input, &self.bounds, partition)
+        slide(state, &values(&self.input, partition)?, &self.bounds, partition)
     }
 }
 

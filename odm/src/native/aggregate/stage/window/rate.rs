@@ -2,10 +2,12 @@
 
 use super::super::super::super::document::{Owned, Value, compare};
 use super::super::super::super::fault::{Fault, Result};
-use super::super::super::expression::{Expression, Unit, difference, product, quotient, sum};
+use super::super::super::expression::{Expression, Unit, difference, product, quotient};
 use super::super::super::print;
+use super::area::Area;
 use super::bounds::Bounds;
 use super::function::{Column, values, wrong};
+use super::moving::slide;
 use super::{Order, Partition};
 
 /// How a value changes over the order, or what it adds up to.
@@ -65,22 +67,21 @@ impl Rate {
 
     pub(super) fn column(&self, partition: &Partition<'_>) -> Result<Column> {
         let values = values(&self.input, partition)?;
+        if self.is_integral {
+            let points = (0..values.len()).map(|at| {
+                let position = partition.position(at).map_or(Owned::Null, Owned::from);
+                let value = values.get(at).cloned().flatten().unwrap_or(Owned::Null);
+                Some(Owned::Array(vec![position, value]))
+            });
+            let points: Column = points.collect();
+            return slide(Area::new(self.unit), &points, &self.bounds, partition);
+        }
         let windows = self.bounds.windows(partition)?;
-        let areas = match self.is_integral {
-            true => self.areas(&values, partition)?,
-            false => Vec::new(),
-        };
         windows
             .into_iter()
-            .map(|(low, high)| {
-                if low >= high {
-                    return Ok(Some(Owned::Null));
-                }
-                let result = match self.is_integral {
-                    true => self.integral(areas.get(low + 1..high).unwrap_or_default()),
-                    false => self.derivative(&values, partition, low, high - 1),
-                };
-                result.map(Some)
+            .map(|(low, high)| match low < high {
+                false => Ok(Some(Owned::Null)),
+                true => self.derivative(&values, partition, low, high - 1).map(Some),
             })
             .collect()
     }
@@ -94,9 +95,6 @@ impl Rate {
         high: usize,
     ) -> Result<Owned> {
         let (from, to) = (self.position(partition, low)?, self.position(partition, high)?);
-        if compare(&from, &to).is_eq() {
-            return Ok(Owned::Null);
-        }
         let value = |at: usize| match values.get(at) {
             Some(Some(value)) if !matches!(value, Owned::Null | Owned::Undefined) => Ok(value.as_value()),
             _ => Err(Fault::new(
@@ -105,6 +103,9 @@ impl Rate {
             )),
         };
         let rise = difference(&value(high)?, &value(low)?)?;
+        if compare(&from, &to).is_eq() {
+            return Ok(Owned::Null);
+        }
         let run = difference(&to, &from)?;
         let slope = quotient(&rise.as_value(), &run.as_value())?;
         match self.unit {
@@ -113,69 +114,22 @@ impl Rate {
         }
     }
 
-    /// The area between each document and the one before it.
-    fn areas(&self, values: &[Option<Owned>], partition: &Partition<'_>) -> Result<Vec<Owned>> {
-        let mut areas = Vec::with_capacity(values.len());
-        for at in 0..values.len() {
-            let wrong = || {
-                Fault::new(
-                    5423900,
-                    "The input value of $integral window function must be a vector of 2 value, the first value must be numeric or date type and the second must be numeric.",
-                )
-            };
-            let number = |at: usize| {
-                let value = values.get(at).and_then(Option::as_ref).map(Owned::as_value);
-                value.filter(Value::is_number).ok_or_else(wrong)
-            };
-            if partition.position(at).is_none() {
-                return Err(wrong());
-            }
-            let to = self.position(partition, at)?;
-            let value = number(at)?;
-            let Some(before) = at.checked_sub(1) else {
-                areas.push(Owned::Int32(0));
-                continue;
-            };
-            let run = difference(&to, &self.position(partition, before)?)?;
-            let both = sum(&number(before)?, &value)?;
-            let doubled = product(&both.as_value(), &run.as_value())?;
-            areas.push(quotient(&doubled.as_value(), &Value::Int32(2))?);
-        }
-        Ok(areas)
-    }
-
-    fn integral(&self, areas: &[Owned]) -> Result<Owned> {
-        let mut total = Owned::Int32(0);
-        for area in areas {
-            total = sum(&total.as_value(), &area.as_value())?;
-        }
-        match self.unit {
-            Some(ms) => quotient(&total.as_value(), &Value::Int64(ms)),
-            None => Ok(total),
-        }
-    }
-
-    /// The place of a document in the order, as a number or, with a unit, a date.
+    /// The place of a document in the order: a number or, with a unit, a date.
     fn position<'a>(&self, partition: &'a Partition<'_>, at: usize) -> Result<Value<'a>> {
-        let position = partition.position(at);
-        let (name, with_unit, date, number) = match self.is_integral {
-            true => ("$integral", 5423901, 5423902, 5423902),
-            false => ("$derivative", 5624900, 5624901, 5624902),
-        };
-        match (position, self.unit) {
+        match (partition.position(at), self.unit) {
             (Some(Value::DateTime(ms)), Some(_)) => Ok(Value::DateTime(ms)),
             (_, Some(_)) => Err(Fault::new(
-                with_unit,
-                format!("{name} with 'unit' expects the sortBy field to be a Date"),
+                5624900,
+                "$derivative with 'unit' expects the sortBy field to be a Date",
             )),
-            (Some(Value::DateTime(_)), None) if !self.is_integral => Err(Fault::new(
-                date,
-                format!("{name} where the sortBy is a Date requires an 'unit'"),
+            (Some(Value::DateTime(_)), None) => Err(Fault::new(
+                5624901,
+                "$derivative where the sortBy is a Date requires an 'unit'",
             )),
             (Some(position), None) if position.is_number() => Ok(position),
             _ => Err(Fault::new(
-                number,
-                format!("{name} (with no 'unit') expects the sortBy field to be numeric"),
+                5624902,
+                "$derivative (with no 'unit') expects the sortBy field to be numeric",
             )),
         }
     }

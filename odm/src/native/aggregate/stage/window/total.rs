@@ -7,7 +7,7 @@ use super::super::super::expression::{Expression, quotient};
 use super::super::super::sum::Sum;
 use super::Partition;
 use super::bounds::Bounds;
-use super::function::Column;
+use super::function::{Column, values};
 use super::moving::{Moving, slide};
 
 /// `$sum` and `$avg` of windows that documents leave.
@@ -24,13 +24,13 @@ impl Total {
             is_mean: self.is_mean,
             ..Running::default()
         };
-        slide(state, &self.input, &self.bounds, partition)
+        slide(state, &values(&self.input, partition)?, &self.bounds, partition)
     }
 }
 
 /// The sum of finite numbers, and how many numbers of each kind there are beside it.
 #[derive(Default)]
-struct Running {
+pub(super) struct Running {
     is_mean: bool,
     count: i64,
     doubles: i64,
@@ -43,7 +43,7 @@ struct Running {
 
 impl Running {
     /// Takes a number in, or out where `by` is minus one.
-    fn update(&mut self, value: &Value<'_>, by: i64) {
+    pub(super) fn update(&mut self, value: &Value<'_>, by: i64) {
         let sign = if by < 0 { -1.0 } else { 1.0 };
         match *value {
             Value::Int32(i32::MIN) if by < 0 => {
@@ -104,7 +104,7 @@ impl Running {
     }
 
     /// The sum, of no wider a type than the numbers there are.
-    fn total(&self) -> Owned {
+    pub(super) fn total(&self) -> Owned {
         if let Some(sum) = self.infinite_sum() {
             return match self.decimals {
                 0 => Owned::Double(sum),
