@@ -1,7 +1,8 @@
 //! Functions of decimals that their type does not have.
 //!
-//! Results are the nearest decimals; the server computes in binary and may be one off in the last digit.
+//! Results are the nearest decimals; the server computes in binary and may be off in the last digit.
 
+pub(super) mod circular;
 mod fixed;
 
 use super::super::super::super::document::decimal::{Decimal, Rounding};
@@ -101,6 +102,7 @@ pub(super) fn exp(x: Decimal) -> Decimal {
         Decimal::Infinity { negative: false } => x,
         _ if x.is_zero() => Decimal::from_i64(1),
         _ => match Signed::of(x) {
+            Some(x) if x.magnitude < Fixed::whole(32) => shortest(x.in_binary().exp()),
             Some(x) if x.magnitude < Fixed::whole(15_000) => shortest(x.exp()),
             _ if x.is_negative() => Decimal::ZERO,
             _ => Decimal::Infinity { negative: false },
@@ -136,6 +138,8 @@ pub(super) fn log(x: Decimal, base: Decimal) -> Decimal {
     let is = |number| base.compare(&Decimal::from_i64(number)).is_eq();
     if is(10) {
         log10(x)
+    } else if is(2) && x.compare(&Decimal::from_i64(1)).is_eq() {
+        Decimal::ZERO
     } else if is(2) {
         shortest(ln(x).divide(ln(base)))
     } else {
@@ -159,19 +163,23 @@ pub(super) fn pow(base: Decimal, exponent: Decimal) -> Decimal {
             Decimal::Infinity { negative }
         } else {
             Decimal::Finite {
-                negative,
+                negative: false,
                 coefficient: 0,
                 exponent: super::super::super::super::document::decimal::MIN_EXPONENT,
             }
         };
     }
-    if base.is_negative() && integer.is_none() {
+    if base.is_negative() && integer.is_none() && !base.is_infinite() {
         return Decimal::Nan;
     }
     if base.is_infinite() || exponent.is_infinite() {
         let power = base.to_f64().abs().powf(exponent.to_f64());
         return if power == 0.0 {
-            Decimal::ZERO
+            Decimal::Finite {
+                negative: false,
+                coefficient: 0,
+                exponent: super::super::super::super::document::decimal::MIN_EXPONENT,
+            }
         } else {
             Decimal::Infinity { negative }
         };
@@ -278,6 +286,13 @@ impl Signed {
             negative: self.negative != negative,
             magnitude: product,
         })
+    }
+
+    fn in_binary(self) -> Signed {
+        Signed {
+            magnitude: self.magnitude.in_binary(),
+            ..self
+        }
     }
 
     /// e to this power, with 34 digits.

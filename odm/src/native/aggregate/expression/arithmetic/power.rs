@@ -1,7 +1,7 @@
 //! Powers, roots and logarithms: doubles, or decimals where a decimal goes in.
 
 use super::super::super::super::document::decimal::Decimal;
-use super::super::super::super::document::number::{as_decimal, as_f64, as_i64_exact};
+use super::super::super::super::document::number::{as_decimal, as_f64, as_i64_exact, is_nan};
 use super::super::super::super::document::{Owned, Value};
 use super::super::super::super::fault::{Fault, Result};
 use super::super::super::print;
@@ -11,6 +11,14 @@ use super::decimals;
 
 fn decimal(value: Decimal) -> Owned {
     Owned::Decimal128(value.to_bytes())
+}
+
+/// As on the server, a decimal NaN has a double for its logarithm.
+fn logarithm(value: &Value<'_>, double: fn(f64) -> f64, exact: fn(Decimal) -> Decimal) -> Owned {
+    match *value {
+        Value::Decimal128(bytes) if Decimal::from_bytes(bytes).is_nan() => Owned::Double(f64::NAN),
+        _ => apply(value, double, exact),
+    }
 }
 
 fn apply(value: &Value<'_>, double: fn(f64) -> f64, exact: fn(Decimal) -> Decimal) -> Owned {
@@ -45,7 +53,7 @@ pub(super) fn ln(value: Value<'_>) -> Result<Owned> {
             ),
         ));
     }
-    Ok(apply(&value, f64::ln, decimals::ln))
+    Ok(logarithm(&value, f64::ln, decimals::ln))
 }
 
 pub(super) fn log10(value: Value<'_>) -> Result<Owned> {
@@ -58,7 +66,7 @@ pub(super) fn log10(value: Value<'_>) -> Result<Owned> {
             ),
         ));
     }
-    Ok(apply(&value, f64::log10, decimals::log10))
+    Ok(logarithm(&value, f64::log10, decimals::log10))
 }
 
 pub(super) fn sqrt(value: Value<'_>) -> Result<Owned> {
@@ -112,6 +120,9 @@ pub(super) fn log(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Opti
             ),
         ));
     }
+    if is_nan(&x) || is_nan(&b) {
+        return Ok(Some(Owned::Double(f64::NAN)));
+    }
     Ok(Some(match (x, b) {
         (Value::Decimal128(_), _) | (_, Value::Decimal128(_)) => match (as_decimal(&x), as_decimal(&b)) {
             (Some(x), Some(b)) => decimal(decimals::log(x, b)),
@@ -141,7 +152,12 @@ pub(super) fn pow(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Opti
         )
     })?;
     let zero = as_f64(&b) == Some(0.0);
-    if zero && as_f64(&e).is_some_and(|e| e < 0.0) {
+    let below_zero = match e {
+        // As on the server, a decimal zero with a sign is.
+        Value::Decimal128(bytes) => Decimal::from_bytes(bytes).is_negative(),
+        _ => as_f64(&e).is_some_and(|e| e < 0.0),
+    };
+    if zero && below_zero {
         return Err(Fault::new(
             28764,
             "$pow cannot take a base of 0 and a negative exponent",

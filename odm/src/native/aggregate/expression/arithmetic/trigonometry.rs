@@ -1,12 +1,13 @@
-//! Trigonometry, in doubles; a decimal in gives a decimal of a double's precision out.
+//! Trigonometry, in doubles or in decimals.
 
 use super::super::super::super::document::decimal::Decimal;
-use super::super::super::super::document::number::as_f64;
+use super::super::super::super::document::number::{as_decimal, as_f64};
 use super::super::super::super::document::{Owned, Value};
 use super::super::super::super::fault::{Fault, Result};
 use super::super::super::print;
 use super::super::Answer;
 use super::super::operator::{Arguments, Operator, strict};
+use super::decimals::circular;
 use super::number;
 
 /// A function with its domain, both ends included or not.
@@ -14,6 +15,15 @@ struct Domain {
     low: f64,
     high: f64,
     closed: bool,
+}
+
+impl Domain {
+    fn has_decimal(&self, x: Decimal) -> bool {
+        if !self.closed {
+            return !x.is_infinite();
+        }
+        x.compare(&Decimal::from_f64(self.low)).is_ge() && x.compare(&Decimal::from_f64(self.high)).is_le()
+    }
 }
 
 const ALL: Domain = Domain {
@@ -38,47 +48,46 @@ const FROM_ONE: Domain = Domain {
 };
 
 macro_rules! operator {
-    ($name:literal, $domain:expr, $function:expr) => {
+    ($name:literal, $domain:expr, $double:expr, $decimal:expr) => {
         strict($name, Arguments::Exactly(1), |operator, arguments| {
             number(operator, arguments, |value| {
-                apply($name, value, $domain, $function)
+                apply($name, value, $domain, $double, $decimal)
             })
         })
     };
 }
 
 pub(in super::super) static OPERATORS: &[Operator] = &[
-    operator!("$sin", FINITE, f64::sin),
-    operator!("$cos", FINITE, f64::cos),
-    operator!("$tan", FINITE, f64::tan),
-    operator!("$asin", UNIT, f64::asin),
-    operator!("$acos", UNIT, f64::acos),
-    operator!("$atan", ALL, f64::atan),
-    operator!("$sinh", ALL, f64::sinh),
-    operator!("$cosh", ALL, f64::cosh),
-    operator!("$tanh", ALL, f64::tanh),
-    operator!("$asinh", ALL, f64::asinh),
-    operator!("$acosh", FROM_ONE, f64::acosh),
-    operator!("$atanh", UNIT, f64::atanh),
-    operator!("$degreesToRadians", ALL, f64::to_radians),
-    operator!("$radiansToDegrees", ALL, f64::to_degrees),
+    operator!("$sin", FINITE, f64::sin, circular::sin),
+    operator!("$cos", FINITE, f64::cos, circular::cos),
+    operator!("$tan", FINITE, f64::tan, circular::tan),
+    operator!("$asin", UNIT, f64::asin, circular::asin),
+    operator!("$acos", UNIT, f64::acos, circular::acos),
+    operator!("$atan", ALL, f64::atan, circular::atan),
+    operator!("$sinh", ALL, f64::sinh, circular::sinh),
+    operator!("$cosh", ALL, f64::cosh, circular::cosh),
+    operator!("$tanh", ALL, f64::tanh, circular::tanh),
+    operator!("$asinh", ALL, f64::asinh, circular::asinh),
+    operator!("$acosh", FROM_ONE, f64::acosh, circular::acosh),
+    operator!("$atanh", UNIT, f64::atanh, circular::atanh),
+    operator!("$degreesToRadians", ALL, f64::to_radians, circular::to_radians),
+    operator!("$radiansToDegrees", ALL, f64::to_degrees, circular::to_degrees),
     strict("$atan2", Arguments::Exactly(2), atan2),
 ];
 
-fn result(x: f64, decimal: bool) -> Owned {
-    if decimal {
-        Owned::Decimal128(Decimal::from_f64(x).to_bytes())
-    } else {
-        Owned::Double(x)
-    }
-}
-
-fn apply(name: &str, value: Value<'_>, domain: Domain, function: fn(f64) -> f64) -> Result<Owned> {
+fn apply(
+    name: &str,
+    value: Value<'_>,
+    domain: Domain,
+    double: fn(f64) -> f64,
+    decimal: fn(Decimal) -> Decimal,
+) -> Result<Owned> {
     let x = as_f64(&value).unwrap_or(f64::NAN);
-    let inside = if domain.closed {
-        x >= domain.low && x <= domain.high
-    } else {
-        x > domain.low && x < domain.high
+    let inside = match value {
+        // A double may not tell it from the end of the domain, or from infinity.
+        Value::Decimal128(bytes) => domain.has_decimal(Decimal::from_bytes(bytes)),
+        _ if domain.closed => x >= domain.low && x <= domain.high,
+        _ => x > domain.low && x < domain.high,
     };
     if !x.is_nan() && !inside {
         let (open, close) = if domain.closed { ('[', ']') } else { ('(', ')') };
@@ -92,7 +101,10 @@ fn apply(name: &str, value: Value<'_>, domain: Domain, function: fn(f64) -> f64)
             ),
         ));
     }
-    Ok(result(function(x), matches!(value, Value::Decimal128(_))))
+    Ok(match value {
+        Value::Decimal128(bytes) => Owned::Decimal128(decimal(Decimal::from_bytes(bytes)).to_bytes()),
+        _ => Owned::Double(double(x)),
+    })
 }
 
 fn atan2(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
@@ -107,11 +119,17 @@ fn atan2(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>
         return Ok(Some(Owned::Null));
     }
     let x = coordinate(x, 51045)?;
-    let decimal = matches!(y, Value::Decimal128(_)) || matches!(x, Value::Decimal128(_));
+    if matches!(y, Value::Decimal128(_)) || matches!(x, Value::Decimal128(_)) {
+        let angle = match (as_decimal(&y), as_decimal(&x)) {
+            (Some(y), Some(x)) => circular::atan2(y, x),
+            _ => Decimal::Nan,
+        };
+        return Ok(Some(Owned::Decimal128(angle.to_bytes())));
+    }
     let angle = as_f64(&y)
         .unwrap_or(f64::NAN)
         .atan2(as_f64(&x).unwrap_or(f64::NAN));
-    Ok(Some(result(angle, decimal)))
+    Ok(Some(Owned::Double(angle)))
 }
 
 fn coordinate<'a>(argument: &'a Answer<'a>, code: i32) -> Result<Value<'a>> {

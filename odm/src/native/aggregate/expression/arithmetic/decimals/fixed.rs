@@ -23,6 +23,14 @@ impl Fixed {
         0x0000_0000_0000_0000,
     ]);
 
+    /// Half a turn.
+    pub(super) const PI: Fixed = Fixed([
+        0xa409_3822_299f_31d0,
+        0x1319_8a2e_0370_7344,
+        0x243f_6a88_85a3_08d3,
+        0x0000_0000_0000_0003,
+    ]);
+
     /// A whole number.
     pub(super) fn whole(x: u64) -> Fixed {
         Fixed([0, 0, 0, x])
@@ -107,6 +115,70 @@ impl Fixed {
             product[i + 4] = carry as u64;
         }
         Fixed([product[3], product[4], product[5], product[6]])
+    }
+
+    /// The quotient, of a number below 2^63 that the quotient does not take beyond 2^64.
+    pub(super) fn divided_by(self, other: Fixed) -> Fixed {
+        let (mut quotient, mut rest) = (Fixed::ZERO, Fixed::ZERO);
+        // The bits of the number, and then those behind it, which are zeros.
+        for place in (0..256).rev().map(Some).chain([None; 192]) {
+            rest = rest.plus(rest);
+            if place.is_some_and(|place| self.has_bit(place)) {
+                rest.0[0] |= 1;
+            }
+            quotient = quotient.plus(quotient);
+            if rest >= other {
+                rest = rest.minus(other);
+                quotient.0[0] |= 1;
+            }
+        }
+        quotient
+    }
+
+    fn has_bit(self, place: usize) -> bool {
+        self.0[place / 64] >> (place % 64) & 1 == 1
+    }
+
+    /// The square root.
+    pub(super) fn sqrt(self) -> Fixed {
+        if self == Fixed::ZERO {
+            return self;
+        }
+        // Brought near one, where the estimate is good.
+        let (mut scaled, mut halvings, mut doublings) = (self, 0, 0);
+        while scaled < Fixed::whole(1) {
+            scaled = scaled.times(4);
+            halvings += 1;
+        }
+        while scaled >= Fixed::whole(4) {
+            scaled = scaled.over(4);
+            doublings += 1;
+        }
+        let mut root = Fixed::double(scaled.to_f64().sqrt());
+        for _ in 0..3 {
+            root = root.plus(scaled.divided_by(root)).over(2);
+        }
+        let root = (0..doublings).fold(root, |root, _| root.times(2));
+        (0..halvings).fold(root, |root, _| root.over(2))
+    }
+
+    /// Rounded to as many binary digits as the server's library computes with.
+    pub(super) fn in_binary(self) -> Fixed {
+        const DIGITS: usize = 113;
+        let Some(first) = (0..256).rev().find(|place| self.has_bit(*place)) else {
+            return self;
+        };
+        let Some(half) = first.checked_sub(DIGITS) else {
+            return self;
+        };
+        let mut one = Fixed::ZERO;
+        one.0[half / 64] = 1 << (half % 64);
+        let mut rounded = self.plus(one);
+        for (index, limb) in rounded.0.iter_mut().enumerate() {
+            let below = (half + 1).saturating_sub(index * 64).min(64);
+            *limb = limb.checked_shr(below as u32).map_or(0, |kept| kept << below);
+        }
+        rounded
     }
 
     /// e to this power, by its series: for small numbers.

@@ -1,0 +1,443 @@
+//! Circular and hyperbolic functions of decimals.
+//!
+//! The server computes most of them with 113 binary digits: the number is rounded to these, and so is the result.
+
+use super::super::super::super::super::document::decimal::{Decimal, MIN_EXPONENT, Rounding};
+use super::fixed::Fixed;
+use super::{Signed, to_exponent};
+
+/// Numbers below ten to this power are their own sines.
+const TINY: i32 = -17;
+
+/// The exponents of a zero that some functions give.
+const ZERO_EXPONENT: i32 = -40;
+
+fn zero(negative: bool, exponent: i32) -> Decimal {
+    Decimal::Finite {
+        negative,
+        coefficient: 0,
+        exponent,
+    }
+}
+
+/// With all 34 digits.
+fn in_full(x: Decimal) -> Decimal {
+    to_exponent(x, MIN_EXPONENT, Rounding::HalfEven)
+}
+
+fn one() -> Decimal {
+    in_full(Decimal::from_i64(1))
+}
+
+fn is_tiny(x: Decimal) -> bool {
+    match x {
+        Decimal::Finite {
+            coefficient,
+            exponent,
+            ..
+        } => coefficient.checked_ilog10().map_or(0, |digits| digits as i32) + exponent < TINY,
+        _ => false,
+    }
+}
+
+fn decimal(magnitude: Fixed, negative: bool) -> Decimal {
+    Signed { negative, magnitude }.to_decimal(0)
+}
+
+/// A function that turns with the sign of its argument, of which it is given the size; `None` where that is too great
+/// for it.
+fn odd(
+    x: Decimal,
+    zero_exponent: i32,
+    function: fn(Fixed) -> Option<Fixed>,
+    beyond: fn(Decimal) -> Decimal,
+) -> Decimal {
+    let negative = x.is_negative();
+    if x.is_nan() {
+        return x;
+    }
+    if x.is_zero() {
+        return zero(negative, zero_exponent);
+    }
+    if is_tiny(x) {
+        return in_full(x);
+    }
+    let result = Signed::of(x).and_then(|x| function(x.magnitude));
+    match result {
+        Some(result) => decimal(result, negative),
+        None if negative => beyond(x.abs()).negate(),
+        None => beyond(x),
+    }
+}
+
+/// The sine and the cosine of up to a quarter of a turn, by their series from the nearer end.
+fn sine_and_cosine(x: Fixed) -> (Fixed, Fixed) {
+    if x > Fixed::PI.over(4) {
+        let (sine, cosine) = sine_and_cosine(Fixed::PI.over(2).minus(x));
+        return (cosine, sine);
+    }
+    (series(x, 1, true), series(x, 0, true))
+}
+
+/// The sum of `x^n / n!` over every other `n` from the first one on, with signs that change or without.
+fn series(x: Fixed, first: u64, changes: bool) -> Fixed {
+    let square = x.multiply(x);
+    let mut term = if first == 0 { Fixed::whole(1) } else { x };
+    let (mut added, mut taken) = (term, Fixed::ZERO);
+    let mut n = first;
+    while term != Fixed::ZERO {
+        term = term.multiply(square).over((n + 1) * (n + 2));
+        n += 2;
+        if changes && (n / 2) % 2 == 1 {
+            taken = taken.plus(term);
+        } else {
+            added = added.plus(term);
+        }
+    }
+    added.minus(taken)
+}
+
+/// The sine and the cosine of a decimal, each with its sign; `None` beyond 2^63.
+fn turned(x: Decimal) -> Option<(Signed, Signed)> {
+    let x = Signed::of(x)?;
+    let quarter = Fixed::PI.over(2);
+    let mut turns = (x.magnitude.to_f64() / std::f64::consts::FRAC_PI_2).floor() as u64;
+    while quarter.times(turns) > x.magnitude {
+        turns -= 1;
+    }
+    let mut rest = x.magnitude.minus(quarter.times(turns));
+    while rest >= quarter {
+        rest = rest.minus(quarter);
+        turns += 1;
+    }
+    let (sine, cosine) = sine_and_cosine(rest);
+    let (sine, cosine) = if turns % 2 == 0 {
+        (sine, cosine)
+    } else {
+        (cosine, sine)
+    };
+    let signed = |magnitude, negative| Signed { negative, magnitude };
+    Some((
+        signed(sine, x.negative != (turns % 4 >= 2)),
+        signed(cosine, matches!(turns % 4, 1 | 2)),
+    ))
+}
+
+/// By doubles, where a decimal is too great.
+fn by_double(x: Decimal, function: fn(f64) -> f64) -> Decimal {
+    Decimal::from_f64(function(x.to_f64()))
+}
+
+pub(in super::super) fn sin(x: Decimal) -> Decimal {
+    match x {
+        _ if x.is_zero() => zero(x.is_negative(), 0),
+        _ if is_tiny(x) => in_full(x),
+        _ => turned(x).map_or_else(|| by_double(x, f64::sin), |(sine, _)| sine.to_decimal(0)),
+    }
+}
+
+pub(in super::super) fn cos(x: Decimal) -> Decimal {
+    match x {
+        _ if is_tiny(x) => one(),
+        _ => turned(x).map_or_else(|| by_double(x, f64::cos), |(_, cosine)| cosine.to_decimal(0)),
+    }
+}
+
+pub(in super::super) fn tan(x: Decimal) -> Decimal {
+    match x {
+        _ if x.is_zero() => zero(x.is_negative(), ZERO_EXPONENT),
+        _ if is_tiny(x) => in_full(x),
+        _ => match turned(x) {
+            Some((sine, cosine)) => {
+                let magnitude = sine.magnitude.divided_by(cosine.magnitude);
+                decimal(magnitude, sine.negative != cosine.negative)
+            }
+            None => by_double(x, f64::tan),
+        },
+    }
+}
+
+/// The arc tangent: near the estimate of a double its tangent is all but straight.
+fn arc_tangent(x: Fixed) -> Fixed {
+    if x > Fixed::whole(1) {
+        return Fixed::PI
+            .over(2)
+            .minus(arc_tangent(Fixed::whole(1).divided_by(x)));
+    }
+    let estimate = Fixed::double(x.to_f64().atan());
+    let (sine, cosine) = sine_and_cosine(estimate);
+    let tangent = sine.divided_by(cosine);
+    let (is_more, distance) = distance(x, tangent);
+    let small = distance.divided_by(Fixed::whole(1).plus(x.multiply(tangent)));
+    // Its own arc tangent, to the third power.
+    let small = small.minus(small.multiply(small).multiply(small).over(3));
+    if is_more {
+        estimate.plus(small)
+    } else {
+        estimate.minus(small)
+    }
+}
+
+/// Whether the first is more than the second, and how far they are apart.
+fn distance(a: Fixed, b: Fixed) -> (bool, Fixed) {
+    if a >= b {
+        (true, a.minus(b))
+    } else {
+        (false, b.minus(a))
+    }
+}
+
+pub(in super::super) fn atan(x: Decimal) -> Decimal {
+    // A great number's is as much less than a quarter of a turn as its inverse says.
+    let great = |x: Decimal| {
+        let rest = Signed::of(Decimal::from_i64(1).divide(x)).map_or(Fixed::ZERO, |rest| rest.magnitude);
+        decimal(Fixed::PI.over(2).minus(rest), false)
+    };
+    let function = |x: Fixed| (x < Fixed::whole(1 << 62)).then(|| arc_tangent(x.in_binary()).in_binary());
+    odd(x, 0, function, great)
+}
+
+/// The arc sine of up to one.
+fn arc_sine(x: Fixed) -> Fixed {
+    let one = Fixed::whole(1);
+    // (1 - x)(1 + x), which keeps the digits that 1 - x^2 loses.
+    let cosine = one.minus(x).multiply(one.plus(x)).sqrt();
+    if cosine == Fixed::ZERO {
+        return Fixed::PI.over(2);
+    }
+    if x > cosine {
+        return Fixed::PI.over(2).minus(arc_tangent(cosine.divided_by(x)));
+    }
+    arc_tangent(x.divided_by(cosine))
+}
+
+pub(in super::super) fn asin(x: Decimal) -> Decimal {
+    odd(
+        x,
+        ZERO_EXPONENT,
+        |x| Some(arc_sine(away_from_one(x)).in_binary()),
+        |x| x,
+    )
+}
+
+pub(in super::super) fn acos(x: Decimal) -> Decimal {
+    let Some(given) = Signed::of(x) else {
+        return x;
+    };
+    let magnitude = away_from_one(given.magnitude);
+    let one = Fixed::whole(1);
+    // Twice the arc sine of half of the chord, where the cosine itself says little.
+    let of_size = match magnitude > one.over(2) {
+        true => arc_sine(one.minus(magnitude).over(2).sqrt()).times(2),
+        false => Fixed::PI.over(2).minus(arc_sine(magnitude)),
+    };
+    let angle = if given.negative {
+        Fixed::PI.minus(of_size)
+    } else {
+        of_size
+    };
+    match angle == Fixed::ZERO {
+        true => zero(false, MIN_EXPONENT),
+        false => decimal(angle.in_binary(), false),
+    }
+}
+
+/// Up to here the hyperbolic functions, and the terms of their series, are small enough.
+const MODERATE: u64 = 36;
+
+/// The hyperbolic sine and cosine of a moderate number.
+fn hyperbolic(x: Fixed) -> (Fixed, Fixed) {
+    (series(x, 1, false), series(x, 0, false))
+}
+
+/// Half of e to this power, which both are of a great number.
+fn half_of_exp(x: Decimal) -> Decimal {
+    match (Signed::of(x), Signed::ln(Decimal::from_i64(2))) {
+        (Some(x), Some(of_two)) if x.magnitude < Fixed::whole(15_000) => {
+            let magnitude = x.magnitude.minus(of_two.magnitude);
+            Signed { magnitude, ..x }.exp()
+        }
+        _ => Decimal::Infinity { negative: false },
+    }
+}
+
+pub(in super::super) fn sinh(x: Decimal) -> Decimal {
+    let function = |x: Fixed| (x < Fixed::whole(MODERATE)).then(|| hyperbolic(x.in_binary()).0.in_binary());
+    odd(x, ZERO_EXPONENT, function, half_of_exp)
+}
+
+pub(in super::super) fn cosh(x: Decimal) -> Decimal {
+    if x.is_nan() {
+        return x;
+    }
+    if x.is_zero() || is_tiny(x) {
+        return one();
+    }
+    match Signed::of(x) {
+        Some(x) if x.magnitude < Fixed::whole(MODERATE) => {
+            decimal(hyperbolic(x.magnitude.in_binary()).1.in_binary(), false)
+        }
+        _ => half_of_exp(x.abs()),
+    }
+}
+
+pub(in super::super) fn tanh(x: Decimal) -> Decimal {
+    let function = |x: Fixed| {
+        (x < Fixed::whole(MODERATE)).then(|| {
+            let (sine, cosine) = hyperbolic(x.in_binary());
+            sine.divided_by(cosine).in_binary()
+        })
+    };
+    odd(x, 0, function, |x| {
+        let one = Decimal::from_i64(1);
+        let two = Decimal::from_i64(2);
+        let below = super::exp(x.multiply(two).negate()).multiply(two);
+        let tangent = one.subtract(below);
+        if tangent.compare(&one).is_eq() {
+            one
+        } else {
+            tangent
+        }
+    })
+}
+
+/// The inverse of the hyperbolic sine, of a moderate number: near the estimate of a double it is all but straight.
+fn area_sine(x: Fixed) -> Fixed {
+    let estimate = Fixed::double(x.to_f64().asinh());
+    let (sine, cosine) = hyperbolic(estimate);
+    let (is_more, distance) = distance(x, sine);
+    let step = distance.divided_by(cosine);
+    let bend = step.multiply(step).multiply(sine.divided_by(cosine)).over(2);
+    match is_more {
+        true => estimate.plus(step).minus(bend),
+        false => estimate.minus(step).minus(bend),
+    }
+}
+
+/// The logarithm of twice a great number.
+fn ln_of_twice(x: Decimal) -> Decimal {
+    match (Signed::ln(x), Signed::ln(Decimal::from_i64(2))) {
+        (Some(log), Some(of_two)) => log.plus(of_two).to_decimal(0),
+        _ => x,
+    }
+}
+
+/// What the inverse of a hyperbolic function of a great number is beside that: less than the last digit of the
+/// greatest.
+fn beside(x: Decimal) -> Decimal {
+    let square = x.multiply(x).multiply(Decimal::from_i64(4));
+    Decimal::from_i64(1).divide(square)
+}
+
+pub(in super::super) fn asinh(x: Decimal) -> Decimal {
+    let function = |x: Fixed| (x < Fixed::whole(1 << 50)).then(|| area_sine(x.in_binary()).in_binary());
+    odd(x, MIN_EXPONENT, function, |x| match x.is_infinite() {
+        true => x,
+        false => ln_of_twice(x).add(beside(x)),
+    })
+}
+
+pub(in super::super) fn acosh(x: Decimal) -> Decimal {
+    match Signed::of(x) {
+        Some(x) if x.magnitude <= Fixed::whole(1) => Decimal::ZERO,
+        Some(x) if x.magnitude < Fixed::whole(1 << 50) => {
+            let half = away_from_one(x.magnitude).minus(Fixed::whole(1)).over(2);
+            decimal(area_sine(half.sqrt()).times(2).in_binary(), false)
+        }
+        _ if x.is_nan() || x.is_infinite() => x,
+        _ => ln_of_twice(x).subtract(beside(x)),
+    }
+}
+
+/// The number in binary, unless it is so near to one that what is between them would be lost.
+fn away_from_one(x: Fixed) -> Fixed {
+    let (_, distance) = distance(x, Fixed::whole(1));
+    if distance < Fixed::whole(1).over(100) {
+        x
+    } else {
+        x.in_binary()
+    }
+}
+
+pub(in super::super) fn atanh(x: Decimal) -> Decimal {
+    if x.abs().compare(&Decimal::from_i64(1)).is_eq() {
+        return Decimal::Infinity {
+            negative: x.is_negative(),
+        };
+    }
+    // Of the number whose hyperbolic sine is as far from the tangent as the cosine says.
+    let function = |x: Fixed| {
+        let x = away_from_one(x);
+        let one = Fixed::whole(1);
+        let cosine = one.minus(x).multiply(one.plus(x)).sqrt();
+        (cosine != Fixed::ZERO).then(|| area_sine(x.divided_by(cosine)).in_binary())
+    };
+    odd(x, MIN_EXPONENT, function, |x| by_double(x, f64::atanh))
+}
+
+/// The angle of a point.
+pub(in super::super) fn atan2(y: Decimal, x: Decimal) -> Decimal {
+    let by_doubles = || Decimal::from_f64(y.to_f64().atan2(x.to_f64()));
+    let (Some(up), Some(along)) = (Signed::of(y), Signed::of(x)) else {
+        return by_doubles();
+    };
+    let (up, along, below, behind) = (up.magnitude, along.magnitude, up.negative, along.negative);
+    let least = Fixed::decimal(1, -12).unwrap_or(Fixed::ZERO);
+    if up < least || along < least || up > Fixed::whole(1 << 40) || along > Fixed::whole(1 << 40) {
+        return by_doubles();
+    }
+    let angle = match up > along {
+        true => Fixed::PI.over(2).minus(arc_tangent(along.divided_by(up))),
+        false => arc_tangent(up.divided_by(along)),
+    };
+    let angle = if behind { Fixed::PI.minus(angle) } else { angle };
+    decimal(angle.in_binary(), below)
+}
+
+/// Degrees as radians, by a constant of 34 digits.
+pub(in super::super) fn to_radians(x: Decimal) -> Decimal {
+    x.multiply(Decimal::Finite {
+        negative: false,
+        coefficient: 1_745_329_251_994_329_576_923_690_768_488_613,
+        exponent: -35,
+    })
+}
+
+/// Radians as degrees, by a constant of 34 digits.
+pub(in super::super) fn to_degrees(x: Decimal) -> Decimal {
+    x.multiply(Decimal::Finite {
+        negative: false,
+        coefficient: 5_729_577_951_308_232_087_679_815_481_410_517,
+        exponent: -32,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_give_34_digits() {
+        type Function = fn(Decimal) -> Decimal;
+        for (function, x, expected) in [
+            (sin as Function, "0", "0"),
+            (sin, "1.5", "0.9974949866040544309417233711414873"),
+            (cos, "0", "1.000000000000000000000000000000000"),
+            (tan, "1", "1.557407724654902230506974807458360"),
+            (asin, "-1", "-1.570796326794896619231321691639751"),
+            (acos, "1", "0E-6176"),
+            (atan, "Infinity", "1.570796326794896619231321691639751"),
+            (sinh, "1", "1.175201193643801456882381850595601"),
+            (cosh, "100", "1.344058570908067724206312775790007E+43"),
+            (tanh, "0.5", "0.4621171572600097585023184836436726"),
+            (tanh, "100", "1"),
+            (asinh, "10", "2.998222950297969738846595537596454"),
+            (acosh, "10", "2.993222846126380897912667713774183"),
+            (atanh, "0.5", "0.5493061443340548456976226184612628"),
+            (to_radians, "45", "0.7853981633974483096156608458198758"),
+            (to_degrees, "2.5", "143.2394487827058021919953870352629"),
+        ] {
+            assert_eq!(function(Decimal::parse(x).unwrap()).to_string(), expected, "{x}");
+        }
+    }
+}
