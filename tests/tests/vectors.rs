@@ -60,7 +60,6 @@ const REASONS: &[(&str, &str)] = &[
         "storage_stats_",
         "a time series has no buckets that could be measured",
     ),
-    ("toHashedIndexKey", "keys of hashed indexes are not the server's"),
     // What is of the server or of the recording.
     (
         "test_dropDatabase_targets",

@@ -13,6 +13,7 @@ mod convert;
 mod date;
 mod early;
 mod gather;
+mod hashed;
 mod in_order;
 mod meta;
 mod object;

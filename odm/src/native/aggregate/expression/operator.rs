@@ -130,6 +130,7 @@ static FAMILIES: &[&[Operator]] = &[
     super::comparison::OPERATORS,
     super::convert::OPERATORS,
     super::date::OPERATORS,
+    super::hashed::OPERATORS,
     super::meta::OPERATORS,
     super::object::OPERATORS,
     super::set::OPERATORS,
