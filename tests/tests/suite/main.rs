@@ -80,6 +80,7 @@ mod differences_queries;
 mod differences_results;
 mod differences_seeds;
 mod differences_stages;
+mod differences_values;
 mod differences_writes;
 mod embedded;
 mod encrypted_fields;
