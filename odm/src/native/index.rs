@@ -6,6 +6,7 @@ use std::sync::Arc;
 use self::extract::Extraction;
 use self::wildcard::Wildcard;
 use super::collation::Collation;
+use super::document::owned::fields_of;
 use super::document::{Doc, Fields, Owned, Value};
 use super::fault::{CollatedKey, DuplicateKey, Fault, Result};
 use super::geo::Grid;
@@ -34,8 +35,20 @@ pub(crate) mod wildcard;
 enum Origin {
     /// A command.
     Given,
+    /// A command, for a time series: its `_id` is a field like others.
+    GivenToSeries,
     /// A catalog. Another version may have taken more than this one does: what keys can be made by is read.
     Stored,
+}
+
+impl Origin {
+    /// Whether a command says it, and hears what is wrong with it.
+    fn is_given(self) -> bool {
+        match self {
+            Origin::Given | Origin::GivenToSeries => true,
+            Origin::Stored => false,
+        }
+    }
 }
 
 /// The name of the index that every collection has on `_id`.
@@ -109,6 +122,22 @@ impl IndexDefinition {
     /// [`Collation::parse`].
     pub(crate) fn parse(spec: Doc<'_>) -> Result<IndexDefinition> {
         parse::parse(spec, Origin::Given)
+    }
+
+    /// Validates the same for a time series, which may have an index on `_id` beside the order of its buckets.
+    ///
+    /// # Errors
+    /// Those of [`parse`](Self::parse).
+    pub(crate) fn parse_for_series(spec: Doc<'_>) -> Result<IndexDefinition> {
+        parse::parse(spec, Origin::GivenToSeries)
+    }
+
+    /// The same without an option in what is listed and stored.
+    pub(crate) fn without_option(mut self, name: &str) -> IndexDefinition {
+        let mut fields = fields_of(Doc::Raw(&self.spec));
+        fields.retain(|(own, _)| own != name);
+        self.spec = Doc::Fields(&fields).to_bytes();
+        self
     }
 
     /// Reads a specification that a catalog has, perhaps from a version that refused less.
@@ -268,6 +297,19 @@ impl IndexDefinition {
         keys.sort_unstable();
         keys.dedup();
         Ok(found)
+    }
+
+    /// Per field, whether its path meets an array in the document.
+    pub(crate) fn meet_arrays<'a>(&'a self, doc: Doc<'a>) -> impl Iterator<Item = bool> + 'a {
+        self.paths.iter().map(move |path| path.plain(doc).is_none())
+    }
+
+    /// Refuses what a time series has at this path that is no point.
+    ///
+    /// # Errors
+    /// 183934 for no geometry, 183493 for another one, 167551 for one that is not on the sphere.
+    pub(crate) fn check_points(&self, path: &str, doc: Doc<'_>) -> Result<()> {
+        geo::check_points(path, doc)
     }
 
     /// What a unique index says about the document's key `key`, which another document of `collection`

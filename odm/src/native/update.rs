@@ -30,7 +30,7 @@ use std::borrow::Cow;
 use self::apply::Context;
 pub(crate) use self::describe::Description;
 use self::filters::ArrayFilter;
-pub(crate) use self::insert::{changed_for_insert, prepare_insert};
+pub(crate) use self::insert::{changed_for_insert, has_empty_timestamp, prepare_insert};
 #[cfg(test)]
 pub(crate) use self::parse::OPERATORS;
 use self::tree::Object;

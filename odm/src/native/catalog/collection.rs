@@ -153,7 +153,12 @@ impl Collection {
         }
     }
 
-    pub(super) fn set_options(&mut self, options: &[u8], rules: Rules) {
+    pub(super) fn set_options(&mut self, options: &[u8], mut rules: Rules) {
+        // Buckets stay open.
+        let changed = rules.series.as_mut().and_then(Arc::get_mut);
+        if let (Some(own), Some(changed)) = (&self.rules.series, changed) {
+            changed.open = own.open.clone();
+        }
         self.options = options.into();
         self.rules = rules;
         self.version += 1;

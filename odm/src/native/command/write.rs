@@ -6,9 +6,9 @@ use super::super::collation::Collation;
 use super::super::document::number::as_f64;
 use super::super::document::{Doc, Value};
 use super::super::exec::series::BUCKETS;
-use super::super::exec::statement::{Batch, DeleteStatement, Statement, UpdateStatement};
+use super::super::exec::statement::{Batch, DeleteStatement, RefusedUpdate, Statement, UpdateStatement};
 use super::super::fault::{Fault, Result, code};
-use super::super::update::{BUILDABLE_BYTES, Updater, prepare_insert};
+use super::super::update::{BUILDABLE_BYTES, Updater};
 use super::query::{self, Variables};
 use super::reply::Verb;
 use super::shape::{Fields, Shape, Type};
@@ -98,15 +98,10 @@ pub(super) fn insert(call: &Call<'_>) -> Result<Job> {
     let statements = documents
         .into_iter()
         .zip(0..)
-        .map(
-            |(document, position)| match prepare_insert(document, call.now.later(position)) {
-                Ok(bytes) => Statement::Insert {
-                    document: bytes,
-                    made_id: document.get("_id").is_none(),
-                },
-                Err(fault) => Statement::Refused(fault),
-            },
-        )
+        .map(|(document, position)| {
+            Statement::insert_changed(document, call.now.later(position))
+                .unwrap_or_else(|| Statement::insert_unchanged(document.to_bytes()))
+        })
         .collect();
     batch(call, &fields, statements, Verb::Insert)
 }
@@ -136,8 +131,13 @@ pub(super) fn update(call: &Call<'_>) -> Result<Job> {
             .and_then(|variables| update_statement(entry, change, filters, variables));
         statements.push(match statement {
             Ok(statement) => Statement::Update(Arc::new(statement)),
-            Err(fault) if entry.flag("upsert") => Statement::RefusedUpsert(fault),
-            Err(fault) => Statement::Refused(fault),
+            Err(fault) => Statement::RefusedUpdate(Box::new(RefusedUpdate {
+                fault,
+                filter: entry.object("q").unwrap_or(Doc::empty()).to_bytes(),
+                multi: entry.flag("multi"),
+                upsert: entry.flag("upsert"),
+                replaces: matches!(change, Change::Replacement(_)),
+            })),
         });
     }
     batch(call, &fields, statements, Verb::Update)

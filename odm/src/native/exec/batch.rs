@@ -22,9 +22,11 @@ pub(crate) fn run(
     view::refuse_buckets(write.catalog(), &batch.namespace)?;
     series::refuse_in_transaction(write, batch)?;
     let mut collection = None;
-    for (index, statement) in batch.statements.iter().enumerate().skip(start) {
+    let mut index = start;
+    while let Some(statement) = batch.statements.get(index) {
+        let failed = outcome.errors.len();
         match one(write, batch, statement, index, &mut collection, outcome) {
-            Ok(()) => {}
+            Ok(count) => index += count,
             Err(fault) if is_fatal(&fault) => {
                 return if fault.class() == Class::Blocked && index > start {
                     Ok(index)
@@ -34,10 +36,11 @@ pub(crate) fn run(
             }
             Err(fault) => {
                 outcome.errors.push((index, fault));
-                if batch.ordered {
-                    return Ok(batch.statements.len());
-                }
+                index += 1;
             }
+        }
+        if batch.ordered && outcome.errors.len() > failed {
+            break;
         }
     }
     Ok(batch.statements.len())
@@ -57,6 +60,7 @@ pub(crate) fn is_fatal(fault: &Fault) -> bool {
     }
 }
 
+/// Runs a statement, and those behind it that run with it; gives how many these are.
 fn one(
     write: &mut dyn Write,
     batch: &Batch,
@@ -64,7 +68,7 @@ fn one(
     index: usize,
     open: &mut Option<Arc<Collection>>,
     outcome: &mut Outcome,
-) -> Result<()> {
+) -> Result<usize> {
     if let Statement::Refused(fault) = statement {
         return Err(fault.clone());
     }
@@ -79,29 +83,50 @@ fn one(
             open.clone_from(&found);
             match found {
                 Some(collection) => collection,
-                None => return statement.check_without_collection(&batch.namespace),
+                None => {
+                    statement.check_without_collection(&batch.namespace)?;
+                    return Ok(1);
+                }
             }
         }
     };
     let collection = unvalidated(collection, batch.unvalidated);
+    if statement.inserts()
+        && let Some(own) = &collection.rules.series
+    {
+        let count = series::insert(write, batch, index, (&collection, own), outcome)?;
+        refresh(write, &collection, open);
+        return Ok(count);
+    }
     match statement {
-        Statement::Insert { document, made_id } => {
-            match &collection.rules.series {
-                None => record::insert(write, &batch.namespace, &collection, document)?,
-                Some(own) => series::insert(write, &batch.namespace, &collection, own, (document, *made_id))?,
-            }
+        Statement::Insert { document, .. }
+        | Statement::InsertAsSent {
+            otherwise: Ok(document),
+            ..
+        } => {
+            record::insert(write, &batch.namespace, &collection, document)?;
             outcome.inserted += 1;
             refresh(write, &collection, open);
-            Ok(())
         }
         Statement::Update(statement) => {
             let done = update::run(write, batch, &collection, statement, index, outcome);
             refresh(write, &collection, open);
-            done
+            done?;
         }
-        Statement::Delete(statement) => delete::run(write, batch, &collection, statement, outcome),
-        Statement::Refused(fault) | Statement::RefusedUpsert(fault) => Err(fault.clone()),
+        Statement::Delete(statement) => delete::run(write, batch, &collection, statement, outcome)?,
+        Statement::RefusedUpdate(update) => {
+            if let Some(own) = &collection.rules.series {
+                series::check_refused(own, update)?;
+            }
+            return Err(update.fault.clone());
+        }
+        Statement::Refused(fault)
+        | Statement::InsertAsSent {
+            otherwise: Err(fault),
+            ..
+        } => return Err(fault.clone()),
     }
+    Ok(1)
 }
 
 /// The collection, for `bypass` without its validator.

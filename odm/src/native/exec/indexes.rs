@@ -3,7 +3,7 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
-use super::super::catalog::rules::{self, encrypted};
+use super::super::catalog::rules::{self, Series, encrypted};
 use super::super::catalog::{Collection, IndexEntry};
 use super::super::collation::Collation;
 use super::super::document::number::as_i64_exact;
@@ -25,12 +25,18 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -
         .unwrap_or_default();
     if let Some(series) = found.and_then(|collection| collection.rules.series.as_ref()) {
         for spec in specs {
-            series::check_index(series, Doc::Raw(spec))?;
+            series::check_index(series, &own, Doc::Raw(spec))?;
         }
     }
     let definitions: Vec<IndexDefinition> = specs
         .iter()
-        .map(|spec| define(Doc::Raw(spec), &own))
+        .map(|spec| {
+            define(
+                Doc::Raw(spec),
+                &own,
+                found.and_then(|own| own.rules.series.as_deref()),
+            )
+        })
         .collect::<Result<_>>()?;
     let collection = write.catalog().collection(&ns.database, &ns.collection);
     for field in collection.iter().flat_map(|own| own.rules.encrypted.iter()) {
@@ -100,15 +106,19 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -
 }
 
 /// Reads a specification; what says no collation has that of the collection.
-fn define(spec: Doc<'_>, own: &Collation) -> Result<IndexDefinition> {
+fn define(spec: Doc<'_>, own: &Collation, series: Option<&Series>) -> Result<IndexDefinition> {
     refuse_pairs(spec)?;
+    let parse = |spec: Doc<'_>| match series {
+        None => IndexDefinition::parse(spec),
+        Some(series) => series::define(series, spec),
+    };
     let definition = match (own.spec(), spec.get("collation")) {
         (Some(inherited), None) => {
             let mut fields = fields_of(spec);
             fields.push(("collation".to_owned(), Owned::RawDocument(inherited.to_bytes())));
-            IndexDefinition::parse(Doc::Fields(&fields))?
+            parse(Doc::Fields(&fields))?
         }
-        _ => IndexDefinition::parse(spec)?,
+        _ => parse(spec)?,
     };
     if definition.is_id() && definition.collation != *own {
         return Err(Fault::new(
@@ -292,7 +302,11 @@ fn build(write: &mut dyn Write, ns: &Namespace, definition: IndexDefinition) -> 
         false,
         &mut |place, value| {
             let document = format::unseal(records, place, value)?;
-            let keys = entry.definition.keys(Doc::Raw(document)).map_err(&failed)?;
+            let keys = match &collection.rules.series {
+                None => entry.definition.keys(Doc::Raw(document)),
+                Some(series) => series::keys(series, &entry.definition, Doc::Raw(document)),
+            };
+            let keys = keys.map_err(&failed)?;
             for (flag, own) in multikey.iter_mut().zip(&keys.multikey) {
                 *flag |= own;
             }

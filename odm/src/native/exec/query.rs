@@ -336,7 +336,13 @@ impl Query {
             return Ok(plan);
         }
         let (views, is_filtered) = self.views(collection);
-        let plan = plan::choose(self.request(&views, limit, &collection.rules.collation, is_filtered))?;
+        let in_order = [("$natural".to_owned(), Owned::Int32(1))];
+        let mut request = self.request(&views, limit, &collection.rules.collation, is_filtered);
+        if collection.rules.series.is_some() && matches!(request.hint, Some(Value::String(ID_INDEX))) {
+            // The buckets of a time series are in this order, and have no such index.
+            request.hint = Some(Value::Document(Doc::Fields(&in_order)));
+        }
+        let plan = plan::choose(request)?;
         check_center(self.near(), &plan, &views)?;
         tally::planned(&plan, collection);
         Ok(plan)

@@ -19,19 +19,6 @@ pub(crate) fn insert(
     collection: &Collection,
     document: &[u8],
 ) -> Result<()> {
-    insert_as(write, ns, collection, document, &mut |write| {
-        write.next_record(collection.id)
-    })
-}
-
-/// Adds a document under the record id that `next` gives.
-pub(super) fn insert_as(
-    write: &mut dyn Write,
-    ns: &Namespace,
-    collection: &Collection,
-    document: &[u8],
-    next: &mut dyn FnMut(&mut dyn Write) -> Result<u64>,
-) -> Result<()> {
     capped::refuse_in_transaction(write, collection)?;
     validate::inserted(collection, document)?;
     // Index by index, as on the server: a key that is taken is found before what is wrong with a later index.
@@ -46,17 +33,28 @@ pub(super) fn insert_as(
         }
         keys.push(own);
     }
-    let record = next(write)?;
+    let record = write.next_record(collection.id)?;
+    put_new(write, collection, record, document, &keys)
+}
+
+/// Puts a document and its keys, which have been checked.
+pub(super) fn put_new(
+    write: &mut dyn Write,
+    collection: &Collection,
+    record: u64,
+    document: &[u8],
+    keys: &[IndexKeys],
+) -> Result<()> {
     let place = record.to_be_bytes();
     let sealed = format::seal(collection.records, &place, document);
     write.put(collection.records, &place, &sealed)?;
-    for (entry, own) in collection.indexes.iter().zip(&keys) {
+    for (entry, own) in collection.indexes.iter().zip(keys) {
         for key in &own.keys {
             with_stored_key(key, record, |stored| put_entry(write, entry, stored))?;
         }
     }
     change::inserted(write, collection, document);
-    for (entry, own) in collection.indexes.iter().zip(&keys) {
+    for (entry, own) in collection.indexes.iter().zip(keys) {
         note_multikey(write, collection, entry, own)?;
     }
     capped::note(write, collection, 1, document.len() as i64)?;

@@ -1,7 +1,10 @@
 //! Time series: a view by which they are known, and the collection of their documents beside it, as on the server.
 
+mod arrange;
 mod index;
+mod insert;
 mod modify;
+mod partial;
 mod write;
 
 use std::borrow::Cow;
@@ -15,9 +18,13 @@ use super::super::fault::{Fault, Result, code};
 use super::super::storage::{TreeId, Write};
 use super::Namespace;
 
-pub(crate) use self::index::check as check_index;
+pub(super) use self::arrange::in_order;
+pub(crate) use self::index::{check as check_index, define, keys};
+pub(super) use self::insert::insert;
 pub(super) use self::modify::{modify, set_life};
-pub(super) use self::write::{check_delete, check_update, in_order, insert, refuse_in_transaction};
+pub(super) use self::write::{
+    asks_for_source, check_delete, check_refused, check_update, refuse_in_transaction,
+};
 
 /// How the names of the collections begin that hold the documents of time series.
 pub(crate) const BUCKETS: &str = "system.buckets.";

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::super::document::Owned;
-use super::super::fault::{Fault, Result};
-use super::super::update::{Now, Updater};
+use super::super::document::{Doc, Owned};
+use super::super::fault::{Fault, Result, code};
+use super::super::update::{Now, Updater, changed_for_insert, has_empty_timestamp};
 use super::Namespace;
 use super::query::Query;
 
@@ -17,12 +17,31 @@ pub(crate) enum Statement {
         /// Whether it came without an `_id`.
         made_id: bool,
     },
+    /// A document that a time series takes as it was sent, and other collections do not.
+    InsertAsSent {
+        document: Vec<u8>,
+        /// What other collections take in its place.
+        otherwise: Result<Vec<u8>>,
+    },
     Update(Arc<UpdateStatement>),
     Delete(Arc<DeleteStatement>),
     /// A statement that could not be parsed: it fails when its turn comes.
     Refused(Fault),
-    /// The same of an upsert: its collection is made all the same, as on the server.
-    RefusedUpsert(Fault),
+    /// The same of an update.
+    RefusedUpdate(Box<RefusedUpdate>),
+}
+
+/// An update that could not be parsed.
+#[derive(Clone, Debug)]
+pub(crate) struct RefusedUpdate {
+    pub(crate) fault: Fault,
+    /// The filter's bytes, for collections that take few.
+    pub(crate) filter: Vec<u8>,
+    pub(crate) multi: bool,
+    /// Of an upsert, the collection is made all the same, as on the server.
+    pub(crate) upsert: bool,
+    /// Whether it gives a whole document.
+    pub(crate) replaces: bool,
 }
 
 /// A parsed update.
@@ -84,12 +103,47 @@ pub(crate) struct Batch {
 }
 
 impl Statement {
+    /// The insertion of a document's own bytes.
+    pub(crate) fn insert_unchanged(document: Vec<u8>) -> Statement {
+        Statement::Insert {
+            document,
+            made_id: false,
+        }
+    }
+
+    /// The insertion of a document that is not stored as it came; none of one that is.
+    pub(crate) fn insert_changed(document: Doc<'_>, now: Now) -> Option<Statement> {
+        let statement = match changed_for_insert(document, now) {
+            Ok(None) => return None,
+            Ok(Some(filled)) if has_empty_timestamp(document) => Statement::InsertAsSent {
+                document: document.to_bytes(),
+                otherwise: Ok(filled),
+            },
+            Ok(Some(changed)) => Statement::Insert {
+                document: changed,
+                made_id: document.get("_id").is_none(),
+            },
+            Err(fault) if is_of_id(&fault) => Statement::InsertAsSent {
+                document: document.to_bytes(),
+                otherwise: Err(fault),
+            },
+            Err(fault) => Statement::Refused(fault),
+        };
+        Some(statement)
+    }
+
+    /// Whether the statement is an insertion.
+    pub(crate) fn inserts(&self) -> bool {
+        matches!(self, Statement::Insert { .. } | Statement::InsertAsSent { .. })
+    }
+
     /// Whether the statement may bring a new document, so that its collection must exist.
     pub(crate) fn may_insert(&self) -> bool {
         match self {
             Statement::Insert { .. } => true,
+            Statement::InsertAsSent { otherwise, .. } => otherwise.is_ok(),
             Statement::Update(update) => update.upsert,
-            Statement::RefusedUpsert(_) => true,
+            Statement::RefusedUpdate(update) => update.upsert,
             Statement::Delete(_) | Statement::Refused(_) => false,
         }
     }
@@ -102,7 +156,18 @@ impl Statement {
         match self {
             Statement::Update(update) => update.query.check_without_collection(ns),
             Statement::Delete(delete) => delete.query.check_without_collection(ns),
-            Statement::Insert { .. } | Statement::Refused(_) | Statement::RefusedUpsert(_) => Ok(()),
+            Statement::Insert { .. }
+            | Statement::InsertAsSent { .. }
+            | Statement::Refused(_)
+            | Statement::RefusedUpdate(_) => Ok(()),
         }
     }
+}
+
+/// Whether it is about what an `_id` may hold, which a time series does not ask.
+fn is_of_id(fault: &Fault) -> bool {
+    matches!(
+        fault.code(),
+        code::INVALID_ID_FIELD | code::DOLLAR_PREFIXED_FIELD_NAME
+    )
 }

@@ -110,6 +110,42 @@ fn sphere(path: &str, doc: Doc<'_>, values: &[Value<'_>]) -> Result<(Vec<Owned>,
     Ok((numbers, values.len() > 1))
 }
 
+/// Refuses values at a path that are no points.
+///
+/// # Errors
+/// As [`IndexDefinition::check_points`](super::IndexDefinition::check_points).
+pub(super) fn check_points(path: &str, doc: Doc<'_>) -> Result<()> {
+    let own = FieldPath::parse(path);
+    let mut values = Vec::new();
+    collect(Value::Document(doc), own.segments(), &mut values);
+    if let [only] = &values[..]
+        && is_nothing(only)
+    {
+        return Ok(());
+    }
+    let name = path.rsplit('.').next().unwrap_or(path);
+    for value in &values {
+        let refused =
+            |code: i32, reason: String| Fault::new(code, format!("Can't extract geo keys: {reason}"));
+        let shape = geo::stored(name, value).map_err(|reason| refused(183_934, reason))?;
+        if shape.place().is_none() {
+            return Err(Fault::new(
+                183_493,
+                "Time-series collections '2dsphere' indexes only support point data",
+            ));
+        }
+        if !shape.is_on_sphere() {
+            let is_typed = value.as_document().is_some_and(|doc| doc.get("type").is_some());
+            let number = if is_typed { 183_934 } else { 167_551 };
+            return Err(refused(
+                number,
+                format!("longitude/latitude is out of bounds: {value}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
 fn is_nothing(value: &Value<'_>) -> bool {
     match value {
         Value::Null | Value::Undefined => true,

@@ -65,7 +65,11 @@ impl GeoOptions {
     ) -> Result<()> {
         let spherical = keys.iter().any(|key| key.order == Order::Sphere);
         if spherical {
-            let version = *self.version.get_or_insert(3);
+            let version = match origin {
+                Origin::Given | Origin::GivenToSeries => *self.version.get_or_insert(3),
+                // That of a time series may have been left out on purpose.
+                Origin::Stored => self.version.unwrap_or(3),
+            };
             if !(1..=3).contains(&version) {
                 return Err(Fault::new(
                     code::CANNOT_CREATE_INDEX,
@@ -75,7 +79,7 @@ impl GeoOptions {
                     ),
                 ));
             }
-            if origin == Origin::Given {
+            if origin.is_given() {
                 self.check_levels()?;
             }
         }
@@ -117,7 +121,7 @@ impl GeoOptions {
                 ),
             ));
         }
-        if origin == Origin::Given {
+        if origin.is_given() {
             check_scale(min, max, bits)?;
         }
         Ok(Grid { min, max, bits })

@@ -37,7 +37,7 @@ pub(super) fn parse(spec: Doc<'_>, origin: Origin) -> Result<IndexDefinition> {
     if let Some(wildcard) = &wildcard {
         keys = wildcard.fields(&keys[0].path);
     }
-    let on_id = check_id(spec, &found)?;
+    let on_id = check_id(spec, &found, origin)?;
     let expire_after_seconds = found
         .expire_after_seconds
         .map(|value| parse_expiry(spec, &value, written_fields(found.key)))

@@ -97,7 +97,7 @@ fn projected(spec: Doc<'_>, origin: Origin) -> Result<(Projection, (Vec<String>,
     let projection = match Projection::parse(Doc::Fields(&fields), None) {
         // What no projection has is told before what no index has.
         Err(fault) if computed && fault.code() != UNKNOWN_EXPRESSION => return Err(computed_field()),
-        Ok(_) if computed && origin == Origin::Given => return Err(computed_field()),
+        Ok(_) if computed && origin.is_given() => return Err(computed_field()),
         parsed => parsed?,
     };
     // Nothing is looked for by keys of values that are not the document's own.

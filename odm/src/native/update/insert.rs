@@ -52,7 +52,7 @@ pub(crate) fn changed_for_insert(doc: Doc<'_>, now: Now) -> Result<Option<Vec<u8
 }
 
 /// Whether a field of the document itself, not `_id`, is an empty timestamp.
-pub(super) fn has_empty_timestamp(doc: Doc<'_>) -> bool {
+pub(crate) fn has_empty_timestamp(doc: Doc<'_>) -> bool {
     doc.elements()
         .any(|element| element.name() != b"_id" && is_empty_timestamp(&element))
 }

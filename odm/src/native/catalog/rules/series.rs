@@ -1,5 +1,7 @@
 //! Time series collections: which fields they set apart, and how far apart in time documents may be to stand together.
 
+use std::sync::Arc;
+
 use super::clustered::expire_after;
 use super::{unknown, wrong_type};
 use crate::native::catalog::buckets::OpenBuckets;
@@ -18,7 +20,7 @@ pub(crate) struct Series {
     /// How long a document lives.
     pub(crate) expire_after_seconds: Option<i64>,
     /// Where the next documents go.
-    pub(crate) open: OpenBuckets,
+    pub(crate) open: Arc<OpenBuckets>,
 }
 
 /// How close to each other the measurements of a source are.
@@ -91,7 +93,7 @@ impl Series {
             expire_after_seconds: options
                 .get("expireAfterSeconds")
                 .and_then(|seconds| as_i64_exact(&seconds)),
-            open: OpenBuckets::default(),
+            open: Arc::default(),
         })
     }
 

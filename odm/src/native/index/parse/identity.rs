@@ -2,21 +2,27 @@
 
 use super::super::super::document::{Doc, number};
 use super::super::super::fault::{Fault, Result, code};
-use super::super::ID_INDEX;
+use super::super::{ID_INDEX, Origin};
 use super::options::Options;
 
 /// Options that a specification of `_id`'s index may have.
 const ID_OPTIONS: &[&str] = &["key", "name", "v", "ns", "collation", "_id"];
 
 /// The rules for `_id`'s index; gives whether the specification is of it.
-pub(super) fn check_id(spec: Doc<'_>, options: &Options<'_>) -> Result<bool> {
+pub(super) fn check_id(spec: Doc<'_>, options: &Options<'_>, origin: Origin) -> Result<bool> {
     let mut elements = options.key.elements();
     let order = match (elements.next(), elements.next()) {
         (Some(element), None) if element.name() == b"_id" => number::as_i32_whole(&element.value()),
         _ => None,
     };
     // Any other number is that of an index beside it.
-    let on_id = matches!(order, Some(1 | -1));
+    let may_be = match origin {
+        Origin::Given => true,
+        Origin::GivenToSeries => false,
+        // A time series may have one by another name.
+        Origin::Stored => options.clustered || options.name == ID_INDEX,
+    };
+    let on_id = may_be && matches!(order, Some(1 | -1));
     if on_id {
         if !options.clustered
             && let Some(extra) = spec

@@ -15,7 +15,7 @@ pub(super) fn parse_partial(
 ) -> Result<Matcher> {
     let matcher = Matcher::parse(filter)?;
     check_partial(matcher.root())?;
-    if origin == Origin::Given && names_truth(filter) {
+    if origin.is_given() && names_truth(filter) {
         return Err(not_in_partial("$alwaysTrue"));
     }
     if sparse {

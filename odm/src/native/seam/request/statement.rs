@@ -12,7 +12,7 @@ use super::super::super::exec::query::Query;
 use super::super::super::exec::statement::{Batch, DeleteStatement, Statement, UpdateStatement};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::projection::Projection;
-use super::super::super::update::{Now, Updater, changed_for_insert};
+use super::super::super::update::{Now, Updater};
 use super::read::{projection, query};
 use super::{collation, gate, namespace, now, value};
 use crate::backend::{self, Modification, ReadOptions};
@@ -37,13 +37,9 @@ pub(super) fn batch(
 }
 
 pub(super) fn insert_statement(document: RawDocumentBuf, now: Now) -> Statement {
-    let checked =
-        gate(&document).and_then(|doc| Ok((changed_for_insert(doc, now)?, doc.get("_id").is_none())));
-    match checked {
-        Ok((changed, made_id)) => Statement::Insert {
-            document: changed.unwrap_or_else(|| document.into_bytes()),
-            made_id,
-        },
+    match gate(&document).map(|doc| Statement::insert_changed(doc, now)) {
+        Ok(Some(changed)) => changed,
+        Ok(None) => Statement::insert_unchanged(document.into_bytes()),
         Err(fault) => Statement::Refused(fault),
     }
 }
