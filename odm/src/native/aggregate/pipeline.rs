@@ -287,17 +287,15 @@ impl Pipeline {
     /// Whether every stage from this position on makes its output of one input document at a time and
     /// remembers none, so that the input may be given in parts.
     pub(crate) fn is_streaming_from(&self, position: usize) -> bool {
-        self.stages.iter().skip(position).all(|stage| {
-            matches!(
-                stage,
-                Stage::Match(_)
-                    | Stage::Transform(_)
-                    | Stage::Unwind(_)
-                    | Stage::Redact(_)
-                    | Stage::Lookup(_)
-                    | Stage::GraphLookup(_)
-                    | Stage::GeoNear(_)
-            )
+        self.stages.iter().skip(position).all(|stage| match stage {
+            Stage::Match(_)
+            | Stage::Transform(_)
+            | Stage::Unwind(_)
+            | Stage::Redact(_)
+            | Stage::Lookup(_)
+            | Stage::GraphLookup(_) => true,
+            Stage::GeoNear(stage) => !stage.measures_all(),
+            _ => false,
         })
     }
 

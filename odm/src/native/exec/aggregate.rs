@@ -1,20 +1,20 @@
 //! Running pipelines: what leads them goes to the planner, the rest streams over documents.
 
+mod near;
 mod source;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use self::near::{filters_ahead, filters_before_near, no_collection, settle_near};
 use self::source::{Collections, Input, Known};
 use super::super::aggregate::expression::Scope;
 use super::super::aggregate::pipeline::{self as aggregate, Context, Memory, Pipeline, Rows};
 use super::super::aggregate::{Group, Row, constants};
-use super::super::catalog::Collection;
 use super::super::collation::Collation;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
-use super::super::index::Order;
 use super::super::matcher::Matcher;
 use super::super::metadata::{Kind, Wanted};
 use super::super::sort::SortSpec;
@@ -154,7 +154,13 @@ impl AggregateRequest {
     pub(crate) fn parse(&self) -> Result<Pipeline> {
         let stages: Vec<Doc<'_>> = self.stages.iter().map(|stage| Doc::Raw(stage)).collect();
         output::check_early(&stages, &self.namespace.database)?;
-        let mut pipeline = Pipeline::parse(&stages, &self.names())?;
+        let mut pipeline = Pipeline::parse(&stages, &self.names()).or_else(|fault| {
+            // Of a time series, that may be right: it is looked up later.
+            match filters_before_near(&stages) {
+                0 => Err(fault),
+                count => Pipeline::parse(&stages[count..], &self.names()),
+            }
+        })?;
         // They are computed before it is looked where the results go.
         if pipeline.output().is_some() {
             pipeline.optimize(None)?;
@@ -202,12 +208,13 @@ impl AggregateRequest {
         if !resolved.is_view {
             view::refuse_buckets(read.catalog(), &self.namespace)?;
         }
-        let stages: Vec<Doc<'_>> = resolved
+        let mut stages: Vec<Doc<'_>> = resolved
             .stages
             .iter()
             .chain(&self.stages)
             .map(|stage| Doc::Raw(stage))
             .collect();
+        let ahead = filters_ahead(read, &resolved.base, &mut stages);
         let mut pipeline = Pipeline::parse(&stages, &self.names())?;
         if constants::go_with_early_stages(Doc::Raw(&self.constants)) {
             pipeline.mark_early_groups();
@@ -228,7 +235,7 @@ impl AggregateRequest {
             now: self.now,
             collation: collation.clone(),
         })?;
-        let near = self.nearest(read, &resolved.base, &mut pipeline)?;
+        let near = self.nearest(read, &resolved.base, &mut pipeline, ahead)?;
         if pipeline.starts_with_documents() || pipeline.statistics().is_some() {
             let first = usize::from(pipeline.statistics().is_some());
             return Ok(Prepared {
@@ -243,7 +250,8 @@ impl AggregateRequest {
         }
         let mut first = 0;
         // `$geoNear` runs over the documents found: a limit behind it is theirs too.
-        let mut limit = near.as_ref().and_then(|_| pipeline.limit_at(1)).unwrap_or(0);
+        let in_order = pipeline.geo_near().is_some_and(|stage| !stage.measures_all());
+        let mut limit = pipeline.limit_at(1).filter(|_| in_order).unwrap_or(0);
         let matcher = match near {
             Some(matcher) => matcher,
             None => self.leading(&pipeline, &mut first)?,
@@ -310,55 +318,22 @@ impl AggregateRequest {
     }
 
     /// The filter of a leading `$geoNear`, which gets its field from the collection's index.
-    fn nearest(&self, read: &dyn Read, base: &Namespace, pipeline: &mut Pipeline) -> Result<Option<Matcher>> {
+    fn nearest(
+        &self,
+        read: &dyn Read,
+        base: &Namespace,
+        pipeline: &mut Pipeline,
+        ahead: Option<Vec<u8>>,
+    ) -> Result<Option<Matcher>> {
         let Some(stage) = pipeline.geo_near() else {
             return Ok(None);
         };
         let Some(collection) = read.catalog().collection(&base.database, &base.collection) else {
             return Err(no_collection(base));
         };
-        if stage.key().is_none() {
-            stage.set_key(geo_field(collection, base)?);
-        }
+        settle_near(stage, collection, base, ahead)?;
         stage.matcher(&self.variables, self.now).map(Some)
     }
-}
-
-fn no_collection(base: &Namespace) -> Fault {
-    Fault::new(
-        code::NAMESPACE_NOT_FOUND,
-        format!("$geoNear requires a geo index to run, but {base} does not exist"),
-    )
-}
-
-/// The field of the collection's only geo index; a `2d` index comes before others.
-fn geo_field(collection: &Collection, ns: &Namespace) -> Result<String> {
-    for (kind, is_kind) in [
-        (
-            "2d",
-            (|order| matches!(order, Order::Flat(_))) as fn(Order) -> bool,
-        ),
-        ("2dsphere", |order| order == Order::Sphere),
-    ] {
-        let mut fields = collection
-            .indexes
-            .iter()
-            .filter_map(|entry| entry.definition.keys.iter().find(|key| is_kind(key.order)));
-        match (fields.next(), fields.next()) {
-            (None, _) => {}
-            (Some(field), None) => return Ok(field.path.clone()),
-            (Some(_), Some(_)) => {
-                return Err(Fault::new(
-                    code::INDEX_NOT_FOUND,
-                    format!("There is more than one {kind} index on {ns}; unsure which to use for $geoNear"),
-                ));
-            }
-        }
-    }
-    Err(Fault::new(
-        code::INDEX_NOT_FOUND,
-        "$geoNear requires a 2d or 2dsphere index, but none were found",
-    ))
 }
 
 impl AggregateCursor {

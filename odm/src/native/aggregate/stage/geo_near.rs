@@ -7,7 +7,7 @@ use super::super::super::document::number::as_f64;
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
-use super::super::super::geo::Near;
+use super::super::super::geo::{Hit, Near};
 use super::super::super::matcher::Matcher;
 use super::super::super::matcher::ast::{FieldPath, NearField};
 use super::super::super::metadata::{Kind, Wanted};
@@ -26,6 +26,8 @@ pub(crate) struct GeoNear {
     max: Option<f64>,
     multiplier: f64,
     query: Vec<u8>,
+    /// Whether all documents come, and the stage itself finds out which are near, and brings them in order.
+    measures_all: bool,
 }
 
 /// Options of older servers, and what is said of them.
@@ -107,6 +109,7 @@ impl GeoNear {
             max,
             multiplier,
             query,
+            measures_all: false,
         })
     }
 
@@ -120,9 +123,60 @@ impl GeoNear {
         self.key = Some(key);
     }
 
+    /// Says that the documents are those of a time series, which needs no index of its measurements; `filter` is that of
+    /// the stages before this one.
+    ///
+    /// # Errors
+    /// 5892921, 1938439 and 5860208 for what has no field, a filter of its own, or the places of measurements; 40603 for a
+    /// field of sources behind other stages.
+    pub(crate) fn on_series(
+        &mut self,
+        is_of_meta: impl Fn(&str) -> bool,
+        filter: Option<Vec<u8>>,
+    ) -> Result<()> {
+        let Some(key) = &self.key else {
+            return Err(Fault::new(
+                5_892_921,
+                "Must specify 'key' option for $geoNear on a time-series collection",
+            ));
+        };
+        if !Doc::Raw(&self.query).is_empty() {
+            return Err(Fault::new(
+                1_938_439,
+                "Must not specify 'query' for $geoNear on a time-series collection; use $match instead",
+            ));
+        }
+        self.measures_all = !is_of_meta(key);
+        if self.measures_all && self.places.is_some() {
+            return Err(Fault::new(
+                5_860_208,
+                "$geoNear 'includeLocs' is not supported on time-series metrics",
+            ));
+        }
+        match filter {
+            Some(_) if !self.measures_all => Err(Fault::new(
+                40603,
+                "$geoNear is only valid as the first stage in an optimized pipeline",
+            )),
+            Some(filter) => {
+                self.query = filter;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether documents come in another order than they are given on.
+    pub(crate) fn measures_all(&self) -> bool {
+        self.measures_all
+    }
+
     /// What the documents are to match, nearness included.
     pub(crate) fn matcher(&self, variables: &[(String, Option<Owned>)], now: i64) -> Result<Matcher> {
         let near = self.field(variables, now)?;
+        if self.measures_all {
+            return Matcher::parse_query(Doc::Raw(&self.query), variables.to_vec());
+        }
         let query = Doc::Raw(&self.query);
         let both = Matcher::parse_query(query, variables.to_vec())?.near_too(near)?;
         Ok(both.or_never(query))
@@ -150,9 +204,15 @@ impl GeoNear {
         for (name, bound) in [("$minDistance", self.min), ("$maxDistance", self.max)] {
             operators.extend(bound.map(|bound| (name.to_owned(), Owned::Double(bound))));
         }
+        let near = Near::parse(Doc::Fields(&operators)).map_err(|fault| match self.measures_all {
+            true => {
+                Fault::new(6_330_900, fault.message().to_owned()).prefixed("Unable to parse geoNear query: ")
+            }
+            false => fault,
+        })?;
         Ok(NearField {
             path: FieldPath::parse(self.key.as_deref().unwrap_or("")),
-            near: Arc::new(Near::parse(Doc::Fields(&operators))?),
+            near: Arc::new(near),
         })
     }
 
@@ -183,25 +243,40 @@ impl GeoNear {
     ) -> Result<Rows<'a>> {
         let shows = wanted.has(Kind::GeoNearDistance) || wanted.has(Kind::GeoNearPoint);
         let field = self.field(variables, now)?;
-        Ok(Box::new(input.map(move |row| {
-            let mut row = row?;
-            let Some(hit) = field.hit(Doc::Raw(&row)) else {
-                return Ok(row);
-            };
-            if shows {
-                row.know(|metadata| {
-                    metadata.distance = Some(hit.distance);
-                    metadata.point = Some(hit.place.clone());
-                });
+        if !self.measures_all {
+            return Ok(Box::new(input.map(move |row| {
+                let row = row?;
+                match field.hit(Doc::Raw(&row)) {
+                    Some(hit) => self.with_distance(row, hit, shows),
+                    None => Ok(row),
+                }
+            })));
+        }
+        let mut near = Vec::new();
+        for row in input {
+            let row = row?;
+            if let Some(hit) = field.hit(Doc::Raw(&row)) {
+                near.push((hit.distance, self.with_distance(row, hit, shows)?));
             }
-            let mut fields = fields_of(Doc::Raw(&row));
-            let distance = Owned::Double(hit.distance * self.multiplier);
-            path::set(&mut fields, &self.distance, Some(distance));
-            if let Some(places) = &self.places {
-                path::set(&mut fields, places, Some(hit.place));
-            }
-            Ok(row.made(write(Owned::Document(fields))?))
-        })))
+        }
+        near.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        Ok(Box::new(near.into_iter().map(|(_, row)| Ok(row))))
+    }
+
+    fn with_distance(&self, mut row: Row, hit: Hit, shows: bool) -> Result<Row> {
+        if shows {
+            row.know(|metadata| {
+                metadata.distance = Some(hit.distance);
+                metadata.point = Some(hit.place.clone());
+            });
+        }
+        let mut fields = fields_of(Doc::Raw(&row));
+        let distance = Owned::Double(hit.distance * self.multiplier);
+        path::set(&mut fields, &self.distance, Some(distance));
+        if let Some(places) = &self.places {
+            path::set(&mut fields, places, Some(hit.place));
+        }
+        Ok(row.made(write(Owned::Document(fields))?))
     }
 }
 

@@ -13,7 +13,8 @@ use super::super::super::text::TextSearch;
 use super::super::cursor::{Extras, FindCursor, FindRequest, IndexKeys, Packed};
 use super::super::query::Query;
 use super::super::{Namespace, view};
-use super::{AggregateRequest, Setting, geo_field, no_collection, rows};
+use super::near::{no_collection, settle_near};
+use super::{AggregateRequest, Setting, rows};
 
 /// The other collections of the database, for the stages that read them.
 pub(super) struct Collections<'a> {
@@ -106,9 +107,7 @@ impl Collections<'_> {
             return Err(no_collection(&base));
         };
         let mut stage = stage.clone();
-        if stage.key().is_none() {
-            stage.set_key(geo_field(found, &base)?);
-        }
+        settle_near(&mut stage, found, &base, None)?;
         let matcher = stage
             .matcher(variables, self.setting.now)?
             .collated(&self.setting.collation);
