@@ -79,6 +79,8 @@ mod differences_pipelines;
 mod differences_queries;
 mod differences_results;
 mod differences_seeds;
+mod differences_series;
+mod differences_series_indexes;
 mod differences_stages;
 mod differences_values;
 mod differences_writes;
