@@ -104,6 +104,30 @@ pub(crate) mod code {
     pub(crate) const MAX_TIME_EXPIRED: i32 = 50;
     pub(crate) const DATABASE_DIFFER_CASE: i32 = 13297;
     pub(crate) const INTERNAL: i32 = 1;
+    pub(crate) const NO_ANNOTATION: i32 = 4_994_600;
+
+    /// Codes that expressions fail with and that have names; the others are called by their numbers.
+    const NAMES: &[(i32, &str)] = &[
+        (INTERNAL, "InternalError"),
+        (BAD_VALUE, "BadValue"),
+        (FAILED_TO_PARSE, "FailedToParse"),
+        (TYPE_MISMATCH, "TypeMismatch"),
+        (OVERFLOW, "Overflow"),
+        (INVALID_LENGTH, "InvalidLength"),
+        (ILLEGAL_OPERATION, "IllegalOperation"),
+        (INVALID_OPTIONS, "InvalidOptions"),
+        (241, "ConversionFailure"),
+        (146, "ExceededMemoryLimit"),
+        (BSON_TOO_LARGE, "BSONObjectTooLarge"),
+    ];
+
+    /// What the server calls a code.
+    pub(crate) fn name(code: i32) -> String {
+        match NAMES.iter().find(|(named, _)| *named == code) {
+            Some((_, name)) => (*name).to_owned(),
+            None => format!("Location{code}"),
+        }
+    }
 }
 
 impl Fault {

@@ -44,6 +44,15 @@ pub(crate) struct Matcher {
     context: Context,
 }
 
+/// How a filter is read.
+#[derive(Clone, Copy, Default)]
+struct Reading {
+    /// It may ask for nearness.
+    ordered: bool,
+    /// An expression is not put behind the other conditions.
+    as_written: bool,
+}
+
 /// What expressions inside a filter see beside the document.
 #[derive(Clone, Debug, Default)]
 struct Context {
@@ -62,12 +71,25 @@ impl Matcher {
 
     /// Parses a filter whose `$expr` may use variables (an operation's `let`).
     pub(crate) fn parse_with(filter: Doc<'_>, variables: Vec<(String, Option<Owned>)>) -> Result<Matcher> {
-        Matcher::parse_where(filter, variables, false)
+        Matcher::parse_where(filter, variables, Reading::default())
+    }
+
+    /// Parses a filter whose conditions are asked one after the other as they are written: a validator's.
+    pub(crate) fn parse_as_written(filter: Doc<'_>) -> Result<Matcher> {
+        let reading = Reading {
+            as_written: true,
+            ..Reading::default()
+        };
+        Matcher::parse_where(filter, Vec::new(), reading)
     }
 
     /// Parses the filter of a query, which may be `$near` a place: its documents come in that order.
     pub(crate) fn parse_query(filter: Doc<'_>, variables: Vec<(String, Option<Owned>)>) -> Result<Matcher> {
-        let matcher = Matcher::parse_where(filter, variables, true)?;
+        let reading = Reading {
+            ordered: true,
+            ..Reading::default()
+        };
+        let matcher = Matcher::parse_where(filter, variables, reading)?;
         near::check(&matcher.root)?;
         if matcher.near().is_some() && matcher.text().is_some() {
             return Err(parse::bad("text and geoNear not allowed in same query"));
@@ -87,13 +109,14 @@ impl Matcher {
     fn parse_where(
         filter: Doc<'_>,
         variables: Vec<(String, Option<Owned>)>,
-        ordered: bool,
+        reading: Reading,
     ) -> Result<Matcher> {
         let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
         let root = Parser {
             variables: &names,
             restricted: false,
-            ordered,
+            ordered: reading.ordered,
+            as_written: reading.as_written,
         }
         .document(filter, Level::Document)?;
         text::check(&root)?;
@@ -327,6 +350,7 @@ impl ElementMatcher {
             variables: &[],
             restricted: true,
             ordered: false,
+            as_written: false,
         };
         let predicate = operator::element(parser, condition)?;
         Ok(ElementMatcher { predicate })

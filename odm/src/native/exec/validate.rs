@@ -1,9 +1,13 @@
 //! Holding documents against the validator of their collection.
 
 mod encrypted;
+mod leaf;
+mod reach;
 mod reason;
 mod schema;
+mod size;
 
+use self::reason::Case;
 use super::super::catalog::Collection;
 use super::super::catalog::rules::Validator;
 use super::super::document::{Doc, Owned};
@@ -18,7 +22,9 @@ pub(super) fn inserted(collection: &Collection, document: &[u8]) -> Result<()> {
         encrypted::inserted(collection, Doc::Raw(document))?;
     }
     match &collection.rules.validator {
-        Some(validator) if !validator.accepts(Doc::Raw(document))? => Err(refused(validator, document)),
+        Some(validator) if !validator.accepts(Doc::Raw(document))? => {
+            Err(refused(collection, validator, document))
+        }
         _ => Ok(()),
     }
 }
@@ -36,24 +42,22 @@ pub(super) fn replaced(collection: &Collection, old: &[u8], new: &[u8]) -> Resul
             if !validator.accepts(Doc::Raw(new))?
                 && (!validator.moderate || validator.accepts(Doc::Raw(old))?) =>
         {
-            Err(refused(validator, new))
+            Err(refused(collection, validator, new))
         }
         _ => Ok(()),
     }
 }
 
-fn refused(validator: &Validator, document: &[u8]) -> Fault {
+fn refused(collection: &Collection, validator: &Validator, document: &[u8]) -> Fault {
     let doc = Doc::Raw(document);
-    let info = vec![
-        (
-            "failingDocumentId".to_owned(),
-            doc.get("_id").map_or(Owned::Null, Owned::from),
-        ),
-        (
-            "details".to_owned(),
-            Owned::Document(reason::of_filter(Doc::Raw(&validator.filter), doc)),
-        ),
-    ];
-    Fault::new(code::DOCUMENT_VALIDATION_FAILURE, "Document failed validation")
-        .detailed(Doc::Fields(&info).to_bytes())
+    let case = Case {
+        doc,
+        collation: &collection.rules.collation,
+    };
+    let id = doc.get("_id").map_or(Owned::Null, Owned::from);
+    let info = match reason::of_filter(Doc::Raw(&validator.filter), case) {
+        Ok(details) => size::fitting(id, details),
+        Err(fault) => size::without(id, reason::failure(&fault)),
+    };
+    Fault::new(code::DOCUMENT_VALIDATION_FAILURE, "Document failed validation").detailed(info)
 }

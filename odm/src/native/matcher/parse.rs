@@ -35,6 +35,8 @@ pub(super) struct Parser<'v> {
     pub(super) restricted: bool,
     /// Whether documents come in order of nearness, if that is asked for.
     pub(super) ordered: bool,
+    /// Whether conditions are asked in their order, even if one is an expression.
+    pub(super) as_written: bool,
 }
 
 /// A refusal with code 2.
@@ -53,7 +55,10 @@ impl Parser<'_> {
                 None => self.field(name, &value, &mut nodes)?,
             }
         }
-        Ok(joined(nodes))
+        Ok(match self.as_written {
+            true if nodes.len() > 1 => Node::And(nodes),
+            _ => joined(nodes),
+        })
     }
 
     fn pathless(self, operator: &str, value: &Value<'_>, level: Level, nodes: &mut Vec<Node>) -> Result<()> {

@@ -227,7 +227,7 @@ fn length(count: usize) -> i64 {
 
 /// Whether the values are the same when the order of fields does not count, as `enum` and `uniqueItems` see
 /// it.
-fn same_unordered(a: &Value<'_>, b: &Value<'_>) -> bool {
+pub(crate) fn same_unordered(a: &Value<'_>, b: &Value<'_>) -> bool {
     match (a, b) {
         (Value::Document(a), Value::Document(b)) => {
             a.count() == b.count()

@@ -25,7 +25,7 @@ impl Validator {
     pub(super) fn stored(filter: Doc<'_>, collation: &Collation, moderate: bool) -> Validator {
         Validator {
             filter: filter.to_bytes(),
-            matcher: Matcher::parse(filter)
+            matcher: Matcher::parse_as_written(filter)
                 .map(|matcher| matcher.collated(collation).without_clock())
                 .map_err(|fault| fault.prefixed(BROKEN)),
             moderate,

@@ -1,15 +1,19 @@
 //! Why a document does not match a filter, in the words of the server's `errInfo.details`.
 
 use super::super::super::aggregate::expression::{Expression, Scope};
+use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Fields, Owned, Value};
-use super::super::super::fault::Fault;
+use super::super::super::fault::{Fault, Result, code};
 use super::super::super::matcher::{self, Matcher};
-use super::schema;
+use super::leaf::Leaf;
+use super::schema::{self, Because};
 
 /// One condition of a filter.
 struct Clause<'a> {
     /// The condition as a filter of its own.
     filter: Vec<u8>,
+    /// As it is said to be written.
+    written: Vec<u8>,
     kind: Kind<'a>,
 }
 
@@ -21,11 +25,27 @@ enum Kind<'a> {
     /// `path: {$not: condition}`.
     Not(&'a str, Value<'a>),
     /// A test of the values at a path.
-    Leaf {
-        path: &'a str,
-        operator: &'a str,
-    },
+    Leaf(Leaf<'a>),
+    /// `$sampleRate`.
+    Chance,
     Other(&'a str),
+}
+
+/// What is explained.
+#[derive(Clone, Copy)]
+pub(super) struct Case<'a> {
+    pub(super) doc: Doc<'a>,
+    /// How strings compare.
+    pub(super) collation: &'a Collation,
+}
+
+impl Case<'_> {
+    /// Whether the document matches a filter, or if `inverted` does not. An expression that fails makes neither so.
+    fn is_so(&self, filter: Doc<'_>, inverted: bool) -> bool {
+        Matcher::parse_as_written(filter)
+            .and_then(|matcher| matcher.collated(self.collation).without_clock().matches(self.doc))
+            .is_ok_and(|matches| matches != inverted)
+    }
 }
 
 pub(super) fn field(name: &str, value: Owned) -> (String, Owned) {
@@ -37,42 +57,77 @@ pub(super) fn text(text: &str) -> Owned {
 }
 
 /// Why the document does not match.
-pub(super) fn of_filter(filter: Doc<'_>, doc: Doc<'_>) -> Fields {
-    explain(filter, doc, false).unwrap_or_default()
+///
+/// # Errors
+/// Code 4994600 where a condition is always true or false: the server has no words for that.
+pub(super) fn of_filter(filter: Doc<'_>, case: Case<'_>) -> Result<Fields> {
+    if let Some(constant) = constant(filter) {
+        let message = format!(
+            "Cannot generate validation error details: no annotation found for expression {{ {constant}: 1 }}"
+        );
+        return Err(Fault::new(code::NO_ANNOTATION, message));
+    }
+    Ok(explain(filter, case, false))
+}
+
+/// The first condition that looks at nothing.
+fn constant(filter: Doc<'_>) -> Option<&'static str> {
+    filter
+        .elements()
+        .find_map(|element| match (element.name_str(), element.value()) {
+            ("$alwaysTrue", _) => Some("$alwaysTrue"),
+            ("$alwaysFalse", _) => Some("$alwaysFalse"),
+            ("$and" | "$or" | "$nor", Value::Array(items)) => {
+                items.values().find_map(|item| constant(item.as_document()?))
+            }
+            _ => None,
+        })
 }
 
 /// Why the document does not match, or if `inverted` why it does; `None` when that is not so.
-fn explain(filter: Doc<'_>, doc: Doc<'_>, inverted: bool) -> Option<Fields> {
-    let clauses = clauses(filter);
-    if let [only] = clauses.as_slice() {
-        return only.explain(doc, inverted);
-    }
-    let found = indexed(clauses.iter().map(|clause| clause.explain(doc, inverted)));
-    (!found.is_empty()).then(|| {
-        let name = if inverted {
-            "clausesSatisfied"
-        } else {
-            "clausesNotSatisfied"
-        };
-        vec![
-            field("operatorName", text("$and")),
-            field(name, Owned::Array(found)),
-        ]
-    })
+fn explain_checked(filter: Doc<'_>, case: Case<'_>, inverted: bool) -> Option<Fields> {
+    (!case.is_so(filter, inverted)).then(|| explain(filter, case, inverted))
 }
 
-/// The explanations there are, each with its position.
-fn indexed(explanations: impl Iterator<Item = Option<Fields>>) -> Vec<Owned> {
-    explanations
-        .enumerate()
-        .filter_map(|(at, explanation)| Some((at, explanation?)))
-        .map(|(at, explanation)| {
-            Owned::Document(vec![
-                field("index", Owned::Int32(at as i32)),
-                field("details", Owned::Document(explanation)),
-            ])
-        })
-        .collect()
+/// Why the document does not match, or if `inverted` why it does: it is known that this is so.
+///
+/// Of conditions that must all hold, only those are told that do not; that all of them hold needs no question. The
+/// server asks neither where an expression among them fails, and gives reasons for all.
+fn explain(filter: Doc<'_>, case: Case<'_>, inverted: bool) -> Fields {
+    let clauses = clauses(filter);
+    if let [only] = clauses.as_slice() {
+        return only.explain(case, inverted);
+    }
+    let told = clauses.iter().enumerate();
+    let told = told.filter(|(_, clause)| inverted || !case.is_so(Doc::Raw(&clause.filter), false));
+    let found = told.map(|(at, clause)| indexed(at, clause.about(), clause.explain(case, inverted)));
+    vec![
+        field("operatorName", text("$and")),
+        field(clauses_name(inverted), Owned::Array(found.collect())),
+    ]
+}
+
+fn clauses_name(inverted: bool) -> &'static str {
+    match inverted {
+        true => "clausesSatisfied",
+        false => "clausesNotSatisfied",
+    }
+}
+
+/// The explanation of one of several conditions.
+fn indexed(at: usize, about: Fields, explanation: Fields) -> Owned {
+    let mut entry = vec![field("index", Owned::Int32(at as i32))];
+    entry.extend(about);
+    entry.push(field("details", Owned::Document(explanation)));
+    Owned::Document(entry)
+}
+
+/// What the members of a list say of themselves, where one is a schema and nothing else.
+fn about(filter: Doc<'_>) -> Fields {
+    match clauses(filter).as_slice() {
+        [only] => only.about(),
+        _ => Vec::new(),
+    }
 }
 
 fn clauses(filter: Doc<'_>) -> Vec<Clause<'_>> {
@@ -81,6 +136,7 @@ fn clauses(filter: Doc<'_>) -> Vec<Clause<'_>> {
         let (name, value) = (element.name_str(), element.value());
         let whole = |kind| Clause {
             filter: single(name, value.into()),
+            written: single(name, value.into()),
             kind,
         };
         match (name, value) {
@@ -88,6 +144,7 @@ fn clauses(filter: Doc<'_>) -> Vec<Clause<'_>> {
             ("$and" | "$or" | "$nor", Value::Array(items)) => clauses.push(whole(Kind::List(name, items))),
             ("$jsonSchema", Value::Document(schema)) => clauses.push(whole(Kind::Schema(schema))),
             ("$expr", _) => clauses.push(whole(Kind::Expression(value))),
+            ("$sampleRate", _) => clauses.push(whole(Kind::Chance)),
             _ if name.starts_with('$') => clauses.push(whole(Kind::Other(name))),
             (_, Value::Document(tests)) if is_operators(tests) => {
                 let options = tests.get("$options");
@@ -100,23 +157,32 @@ fn clauses(filter: Doc<'_>) -> Vec<Clause<'_>> {
                     if let ("$regex", Some(options)) = (operator, options) {
                         condition.push(field("$options", options.into()));
                     }
+                    let filter = single(name, Owned::Document(condition));
                     clauses.push(Clause {
-                        filter: single(name, Owned::Document(condition)),
+                        written: match operator {
+                            "$regex" => single(name, value.into()),
+                            _ => filter.clone(),
+                        },
+                        filter,
                         kind: match operator {
                             "$not" => Kind::Not(name, operand),
-                            _ => Kind::Leaf { path: name, operator },
+                            _ => Kind::Leaf(Leaf {
+                                path: name,
+                                operator,
+                                operand,
+                            }),
                         },
                     });
                 }
             }
-            (_, Value::Regex { .. }) => clauses.push(whole(Kind::Leaf {
+            (_, operand) => clauses.push(whole(Kind::Leaf(Leaf {
                 path: name,
-                operator: "$regex",
-            })),
-            _ => clauses.push(whole(Kind::Leaf {
-                path: name,
-                operator: "$eq",
-            })),
+                operator: match operand {
+                    Value::Regex { .. } => "$regex",
+                    _ => "$eq",
+                },
+                operand,
+            }))),
         }
     }
     clauses
@@ -133,223 +199,112 @@ fn single(name: &str, value: Owned) -> Vec<u8> {
 }
 
 impl Clause<'_> {
-    fn explain(&self, doc: Doc<'_>, inverted: bool) -> Option<Fields> {
-        // What cannot be evaluated is wrong whichever way it is asked.
-        let matcher = Matcher::parse(Doc::Raw(&self.filter)).ok()?.without_clock();
-        let matches = matcher.matches(doc);
-        if matches.is_ok_and(|matches| matches != inverted) {
-            return None;
+    /// What it says of itself.
+    fn about(&self) -> Fields {
+        match self.kind {
+            Kind::Schema(schema) => schema::about(schema),
+            _ => Vec::new(),
         }
-        let specified = || {
-            let Value::Document(filter) = Value::Document(Doc::Raw(&self.filter)) else {
-                return field("specifiedAs", Owned::Null);
-            };
-            field("specifiedAs", Owned::RawDocument(filter.to_bytes()))
-        };
-        Some(match &self.kind {
+    }
+
+    fn explain(&self, case: Case<'_>, inverted: bool) -> Fields {
+        match &self.kind {
             Kind::List(operator, items) => {
                 let inner = inverted != (*operator == "$nor");
-                let found = indexed(items.values().map(|item| match item {
-                    Value::Document(filter) => explain(filter, doc, inner),
-                    _ => None,
-                }));
-                let name = if inner {
-                    "clausesSatisfied"
-                } else {
-                    "clausesNotSatisfied"
-                };
+                // Of several one is enough, or all are needed: then it is known of all that it is so.
+                let known = inverted != (*operator == "$or");
+                let found = items.values().enumerate().filter_map(|(at, item)| {
+                    let filter = item.as_document()?;
+                    let details = match known {
+                        true => explain(filter, case, inner),
+                        false => explain_checked(filter, case, inner)?,
+                    };
+                    Some(indexed(at, about(filter), details))
+                });
                 vec![
                     field("operatorName", text(operator)),
-                    field(name, Owned::Array(found)),
+                    field(clauses_name(inner), Owned::Array(found.collect())),
                 ]
             }
-            Kind::Schema(schema) => vec![
+            Kind::Schema(_) if inverted => vec![
                 field("operatorName", text("$jsonSchema")),
-                field(
-                    "schemaRulesNotSatisfied",
-                    Owned::Array(schema::of_document(*schema, doc)),
-                ),
+                field("reason", text("schema matched")),
             ],
-            Kind::Expression(expression) => {
-                let scope = Scope::new(doc, matcher::now());
-                let result = Expression::parse(expression, &[]).and_then(|mut parsed| {
-                    parsed.set_without_clock();
-                    parsed.evaluate(&scope)
-                });
-                let reason = match (&result, inverted) {
-                    (Err(_), _) => "failed to evaluate aggregation expression",
-                    (Ok(_), true) => "expression did match",
-                    (Ok(_), false) => "expression did not match",
-                };
-                let mut explained = vec![
-                    field("operatorName", text("$expr")),
-                    specified(),
-                    field("reason", text(reason)),
-                ];
-                match result {
-                    Ok(Some(result)) => explained.push(field("expressionResult", result)),
-                    Ok(None) => {}
-                    Err(fault) => explained.push(field("details", Owned::Document(failure(&fault)))),
+            Kind::Schema(schema) => match schema::of_document(*schema, case.doc) {
+                Because::Impossible(explained) => explained,
+                Because::Rules(rules) => {
+                    let mut explained = vec![field("operatorName", text("$jsonSchema"))];
+                    explained.extend(schema::about(*schema));
+                    explained.push(field("schemaRulesNotSatisfied", Owned::Array(rules)));
+                    explained
                 }
-                explained
-            }
+            },
+            Kind::Expression(expression) => self.expression(*expression, case, inverted),
             Kind::Not(path, condition) => {
                 let inner = single(path, Owned::from(*condition));
-                let mut explained = vec![field("operatorName", text("$not"))];
-                if let Some(details) = explain(Doc::Raw(&inner), doc, !inverted) {
-                    explained.push(field("details", Owned::Document(details)));
-                }
+                let details = explain(Doc::Raw(&inner), case, !inverted);
+                vec![
+                    field("operatorName", text("$not")),
+                    field("details", Owned::Document(details)),
+                ]
+            }
+            Kind::Leaf(leaf) => {
+                let mut explained = self.specified(leaf.operator);
+                explained.extend(leaf.explain(case.doc, inverted));
                 explained
             }
-            Kind::Leaf { path, operator } => {
-                let mut explained = vec![field("operatorName", text(operator)), specified()];
-                leaf(path, operator, doc, inverted, &mut explained);
+            Kind::Chance => {
+                let mut explained = self.specified("$sampleRate");
+                explained.push(field("reason", text(expression_reason(inverted))));
+                explained.push(field("expressionResult", Owned::Bool(inverted)));
                 explained
             }
-            Kind::Other(operator) => vec![field("operatorName", text(operator)), specified()],
-        })
+            Kind::Other(operator) => self.specified(operator),
+        }
+    }
+
+    /// The operator, and the condition as it is written.
+    fn specified(&self, operator: &str) -> Fields {
+        vec![
+            field("operatorName", text(operator)),
+            field("specifiedAs", Owned::RawDocument(self.written.clone())),
+        ]
+    }
+
+    fn expression(&self, expression: Value<'_>, case: Case<'_>, inverted: bool) -> Fields {
+        let mut scope = Scope::new(case.doc, matcher::now());
+        scope.collation = case.collation.clone();
+        let result = Expression::parse(&expression, &[]).and_then(|mut parsed| {
+            parsed.set_without_clock();
+            parsed.evaluate(&scope)
+        });
+        let reason = match &result {
+            Err(_) => "failed to evaluate aggregation expression",
+            Ok(_) => expression_reason(inverted),
+        };
+        let mut explained = self.specified("$expr");
+        explained.push(field("reason", text(reason)));
+        match result {
+            Ok(Some(result)) => explained.push(field("expressionResult", result)),
+            Ok(None) => {}
+            Err(fault) => explained.push(field("details", Owned::Document(failure(&fault)))),
+        }
+        explained
     }
 }
 
-/// What an expression failed with.
-fn failure(fault: &Fault) -> Fields {
+fn expression_reason(inverted: bool) -> &'static str {
+    match inverted {
+        true => "expression did match",
+        false => "expression did not match",
+    }
+}
+
+/// A failure, as part of an explanation.
+pub(super) fn failure(fault: &Fault) -> Fields {
     vec![
         field("code", Owned::Int32(fault.code())),
+        field("codeName", Owned::String(code::name(fault.code()))),
         field("errmsg", text(fault.message())),
     ]
-}
-
-fn leaf(path: &str, operator: &str, doc: Doc<'_>, inverted: bool, out: &mut Fields) {
-    if operator == "$exists" {
-        let exists = !values_at(doc, path).is_empty();
-        out.push(field(
-            "reason",
-            text(if exists {
-                "path does exist"
-            } else {
-                "path does not exist"
-            }),
-        ));
-        return;
-    }
-    let values = values_at(doc, path);
-    if values.is_empty() {
-        out.push(field("reason", text("field was missing")));
-        return;
-    }
-    let whole = matches!(operator, "$size" | "$all" | "$elemMatch");
-    let considered: Vec<Value<'_>> = values
-        .iter()
-        .flat_map(|value| match value {
-            Value::Array(items) if !whole => items.values().collect::<Vec<_>>(),
-            other => vec![*other],
-        })
-        .collect();
-    let negative = matches!(operator, "$ne" | "$nin") != inverted;
-    let expected = expected_types(operator);
-    if let Some(expected) = expected
-        && let [only] = considered.as_slice()
-        && !expected.contains(&only.kind().alias())
-        && !negative
-    {
-        out.push(field("reason", text("type did not match")));
-        out.push(field("consideredType", text(only.kind().alias())));
-        match expected {
-            [single] => out.push(field("expectedType", text(single))),
-            several => out.push(field(
-                "expectedTypes",
-                Owned::Array(several.iter().map(|name| text(name)).collect()),
-            )),
-        }
-        out.push(field("consideredValue", (*only).into()));
-        return;
-    }
-    out.push(field("reason", text(reason(operator, negative))));
-    match considered.as_slice() {
-        [only] => {
-            out.push(field("consideredValue", (*only).into()));
-            if operator == "$type" {
-                out.push(field("consideredType", text(only.kind().alias())));
-            }
-        }
-        several => {
-            out.push(field(
-                "consideredValues",
-                Owned::Array(several.iter().map(|value| (*value).into()).collect()),
-            ));
-            if operator == "$type" {
-                let mut kinds: Vec<&str> = several.iter().map(|value| value.kind().alias()).collect();
-                kinds.sort_unstable();
-                kinds.dedup();
-                out.push(field(
-                    "consideredTypes",
-                    Owned::Array(kinds.into_iter().map(text).collect()),
-                ));
-            }
-        }
-    }
-}
-
-/// The types that an operator looks at; others do not match for their type alone.
-fn expected_types(operator: &str) -> Option<&'static [&'static str]> {
-    match operator {
-        "$regex" => Some(&["regex", "string", "symbol"]),
-        "$mod" => Some(&["decimal", "double", "int", "long"]),
-        "$size" | "$all" | "$elemMatch" => Some(&["array"]),
-        "$bitsAllSet" | "$bitsAnySet" | "$bitsAllClear" | "$bitsAnyClear" => {
-            Some(&["binData", "decimal", "double", "int", "long"])
-        }
-        _ => None,
-    }
-}
-
-fn reason(operator: &str, negative: bool) -> &'static str {
-    match (operator, negative) {
-        ("$in" | "$nin", false) => "no matching value found in array",
-        ("$in" | "$nin", true) => "matching value found in array",
-        ("$type", false) => "type did not match",
-        ("$type", true) => "type did match",
-        ("$regex", false) => "regular expression did not match",
-        ("$regex", true) => "regular expression did match",
-        ("$mod", false) => "$mod did not evaluate to expected remainder",
-        ("$mod", true) => "$mod did evaluate to expected remainder",
-        ("$size", false) => "array length was not equal to given size",
-        ("$size", true) => "array length was equal to given size",
-        ("$all", false) => "array did not contain all specified values",
-        ("$all", true) => "array did contain all specified values",
-        ("$elemMatch", false) => "array did not satisfy the child predicate",
-        ("$elemMatch", true) => "array did satisfy the child predicate",
-        ("$bitsAllSet" | "$bitsAnySet" | "$bitsAllClear" | "$bitsAnyClear", false) => {
-            "bitwise operator failed to match"
-        }
-        ("$bitsAllSet" | "$bitsAnySet" | "$bitsAllClear" | "$bitsAnyClear", true) => {
-            "bitwise operator matched successfully"
-        }
-        (_, false) => "comparison failed",
-        (_, true) => "comparison succeeded",
-    }
-}
-
-/// The values at a dotted path; arrays on the way are entered by position and by element.
-fn values_at<'a>(doc: Doc<'a>, path: &str) -> Vec<Value<'a>> {
-    let mut values = vec![Value::Document(doc)];
-    for segment in path.split('.') {
-        let mut next = Vec::new();
-        for value in values {
-            match value {
-                Value::Document(inner) => next.extend(inner.get(segment)),
-                Value::Array(items) => {
-                    next.extend(segment.parse().ok().and_then(|at| items.at(at)));
-                    next.extend(
-                        items
-                            .values()
-                            .filter_map(|item| item.as_document().and_then(|inner| inner.get(segment))),
-                    );
-                }
-                _ => {}
-            }
-        }
-        values = next;
-    }
-    values
 }

@@ -1,277 +1,217 @@
 //! Why a document does not satisfy a JSON schema, rule by rule.
 
-use super::super::super::document::{Doc, Fields, Owned, Value, equal};
-use super::super::super::matcher::Matcher;
+mod array;
+mod choice;
+mod object;
+mod scalar;
+
+use super::super::super::document::{Doc, Fields, Owned, Value};
+use super::super::super::matcher::schema::Schema;
 use super::reason::{field, text};
 
-/// The rules that the document breaks.
-pub(super) fn of_document(schema: Doc<'_>, doc: Doc<'_>) -> Vec<Owned> {
-    broken(schema, Value::Document(doc), true)
+/// Why a value does not satisfy a schema.
+pub(super) enum Because {
+    /// No document does.
+    Impossible(Fields),
+    /// These rules are broken.
+    Rules(Vec<Owned>),
 }
 
-/// Whether a value satisfies a schema; a missing one always does.
-fn satisfies(schema: Doc<'_>, value: Value<'_>, top: bool) -> bool {
-    let matches = |filter: Fields, doc: Fields| {
-        Matcher::parse(Doc::Fields(&filter))
-            .and_then(|matcher| matcher.matches(Doc::Raw(&Doc::Fields(&doc).to_bytes())))
-            .unwrap_or(false)
-    };
-    let schema = Owned::RawDocument(schema.to_bytes());
-    match value {
-        Value::Document(doc) if top => Matcher::parse(Doc::Fields(&[field("$jsonSchema", schema)]))
-            .and_then(|matcher| matcher.matches(doc))
-            .unwrap_or(false),
-        value => {
-            let inner = Owned::Document(vec![field("v", schema)]);
-            let filter = vec![field(
-                "$jsonSchema",
-                Owned::Document(vec![field("properties", inner)]),
-            )];
-            matches(filter, vec![field("v", value.into())])
-        }
+impl Because {
+    fn into_details(self) -> (String, Owned) {
+        field(
+            "details",
+            match self {
+                Because::Impossible(explained) => Owned::Document(explained),
+                Because::Rules(rules) => Owned::Array(rules),
+            },
+        )
     }
 }
 
-/// The rules of a schema that a value breaks, in the server's order.
-fn broken(schema: Doc<'_>, value: Value<'_>, top: bool) -> Vec<Owned> {
-    let mut rules = Vec::new();
-    for name in ORDER {
-        let Some(rule) = schema.get(name) else {
-            continue;
-        };
-        let mut own = vec![field(name, rule.into())];
-        // `exclusiveMinimum` and `additionalProperties` mean nothing without what stands beside them.
-        let mut alone = own.clone();
-        for beside in BESIDE
-            .iter()
-            .filter(|(of, _)| of == name)
-            .map(|(_, beside)| beside)
-        {
-            if let Some(value) = schema.get(beside) {
-                alone.push(field(beside, value.into()));
-                if beside.starts_with("exclusive") {
-                    own.push(field(beside, value.into()));
-                }
-            }
-        }
-        let alone = Doc::Fields(&alone).to_bytes();
-        if satisfies(Doc::Raw(&alone), value, top) {
-            continue;
-        }
-        let mut explained = vec![field("operatorName", text(name))];
-        if let Some(details) = details(name, rule, schema, value) {
-            if !matches!(
-                *name,
-                "properties" | "items" | "anyOf" | "allOf" | "oneOf" | "not" | "dependencies"
-            ) {
-                explained.push(field("specifiedAs", Owned::Document(own)));
-            }
-            explained.extend(details);
-        }
-        rules.push(Owned::Document(explained));
+/// Why the document does not satisfy the schema.
+pub(super) fn of_document(schema: Doc<'_>, doc: Doc<'_>) -> Because {
+    Level {
+        schema,
+        value: Some(Value::Document(doc)),
+        whole: true,
     }
-    rules
+    .because()
 }
 
-const ORDER: &[&str] = &[
-    "bsonType",
-    "type",
-    "minimum",
-    "maximum",
-    "multipleOf",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "uniqueItems",
-    "minItems",
-    "maxItems",
-    "items",
-    "additionalItems",
-    "enum",
-    "minProperties",
-    "maxProperties",
-    "properties",
-    "patternProperties",
-    "additionalProperties",
-    "required",
-    "dependencies",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-];
-
-const BESIDE: &[(&str, &str)] = &[
-    ("minimum", "exclusiveMinimum"),
-    ("maximum", "exclusiveMaximum"),
-    ("additionalProperties", "properties"),
-    ("additionalProperties", "patternProperties"),
-    ("additionalItems", "items"),
-];
-
-fn details(name: &str, rule: Value<'_>, schema: Doc<'_>, value: Value<'_>) -> Option<Fields> {
-    let considered = || field("consideredValue", value.into());
-    let because = |reason: &str| vec![field("reason", text(reason)), considered()];
-    Some(match (name, rule, value) {
-        ("bsonType" | "type", _, _) => {
-            let mut details = because("type did not match");
-            details.push(field("consideredType", text(value.kind().alias())));
-            details
-        }
-        ("minimum" | "maximum", _, _) => because("comparison failed"),
-        ("multipleOf", _, _) => because("considered value is not a multiple of the specified value"),
-        ("minLength" | "maxLength", _, _) => because("specified string length was not satisfied"),
-        ("pattern", _, _) => because("regular expression did not match"),
-        ("minItems" | "maxItems", _, Value::Array(items)) => {
-            let mut details = because("array did not match specified length");
-            details.push(field("numberOfItems", Owned::Int32(items.count() as i32)));
-            details
-        }
-        ("enum", _, _) => because("value was not found in enum"),
-        ("uniqueItems", _, Value::Array(items)) => {
-            let mut details = because("found a duplicate item");
-            let items: Vec<Value<'_>> = items.values().collect();
-            let twice = items
-                .iter()
-                .enumerate()
-                .find(|(at, item)| items[..*at].iter().any(|other| equal(other, item)));
-            if let Some((_, item)) = twice {
-                details.push(field("duplicatedValue", (*item).into()));
-            }
-            details
-        }
-        ("items", Value::Document(inner), Value::Array(items)) => {
-            let (at, item) = items
-                .values()
-                .enumerate()
-                .find(|(_, item)| !satisfies(inner, *item, false))?;
-            vec![
-                field("reason", text("At least one item did not match the sub-schema")),
-                field("itemIndex", Owned::Int32(at as i32)),
-                field("details", Owned::Array(broken(inner, item, false))),
-            ]
-        }
-        ("minProperties" | "maxProperties", _, Value::Document(doc)) => vec![
-            field("reason", text("specified number of properties was not satisfied")),
-            field("numberOfProperties", Owned::Int32(doc.count() as i32)),
-        ],
-        ("properties", Value::Document(properties), Value::Document(doc)) => {
-            let mut failed = Vec::new();
-            for property in properties.elements() {
-                if let (Value::Document(inner), Some(value)) =
-                    (property.value(), doc.get(property.name_str()))
-                    && !satisfies(inner, value, false)
-                {
-                    let mut one = vec![field("propertyName", text(property.name_str()))];
-                    for about in ["title", "description"] {
-                        if let Some(about_text) = inner.get(about) {
-                            one.push(field(about, about_text.into()));
-                        }
-                    }
-                    one.push(field("details", Owned::Array(broken(inner, value, false))));
-                    failed.push(Owned::Document(one));
-                }
-            }
-            vec![field("propertiesNotSatisfied", Owned::Array(failed))]
-        }
-        ("additionalProperties", Value::Bool(_), Value::Document(doc)) => {
-            let known = schema.get("properties").and_then(|known| known.as_document());
-            let additional = doc
-                .elements()
-                .map(|element| element.name_str())
-                .filter(|name| known.is_none_or(|known| known.get(name).is_none()))
-                .map(text)
-                .collect();
-            vec![field("additionalProperties", Owned::Array(additional))]
-        }
-        ("required", Value::Array(names), Value::Document(doc)) => {
-            let missing = names
-                .values()
-                .filter(|name| name.as_str().is_some_and(|name| doc.get(name).is_none()))
-                .map(Owned::from)
-                .collect();
-            vec![field("missingProperties", Owned::Array(missing))]
-        }
-        ("dependencies", Value::Document(dependencies), Value::Document(doc)) => {
-            let mut failing = Vec::new();
-            for dependency in dependencies.elements() {
-                if doc.get(dependency.name_str()).is_none() {
-                    continue;
-                }
-                let conditional = field("conditionalProperty", text(dependency.name_str()));
-                match dependency.value() {
-                    Value::Array(names) => {
-                        let missing: Vec<Owned> = names
-                            .values()
-                            .filter(|name| name.as_str().is_some_and(|name| doc.get(name).is_none()))
-                            .map(Owned::from)
-                            .collect();
-                        if !missing.is_empty() {
-                            failing.push(Owned::Document(vec![
-                                conditional,
-                                field("missingProperties", Owned::Array(missing)),
-                            ]));
-                        }
-                    }
-                    Value::Document(inner) => {
-                        let rules = broken(inner, value, true);
-                        if !rules.is_empty() {
-                            failing.push(Owned::Document(vec![
-                                conditional,
-                                field("details", Owned::Array(rules)),
-                            ]));
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            vec![field("failingDependencies", Owned::Array(failing))]
-        }
-        ("anyOf" | "allOf", Value::Array(schemas), _) => {
-            vec![field("schemasNotSatisfied", not_satisfied(schemas, value))]
-        }
-        ("oneOf", Value::Array(schemas), _) => {
-            let matching: Vec<Owned> = schemas
-                .values()
-                .enumerate()
-                .filter(|(_, inner)| {
-                    inner
-                        .as_document()
-                        .is_some_and(|inner| satisfies(inner, value, is_document(value)))
-                })
-                .map(|(at, _)| Owned::Int32(at as i32))
-                .collect();
-            if matching.is_empty() {
-                vec![field("schemasNotSatisfied", not_satisfied(schemas, value))]
-            } else {
-                vec![
-                    field("reason", text("more than one subschema matched")),
-                    field("matchingSchemaIndexes", Owned::Array(matching)),
-                ]
-            }
-        }
-        ("not", _, _) => vec![field("reason", text("child expression matched"))],
-        _ => return None,
-    })
+/// The title and the description of a schema.
+pub(super) fn about(schema: Doc<'_>) -> Fields {
+    ["title", "description"]
+        .iter()
+        .filter_map(|name| Some(field(name, schema.get(name)?.into())))
+        .collect()
 }
 
-fn is_document(value: Value<'_>) -> bool {
-    matches!(value, Value::Document(_))
+/// Whether the types that a schema states are those of documents too.
+fn is_possible(schema: Doc<'_>) -> bool {
+    let names = stated_types(schema);
+    names.is_empty() || names.contains(&"object")
 }
 
-fn not_satisfied(schemas: Doc<'_>, value: Value<'_>) -> Owned {
-    let failed = schemas
-        .values()
-        .enumerate()
-        .filter_map(|(at, inner)| {
-            let rules = broken(inner.as_document()?, value, is_document(value));
-            (!rules.is_empty()).then(|| {
-                Owned::Document(vec![
-                    field("index", Owned::Int32(at as i32)),
-                    field("details", Owned::Array(rules)),
-                ])
-            })
+/// The names of the types that a schema allows; all if none.
+fn stated_types(schema: Doc<'_>) -> Vec<&str> {
+    match schema.get("bsonType").or_else(|| schema.get("type")) {
+        Some(Value::String(name)) => vec![name],
+        Some(Value::Array(names)) => names.values().filter_map(|name| name.as_str()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A schema beside the value that is held against it.
+#[derive(Clone, Copy)]
+struct Level<'a> {
+    schema: Doc<'a>,
+    /// `None`: a field that is required is missing. The server holds that against its schema too.
+    value: Option<Value<'a>>,
+    /// The value is the whole document.
+    whole: bool,
+}
+
+/// What a keyword is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Number,
+    Text,
+    Array,
+    Object,
+}
+
+impl Class {
+    fn of_value(value: &Value<'_>) -> Option<Class> {
+        Some(match value {
+            Value::String(_) => Class::Text,
+            Value::Array(_) => Class::Array,
+            Value::Document(_) => Class::Object,
+            number if number.is_number() => Class::Number,
+            _ => return None,
         })
-        .collect();
-    Owned::Array(failed)
+    }
+
+    fn of_type(name: &str) -> Option<Class> {
+        Some(match name {
+            "string" => Class::Text,
+            "array" => Class::Array,
+            "object" => Class::Object,
+            "number" | "double" | "int" | "long" | "decimal" => Class::Number,
+            _ => return None,
+        })
+    }
 }
+
+impl<'a> Level<'a> {
+    /// The same rules for a value inside.
+    fn inside(schema: Doc<'a>, value: Value<'a>) -> Level<'a> {
+        Level {
+            schema,
+            value: Some(value),
+            whole: false,
+        }
+    }
+
+    /// Another schema for the same value.
+    fn by(self, schema: Doc<'a>) -> Level<'a> {
+        Level { schema, ..self }
+    }
+
+    fn is_satisfied(self) -> bool {
+        let Some(value) = self.value else {
+            return self.is_satisfied_by_nothing();
+        };
+        let parsed = match self.whole {
+            true => Schema::parse(self.schema),
+            false => Schema::parse_member(self.schema),
+        };
+        parsed.is_ok_and(|schema| schema.accepts(&value))
+    }
+
+    /// Whether the value satisfies the keyword, with the others that change what it means.
+    fn satisfies(self, keywords: &[&str]) -> bool {
+        let alone = Doc::Fields(&self.given(keywords)).to_bytes();
+        let level = Level {
+            schema: Doc::Raw(&alone),
+            value: self.value,
+            whole: self.whole,
+        };
+        level.is_satisfied()
+    }
+
+    /// Those of the keywords that the schema has.
+    fn given(self, keywords: &[&str]) -> Fields {
+        keywords
+            .iter()
+            .filter_map(|name| Some(field(name, self.schema.get(name)?.into())))
+            .collect()
+    }
+
+    /// Whether rules about a class of values hold here: one type that is stated alone silences those about others.
+    fn is_about(self, class: Class) -> bool {
+        let stated = stated_types(self.schema);
+        let silenced = matches!(stated.as_slice(), [only] if Class::of_type(only) != Some(class));
+        self.value.as_ref().and_then(Class::of_value) == Some(class) && !silenced
+    }
+
+    fn because(self) -> Because {
+        if self.whole && !is_possible(self.schema) {
+            let schema = Owned::RawDocument(self.schema.to_bytes());
+            return Because::Impossible(vec![
+                field("operatorName", text("$jsonSchema")),
+                field("specifiedAs", Owned::Document(vec![field("$jsonSchema", schema)])),
+                field("reason", text(NEVER)),
+            ]);
+        }
+        Because::Rules(self.broken())
+    }
+
+    /// The rules that the value breaks, in the server's order.
+    fn broken(self) -> Vec<Owned> {
+        let mut rules = Vec::new();
+        if self.is_about(Class::Number) {
+            rules.extend(self.number_rules());
+        }
+        if self.is_about(Class::Text) {
+            rules.extend(self.text_rules());
+        }
+        if self.is_about(Class::Array)
+            && let Some(Value::Array(items)) = self.value
+        {
+            rules.extend(self.array_rules(items));
+        }
+        if let Some(Value::Document(doc)) = self.value {
+            if self.is_about(Class::Object) {
+                rules.extend(self.object_rules(doc));
+            }
+            rules.extend(self.dependencies());
+        }
+        rules.extend(self.choices());
+        if let Some(value) = self.value {
+            rules.extend(self.variants());
+            rules.extend(self.types(value));
+        }
+        rules.into_iter().map(Owned::Document).collect()
+    }
+
+    /// A broken rule: the keyword, then as it is written, with those that change what it means.
+    fn rule(self, keywords: &[&str]) -> Fields {
+        let mut given = self.given(keywords);
+        given.retain(|(name, value)| !(name.starts_with("exclusive") && matches!(value, Owned::Bool(false))));
+        vec![
+            field("operatorName", text(keywords.first().unwrap_or(&""))),
+            field("specifiedAs", Owned::Document(given)),
+        ]
+    }
+
+    /// A broken rule about the value itself.
+    fn rule_of_value(self, keywords: &[&str], reason: &str) -> Fields {
+        let mut rule = self.rule(keywords);
+        rule.push(field("reason", text(reason)));
+        rule.extend(self.value.map(|value| field("consideredValue", value.into())));
+        rule
+    }
+}
+
+const NEVER: &str = "expression always evaluates to false";

@@ -80,6 +80,13 @@ impl Schema {
         Ok(parsed)
     }
 
+    /// Parses the schema of a value inside a document.
+    pub(crate) fn parse_member(schema: Doc<'_>) -> Result<Schema> {
+        let mut parsed = Schema::default();
+        parsed.read(schema, false)?;
+        Ok(parsed)
+    }
+
     /// Reads a schema in place: schemas nest as deep as documents, so what a level keeps on the stack is small.
     /// `whole`: it is about the whole document.
     fn read(&mut self, schema: Doc<'_>, whole: bool) -> Result<()> {
