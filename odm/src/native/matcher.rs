@@ -17,6 +17,7 @@ mod text;
 
 pub(crate) mod ast;
 pub(crate) mod pattern;
+pub(crate) mod reach;
 pub(crate) mod schema;
 mod shape;
 mod special;

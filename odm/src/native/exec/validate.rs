@@ -2,7 +2,6 @@
 
 mod encrypted;
 mod leaf;
-mod reach;
 mod reason;
 mod schema;
 mod size;

@@ -1,5 +1,6 @@
 //! `$jsonSchema`: MongoDB's subset of JSON Schema draft 4.
 
+mod apart;
 mod parse;
 
 #[cfg(test)]
@@ -12,6 +13,7 @@ use super::super::document::{Doc, Owned, Value, compare};
 use super::ast::{FieldPath, Predicate, TypeSet};
 use super::evaluate::{comparison, from_value};
 use super::pattern::Pattern;
+use super::reach::{self, End, Gap};
 
 /// A parsed schema. Keywords about one type accept all values of other types.
 #[derive(Clone, Debug, Default)]
@@ -66,6 +68,8 @@ struct ObjectRules {
     most: Option<i64>,
     required: Vec<FieldPath>,
     properties: Vec<(String, Schema)>,
+    /// Those of `properties` whose names have dots: paths. Their schemas are taken apart.
+    deep: Vec<(FieldPath, Schema)>,
     patterns: Vec<(Pattern, Schema)>,
     /// For fields that neither `properties` nor `patterns` name.
     additional: Option<Extra>,
@@ -175,6 +179,10 @@ impl ObjectRules {
                 .properties
                 .iter()
                 .all(|(name, schema)| doc.get(name).is_none_or(|value| schema.accepts(&value)))
+            && self
+                .deep
+                .iter()
+                .all(|(path, schema)| !reaches(doc, path) || schema.accepts_any_at(doc, path))
             && self.accept_unnamed(doc)
             && self
                 .dependencies
@@ -193,7 +201,8 @@ impl ObjectRules {
         }
         doc.elements().all(|element| {
             let (name, value) = (element.name_str(), element.value());
-            let mut named = self.properties.iter().any(|(own, _)| own == name);
+            let mut named = self.properties.iter().any(|(own, _)| own == name)
+                || self.deep.iter().any(|(own, _)| own.as_str() == name);
             for (pattern, schema) in &self.patterns {
                 if pattern.is_match(name) {
                     named = true;

@@ -2,12 +2,13 @@
 
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::geo;
+use super::super::super::matcher::ast::FieldPath;
+use super::super::super::matcher::reach::{self, End, Gap};
 use super::super::super::matcher::truthy;
-use super::reach::{self, End};
 use super::reason::{field, text};
 
 /// As many values are told, and looked at for the reason.
-const MOST_VALUES: usize = 10;
+pub(super) const MOST_VALUES: usize = 10;
 
 /// A test of the values at a path.
 pub(super) struct Leaf<'a> {
@@ -31,7 +32,7 @@ impl Leaf<'_> {
             "$size" | "$all" | "$elemMatch" => End::Whole,
             _ => End::Items,
         };
-        let mut values = reach::values(doc, self.path, end);
+        let mut values = self.values(doc, end);
         if values.is_empty() && !self.is_empty_array(doc) {
             return because("field was missing");
         }
@@ -54,7 +55,12 @@ impl Leaf<'_> {
 
     /// Whether the path ends at an array without items.
     fn is_empty_array(&self, doc: Doc<'_>) -> bool {
-        !reach::values(doc, self.path, End::Whole).is_empty()
+        !self.values(doc, End::Whole).is_empty()
+    }
+
+    /// The server counts the values up to the first place where the path leads nowhere.
+    fn values<'d>(&self, doc: Doc<'d>, end: End) -> Vec<Value<'d>> {
+        reach::values(doc, &FieldPath::parse(self.path), end, Gap::Ends)
     }
 
     fn is_geo(&self) -> bool {
@@ -93,7 +99,7 @@ fn mismatch(values: &[Value<'_>], expected: &[&str]) -> Fields {
     explained
 }
 
-fn considered(values: &[Value<'_>], truncated: bool) -> Fields {
+pub(super) fn considered(values: &[Value<'_>], truncated: bool) -> Fields {
     if let [only] = values {
         return vec![field("consideredValue", (*only).into())];
     }
@@ -106,7 +112,7 @@ fn considered(values: &[Value<'_>], truncated: bool) -> Fields {
 }
 
 /// The types of the values by name, without repetition.
-fn considered_types(values: &[Value<'_>]) -> Option<(String, Owned)> {
+pub(super) fn considered_types(values: &[Value<'_>]) -> Option<(String, Owned)> {
     let mut names: Vec<&str> = values.iter().map(|value| value.kind().alias()).collect();
     names.sort_unstable();
     names.dedup();

@@ -188,9 +188,9 @@ impl<'a> Level<'a> {
             rules.extend(self.dependencies());
         }
         rules.extend(self.choices());
-        if let Some(value) = self.value {
+        if self.value.is_some() {
             rules.extend(self.variants());
-            rules.extend(self.types(value));
+            rules.extend(self.types());
         }
         rules.into_iter().map(Owned::Document).collect()
     }

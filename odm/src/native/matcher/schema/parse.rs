@@ -174,7 +174,7 @@ impl Schema {
                 Value::Document(inner) => self.not.insert(Box::default()).read(*inner, whole),
                 other => Err(not_a_schema(other)),
             },
-            "properties" => properties(&mut self.objects().properties, value),
+            "properties" => properties(self.objects(), value),
             "additionalProperties" => {
                 let rules = self.objects();
                 extra(&mut rules.additional, value).unwrap_or_else(|| Err(bad_properties()))
@@ -431,7 +431,7 @@ fn required(value: &Value<'_>) -> Result<Vec<FieldPath>> {
     Ok(names)
 }
 
-fn properties(list: &mut Vec<(String, Schema)>, value: &Value<'_>) -> Result<()> {
+fn properties(rules: &mut ObjectRules, value: &Value<'_>) -> Result<()> {
     let Value::Document(doc) = value else {
         return Err(mismatch("$jsonSchema keyword 'properties' must be an object"));
     };
@@ -442,8 +442,16 @@ fn properties(list: &mut Vec<(String, Schema)>, value: &Value<'_>) -> Result<()>
                 element.name_str()
             )));
         };
-        list.push((element.name_str().to_owned(), Schema::default()));
-        if let Some((_, last)) = list.last_mut() {
+        let name = element.name_str();
+        if name.contains('.') {
+            let deep = &mut rules.deep;
+            read_boxed(schema, false, |inner| {
+                deep.push((FieldPath::parse(name), inner.apart()))
+            })?;
+            continue;
+        }
+        rules.properties.push((name.to_owned(), Schema::default()));
+        if let Some((_, last)) = rules.properties.last_mut() {
             last.read(schema, false)?;
         }
     }

@@ -1,7 +1,10 @@
 //! Rules about documents.
 
 use super::super::super::super::document::{Doc, Fields, Owned, Value};
+use super::super::super::super::matcher::ast::FieldPath;
 use super::super::super::super::matcher::pattern::Pattern;
+use super::super::super::super::matcher::reach::{self, End, Gap};
+use super::super::leaf::{MOST_VALUES, considered, considered_types};
 use super::super::reason::{field, text};
 use super::{Because, Level, about};
 
@@ -36,9 +39,18 @@ impl<'a> Level<'a> {
         let mut failed = Vec::new();
         for property in properties.elements() {
             let name = property.name_str();
-            let (Value::Document(schema), value) = (property.value(), doc.get(name)) else {
+            let Value::Document(schema) = property.value() else {
                 continue;
             };
+            let value = at(doc, name);
+            let inside = match value {
+                Some(_) => Vec::new(),
+                None => in_arrays(schema, doc, name),
+            };
+            if !inside.is_empty() {
+                failed.push(not_satisfied(name, schema, Because::Rules(inside).into_details()));
+                continue;
+            }
             let level = Level {
                 schema,
                 value,
@@ -51,10 +63,7 @@ impl<'a> Level<'a> {
             if value.is_none() && matches!(&because, Because::Rules(rules) if rules.is_empty()) {
                 continue;
             }
-            let mut entry = vec![field("propertyName", text(name))];
-            entry.extend(about(schema));
-            entry.push(because.into_details());
-            failed.push(Owned::Document(entry));
+            failed.push(not_satisfied(name, schema, because.into_details()));
         }
         (!failed.is_empty()).then(|| {
             vec![
@@ -198,6 +207,47 @@ impl<'a> Level<'a> {
         };
         level.is_satisfied()
     }
+}
+
+fn not_satisfied(name: &str, schema: Doc<'_>, details: (String, Owned)) -> Owned {
+    let mut entry = vec![field("propertyName", text(name))];
+    entry.extend(about(schema));
+    entry.push(details);
+    Owned::Document(entry)
+}
+
+/// The value of a property. A name with dots is a path; here it leads through documents.
+fn at<'a>(doc: Doc<'a>, name: &str) -> Option<Value<'a>> {
+    let mut value = Value::Document(doc);
+    for name in name.split('.') {
+        let Value::Document(inner) = value else {
+            return None;
+        };
+        value = inner.get(name)?;
+    }
+    Some(value)
+}
+
+/// The rules that all values break which a path reaches through arrays. The server tells those about values as such.
+fn in_arrays(schema: Doc<'_>, doc: Doc<'_>, name: &str) -> Vec<Owned> {
+    let values = reach::values(doc, &FieldPath::parse(name), End::Whole, Gap::Ends);
+    let told = values.get(..MOST_VALUES).unwrap_or(&values);
+    let mut rules = Vec::new();
+    for rule in [Level::variants, Level::types] {
+        let levels = values.iter().map(|value| Level::inside(schema, *value));
+        let broken: Option<Vec<Fields>> = levels.map(rule).collect();
+        let Some(mut rule) = broken.and_then(|broken| broken.into_iter().next()) else {
+            continue;
+        };
+        let has_types = rule.iter().any(|(name, _)| name == "consideredType");
+        rule.retain(|(name, _)| !name.starts_with("considered"));
+        rule.extend(considered(told, values.len() > MOST_VALUES));
+        if has_types {
+            rule.extend(considered_types(told));
+        }
+        rules.push(Owned::Document(rule));
+    }
+    rules
 }
 
 fn texts(names: Vec<&str>) -> Owned {

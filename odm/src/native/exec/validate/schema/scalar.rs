@@ -56,11 +56,12 @@ impl Level<'_> {
     }
 
     /// `type` or `bsonType`.
-    pub(super) fn types(self, value: Value<'_>) -> Option<Fields> {
+    pub(super) fn types(self) -> Option<Fields> {
         let keyword = ["type", "bsonType"]
             .into_iter()
             .find(|keyword| !self.satisfies(&[keyword]))?;
         let mut rule = self.rule_of_value(&[keyword], "type did not match");
+        let value = self.value?;
         rule.push(field("consideredType", text(value.kind().alias())));
         Some(rule)
     }

@@ -1,39 +1,56 @@
-//! The values that a path reaches, as far as the server counts them when it says why a document is refused.
+//! The values that a path reaches, all at once.
 
-use super::super::super::document::{Doc, Value};
-use super::super::super::matcher::ast::{FieldPath, Segment};
+use super::super::document::{Doc, Value};
+use super::ast::{FieldPath, Segment};
 
 /// What of an array at the end of a path is looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     Items,
     Whole,
 }
 
-/// The values at a path, up to the first place where it leads nowhere.
-pub(super) fn values<'a>(doc: Doc<'a>, path: &str, end: End) -> Vec<Value<'a>> {
+/// What becomes of the rest where the path leads nowhere in one member of an array.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gap {
+    /// It is not looked at.
+    Ends,
+    Passed,
+}
+
+/// The values at a path.
+pub(crate) fn values<'a>(doc: Doc<'a>, path: &FieldPath, end: End, gap: Gap) -> Vec<Value<'a>> {
     // No name at all stands for the document.
-    if path.is_empty() {
+    if path.as_str().is_empty() {
         return vec![Value::Document(doc)];
     }
     let mut walk = Walk {
         end,
+        gap,
         found: Vec::new(),
     };
-    walk.in_document(doc, FieldPath::parse(path).segments());
+    walk.in_document(doc, path.segments());
     walk.found
 }
 
 struct Walk<'a> {
     end: End,
+    gap: Gap,
     found: Vec<Value<'a>>,
 }
 
 impl<'a> Walk<'a> {
-    /// `None` where the path leads nowhere, which ends the walk.
+    /// `None` where the walk ends.
     fn in_document(&mut self, doc: Doc<'a>, segments: &[Segment]) -> Option<()> {
         let (first, rest) = segments.split_first()?;
-        self.at_value(doc.get(&first.name)?, rest)
+        match doc.get(&first.name) {
+            Some(value) => self.at_value(value, rest),
+            None => self.nowhere(),
+        }
+    }
+
+    fn nowhere(&self) -> Option<()> {
+        (self.gap == Gap::Passed).then_some(())
     }
 
     fn at_value(&mut self, value: Value<'a>, rest: &[Segment]) -> Option<()> {
@@ -41,7 +58,7 @@ impl<'a> Walk<'a> {
             Value::Array(items) => self.in_array(items, rest)?,
             _ if rest.is_empty() => self.found.push(value),
             Value::Document(doc) => self.in_document(doc, rest)?,
-            _ => return None,
+            _ => self.nowhere()?,
         }
         Some(())
     }
