@@ -13,7 +13,7 @@ crate::on_every_backend! {
     a_negated_filter_tells_all_that_is_so,
     an_expression_that_fails_is_told_with_its_code,
     what_looks_at_nothing_cannot_be_explained,
-    large_explanations_leave_out_values,
+    large_explanations_are_shortened,
     a_refused_find_and_modify_is_explained,
 }
 
@@ -481,7 +481,7 @@ async fn what_looks_at_nothing_cannot_be_explained(db: &Db) {
     );
 }
 
-async fn large_explanations_leave_out_values(db: &Db) {
+async fn large_explanations_are_shortened(db: &Db) {
     let large = "x".repeat(13_000_000);
     let short = info(db, doc! { "a": 1 }, doc! { "a": &large }).await;
     assert_eq!(
@@ -499,6 +499,15 @@ async fn large_explanations_leave_out_values(db: &Db) {
     assert_eq!(
         shorter,
         doc! { "failingDocumentId": 1, "note": "detailed error was too large" }
+    );
+
+    let mut deep = doc! { "a": 1 };
+    for _ in 0..70 {
+        deep = doc! { "$and": [deep] };
+    }
+    assert_eq!(
+        info(db, deep, doc! {}).await,
+        doc! { "reason": "generated error was too deeply nested", "truncated": true }
     );
 }
 

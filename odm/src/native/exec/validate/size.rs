@@ -1,10 +1,13 @@
 //! What of an explanation is left out where it is large.
 
-use super::super::super::document::{Doc, Fields, Owned};
+use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::reason::{field, text};
 
 /// Explanations are no larger than three quarters of the largest document.
 const MOST_BYTES: usize = 12 << 20;
+
+/// A reply is around them.
+const MOST_LEVELS: usize = 190;
 
 /// What repeats the document.
 const VALUES: [&str; 3] = ["consideredValue", "consideredValues", "consideredValuesTruncated"];
@@ -17,6 +20,13 @@ pub(super) fn fitting(id: Owned, details: Fields) -> Vec<u8> {
     let id = field("failingDocumentId", id);
     let mut info = vec![id, field("details", Owned::Document(details))];
     let whole = Doc::Fields(&info).to_bytes();
+    if is_deeper(Doc::Raw(&whole), MOST_LEVELS) {
+        let info = [
+            field("reason", text("generated error was too deeply nested")),
+            field("truncated", Owned::Bool(true)),
+        ];
+        return Doc::Fields(&info).to_bytes();
+    }
     if whole.len() <= MOST_BYTES {
         return whole;
     }
@@ -41,6 +51,15 @@ pub(super) fn without(id: Owned, failure: Fields) -> Vec<u8> {
         field("details", Owned::Document(failure)),
     ];
     Doc::Fields(&info).to_bytes()
+}
+
+/// Whether a document has more levels than that; it is one itself.
+fn is_deeper(doc: Doc<'_>, levels: usize) -> bool {
+    levels == 0
+        || doc.values().any(|value| match value {
+            Value::Document(inner) | Value::Array(inner) => is_deeper(inner, levels - 1),
+            _ => false,
+        })
 }
 
 fn shorten(details: &mut Owned) {

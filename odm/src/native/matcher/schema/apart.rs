@@ -54,23 +54,24 @@ impl Schema {
             }
     }
 
-    /// The same schema with each rule about a class of values in a schema of its own.
-    pub(super) fn apart(self) -> Schema {
-        let all = |schemas: Vec<Schema>| schemas.into_iter().map(Schema::apart).collect();
-        let mut parts: Vec<Schema> = all(self.all_of);
-        parts.extend(self.number.into_iter().flat_map(NumberRules::apart));
-        parts.extend(self.text.into_iter().flat_map(TextRules::apart));
-        parts.extend(self.array.into_iter().flat_map(ArrayRules::apart));
-        parts.extend(self.object.into_iter().flat_map(ObjectRules::apart));
-        Schema {
-            types: self.types,
-            variants: self.variants,
-            all_of: parts,
-            any_of: all(self.any_of),
-            one_of: all(self.one_of),
-            not: self.not.map(|schema| Box::new(schema.apart())),
-            ..Schema::default()
+    /// Puts each rule about a class of values in a schema of its own. In place, for schemas nest deep.
+    pub(super) fn take_apart(&mut self) {
+        for schemas in [&mut self.all_of, &mut self.any_of, &mut self.one_of] {
+            schemas.iter_mut().for_each(Schema::take_apart);
         }
+        if let Some(schema) = &mut self.not {
+            schema.take_apart();
+        }
+        self.move_rules();
+    }
+
+    #[inline(never)]
+    fn move_rules(&mut self) {
+        let parts = &mut self.all_of;
+        parts.extend(self.number.take().into_iter().flat_map(NumberRules::apart));
+        parts.extend(self.text.take().into_iter().flat_map(TextRules::apart));
+        parts.extend(self.array.take().into_iter().flat_map(ArrayRules::apart));
+        parts.extend(self.object.take().into_iter().flat_map(ObjectRules::apart));
     }
 }
 

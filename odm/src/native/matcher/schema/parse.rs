@@ -445,8 +445,9 @@ fn properties(rules: &mut ObjectRules, value: &Value<'_>) -> Result<()> {
         let name = element.name_str();
         if name.contains('.') {
             let deep = &mut rules.deep;
-            read_boxed(schema, false, |inner| {
-                deep.push((FieldPath::parse(name), inner.apart()))
+            read_boxed(schema, false, |mut inner| {
+                inner.take_apart();
+                deep.push((FieldPath::parse(name), *inner));
             })?;
             continue;
         }
