@@ -151,15 +151,18 @@ impl Statement {
     /// Whether it can run where there is no collection.
     ///
     /// # Errors
-    /// As [`Query::check_without_collection`].
+    /// As [`Query::check_without_collection`]; why it was refused.
     pub(crate) fn check_without_collection(&self, ns: &Namespace) -> Result<()> {
         match self {
             Statement::Update(update) => update.query.check_without_collection(ns),
             Statement::Delete(delete) => delete.query.check_without_collection(ns),
-            Statement::Insert { .. }
-            | Statement::InsertAsSent { .. }
-            | Statement::Refused(_)
-            | Statement::RefusedUpdate(_) => Ok(()),
+            Statement::RefusedUpdate(update) => Err(update.fault.clone()),
+            Statement::Refused(fault)
+            | Statement::InsertAsSent {
+                otherwise: Err(fault),
+                ..
+            } => Err(fault.clone()),
+            Statement::Insert { .. } | Statement::InsertAsSent { .. } => Ok(()),
         }
     }
 }
