@@ -32,6 +32,12 @@ impl CursorSessions {
         known.remove(at).map(|(_, session)| session)
     }
 
+    fn look(&self, id: i64) -> Option<SharedSession> {
+        let known = self.known();
+        let found = known.iter().find(|(other, _)| *other == id);
+        found.map(|(_, session)| session.clone())
+    }
+
     /// The session that a command has to run in, if it is one that opens a cursor or goes on with one.
     pub(super) async fn of(&self, command: &RawDocument, client: &Client) -> Attempt<Option<SharedSession>> {
         let Some(Ok((name, value))) = command.iter().next() else {
@@ -41,7 +47,8 @@ impl CursorSessions {
             return Ok(None);
         }
         match (name.as_str(), value) {
-            ("getMore", RawBsonRef::Int64(id)) => Ok(self.take(id)),
+            // One that is refused leaves the cursor open.
+            ("getMore", RawBsonRef::Int64(id)) => Ok(self.look(id)),
             ("killCursors", _) => {
                 if let Ok(ids) = command.get_array("cursors") {
                     for id in ids.into_iter().flatten().filter_map(|id| id.as_i64()) {
@@ -58,19 +65,31 @@ impl CursorSessions {
         }
     }
 
-    /// Remembers the session of a cursor that is open behind this reply.
-    pub(super) fn keep(&self, reply: &Document, session: SharedSession) {
+    /// Remembers the session of a cursor that is open behind this reply to a command, and forgets that of one at its end.
+    pub(super) fn keep(&self, asked: Option<i64>, reply: &Document, session: SharedSession) {
         let id = reply
             .get_document("cursor")
             .ok()
             .and_then(|cursor| cursor.get("id"));
         let Some(&Bson::Int64(id @ (1.. | ..=-1))) = id else {
+            asked.and_then(|id| self.take(id));
             return;
         };
         let mut known = self.known();
+        if known.iter().any(|(other, _)| *other == id) {
+            return;
+        }
         if known.len() == MOST {
             known.pop_front();
         }
         known.push_back((id, session));
+    }
+}
+
+/// The cursor that a command goes on with.
+pub(super) fn asked(command: &RawDocument) -> Option<i64> {
+    match command.iter().next() {
+        Some(Ok((name, RawBsonRef::Int64(id)))) if name.as_str() == "getMore" => Some(id),
+        _ => None,
     }
 }

@@ -6,7 +6,7 @@ use bson::{Document, RawBson, RawDocumentBuf, doc, rawdoc};
 use futures_core::future::BoxFuture;
 
 use super::cursor::MongoCursor;
-use super::{Attempt, MongoBackend, SharedSession, command, document};
+use super::{Attempt, MongoBackend, SharedSession, command, cursors, document};
 use crate::backend::{Aggregate, Count, Distinct, Explain, Find, Namespace, Response, RunCommand, Tail};
 use crate::error::{Error, ErrorKind};
 
@@ -219,11 +219,12 @@ pub(super) async fn run_command(
         Some(_) => None,
         None => backend.cursors.of(&run.command, &backend.client).await?,
     };
+    let asked = cursors::asked(&run.command);
     let reply = backend
         .command(&run.database, run.command, session.or(own.as_ref()))
         .await?;
     if let Some(own) = own {
-        backend.cursors.keep(&reply, own);
+        backend.cursors.keep(asked, &reply, own);
     }
     Ok(Response::Document(Some(raw(&reply)?)))
 }
