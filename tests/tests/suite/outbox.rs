@@ -310,6 +310,7 @@ async fn events_of_a_log_are_in_the_callers_transaction(db: &Db) {
 
 async fn many_writers_of_a_source_leave_no_gap(db: &Db) {
     let events = EventLog::new(db);
+    events.sync_indexes().await.unwrap();
     let tasks: Vec<_> = (0..12)
         .map(|n: i64| {
             let (db, events) = (db.clone(), events.clone());
