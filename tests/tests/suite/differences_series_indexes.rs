@@ -52,13 +52,16 @@ async fn indexed_measurements_are_no_arrays(db: &Db) {
     }
 }
 
+/// Documents, whether they are ordered, how many are counted, the places and codes of errors, and what is there then.
+type Inserted = (Vec<Document>, bool, i32, Vec<(i32, i32)>, Vec<i32>);
+
 async fn a_bucket_takes_all_of_a_command_or_nothing(db: &Db) {
     const ARRAY: i32 = 5_930_501;
     let plain = |id: i32| of(1, id, doc! {});
     let array = |id: i32| of(1, id, doc! { "v": [1] });
     let number = |id: i32| of(1, id, doc! { "v": 1 });
     let untimed = || doc! { "_id": 9 };
-    let cases: Vec<(Vec<Document>, bool, i32, Vec<(i32, i32)>, Vec<i32>)> = vec![
+    let cases: Vec<Inserted> = vec![
         (
             vec![plain(1), array(2), plain(3)],
             true,

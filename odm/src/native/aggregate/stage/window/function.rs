@@ -314,11 +314,8 @@ fn accumulated(
             accumulator.add(&mut state, &partition.scope(at))?;
         }
         let mut result = accumulator.finish(state);
-        match (sliding, &mut result) {
-            (Sliding::Sorted, Owned::Array(items)) => {
-                items.sort_by(|a, b| partition.context.collation.compare(&a.as_value(), &b.as_value()));
-            }
-            _ => {}
+        if let (Sliding::Sorted, Owned::Array(items)) = (sliding, &mut result) {
+            items.sort_by(|a, b| partition.context.collation.compare(&a.as_value(), &b.as_value()));
         }
         column.push(Some(result));
     }

@@ -111,7 +111,7 @@ fn turned(x: Decimal) -> Option<(Signed, Signed)> {
         turns += 1;
     }
     let (sine, cosine) = sine_and_cosine(rest);
-    let (sine, cosine) = if turns % 2 == 0 {
+    let (sine, cosine) = if turns.is_multiple_of(2) {
         (sine, cosine)
     } else {
         (cosine, sine)
