@@ -204,7 +204,10 @@ fn number(random: &mut Random, depth: usize) -> Document {
             };
             doc! { *random.pick(&["$tsSecond", "$tsIncrement"]): stamp }
         }
-        22 => doc! { "$floor": { "$rand": {} } },
+        22 => match random.below(2) {
+            0 => doc! { "$floor": { "$rand": {} } },
+            _ => doc! { "$toHashedIndexKey": expression(random, Any, depth) },
+        },
         _ => doc! { "$subtract": [date(random), date(random)] },
     }
 }
