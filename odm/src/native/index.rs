@@ -160,13 +160,18 @@ impl IndexDefinition {
 
     /// The index on `_id` of a collection whose strings compare so.
     pub(crate) fn id(collation: &Collation) -> IndexDefinition {
+        IndexDefinition::id_of_version(collation, 2)
+    }
+
+    /// The same as one of the two versions of indexes.
+    pub(crate) fn id_of_version(collation: &Collation, version: i32) -> IndexDefinition {
         let keys = vec![IndexField {
             path: "_id".to_owned(),
             order: Order::Ascending,
         }];
         let pattern = Owned::Document(vec![("_id".to_owned(), Owned::Int32(1))]);
         let mut spec = vec![
-            ("v".to_owned(), Owned::Int32(2)),
+            ("v".to_owned(), Owned::Int32(version)),
             ("key".to_owned(), pattern),
             ("name".to_owned(), Owned::String(ID_INDEX.to_owned())),
         ];
@@ -193,12 +198,11 @@ impl IndexDefinition {
     }
 
     /// What a clustered collection has in place of the index on `_id`.
-    pub(crate) fn clustered(name: &str, collation: &Collation) -> IndexDefinition {
-        let key = [("_id".to_owned(), Owned::Int32(1))];
+    pub(crate) fn clustered(key: Doc<'_>, name: &str, collation: &Collation) -> IndexDefinition {
         IndexDefinition {
             name: name.to_owned(),
             clustered: true,
-            spec: spec::Canonical::clustered(Doc::Fields(&key), name, collation.spec()).to_bytes(),
+            spec: spec::Canonical::clustered(key, name, collation.spec()).to_bytes(),
             ..IndexDefinition::id(collation)
         }
     }
@@ -227,6 +231,14 @@ impl IndexDefinition {
     /// The document that `listIndexes` gives: `v`, `key`, `name`, then the options.
     pub(crate) fn spec(&self) -> &[u8] {
         &self.spec
+    }
+
+    /// The version of the index, of which nothing depends here.
+    pub(crate) fn version(&self) -> i32 {
+        match Doc::Raw(&self.spec).get("v") {
+            Some(Value::Int32(version)) => version,
+            _ => 2,
+        }
     }
 
     /// The key pattern as given, for example `{ a: 1, b: -1 }`.

@@ -5,6 +5,7 @@
 mod evaluate;
 mod identity;
 mod integer;
+mod names;
 pub(crate) mod near;
 pub(crate) mod never;
 mod operator;
@@ -27,6 +28,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use self::ast::{NearField, Node, Predicate};
 use self::evaluate::Subject;
 pub(crate) use self::evaluate::truthy;
+pub(crate) use self::names::names;
 #[cfg(test)]
 pub(crate) use self::operator::OPERATORS;
 #[cfg(test)]

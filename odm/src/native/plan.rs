@@ -333,6 +333,14 @@ fn flatten(parts: Vec<Node>) -> Node {
     Node::And(flat)
 }
 
+/// Refuses a hint that no collection has an index for.
+///
+/// # Errors
+/// Code 2.
+pub(crate) fn check_hint(hint: &Value<'_>) -> Result<()> {
+    Hint::parse(*hint).map(drop)
+}
+
 enum Hint<'a> {
     Free,
     Natural {

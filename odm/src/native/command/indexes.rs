@@ -89,6 +89,8 @@ pub(super) fn create(call: &Call<'_>) -> Result<Job> {
         }
         if unchanged {
             reply = reply.with("note", text("all indexes already exist"));
+        } else if after < before.unwrap_or(1) + specs.len() as u64 {
+            reply = reply.with("note", text("index already exists"));
         }
         Ok(reply.done())
     })))

@@ -3,9 +3,11 @@
 use std::ops::Bound;
 
 use super::super::catalog::{Collection, IndexEntry};
-use super::super::document::Doc;
+use super::super::collation::Collation;
+use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result};
 use super::super::index::Order;
+use super::super::plan::interval::Intervals;
 use super::super::plan::{Access, KeyRange, Plan};
 
 /// The key of an index by which the plan came to the document first, as a document; none where no index was read.
@@ -23,9 +25,9 @@ fn key_of(access: &Access, collection: &Collection, document: &[u8]) -> Result<O
             index,
             ranges,
             reverse,
-            ..
+            bounds,
         } => match collection.indexes.get(*index) {
-            Some(entry) if !entry.definition.clustered => in_index(entry, ranges, *reverse, document),
+            Some(entry) if !entry.definition.clustered => in_index(entry, ranges, bounds, *reverse, document),
             _ => Ok(None),
         },
         Access::Union(parts) => {
@@ -42,27 +44,60 @@ fn key_of(access: &Access, collection: &Collection, document: &[u8]) -> Result<O
 fn in_index(
     entry: &IndexEntry,
     ranges: &[KeyRange],
+    bounds: &[Intervals],
     reverse: bool,
     document: &[u8],
 ) -> Result<Option<Vec<u8>>> {
-    let definition = &entry.definition;
+    let (definition, doc) = (&entry.definition, Doc::Raw(document));
     let keeps_values = |order| matches!(order, Order::Ascending | Order::Descending);
-    let is_plain = definition.text.is_none() && definition.wildcard.is_none();
-    if !is_plain || !definition.keys.iter().all(|key| keeps_values(key.order)) {
+    if definition.text.is_some() || !definition.keys.iter().all(|key| keeps_values(key.order)) {
         return Err(Fault::unsupported(format!(
             "the index {} keeps its keys in the engine's own way: they are not shown",
             definition.name
         )));
     }
-    let keys = definition.keys(Doc::Raw(document))?.keys;
-    let mut inside = keys
-        .iter()
-        .filter(|key| ranges.iter().any(|range| holds(range, key)));
-    let first = match reverse {
-        true => inside.next_back(),
-        false => inside.next(),
+    let mut keys = definition.keys(doc)?.keys;
+    keys.retain(|key| ranges.iter().any(|range| holds(range, key)));
+    if reverse {
+        keys.reverse();
+    }
+    if let Some(wildcard) = &definition.wildcard {
+        let Some(first) = keys.first() else {
+            return Ok(None);
+        };
+        let shown = wildcard.shown(doc, &definition.collation, first)?;
+        return Ok(shown.map(|(path, value)| {
+            let asked = asked_path(&path, bounds).to_owned();
+            let fields = [("$_path".to_owned(), Owned::String(path)), (asked, value)];
+            Doc::Fields(&fields).to_bytes()
+        }));
+    }
+    let mut shown = keys.iter().map(|key| definition.key_value(doc, key));
+    let Some(first) = shown.next() else {
+        return Ok(None);
     };
-    Ok(first.map(|key| definition.key_value(Doc::Raw(document), key)))
+    // A range can hold keys of which a field behind the first is out of its bounds.
+    let is_within = |key: &Vec<u8>| {
+        let values = Doc::Raw(key);
+        let mut fields = values.values().zip(bounds);
+        fields.all(|(value, bounds)| bounds.has(&value, &definition.collation))
+    };
+    // Of an index that is read as a whole nothing is left out.
+    if bounds.first().is_none_or(Intervals::is_all) || is_within(&first) {
+        return Ok(Some(first));
+    }
+    Ok(Some(shown.find(is_within).unwrap_or(first)))
+}
+
+/// The path that was asked for where one below it was found.
+fn asked_path<'a>(found: &'a str, bounds: &[Intervals]) -> &'a str {
+    let is_asked = |path: &str| {
+        let point = Intervals::point(&Value::String(path), Collation::simple());
+        let first = bounds.first().and_then(|paths| paths.as_slice().first());
+        first == point.as_slice().first()
+    };
+    let ends = found.match_indices('.').map(|(at, _)| &found[..at]);
+    ends.chain([found]).find(|path| is_asked(path)).unwrap_or(found)
 }
 
 fn holds(range: &KeyRange, key: &[u8]) -> bool {

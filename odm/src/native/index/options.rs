@@ -16,6 +16,10 @@ pub(super) struct GeoOptions {
     pub(super) finest: Option<i32>,
     /// Whether the version or a level has a fraction, which an index on the sphere refuses.
     inexact: bool,
+    /// Whether a bound is no number, which an index of the plane refuses.
+    unbounded: bool,
+    /// The levels as they are checked.
+    levels: (Option<i32>, Option<i32>),
 }
 
 /// The levels of cells on the sphere that an index has if it does not say: of about 2000 km, and of 100 m.
@@ -36,13 +40,14 @@ impl GeoOptions {
     pub(super) fn take(&mut self, name: &str, value: &Value<'_>) -> Result<bool> {
         let slot = match name {
             "min" | "max" => {
-                let bound = number::as_f64(value).ok_or_else(|| no_number(name, value))?;
+                let bound = bound(value).ok_or_else(|| no_number(name, value))?;
                 let slot = if name == "min" {
                     &mut self.min
                 } else {
                     &mut self.max
                 };
                 *slot = Some(bound);
+                self.unbounded |= number::as_f64(value).is_some_and(f64::is_nan);
                 return Ok(true);
             }
             "2dsphereIndexVersion" => &mut self.version,
@@ -51,7 +56,16 @@ impl GeoOptions {
             "finestIndexedLevel" => &mut self.finest,
             _ => return Ok(false),
         };
+        let is_level = matches!(name, "coarsestIndexedLevel" | "finestIndexedLevel");
         *slot = Some(number::as_i32_whole(value).ok_or_else(|| no_number(name, value))?);
+        if is_level && let Some(number) = number::as_i64_exact(value) {
+            let level = match name {
+                "coarsestIndexedLevel" => &mut self.levels.0,
+                _ => &mut self.levels.1,
+            };
+            // The server looks at the lowest bits alone.
+            *level = Some(number as i32);
+        }
         self.inexact |= name != "bits" && number::as_i64_exact(value).is_none();
         Ok(true)
     }
@@ -113,7 +127,7 @@ impl GeoOptions {
                 ));
             }
         };
-        if min.is_nan() || max.is_nan() || min >= max || !(max - min).is_finite() {
+        if self.unbounded || min >= max || !(max - min).is_finite() {
             return Err(Fault::new(
                 code::INVALID_OPTIONS,
                 format!(
@@ -134,7 +148,8 @@ impl GeoOptions {
                 "Expected the version and the levels to be exactly representable as 64-bit integers",
             ));
         }
-        let (coarsest, finest) = (self.coarsest.unwrap_or(COARSEST), self.finest.unwrap_or(FINEST));
+        let (coarsest, finest) = self.levels;
+        let (coarsest, finest) = (coarsest.unwrap_or(COARSEST), finest.unwrap_or(FINEST));
         if coarsest < 0 {
             return Err(Fault::new(16747, "coarsestIndexedLevel must be >= 0"));
         }
@@ -149,6 +164,17 @@ impl GeoOptions {
         }
         Ok(())
     }
+}
+
+/// A bound of the plane as the server keeps it: no decimal is below the least positive double, and what is no number is
+/// zero.
+fn bound(value: &Value<'_>) -> Option<f64> {
+    let bound = number::as_f64(value)?;
+    Some(match value {
+        _ if bound.is_nan() => 0.0,
+        Value::Decimal128(_) => bound.clamp(f64::MIN_POSITIVE, f64::MAX),
+        _ => bound,
+    })
 }
 
 /// A region can be too small to be divided, and too large for the distance of two of its parts.

@@ -62,10 +62,12 @@ pub(super) fn parse(spec: Doc<'_>, origin: Origin) -> Result<IndexDefinition> {
     } else {
         found.name
     };
+    let kept = found.text.kept();
     let canonical = Canonical {
         version: found.version,
         key: pattern.unwrap_or(found.key),
-        text: text.as_ref().map_or(&[], |text| &text.options),
+        text: text.as_ref().map_or(&kept, |text| &text.options),
+        original: found.original.as_deref().map(Doc::Raw),
         wildcard_projection: found.wildcard_projection,
         collation: found.collation.spec(),
         name,

@@ -18,7 +18,8 @@ pub(super) struct Canonical<'a> {
     pub(super) sparse: Option<bool>,
     pub(super) expire_after_seconds: Option<i64>,
     pub(super) geo: GeoOptions,
-    /// The options of a text index.
+    pub(super) original: Option<Doc<'a>>,
+    /// The options of a text index, which another index keeps without effect.
     pub(super) text: &'a [(String, Owned)],
     pub(super) wildcard_projection: Option<Value<'a>>,
     pub(super) collation: Option<Doc<'a>>,
@@ -41,6 +42,7 @@ impl<'a> Canonical<'a> {
             expire_after_seconds: None,
             geo: GeoOptions::default(),
             text: &[],
+            original: None,
             wildcard_projection: None,
             collation,
         }
@@ -64,9 +66,6 @@ impl<'a> Canonical<'a> {
                     write("collation", Value::Document(collation));
                 }
                 write("clustered", Value::Bool(true));
-            }
-            if self.prepare_unique {
-                write("prepareUnique", Value::Bool(true));
             }
             if self.hidden {
                 write("hidden", Value::Bool(true));
@@ -108,6 +107,12 @@ impl<'a> Canonical<'a> {
             }
             if let Some(projection) = self.wildcard_projection {
                 write("wildcardProjection", projection);
+            }
+            if let Some(original) = self.original {
+                write("originalSpec", Value::Document(original));
+            }
+            if self.prepare_unique {
+                write("prepareUnique", Value::Bool(true));
             }
         });
         out

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::collation::Collation;
-use super::super::document::{Doc, Owned, Value, number};
+use super::super::document::{Doc, Fields, Owned, Value, number};
 use super::super::fault::{Fault, Result};
 use super::super::key;
 use super::super::text::{Language, MAX_WEIGHT, TextSpec, WILDCARD};
@@ -27,6 +27,23 @@ pub(super) struct TextOptions<'a> {
     pub(super) default_language: Option<&'a str>,
     pub(super) language_override: Option<&'a str>,
     pub(super) version: Option<Value<'a>>,
+}
+
+impl TextOptions<'_> {
+    /// The options as an index of another kind keeps them.
+    pub(super) fn kept(&self) -> Fields {
+        let text = |text: &str| Owned::String(text.to_owned());
+        let version = self.version.as_ref().and_then(number::as_i32_whole);
+        let options = [
+            ("default_language", self.default_language.map(text)),
+            ("language_override", self.language_override.map(text)),
+            ("textIndexVersion", version.map(Owned::Int32)),
+        ];
+        let given = options.into_iter();
+        given
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect()
+    }
 }
 
 /// A text index as the catalog keeps it.

@@ -227,6 +227,39 @@ impl Wildcard {
 
     /// The keys of a document.
     pub(super) fn keys(&self, doc: Doc<'_>, collation: &Collation) -> Result<IndexKeys> {
+        let mut found = IndexKeys {
+            keys: Vec::new(),
+            multikey: vec![false; 2],
+        };
+        found.multikey[1] = self.each(doc, collation, &mut |key, _, _| found.keys.push(key))?;
+        found.keys.sort_unstable();
+        found.keys.dedup();
+        Ok(found)
+    }
+
+    /// The path and the value of one of the document's keys.
+    pub(crate) fn shown(
+        &self,
+        doc: Doc<'_>,
+        collation: &Collation,
+        wanted: &[u8],
+    ) -> Result<Option<(String, Owned)>> {
+        let mut shown = None;
+        self.each(doc, collation, &mut |key, path, value| {
+            if shown.is_none() && key == wanted {
+                shown = Some((path.to_owned(), Owned::from(*value)));
+            }
+        })?;
+        Ok(shown)
+    }
+
+    /// Visits the keys of a document with their paths and values; tells whether it met an array.
+    fn each(
+        &self,
+        doc: Doc<'_>,
+        collation: &Collation,
+        visit: &mut dyn FnMut(Vec<u8>, &str, &Value<'_>),
+    ) -> Result<bool> {
         let projected;
         let doc = match &self.projection {
             None => doc,
@@ -236,22 +269,19 @@ impl Wildcard {
             }
         };
         let mut walk = Walk {
-            found: IndexKeys {
-                keys: Vec::new(),
-                multikey: vec![false; 2],
-            },
+            visit,
+            meets_array: false,
             collation,
         };
         let without_id = self.prefix.is_empty() && self.projection.is_none();
         walk.below(doc, &mut String::new(), &self.prefix, without_id);
-        walk.found.keys.sort_unstable();
-        walk.found.keys.dedup();
-        Ok(walk.found)
+        Ok(walk.meets_array)
     }
 }
 
 struct Walk<'a> {
-    found: IndexKeys,
+    visit: &'a mut dyn FnMut(Vec<u8>, &str, &Value<'_>),
+    meets_array: bool,
     collation: &'a Collation,
 }
 
@@ -283,7 +313,7 @@ impl Walk<'_> {
         match value {
             Value::Document(doc) if !doc.is_empty() => self.below(*doc, path, prefix, false),
             Value::Array(items) => {
-                self.found.multikey[1] = true;
+                self.meets_array = true;
                 if items.is_empty() {
                     self.key(path, &Value::Undefined, inside && prefix.is_empty());
                 }
@@ -306,7 +336,7 @@ impl Walk<'_> {
         Order::Ascending.encode(&Value::String(path), Collation::simple(), &mut key);
         Order::Ascending.encode(value, self.collation, &mut key);
         key.push(super::super::key::END);
-        self.found.keys.push(key);
+        (self.visit)(key, path, value);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::super::collation::Collation;
 use super::super::document::Value;
 use super::super::document::compare::rank;
-use super::super::key::{AFTER, BEFORE, rank_bytes};
+use super::super::key::{AFTER, BEFORE, END, rank_bytes};
 
 /// The components from `from` up to, not including, `to`, as ascending bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -212,6 +212,17 @@ impl Intervals {
     /// Whether it is values only.
     pub(crate) fn is_points(&self) -> bool {
         self.0.iter().all(Interval::is_point)
+    }
+
+    /// Whether a value is in one of them.
+    pub(crate) fn has(&self, value: &Value<'_>, collation: &Collation) -> bool {
+        let mut component = Vec::new();
+        collation.encode(value, false, &mut component);
+        // An edge lies between components by what follows them.
+        component.push(END);
+        self.0
+            .iter()
+            .any(|own| own.from <= component && component < own.to)
     }
 
     pub(crate) fn as_slice(&self) -> &[Interval] {

@@ -1,8 +1,10 @@
 //! The options of a specification as written, each of its type.
 
 use super::super::super::collation::Collation;
-use super::super::super::document::{Doc, Kind, Value, number};
+use super::super::super::document::owned::fields_of;
+use super::super::super::document::{Doc, Kind, Owned, Value, number};
 use super::super::super::fault::{Fault, Result, code};
+use super::super::IndexDefinition;
 use super::super::options::GeoOptions;
 use super::super::text::{self, TextOptions};
 use super::cannot;
@@ -29,6 +31,7 @@ pub(crate) const OPTIONS: &[&str] = &[
     "textIndexVersion",
     "wildcardProjection",
     "clustered",
+    "originalSpec",
 ];
 
 /// Whether an index, of whatever kind, may have this option.
@@ -52,6 +55,8 @@ pub(super) struct Options<'a> {
     pub(super) text: TextOptions<'a>,
     pub(super) wildcard_projection: Option<Value<'a>>,
     pub(super) version: i32,
+    /// What the index was first made of, where a series has it under other names.
+    pub(super) original: Option<Vec<u8>>,
     pub(super) collation: Collation,
 }
 
@@ -73,6 +78,7 @@ impl<'a> Options<'a> {
             text: TextOptions::default(),
             wildcard_projection: None,
             version: 2,
+            original: None,
             collation: Collation::default(),
         };
         for element in spec.elements() {
@@ -159,6 +165,15 @@ impl<'a> Options<'a> {
                     }
                     _ => return Err(Fault::unsupported("storage engine options are not supported")),
                 },
+                "originalSpec" => match object(field, &value)? {
+                    empty if empty.is_empty() => {
+                        return Err(Fault::new(
+                            code::BAD_VALUE,
+                            "The field 'originalSpec' cannot be an empty object.",
+                        ));
+                    }
+                    original => options.original = Some(checked_original(original)?),
+                },
                 // The server takes it out.
                 "_id" => {}
                 known if OPTIONS.contains(&known) => {}
@@ -231,6 +246,16 @@ fn check_version(spec: Doc<'_>, value: &Value<'_>) -> Result<i32> {
             "Invalid index specification {spec}; cannot create an index with v={value}"
         ))),
     }
+}
+
+/// What an index was first made of, with the version that it has if it does not say.
+fn checked_original(original: Doc<'_>) -> Result<Vec<u8>> {
+    IndexDefinition::parse(original)?;
+    let mut fields = fields_of(original);
+    if original.get("v").is_none() {
+        fields.push(("v".to_owned(), Owned::Int32(2)));
+    }
+    Ok(Doc::Fields(&fields).to_bytes())
 }
 
 fn spec_is_text(spec: Doc<'_>) -> bool {

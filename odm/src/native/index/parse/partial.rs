@@ -2,9 +2,9 @@
 
 use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Value};
-use super::super::super::fault::{Fault, Result};
+use super::super::super::fault::{Fault, Result, code};
 use super::super::super::matcher::ast::{Node, Predicate};
-use super::super::super::matcher::{Matcher, near};
+use super::super::super::matcher::{Matcher, names, near};
 use super::{Origin, cannot};
 
 pub(super) fn parse_partial(
@@ -13,10 +13,21 @@ pub(super) fn parse_partial(
     collation: &Collation,
     origin: Origin,
 ) -> Result<Matcher> {
+    if names(filter, "$where") {
+        return Err(Fault::new(
+            code::BAD_VALUE,
+            "$where is not allowed in this context",
+        ));
+    }
     let matcher = Matcher::parse(filter)?;
     check_partial(matcher.root())?;
-    if origin.is_given() && names_truth(filter) {
-        return Err(not_in_partial("$alwaysTrue"));
+    if origin.is_given() {
+        if names(filter, "$alwaysTrue") {
+            return Err(not_in_partial("$alwaysTrue"));
+        }
+        if depth(filter) > DEEPEST {
+            return Err(cannot("partialFilterExpression depth may not exceed 4"));
+        }
     }
     if sparse {
         return Err(cannot(
@@ -26,17 +37,33 @@ pub(super) fn parse_partial(
     Ok(matcher.collated(collation))
 }
 
-/// Whether a filter has `$alwaysTrue`, which is not told from an empty one once it is parsed.
-fn names_truth(filter: Doc<'_>) -> bool {
-    filter
-        .elements()
-        .any(|element| match (element.name_str(), element.value()) {
-            ("$alwaysTrue", _) => true,
-            ("$and" | "$or", Value::Array(branches)) => branches
-                .values()
-                .any(|branch| branch.as_document().is_some_and(names_truth)),
-            _ => false,
-        })
+/// How many `$and` and `$or` may stand around a condition.
+const DEEPEST: usize = 3;
+
+/// How many `$and` and `$or` stand around the innermost condition: conditions beside each other make an `$and` too.
+fn depth(filter: Doc<'_>) -> usize {
+    let (mut conditions, mut deepest) = (0, 0);
+    for element in filter.elements() {
+        conditions += match (element.name_str(), element.value()) {
+            ("$comment", _) => 0,
+            ("$and" | "$or", Value::Array(branches)) => {
+                let inner = branches
+                    .values()
+                    .filter_map(|branch| branch.as_document().map(depth));
+                deepest = deepest.max(1 + inner.max().unwrap_or(0));
+                1
+            }
+            (_, Value::Document(operators)) if is_operators(operators) => operators.count(),
+            _ => 1,
+        };
+    }
+    deepest + usize::from(conditions > 1)
+}
+
+fn is_operators(doc: Doc<'_>) -> bool {
+    doc.elements()
+        .next()
+        .is_some_and(|element| element.name_str().starts_with('$'))
 }
 
 /// What a partial filter may say: a document's membership has to follow from single values.
@@ -47,11 +74,14 @@ fn check_partial(node: &Node) -> Result<()> {
         Node::Field { predicate, .. } => check_partial_predicate(predicate),
         Node::Nor(_) => Err(not_in_partial("$nor")),
         Node::Expr(_) => Err(Fault::new(224, "$expr is not allowed in this context")),
-        Node::Schema(_) => Err(not_in_partial("$jsonSchema")),
+        Node::Schema(_) => Err(Fault::new(224, "$jsonSchema is not allowed in this context")),
         Node::Never => Err(not_in_partial("$alwaysFalse")),
         Node::Sample(_) => Err(not_in_partial("$sampleRate")),
         Node::Near(_) => Err(near::not_allowed()),
-        Node::Text(_) => Err(not_in_partial("$text")),
+        Node::Text(_) => Err(Fault::new(
+            code::BAD_VALUE,
+            "$text is not allowed in this context",
+        )),
     }
 }
 
