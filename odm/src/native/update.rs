@@ -229,7 +229,10 @@ impl Updater {
             Kind::Operators { .. } => {
                 let seeded = seed::document(filter, said)?;
                 let new = self.operate(&seeded, None, now, true)?.unwrap_or(seeded);
-                identity::check(Doc::Raw(&new))?;
+                match seed::has_parts_of_id(filter, said) {
+                    true => identity::check_parts(Doc::Raw(&new))?,
+                    false => identity::check(Doc::Raw(&new))?,
+                }
                 identity::lead(Doc::Raw(&new))
             }
             Kind::Replacement(replacement) => replacement.insert(&seed::identity(filter, said)?, now)?,
@@ -238,7 +241,8 @@ impl Updater {
                 let new = transform.apply(Doc::Raw(&seeded), variables, now.millis, &self.collation)?;
                 let new = document_bytes(&new);
                 check_depth(&new)?;
-                replace::inserted(Doc::Raw(&seeded), Doc::Raw(&new))?
+                let is_in_parts = seed::has_parts_of_id(filter, said);
+                replace::inserted(Doc::Raw(&seeded), Doc::Raw(&new), is_in_parts)?
             }
         };
         check_size(&new, TOO_LARGE, "Document to upsert")?;

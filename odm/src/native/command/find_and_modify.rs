@@ -77,8 +77,13 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
         &variables,
     )?
     .settled_alone(collation)?;
-    let projection = query.projection(fields.object("fields"))?;
-    if return_new && projection.as_ref().is_some_and(Projection::needs_position) {
+    let projection = query.projection_of_one(fields.object("fields"));
+    let needs_position = |own: &Projection| own.needs_position();
+    if return_new
+        && projection
+            .as_ref()
+            .is_ok_and(|own| own.as_ref().is_some_and(needs_position))
+    {
         return Err(Fault::new(
             code::BAD_VALUE,
             "Cannot use a positional projection and return the new document",

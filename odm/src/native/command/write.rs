@@ -333,20 +333,21 @@ fn update_statement(
     let filter = entry.object("q").unwrap_or(Doc::empty());
     let (multi, upsert) = (entry.flag("multi"), entry.flag("upsert"));
     let own = entry.object("c");
-    if own.is_some() && !matches!(change, Change::Pipeline(_)) {
-        return Err(Fault::new(
-            51198,
-            "Constant values may only be specified for pipeline updates",
-        ));
-    }
     if multi && matches!(change, Change::Replacement(_)) {
         return Err(Fault::new(
             code::FAILED_TO_PARSE,
             "multi update is not supported for replacement-style update",
         ));
     }
-    if entry.flag("upsertSupplied") {
-        check_supplied(own, upsert)?;
+    let supplied = match entry.flag("upsertSupplied") {
+        true => Some(supplied(own, upsert)?),
+        false => None,
+    };
+    if own.is_some() && !matches!(change, Change::Pipeline(_)) {
+        return Err(Fault::new(
+            51198,
+            "Constant values may only be specified for pipeline updates",
+        ));
     }
     let variables = query::with_own(variables, own.unwrap_or(Doc::empty()))?;
     // The server reads the update before the filter.
@@ -362,19 +363,18 @@ fn update_statement(
         updater: updater.collated(&collation.unwrap_or_default()),
         multi,
         upsert,
+        supplied,
     })
 }
 
-/// Checks that a document came along to be inserted; servers send it to each other.
-fn check_supplied(constants: Option<Doc<'_>>, upsert: bool) -> Result<()> {
+/// The document that came along to be inserted.
+fn supplied(constants: Option<Doc<'_>>, upsert: bool) -> Result<Updater> {
     let refused = |text: &'static str| Err(Fault::new(code::FAILED_TO_PARSE, text));
     if !upsert {
         return refused("cannot specify 'upsertSupplied: true' for a non-upsert operation");
     }
     match constants.and_then(|own| own.get("new")) {
-        Some(Value::Document(_)) => Err(Fault::unsupported(
-            "the embedded engine does not insert what an update supplies (upsertSupplied)",
-        )),
+        Some(Value::Document(document)) => Updater::replacement(document),
         _ => refused("the parameter 'upsertSupplied' is set to 'true', but no document was supplied"),
     }
 }

@@ -17,7 +17,8 @@ pub(crate) struct FindAndModifyRequest {
     pub(crate) namespace: Namespace,
     pub(crate) query: Query,
     pub(crate) filter: Vec<u8>,
-    pub(crate) projection: Option<Projection>,
+    /// What is wrong with it is told where there is a collection.
+    pub(crate) projection: Result<Option<Projection>>,
     /// `None` removes.
     pub(crate) updater: Option<Updater>,
     pub(crate) return_new: bool,
@@ -45,8 +46,12 @@ const EXECUTOR: &str = "Plan executor error during findAndModify :: caused by ::
 /// Runs it.
 pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Result<Modified> {
     let ns = &request.namespace;
-    if request
-        .projection
+    let Some(collection) = batch::open_for(write, ns, request.upsert)? else {
+        request.query.check_without_collection(ns)?;
+        return Ok(Modified::default());
+    };
+    let projection = request.projection.clone()?;
+    if projection
         .as_ref()
         .is_some_and(|projection| projection.wanted().has(Kind::SortKey))
     {
@@ -55,16 +60,11 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
             "Cannot use a $meta sortKey projection in findAndModify commands.",
         ));
     }
-    let Some(collection) = batch::open_for(write, ns, request.upsert)? else {
-        request.query.check_without_collection(ns)?;
-        return Ok(Modified::default());
-    };
     let collection = batch::unvalidated(collection, request.unvalidated);
     let own = &collection.rules.collation;
     let query = request.query.by_default(own);
     let plan = query.plan(&collection, Some(1))?;
-    let projection = request
-        .projection
+    let projection = projection
         .as_ref()
         .map(|projection| {
             projection.settled(request.query.collation_in(own), request.query.matcher.variables())

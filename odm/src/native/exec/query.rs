@@ -273,8 +273,16 @@ impl Query {
     /// Whether it can be asked where there is no collection, so that it finds nothing.
     ///
     /// # Errors
-    /// Code 27 for a text search.
+    /// Code 27 for a text search, 2 for a hint that no index can be meant by.
     pub(crate) fn check_without_collection(&self, ns: &Namespace) -> Result<()> {
+        // As on the server, which looks for one `_id` without asking for a plan.
+        let is_by_id = matches!(
+            self.matcher.root(),
+            Node::Field { path, predicate: Predicate::Equal(_) } if path.as_str() == "_id"
+        );
+        if let Some(hint) = self.hint.as_ref().filter(|_| !is_by_id) {
+            plan::check_hint(&hint.as_value())?;
+        }
         match self.searches_text() {
             true => Err(text_required(Some(&ns.to_string()))),
             false => Ok(()),
@@ -289,7 +297,21 @@ impl Query {
         let Some(spec) = spec.filter(|spec| !spec.is_empty()) else {
             return Ok(None);
         };
-        let projection = Projection::parse(spec, Some(&self.matcher))?;
+        self.ordered(Projection::parse(spec, Some(&self.matcher))?)
+    }
+
+    /// The same of a document that is changed or removed: what is not known of how it was found is left out.
+    ///
+    /// # Errors
+    /// As [`projection`](Self::projection).
+    pub(crate) fn projection_of_one(&self, spec: Option<Doc<'_>>) -> Result<Option<Projection>> {
+        let Some(spec) = spec.filter(|spec| !spec.is_empty()) else {
+            return Ok(None);
+        };
+        self.ordered(Projection::parse_lenient(spec, &self.matcher)?)
+    }
+
+    fn ordered(&self, projection: Projection) -> Result<Option<Projection>> {
         match projection.wanted().has(Kind::SortKey) && self.sort.is_none() {
             true => Err(no_order()),
             false => Ok(Some(projection)),

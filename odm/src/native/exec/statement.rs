@@ -53,6 +53,8 @@ pub(crate) struct UpdateStatement {
     pub(crate) updater: Updater,
     pub(crate) multi: bool,
     pub(crate) upsert: bool,
+    /// What an upsert inserts in place of what the update makes of the filter.
+    pub(crate) supplied: Option<Updater>,
 }
 
 /// A parsed deletion.

@@ -31,6 +31,7 @@ pub(crate) fn run(
         ended?;
         if statement.upsert {
             let now = batch.now.later(written(outcome));
+            let updater = statement.supplied.as_ref().unwrap_or(&updater);
             let document = updater.upsert(Doc::Raw(&statement.filter), now, statement.query.collation())?;
             record::insert(write, &batch.namespace, collection, &document)?;
             let id = Doc::Raw(&document).get("_id").map_or(Owned::Null, Owned::from);

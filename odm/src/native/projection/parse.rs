@@ -14,8 +14,18 @@ impl Projection {
     /// Parses a projection. `filter` is the filter of the same operation, which the positional `$` needs and which
     /// knows the operation's variables.
     pub(crate) fn parse(spec: Doc<'_>, filter: Option<&Matcher>) -> Result<Projection> {
+        Projection::parse_as(spec, filter, false)
+    }
+
+    /// Parses a projection which leaves out what is not known of how the document was found.
+    pub(crate) fn parse_lenient(spec: Doc<'_>, filter: &Matcher) -> Result<Projection> {
+        Projection::parse_as(spec, Some(filter), true)
+    }
+
+    fn parse_as(spec: Doc<'_>, filter: Option<&Matcher>, lenient: bool) -> Result<Projection> {
         let mut parser = Parser {
             filter,
+            lenient,
             tree: Tree::default(),
             mode: None,
             id: None,
@@ -39,6 +49,8 @@ pub(crate) fn check_key(key: &str, filter: &Matcher) -> Result<()> {
 
 struct Parser<'v> {
     filter: Option<&'v Matcher>,
+    /// Whether it may ask for scores and distances that a filter does not give.
+    lenient: bool,
     tree: Tree,
     /// Set by the first field that decides it; `_id` by itself does not.
     mode: Option<Mode>,
@@ -238,7 +250,9 @@ impl Parser<'_> {
         let wanted = expression.wanted();
         let searches = self.filter.is_some_and(|filter| filter.text().is_some());
         let measures = self.filter.is_some_and(|filter| filter.near().is_some());
-        wanted.check(searches, measures)?;
+        if !self.lenient {
+            wanted.check(searches, measures)?;
+        }
         self.wanted = self.wanted.and(wanted);
         Ok(())
     }

@@ -35,7 +35,7 @@ impl Replacement {
 
     /// The document to insert; `seeded` has what the filter says of `_id`.
     pub(super) fn insert(&self, seeded: &[u8], now: Now) -> Result<Vec<u8>> {
-        inserted(Doc::Raw(seeded), Doc::Raw(&self.filled(now)))
+        inserted(Doc::Raw(seeded), Doc::Raw(&self.filled(now)), false)
     }
 
     fn filled(&self, now: Now) -> std::borrow::Cow<'_, [u8]> {
@@ -72,8 +72,8 @@ fn refuse_other(old_id: &Value<'_>, new_id: &Value<'_>) -> Result<()> {
     ))
 }
 
-/// The new document to insert, with the seeded `_id`, if any.
-pub(super) fn inserted(seeded: Doc<'_>, new: Doc<'_>) -> Result<Vec<u8>> {
+/// The new document to insert, with the seeded `_id`, if any, which may have been put together of parts.
+pub(super) fn inserted(seeded: Doc<'_>, new: Doc<'_>, is_in_parts: bool) -> Result<Vec<u8>> {
     // What says no more than the filter is only looked at as what is to be stored.
     if seeded.to_bytes() == new.to_bytes() {
         identity::check(new)?;
@@ -91,7 +91,10 @@ pub(super) fn inserted(seeded: Doc<'_>, new: Doc<'_>) -> Result<Vec<u8>> {
         refuse_other(&old_id, &new_id)?;
     }
     let complete = with_id_of(seeded, new)?;
-    identity::check(Doc::Raw(&complete))?;
+    match is_in_parts && new.get("_id").is_none() {
+        true => identity::check_parts(Doc::Raw(&complete))?,
+        false => identity::check(Doc::Raw(&complete))?,
+    }
     Ok(complete)
 }
 

@@ -87,6 +87,13 @@ pub(super) fn identity(filter: Doc<'_>, collation: &Collation) -> Result<Vec<u8>
     Ok(Doc::Fields(&fields).to_bytes())
 }
 
+/// Whether the filter describes `_id` by parts of it.
+pub(super) fn has_parts_of_id(filter: Doc<'_>, collation: &Collation) -> bool {
+    let mut equalities = Vec::new();
+    collect(filter, collation, &mut equalities);
+    equalities.iter().any(|(path, _)| path.starts_with("_id."))
+}
+
 fn collect<'a>(filter: Doc<'a>, collation: &Collation, found: &mut Equalities<'a>) {
     for element in filter.elements() {
         let name = element.name_str();
@@ -141,7 +148,10 @@ fn collect_operators<'a>(
                 for item in items.values() {
                     let listed = match item {
                         Value::Regex { .. } => false,
-                        Value::Document(doc) => !starts_with_operator(doc),
+                        Value::Document(doc) => doc
+                            .elements()
+                            .next()
+                            .is_none_or(|own| own.name() != b"$elemMatch"),
                         _ => true,
                     };
                     if listed {

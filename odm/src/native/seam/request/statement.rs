@@ -13,8 +13,8 @@ use super::super::super::exec::statement::{Batch, DeleteStatement, Statement, Up
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::projection::Projection;
 use super::super::super::update::{Now, Updater};
-use super::read::{projection, query};
-use super::{collation, gate, namespace, now, value};
+use super::read::query;
+use super::{collation, gate, gate_optional, namespace, now, value};
 use crate::backend::{self, Modification, ReadOptions};
 
 pub(super) fn batch(
@@ -67,6 +67,7 @@ pub(super) fn update_statement(own: &backend::UpdateStatement) -> Statement {
             updater: updater.collated(&collation.unwrap_or_default()),
             multi: own.multi,
             upsert: own.upsert,
+            supplied: None,
         })
     };
     match parse() {
@@ -118,8 +119,13 @@ fn updater(modification: &Modification, array_filters: &[RawDocumentBuf]) -> Res
 
 pub(super) fn find_and_modify_request(own: backend::FindAndModify) -> Result<FindAndModifyRequest> {
     let query = query(&own.filter, own.sort.as_ref(), &own.options)?;
-    let projection = projection(own.projection.as_ref(), &query)?;
-    if own.return_new && projection.as_ref().is_some_and(Projection::needs_position) {
+    let projection = query.projection_of_one(gate_optional(own.projection.as_ref())?);
+    let needs_position = |own: &Projection| own.needs_position();
+    if own.return_new
+        && projection
+            .as_ref()
+            .is_ok_and(|own| own.as_ref().is_some_and(needs_position))
+    {
         return Err(Fault::new(
             code::BAD_VALUE,
             "Cannot use a positional projection and return the new document",
