@@ -58,7 +58,7 @@ pub(crate) struct View {
 const LARGEST_CAPPED: i64 = 1 << 50;
 
 /// Options that are kept and shown, and change nothing here.
-const KEPT: &[&str] = &["autoIndexId", "temp"];
+const KEPT: &[&str] = &["temp"];
 
 /// Options of the command, not of the collection.
 const FORGOTTEN: &[&str] = &["writeConcern", "comment", "idIndex", "flags", "maxTimeMS"];
@@ -68,6 +68,7 @@ const ORDER: &[&str] = &[
     "capped",
     "size",
     "max",
+    "autoIndexId",
     "temp",
     "recordPreImages",
     "changeStreamPreAndPostImages",
@@ -160,7 +161,23 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
         None => false,
     };
     let has = |name: &str| options.get(name).is_some();
+    if let Some(value) = options.get("viewOn").filter(|on| on.as_str() == Some("")) {
+        view_on("create", value)?;
+    }
+    if let Some(pipeline) = options.get("pipeline") {
+        stages("create", pipeline)?;
+    }
     check_images(options)?;
+    if has("viewOn")
+        && options
+            .get("changeStreamPreAndPostImages")
+            .and_then(images)
+            .is_some()
+    {
+        return Err(invalid(
+            "option not supported on a view: changeStreamPreAndPostImages",
+        ));
+    }
     // Numbers that no collection has are refused first.
     if let Some(value) = options.get("size") {
         capped_size(value)?;
@@ -273,6 +290,7 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
                     "'expireAfterSeconds' is only supported on time-series collections or when the 'clusteredIndex' option is specified",
                 ));
             }
+            "autoIndexId" => keep(name, Owned::Bool(flag("create.autoIndexId", value)?)),
             _ if KEPT.contains(&name) => keep(name, value.into()),
             _ if FORGOTTEN.contains(&name) => {}
             _ => return Err(unknown("create", name)),
@@ -313,6 +331,10 @@ pub(crate) fn choice(command: &str, name: &str, value: Value<'_>) -> Result<Stri
 pub(crate) fn view_on(command: &str, value: Value<'_>) -> Result<String> {
     match value {
         Value::String("") => Err(Fault::new(code::BAD_VALUE, "'viewOn' cannot be empty")),
+        Value::String(text) if text.contains('\0') => Err(Fault::new(
+            code::INVALID_NAMESPACE,
+            "namespaces cannot have embedded null characters",
+        )),
         Value::String(text) if text.starts_with('.') => Err(Fault::new(
             code::INVALID_NAMESPACE,
             format!("Collection names cannot start with '.': {text}"),

@@ -5,12 +5,12 @@ use super::super::exec::{Namespace, convert};
 use super::super::fault::{Fault, Result, code};
 use super::{Call, Job, reply};
 
-/// The most bytes that a capped collection may have.
-const LARGEST: f64 = 1_125_899_906_842_624.0;
-
 pub(super) fn convert(call: &Call<'_>) -> Result<Job> {
     let namespace = call.namespace()?;
-    let bytes = size(call)?;
+    let bytes = size(call).trunc();
+    if bytes == 0.0 || bytes.is_nan() {
+        return Err(no_size());
+    }
     Ok(Job::Write(Box::new(move |write| {
         convert::convert_to_capped(write, &namespace, bytes)?;
         Ok(reply::ok())
@@ -20,7 +20,10 @@ pub(super) fn convert(call: &Call<'_>) -> Result<Job> {
 pub(super) fn clone(call: &Call<'_>) -> Result<Job> {
     let from = named(call, call.name, Some(call.target), "source")?;
     let to = named(call, "toCollection", call.doc.get("toCollection"), "target")?;
-    let bytes = size(call)?;
+    let bytes = size(call);
+    if bytes == 0.0 {
+        return Err(no_size());
+    }
     Ok(Job::Write(Box::new(move |write| {
         convert::clone_as_capped(write, &from, &to, bytes)?;
         Ok(reply::ok())
@@ -52,20 +55,13 @@ fn named(call: &Call<'_>, field: &str, value: Option<Value<'_>>, which: &str) ->
     Ok(namespace)
 }
 
-/// How many bytes the collection is to have.
-fn size(call: &Call<'_>) -> Result<i64> {
+/// How many bytes the collection is to have; none where it is not said by a number.
+fn size(call: &Call<'_>) -> f64 {
     let given = call.doc.get("size");
-    let size = given.as_ref().and_then(number::as_f64).unwrap_or(0.0);
-    let bad = |text: &'static str| Err(Fault::new(code::BAD_VALUE, text));
-    if size > LARGEST {
-        return bad("size cannot exceed 1 PB");
-    }
-    if size < 0.0 {
-        return bad("size has to be >= 0");
-    }
-    if size < 1.0 {
-        // The server gives this failure no code.
-        return Err(Fault::new(0, "invalid command spec"));
-    }
-    Ok(size as i64)
+    given.as_ref().and_then(number::as_f64).unwrap_or(0.0)
+}
+
+/// The server gives this failure no code.
+fn no_size() -> Fault {
+    Fault::new(0, "invalid command spec")
 }

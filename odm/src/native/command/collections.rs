@@ -4,7 +4,6 @@ use super::super::document::{Doc, Owned, Value};
 use super::super::exec::{Namespace, alter, check_database, collections, series, view};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
-use super::super::matcher::Matcher;
 use super::cursor::{Opened, Rows};
 use super::reply::{self, Reply, count, text};
 use super::shape::{Fields, Shape, Type, is_generic, out_of_range, truth};
@@ -289,7 +288,7 @@ pub(super) fn list(call: &Call<'_>) -> Result<Job> {
     let database = call.database.to_owned();
     Ok(Job::Open(Box::new(move |read| {
         let found = if names_only {
-            let matcher = Matcher::parse(Doc::Raw(&filter))?;
+            let matcher = collections::listing_filter(Doc::Raw(&filter))?;
             let all = collections::list(read, &database, Doc::empty())?;
             let mut found = Vec::new();
             for document in all.iter().map(|document| name_and_type(document)) {
@@ -360,7 +359,7 @@ pub(super) fn rename(call: &Call<'_>) -> Result<Job> {
 }
 
 /// `database.collection`, taken apart; `which` of the two names it is.
-fn whole_name(name: &str, which: &str) -> Result<Namespace> {
+pub(super) fn whole_name(name: &str, which: &str) -> Result<Namespace> {
     let bad = || {
         let text = match which {
             "target" => format!("Invalid target namespace: {name}"),

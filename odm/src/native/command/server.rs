@@ -46,6 +46,7 @@ static VALIDATE: Shape = Shape {
         ("metadata", Type::Any),
         ("checkBSONConformance", Type::Any),
         ("background", Type::Any),
+        ("enforceFastCount", Type::Any),
     ],
     required: &[],
 };
@@ -267,7 +268,25 @@ pub(super) fn validate(call: &Call<'_>) -> Result<Job> {
             "the command does not repair, the engine's own repair does",
         ));
     }
-    let metadata = fields.get("metadata").is_some_and(|metadata| truth(&metadata));
+    let says = |name: &str| fields.get(name).is_some_and(|value| truth(&value));
+    let metadata = says("metadata");
+    let refused = |what: &str| {
+        Err(Fault::new(
+            code::INVALID_OPTIONS,
+            format!("Running the validate command with {what} is not supported"),
+        ))
+    };
+    for other in ["full", "enforceFastCount"] {
+        if says("background") && says(other) {
+            return refused(&format!("both {{ background: true }} and {{ {other}: true }}"));
+        }
+        if metadata && says(other) {
+            return refused(&format!("both {{ metadata: true }} and {{ {other}: true }}"));
+        }
+    }
+    if metadata && says("background") {
+        return refused("both { metadata: true } and { background: true }");
+    }
     Ok(Job::Read(Box::new(move |read| {
         if view::view_of(read.catalog(), &namespace).is_some() {
             return Err(Fault::new(
@@ -299,17 +318,21 @@ pub(super) fn validate(call: &Call<'_>) -> Result<Job> {
         if !metadata {
             read.scan(records, ALL, false, &mut look)?;
         }
+        if view::list::is_list_of(collection) {
+            documents = view::list::documents(read.catalog(), &namespace.database).len() as u64;
+        }
         let (mut keys, mut details) = (Reply::new(), Reply::new());
-        for index in collection
-            .indexes
-            .iter()
-            .filter(|index| !index.definition.clustered)
-        {
+        let indexes = collection.indexes.iter();
+        let indexes: Vec<_> = indexes.filter(|index| !index.definition.clustered).collect();
+        for index in &indexes {
             let (name, mut number) = (&index.definition.name, 0);
             read.scan(index.tree, ALL, false, &mut |_, _| {
                 number += 1;
                 Ok(ControlFlow::Continue(()))
             })?;
+            if view::list::is_list_of(collection) {
+                number = documents;
+            }
             keys = keys.with(name, count(number));
             details = details.with(name, Reply::new().with("valid", Owned::Bool(true)).inner());
         }
@@ -320,7 +343,7 @@ pub(super) fn validate(call: &Call<'_>) -> Result<Job> {
                 .with("nInvalidDocuments", count(0))
                 .with("nNonCompliantDocuments", count(strangers))
                 .with("nrecords", count(documents))
-                .with("nIndexes", count(collection.indexes.len() as u64))
+                .with("nIndexes", count(indexes.len() as u64))
                 .with("keysPerIndex", keys.inner())
                 .with("indexDetails", details.inner());
         }

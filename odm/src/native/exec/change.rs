@@ -9,7 +9,7 @@ use super::super::document::{Doc, Value};
 use super::super::fault::Result;
 use super::super::storage::Write;
 use super::super::update::{Description, Updater};
-use super::Namespace;
+use super::{Namespace, view};
 
 /// The collection option that keeps the images of changed documents.
 pub(crate) const IMAGES: &str = "changeStreamPreAndPostImages";
@@ -105,9 +105,10 @@ pub(crate) fn database_dropped(write: &mut dyn Write, database: &str) {
     }
 }
 
-/// Whether changes of the collection are logged: those of time series are not, as on the server.
+/// Whether changes of the collection are logged: those of time series and of the collection of views are not, as on the
+/// server.
 fn is_followed(write: &dyn Write, collection: &Collection) -> bool {
-    write.is_logging() && collection.rules.series.is_none()
+    write.is_logging() && collection.rules.series.is_none() && !view::list::is_list_of(collection)
 }
 
 fn event(kind: &str, collection: &Collection, rest: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {

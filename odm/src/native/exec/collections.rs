@@ -2,11 +2,11 @@
 
 use super::super::catalog::Catalog;
 use super::super::catalog::rules::{self, Rules};
-use super::super::document::owned::fields_of;
-use super::super::document::{Doc, Fields, Owned, Value};
+use super::super::collation::Collation;
+use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
-use super::super::matcher::Matcher;
+use super::super::matcher::{Matcher, names};
 use super::super::storage::{Read, TreeId, Write};
 use super::{Namespace, change, series, view};
 
@@ -17,9 +17,14 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
         ns.check_writable()?;
     }
     write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
-    let options = match options {
-        Some(options) => rules::normalize(options, &ns.to_string())?,
-        None => Doc::empty().to_bytes(),
+    let (options, version) = match options {
+        Some(given) => {
+            view::check_output(given, &ns.database)?;
+            let options = rules::normalize(given, &ns.to_string())?;
+            let version = id_version(given.get("idIndex"), &options)?;
+            (options, version)
+        }
+        None => (Doc::empty().to_bytes(), 2),
     };
     let view_on = Doc::Raw(&options).get("viewOn").is_some();
     if let Some(existing) = write.catalog().collection(&ns.database, &ns.collection)
@@ -53,31 +58,62 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
             ));
         }
         view::refuse_cycle(write.catalog(), ns, Doc::Raw(&options))?;
+        view::list::ensure(write, &ns.database)?;
     }
-    create_stored(write, ns, &options)
+    create_stored(write, ns, &options, version)
 }
 
-/// Creates a capped collection of options that are those of another: it may be clustered, which `create` refuses.
-pub(super) fn create_capped(write: &mut dyn Write, ns: &Namespace, mut options: Fields) -> Result<()> {
-    let clustered = options.iter().position(|(name, _)| name == "clusteredIndex");
-    let clustered = clustered.map(|at| options.remove(at));
-    let life = options.iter().position(|(name, _)| name == "expireAfterSeconds");
-    let life = life.filter(|_| clustered.is_some()).map(|at| options.remove(at));
-    let checked = rules::normalize(Doc::Fields(&options), &ns.to_string())?;
-    let mut stored = fields_of(Doc::Raw(&checked));
-    stored.extend(clustered);
-    stored.extend(life);
-    rules::sort(&mut stored);
+/// Creates a collection of options that are those of another but for its bounds: it may be clustered, which `create`
+/// refuses.
+pub(super) fn create_capped(write: &mut dyn Write, ns: &Namespace, options: &[u8]) -> Result<()> {
     ns.check()?;
     write.claim(TreeId::CATALOG, &Catalog::claim_key(&ns.database, &ns.collection))?;
-    create_stored(write, ns, &Doc::Fields(&stored).to_bytes())
+    create_stored(write, ns, options, 2)
 }
 
-fn create_stored(write: &mut dyn Write, ns: &Namespace, options: &[u8]) -> Result<()> {
+/// The version of the index of `_id`, of which a command may say what it is.
+///
+/// # Errors
+/// Code 2 for a collation that is not the collection's, 67 for one of an index of version 1.
+fn id_version(given: Option<Value<'_>>, options: &[u8]) -> Result<i32> {
+    let Some(Value::Document(given)) = given else {
+        return Ok(2);
+    };
+    let index = IndexDefinition::parse(given)?;
+    let collated = given.get("collation").is_some();
+    if index.version() < 2 && collated {
+        return Err(Fault::new(
+            code::CANNOT_CREATE_INDEX,
+            format!(
+                "Invalid index specification {given}; cannot create an index with the 'collation' option and v={}",
+                index.version()
+            ),
+        ));
+    }
+    if index.clustered {
+        return Err(Fault::new(
+            6_243_700,
+            "Cannot create index with option 'clustered'",
+        ));
+    }
+    // An index of version 2 that does not say takes the collection's.
+    let own = Collation::of_options(Doc::Raw(options))?;
+    match (collated || index.version() < 2) && index.collation != own {
+        true => Err(Fault::new(
+            code::BAD_VALUE,
+            "'idIndex' must have the same collation as the collection.",
+        )),
+        false => Ok(index.version()),
+    }
+}
+
+fn create_stored(write: &mut dyn Write, ns: &Namespace, options: &[u8], version: i32) -> Result<()> {
     let rules = Rules::parse(Doc::Raw(options))?;
     let id_index = match &rules.clustered {
-        Some(clustered) => IndexDefinition::clustered(&clustered.name, &rules.collation),
-        None => IndexDefinition::id(&rules.collation),
+        Some(clustered) => {
+            IndexDefinition::clustered(Doc::Raw(&clustered.key), &clustered.name, &rules.collation)
+        }
+        None => IndexDefinition::id_of_version(&rules.collation, version),
     };
     write
         .catalog_mut()
@@ -101,6 +137,9 @@ pub(crate) fn check_uuid(catalog: &Catalog, ns: &Namespace, expected: Option<[u8
 
 /// Drops a collection; `false` when there is none. A time series goes with its documents, by whatever name.
 pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace) -> Result<bool> {
+    if view::list::is_list(ns) {
+        return view::list::drop_all(write, ns);
+    }
     let catalog = write.catalog();
     let other = series::series_of(catalog, ns).or_else(|| series::lone_buckets(catalog, ns));
     let ns = other.as_ref().unwrap_or(ns);
@@ -110,7 +149,7 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace) -> Result<bool> {
     drop_one(write, ns)
 }
 
-fn drop_one(write: &mut dyn Write, ns: &Namespace) -> Result<bool> {
+pub(super) fn drop_one(write: &mut dyn Write, ns: &Namespace) -> Result<bool> {
     if write.catalog().collection(&ns.database, &ns.collection).is_none() {
         return Ok(false);
     }
@@ -140,13 +179,14 @@ pub(crate) fn drop_database(write: &mut dyn Write, database: &str) -> Result<()>
         .collect();
     let exists = !names.is_empty();
     for name in names {
-        drop(
-            write,
-            &Namespace {
-                database: database.to_owned(),
-                collection: name,
-            },
-        )?;
+        let ns = Namespace {
+            database: database.to_owned(),
+            collection: name,
+        };
+        match view::list::is_list(&ns) {
+            true => drop_one(write, &ns)?,
+            false => drop(write, &ns)?,
+        };
     }
     if exists {
         change::database_dropped(write, database);
@@ -154,9 +194,25 @@ pub(crate) fn drop_database(write: &mut dyn Write, database: &str) -> Result<()>
     Ok(())
 }
 
+/// The filter of a listing.
+///
+/// # Errors
+/// What is wrong with it; code 2 for what only a query may ask.
+pub(crate) fn listing_filter(filter: Doc<'_>) -> Result<Matcher> {
+    for operator in ["$where", "$text"] {
+        if names(filter, operator) {
+            return Err(Fault::new(
+                code::BAD_VALUE,
+                format!("{operator} is not allowed in this context"),
+            ));
+        }
+    }
+    Matcher::parse(filter)
+}
+
 /// Describes the collections that match, as `listCollections` does.
 pub(crate) fn list(read: &dyn Read, database: &str, filter: Doc<'_>) -> Result<Vec<Vec<u8>>> {
-    let matcher = Matcher::parse(filter)?;
+    let matcher = listing_filter(filter)?;
     let mut found = Vec::new();
     for collection in read.catalog().collections(database) {
         let id_index = collection

@@ -1,12 +1,15 @@
 //! Making capped collections of others: `cloneCollectionAsCapped` and `convertToCapped`.
 
-use super::super::catalog::Collection;
-use super::super::document::{Doc, Owned};
+use std::sync::Arc;
+
+use super::super::catalog::{Collection, rules};
+use super::super::document::owned::fields_of;
+use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::plan::Plan;
 use super::super::storage::Write;
 use super::walk::{Flow, Walk};
-use super::{Deadline, Namespace, alter, collections, record, view};
+use super::{Deadline, Namespace, alter, batch, collections, record, view};
 
 /// Copies the newest documents that have room into a new capped collection, without the other's indexes.
 ///
@@ -16,7 +19,7 @@ pub(crate) fn clone_as_capped(
     write: &mut dyn Write,
     from: &Namespace,
     to: &Namespace,
-    bytes: i64,
+    bytes: f64,
 ) -> Result<()> {
     alter::refuse_in_transaction(write, "cloneCollectionAsCapped")?;
     let source = source(write, from)?;
@@ -28,20 +31,28 @@ pub(crate) fn clone_as_capped(
             ),
         ));
     }
-    copy(write, &source, to, Vec::new(), bytes)
+    let bytes = checked(bytes)?;
+    refuse_encrypted(&source)?;
+    copy(write, &source, to, bytes)
 }
 
 /// Makes a collection capped: what has no room is gone, and so are its indexes but that of `_id`.
 ///
 /// # Errors
 /// MongoDB's: 26 when there is no such collection, 166 for a view.
-pub(crate) fn convert_to_capped(write: &mut dyn Write, ns: &Namespace, bytes: i64) -> Result<()> {
+pub(crate) fn convert_to_capped(write: &mut dyn Write, ns: &Namespace, bytes: f64) -> Result<()> {
     alter::refuse_in_transaction(write, "convertToCapped")?;
     let source = source(write, ns)?;
-    if !source.rules.encrypted.is_empty() {
+    let bytes = checked(bytes)?;
+    refuse_encrypted(&source)?;
+    if view::list::is_list(ns) {
+        // The server's copy would have this name in its own, which no collection has.
         return Err(Fault::new(
-            6_367_302,
-            "Cannot convert an encrypted collection to a capped collection",
+            code::BAD_VALUE,
+            format!(
+                "Invalid namespace: {}.convertToCapped.{}",
+                ns.database, ns.collection
+            ),
         ));
     }
     if ns.to_string().len() + SERVERS_COPY > LONGEST_NAME {
@@ -50,19 +61,31 @@ pub(crate) fn convert_to_capped(write: &mut dyn Write, ns: &Namespace, bytes: i6
             format!("Fully qualified namespace is too long. Namespace: {ns} Max: {LONGEST_NAME}"),
         ));
     }
-    let options = Doc::Raw(&source.options);
-    let kept = options
-        .elements()
-        .filter(|element| !matches!(element.name_str(), "capped" | "size" | "max"))
-        .map(|element| (element.name_str().to_owned(), Owned::from(element.value())))
-        .collect();
     // As on the server: the copy takes the name of what it was made of.
     let copy_ns = Namespace {
         database: ns.database.clone(),
         collection: format!("tmp{:08x}.convertToCapped", source.id.0),
     };
-    copy(write, &source, &copy_ns, kept, bytes)?;
+    copy(write, &source, &copy_ns, bytes)?;
     alter::rename(write, &copy_ns, ns, true)
+}
+
+/// The most bytes that a capped collection may have.
+const LARGEST: f64 = 1_125_899_906_842_624.0;
+
+/// The bytes of a capped collection, which is told to be too large or too small once the source is found.
+///
+/// # Errors
+/// Code 2.
+fn checked(bytes: f64) -> Result<i64> {
+    if bytes > LARGEST {
+        return Err(Fault::new(code::BAD_VALUE, "size cannot exceed 1 PB"));
+    }
+    match bytes >= 0.0 {
+        // A part of a byte is one.
+        true => Ok((bytes as i64).max(1)),
+        false => Err(Fault::new(code::BAD_VALUE, "size has to be >= 0")),
+    }
 }
 
 /// The most bytes of a full name.
@@ -71,7 +94,17 @@ const LONGEST_NAME: usize = 255;
 /// By how much the name of the copy that the server makes is longer.
 const SERVERS_COPY: usize = "tmp01234.convertToCapped.".len();
 
-fn source(write: &dyn Write, ns: &Namespace) -> Result<std::sync::Arc<Collection>> {
+fn refuse_encrypted(source: &Collection) -> Result<()> {
+    match source.rules.encrypted.is_empty() {
+        true => Ok(()),
+        false => Err(Fault::new(
+            6_367_302,
+            "Cannot convert an encrypted collection to a capped collection",
+        )),
+    }
+}
+
+fn source(write: &dyn Write, ns: &Namespace) -> Result<Arc<Collection>> {
     let missing = |text: String| Fault::new(code::NAMESPACE_NOT_FOUND, text);
     if write.catalog().collections(&ns.database).next().is_none() {
         return Err(missing(format!("database {} not found", ns.database)));
@@ -82,16 +115,21 @@ fn source(write: &dyn Write, ns: &Namespace) -> Result<std::sync::Arc<Collection
     found.ok_or_else(|| missing(format!("source collection {ns} does not exist")))
 }
 
-fn copy(
-    write: &mut dyn Write,
-    source: &Collection,
-    to: &Namespace,
-    mut options: Vec<(String, Owned)>,
-    bytes: i64,
-) -> Result<()> {
+/// The options of a collection, capped at so many bytes; what is said of the number of documents stays.
+fn capped_options(source: &Collection, bytes: i64) -> Result<Vec<u8>> {
+    let mut options = fields_of(Doc::Raw(&source.options));
+    options.retain(|(name, _)| !matches!(name.as_str(), "capped" | "size"));
+    let size = rules::capped_size(Value::Int64(bytes))?;
     options.push(("capped".to_owned(), Owned::Bool(true)));
-    options.push(("size".to_owned(), Owned::Int64(bytes)));
-    collections::create_capped(write, to, options)?;
+    options.push(("size".to_owned(), rules::number(size)));
+    rules::sort(&mut options);
+    Ok(Doc::Fields(&options).to_bytes())
+}
+
+/// Makes a collection with the options of another and its newest documents that have room. As on the server, no
+/// validator looks at them.
+fn copy(write: &mut dyn Write, source: &Collection, to: &Namespace, bytes: i64) -> Result<()> {
+    collections::create_capped(write, to, &capped_options(source, bytes)?)?;
     let rounded = (bytes.unsigned_abs() + 255) & !255;
     let mut newest: Vec<Vec<u8>> = Vec::new();
     let mut used = 0;
@@ -112,7 +150,7 @@ fn copy(
         let Some(collection) = write.catalog().collection(&to.database, &to.collection).cloned() else {
             return Err(Fault::new(code::INTERNAL, "a collection just made is gone"));
         };
-        record::insert(write, to, &collection, document)?;
+        record::insert(write, to, &batch::unvalidated(collection, true), document)?;
     }
     Ok(())
 }

@@ -52,6 +52,9 @@ pub(super) fn on_collection(
     deadline: Deadline,
 ) -> Result<u64> {
     let most = most(skip, limit);
+    if let Some(rows) = view::list::found(read.catalog(), ns, query)? {
+        return Ok((rows.len() as u64).min(most).saturating_sub(skip));
+    }
     let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
         return Ok(0);
     };

@@ -218,6 +218,9 @@ impl FindCursor {
     /// The same of what is known to be no view; the request has settled.
     pub(super) fn on_collection(read: &dyn Read, request: FindRequest) -> Result<FindCursor> {
         let ns = &request.namespace;
+        if let Some(rows) = view::list::found(read.catalog(), ns, &request.query)? {
+            return FindCursor::over(rows, request);
+        }
         let Some(collection) = read.catalog().collection(&ns.database, &ns.collection).cloned() else {
             request.query.check_without_collection(ns)?;
             return Ok(FindCursor {

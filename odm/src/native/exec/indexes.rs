@@ -86,6 +86,12 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -
             continue;
         }
         if exists(new.iter(), &definition)? {
+            if has_documents(&*write, &collection)? {
+                return Err(Fault::new(
+                    96,
+                    format!("Cannot build two identical indexes: {}", definition.name),
+                ));
+            }
             return Err(Fault::new(
                 code::INDEX_ALREADY_EXISTS,
                 format!("Identical index already exists: {}", definition.name),
@@ -103,6 +109,20 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, specs: &[Vec<u8>]) -
         build(write, ns, definition)?;
     }
     Ok(())
+}
+
+fn has_documents(read: &dyn Read, collection: &Collection) -> Result<bool> {
+    let mut found = false;
+    read.scan(
+        collection.records,
+        (Bound::Unbounded, Bound::Unbounded),
+        false,
+        &mut |_, _| {
+            found = true;
+            Ok(ControlFlow::Break(()))
+        },
+    )?;
+    Ok(found)
 }
 
 /// Reads a specification; what says no collation has that of the collection.
@@ -363,6 +383,12 @@ fn split(stored: &[u8]) -> (&[u8], &[u8]) {
 
 /// Drops indexes by name, by key pattern, by a list of names, or all but that of `_id` (`"*"`).
 pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> Result<()> {
+    if view::list::is_list(ns) {
+        return Err(Fault::new(
+            51070,
+            format!("Modifications to {ns} must take an exclusive lock"),
+        ));
+    }
     view::refuse_buckets(write.catalog(), ns)?;
     let stored_in = series::stored_in(write.catalog(), ns);
     let ns = &*stored_in;
@@ -476,8 +502,8 @@ pub(crate) fn list(read: &dyn Read, ns: &Namespace) -> Option<Vec<Vec<u8>>> {
     let found = read
         .catalog()
         .collection(&stored_in.database, &stored_in.collection);
-    // Views are kept where they are listed; the server's collection of them has the one index of all.
-    if found.is_none() && ns.collection == "system.views" {
+    // An older file has views without the collection of them.
+    if found.is_none() && view::list::is_list(ns) {
         let mut all = read.catalog().collections(&ns.database);
         let has_views = all.any(|collection| collection.rules.view.is_some());
         let id = IndexDefinition::id(&Collation::default());

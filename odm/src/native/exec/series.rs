@@ -16,7 +16,7 @@ use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Fields, Owned};
 use super::super::fault::{Fault, Result, code};
 use super::super::storage::{TreeId, Write};
-use super::Namespace;
+use super::{Namespace, view};
 
 pub(super) use self::arrange::in_order;
 pub(crate) use self::index::{check as check_index, define, keys};
@@ -94,6 +94,7 @@ pub(super) fn create(write: &mut dyn Write, ns: &Namespace, options: &[u8]) -> R
             "Cannot create a time-series collection in a multi-document transaction.",
         ));
     }
+    view::list::ensure(write, &ns.database)?;
     let buckets = buckets_of(ns);
     if buckets.check().is_err() {
         return Err(Fault::new(

@@ -276,6 +276,11 @@ impl Statistics {
             self.storage += (key.len() + stored.len()) as u64;
             Ok(ControlFlow::Continue(()))
         })?;
+        if view::list::is_list_of(collection) {
+            let views = view::list::documents(read.catalog(), &collection.database);
+            self.documents += views.len() as u64;
+            self.size += views.iter().map(|view| view.len() as u64).sum::<u64>();
+        }
         for index in collection
             .indexes
             .iter()

@@ -1,6 +1,7 @@
 //! Views: what they are on, and the stages that make them.
 
-use std::collections::HashMap;
+mod graph;
+pub(crate) mod list;
 
 use super::super::catalog::Catalog;
 use super::super::catalog::rules::View;
@@ -11,8 +12,12 @@ use super::super::matcher;
 use super::super::plan::text_required;
 use super::super::storage::Read;
 use super::aggregate::{self, AggregateRequest};
+use super::output;
 use super::query::Query;
 use super::{Deadline, Namespace, series};
+
+use self::graph::read_by;
+pub(crate) use self::graph::refuse_cycle;
 
 /// How deep views may stand on views.
 const MAX_DEPTH: usize = 20;
@@ -100,6 +105,18 @@ pub(crate) fn view_of<'a>(catalog: &'a Catalog, ns: &Namespace) -> Option<&'a Vi
         .as_deref()
 }
 
+/// Refuses a view's last stage that writes in the wrong form: this is told before that no view may write.
+///
+/// # Errors
+/// That stage's.
+pub(crate) fn check_output(options: Doc<'_>, database: &str) -> Result<()> {
+    let Some(Value::Array(stages)) = options.get("pipeline") else {
+        return Ok(());
+    };
+    let stages: Vec<Doc<'_>> = stages.values().filter_map(|stage| stage.as_document()).collect();
+    output::check_early(&stages, database)
+}
+
 /// Refuses what only a collection takes.
 pub(crate) fn refuse(catalog: &Catalog, ns: &Namespace) -> Result<()> {
     let Some(found) = catalog.collection(&ns.database, &ns.collection) else {
@@ -124,51 +141,6 @@ pub(crate) fn refuse_buckets(catalog: &Catalog, ns: &Namespace) -> Result<()> {
         )),
         _ => Ok(()),
     }
-}
-
-/// Refuses a view that would stand on itself, or too high above a collection, by what it is on or by the collections that
-/// its stages read.
-///
-/// # Errors
-/// Codes 5 and 165, as the server.
-pub(crate) fn refuse_cycle(catalog: &Catalog, ns: &Namespace, options: Doc<'_>) -> Result<()> {
-    let mut under = Vec::new();
-    if let Some(Value::String(on)) = options.get("viewOn") {
-        under.push(on.to_owned());
-    }
-    if let Some(Value::Array(stages)) = options.get("pipeline") {
-        read_by_all(stages, &mut under);
-    }
-    let own = Collation::of_options(options)?;
-    for name in &under {
-        let other = Namespace {
-            database: ns.database.clone(),
-            collection: name.clone(),
-        };
-        if view_of(catalog, &other).is_some() && collation_of(catalog, &other) != own {
-            return Err(Fault::new(
-                code::OPTION_NOT_SUPPORTED_ON_VIEW,
-                format!("View {ns} has conflicting collation with view {other}"),
-            ));
-        }
-    }
-    let mut climb = Climb {
-        catalog,
-        ns,
-        path: vec![ns.to_string()],
-        heights: HashMap::new(),
-    };
-    let mut height = 0;
-    for name in under {
-        height = height.max(climb.height(&name)?);
-    }
-    if height < MAX_DEPTH {
-        return Ok(());
-    }
-    Err(Fault::new(
-        165,
-        format!("View depth limit exceeded; maximum depth is {MAX_DEPTH}"),
-    ))
 }
 
 /// Refuses stages that read a view which compares strings by other rules than they do, whether or not they come to
@@ -201,84 +173,6 @@ pub(crate) fn refuse_joined(
     Ok(())
 }
 
-/// The search for a view among what it stands on.
-struct Climb<'a> {
-    catalog: &'a Catalog,
-    ns: &'a Namespace,
-    path: Vec<String>,
-    /// Of the names that were gone through.
-    heights: HashMap<String, usize>,
-}
-
-impl Climb<'_> {
-    /// How many views stand on each other here; none for a collection.
-    fn height(&mut self, name: &str) -> Result<usize> {
-        if let Some(height) = self.heights.get(name) {
-            return Ok(*height);
-        }
-        let next = Namespace {
-            database: self.ns.database.clone(),
-            collection: name.to_owned(),
-        };
-        self.path.push(next.to_string());
-        if next == *self.ns {
-            // The server names the view twice where the circle begins.
-            return Err(Fault::new(
-                5,
-                format!("View cycle detected: {} => {}", self.ns, self.path.join(" => ")),
-            ));
-        }
-        let mut height = 0;
-        if let Some(view) = view_of(self.catalog, &next) {
-            let mut under = vec![view.on.clone()];
-            for stage in &view.pipeline {
-                read_by(Doc::Raw(stage), &mut under);
-            }
-            for name in under {
-                height = height.max(self.height(&name)?);
-            }
-            height += 1;
-        }
-        self.path.pop();
-        self.heights.insert(name.to_owned(), height);
-        Ok(height)
-    }
-}
-
-fn read_by_all(stages: Doc<'_>, found: &mut Vec<String>) {
-    for stage in stages.values() {
-        if let Value::Document(stage) = stage {
-            read_by(stage, found);
-        }
-    }
-}
-
-/// The collections that a stage reads beside its input.
-fn read_by(stage: Doc<'_>, found: &mut Vec<String>) {
-    for element in stage.elements() {
-        match (element.name_str(), element.value()) {
-            ("$unionWith", Value::String(name)) => found.push(name.to_owned()),
-            ("$lookup" | "$graphLookup" | "$unionWith", Value::Document(spec)) => {
-                for field in spec.elements() {
-                    match (field.name_str(), field.value()) {
-                        ("from" | "coll", Value::String(name)) => found.push(name.to_owned()),
-                        ("pipeline", Value::Array(stages)) => read_by_all(stages, found),
-                        _ => {}
-                    }
-                }
-            }
-            ("$facet", Value::Document(facets)) => {
-                for facet in facets.elements() {
-                    if let Value::Array(stages) = facet.value() {
-                        read_by_all(stages, found);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
 /// How a query on a view is answered.
 pub(crate) enum Through {
     /// As a query on the collection under it.
@@ -301,6 +195,9 @@ pub(crate) fn through(
     query: &Query,
     deadline: Deadline,
 ) -> Result<Option<Through>> {
+    if let Some(rows) = list::found(read.catalog(), ns, query)? {
+        return Ok(Some(Through::Rows(rows)));
+    }
     if view_of(read.catalog(), ns).is_none() {
         refuse_buckets(read.catalog(), ns)?;
         return Ok(None);

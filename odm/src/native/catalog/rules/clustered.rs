@@ -10,6 +10,8 @@ use crate::native::matcher::now;
 /// What a clustered collection is called by, and how long its documents live.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Clustered {
+    /// The key pattern as given: its number may be of any type.
+    pub(crate) key: Vec<u8>,
     /// The name that the order of `_id` has among the indexes.
     pub(crate) name: String,
     /// How long a document lives whose `_id` is a date.
@@ -21,6 +23,10 @@ impl Clustered {
     pub(super) fn stored(options: Doc<'_>) -> Option<Clustered> {
         let spec = options.get("clusteredIndex")?.as_document()?;
         Some(Clustered {
+            key: spec
+                .get("key")
+                .and_then(|key| key.as_document().map(Doc::to_bytes))
+                .unwrap_or_else(|| Doc::Fields(&[("_id".to_owned(), Owned::Int32(1))]).to_bytes()),
             name: spec
                 .get("name")
                 .and_then(|name| name.as_str().map(str::to_owned))
@@ -40,8 +46,22 @@ pub(super) fn parse(value: Value<'_>, options: Doc<'_>) -> Result<Option<Owned>>
         number if number.is_number() => None,
         other => return Err(wrong_type("create.clusteredIndex", other, "types '[bool']")),
     };
+    let is_asked = match &spec {
+        Some(_) => true,
+        None => flag("create.clusteredIndex", value)?,
+    };
     let has = |name: &str| options.get(name).is_some();
+    let says = |name: &str, expected: bool| {
+        let own = options.get(name);
+        own.is_some_and(|own| flag(name, own).is_ok_and(|own| own == expected))
+    };
     let refused = |code: i32, message: &'static str| Err(Fault::new(code, message));
+    if says("capped", true) {
+        return refused(
+            6_127_800,
+            "Clustered capped collection only available with 'enableTestCommands' server parameter",
+        );
+    }
     if has("size") {
         return refused(
             6_049_200,
@@ -54,20 +74,14 @@ pub(super) fn parse(value: Value<'_>, options: Doc<'_>) -> Result<Option<Owned>>
             "'max' field for capped collections is not allowed on clustered collections. Did you mean 'capped: true' with 'expireAfterSeconds'?",
         );
     }
-    if has("viewOn") {
+    if is_asked && has("viewOn") {
         return refused(
             6_026_500,
             "The 'clusteredIndex' option is not supported with views",
         );
     }
-    if has("idIndex") {
-        return refused(
-            code::INVALID_OPTIONS,
-            "The 'clusteredIndex' option is not supported with the 'idIndex' option",
-        );
-    }
     let Some(spec) = spec else {
-        if flag("create.clusteredIndex", value)? {
+        if is_asked {
             return refused(
                 5_979_703,
                 "The 'clusteredIndex' legacy format {clusteredIndex: <bool>} is only supported for specific internal collections and vice versa",
@@ -81,13 +95,16 @@ pub(super) fn parse(value: Value<'_>, options: Doc<'_>) -> Result<Option<Owned>>
         }
         return Ok(None);
     };
-    if options
-        .get("capped")
-        .is_some_and(|capped| flag("create.capped", capped).unwrap_or(false))
-    {
+    if has("idIndex") {
         return refused(
-            6_127_800,
-            "Clustered capped collection only available with 'enableTestCommands' server parameter",
+            code::INVALID_OPTIONS,
+            "The 'clusteredIndex' option is not supported with the 'idIndex' option",
+        );
+    }
+    if says("autoIndexId", false) {
+        return refused(
+            6_026_501,
+            "The 'clusteredIndex' option does not support {autoIndexId: false}",
         );
     }
     spec.kept().map(Some)
@@ -105,10 +122,8 @@ fn checked(spec: Doc<'_>) -> Result<Spec<'_>> {
     let (mut key, mut unique, mut name, mut version) = (None, None, ID_INDEX, 2);
     for element in spec.elements() {
         let value = element.value();
-        if matches!(value, Value::Null | Value::Undefined) {
-            continue;
-        }
         match (element.name_str(), value) {
+            ("key" | "unique" | "name" | "v", Value::Null | Value::Undefined) => {}
             ("key", Value::Document(pattern)) => key = Some(pattern),
             ("key", other) => return Err(wrong_type("create.key", other, "type 'object'")),
             ("unique", value) => unique = Some(flag("create.unique", value)?),

@@ -162,6 +162,10 @@ pub(super) fn parse(series: Value<'_>, options: Doc<'_>, ns: &str) -> Result<Own
         ));
     };
     refuse_others(options, ns)?;
+    if time.contains('\0') {
+        // The server makes text of the rules of its buckets, which ends there.
+        return Err(Fault::new(16619, "FailedToParse: Unexpected end of input"));
+    }
     for (name, field) in [("timeField", Some(time)), ("metaField", meta)] {
         if field.is_some_and(|field| field.contains('.')) {
             return Err(invalid(format!(
@@ -213,6 +217,16 @@ fn kept(time: &str, meta: Option<&str>, granularity: Granularity) -> Owned {
     fields.extend(meta.map(|meta| text("metaField", meta)));
     fields.push(text("granularity", granularity.name()));
     let span = i32::try_from(granularity.span()).unwrap_or(i32::MAX);
+    fields.push(("bucketMaxSpanSeconds".to_owned(), Owned::Int32(span)));
+    Owned::Document(fields)
+}
+
+/// What the view of a series says of it on the server, whose stage makes documents of buckets.
+pub(crate) fn unpacked(series: &Series) -> Owned {
+    let text = |name: &str, text: &str| (name.to_owned(), Owned::String(text.to_owned()));
+    let mut fields = vec![text("timeField", &series.time)];
+    fields.extend(series.meta.as_deref().map(|meta| text("metaField", meta)));
+    let span = i32::try_from(series.granularity.span()).unwrap_or(i32::MAX);
     fields.push(("bucketMaxSpanSeconds".to_owned(), Owned::Int32(span)));
     Owned::Document(fields)
 }

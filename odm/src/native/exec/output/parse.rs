@@ -309,6 +309,12 @@ fn check_target(stage: &str, target: &Namespace) -> Result<()> {
             format!("Invalid {stage} target namespace, {target}"),
         ));
     }
+    if target.collection.starts_with('.') {
+        return Err(Fault::new(
+            code::INVALID_NAMESPACE,
+            format!("Collection names cannot start with '.': {}", target.collection),
+        ));
+    }
     Ok(())
 }
 
