@@ -10,6 +10,7 @@ mod collections;
 mod concern;
 mod count;
 mod cursor;
+mod data_size;
 mod explain;
 mod find;
 mod find_and_modify;
@@ -178,7 +179,6 @@ const NOT_HERE: &[&str] = &[
     "commitTransaction",
     "connectionStatus",
     "currentOp",
-    "dataSize",
     "endSessions",
     "fsync",
     "getParameter",
@@ -236,6 +236,7 @@ const COMMANDS: &[(&[&str], Parse)] = &[
     (&["planCacheListFilters"], plan_cache::list_filters),
     (&["explain"], explain::explain),
     (&["collStats", "collstats"], server::collection_statistics),
+    (&["dataSize", "datasize"], data_size::measure),
     (&["dbStats", "dbstats"], server::database_statistics),
     (&["compact"], server::compact),
     (&["validate"], server::validate),

@@ -13,6 +13,7 @@ pub(crate) mod collections;
 pub(crate) mod convert;
 pub(crate) mod count;
 pub(crate) mod cursor;
+pub(crate) mod data_size;
 pub(crate) mod delete;
 pub(crate) mod distinct;
 pub(crate) mod expire;

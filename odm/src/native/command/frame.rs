@@ -12,6 +12,7 @@ const NOT_IN_VERSION_1: &[&str] = &[
     "collStats",
     "compact",
     "convertToCapped",
+    "dataSize",
     "dbStats",
     "distinct",
     "isMaster",
