@@ -206,7 +206,7 @@ impl<'de> Elements<'de> {
         let Some((&kind, named)) = self.rest.split_first() else {
             return Ok(None);
         };
-        let end = named.iter().position(|&byte| byte == 0).ok_or(Unfit)?;
+        let end = shape::name_end(named).ok_or(Unfit)?;
         let (name, value) = named.split_at_checked(end).ok_or(Unfit)?;
         let value = value.get(1..).ok_or(Unfit)?;
         let size = shape::value_size(kind, value).ok_or(Unfit)?;

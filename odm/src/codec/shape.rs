@@ -90,7 +90,25 @@ fn end(bytes: &[u8], start: usize, limit: usize) -> Option<usize> {
 
 /// The size of a name with its NUL.
 fn name(bytes: &[u8], at: usize, limit: usize) -> Option<usize> {
-    Some(bytes.get(at..limit)?.iter().position(|&byte| byte == 0)? + 1)
+    Some(name_end(bytes.get(at..limit)?)? + 1)
+}
+
+/// Where the name that starts these bytes has its NUL: names are short, so eight bytes are looked at in one step.
+#[inline]
+pub(super) fn name_end(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // The lowest high bit that is left is that of the first NUL.
+        let nul = word.wrapping_sub(ONES) & !word & HIGHS;
+        if nul != 0 {
+            return Some(at * 8 + nul.trailing_zeros() as usize / 8);
+        }
+    }
+    let end = rest.iter().position(|&byte| byte == 0)?;
+    Some(words.len() * 8 + end)
 }
 
 /// The size of the value that starts these bytes; `None` when it has none, or ends after them.
@@ -211,6 +229,25 @@ mod tests {
             "min": bson::RawBson::MinKey, "max": bson::RawBson::MaxKey,
         };
         assert!(walk(document.as_bytes()).unwrap().is_ok());
+    }
+
+    #[test]
+    fn names_end_at_their_first_nul() {
+        for length in 0..40 {
+            let name: Vec<u8> = (1..=length).map(|byte| byte * 6).collect();
+            assert_eq!(name_end(&name), None);
+            for behind in [
+                vec![0],
+                vec![0, 1, 0, 0, 0, 0, 0, 0, 0, 0],
+                vec![0; 20],
+                vec![0, 0x80],
+            ] {
+                let bytes = [name.clone(), behind].concat();
+                assert_eq!(name_end(&bytes), Some(usize::from(length)));
+            }
+        }
+        // A borrow reaches the byte behind the NUL, which comes first.
+        assert_eq!(name_end(&[0x80, 0xFF, 0, 1, 0, 0, 0, 0]), Some(2));
     }
 
     #[test]
