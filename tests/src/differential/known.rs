@@ -167,6 +167,14 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         {
             true
         }
+        // The same of an index that takes no arrays beside one whose key is taken.
+        (Answer::Reply(own), Answer::Reply(their))
+            if before.iter().any(|step| step.name() == "collMod")
+                && refusals(own).is_some_and(|codes| codes == [11_000])
+                && refusals(their).is_some_and(|codes| codes == [16_766]) =>
+        {
+            true
+        }
         // An order for nothing counts as a change, if the document is not changed in its place.
         (Answer::Reply(own), Answer::Reply(their))
             if text.contains("$push")
@@ -194,6 +202,14 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
                     || before
                         .iter()
                         .any(|step| step.command.to_string().contains("$currentDate"))) =>
+        {
+            true
+        }
+        // The same of the one document that a `findAndModify` dates, and computes with.
+        (Answer::Reply(own), Answer::Reply(their))
+            if command.contains_key("fields")
+                && ["$$NOW", "$currentDate"].iter().any(|now| text.contains(now))
+                && without_numbers(own).is_some_and(|own| Some(own) == without_numbers(their)) =>
         {
             true
         }
@@ -393,10 +409,30 @@ fn without_keys(reply: &RawDocumentBuf) -> Option<Document> {
     without(reply, &["keyPattern", "keyValue"])
 }
 
+/// The codes of the errors in a reply.
+fn refusals(reply: &RawDocumentBuf) -> Option<Vec<i32>> {
+    let reply = Document::try_from(reply.as_ref()).ok()?;
+    let errors = reply.get_array("errors").ok()?;
+    let errors = errors.iter().filter_map(Bson::as_document);
+    Some(errors.filter_map(|error| error.get_i32("code").ok()).collect())
+}
+
 /// The reply without the number of documents that were changed.
 fn without_count(reply: &RawDocumentBuf) -> Option<Document> {
     let mut reply = Document::try_from(reply.as_ref()).ok()?;
     reply.remove("nModified").map(|_| reply)
+}
+
+/// The reply with one number in the place of all that its document has.
+fn without_numbers(reply: &RawDocumentBuf) -> Option<Document> {
+    let plain = |value| match value {
+        Bson::Int32(_) | Bson::Int64(_) | Bson::Double(_) | Bson::Decimal128(_) => Bson::Int32(0),
+        other => other,
+    };
+    let mut reply = Document::try_from(reply.as_ref()).ok()?;
+    let value = reply.get_mut("value")?;
+    *value = mapped(value.clone(), &plain);
+    Some(reply)
 }
 
 /// Whether the documents are of the same bytes, one by one, in whatever order.
