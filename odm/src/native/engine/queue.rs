@@ -65,6 +65,8 @@ struct Published {
     catalog: Arc<Catalog>,
     /// Made when first asked for.
     view: Option<Arc<View>>,
+    /// Whether the view is to stay until the next commit, which changes the catalog.
+    is_held: bool,
 }
 
 /// What only the writer uses.
@@ -144,6 +146,7 @@ impl Shared {
                 sequence: 0,
                 catalog: Arc::new(catalog),
                 view: None,
+                is_held: false,
             }),
             writer: Mutex::default(),
             turns: Turns::default(),
@@ -190,18 +193,42 @@ impl Shared {
         if let Some(view) = &self.published.read().unwrap_or_else(PoisonError::into_inner).view {
             return Ok(view.clone());
         }
+        self.view_of(&mut self.published.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The last commit's view, which stays what readers get until another commit is published.
+    fn hold_view(&self) -> Result<()> {
         let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
+        published.is_held = true;
+        self.view_of(&mut published).map(drop)
+    }
+
+    fn view_of(&self, published: &mut Published) -> Result<Arc<View>> {
         if let Some(view) = &published.view {
             return Ok(view.clone());
         }
         // A commit may be between the store and its publication: the data is then newer than the catalog and
-        // the sequence say. The catalog is the same all the same, because a commit that changes it makes the
+        // the sequence say. The catalog is the same all the same, because a commit that changes it holds the
         // view before it commits; and an older sequence only means a needless conflict.
         let view = View::new(&self.store(), published.catalog.clone(), published.sequence)?;
         let view = Arc::new(view);
         self.counts.note_view(&view);
         published.view = Some(view.clone());
         Ok(view)
+    }
+
+    /// Gives the last commit's view up for another one of the same content: the store reads it faster by now, and what it
+    /// has kept for this one takes memory.
+    fn renew_view(&self) {
+        let old = {
+            let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
+            match published.is_held {
+                true => None,
+                false => published.view.take(),
+            }
+        };
+        // Ending a snapshot may take the store a while: not under the lock.
+        drop(old);
     }
 
     /// The last commit's view, if somebody has asked for it.

@@ -110,7 +110,7 @@ impl Shared {
             written = pending.bytes();
             transaction.apply(pending)?;
             if !Arc::ptr_eq(&catalog, &before) {
-                self.view()?;
+                self.hold_view()?;
             }
             Ok(match self.durability {
                 _ if durable => Finish::Durable,
@@ -146,6 +146,7 @@ impl Shared {
             let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
             published.sequence = sequence;
             published.catalog = catalog;
+            published.is_held = false;
             published.view.take()
         };
         // Ending a snapshot may take the store a while: not under the lock.

@@ -81,7 +81,9 @@ impl Shared {
     fn flush_in_time(self: Arc<Self>) {
         while self.wait_for_flush() {
             // Whoever needs what a failure is about is told of it.
-            let _ = shielded(|| self.store().flush());
+            if shielded(|| self.store().flush()).is_ok() {
+                self.renew_view();
+            }
         }
     }
 

@@ -21,7 +21,7 @@ impl Shared {
             return;
         }
         state.unsynced_bytes = 0;
-        self.or_fail(|| self.store().write(&mut |_| Ok(Finish::Durable)));
+        self.write_all();
     }
 
     /// The same; writers need not wait meanwhile, unless it is the database file that must be written.
@@ -36,7 +36,15 @@ impl Shared {
         }
         if self.or_fail(|| self.store().sync()) == Some(false) {
             let _writer = lock(&self.writer);
-            self.or_fail(|| self.store().write(&mut |_| Ok(Finish::Durable)));
+            self.write_all();
+        }
+    }
+
+    /// Makes durable what is not; the store may have it elsewhere then.
+    fn write_all(&self) {
+        let written = self.or_fail(|| self.store().write(&mut |_| Ok(Finish::Durable)));
+        if written.is_some() {
+            self.renew_view();
         }
     }
 
