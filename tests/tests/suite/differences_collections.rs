@@ -125,6 +125,14 @@ async fn views_are_documents_of_a_collection(db: &Db) {
     assert_eq!(found, [expected]);
     let count = run(db, doc! { "count": "system.views", "query": { "viewOn": "c" } }).await;
     assert_eq!(count.get_i32("n").unwrap(), 1);
+    let place =
+        doc! { "find": "system.views", "showRecordId": true, "projection": { "pipeline": { "$slice": 0 } } };
+    let expected = doc! {
+        "_id": format!("{database}.v"), "viewOn": "c", "pipeline": [], "$recordId": 1_i64,
+    };
+    assert_eq!(batch(&run(db, place).await), [expected]);
+    let keys = doc! { "find": "system.views", "returnKey": true };
+    assert_eq!(batch(&run(db, keys).await), [doc! {}]);
     let names = doc! { "listCollections": 1, "nameOnly": true, "filter": { "name": "system.views" } };
     let listed = batch(&run(db, names).await);
     assert_eq!(listed, [doc! { "name": "system.views", "type": "collection" }]);

@@ -195,7 +195,11 @@ impl FindCursor {
     /// Plans the find on this state of the database.
     pub(crate) fn open(read: &dyn Read, mut request: FindRequest) -> Result<FindCursor> {
         request.settle(&view::collation_of(read.catalog(), &request.namespace))?;
-        let through = view::through(read, &request.namespace, &request.query, request.deadline)?;
+        // The views of a database are read as a collection.
+        let through = match view::list::is_list(&request.namespace) {
+            true => None,
+            false => view::through(read, &request.namespace, &request.query, request.deadline)?,
+        };
         if through.is_some() {
             request.extras.refuse_on_view(&request.query)?;
             if let Some(projection) = &mut request.projection
@@ -266,12 +270,12 @@ impl FindCursor {
     /// A find over documents that match already.
     fn over(rows: Vec<Vec<u8>>, request: FindRequest) -> Result<FindCursor> {
         let mut found = Vec::with_capacity(rows.len());
-        for document in rows {
+        for (record, document) in (1..).zip(rows) {
             let key = match &request.query.sort {
                 Some(sort) => sort.key(Doc::Raw(&document))?,
                 None => Vec::new(),
             };
-            found.push((key, document));
+            found.push((key, Found { record, document }));
         }
         if request.query.sort.is_some() {
             found.sort_by(|a, b| a.0.cmp(&b.0));
@@ -284,7 +288,7 @@ impl FindCursor {
             .into_iter()
             .skip(usize::try_from(request.skip).unwrap_or(usize::MAX))
             .take(limit)
-            .map(|(_, document)| Found { record: 0, document })
+            .map(|(_, found)| found)
             .collect();
         Ok(FindCursor {
             request,
