@@ -47,7 +47,8 @@ enum Matched {
     KeepExisting,
     Merge,
     Fail,
-    Pipeline(Transform),
+    /// The stages as given: what is wrong with them is found where they are to run.
+    Pipeline(Vec<Vec<u8>>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -194,6 +195,9 @@ fn in_order_of_names(document: &[u8]) -> Vec<u8> {
     Doc::Fields(&fields).to_bytes()
 }
 
+/// The code of a row that matches nothing, where that fails.
+const UNMATCHED: i32 = 13113;
+
 /// How many bytes of documents are merged at once.
 const BATCH: usize = 16 * 1024 * 1024;
 
@@ -213,11 +217,18 @@ struct Merged<'a> {
     variables: Vec<(String, Option<Owned>)>,
 }
 
+/// Stages of a `$merge`, parsed for variables of these names.
+struct Parsed {
+    names: Vec<String>,
+    transform: Transform,
+}
+
 impl Merge {
     /// Merges the rows in batches. A row that cannot be merged at all ends with it, and with its batch, before that is
     /// written; one that the target refuses keeps none of its batch back, and the first such fault is given.
     fn all(&self, write: &mut dyn Write, rows: &[Vec<u8>], way: &Way<'_>) -> Result<Result<()>> {
         let mut rest = rows;
+        let mut last = None;
         while !rest.is_empty() {
             let mut size = 0;
             let more = rest.iter().take_while(|row| {
@@ -231,17 +242,21 @@ impl Merge {
                 Ok(batch) => batch,
                 Err(fault) => return Ok(Err(fault)),
             };
-            let mut refused = None;
+            let (mut refused, mut unmatched) = (None, None);
             for one in batch {
-                match self.one(write, one, way) {
+                match self.one(write, one, way, &mut last) {
                     Ok(()) => {}
                     Err(fault) if batch::is_fatal(&fault) => return Err(fault),
+                    // The server counts what was matched when it has looked for refusals.
+                    Err(fault) if fault.code() == UNMATCHED => {
+                        unmatched.get_or_insert(fault);
+                    }
                     Err(fault) => {
                         refused.get_or_insert(fault);
                     }
                 }
             }
-            if let Some(fault) = refused {
+            if let Some(fault) = refused.or(unmatched) {
                 return Ok(Err(
                     match fault.duplicate_key().is_some() && !fault.message().starts_with("$merge") {
                         true => fault.prefixed("$merge failed due to a DuplicateKey error :: caused by :: "),
@@ -264,7 +279,10 @@ impl Merge {
                 ..Scope::new(Doc::Raw(&new), way.now.millis)
             };
             for (name, value) in &self.variables {
-                variables.push((name.clone(), value.evaluate(&scope)?));
+                // One without a value is no variable.
+                if let Some(value) = value.evaluate(&scope)? {
+                    variables.push((name.clone(), Some(value)));
+                }
             }
         }
         Ok(Merged {
@@ -275,7 +293,33 @@ impl Merge {
         })
     }
 
-    fn one(&self, write: &mut dyn Write, merged: Merged<'_>, way: &Way<'_>) -> Result<()> {
+    /// The stages for the variables that there are; `last` are those of the document before.
+    fn transform<'p>(
+        &self,
+        variables: &[(String, Option<Owned>)],
+        last: &'p mut Option<Parsed>,
+    ) -> Result<Option<&'p Transform>> {
+        let Matched::Pipeline(stages) = &self.matched else {
+            return Ok(None);
+        };
+        let names = || variables.iter().map(|(name, _)| name);
+        let is_known = |parsed: &Parsed| parsed.names.iter().eq(names());
+        if !last.as_ref().is_some_and(is_known) {
+            let stages: Vec<Doc<'_>> = stages.iter().map(|stage| Doc::Raw(stage)).collect();
+            let names: Vec<String> = names().cloned().collect();
+            let transform = Transform::parse(&stages, &names)?;
+            *last = Some(Parsed { names, transform });
+        }
+        Ok(last.as_ref().map(|parsed| &parsed.transform))
+    }
+
+    fn one(
+        &self,
+        write: &mut dyn Write,
+        merged: Merged<'_>,
+        way: &Way<'_>,
+        last: &mut Option<Parsed>,
+    ) -> Result<()> {
         let Way {
             now,
             unvalidated,
@@ -287,6 +331,7 @@ impl Merge {
             filter,
             variables,
         } = merged;
+        let transform = self.transform(&variables, last)?;
         let found = match write
             .catalog()
             .collection(&self.into.database, &self.into.collection)
@@ -301,7 +346,7 @@ impl Merge {
             return match self.not_matched {
                 NotMatched::Discard => Ok(()),
                 NotMatched::Fail => Err(Fault::new(
-                    13113,
+                    UNMATCHED,
                     "$merge could not find a matching document in the target collection for at least one document in the source collection",
                 )),
                 NotMatched::Insert => {
@@ -345,8 +390,11 @@ impl Merge {
                 let merged = Doc::Fields(&fields).to_bytes();
                 (merged != found.document).then_some(merged)
             }
-            Matched::Pipeline(transform) => {
-                let made = transform.apply(old, &variables, now.millis, collation)?;
+            Matched::Pipeline(_) => {
+                let made = match transform {
+                    Some(transform) => transform.apply(old, &variables, now.millis, collation)?,
+                    None => Value::Document(old).into(),
+                };
                 let made = match made.as_value() {
                     Value::Document(doc) => with_id_first(doc, old),
                     _ => found.document.clone(),

@@ -191,12 +191,6 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
             "BSON field '$merge.into' is missing but a required field",
         ));
     }
-    if bound.is_some() && stages.is_none() {
-        return Err(Fault::new(
-            51199,
-            format!("Cannot use 'let' variables with 'whenMatched: {mode}' mode"),
-        ));
-    }
     if let (mode @ ("keepExisting" | "fail"), NotMatched::Discard | NotMatched::Fail) =
         (mode, merge.not_matched)
     {
@@ -211,10 +205,19 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
             ),
         ));
     }
-    merge.variables.push((
-        "new".to_owned(),
-        Expression::parse(&Value::String("$$ROOT"), &[])?,
-    ));
+    if bound.is_some() && stages.is_none() {
+        return Err(Fault::new(
+            51199,
+            format!("Cannot use 'let' variables with 'whenMatched: {mode}' mode"),
+        ));
+    }
+    // The server hands the new document over where it may insert it, and else in a `let` of its own making.
+    if bound.is_none() || matches!(merge.not_matched, NotMatched::Insert) {
+        merge.variables.push((
+            "new".to_owned(),
+            Expression::parse(&Value::String("$$ROOT"), &[])?,
+        ));
+    }
     for element in bound.into_iter().flat_map(Doc::elements) {
         if element.name_str() == "new" && element.value().as_str() != Some("$$ROOT") {
             return Err(Fault::new(
@@ -230,8 +233,8 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
         ));
     }
     if let Some(stages) = stages {
-        let names: Vec<String> = merge.variables.iter().map(|(name, _)| name.clone()).collect();
-        merge.matched = Matched::Pipeline(Transform::parse(&stages, &names)?);
+        Transform::check_names(&stages)?;
+        merge.matched = Matched::Pipeline(stages.iter().map(|stage| stage.to_bytes()).collect());
     }
     Ok(merge)
 }
