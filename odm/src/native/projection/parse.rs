@@ -233,7 +233,7 @@ impl Parser<'_> {
         }
         self.refuse_in_exclusion()?;
         let expression = expression?;
-        self.ask(&expression)?;
+        self.ask(&expression);
         self.tree.add(target, Rule::Computed(Box::new(expression)))?;
         self.mode = Some(Mode::Inclusion);
         Ok(())
@@ -242,19 +242,22 @@ impl Parser<'_> {
     /// What is known of how the document was found. It decides nothing about other fields.
     fn metadata(&mut self, target: &Target<'_>, inner: Doc<'_>) -> Result<()> {
         let expression = self.computed(&Value::Document(inner))?;
-        self.ask(&expression)?;
+        self.ask(&expression);
         self.tree.add(target, Rule::Computed(Box::new(expression)))
     }
 
-    fn ask(&mut self, expression: &Expression) -> Result<()> {
-        let wanted = expression.wanted();
+    fn ask(&mut self, expression: &Expression) {
+        self.wanted = self.wanted.and(expression.wanted());
+    }
+
+    /// Refuses what nothing gives, when all has been read.
+    fn check_wanted(&self) -> Result<()> {
+        if self.lenient {
+            return Ok(());
+        }
         let searches = self.filter.is_some_and(|filter| filter.text().is_some());
         let measures = self.filter.is_some_and(|filter| filter.near().is_some());
-        if !self.lenient {
-            wanted.check(searches, measures)?;
-        }
-        self.wanted = self.wanted.and(wanted);
-        Ok(())
+        self.wanted.check(searches, measures)
     }
 
     fn computed(&self, value: &Value<'_>) -> Result<Expression> {
@@ -332,6 +335,7 @@ impl Parser<'_> {
     }
 
     fn finish(mut self) -> Result<Projection> {
+        self.check_wanted()?;
         let mode = self.mode.unwrap_or({
             if self.id == Some(true) || (self.matches_elements && !self.slices) {
                 Mode::Inclusion
@@ -374,7 +378,19 @@ impl Tree {
 
     /// Makes sure that the path leads to a tree.
     fn reserve(&mut self, target: &Target<'_>) -> Result<()> {
-        self.descend(target, &target.path).map(|_| ())
+        let Some((last, parents)) = target.path.split_last() else {
+            return Ok(());
+        };
+        let tree = self.descend(target, parents)?;
+        match tree.child(last.as_bytes()) {
+            Some(Rule::Fields(_)) => Ok(()),
+            Some(_) => Err(Fault::new(31250, format!("Path collision at {}", target.name))),
+            None => {
+                tree.children
+                    .push(((*last).to_owned(), Rule::Fields(Tree::default())));
+                Ok(())
+            }
+        }
     }
 
     fn descend(&mut self, target: &Target<'_>, names: &[&str]) -> Result<&mut Tree> {

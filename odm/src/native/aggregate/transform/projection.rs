@@ -52,9 +52,7 @@ impl Projection {
             root: Branch::default(),
         };
         for element in spec.elements() {
-            let name = element.name_str();
-            let segments = path::parse_projected(name)?;
-            reader.read(segments, name, &element.value())?;
+            reader.read(element.name_str(), &element.value(), &[])?;
         }
         reader.finish()
     }
@@ -81,7 +79,7 @@ impl Projection {
     pub(crate) fn exclude(names: &[String]) -> Result<Projection> {
         let mut root = Branch::default();
         for name in names {
-            root.insert(&path::parse_projected(name)?, name, Entry::Named)?;
+            root.insert(&Target::read(name, &[])?, Entry::Named)?;
         }
         Ok(Projection {
             mode: Mode::Exclude,
@@ -126,32 +124,54 @@ impl Branch {
             .map(|(_, entry)| entry)
     }
 
-    fn insert(&mut self, segments: &[String], whole: &str, entry: Entry) -> Result<()> {
-        let Some((name, rest)) = segments.split_first() else {
+    fn position(&self, name: &str) -> Option<usize> {
+        self.entries.iter().position(|(other, _)| other == name)
+    }
+
+    /// Adds an entry at a path; a path may neither repeat nor pass through another's end.
+    fn insert(&mut self, target: &Target<'_>, entry: Entry) -> Result<()> {
+        let Some((last, parents)) = target.path.split_last() else {
             return Ok(());
         };
-        let position = self.entries.iter().position(|(other, _)| other == name);
-        match (position, rest.is_empty()) {
-            (None, true) => self.entries.push((name.clone(), entry)),
-            (None, false) => {
-                let mut inner = Branch::default();
-                inner.insert(rest, whole, entry)?;
-                self.entries.push((name.clone(), Entry::Inner(inner)));
-            }
-            (Some(_), true) => {
-                return Err(Fault::new(31250, format!("Path collision at {whole}")));
-            }
-            (Some(at), false) => match &mut self.entries[at].1 {
-                Entry::Inner(inner) => inner.insert(rest, whole, entry)?,
-                _ => {
-                    return Err(Fault::new(
-                        31249,
-                        format!("Path collision at {whole} remaining portion {}", rest.join(".")),
-                    ));
-                }
-            },
+        let branch = self.descend(target, parents)?;
+        if branch.position(last).is_some() {
+            return Err(target.collision());
         }
+        branch.entries.push((last.clone(), entry));
         Ok(())
+    }
+
+    /// Makes sure that a path leads to a branch.
+    fn reserve(&mut self, target: &Target<'_>) -> Result<()> {
+        let Some((last, parents)) = target.path.split_last() else {
+            return Ok(());
+        };
+        let branch = self.descend(target, parents)?;
+        match branch.position(last).map(|at| &branch.entries[at].1) {
+            Some(Entry::Inner(_)) => Ok(()),
+            Some(_) => Err(target.collision()),
+            None => {
+                let inner = Entry::Inner(Branch::default());
+                branch.entries.push((last.clone(), inner));
+                Ok(())
+            }
+        }
+    }
+
+    fn descend(&mut self, target: &Target<'_>, names: &[String]) -> Result<&mut Branch> {
+        let mut branch = self;
+        for name in names {
+            let position = branch.position(name).unwrap_or_else(|| {
+                let inner = Entry::Inner(Branch::default());
+                branch.entries.push((name.clone(), inner));
+                branch.entries.len() - 1
+            });
+            let Entry::Inner(inner) = &mut branch.entries[position].1 else {
+                return Err(target.passage());
+            };
+            branch = inner;
+        }
+        Ok(branch)
     }
 
     fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
@@ -262,6 +282,41 @@ impl Branch {
     }
 }
 
+/// Where an entry stands.
+struct Target<'s> {
+    /// As written, relative to the document that it stands in.
+    name: &'s str,
+    /// The whole path.
+    path: Vec<String>,
+}
+
+impl<'s> Target<'s> {
+    fn read(name: &'s str, parents: &[String]) -> Result<Target<'s>> {
+        let mut path = parents.to_vec();
+        path.extend(path::parse_projected(name)?);
+        Ok(Target { name, path })
+    }
+
+    fn is_id(&self) -> bool {
+        self.path == ["_id"]
+    }
+
+    fn collision(&self) -> Fault {
+        Fault::new(31250, format!("Path collision at {}", self.name))
+    }
+
+    /// The refusal of a path that goes through the end of another.
+    fn passage(&self) -> Fault {
+        match self.name.split_once('.') {
+            Some((_, rest)) => Fault::new(
+                31249,
+                format!("Path collision at {} remaining portion {rest}", self.name),
+            ),
+            None => self.collision(),
+        }
+    }
+}
+
 /// Reads `$project`.
 struct Reader<'v> {
     variables: &'v [String],
@@ -273,16 +328,17 @@ struct Reader<'v> {
 }
 
 impl Reader<'_> {
-    fn read(&mut self, segments: Vec<String>, whole: &str, value: &Value<'_>) -> Result<()> {
+    fn read(&mut self, name: &str, value: &Value<'_>, parents: &[String]) -> Result<()> {
+        let target = Target::read(name, parents)?;
         match *value {
             Value::Bool(_) | Value::Int32(_) | Value::Int64(_) | Value::Double(_) | Value::Decimal128(_) => {
                 let include = truth(value);
-                if whole == "_id" && self.id.is_none() {
+                self.root.insert(&target, Entry::Named)?;
+                if target.is_id() {
                     self.id = Some(include);
                     return Ok(());
                 }
-                self.turn(if include { Mode::Include } else { Mode::Exclude }, whole)?;
-                self.root.insert(&segments, whole, Entry::Named)
+                self.turn(if include { Mode::Include } else { Mode::Exclude }, name)
             }
             Value::Document(doc) => {
                 let Some(first) = doc.elements().next() else {
@@ -293,23 +349,20 @@ impl Reader<'_> {
                 };
                 let operator = first.name().first() == Some(&b'$') && !path::is_reserved(first.name_str());
                 if operator && doc.count() == 1 {
-                    return self.compute(segments, whole, value);
+                    return self.operate(&target, doc);
                 }
+                self.root.reserve(&target)?;
                 for element in doc.elements() {
-                    let mut inner = segments.clone();
-                    inner.extend(path::parse_projected(element.name_str())?);
-                    let whole = format!("{whole}.{}", element.name_str());
-                    self.read(inner, &whole, &element.value())?;
+                    self.read(element.name_str(), &element.value(), &target.path)?;
                 }
                 Ok(())
             }
-            _ => self.compute(segments, whole, value),
+            _ => self.literal(&target, value),
         }
     }
 
-    fn compute(&mut self, segments: Vec<String>, whole: &str, value: &Value<'_>) -> Result<()> {
-        if let Value::Document(doc) = *value
-            && let Some(first) = doc.elements().next()
+    fn operate(&mut self, target: &Target<'_>, operation: Doc<'_>) -> Result<()> {
+        if let Some(first) = operation.elements().next()
             && !is_operator(first.name_str())
         {
             let name = first.name_str();
@@ -319,41 +372,54 @@ impl Reader<'_> {
             });
         }
         // Metadata go with either mode and decide none.
-        let is_metadata = matches!(*value, Value::Document(doc) if doc.get("$meta").is_some());
-        if self.mode == Some(Mode::Exclude) && !is_metadata && matches!(value, Value::Document(_)) {
+        let is_metadata = operation.get("$meta").is_some();
+        if self.mode == Some(Mode::Exclude) && !is_metadata {
             return Err(Fault::new(
                 31252,
                 "Cannot use expression other than $meta in exclusion projection",
             ));
         }
-        if self.mode == Some(Mode::Exclude) && !is_metadata {
+        self.compute(target, &Value::Document(operation))?;
+        if !is_metadata {
+            self.mode = Some(Mode::Include);
+        }
+        Ok(())
+    }
+
+    fn literal(&mut self, target: &Target<'_>, value: &Value<'_>) -> Result<()> {
+        self.compute(target, value)?;
+        if self.mode == Some(Mode::Exclude) {
             return Err(Fault::new(
                 31310,
                 format!(
-                    "Cannot use an expression {whole}: {} in an exclusion projection",
+                    "Cannot use an expression {}: {} in an exclusion projection",
+                    target.name,
                     print::bson_value(value)
                 ),
             ));
         }
-        if whole == "_id" {
-            self.id = Some(true);
-        }
-        if !is_metadata {
-            self.mode = Some(Mode::Include);
-        }
-        let expression = Expression::parse_unfolded(value, self.variables)?;
-        self.root.insert(&segments, whole, Entry::Computed(expression))
+        self.mode = Some(Mode::Include);
+        Ok(())
     }
 
-    fn turn(&mut self, mode: Mode, whole: &str) -> Result<()> {
+    fn compute(&mut self, target: &Target<'_>, value: &Value<'_>) -> Result<()> {
+        let expression = Expression::parse_unfolded(value, self.variables)?;
+        self.root.insert(target, Entry::Computed(expression))?;
+        if target.is_id() {
+            self.id = Some(true);
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, mode: Mode, name: &str) -> Result<()> {
         match (self.mode, mode) {
             (Some(Mode::Include), Mode::Exclude) => Err(Fault::new(
                 31254,
-                format!("Cannot do exclusion on field {whole} in inclusion projection"),
+                format!("Cannot do exclusion on field {name} in inclusion projection"),
             )),
             (Some(Mode::Exclude), Mode::Include) => Err(Fault::new(
                 31253,
-                format!("Cannot do inclusion on field {whole} in exclusion projection"),
+                format!("Cannot do inclusion on field {name} in exclusion projection"),
             )),
             _ => {
                 self.mode = Some(mode);
@@ -363,17 +429,20 @@ impl Reader<'_> {
     }
 
     fn finish(mut self) -> Result<Projection> {
-        let has_id = self.root.get(b"_id").is_some();
         let mode = self.mode.unwrap_or(match self.id {
             Some(false) if !self.root.has_computed() => Mode::Exclude,
             _ => Mode::Include,
         });
-        let named = match mode {
+        let is_named = match mode {
             Mode::Include => self.id.unwrap_or(true),
             _ => self.id == Some(false),
         };
-        if named && !has_id {
-            self.root.entries.push(("_id".to_owned(), Entry::Named));
+        match self.root.position("_id") {
+            None if is_named => self.root.entries.push(("_id".to_owned(), Entry::Named)),
+            Some(at) if !is_named && matches!(self.root.entries[at].1, Entry::Named) => {
+                self.root.entries.remove(at);
+            }
+            _ => {}
         }
         Ok(Projection {
             mode,
@@ -450,7 +519,11 @@ impl Adder<'_, '_> {
             }
         }
         let expression = Expression::parse_unfolded(value, self.variables)?;
-        self.root.insert(&segments, &whole, Entry::Computed(expression))?;
+        let target = Target {
+            name: &whole,
+            path: segments,
+        };
+        self.root.insert(&target, Entry::Computed(expression))?;
         self.seen.push(whole);
         Ok(())
     }
