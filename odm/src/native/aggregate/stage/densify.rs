@@ -369,15 +369,28 @@ impl Densify {
     fn partition_of(&self, doc: Doc<'_>) -> (Vec<u8>, Fields) {
         let (mut encoded, mut fields) = (Vec::new(), Vec::new());
         for path in &self.partition {
-            match path::get(doc, path) {
+            match path::walk(Value::Document(doc), path).value() {
                 Some(value) => {
                     self.order.collation().encode(&value, false, &mut encoded);
                     path::set(&mut fields, path, Some(value.into()));
                 }
-                None => encoded.push(key::END),
+                None => {
+                    encoded.push(key::END);
+                    open(&mut fields, path);
+                }
             }
         }
         (encoded, fields)
+    }
+}
+
+/// Makes the documents that a path goes through, without a field at its end.
+fn open(fields: &mut Fields, path: &[String]) {
+    if let Some((_, parents)) = path.split_last()
+        && !parents.is_empty()
+        && path::get(Doc::Fields(fields), parents).is_none()
+    {
+        path::set(fields, parents, Some(Owned::Document(Vec::new())));
     }
 }
 
