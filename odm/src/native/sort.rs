@@ -165,19 +165,26 @@ impl SortSpec {
 
     /// The document's key where arrays are compared as values, as `$top` and its like do: what the paths have in
     /// expressions, but an empty array as undefined.
-    pub(crate) fn key_of_values(&self, doc: Doc<'_>) -> Vec<u8> {
+    pub(crate) fn key_of_values(&self, doc: Doc<'_>) -> Result<Vec<u8>> {
         let mut out = Vec::with_capacity(12 * self.fields.len() + 1);
+        let mut arrays = 0;
         for field in &self.fields {
             let path: Vec<String> = field.path.split('.').map(str::to_owned).collect();
             let answer = aggregate::path::walk(Value::Document(doc), &path);
-            let value = match answer.value().unwrap_or(Value::Null) {
-                Value::Array(items) if items.is_empty() => Value::Undefined,
-                value => value,
-            };
+            let mut value = answer.value().unwrap_or(Value::Null);
+            if let Value::Array(items) = value {
+                arrays += 1;
+                if items.is_empty() {
+                    value = Value::Undefined;
+                }
+            }
             self.collation.encode(&value, field.descending, &mut out);
         }
+        if arrays > 1 {
+            return Err(parallel());
+        }
         out.push(key::END);
-        out
+        Ok(out)
     }
 
     /// The metadata that the order goes by.
@@ -277,12 +284,13 @@ fn known(kind: Kind, metadata: Option<&Metadata>) -> Owned {
 
 fn refuse_parallel(walk: Result<()>) -> Result<()> {
     match walk {
-        Err(fault) if fault.code() == 171 => Err(Fault::new(
-            code::BAD_VALUE,
-            "cannot sort with keys that are parallel arrays",
-        )),
+        Err(fault) if fault.code() == 171 => Err(parallel()),
         other => other,
     }
+}
+
+fn parallel() -> Fault {
+    Fault::new(code::BAD_VALUE, "cannot sort with keys that are parallel arrays")
 }
 
 /// The metadata of `{$meta: name}`.

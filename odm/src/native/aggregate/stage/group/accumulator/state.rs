@@ -108,7 +108,7 @@ impl Accumulator {
         match (&self.operator, state) {
             (Operator::Ranked { order, which, .. }, State::Ranked { most, items, bytes }) => {
                 let sort_key = match order.wanted().is_empty() {
-                    true => order.key_of_values(scope.root),
+                    true => order.key_of_values(scope.root)?,
                     false => order.key_with(scope.root, scope.metadata)?,
                 };
                 let value = value.map_or(Owned::Null, Owned::from);
