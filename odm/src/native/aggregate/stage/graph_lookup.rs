@@ -187,12 +187,6 @@ impl GraphLookup {
                 if !visited.insert(id) {
                     continue;
                 }
-                add_values(
-                    path::walk(Value::Document(doc), &self.connect_from).value(),
-                    &mut frontier,
-                    &mut asked,
-                    &context.collation,
-                );
                 held += row.len();
                 if held > super::super::pipeline::MEMORY_LIMIT {
                     return Err(Fault::new(
@@ -200,14 +194,22 @@ impl GraphLookup {
                         "$graphLookup reached maximum memory consumption",
                     ));
                 }
-                found.push(match &self.depth_field {
+                let document = match &self.depth_field {
                     Some(field) => {
                         let mut fields = fields_of(doc);
                         path::set(&mut fields, field, Some(Owned::Int64(depth)));
                         Owned::Document(fields)
                     }
                     None => Owned::RawDocument(row.into_document()),
-                });
+                };
+                // The depth is a field as any other, also to go on by.
+                add_values(
+                    path::walk(document.as_value(), &self.connect_from).value(),
+                    &mut frontier,
+                    &mut asked,
+                    &context.collation,
+                );
+                found.push(document);
             }
             depth += 1;
         }
