@@ -85,6 +85,7 @@ mod differences_seeds;
 mod differences_series;
 mod differences_series_indexes;
 mod differences_stages;
+mod differences_targets;
 mod differences_values;
 mod differences_writes;
 mod embedded;
