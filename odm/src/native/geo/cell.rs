@@ -96,6 +96,12 @@ impl CellId {
         (CellId(self.0 - (bit - 1)), CellId(self.0 + (bit - 1)))
     }
 
+    /// Whether the other cell is this one or lies in it.
+    pub(super) fn holds(self, other: CellId) -> bool {
+        let (first, last) = self.range();
+        first <= other && other <= last
+    }
+
     /// The four cells that it is divided into.
     pub(super) fn children(self) -> impl Iterator<Item = CellId> {
         let bit = self.lowest_bit() >> 2;

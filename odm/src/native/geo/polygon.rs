@@ -19,6 +19,8 @@ pub(crate) struct Polygon {
     outer: Ring,
     /// With their own insides on the left.
     holes: Vec<Ring>,
+    /// Whether its one ring was taken as it was written.
+    strict: bool,
     /// For a polygon of one ring that covers more than half of the sphere: what it leaves out.
     outside: Option<Box<Polygon>>,
 }
@@ -29,6 +31,7 @@ impl Polygon {
         Polygon {
             outer,
             holes,
+            strict: false,
             outside: None,
         }
     }
@@ -39,6 +42,7 @@ impl Polygon {
         Polygon {
             outer: ring,
             holes: Vec::new(),
+            strict: true,
             outside,
         }
     }
@@ -67,6 +71,9 @@ impl Polygon {
     }
 
     pub(super) fn intersects_cell(&self, cell: CellId) -> bool {
+        if self.holes.is_empty() {
+            return cell.ring().intersects(&self.outer);
+        }
         self.intersects(&Polygon::new(cell.ring(), Vec::new()))
     }
 
@@ -111,68 +118,73 @@ impl Polygon {
         if inside { Place::Inside } else { Place::Outside }
     }
 
-    /// The parts of a line that are inside, as pairs of ends; parts that touch are one.
-    fn parts_inside(&self, line: &Line) -> Vec<(Vector, Vector)> {
-        let mut parts: Vec<(Vector, Vector)> = Vec::new();
+    /// The parts of a line that are inside, or outside; parts that touch are one.
+    fn parts(&self, line: &Line, side: Side) -> Vec<Vec<Vector>> {
+        let mut parts: Vec<Vec<Vector>> = Vec::new();
         let Some(first) = line.vertices().first() else {
             return parts;
         };
-        let mut inside = self.contains_exactly(*first);
+        let mut within = self.contains_exactly(*first) == (side == Side::Inside);
         for (a, b) in line.edges() {
-            let mut changes: Vec<(f64, Vector)> = Vec::new();
-            if inside {
+            let mut changes = self.changes(a, b);
+            if within {
                 changes.push((0.0, a));
             }
-            for (c, d) in self.edges() {
-                match meeting(a, b, c, d) {
-                    Meeting::Apart => {}
-                    Meeting::Crossing => {
-                        let at = crossing_point(a, b, c, d);
-                        let (before, after) = (at.angle(a), at.angle(b));
-                        changes.push((before / (before + after), at));
-                    }
-                    Meeting::Vertex if vertex_crossing(a, b, c, d) => {
-                        let at_start = a == c || a == d;
-                        changes.push(if at_start { (0.0, a) } else { (1.0, b) });
-                    }
-                    Meeting::Vertex => {}
-                }
-            }
-            inside = changes.len() % 2 == 1;
-            if inside {
+            within = changes.len() % 2 == 1;
+            if within {
                 changes.push((1.0, b));
             }
             changes.sort_by(|x, y| x.0.total_cmp(&y.0).then(x.1.order(y.1)));
             for pair in changes.chunks_exact(2) {
-                let (from, to) = (pair[0], pair[1]);
-                if from == to {
-                    continue;
-                }
-                match parts.last_mut() {
-                    Some(last) if last.1.angle(from.1) <= SAME => last.1 = to.1,
-                    _ => parts.push((from.1, to.1)),
+                if pair[0] != pair[1] {
+                    lengthen(&mut parts, pair[0].1, pair[1].1);
                 }
             }
         }
         parts
     }
 
-    pub(super) fn intersects_line(&self, line: &Line) -> bool {
-        match &self.outside {
-            Some(outside) => !outside.contains_line(line),
-            None => !self.parts_inside(line).is_empty(),
+    /// Where an edge goes in or out, with the share of it that lies before.
+    fn changes(&self, a: Vector, b: Vector) -> Vec<(f64, Vector)> {
+        let mut changes = Vec::new();
+        for (c, d) in self.edges() {
+            match meeting(a, b, c, d) {
+                Meeting::Apart => {}
+                Meeting::Crossing => {
+                    let at = crossing_point(a, b, c, d);
+                    let (before, after) = (at.angle(a), at.angle(b));
+                    changes.push((before / (before + after), at));
+                }
+                Meeting::Vertex if vertex_crossing(a, b, c, d) => {
+                    let at_start = a == c || a == d;
+                    changes.push(if at_start { (0.0, a) } else { (1.0, b) });
+                }
+                Meeting::Vertex => {}
+            }
         }
+        changes
+    }
+
+    pub(super) fn intersects_line(&self, line: &Line) -> bool {
+        if self.strict {
+            let starts_inside = line
+                .vertices()
+                .first()
+                .is_some_and(|first| self.contains_exactly(*first));
+            return starts_inside || self.outer.border().intersects(line);
+        }
+        !self.parts(line, Side::Inside).is_empty()
     }
 
     pub(super) fn contains_line(&self, line: &Line) -> bool {
         if let Some(outside) = &self.outside {
-            return !outside.intersects_line(line);
+            return outside.parts(line, Side::Inside).is_empty();
         }
-        let ends = (line.vertices().first(), line.vertices().last());
-        match (self.parts_inside(line).as_slice(), ends) {
-            ([(from, to)], (Some(first), Some(last))) => {
-                from.angle(*first) <= NEARLY && to.angle(*last) <= NEARLY
-            }
+        if self.strict {
+            return self.parts(line, Side::Outside).is_empty();
+        }
+        match self.parts(line, Side::Inside).as_slice() {
+            [part] => passes(part, line),
             _ => false,
         }
     }
@@ -227,6 +239,38 @@ impl Polygon {
         });
         nested.then(|| "Polygon interior loops cannot be nested".to_owned())
     }
+}
+
+/// Adds the way between two points to the last part, or begins a new one.
+fn lengthen(parts: &mut Vec<Vec<Vector>>, from: Vector, to: Vector) {
+    let touches = parts
+        .last()
+        .and_then(|part| part.last())
+        .is_some_and(|end| end.angle(from) <= SAME);
+    if !touches {
+        parts.push(vec![from]);
+    }
+    if let Some(part) = parts.last_mut()
+        && part.last().is_some_and(|end| end.angle(to) > SAME)
+    {
+        part.push(to);
+    }
+}
+
+/// Whether the part of a line goes through all of the line's vertices, from the first to the last.
+fn passes(part: &[Vector], line: &Line) -> bool {
+    let mut rest = part;
+    line.vertices().iter().all(|vertex| {
+        let at = rest.iter().position(|own| own.angle(*vertex) <= NEARLY);
+        rest = at.map_or(rest, |at| &rest[at..]);
+        at.is_some()
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Inside,
+    Outside,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -226,15 +226,45 @@ fn nearest_on_edge(point: Vector, a: Vector, b: Vector) -> Vector {
     }
 }
 
-/// Where the crossing edges `ab` and `cd` cross.
+/// A vector at a right angle to both points, also where they are nearly or wholly the same.
+fn normal(p: Vector, q: Vector) -> Vector {
+    let normal = p.plus(q).cross(q.minus(p));
+    if normal.norm2() == 0.0 { p.across() } else { normal }
+}
+
+/// Where the crossing edges `ab` and `cd` cross: between the ends of both. Edges on nearly one circle cross at
+/// an end.
 pub(super) fn crossing_point(a: Vector, b: Vector, c: Vector, d: Vector) -> Vector {
-    let normal = |p: Vector, q: Vector| p.plus(q).cross(q.minus(p)).normalized();
-    let point = normal(a, b).cross(normal(c, d)).normalized();
-    if point.dot(a.plus(b).plus(c).plus(d)) < 0.0 {
+    let (first, second) = (normal(a, b).normalized(), normal(c, d).normalized());
+    let point = normal(first, second).normalized();
+    let point = if point.dot(a.plus(b).plus(c.plus(d))) < 0.0 {
         point.opposite()
     } else {
         point
+    };
+    if ordered(a, point, b, first) && ordered(c, point, d, second) {
+        return point;
     }
+    let mut best: Option<(f64, Vector)> = None;
+    for (end, (from, to), center) in [
+        (a, (c, d), second),
+        (b, (c, d), second),
+        (c, (a, b), first),
+        (d, (a, b), first),
+    ] {
+        if !ordered(from, end, to, center) {
+            continue;
+        }
+        let distance = point.minus(end).norm2();
+        // Of ends that are equally near, the first in the order of vectors.
+        let nearer = best.is_none_or(|(least, chosen)| {
+            distance < least || (distance == least && end.order(chosen).is_lt())
+        });
+        if nearer {
+            best = Some((distance, end));
+        }
+    }
+    best.map_or(point, |(_, end)| end)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Closed rings on the sphere: the inside is on the left.
 
+use super::line::Line;
 use super::predicate::{Meeting, changes_side, meeting, neighbors, ordered, turn};
 use super::vector::Vector;
 
@@ -51,6 +52,11 @@ impl Ring {
     /// The edges in order.
     pub(super) fn edges(&self) -> impl Iterator<Item = (Vector, Vector)> + '_ {
         (0..self.len()).map(|position| (self.at(position), self.at(position + 1)))
+    }
+
+    /// The boundary as a line that comes back to its start.
+    pub(super) fn border(&self) -> Line {
+        Line::new((0..=self.len()).map(|position| self.at(position)).collect())
     }
 
     /// What is outside becomes inside.
@@ -144,6 +150,9 @@ impl Ring {
 
     /// Whether the insides have a part in common; a boundary in common is not enough.
     pub(super) fn intersects(&self, other: &Ring) -> bool {
+        if other.len() > self.len() {
+            return other.intersects(self);
+        }
         let inside = |ring: &Ring, vertex: Vector| ring.contains_point(vertex) && !ring.has_vertex(vertex);
         inside(self, other.at(0))
             || self.boundaries(other, |wedge| !wedge.intersects()).is_none()

@@ -154,7 +154,8 @@ impl Part {
 impl Region for Part {
     fn meets(&self, cell: CellId) -> bool {
         match self {
-            Part::Point { at, .. } => cell.has(*at),
+            // Rounding may put a point beside its own cell.
+            Part::Point { at, cell: own } => cell.holds(*own) || cell.has(*at),
             Part::Line(line) => line.intersects_cell(cell),
             Part::Polygon(polygon) => polygon.intersects_cell(cell),
         }
