@@ -133,13 +133,7 @@ impl TextSearch {
     /// Whether a document matches.
     pub(crate) fn matches(&self, doc: Doc<'_>) -> Result<bool> {
         let (mut found, mut exact, mut refused) = (false, false, false);
-        let compared = |phrases: &[String]| -> Vec<String> {
-            phrases
-                .iter()
-                .map(|phrase| folded(phrase, self.sensitive))
-                .collect()
-        };
-        let (mut phrases, never) = (compared(&self.phrases), compared(&self.negated_phrases));
+        let mut phrases: Vec<&String> = self.phrases.iter().collect();
         let plain = Sensitive::default();
         self.spec.texts(doc, &mut |text, language, _| {
             terms(text, language, plain, &mut |term| {
@@ -152,10 +146,12 @@ impl TextSearch {
                     refused |= self.negated.contains(term);
                 });
             }
-            if !(phrases.is_empty() && never.is_empty()) {
-                let text = folded(text, self.sensitive);
-                phrases.retain(|phrase| !text.contains(phrase.as_str()));
-                refused |= never.iter().any(|phrase| text.contains(phrase.as_str()));
+            if !(phrases.is_empty() && self.negated_phrases.is_empty()) {
+                // A phrase is read in the language of the text that may have it.
+                let text = folded(text, language, self.sensitive);
+                let has = |phrase: &String| text.contains(&folded(phrase, language, self.sensitive));
+                phrases.retain(|phrase| !has(phrase));
+                refused |= self.negated_phrases.iter().any(has);
             }
             Ok(())
         })?;

@@ -27,7 +27,7 @@ pub(super) fn visit_term(
     sensitive: Sensitive,
     visit: &mut dyn FnMut(String),
 ) {
-    let lower = lower_case(word);
+    let lower = lower_case(word, language);
     if !language.leaves_out(&lower) {
         visit(term(word, &lower, language, sensitive));
     }
@@ -36,7 +36,7 @@ pub(super) fn visit_term(
 /// Visits the terms of a text, with those of the words that are left out.
 pub(super) fn all_terms(text: &str, language: Language, sensitive: Sensitive, visit: &mut dyn FnMut(&str)) {
     for word in words(text, language) {
-        visit(&term(word, &lower_case(word), language, sensitive));
+        visit(&term(word, &lower_case(word, language), language, sensitive));
     }
 }
 
@@ -64,11 +64,11 @@ pub(super) fn separates(c: char, language: Language) -> bool {
 }
 
 /// A text as it is compared.
-pub(super) fn folded(text: &str, sensitive: Sensitive) -> String {
+pub(super) fn folded(text: &str, language: Language, sensitive: Sensitive) -> String {
     let text = if sensitive.case {
         text.to_owned()
     } else {
-        lower_case(text)
+        lower_case(text, language)
     };
     if sensitive.accents {
         text
@@ -77,8 +77,20 @@ pub(super) fn folded(text: &str, sensitive: Sensitive) -> String {
     }
 }
 
-fn lower_case(text: &str) -> String {
-    text.chars().map(lower).collect()
+fn lower_case(text: &str, language: Language) -> String {
+    match language {
+        Language::Turkish => text.chars().map(lower_turkish).collect(),
+        _ => text.chars().map(lower).collect(),
+    }
+}
+
+/// Turkish has an i with a dot and one without, small and capital.
+fn lower_turkish(c: char) -> char {
+    match c {
+        'I' => 'ı',
+        'İ' => 'i',
+        c => lower(c),
+    }
 }
 
 fn lower(c: char) -> char {
