@@ -96,9 +96,10 @@ pub(super) fn choose(
         )));
     }
     let (from, to) = (key(definition, min), key(definition, max));
-    // What is not given is an end of the index.
-    let (first, last) = (end(definition, false), end(definition, true));
-    if from.as_ref().unwrap_or(&first) >= to.as_ref().unwrap_or(&last) {
+    // What is not given is an end of the index, and a last key of nothing but ends lies behind all that are looked at.
+    let first = end(definition, false);
+    let to = to.unwrap_or_else(|| end(definition, true));
+    if from.as_ref().unwrap_or(&first) >= &to {
         return Err(fault(
             51175,
             "The value provided for min() does not come before the value provided for max() in the hinted index",
@@ -109,7 +110,7 @@ pub(super) fn choose(
             index,
             ranges: vec![KeyRange {
                 from: from.map_or(Bound::Unbounded, Bound::Included),
-                to: to.map_or(Bound::Unbounded, Bound::Excluded),
+                to: Bound::Excluded(to),
             }],
             reverse: is_backwards(request, view),
             // The server shows none either.
