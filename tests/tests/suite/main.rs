@@ -74,6 +74,7 @@ mod differences_chance;
 mod differences_collections;
 mod differences_constants;
 mod differences_details;
+mod differences_finds;
 mod differences_metadata;
 mod differences_numbers;
 mod differences_patterns;
