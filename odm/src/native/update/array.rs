@@ -343,7 +343,7 @@ pub(super) fn parse_pop(path: &str, value: &Value<'_>) -> Result<bool> {
         Some(1) => Ok(false),
         Some(-1) => Ok(true),
         Some(other) => Err(refused(format!("$pop expects 1 or -1, found: {other}"))),
-        None if number::is_nan(value) => Err(refused(format!(
+        None if matches!(value, Value::Double(x) if x.is_nan()) => Err(refused(format!(
             "Expected an integer, but found NaN in: {path}: {value}"
         ))),
         None if fits_i64(value) => Err(refused(format!("Expected an integer: {path}: {value}"))),

@@ -158,7 +158,7 @@ impl Builder<'_> {
     }
 
     fn insert(&mut self, path: &str, segments: &[&str], operation: Operation) -> Result<()> {
-        self.check_identifiers(path, segments)?;
+        self.use_filters(segments);
         self.parsed.positional |= segments.iter().any(|segment| is_positional(segment));
         let Builder { parsed, filters, .. } = self;
         parsed.root.insert(segments, operation, &|identifier| {
@@ -169,22 +169,15 @@ impl Builder<'_> {
         })
     }
 
-    /// Checks that all identifiers of the path have a filter, and marks them as used.
-    fn check_identifiers(&self, path: &str, segments: &[&str]) -> Result<()> {
+    /// Marks the filters of the path's identifiers as used. Where one has none, the tree tells, behind the
+    /// conflicts above it.
+    fn use_filters(&self, segments: &[&str]) {
+        let mut used = self.used.borrow_mut();
         for identifier in segments.iter().filter_map(|segment| identifier(segment)) {
-            if identifier.is_empty() {
-                continue;
-            }
-            let index = self
-                .filters
-                .iter()
-                .position(|filter| filter.identifier == identifier)
-                .ok_or_else(|| no_filter(identifier, path))?;
-            if let Some(used) = self.used.borrow_mut().get_mut(index) {
-                *used = true;
+            for (filter, used) in self.filters.iter().zip(used.iter_mut()) {
+                *used |= filter.identifier == identifier;
             }
         }
-        Ok(())
     }
 }
 
