@@ -57,7 +57,8 @@ fn check_name(name: &str) -> Result<()> {
             4_738_901,
             format!("Attempt to set internal constant: {name}"),
         )),
-        false => check_variable_name(name, true),
+        false => check_variable_name(name, true)
+            .map_err(|fault| fault.prefixed("Invalid 'let' parameter :: caused by :: ")),
     }
 }
 
