@@ -3,7 +3,6 @@
 use super::super::document::{Doc, Kind, Owned, Value};
 use super::super::exec::find_and_modify::{self, FindAndModifyRequest};
 use super::super::fault::{Fault, Result, code};
-use super::super::projection::Projection;
 use super::super::update::Updater;
 use super::reply::Reply;
 use super::shape::{Shape, Type};
@@ -69,25 +68,17 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
         .transpose()?
         .map(|updater| updater.collated(&collation.clone().unwrap_or_default()));
     // The server looks for a document of a known `_id` alone, and then has no use for an order.
-    let by_id = fields.get("hint").is_none() && collation.is_none() && is_plain_id(filter);
-    let query = query::query(
-        Some(filter),
-        fields.object("sort").filter(|_| !by_id),
-        fields.get("hint"),
-        &variables,
-    )?
-    .settled_alone(collation)?;
-    let projection = query.projection_of_one(fields.object("fields"));
-    let needs_position = |own: &Projection| own.needs_position();
-    if return_new
-        && projection
-            .as_ref()
-            .is_ok_and(|own| own.as_ref().is_some_and(needs_position))
-    {
-        return Err(Fault::new(
-            code::BAD_VALUE,
-            "Cannot use a positional projection and return the new document",
-        ));
+    let by_id = fields.get("hint").is_none()
+        && collation.is_none()
+        && is_plain_id(filter)
+        && !updater.as_ref().is_some_and(Updater::needs_position);
+    let parse = |sort| query::query(Some(filter), sort, fields.get("hint"), &variables);
+    let query = parse(fields.object("sort").filter(|_| !by_id))?.settled_alone(collation)?;
+    let shown = fields.object("fields");
+    let mut projection = query.projection_of_one(shown);
+    // It reads the order after all where there is a projection to make, and a collection.
+    if by_id && shown.is_some_and(|shown| !shown.is_empty()) {
+        projection = parse(fields.object("sort")).and(projection);
     }
     if upsert {
         Updater::check_upsert_filter(filter)?;

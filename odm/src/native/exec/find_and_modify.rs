@@ -43,6 +43,25 @@ pub(crate) struct Modified {
 /// Says before messages that come out of the execution, as the server does.
 const EXECUTOR: &str = "Plan executor error during findAndModify :: caused by :: ";
 
+fn told(fault: Fault) -> Fault {
+    fault.prefixed(EXECUTOR)
+}
+
+/// Refuses what no changed document can be shown by.
+fn check_projection(projection: Option<&Projection>, return_new: bool) -> Result<()> {
+    let Some(projection) = projection else {
+        return Ok(());
+    };
+    let refuse = |why: &'static str| Err(Fault::new(code::BAD_VALUE, why));
+    if projection.wanted().has(Kind::SortKey) {
+        return refuse("Cannot use a $meta sortKey projection in findAndModify commands.");
+    }
+    if return_new && projection.needs_position() {
+        return refuse("cannot use a positional projection and return the new document");
+    }
+    Ok(())
+}
+
 /// Runs it.
 pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Result<Modified> {
     let ns = &request.namespace;
@@ -51,15 +70,7 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
         return Ok(Modified::default());
     };
     let projection = request.projection.clone()?;
-    if projection
-        .as_ref()
-        .is_some_and(|projection| projection.wanted().has(Kind::SortKey))
-    {
-        return Err(Fault::new(
-            code::BAD_VALUE,
-            "Cannot use a $meta sortKey projection in findAndModify commands.",
-        ));
-    }
+    check_projection(projection.as_ref(), request.return_new)?;
     let collection = batch::unvalidated(collection, request.unvalidated);
     let own = &collection.rules.collation;
     let query = request.query.by_default(own);
@@ -78,7 +89,8 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
         skip: 0,
         limit: Some(1),
     };
-    let (found, _) = search::all(write, &collection, &query, &plan, limits, request.deadline)?;
+    let (found, _) =
+        search::all(write, &collection, &query, &plan, limits, request.deadline).map_err(told)?;
     // Where the document matches, in the order that its update or its projection has the conditions in.
     let place = |document: &[u8], needed: bool, asked: Asked| {
         let places = needed.then(|| query.matcher.places(asked));
@@ -93,7 +105,7 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
                 let mut known = query.known(Some(&plan), document, projection.wanted())?;
                 // The server has lost it by then.
                 known.record = Some(Owned::Null);
-                projection.apply_to(document, matched, Some(&known))
+                projection.apply_to(document, matched, Some(&known)).map_err(told)
             }
         }
     };
@@ -101,8 +113,10 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
         let (true, Some(updater)) = (request.upsert, &updater) else {
             return Ok(Modified::default());
         };
-        let document = updater.upsert(Doc::Raw(&request.filter), request.now, request.query.collation())?;
-        record::insert(write, ns, &collection, &document).map_err(|fault| fault.prefixed(EXECUTOR))?;
+        let document = updater
+            .upsert(Doc::Raw(&request.filter), request.now, request.query.collation())
+            .map_err(told)?;
+        record::insert(write, ns, &collection, &document).map_err(told)?;
         let value = request.return_new.then(|| project(&document, None));
         return Ok(Modified {
             value: value.transpose()?,
@@ -125,7 +139,7 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
             let matched = place(&one.document, updater.needs_position(), Asked::ByKind);
             let new = updater
                 .apply(Doc::Raw(&one.document), matched, request.now)
-                .map_err(|fault| fault.prefixed(EXECUTOR))?;
+                .map_err(told)?;
             let shown = match &new {
                 Some(new) if request.return_new => new,
                 _ => &one.document,
@@ -142,7 +156,7 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
                     new,
                     (updater, updater.touched().as_deref()),
                 )
-                .map_err(|fault| fault.prefixed(EXECUTOR))?;
+                .map_err(told)?;
             }
             Ok(Modified {
                 value: Some(answer),

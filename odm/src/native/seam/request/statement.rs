@@ -11,7 +11,6 @@ use super::super::super::exec::find_and_modify::FindAndModifyRequest;
 use super::super::super::exec::query::Query;
 use super::super::super::exec::statement::{Batch, DeleteStatement, Statement, UpdateStatement};
 use super::super::super::fault::{Fault, Result, code};
-use super::super::super::projection::Projection;
 use super::super::super::update::{Now, Updater};
 use super::read::query;
 use super::{collation, gate, gate_optional, namespace, now, value};
@@ -120,17 +119,6 @@ fn updater(modification: &Modification, array_filters: &[RawDocumentBuf]) -> Res
 pub(super) fn find_and_modify_request(own: backend::FindAndModify) -> Result<FindAndModifyRequest> {
     let query = query(&own.filter, own.sort.as_ref(), &own.options)?;
     let projection = query.projection_of_one(gate_optional(own.projection.as_ref())?);
-    let needs_position = |own: &Projection| own.needs_position();
-    if own.return_new
-        && projection
-            .as_ref()
-            .is_ok_and(|own| own.as_ref().is_some_and(needs_position))
-    {
-        return Err(Fault::new(
-            code::BAD_VALUE,
-            "Cannot use a positional projection and return the new document",
-        ));
-    }
     if own.modification.is_none() && (own.return_new || own.upsert) {
         return Err(Fault::new(
             code::FAILED_TO_PARSE,
