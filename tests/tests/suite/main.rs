@@ -71,6 +71,7 @@ mod differences_arguments;
 mod differences_cases;
 mod differences_catalog;
 mod differences_chance;
+mod differences_changes;
 mod differences_collections;
 mod differences_constants;
 mod differences_details;
