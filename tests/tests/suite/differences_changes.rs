@@ -80,7 +80,7 @@ async fn failures_of_found_and_modified_documents_name_their_executor(db: &Db) {
         doc! { "findAndModify": "c", "query": {}, "remove": true, "fields": { "q": sum.clone() } },
         doc! {
             "findAndModify": "c", "query": { "a": 7 }, "upsert": true,
-            "update": [{ "$set": { "z": { "$add": ["$s", "$a", { "$concat": ["x", "y"] }] } } }],
+            "update": [{ "$set": { "z": { "$add": ["$a", { "$concat": ["x", "y"] }] } } }],
         },
         doc! { "findAndModify": "c", "query": { "q": "x" }, "update": { "$inc": { "q": 1 } }, "upsert": true },
     ] {

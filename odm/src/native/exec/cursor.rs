@@ -507,7 +507,8 @@ impl Shape<'_> {
     fn record(&self, record: u64) -> Result<i64> {
         match &self.collection {
             Some(collection) => place::record_id(collection, record),
-            None => Ok(0),
+            // Documents that were made to be read are numbered.
+            None => Ok(i64::try_from(record).unwrap_or(i64::MAX)),
         }
     }
 }
