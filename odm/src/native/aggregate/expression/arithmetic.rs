@@ -1,6 +1,7 @@
 //! Arithmetic, with MongoDB's promotion: int32, int64 on overflow, double, decimal.
 
 mod decimals;
+mod hyperbolic;
 mod power;
 mod round;
 mod trigonometry;
@@ -12,6 +13,7 @@ use super::super::super::fault::{Fault, Result, code};
 use super::super::print;
 use super::super::sum::Sum;
 use super::Answer;
+use super::date::DURATION_OVERFLOW;
 use super::operator::{Arguments, Operator, strict};
 
 pub(super) use self::trigonometry::OPERATORS as TRIGONOMETRY;
@@ -177,14 +179,8 @@ fn subtract(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Own
         return Ok(Some(Owned::Null));
     }
     Ok(Some(match (a, b) {
-        (Value::DateTime(a), Value::DateTime(b)) => match a.checked_sub(b) {
-            Some(ms) => Owned::Int64(ms),
-            None => return Err(Fault::new(code::OVERFLOW, "date overflow in $subtract")),
-        },
-        (Value::DateTime(a), b) if b.is_number() => match a.checked_sub(to_long(Some(b))?) {
-            Some(ms) => Owned::DateTime(ms),
-            None => return Err(Fault::new(code::OVERFLOW, "date overflow in $subtract")),
-        },
+        (Value::DateTime(a), Value::DateTime(b)) => Owned::Int64(a.wrapping_sub(b)),
+        (Value::DateTime(a), b) if b.is_number() => Owned::DateTime(earlier(a, to_long(Some(b))?)?),
         (Value::DateTime(_), _) => {
             return Err(Fault::new(
                 code::TYPE_MISMATCH,
@@ -203,6 +199,23 @@ fn subtract(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Own
             ));
         }
     }))
+}
+
+/// The date some milliseconds before another, which MongoDB finds by adding their negative.
+fn earlier(date: i64, milliseconds: i64) -> Result<i64> {
+    let Some(added) = milliseconds.checked_neg() else {
+        return Err(Fault::new(
+            DURATION_OVERFLOW,
+            "Cannot negate the minimum duration",
+        ));
+    };
+    date.checked_add(added).ok_or_else(|| {
+        let sum = date.wrapping_add(added);
+        Fault::new(
+            DURATION_OVERFLOW,
+            format!("Overflow while adding {added}ms to {sum}ms"),
+        )
+    })
 }
 
 fn decimal_of(a: &Value<'_>, b: &Value<'_>, function: fn(Decimal, Decimal) -> Decimal) -> Owned {

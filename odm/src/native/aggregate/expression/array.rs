@@ -139,10 +139,14 @@ fn contains(_: &'static Operator, arguments: &[Answer<'_>], collation: &Collatio
             ),
         ));
     };
-    let found = needle
-        .value()
-        .is_some_and(|needle| items.values().any(|item| collation.equal(&item, &needle)));
+    let needle = sought(needle);
+    let found = items.values().any(|item| collation.equal(&item, &needle));
     Ok(Some(Owned::Bool(found)))
+}
+
+/// What is looked for: what is missing is found where an undefined value is.
+fn sought<'a>(needle: &'a Answer<'a>) -> Value<'a> {
+    needle.value().unwrap_or(Value::Undefined)
 }
 
 /// Reads a start or end of a search: an integer from zero.
@@ -220,12 +224,11 @@ fn index_of(
     let end = bounds.get(1).map_or(Ok(usize::MAX), |bound| {
         search_bound(operator.name, "ending", bound)
     })?;
-    let found = match (needle.value(), items) {
-        (None, _) => None,
-        (Some(Value::String(text)), Doc::Raw(bytes)) if collation.is_simple() => {
+    let found = match (sought(needle), items) {
+        (Value::String(text), Doc::Raw(bytes)) if collation.is_simple() => {
             raw::position_of_text(bytes, text, start, end)
         }
-        (Some(needle), items) => {
+        (needle, items) => {
             let mut items = items.values().enumerate().take(end).skip(start);
             items
                 .find(|(_, item)| collation.equal(item, &needle))

@@ -15,6 +15,7 @@ use super::super::super::fault::{Fault, Result};
 use super::operator::{Arguments, Operator, lazy, strict};
 use super::{Answer, type_name};
 
+pub(super) use self::text::coerced_date;
 pub(crate) use self::text::{date_text, timestamp_text};
 pub(crate) use self::unit::Unit;
 
@@ -22,7 +23,7 @@ pub(crate) use self::unit::Unit;
 const CONVERSION_FAILURE: i32 = 241;
 
 /// The code of a moment that is so far off that microseconds cannot count it.
-const DURATION_OVERFLOW: i32 = 159;
+pub(super) const DURATION_OVERFLOW: i32 = 159;
 
 pub(super) static OPERATORS: &[Operator] = &[
     strict("$year", Arguments::Custom(parts::parse), |operator, arguments| {

@@ -9,7 +9,7 @@ use super::super::super::document::decimal::Decimal;
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::print;
-use super::date::{date_text, timestamp_text};
+use super::date::{coerced_date, timestamp_text};
 use super::operator::{Arguments, Operator, at_run, strict};
 use super::{Answer, type_name};
 
@@ -70,7 +70,7 @@ fn forced_text(value: Option<Value<'_>>) -> Result<String> {
         Some(Value::Int64(x)) => x.to_string(),
         Some(Value::Double(x)) => print::double(x),
         Some(Value::Decimal128(bytes)) => Decimal::from_bytes(bytes).to_string(),
-        Some(Value::DateTime(ms)) => date_text(ms),
+        Some(Value::DateTime(ms)) => coerced_date(ms)?,
         Some(Value::Timestamp { time, increment }) => timestamp_text(time, increment),
         other => {
             return Err(Fault::new(

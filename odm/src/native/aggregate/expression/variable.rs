@@ -89,7 +89,7 @@ fn parse_let(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -
     }
     let vars = vars.ok_or_else(|| Fault::new(16876, "Missing 'vars' parameter to $let"))?;
     let body = body.ok_or_else(|| Fault::new(16877, "Missing 'in' parameter to $let"))?;
-    let Value::Document(vars) = vars else {
+    let (Value::Document(vars) | Value::Array(vars)) = vars else {
         return Err(Fault::new(10065, "invalid parameter: expected an object (vars)"));
     };
     let mut names = Vec::new();

@@ -5,8 +5,15 @@
 pub(super) mod circular;
 mod fixed;
 
-use super::super::super::super::document::decimal::{Decimal, Rounding};
+use super::super::super::super::document::decimal::{Decimal, MIN_EXPONENT, Rounding};
 use fixed::Fixed;
+
+/// What is left of a number that is too small.
+const LEAST_ZERO: Decimal = Decimal::Finite {
+    negative: false,
+    coefficient: 0,
+    exponent: MIN_EXPONENT,
+};
 
 /// The number with the given exponent, or with all 34 digits where it would need more.
 pub(super) fn to_exponent(x: Decimal, exponent: i32, rounding: Rounding) -> Decimal {
@@ -104,7 +111,7 @@ pub(super) fn exp(x: Decimal) -> Decimal {
         _ => match Signed::of(x) {
             Some(x) if x.magnitude < Fixed::whole(32) => shortest(x.in_binary().exp()),
             Some(x) if x.magnitude < Fixed::whole(15_000) => shortest(x.exp()),
-            _ if x.is_negative() => Decimal::ZERO,
+            _ if x.is_negative() => LEAST_ZERO,
             _ => Decimal::Infinity { negative: false },
         },
     }
@@ -148,6 +155,8 @@ pub(super) fn log(x: Decimal, base: Decimal) -> Decimal {
 }
 
 /// The power with all 34 digits, as the server's library gives it.
+///
+/// Where it is too large or too small it has no sign, whatever the base has.
 pub(super) fn pow(base: Decimal, exponent: Decimal) -> Decimal {
     let one = Decimal::from_i64(1).quantize(-33, Rounding::HalfEven);
     if exponent.is_zero() || base.compare(&Decimal::from_i64(1)).is_eq() {
@@ -156,45 +165,51 @@ pub(super) fn pow(base: Decimal, exponent: Decimal) -> Decimal {
     if base.is_nan() || exponent.is_nan() {
         return Decimal::Nan;
     }
-    let integer = exponent.to_i64_exact();
-    let negative = base.is_negative() && integer.is_some_and(|integer| integer % 2 != 0);
+    let whole = is_odd(exponent);
+    let negative = base.is_negative() && whole == Some(true);
+    let signed = |result: Decimal| if negative { result.negate() } else { result };
     if base.is_zero() {
-        return if exponent.is_negative() {
-            Decimal::Infinity { negative }
-        } else {
-            Decimal::Finite {
-                negative: false,
-                coefficient: 0,
-                exponent: super::super::super::super::document::decimal::MIN_EXPONENT,
-            }
+        return match exponent.is_negative() {
+            true => signed(Decimal::Infinity { negative: false }),
+            false => LEAST_ZERO,
         };
     }
-    if base.is_negative() && integer.is_none() && !base.is_infinite() {
+    if base.is_negative() && whole.is_none() && !base.is_infinite() {
         return Decimal::Nan;
     }
+    let size = base.abs().compare(&Decimal::from_i64(1));
+    if size.is_eq() {
+        return signed(one);
+    }
     if base.is_infinite() || exponent.is_infinite() {
-        let power = base.to_f64().abs().powf(exponent.to_f64());
-        return if power == 0.0 {
-            Decimal::Finite {
-                negative: false,
-                coefficient: 0,
-                exponent: super::super::super::super::document::decimal::MIN_EXPONENT,
-            }
-        } else {
-            Decimal::Infinity { negative }
+        return match exponent.is_negative() == size.is_lt() {
+            true => signed(Decimal::Infinity { negative: false }),
+            false => LEAST_ZERO,
         };
     }
     let result = Signed::ln(base.abs())
         .and_then(|log| log.times_decimal(exponent))
         .map(Signed::exp);
-    let result = match result {
-        Some(result) => result,
-        None if exponent.is_negative() == (base.abs().compare(&Decimal::from_i64(1)).is_lt()) => {
-            Decimal::Infinity { negative: false }
-        }
-        None => Decimal::ZERO,
-    };
-    if negative { result.negate() } else { result }
+    match result {
+        Some(result) if !result.is_infinite() && !result.is_zero() => signed(result),
+        _ if exponent.is_negative() == size.is_lt() => Decimal::Infinity { negative: false },
+        _ => LEAST_ZERO,
+    }
+}
+
+/// Whether a whole number is odd; infinity is not, and what has a fraction is no whole number.
+fn is_odd(x: Decimal) -> Option<bool> {
+    match x {
+        Decimal::Infinity { .. } => Some(false),
+        Decimal::Finite { exponent: 1.., .. } => Some(false),
+        Decimal::Finite { .. } => match x.quantize(0, Rounding::Down) {
+            whole @ Decimal::Finite { coefficient, .. } if whole.compare(&x).is_eq() => {
+                Some(coefficient % 2 == 1)
+            }
+            _ => None,
+        },
+        Decimal::Nan => None,
+    }
 }
 
 /// Without a fraction that is all zeros.

@@ -8,6 +8,7 @@ use super::super::super::print;
 use super::super::Answer;
 use super::super::operator::{Arguments, Operator, strict};
 use super::decimals::circular;
+use super::hyperbolic;
 use super::number;
 
 /// A function with its domain, both ends included or not.
@@ -67,9 +68,9 @@ pub(in super::super) static OPERATORS: &[Operator] = &[
     operator!("$sinh", ALL, f64::sinh, circular::sinh),
     operator!("$cosh", ALL, f64::cosh, circular::cosh),
     operator!("$tanh", ALL, f64::tanh, circular::tanh),
-    operator!("$asinh", ALL, f64::asinh, circular::asinh),
-    operator!("$acosh", FROM_ONE, f64::acosh, circular::acosh),
-    operator!("$atanh", UNIT, f64::atanh, circular::atanh),
+    operator!("$asinh", ALL, hyperbolic::asinh, circular::asinh),
+    operator!("$acosh", FROM_ONE, hyperbolic::acosh, circular::acosh),
+    operator!("$atanh", UNIT, hyperbolic::atanh, circular::atanh),
     operator!("$degreesToRadians", ALL, f64::to_radians, circular::to_radians),
     operator!("$radiansToDegrees", ALL, f64::to_degrees, circular::to_degrees),
     strict("$atan2", Arguments::Exactly(2), atan2),

@@ -8,6 +8,7 @@ use super::super::super::super::document::number::as_i64_exact;
 use super::super::super::super::document::{Doc, Owned, Value};
 use super::super::super::super::fault::{Fault, Result};
 use super::super::super::{path, print};
+use super::super::arithmetic::to_long;
 use super::super::operator::Operator;
 use super::super::parse::Parser;
 use super::super::{Answer, Node, compare_answers, type_name};
@@ -187,6 +188,7 @@ pub(crate) fn count_argument(answer: &Answer<'_>) -> Result<usize> {
         .value()
         .filter(Value::is_number)
         .ok_or_else(|| wrong(5787902))?;
+    to_long(Some(number))?;
     let count = as_i64_exact(&number).ok_or_else(|| wrong(5787903))?;
     if count <= 0 {
         return Err(Fault::new(

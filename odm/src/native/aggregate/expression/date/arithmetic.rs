@@ -315,7 +315,11 @@ pub(super) fn trunc(operator: &'static Operator, arguments: &[Answer<'_>]) -> Re
             format!("dateTrunc unsupported binSize value: {size}"),
         ));
     }
-    let overflow = || Fault::new(5439002, "dateTrunc overflowed");
+    let overflow = || match unit {
+        Unit::Months(_) => Fault::new(5166406, "dateAdd overflowed"),
+        Unit::Week | Unit::Fixed(DAY) => Fault::new(5439002, "dateTrunc overflowed"),
+        Unit::Fixed(_) => Fault::new(5439000, "dateTrunc overflowed"),
+    };
     let local = date.checked_add(zone.at(date).offset).ok_or_else(overflow)?;
     // Bins are counted from the start of 2000 as the zone's clocks show it.
     let reference = days_of(2000, 1, 1);

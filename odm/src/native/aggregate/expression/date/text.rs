@@ -25,6 +25,14 @@ pub(crate) fn date_text(ms: i64) -> String {
     )
 }
 
+const UTC_FORMAT: &str = "%Y-%m-%dT%H:%M:%S.%LZ";
+
+/// A date as the string operators take it: only years of four digits.
+pub(in super::super) fn coerced_date(ms: i64) -> Result<String> {
+    formatted(ms, UTC_FORMAT, &Zone::Utc)
+        .map_err(|fault| fault.prefixed("failed while coercing date to string :: caused by :: "))
+}
+
 const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
@@ -90,7 +98,7 @@ pub(super) fn to_text(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<
         return Ok(Some(Owned::Null));
     };
     let format = match (format.is_absent(), format.value()) {
-        (true, _) => "%Y-%m-%dT%H:%M:%S.%LZ",
+        (true, _) => UTC_FORMAT,
         (_, Some(Value::String(format))) => format,
         _ => return Ok(Some(Owned::Null)),
     };

@@ -14,26 +14,28 @@ pub(super) fn bytes(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Op
         return Ok(None);
     };
     let text = forced_text(text.value())?;
-    let number = |argument: &Answer<'_>, code, which: &str| {
-        if !argument.value().is_some_and(|value| value.is_number()) {
-            return Err(Fault::new(
-                code,
-                format!(
-                    "$substrBytes:  {which} must be a numeric type (is BSON type {})",
-                    argument.type_name()
-                ),
-            ));
+    let check = |argument: &Answer<'_>, code, which: &str| {
+        if argument.value().is_some_and(|value| value.is_number()) {
+            return Ok(());
         }
-        to_long(argument.value())
+        Err(Fault::new(
+            code,
+            format!(
+                "$substrBytes:  {which} must be a numeric type (is BSON type {})",
+                argument.type_name()
+            ),
+        ))
     };
-    let start = number(start, 16034, "starting index")?;
-    let count = number(count, 16035, "length")?;
+    check(start, 16034, "starting index")?;
+    check(count, 16035, "length")?;
+    let start = to_long(start.value())?;
     let start = usize::try_from(start).map_err(|_| {
         Fault::new(
             50752,
             format!("$substrBytes:  starting index must be non-negative (got: {start})"),
         )
     })?;
+    let count = to_long(count.value())?;
     let end = usize::try_from(count)
         .map_or(usize::MAX, |count| start.saturating_add(count))
         .min(text.len());

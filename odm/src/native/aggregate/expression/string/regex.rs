@@ -116,6 +116,12 @@ fn prepare<'a>(name: &str, arguments: &'a [Answer<'a>]) -> Result<Option<(&'a st
             format!("{name}: regular expression cannot contain an embedded null byte"),
         ));
     }
+    if given.contains('\0') {
+        return Err(Fault::new(
+            51110,
+            format!("{name}: regular expression options cannot contain an embedded null byte"),
+        ));
+    }
     let flags = if own.is_empty() { given } else { own };
     if let Some(wrong) = flags.chars().find(|flag| !"imsxu".contains(*flag)) {
         return Err(Fault::new(
