@@ -150,6 +150,18 @@ fn warns_or_is_off(options: Doc<'_>) -> bool {
     says("validationLevel", "off") || says("validationAction", "warn")
 }
 
+/// Checks what has a wrong form before what does not go together.
+fn check_forms(options: Doc<'_>) -> Result<()> {
+    for name in ["validationLevel", "validationAction"] {
+        if let Some(value) = options.get(name) {
+            choice("create", name, value)?;
+        }
+    }
+    options
+        .get("clusteredIndex")
+        .map_or(Ok(()), clustered::check_form)
+}
+
 /// Checks the options of `create` and gives them as they are kept and listed; `ns` is the collection's full name.
 ///
 /// # Errors
@@ -200,6 +212,7 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
         Some(value) => Some(encrypted::parse(value, options, ns)?),
         None => None,
     };
+    check_forms(options)?;
     let mut series = match options.get("timeseries") {
         Some(value) => Some(series::parse(value, options, ns)?),
         None => None,

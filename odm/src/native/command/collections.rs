@@ -148,8 +148,11 @@ pub(super) fn create(call: &Call<'_>) -> Result<Job> {
     }
     let on_view = fields.string("viewOn").is_some();
     check_limits(&fields)?;
-    if let Some(index) = fields.object("idIndex") {
-        check_id_index(index, on_view)?;
+    // Beside a time series it is refused whatever it says.
+    if let Some(index) = fields.object("idIndex")
+        && fields.get("timeseries").is_none()
+    {
+        check_id_index(index, &fields)?;
     }
     let options = options(call);
     let (outdated, unindexed) = match fields.get("autoIndexId") {
@@ -195,12 +198,14 @@ fn check_limits(fields: &Fields<'_>) -> Result<()> {
 }
 
 /// Checks the description of `_id`'s index.
-fn check_id_index(spec: Doc<'_>, on_view: bool) -> Result<()> {
-    if on_view {
-        return Err(Fault::new(
-            code::INVALID_OPTIONS,
-            format!("'idIndex' is not allowed with 'viewOn': {spec}"),
-        ));
+fn check_id_index(spec: Doc<'_>, fields: &Fields<'_>) -> Result<()> {
+    for other in ["viewOn", "autoIndexId"] {
+        if fields.get(other).is_some() {
+            return Err(Fault::new(
+                code::INVALID_OPTIONS,
+                format!("'idIndex' is not allowed with '{other}': {spec}"),
+            ));
+        }
     }
     let definition = IndexDefinition::parse(spec)?;
     if definition.is_id() {
@@ -320,6 +325,7 @@ fn name_and_type(document: &[u8]) -> Vec<u8> {
 }
 
 pub(super) fn rename(call: &Call<'_>) -> Result<Job> {
+    call.refuse_outside_admin()?;
     let fields = RENAME.command(call.doc)?;
     if let Some(other) = call.doc.get("dropTarget")
         && !matches!(other, Value::Bool(_) | Value::Binary { .. })
@@ -342,7 +348,6 @@ pub(super) fn rename(call: &Call<'_>) -> Result<Job> {
             ),
         ));
     };
-    call.refuse_outside_admin()?;
     let from = whole_name(from, "source")?;
     let to = whole_name(fields.string("to").unwrap_or_default(), "target")?;
     let expected = expected_uuid(&fields)?;

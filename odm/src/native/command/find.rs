@@ -152,6 +152,16 @@ pub(super) fn fields(doc: Doc<'_>) -> Result<Fields<'_>> {
     refuse_encryption(&fields)?;
     match fields.count("ntoreturn")? {
         None => Ok(fields),
+        Some(_)
+            if ["limit", "batchSize"]
+                .iter()
+                .any(|other| fields.get(other).is_some()) =>
+        {
+            Err(Fault::new(
+                code::BAD_VALUE,
+                "'limit' or 'batchSize' fields can not be set with 'ntoreturn' field.",
+            ))
+        }
         Some(_) => Err(Fault::new(
             5_746_102,
             "the ntoreturn find command parameter is not supported when FCV >= 5.1",

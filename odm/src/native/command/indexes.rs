@@ -20,6 +20,7 @@ static CREATE: Shape = Shape {
         ("commitQuorum", Type::Any),
         ("collectionUUID", Type::Uuid),
         ("ignoreUnknownIndexOptions", Type::Boolish),
+        ("isTimeseriesNamespace", Type::Bool),
         ("v", Type::Number),
     ],
     required: &["indexes"],
@@ -41,6 +42,7 @@ static LIST: Shape = Shape {
         ("cursor", Type::Object),
         ("includeBuildUUIDs", Type::Boolish),
         ("includeIndexBuildInfo", Type::Boolish),
+        ("isTimeseriesNamespace", Type::Bool),
     ],
     required: &[],
 };
@@ -207,6 +209,7 @@ pub(super) fn list(call: &Call<'_>) -> Result<Job> {
         ));
     }
     let batch_size = batch_size("listIndexes.cursor", fields.object("cursor"))?;
+    let with_builds = fields.flag("includeIndexBuildInfo");
     Ok(Job::Open(Box::new(move |read| {
         let found = indexes::list(read, &namespace);
         if found.as_ref().is_some_and(|found| !found.is_empty()) {
@@ -215,12 +218,15 @@ pub(super) fn list(call: &Call<'_>) -> Result<Job> {
         if !series::is_series(read.catalog(), &namespace) {
             view::refuse(read.catalog(), &namespace)?;
         }
-        let Some(found) = found else {
+        let Some(mut found) = found else {
             return Err(Fault::new(
                 code::NAMESPACE_NOT_FOUND,
                 format!("ns does not exist: {namespace}"),
             ));
         };
+        if with_builds {
+            found = found.into_iter().map(beside_its_build).collect();
+        }
         Ok(Opened {
             ns: namespace.to_string(),
             rows: Rows::Held(found.into()),
@@ -229,4 +235,10 @@ pub(super) fn list(call: &Call<'_>) -> Result<Job> {
             listing: true,
         })
     })))
+}
+
+/// An index as it is listed where one that is being built has `indexBuildInfo` too.
+fn beside_its_build(spec: Vec<u8>) -> Vec<u8> {
+    let fields = vec![("spec".to_owned(), Owned::RawDocument(spec))];
+    Doc::Fields(&fields).to_bytes()
 }

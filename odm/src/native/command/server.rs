@@ -117,8 +117,8 @@ pub(super) fn status(call: &Call<'_>) -> Result<Job> {
 }
 
 pub(super) fn list_databases(call: &Call<'_>) -> Result<Job> {
-    let fields = LIST_DATABASES.command(call.doc)?;
     call.refuse_outside_admin()?;
+    let fields = LIST_DATABASES.command(call.doc)?;
     let names_only = fields.flag("nameOnly");
     let filter = fields.object("filter").map(|filter| filter.to_bytes());
     Ok(Job::Read(Box::new(move |read| {

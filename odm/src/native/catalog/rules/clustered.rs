@@ -38,14 +38,24 @@ impl Clustered {
     }
 }
 
+/// Checks what `clusteredIndex` of `create` is made of.
+pub(super) fn check_form(value: Value<'_>) -> Result<()> {
+    spec_of(value).map(|_| ())
+}
+
+/// The description, or none where there is but a flag.
+fn spec_of(value: Value<'_>) -> Result<Option<Spec<'_>>> {
+    match value {
+        Value::Document(spec) => checked(spec).map(Some),
+        Value::Bool(_) => Ok(None),
+        number if number.is_number() => Ok(None),
+        other => Err(wrong_type("create.clusteredIndex", other, "types '[bool']")),
+    }
+}
+
 /// Checks `clusteredIndex` of `create` and gives it as it is kept; none where it says `false`.
 pub(super) fn parse(value: Value<'_>, options: Doc<'_>) -> Result<Option<Owned>> {
-    let spec = match value {
-        Value::Document(spec) => Some(checked(spec)?),
-        Value::Bool(_) => None,
-        number if number.is_number() => None,
-        other => return Err(wrong_type("create.clusteredIndex", other, "types '[bool']")),
-    };
+    let spec = spec_of(value)?;
     let is_asked = match &spec {
         Some(_) => true,
         None => flag("create.clusteredIndex", value)?,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::clustered::expire_after;
-use super::{unknown, wrong_type};
+use super::{flag, unknown, wrong_type};
 use crate::native::catalog::buckets::OpenBuckets;
 use crate::native::document::number::{as_f64, as_i64_exact};
 use crate::native::document::{Doc, Fields, Owned, Value};
@@ -200,7 +200,7 @@ pub(super) fn parse(series: Value<'_>, options: Doc<'_>, ns: &str) -> Result<Own
 fn refuse_others(options: Doc<'_>, ns: &str) -> Result<()> {
     let stands = |name: &&&str| match options.get(name) {
         None => false,
-        Some(Value::Bool(false)) => **name != "capped",
+        Some(value) if **name == "capped" => flag("create.capped", value).unwrap_or(true),
         Some(_) => true,
     };
     match NOT_BESIDE.iter().find(stands) {
