@@ -89,6 +89,7 @@ mod differences_series_indexes;
 mod differences_stages;
 mod differences_targets;
 mod differences_values;
+mod differences_values_more;
 mod differences_writes;
 mod embedded;
 mod encrypted_fields;

@@ -1,0 +1,270 @@
+//! What more was found to differ in the values of expressions, and in what the catalog's commands take.
+
+use odm::Db;
+use odm::bson::{Bson, DateTime, Decimal128, Document, bson, doc};
+use odm_tests::command::{aggregate, batch, code, insert, run};
+
+crate::on_every_backend! {
+    a_negative_decimal_has_powers_of_whole_numbers_of_any_size,
+    powers_beyond_decimals_have_no_sign,
+    inverse_hyperbolic_functions_reach_the_largest_doubles,
+    dates_wrap_where_they_are_taken_from_each_other,
+    the_start_of_bins_beyond_all_dates_has_its_own_refusals,
+    years_of_five_digits_are_not_forced_to_text,
+    a_wrong_start_of_a_part_is_refused_before_its_length,
+    options_of_patterns_end_at_no_null_byte,
+    a_count_of_items_that_is_no_number_is_out_of_range,
+    what_is_missing_is_found_where_an_undefined_value_is,
+    variables_may_be_an_empty_array,
+    indexes_are_listed_beside_their_builds,
+    the_word_capped_may_be_said_of_a_time_series_where_it_is_false,
+    forms_of_options_are_refused_before_their_combinations,
+    a_number_of_documents_to_return_stands_alone,
+}
+
+fn decimal(text: &str) -> Bson {
+    Bson::Decimal128(text.parse::<Decimal128>().unwrap())
+}
+
+fn date(milliseconds: i64) -> Bson {
+    Bson::DateTime(DateTime::from_millis(milliseconds))
+}
+
+/// The value of an expression over the only document, `{_id: 1}`.
+async fn value(db: &Db, expression: Bson) -> Bson {
+    let found = aggregate(db, "c", vec![doc! { "$project": { "_id": 0, "r": expression } }]).await;
+    found[0].get("r").cloned().unwrap()
+}
+
+async fn refused(db: &Db, expression: Bson) -> i32 {
+    let pipeline = vec![doc! { "$project": { "r": expression } }];
+    code(db, doc! { "aggregate": "c", "pipeline": pipeline, "cursor": {} }).await
+}
+
+async fn one(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1 }]).await;
+}
+
+async fn power(db: &Db, base: &str, exponent: &str) -> Bson {
+    value(db, bson!({ "$pow": [decimal(base), decimal(exponent)] })).await
+}
+
+async fn a_negative_decimal_has_powers_of_whole_numbers_of_any_size(db: &Db) {
+    one(db).await;
+    let (odd, even) = (
+        "1234567890123456789012345678901235",
+        "1234567890123456789012345678901234",
+    );
+    for (base, exponent, expected) in [
+        ("-1", odd, "-1.000000000000000000000000000000000"),
+        ("-1", even, "1.000000000000000000000000000000000"),
+        ("-1", "Infinity", "1.000000000000000000000000000000000"),
+        ("-1", "-1E+40", "1.000000000000000000000000000000000"),
+        ("-Infinity", odd, "-Infinity"),
+        ("-Infinity", even, "Infinity"),
+        ("-1.5", "7001.5", "NaN"),
+        ("-1.5", "3.0", "-3.375000000000000000000000000000000"),
+    ] {
+        assert_eq!(
+            power(db, base, exponent).await,
+            decimal(expected),
+            "{base} {exponent}"
+        );
+    }
+}
+
+async fn powers_beyond_decimals_have_no_sign(db: &Db) {
+    one(db).await;
+    for (base, exponent, expected) in [
+        ("-1.5", "1E+40", "Infinity"),
+        ("-1.5", "2147483649", "Infinity"),
+        ("-10", "20001", "Infinity"),
+        ("-10", "-20001", "0E-6176"),
+        ("-0.5", "Infinity", "0E-6176"),
+        ("-0.5", "-Infinity", "Infinity"),
+        ("2", "-30000", "0E-6176"),
+    ] {
+        assert_eq!(
+            power(db, base, exponent).await,
+            decimal(expected),
+            "{base} {exponent}"
+        );
+    }
+    let small = value(db, bson!({ "$exp": decimal("-20000") })).await;
+    assert_eq!(small, decimal("0E-6176"));
+}
+
+async fn inverse_hyperbolic_functions_reach_the_largest_doubles(db: &Db) {
+    one(db).await;
+    for (operator, x, expected) in [
+        ("$asinh", f64::MAX, 710.475_860_073_943_9),
+        ("$asinh", -f64::MAX, -710.475_860_073_943_9),
+        ("$acosh", f64::MAX, 710.475_860_073_943_9),
+        ("$acosh", 2.5, 1.566_799_236_972_411),
+        ("$asinh", f64::INFINITY, f64::INFINITY),
+        ("$atanh", 0.5, 0.549_306_144_334_054_8),
+    ] {
+        assert_eq!(
+            value(db, bson!({ operator: x })).await,
+            Bson::Double(expected),
+            "{operator} {x}"
+        );
+    }
+}
+
+async fn dates_wrap_where_they_are_taken_from_each_other(db: &Db) {
+    one(db).await;
+    let subtract = |a: Bson, b: Bson| bson!({ "$subtract": [a, b] });
+    assert_eq!(
+        value(db, subtract(date(i64::MAX), date(i64::MIN))).await,
+        Bson::Int64(-1)
+    );
+    assert_eq!(
+        value(db, subtract(date(0), date(i64::MIN))).await,
+        Bson::Int64(i64::MIN)
+    );
+    for (from, taken) in [(i64::MIN, Bson::Int32(1)), (0, Bson::Int64(i64::MIN))] {
+        assert_eq!(refused(db, subtract(date(from), taken)).await, 159, "{from}");
+    }
+}
+
+async fn the_start_of_bins_beyond_all_dates_has_its_own_refusals(db: &Db) {
+    one(db).await;
+    for (unit, expected) in [
+        ("year", 5_166_406),
+        ("month", 5_166_406),
+        ("hour", 5_439_000),
+        ("second", 5_439_000),
+    ] {
+        let trunc = bson!({ "$dateTrunc": { "date": date(i64::MIN), "unit": unit } });
+        assert_eq!(refused(db, trunc).await, expected, "{unit}");
+    }
+}
+
+async fn years_of_five_digits_are_not_forced_to_text(db: &Db) {
+    one(db).await;
+    let late = date(253_402_300_800_000);
+    for expression in [
+        bson!({ "$toUpper": &late }),
+        bson!({ "$toLower": date(-62_167_219_200_001) }),
+        bson!({ "$strcasecmp": [&late, "a"] }),
+        bson!({ "$substrBytes": [&late, 0, 4] }),
+        bson!({ "$substrCP": [&late, 0, 4] }),
+    ] {
+        assert_eq!(refused(db, expression.clone()).await, 18537, "{expression}");
+    }
+    let last = value(db, bson!({ "$toLower": date(253_402_300_799_999) })).await;
+    assert_eq!(last, Bson::from("9999-12-31t23:59:59.999z"));
+}
+
+async fn a_wrong_start_of_a_part_is_refused_before_its_length(db: &Db) {
+    one(db).await;
+    for (start, length, expected) in [
+        (bson!(-1), bson!(f64::NAN), 50752),
+        (bson!(f64::NAN), bson!("a"), 16035),
+        (bson!(0), bson!(f64::NAN), 31109),
+    ] {
+        let part = bson!({ "$substrBytes": ["abc", start, length] });
+        assert_eq!(refused(db, part.clone()).await, expected, "{part}");
+    }
+}
+
+async fn options_of_patterns_end_at_no_null_byte(db: &Db) {
+    one(db).await;
+    for operator in ["$regexMatch", "$regexFind", "$regexFindAll"] {
+        let found = bson!({ operator: { "input": "a", "regex": "a", "options": "i\0" } });
+        assert_eq!(refused(db, found).await, 51110, "{operator}");
+    }
+}
+
+async fn a_count_of_items_that_is_no_number_is_out_of_range(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1, "a": [3, 1, 2] }]).await;
+    for operator in ["$firstN", "$lastN", "$maxN", "$minN"] {
+        for (n, expected) in [(f64::NAN, 31109), (f64::INFINITY, 31109), (1.5, 5_787_903)] {
+            let some = bson!({ operator: { "input": "$a", "n": n } });
+            assert_eq!(refused(db, some).await, expected, "{operator} {n}");
+        }
+    }
+}
+
+async fn what_is_missing_is_found_where_an_undefined_value_is(db: &Db) {
+    insert(
+        db,
+        "c",
+        vec![doc! { "_id": 1, "a": [1, Bson::Undefined], "b": [1, Bson::Null] }],
+    )
+    .await;
+    for (array, place) in [("$a", 1), ("$b", -1)] {
+        let index = value(db, bson!({ "$indexOfArray": [array, "$missing"] })).await;
+        assert_eq!(index, Bson::Int32(place), "{array}");
+        let is_in = value(db, bson!({ "$in": ["$missing", array] })).await;
+        assert_eq!(is_in, Bson::Boolean(place >= 0), "{array}");
+    }
+}
+
+async fn variables_may_be_an_empty_array(db: &Db) {
+    one(db).await;
+    let body = value(db, bson!({ "$let": { "vars": [], "in": "$_id" } })).await;
+    assert_eq!(body, Bson::Int32(1));
+    assert_ne!(refused(db, bson!({ "$let": { "vars": [1], "in": 1 } })).await, 0);
+}
+
+async fn indexes_are_listed_beside_their_builds(db: &Db) {
+    one(db).await;
+    let listed = |option: Document| {
+        let mut command = doc! { "listIndexes": "c" };
+        command.extend(option);
+        command
+    };
+    let plain = doc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" };
+    let found = run(db, listed(doc! { "includeIndexBuildInfo": true })).await;
+    assert_eq!(batch(&found), [doc! { "spec": &plain }]);
+    let found = run(db, listed(doc! { "includeIndexBuildInfo": 0 })).await;
+    assert_eq!(batch(&found), [plain]);
+    for (value, expected) in [(Bson::Boolean(false), 0), (Bson::Null, 0), (Bson::Int32(1), 14)] {
+        let option = doc! { "isTimeseriesNamespace": value };
+        assert_eq!(code(db, listed(option)).await, expected);
+    }
+}
+
+fn series(option: Document) -> Document {
+    let mut command = doc! { "create": "x", "timeseries": { "timeField": "t" } };
+    command.extend(option);
+    command
+}
+
+async fn the_word_capped_may_be_said_of_a_time_series_where_it_is_false(db: &Db) {
+    for capped in [Bson::Boolean(false), Bson::Int32(0), Bson::Double(0.0)] {
+        assert_eq!(code(db, series(doc! { "capped": &capped })).await, 0, "{capped}");
+        run(db, doc! { "drop": "x" }).await;
+    }
+    assert_eq!(code(db, series(doc! { "capped": 1 })).await, 72);
+}
+
+async fn forms_of_options_are_refused_before_their_combinations(db: &Db) {
+    for (option, expected) in [
+        (doc! { "validationLevel": "" }, 2),
+        (doc! { "validationLevel": "off" }, 72),
+        (doc! { "validationAction": "a" }, 2),
+        (doc! { "clusteredIndex": "" }, 14),
+        (doc! { "clusteredIndex": {} }, 40414),
+        (doc! { "clusteredIndex": { "a": 1 } }, 40415),
+        (doc! { "idIndex": {} }, 72),
+    ] {
+        assert_eq!(code(db, series(option.clone())).await, expected, "{option}");
+    }
+    let index = doc! { "key": { "_id": 1 }, "name": "_id_" };
+    let both = doc! { "create": "y", "idIndex": index, "autoIndexId": false };
+    assert_eq!(code(db, both).await, 72);
+}
+
+async fn a_number_of_documents_to_return_stands_alone(db: &Db) {
+    one(db).await;
+    for other in ["limit", "batchSize"] {
+        assert_eq!(
+            code(db, doc! { "find": "c", "ntoreturn": 2, other: 1 }).await,
+            2,
+            "{other}"
+        );
+    }
+}
