@@ -332,6 +332,9 @@ pub(super) fn trunc(operator: &'static Operator, arguments: &[Answer<'_>]) -> Re
             bin_start(local, first * DAY, 7 * DAY, size)
         }
         Unit::Fixed(ms) => {
+            if ms.checked_mul(size).is_none() {
+                return Err(Fault::new(5439002, "dateTrunc overflowed"));
+            }
             let origin = zone.moment_of(reference * DAY, was_summer);
             return origin
                 .and_then(|origin| bin_start(date, origin, ms, size))
