@@ -105,14 +105,6 @@ const REASONS: &[(&str, &str)] = &[
         "failure_rollback_docs",
         "the server names its temporary collection, and more of a plan",
     ),
-    (
-        "clustered_false_with_capped",
-        "the recorded server took its commands for tests",
-    ),
-    (
-        "incompatible_with_capped",
-        "the recorded server took its commands for tests",
-    ),
     ("[sample]", "a sample is random"),
     (
         "asterisk_in_target_db",

@@ -180,7 +180,7 @@ async fn the_index_of_ids_is_as_it_is_asked_for(db: &Db) {
 async fn clustered_collections_take_no_other_options(db: &Db) {
     let clustered = || doc! { "key": { "_id": 1 }, "unique": true };
     let cases = [
-        (doc! { "capped": true, "size": 100 }, 6_127_800),
+        (doc! { "capped": true }, 6_127_800),
         (doc! { "idIndex": { "key": { "_id": 1 }, "name": "x" } }, 72),
         (doc! { "autoIndexId": false }, 6_026_501),
     ];

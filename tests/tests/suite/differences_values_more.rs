@@ -139,6 +139,10 @@ async fn the_start_of_bins_beyond_all_dates_has_its_own_refusals(db: &Db) {
         let trunc = bson!({ "$dateTrunc": { "date": date(i64::MIN), "unit": unit } });
         assert_eq!(refused(db, trunc).await, expected, "{unit}");
     }
+    let bins =
+        |unit: &str, size: i64| bson!({ "$dateTrunc": { "date": date(0), "unit": unit, "binSize": size } });
+    assert_eq!(refused(db, bins("hour", i64::MAX / 1_000)).await, 5_439_002);
+    assert_eq!(refused(db, bins("day", i64::MAX / 1_000)).await, 5_439_006);
 }
 
 async fn years_of_five_digits_are_not_forced_to_text(db: &Db) {

@@ -66,12 +66,6 @@ pub(super) fn parse(value: Value<'_>, options: Doc<'_>) -> Result<Option<Owned>>
         own.is_some_and(|own| flag(name, own).is_ok_and(|own| own == expected))
     };
     let refused = |code: i32, message: &'static str| Err(Fault::new(code, message));
-    if says("capped", true) {
-        return refused(
-            6_127_800,
-            "Clustered capped collection only available with 'enableTestCommands' server parameter",
-        );
-    }
     if has("size") {
         return refused(
             6_049_200,
@@ -82,6 +76,12 @@ pub(super) fn parse(value: Value<'_>, options: Doc<'_>) -> Result<Option<Owned>>
         return refused(
             6_049_204,
             "'max' field for capped collections is not allowed on clustered collections. Did you mean 'capped: true' with 'expireAfterSeconds'?",
+        );
+    }
+    if says("capped", true) {
+        return refused(
+            6_127_800,
+            "Clustered capped collection only available with 'enableTestCommands' server parameter",
         );
     }
     if is_asked && has("viewOn") {
