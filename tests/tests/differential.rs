@@ -73,6 +73,10 @@ const NOT_GENERATED: &[(&str, &str)] = &[
     ("$each", "among the modifiers, of which it is the first"),
     ("tailable", "a cursor that waits"),
     ("prepareUnique", "a step of a migration: the suite has it"),
+    (
+        "originalSpec",
+        "it finds nothing: the suite's `indexes_options` have it",
+    ),
     ("background", "without effect"),
     ("dropDups", "without effect"),
     ("coarsestIndexedLevel", "how an index is built, not what it finds"),

@@ -12,6 +12,7 @@ crate::on_every_backend! {
     weights_and_languages_are_searched_by,
     bounds_hold,
     collations_and_wildcards_are_built_or_refused_by_name,
+    original_specifications_are_checked_and_shown,
 }
 
 #[derive(Debug, Serialize, Deserialize, Model)]
@@ -203,4 +204,34 @@ async fn collations_and_wildcards_are_built_or_refused_by_name(db: &Db) {
     people.insert(person(1, "Ann")).await.unwrap();
     let error = people.insert(person(2, "ANN")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DuplicateKey);
+}
+
+async fn original_specifications_are_checked_and_shown(db: &Db) {
+    let create = async |original: Bson| {
+        let spec = doc! { "key": { "a": 1 }, "name": "x", "originalSpec": original };
+        db.run_command(doc! { "createIndexes": "c", "indexes": [spec] })
+            .await
+    };
+    let refused = [
+        (bson::bson!({}), 2),
+        (Bson::Int32(5), 14),
+        (bson::bson!({ "key": { "a": 1 } }), 9),
+        (bson::bson!({ "key": { "a": 1 }, "name": "y", "odd": 1 }), 197),
+    ];
+    for (original, code) in refused {
+        let error = create(original.clone()).await.unwrap_err();
+        assert_eq!(error.code(), Some(code), "{original}");
+    }
+    create(bson::bson!({ "key": { "a": -1 }, "name": "y" }))
+        .await
+        .unwrap();
+    let listed = db.raw_collection("c").list_indexes().await.unwrap();
+    let index = listed.iter().find(|index| index.name == "x").unwrap();
+    assert_eq!(
+        index.spec.get_document("originalSpec").unwrap(),
+        &doc! { "key": { "a": -1 }, "name": "y", "v": 2 },
+    );
+    // Another one makes it another index of that name.
+    let error = create(bson::bson!({ "key": { "a": 1 }, "name": "z" })).await;
+    assert_eq!(error.unwrap_err().code(), Some(85));
 }
