@@ -227,9 +227,10 @@ impl Updater {
         seed::refuse_expressions(filter)?;
         let new = match &self.kind {
             Kind::Operators { .. } => {
-                let seeded = seed::document(filter, said)?;
-                let new = self.operate(&seeded, None, now, true)?.unwrap_or(seeded);
-                match seed::has_parts_of_id(filter, said) {
+                let seed = seed::of(filter, said)?;
+                let new = self.operate(&seed.document, None, now, true)?;
+                let new = new.unwrap_or(seed.document);
+                match seed.has_parts_of_id {
                     true => identity::check_parts(Doc::Raw(&new))?,
                     false => identity::check(Doc::Raw(&new))?,
                 }
@@ -237,12 +238,12 @@ impl Updater {
             }
             Kind::Replacement(replacement) => replacement.insert(&seed::identity(filter, said)?, now)?,
             Kind::Pipeline { transform, variables } => {
-                let seeded = seed::document(filter, said)?;
-                let new = transform.apply(Doc::Raw(&seeded), variables, now.millis, &self.collation)?;
+                let seed = seed::of(filter, said)?;
+                let seeded = Doc::Raw(&seed.document);
+                let new = transform.apply(seeded, variables, now.millis, &self.collation)?;
                 let new = document_bytes(&new);
                 check_depth(&new)?;
-                let is_in_parts = seed::has_parts_of_id(filter, said);
-                replace::inserted(Doc::Raw(&seeded), Doc::Raw(&new), is_in_parts)?
+                replace::inserted(seeded, Doc::Raw(&new), seed.has_parts_of_id)?
             }
         };
         check_size(&new, TOO_LARGE, "Document to upsert")?;

@@ -5,7 +5,7 @@ use std::ops::{Bound, ControlFlow};
 use super::super::catalog::{Collection, IndexEntry};
 use super::super::document::{Doc, Value, equal};
 use super::super::fault::{Fault, Result, code};
-use super::super::storage::{ALL, Read, format};
+use super::super::storage::{ALL, Read, TreeId, format};
 use super::walk::RECORD_BYTES;
 use super::{Namespace, view};
 
@@ -46,46 +46,80 @@ pub(crate) fn measure(read: &dyn Read, asked: &Asked) -> Result<Option<Measured>
     let Some(collection) = found else {
         return Ok(None);
     };
-    let mut sizes = Vec::new();
-    let (from, to) = (Doc::Raw(&asked.from), Doc::Raw(&asked.to));
-    let records = collection.records;
-    let mut total = Measured::default();
-    read.scan(records, ALL, false, &mut |key, stored| {
-        let bytes = format::unseal(records, key, stored)?.len() as i64;
-        total.bytes += bytes;
-        total.documents += 1;
-        sizes.push(bytes);
-        Ok(ControlFlow::Continue(()))
-    })?;
-    if total.documents == 0 {
+    if is_empty(read, collection.records)? {
         return Ok(None);
     }
-    if !from.is_empty() || !to.is_empty() {
-        sizes = between(read, collection, Doc::Raw(&asked.key_pattern), (from, to))?;
-    } else if asked.estimate {
-        return Ok(Some(total));
-    }
-    let average = total.bytes / total.documents;
-    let mut measured = Measured::default();
-    for bytes in sizes {
-        measured.bytes += if asked.estimate { average } else { bytes };
-        measured.documents += 1;
-        let is_over = |most: i64, own: i64| most != 0 && own > most;
-        if is_over(asked.most_bytes, measured.bytes) || is_over(asked.most_documents, measured.documents) {
-            measured.is_cut = true;
-            break;
+    let (from, to) = (Doc::Raw(&asked.from), Doc::Raw(&asked.to));
+    let is_whole = from.is_empty() && to.is_empty();
+    let mut tally = Tally {
+        most_bytes: asked.most_bytes,
+        most_documents: asked.most_documents,
+        ..Tally::default()
+    };
+    if asked.estimate {
+        let total = whole(read, collection.records, Tally::default())?;
+        if is_whole {
+            return Ok(Some(total));
         }
+        tally.average = total.bytes.checked_div(total.documents);
     }
-    Ok(Some(measured))
+    let measured = match is_whole {
+        true => whole(read, collection.records, tally),
+        false => between(read, collection, Doc::Raw(&asked.key_pattern), (from, to), tally),
+    };
+    measured.map(Some)
 }
 
-/// The sizes of the documents in a part of an index.
+fn is_empty(read: &dyn Read, records: TreeId) -> Result<bool> {
+    let mut is_empty = true;
+    read.scan(records, ALL, false, &mut |_, _| {
+        is_empty = false;
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(is_empty)
+}
+
+/// What is measured so far, and where to stop; zero is no limit.
+#[derive(Default)]
+struct Tally {
+    measured: Measured,
+    /// What each document counts as, if not as itself.
+    average: Option<i64>,
+    most_bytes: i64,
+    most_documents: i64,
+}
+
+impl Tally {
+    fn add(&mut self, bytes: usize) -> ControlFlow<()> {
+        let measured = &mut self.measured;
+        measured.bytes += self.average.unwrap_or(bytes as i64);
+        measured.documents += 1;
+        let is_over = |most: i64, own: i64| most != 0 && own > most;
+        measured.is_cut =
+            is_over(self.most_bytes, measured.bytes) || is_over(self.most_documents, measured.documents);
+        match measured.is_cut {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Measures all documents of a collection.
+fn whole(read: &dyn Read, records: TreeId, mut tally: Tally) -> Result<Measured> {
+    read.scan(records, ALL, false, &mut |key, stored| {
+        Ok(tally.add(format::unseal(records, key, stored)?.len()))
+    })?;
+    Ok(tally.measured)
+}
+
+/// Measures the documents in a part of an index.
 fn between(
     read: &dyn Read,
     collection: &Collection,
     pattern: Doc<'_>,
     (from, to): (Doc<'_>, Doc<'_>),
-) -> Result<Vec<i64>> {
+    mut tally: Tally,
+) -> Result<Measured> {
     if from.is_empty() || to.is_empty() {
         let (set, other) = if from.is_empty() {
             ("max", "min")
@@ -123,13 +157,16 @@ fn between(
         })?;
     }
     let records = collection.records;
-    let mut sizes = Vec::with_capacity(places.len());
     for place in places {
-        if let Some(stored) = read.get(records, &place)? {
-            sizes.push(format::unseal(records, &place, &stored)?.len() as i64);
+        if let Some(stored) = read.get(records, &place)?
+            && tally
+                .add(format::unseal(records, &place, &stored)?.len())
+                .is_break()
+        {
+            break;
         }
     }
-    Ok(sizes)
+    Ok(tally.measured)
 }
 
 /// Whether an index begins with the fields: all documents stand in it once, and its strings by their bytes.

@@ -37,14 +37,22 @@ pub(super) fn refuse_expressions(filter: Doc<'_>) -> Result<()> {
     Ok(())
 }
 
+/// What a filter describes.
+pub(super) struct Seed {
+    pub(super) document: Vec<u8>,
+    /// Whether `_id` is described by parts of it.
+    pub(super) has_parts_of_id: bool,
+}
+
 /// The document that the filter describes, paths in order.
-pub(super) fn document(filter: Doc<'_>, collation: &Collation) -> Result<Vec<u8>> {
+pub(super) fn of(filter: Doc<'_>, collation: &Collation) -> Result<Seed> {
     let mut equalities = Vec::new();
     if !is_never(filter) {
         collect(filter, collation, &mut equalities);
     }
     refuse_clashes(&equalities)?;
     equalities.sort_by_key(|(path, _)| *path);
+    let has_parts_of_id = equalities.iter().any(|(path, _)| path.starts_with("_id."));
     let mut fields = Fields::new();
     for (path, value) in equalities {
         let segments: Vec<&str> = path.split('.').collect();
@@ -59,7 +67,10 @@ pub(super) fn document(filter: Doc<'_>, collation: &Collation) -> Result<Vec<u8>
         }
         set(&mut fields, &segments, value.into());
     }
-    Ok(Doc::Fields(&fields).to_bytes())
+    Ok(Seed {
+        document: Doc::Fields(&fields).to_bytes(),
+        has_parts_of_id,
+    })
 }
 
 /// The `_id` that the filter describes, as a document of it alone; empty without one.
@@ -85,13 +96,6 @@ pub(super) fn identity(filter: Doc<'_>, collation: &Collation) -> Result<Vec<u8>
         .map(|(path, value)| (path.to_owned(), value.into()))
         .collect();
     Ok(Doc::Fields(&fields).to_bytes())
-}
-
-/// Whether the filter describes `_id` by parts of it.
-pub(super) fn has_parts_of_id(filter: Doc<'_>, collation: &Collation) -> bool {
-    let mut equalities = Vec::new();
-    collect(filter, collation, &mut equalities);
-    equalities.iter().any(|(path, _)| path.starts_with("_id."))
 }
 
 fn collect<'a>(filter: Doc<'a>, collation: &Collation, found: &mut Equalities<'a>) {
