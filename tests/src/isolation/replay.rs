@@ -92,6 +92,9 @@ impl Replay<'_> {
                 };
                 let fits = active.remove(&index).and_then(|pending| pending.fits);
                 self.check_commit(&history.units[index], fits, position);
+                if !history.statements_are_atomic {
+                    self.overlook(&mut active, &history.units[index].work, position);
+                }
                 for (key, row) in &commit.changes {
                     match row {
                         Some(row) => self.state.insert(*key, *row),
@@ -226,6 +229,29 @@ impl Replay<'_> {
                 None => self.effects(steps(&unit.work)).is_ok(),
             };
             if fits {
+                pending.fits = Some(position);
+            }
+        }
+    }
+
+    /// The server looks for a document that was deleted under a write by its place, not by its `_id`: one that was
+    /// inserted again in the same transaction is not found, though it is missing in no state.
+    fn overlook(&self, active: &mut BTreeMap<usize, Pending>, work: &Work, position: usize) {
+        let commit = &self.history.commits[position];
+        let is_made_anew = |key: Key| {
+            let is_deleted = steps(work).iter().any(
+                |step| matches!(step, Step::Write(Change::Delete(own), Answer::Before(_)) if *own == key),
+            );
+            is_deleted
+                && commit
+                    .changes
+                    .iter()
+                    .any(|(own, row)| *own == key && row.is_some())
+        };
+        for (index, pending) in active.iter_mut().filter(|(_, pending)| pending.until > position) {
+            if let Work::Single(Step::Write(change, Answer::Missing)) = &self.history.units[*index].work
+                && is_made_anew(change.key())
+            {
                 pending.fits = Some(position);
             }
         }

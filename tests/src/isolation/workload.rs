@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use bson::{Bson, Document, doc};
+use odm::backend::{ReadConcern, TransactionOptions};
 use odm::{Collection, Db, Error};
 
 use super::history::{Answer, Change, Commit, Found, History, Key, Query, Row, STAMPS, Step, Unit, Work};
@@ -269,7 +270,11 @@ impl Worker {
         let length = 1 + self.random.below(6) as i64;
         let give_up = self.random.one_in(10);
         let start = self.shared.tick();
-        let tx = self.db.begin().await.expect("a transaction begins");
+        // Of another concern the server's transactions may see a commit without one before it, as long as nobody was
+        // told of that.
+        let options = TransactionOptions::new().read_concern(ReadConcern::Snapshot);
+        let tx = self.db.begin_with(options).await;
+        let tx = tx.expect("a transaction begins");
         let mut seen = None;
         let mut steps = Vec::new();
         let mut failed = false;
