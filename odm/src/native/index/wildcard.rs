@@ -164,6 +164,12 @@ fn computed_field() -> Fault {
     )
 }
 
+/// Whether a path is this one or begins with it.
+fn under(path: &str, own: &str) -> bool {
+    path.strip_prefix(own)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
 impl Wildcard {
     /// Whether the same fields are indexed, in whatever words.
     pub(crate) fn is_same(&self, other: &Wildcard) -> bool {
@@ -208,20 +214,22 @@ impl Wildcard {
         if !below_prefix {
             return false;
         }
-        let under = |path: &str, own: &str| {
-            path == own || path.strip_prefix(own).is_some_and(|rest| rest.starts_with('.'))
-        };
         let is_id = under(path, "_id");
         match &self.chosen {
             None => !(is_id && self.prefix.is_empty()),
             Some((named, true)) => named.iter().any(|own| under(path, own)),
             Some((named, false)) => {
                 let id_named = named.iter().any(|own| own == "_id");
-                (!is_id || id_named)
-                    && !named
-                        .iter()
-                        .any(|own| own != "_id" && (under(path, own) || under(own, path)))
+                (!is_id || id_named) && !named.iter().any(|own| own != "_id" && under(path, own))
             }
+        }
+    }
+
+    /// Whether documents under this path have keys without some of their fields.
+    pub(crate) fn takes_from(&self, path: &str) -> bool {
+        match &self.chosen {
+            Some((named, false)) => named.iter().any(|own| under(own, path)),
+            _ => false,
         }
     }
 
@@ -412,8 +420,8 @@ mod tests {
             (
                 "$**",
                 Some(doc! { "a.b": 0 }),
-                vec!["a.c", "x", "a.bc"],
-                vec!["a", "a.b", "a.b.c", "_id"],
+                vec!["a", "a.c", "x", "a.bc"],
+                vec!["a.b", "a.b.c", "_id"],
             ),
             (
                 "$**",

@@ -44,7 +44,7 @@ pub(super) fn candidates<'a>(
                 exact: true,
             };
             let mut values = bounds(conjunct.predicate, Order::Ascending, place);
-            values.exact &= conjunct.group == 0;
+            values.exact &= conjunct.group == 0 && !wildcard.takes_from(&conjunct.path);
             if is_there(conjunct.predicate, false) {
                 path = Bounds {
                     intervals: path.intervals.union(below(&conjunct.path)),
