@@ -11,7 +11,7 @@ use super::super::key;
 use super::super::matcher::ast::{Node, Predicate};
 use super::candidate::Conjunct;
 use super::interval::Intervals;
-use super::{Access, KeyRange, Plan, PlanRequest, TextPlan, best, flatten};
+use super::{Access, KeyRange, Plan, PlanRequest, TextPlan, best, flatten, holds_partial};
 
 /// The code of a filter that no plan answers.
 const NO_PLAN: i32 = 291;
@@ -119,6 +119,9 @@ fn access(request: &PlanRequest<'_>, text: &TextPlan, root: &Node, into: &mut Ve
 /// Adds a range of the text index for each term.
 fn terms(request: &PlanRequest<'_>, text: &TextPlan, root: &Node, into: &mut Vec<Access>) -> Result<()> {
     let definition = request.indexes[text.index].definition;
+    if !holds_partial(definition, root) {
+        return Err(unanswered());
+    }
     let prefix = prefix(definition, &Conjunct::of(root))?;
     for term in text.search.terms() {
         let mut component = prefix.clone();
