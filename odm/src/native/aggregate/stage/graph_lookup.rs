@@ -10,6 +10,7 @@ use super::super::super::fault::{Fault, Result, code};
 use super::super::super::matcher::Matcher;
 use super::super::super::metadata::Wanted;
 use super::super::expression::Expression;
+use super::lookup::is_undefined;
 use super::{Context, Row, Rows, collection_name, path, print, row_scope, write};
 
 /// Follows references from document to document.
@@ -134,13 +135,14 @@ impl GraphLookup {
         }))
     }
 
-    /// The filter of the documents that one of the values leads to: a regex among them is a pattern, and null is
-    /// not what is missing.
+    /// The filter of the documents that one of the values leads to: a regex among them is a pattern, and beside null
+    /// nothing is found that is missing or undefined.
     fn filter(&self, values: Vec<Owned>) -> Vec<u8> {
         let has_null = values.iter().any(|value| matches!(value, Owned::Null));
         let mut test = vec![("$in".to_owned(), Owned::Array(values))];
         if has_null {
             test.push(("$exists".to_owned(), Owned::Bool(true)));
+            test.push(("$not".to_owned(), Owned::Document(is_undefined())));
         }
         Doc::Fields(&[(self.connect_to.clone(), Owned::Document(test))]).to_bytes()
     }

@@ -335,7 +335,10 @@ impl Join {
         if wanted.is_empty() {
             wanted.push(Owned::Null);
         }
-        equal_to_any(&self.foreign, wanted)
+        match is_early {
+            true => joined_early(&self.foreign, wanted),
+            false => equal_to_any(&self.foreign, wanted),
+        }
     }
 }
 
@@ -366,6 +369,24 @@ fn set_last(fields: &mut Fields, path: &[String], value: Owned) {
 fn all_of(filters: &[&[u8]]) -> Vec<u8> {
     let filters = filters.iter().map(|filter| Owned::RawDocument(filter.to_vec()));
     Doc::Fields(&[("$and".to_owned(), Owned::Array(filters.collect()))]).to_bytes()
+}
+
+/// The filter of what a server's other means join with these values: what is undefined with what is undefined.
+fn joined_early(path: &str, mut values: Vec<Owned>) -> Vec<u8> {
+    let count = values.len();
+    values.retain(|value| !matches!(value, Owned::Undefined));
+    if values.len() == count {
+        return equal_to_any(path, values);
+    }
+    let undefined = Doc::Fields(&[(path.to_owned(), Owned::Document(is_undefined()))]).to_bytes();
+    let choices = [undefined, equal_to_any(path, values)];
+    let choices = choices.into_iter().map(Owned::RawDocument).collect();
+    Doc::Fields(&[("$or".to_owned(), Owned::Array(choices))]).to_bytes()
+}
+
+/// The condition that a value is undefined.
+pub(super) fn is_undefined() -> Fields {
+    vec![("$type".to_owned(), Owned::String("undefined".to_owned()))]
 }
 
 /// The filter `path` equal to one of the values.
