@@ -8,7 +8,7 @@ use super::super::document::{Doc, Fields, Owned, Value, number};
 use super::super::fault::{Fault, Result};
 use super::super::key;
 use super::super::text::{Language, MAX_WEIGHT, TextSpec, WILDCARD};
-use super::extract::Extraction;
+use super::extract::{Extraction, Path};
 use super::parse::cannot;
 use super::{IndexDefinition, IndexField, IndexKeys, Order, Origin};
 
@@ -258,7 +258,7 @@ impl IndexDefinition {
         let position = self.term_position().unwrap_or(0);
         let mut extraction = Extraction::new(&self.paths);
         let keys = &mut found.keys;
-        extraction.run(doc, &mut |values| {
+        let run = extraction.run(doc, &mut |values| {
             for (term, score) in &scores {
                 let mut key = Vec::new();
                 let part = |from: usize, to: usize, key: &mut Vec<u8>| {
@@ -277,13 +277,11 @@ impl IndexDefinition {
                 visit(&key, term, *score);
                 keys.push(key);
             }
-        })?;
+        });
         if extraction.multikey().contains(&true) {
-            return Err(Fault::new(
-                201,
-                "a field beside the texts of a text index holds an array",
-            ));
+            return Err(self.holds_array(doc));
         }
+        run?;
         // A document with several terms comes several times.
         if let Some(flag) = found.multikey.get_mut(position) {
             *flag = keys.len() > 1;
@@ -291,6 +289,21 @@ impl IndexDefinition {
         keys.sort_unstable();
         keys.dedup();
         Ok(())
+    }
+
+    /// The fault of a document with an array in a field beside the texts.
+    fn holds_array(&self, doc: Doc<'_>) -> Fault {
+        let meets_array = |path: &Path| {
+            let mut alone = Extraction::new(std::slice::from_ref(path));
+            alone.run(doc, &mut |_| {}).is_err() || alone.multikey().contains(&true)
+        };
+        let fields = self.keys.iter().filter(|field| field.order != Order::Text);
+        let field = fields.zip(&self.paths).find(|(_, path)| meets_array(path));
+        let name = field.map_or("", |(field, _)| &field.path);
+        Fault::new(
+            201,
+            format!("Field '{name}' of text index contains an array in document: {doc}"),
+        )
     }
 
     /// The key pattern with the values of one of the document's keys.
