@@ -71,12 +71,7 @@ impl GeoOptions {
     }
 
     /// Sets the fields' grids and the version that is stored.
-    pub(super) fn apply(
-        &mut self,
-        keys: &mut [IndexField],
-        spec: &dyn std::fmt::Display,
-        origin: Origin,
-    ) -> Result<()> {
+    pub(super) fn apply(&mut self, keys: &mut [IndexField], origin: Origin) -> Result<()> {
         let spherical = keys.iter().any(|key| key.order == Order::Sphere);
         if spherical {
             let version = match origin {
@@ -88,8 +83,8 @@ impl GeoOptions {
                 return Err(Fault::new(
                     code::CANNOT_CREATE_INDEX,
                     format!(
-                        "Error in specification {spec} :: caused by :: unsupported geo index version {{ \
-                         2dsphereIndexVersion : {version} }}, only versions: [1,2,3] are supported"
+                        "unsupported geo index version {{ 2dsphereIndexVersion : 2dsphereIndexVersion: {version} }}, \
+                         only versions: [1,2,3] are supported"
                     ),
                 ));
             }

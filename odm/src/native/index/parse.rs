@@ -16,7 +16,7 @@ pub(super) use self::options::OPTIONS;
 use self::options::Options;
 pub(super) use self::options::is_option;
 use self::partial::parse_partial;
-use super::super::document::Doc;
+use super::super::document::{Doc, Fields, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::spec::Canonical;
 use super::wildcard::{self, Wildcard};
@@ -42,21 +42,25 @@ pub(super) fn parse(spec: Doc<'_>, origin: Origin) -> Result<IndexDefinition> {
         .expire_after_seconds
         .map(|value| parse_expiry(spec, &value, written_fields(found.key)))
         .transpose()?;
+    let settled = || context(Doc::Fields(&settled(spec, &found)));
     if found.name.is_empty() && !found.clustered {
-        return Err(cannot("index name cannot be empty").prefixed(&context(spec)));
+        return Err(cannot("index name cannot be empty").prefixed(&settled()));
     }
     if found.name.contains('\0') && !found.clustered {
-        return Err(cannot("index name cannot contain NUL bytes").prefixed(&context(spec)));
+        return Err(cannot("index name cannot contain NUL bytes").prefixed(&settled()));
     }
     let partial = found
         .partial
         .map(|filter| parse_partial(filter, found.sparse == Some(true), &found.collation, origin))
         .transpose()
-        .map_err(|fault| fault.prefixed(&context(spec)))?;
+        .map_err(|fault| fault.prefixed(&settled()))?;
     check_count(&keys, found.unique)?;
     let mut geo = found.geo;
-    geo.apply(&mut keys, &spec, origin)?;
-    check_collation(&found, &keys).map_err(|fault| fault.prefixed(&context(spec)))?;
+    geo.apply(&mut keys, origin).map_err(|fault| match fault.code() {
+        code::CANNOT_CREATE_INDEX => fault.prefixed(&settled()),
+        _ => fault,
+    })?;
+    check_collation(&found, &keys).map_err(|fault| fault.prefixed(&settled()))?;
     let name = if on_id && !found.clustered {
         ID_INDEX
     } else {
@@ -150,9 +154,10 @@ fn parse_wildcard(
             .prefixed(&context(spec))),
         };
     }
-    let refused = if keys.len() > 1 {
-        Some("wildcard indexes do not allow compounding".to_owned())
-    } else if found.version == 1 {
+    if keys.len() > 1 {
+        return Err(cannot("wildcard indexes do not allow compounding").prefixed(&context(spec)));
+    }
+    let refused = if found.version == 1 {
         Some(format!(
             "bad index key pattern {}: 'wildcard' index plugin is not allowed with index version v:1",
             found.key
@@ -168,8 +173,23 @@ fn parse_wildcard(
     };
     match refused {
         None => Ok(wildcard),
-        Some(why) => Err(cannot(why).prefixed(&context(spec))),
+        Some(why) => Err(cannot(why).prefixed(&context(Doc::Fields(&settled(spec, found))))),
     }
+}
+
+/// The specification with what it does not say, as later refusals show it.
+fn settled(spec: Doc<'_>, found: &Options<'_>) -> Fields {
+    let given = spec.elements().filter(|element| element.name() != b"collation");
+    let mut fields: Fields = given
+        .map(|element| (element.name_str().to_owned(), Owned::from(element.value())))
+        .collect();
+    if spec.get("v").is_none() {
+        fields.push(("v".to_owned(), Owned::Int32(found.version)));
+    }
+    if let Some(collation) = found.collation.spec() {
+        fields.push(("collation".to_owned(), Owned::from(Value::Document(collation))));
+    }
+    fields
 }
 
 fn context(spec: Doc<'_>) -> String {
