@@ -51,7 +51,7 @@ impl Edges {
 ///
 /// # Errors
 /// MongoDB's: 51173 without a hint, 291 for the natural order, 51174 and 6137400 for an index of other fields or kinds,
-/// 51175 when nothing lies between the two.
+/// 51175 and 6137401 when nothing lies between the two, 6137402 for a clustered collection from its end.
 pub(super) fn choose(
     request: &PlanRequest<'_>,
     (edges, collation): (&Edges, &Collation),
@@ -95,24 +95,17 @@ pub(super) fn choose(
             definition.name
         )));
     }
+    let reverse = is_backwards(request, view);
     let (from, to) = (key(definition, min), key(definition, max));
-    // What is not given is an end of the index, and a last key of nothing but ends lies behind all that are looked at.
-    let first = end(definition, false);
-    let to = to.unwrap_or_else(|| end(definition, true));
-    if from.as_ref().unwrap_or(&first) >= &to {
-        return Err(fault(
-            51175,
-            "The value provided for min() does not come before the value provided for max() in the hinted index",
-        ));
-    }
+    let range = match definition.clustered {
+        true => range_of_records(from, to, reverse)?,
+        false => range_of_keys(definition, from, to)?,
+    };
     Ok(Plan {
         access: Access::Index {
             index,
-            ranges: vec![KeyRange {
-                from: from.map_or(Bound::Unbounded, Bound::Included),
-                to: Bound::Excluded(to),
-            }],
-            reverse: is_backwards(request, view),
+            ranges: vec![range],
+            reverse,
             // The server shows none either.
             bounds: Vec::new(),
         },
@@ -122,6 +115,46 @@ pub(super) fn choose(
         covered_count: false,
         by_id: false,
         text: None,
+    })
+}
+
+/// The keys between the two. What is not given is an end of the index, and a last key of nothing but ends lies behind all
+/// that are looked at.
+fn range_of_keys(
+    definition: &IndexDefinition,
+    from: Option<Vec<u8>>,
+    to: Option<Vec<u8>>,
+) -> Result<KeyRange> {
+    let first = end(definition, false);
+    let to = to.unwrap_or_else(|| end(definition, true));
+    if from.as_ref().unwrap_or(&first) >= &to {
+        return Err(fault(
+            51175,
+            "The value provided for min() does not come before the value provided for max() in the hinted index",
+        ));
+    }
+    Ok(KeyRange {
+        from: from.map_or(Bound::Unbounded, Bound::Included),
+        to: Bound::Excluded(to),
+    })
+}
+
+/// The records of a clustered collection between the two, or all on the side of one that is not given.
+fn range_of_records(from: Option<Vec<u8>>, to: Option<Vec<u8>>, reverse: bool) -> Result<KeyRange> {
+    if let (Some(from), Some(to)) = (&from, &to)
+        && from >= to
+    {
+        return Err(fault(6_137_401, "max() must be greater than min()"));
+    }
+    if reverse {
+        return Err(Fault::new(
+            6_137_402,
+            "min() / max() are only supported for forward collection scans on clustered collections",
+        ));
+    }
+    Ok(KeyRange {
+        from: from.map_or(Bound::Unbounded, Bound::Included),
+        to: to.map_or(Bound::Unbounded, Bound::Excluded),
     })
 }
 
