@@ -424,7 +424,7 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> 
                 None => {
                     return Err(Fault::new(
                         code::INDEX_NOT_FOUND,
-                        format!("can't find index with key: {keys:?}"),
+                        format!("can't find index with key: {keys}"),
                     ));
                 }
             }
