@@ -278,10 +278,9 @@ impl IndexDefinition {
                 keys.push(key);
             }
         });
-        if extraction.multikey().contains(&true) {
+        if run.is_err() || extraction.multikey().contains(&true) {
             return Err(self.holds_array(doc));
         }
-        run?;
         // A document with several terms comes several times.
         if let Some(flag) = found.multikey.get_mut(position) {
             *flag = keys.len() > 1;
