@@ -7,7 +7,7 @@ use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::plan::Plan;
-use super::super::storage::Write;
+use super::super::storage::{Read, Write};
 use super::walk::{Flow, Walk};
 use super::{Deadline, Namespace, alter, batch, collections, record, view};
 
@@ -130,23 +130,7 @@ fn capped_options(source: &Collection, bytes: i64) -> Result<Vec<u8>> {
 /// validator looks at them.
 fn copy(write: &mut dyn Write, source: &Collection, to: &Namespace, bytes: i64) -> Result<()> {
     collections::create_capped(write, to, &capped_options(source, bytes)?)?;
-    let rounded = (bytes.unsigned_abs() + 255) & !255;
-    let mut newest: Vec<Vec<u8>> = Vec::new();
-    let mut used = 0;
-    let backward = Plan::collection(true, true);
-    Walk::uncounted(&backward, source, Deadline::default()).documents(
-        &*write,
-        source,
-        &mut |_, document| {
-            used += document.len() as u64;
-            if used > rounded {
-                return Ok(Flow::Stop);
-            }
-            newest.push(document.to_vec());
-            Ok(Flow::Continue)
-        },
-    )?;
-    for document in newest.iter().rev() {
+    for document in newest(&*write, source, bytes.unsigned_abs())?.iter().rev() {
         let Some(collection) = write.catalog().collection(&to.database, &to.collection).cloned() else {
             return Err(Fault::new(code::INTERNAL, "a collection just made is gone"));
         };
@@ -154,3 +138,33 @@ fn copy(write: &mut dyn Write, source: &Collection, to: &Namespace, bytes: i64) 
     }
     Ok(())
 }
+
+/// The newest documents that have room, the last one first. That one comes along without room too, like one that is
+/// inserted into a capped collection, unless it alone makes the server pass all documents over.
+fn newest(read: &dyn Read, source: &Collection, bytes: u64) -> Result<Vec<Vec<u8>>> {
+    let rounded = (bytes + 255) & !255;
+    let guess = bytes.saturating_mul(2).max(SMALLEST_GUESS);
+    let mut newest: Vec<Vec<u8>> = Vec::new();
+    let (mut last, mut used) = (0, 0);
+    let is_kept = |last: u64, older: u64| last <= guess.saturating_add(older.saturating_mul(3));
+    let backward = Plan::collection(true, true);
+    Walk::uncounted(&backward, source, Deadline::default()).documents(read, source, &mut |_, document| {
+        used += document.len() as u64;
+        match newest.is_empty() {
+            true => last = used,
+            false if last > rounded && !is_kept(last, used - last) => return Ok(Flow::Continue),
+            false if used > rounded => return Ok(Flow::Stop),
+            false => {}
+        }
+        newest.push(document.to_vec());
+        Ok(Flow::Continue)
+    })?;
+    if last > rounded && !is_kept(last, used - last) {
+        newest.clear();
+    }
+    Ok(newest)
+}
+
+/// The bytes for which the server takes a capped collection at least, where it guesses which documents need no copy:
+/// it passes the first ones over, four times the bytes of each, until the rest is no larger than the guess.
+const SMALLEST_GUESS: u64 = 8192;
