@@ -105,48 +105,93 @@ pub(in super::super) fn check_delete(series: &Series, statement: &DeleteStatemen
 
 /// Whether a filter asks for sources only.
 pub(in super::super) fn asks_for_source(series: &Series, filter: Doc<'_>) -> bool {
+    let look = |meta| Look {
+        series,
+        meta,
+        into_operands: false,
+    };
     let meta = series.meta.as_deref();
-    meta.is_some_and(|meta| check_filter(series, meta, filter).is_ok())
+    meta.is_some_and(|meta| look(meta).at(filter).is_ok())
 }
 
 /// Refuses a filter that asks for more than the source.
 fn check_filter(series: &Series, meta: &str, filter: Doc<'_>) -> Result<()> {
-    let other_field = || {
-        invalid(format!(
-            "Cannot perform an update or delete on a time-series collection when querying on a field that is not the metaField '{meta}'"
-        ))
+    let look = Look {
+        series,
+        meta,
+        into_operands: true,
     };
-    for element in filter.elements() {
-        match (element.name_str(), element.value()) {
-            (name @ ("$expr" | "$where"), _) => {
-                return Err(invalid(format!(
-                    "Cannot use {name} when performing an update or delete on a time-series collection"
-                )));
-            }
-            ("$and" | "$or" | "$nor", Value::Array(parts)) => {
-                for part in parts.values() {
-                    if let Value::Document(part) = part {
-                        check_filter(series, meta, part)?;
+    look.at(filter)
+}
+
+/// A look at what a filter asks for.
+struct Look<'a> {
+    series: &'a Series,
+    meta: &'a str,
+    /// Whether documents in arrays are taken for filters wherever they are, as the server does for writes.
+    into_operands: bool,
+}
+
+impl Look<'_> {
+    fn at(&self, filter: Doc<'_>) -> Result<()> {
+        for element in filter.elements() {
+            refuse_code(element.name_str())?;
+            match (element.name_str(), element.value()) {
+                ("$jsonSchema", Value::Document(schema)) => self.at_schema(schema)?,
+                (name @ ("$and" | "$or" | "$nor"), operand) => self.at_operand(name, operand)?,
+                (name, operand) if name.starts_with('$') || self.series.is_of_meta(name) => {
+                    if self.into_operands {
+                        self.at_operand(name, operand)?;
                     }
                 }
+                _ => return Err(self.other_field()),
             }
-            ("$jsonSchema", Value::Document(schema)) => {
-                let properties = schema.get("properties").and_then(|own| own.as_document());
-                let required = schema.get("required").and_then(|own| own.as_array());
-                let named = properties.into_iter().flat_map(Doc::elements);
-                let needed = required.into_iter().flat_map(Doc::values);
-                let names = named.map(|element| element.name_str().to_owned());
-                let mut names = names.chain(needed.filter_map(|name| name.as_str().map(str::to_owned)));
-                if names.any(|name| name != meta) {
-                    return Err(other_field());
-                }
-            }
-            (operator, _) if operator.starts_with('$') => {}
-            (path, _) if series.is_of_meta(path) => {}
-            _ => return Err(other_field()),
+        }
+        Ok(())
+    }
+
+    fn at_operand(&self, name: &str, operand: Value<'_>) -> Result<()> {
+        refuse_code(name)?;
+        match operand {
+            Value::Document(doc) => doc
+                .elements()
+                .try_for_each(|element| self.at_operand(element.name_str(), element.value())),
+            Value::Array(values) => values.values().try_for_each(|value| match value {
+                Value::Document(part) => self.at(part),
+                other => self.at_operand("", other),
+            }),
+            _ => Ok(()),
         }
     }
-    Ok(())
+
+    fn at_schema(&self, schema: Doc<'_>) -> Result<()> {
+        let properties = schema.get("properties").and_then(|own| own.as_document());
+        let required = schema.get("required").and_then(|own| own.as_array());
+        let named = properties.into_iter().flat_map(Doc::elements);
+        let needed = required.into_iter().flat_map(Doc::values);
+        let names = named.map(|element| element.name_str().to_owned());
+        let mut names = names.chain(needed.filter_map(|name| name.as_str().map(str::to_owned)));
+        match names.any(|name| name != self.meta) {
+            true => Err(self.other_field()),
+            false => Ok(()),
+        }
+    }
+
+    fn other_field(&self) -> Fault {
+        invalid(format!(
+            "Cannot perform an update or delete on a time-series collection when querying on a field that is not the metaField '{}'",
+            self.meta
+        ))
+    }
+}
+
+fn refuse_code(name: &str) -> Result<()> {
+    match name {
+        "$expr" | "$where" => Err(invalid(format!(
+            "Cannot use {name} when performing an update or delete on a time-series collection"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn invalid(text: impl Into<std::borrow::Cow<'static, str>>) -> Fault {
