@@ -74,6 +74,7 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
         query: parsed,
         filter: asked.filter.unwrap_or(Doc::empty()).to_bytes(),
         counts: asked.counts,
+        writes: matches!(name, "update" | "delete" | "findAndModify" | "findandmodify"),
         skip: asked.skip,
         limit: asked.limit,
         extras: asked.extras,

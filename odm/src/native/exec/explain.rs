@@ -20,6 +20,8 @@ pub(crate) struct ExplainRequest {
     pub(crate) filter: Vec<u8>,
     /// Whether the documents are only counted.
     pub(crate) counts: bool,
+    /// Whether documents would be changed or removed.
+    pub(crate) writes: bool,
     pub(crate) skip: u64,
     /// 0 is no limit.
     pub(crate) limit: u64,
@@ -52,6 +54,9 @@ fn shaped(extras: Extras, winning: Owned) -> Owned {
 
 /// The explanation, in the shape of the server's.
 pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u8>> {
+    if request.writes {
+        view::refuse(read.catalog(), &request.namespace)?;
+    }
     let resolved = view::resolve(read.catalog(), &request.namespace)?;
     if resolved.is_view {
         request.extras.refuse_on_view(&request.query)?;
@@ -151,6 +156,7 @@ pub(crate) fn explain_aggregate(
         namespace: find.namespace,
         query: find.query,
         counts: false,
+        writes: false,
         skip: find.skip,
         limit: find.limit,
         extras: find.extras,

@@ -159,6 +159,10 @@ pub(super) fn explain_request(
     backend: &'static str,
 ) -> Result<ExplainRequest> {
     let counts = matches!(operation, Operation::Count(_));
+    let writes = matches!(
+        operation,
+        Operation::FindAndModify(_) | Operation::Update(_) | Operation::Delete(_)
+    );
     let (ns, query, filter, skip, limit, max_time) = match operation {
         Operation::Find(own) => {
             let parsed = query(&own.filter, own.sort.as_ref(), &own.options)?;
@@ -238,6 +242,7 @@ pub(super) fn explain_request(
         query,
         filter: filter.as_bytes().to_vec(),
         counts,
+        writes,
         skip,
         limit,
         extras: Extras::default(),
