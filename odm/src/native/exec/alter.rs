@@ -37,6 +37,9 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
         let reply = series::modify(write, ns, &collection, changes, dry_run)?;
         return Ok(Doc::Fields(&reply).to_bytes());
     }
+    if asks_unique(changes) {
+        view::refuse(write.catalog(), ns)?;
+    }
     view::refuse_buckets(write.catalog(), ns)?;
     let mut reply: Fields = Vec::new();
     for element in changes.elements() {
@@ -305,11 +308,6 @@ pub(super) fn modify_index(
             }
         });
     }
-    if prepare.is_some() && (expire.is_some() || hidden.is_some() || unique.is_some()) {
-        return Err(invalid(
-            "prepareUnique cannot be combined with any other modification.".to_owned(),
-        ));
-    }
     let own = &entry.definition;
     let mut fields = fields_of(Doc::Raw(own.spec()));
     if let Some(seconds) = expire {
@@ -339,6 +337,11 @@ pub(super) fn modify_index(
             reply.push(("hidden_new".to_owned(), Owned::Bool(hidden)));
             set(&mut fields, "hidden", Owned::Bool(hidden));
         }
+    }
+    if prepare.is_some() && (expire.is_some() || hidden.is_some() || unique.is_some()) {
+        return Err(invalid(
+            "prepareUnique cannot be combined with any other modification.".to_owned(),
+        ));
     }
     if let Some(prepare) = prepare
         && !own.unique
@@ -398,6 +401,11 @@ fn check_asked(
     if expire.is_some() && collection.rules.series.is_some() {
         return Err(invalid(
             "TTL indexes are not supported for time-series collections. Please refer to the documentation and use the top-level 'expireAfterSeconds' option instead".to_owned(),
+        ));
+    }
+    if expire.is_some() && collection.rules.capped.is_some() {
+        return Err(invalid(
+            "TTL indexes are not supported for capped collections.".to_owned(),
         ));
     }
     if expire
