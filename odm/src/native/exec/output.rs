@@ -17,7 +17,7 @@ use super::super::storage::Write;
 use super::super::update::{Now, Updater, prepare_insert};
 use super::query::Query;
 use super::search::{self, Found, Limits};
-use super::{Deadline, Namespace, batch, collections, record, update, view};
+use super::{Deadline, Namespace, batch, collections, record, update, validate, view};
 
 pub(crate) use self::parse::{check_early, parse};
 
@@ -366,6 +366,8 @@ impl Merge {
         let changed = match &self.matched {
             Matched::KeepExisting => None,
             Matched::Fail => {
+                // As on the server, which inserts what it has not looked for.
+                validate::inserted(&collection, &new)?;
                 return Err(self.exists(&collection, &new).prefixed(
                     "$merge with whenMatched: fail found an existing document with the same values for the 'on' fields :: caused by :: ",
                 ));
