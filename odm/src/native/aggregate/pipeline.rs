@@ -5,6 +5,7 @@
 
 mod arrange;
 mod asked;
+pub(super) mod length;
 mod memory;
 
 use super::super::collation::Collation;
@@ -186,6 +187,7 @@ impl Pipeline {
                 pipeline.stages.push(stage);
             }
         }
+        length::check(stages)?;
         pipeline.rearrange();
         pipeline.bound_sorts();
         Ok(pipeline)

@@ -50,6 +50,7 @@ impl Transform {
                 None => return Err(unknown_stage(name)),
             }
         }
+        super::pipeline::length::check(stages)?;
         // As on the server, constants are computed for each document, and in their places: which shows in what fails first.
         Ok(Transform { stages: parsed })
     }
