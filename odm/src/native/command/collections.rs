@@ -6,7 +6,7 @@ use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::cursor::{Opened, Rows};
 use super::reply::{self, Reply, count, text};
-use super::shape::{Fields, Shape, Type, is_generic, out_of_range, truth};
+use super::shape::{Fields, Shape, Type, is_generic, out_of_range, truth, whole, wrong_type};
 use super::{Call, Job, expected_uuid, indexes, uuid};
 
 static CREATE: Shape = Shape {
@@ -258,16 +258,26 @@ pub(super) fn drop(call: &Call<'_>) -> Result<Job> {
 
 pub(super) fn drop_database(call: &Call<'_>) -> Result<Job> {
     DROP_DATABASE.command(call.doc)?;
+    check_one(&call.target)?;
     let database = call.database.to_owned();
     Ok(Job::Write(Box::new(move |write| {
-        let there = write.catalog().collections(&database).next().is_some();
         collections::drop_database(write, &database)?;
-        let mut reply = Reply::new();
-        if there {
-            reply = reply.with("dropped", text(&*database));
-        }
-        Ok(reply.done())
+        Ok(Reply::new().done())
     })))
+}
+
+/// Refuses all but the 1 by which a database is dropped.
+fn check_one(target: &Value<'_>) -> Result<()> {
+    const NAME: &str = "dropDatabase.dropDatabase";
+    match whole(target) {
+        Some(1) => Ok(()),
+        Some(_) => Err(Fault::new(5_255_100, "Have to pass 1 as 'drop' parameter")),
+        None if matches!(target, Value::Null | Value::Undefined) => Err(Fault::new(
+            40_414,
+            format!("BSON field '{NAME}' is missing but a required field"),
+        )),
+        None => Err(wrong_type(NAME, *target, "types '[long, int, decimal, double']")),
+    }
 }
 
 /// How many documents the first batch of a listing is to have.
