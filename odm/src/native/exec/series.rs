@@ -96,12 +96,6 @@ pub(super) fn create(write: &mut dyn Write, ns: &Namespace, options: &[u8]) -> R
     }
     view::list::ensure(write, &ns.database)?;
     let buckets = buckets_of(ns);
-    if buckets.check().is_err() {
-        return Err(Fault::new(
-            code::INVALID_NAMESPACE,
-            format!("Fully qualified namespace is too long. Namespace: {buckets} Max: 255"),
-        ));
-    }
     write.claim(
         TreeId::CATALOG,
         &Catalog::claim_key(&buckets.database, &buckets.collection),
