@@ -45,8 +45,17 @@ struct Steps {
     fields: Fields,
     /// The next value to be made.
     next: Option<Owned>,
-    /// The first value, if all are below explicit bounds.
-    below: Option<Owned>,
+    /// Whether its last value is below explicit bounds, and the next may be.
+    is_below: bool,
+}
+
+/// Where the last document stood that the stage has taken note of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Nowhere,
+    /// Below explicit bounds.
+    Below,
+    Within,
 }
 
 impl Densify {
@@ -161,17 +170,23 @@ impl Densify {
             }
             _ => false,
         };
-        let mut is_below = true;
+        let mut last = Place::Nowhere;
         for row in rows {
             let doc = Doc::Raw(&row);
             let Some(value) = self.value_of(doc)? else {
                 results.push(row);
                 continue;
             };
-            // Until a document comes within the bounds, the server knows the first partition alone.
             let order = self.order_to_bounds(&value);
-            let is_passed = is_below && order.is_le() && !partitions.is_empty() && !self.partition.is_empty();
-            is_below &= order.is_lt();
+            let place = if order.is_lt() {
+                Place::Below
+            } else {
+                Place::Within
+            };
+            let enters = last == Place::Below && order.is_gt();
+            // Of those that follow each other below the bounds, the server takes note of the first alone.
+            let is_passed = last == Place::Below && !enters && !self.partition.is_empty();
+            last = place;
             if is_passed {
                 results.push(row);
                 continue;
@@ -179,24 +194,37 @@ impl Densify {
             let (key, fields) = self.partition_of(doc);
             let place = *places.entry(key).or_insert_with(|| {
                 partitions.push(Steps {
-                    fields,
+                    fields: fields.clone(),
                     next: low.clone(),
-                    below: None,
+                    is_below: false,
                 });
                 partitions.len() - 1
             });
             let Some(steps) = partitions.get_mut(place) else {
                 continue;
             };
+            if last == Place::Below && !self.partition.is_empty() {
+                steps.next = Some(self.stepped(&value)?);
+                steps.is_below = true;
+                results.push(row);
+                continue;
+            }
+            if enters {
+                steps.next.clone_from(&low);
+                steps.is_below = false;
+            }
             let next = steps.next.get_or_insert_with(|| value.clone());
-            if let Bounds::Between(low, _) = &self.bounds
+            let comes_from_below = std::mem::take(&mut steps.is_below);
+            if let Some(low) = &low
+                && !comes_from_below
                 && compare(&next.as_value(), &low.as_value()).is_eq()
                 && compare(&value.as_value(), &low.as_value()).is_gt()
             {
                 *next = self.first_of(low)?;
             }
-            if compare(&next.as_value(), &value.as_value()).is_eq()
-                && matches!(self.bounds, Bounds::Partition)
+            if order.is_eq()
+                || (matches!(self.bounds, Bounds::Partition)
+                    && compare(&next.as_value(), &value.as_value()).is_eq())
             {
                 *next = value.clone();
             }
@@ -207,23 +235,18 @@ impl Densify {
                 _ => value.clone(),
             };
             // Bounds without room between them hold their one value.
-            let with_end = is_point && compare(&end.as_value(), &value.as_value()).is_lt();
-            self.fill(steps, &end, with_end, &mut results, &mut made)?;
-            let reached = steps
-                .next
-                .as_ref()
-                .is_some_and(|next| compare(&next.as_value(), &value.as_value()).is_eq());
-            if reached {
-                steps.next = Some(self.stepped(&value)?);
-            }
-            steps.below = match &self.bounds {
-                Bounds::Between(low, _)
-                    if !self.partition.is_empty() && compare(&value.as_value(), &low.as_value()).is_lt() =>
-                {
-                    steps.below.take().or(Some(value))
-                }
-                _ => None,
+            let with_end =
+                is_point && !comes_from_below && compare(&end.as_value(), &value.as_value()).is_lt();
+            self.fill(steps, &fields, (&end, with_end), &mut results, &mut made)?;
+            let is_at = |place: &Owned| {
+                let next = steps.next.as_ref();
+                next.is_some_and(|next| compare(&next.as_value(), &place.as_value()).is_eq())
             };
+            if is_at(&value) {
+                steps.next = Some(self.stepped(&value)?);
+            } else if comes_from_below && is_point && is_at(&end) {
+                steps.next = Some(self.stepped(&end)?);
+            }
             results.push(row);
         }
         let nowhere = partitions.is_empty() && matches!(self.bounds, Bounds::Between(..));
@@ -231,12 +254,13 @@ impl Densify {
             partitions.push(Steps {
                 fields: Vec::new(),
                 next: low,
-                below: None,
+                is_below: false,
             });
         }
         if let Some(high) = high {
             for steps in &mut partitions {
-                let ends_below = self.enter(steps)?;
+                let comes_early = self.enter(steps);
+                let fields = steps.fields.clone();
                 if let (Bounds::Between(low, _), true, false) =
                     (&self.bounds, self.partition.is_empty(), nowhere)
                     && steps
@@ -246,8 +270,8 @@ impl Densify {
                 {
                     steps.next = Some(self.first_of(low)?);
                 }
-                let with_end = matches!(self.bounds, Bounds::Full) || (is_point && (nowhere || ends_below));
-                self.fill(steps, &high, with_end, &mut results, &mut made)?;
+                let with_end = matches!(self.bounds, Bounds::Full) || (is_point && (nowhere || comes_early));
+                self.fill(steps, &fields, (&high, with_end), &mut results, &mut made)?;
             }
         }
         Ok(results)
@@ -261,25 +285,26 @@ impl Densify {
         }
     }
 
-    /// A partition that ends below the bounds goes into them by its own steps, but not before they begin.
-    fn enter(&self, steps: &mut Steps) -> Result<bool> {
-        let Some(below) = steps.below.take() else {
-            return Ok(false);
+    /// A partition that ends below the bounds goes into them by its own steps, but not before they begin; whether it
+    /// would have.
+    fn enter(&self, steps: &mut Steps) -> bool {
+        let Bounds::Between(low, _) = &self.bounds else {
+            return false;
         };
-        let after = self.stepped(&below)?;
-        let is_inside = |low: &Owned| compare(&after.as_value(), &low.as_value()).is_gt();
-        if steps.next.as_ref().is_none_or(is_inside) {
-            steps.next = Some(after);
+        let is_before = |next: &Owned| compare(&next.as_value(), &low.as_value()).is_lt();
+        let comes_early = steps.is_below && steps.next.as_ref().is_some_and(is_before);
+        if comes_early {
+            steps.next = Some(low.clone());
         }
-        Ok(true)
+        comes_early
     }
 
-    /// Makes the documents up to `end`.
+    /// Makes the documents with these fields up to the end, or with it.
     fn fill(
         &self,
         steps: &mut Steps,
-        end: &Owned,
-        with_end: bool,
+        fields: &Fields,
+        (end, with_end): (&Owned, bool),
         results: &mut Vec<Row>,
         made: &mut usize,
     ) -> Result<()> {
@@ -298,14 +323,13 @@ impl Densify {
                     ),
                 ));
             }
-            let covers = |other: &Vec<String>| self.field.starts_with(other) && self.field == *other;
-            if self.partition.iter().any(covers) {
+            if path::get(Doc::Fields(fields), &self.field).is_some() {
                 return Err(Fault::new(
                     5733306,
                     "DocGenerator cannot include field that is being densified",
                 ));
             }
-            let mut fields = steps.fields.clone();
+            let mut fields = fields.clone();
             path::set(&mut fields, &self.field, Some(next.clone()));
             results.push(Row::from(write(Owned::Document(fields))?));
             steps.next = Some(self.stepped(&next)?);
@@ -313,7 +337,7 @@ impl Densify {
         Ok(())
     }
 
-    /// The first step of explicit bounds: one step on from where the step before it would stand, which the days of
+    /// The first step of bounds: one step on from where the step before it would stand, which the days of
     /// months may move.
     fn first_of(&self, low: &Owned) -> Result<Owned> {
         match (low, self.unit) {
