@@ -39,6 +39,8 @@ pub(crate) struct Merge {
     variables: Vec<(String, Expression)>,
     matched: Matched,
     not_matched: NotMatched,
+    /// What is wrong with it beside the fields of `on`, which are looked up first.
+    refused: Option<Fault>,
 }
 
 #[derive(Clone, Debug)]
@@ -62,32 +64,15 @@ impl Target {
     /// Checks what must be right before the pipeline runs.
     ///
     /// # Errors
-    /// Code 51183 when no unique index has the fields of `on`.
+    /// Code 51183 when no unique index has the fields of `on`, 167 for a view that compares strings by other rules.
     pub(crate) fn check(&self, read: &dyn super::super::storage::Read, collation: &Collation) -> Result<()> {
-        let Target::Merge(merge) = self else {
-            return Ok(());
+        let merge = match self {
+            Target::Out(ns) => return view::refuse_other(read.catalog(), ns, collation),
+            Target::Merge(merge) => merge,
         };
-        let collection = read
-            .catalog()
-            .collection(&merge.into.database, &merge.into.collection);
-        let compares_so = collection.is_none_or(|own| own.rules.collation == *collation);
-        if merge.is_by_id || (merge.on == ["_id"] && compares_so) {
-            return Ok(());
-        }
-        let has = |definition: &IndexDefinition| {
-            definition.unique
-                && definition.collation == *collation
-                && definition.partial.is_none()
-                && definition.keys.len() == merge.on.len()
-                && definition.keys.iter().all(|key| merge.on.contains(&key.path))
-        };
-        match collection {
-            Some(own) if own.indexes.iter().any(|entry| has(&entry.definition)) => Ok(()),
-            _ => Err(Fault::new(
-                51183,
-                "Cannot find index to verify that join fields will be unique",
-            )),
-        }
+        merge.check_on(read, collation)?;
+        view::refuse_other(read.catalog(), &merge.into, collation)?;
+        merge.refused.clone().map_or(Ok(()), Err)
     }
 
     /// Writes the documents. What `$merge` wrote beside a fault stays, as on the server: the fault is then the
@@ -105,8 +90,6 @@ impl Target {
                 .map_err(|fault| fault.prefixed(IN_RUN))
                 .map(Ok),
             Target::Merge(merge) => {
-                view::refuse(write.catalog(), &merge.into).map_err(|fault| fault.prefixed(IN_RUN))?;
-                merge.into.check().map_err(|fault| fault.prefixed(IN_RUN))?;
                 let way = Way {
                     now,
                     unvalidated,
@@ -224,6 +207,32 @@ struct Parsed {
 }
 
 impl Merge {
+    /// Refuses fields that no unique index has.
+    fn check_on(&self, read: &dyn super::super::storage::Read, collation: &Collation) -> Result<()> {
+        let collection = read
+            .catalog()
+            .collection(&self.into.database, &self.into.collection)
+            .filter(|found| found.rules.view.is_none());
+        let compares_so = collection.is_none_or(|own| own.rules.collation == *collation);
+        if self.is_by_id || (self.on == ["_id"] && compares_so) {
+            return Ok(());
+        }
+        let has = |definition: &IndexDefinition| {
+            definition.unique
+                && definition.collation == *collation
+                && definition.partial.is_none()
+                && definition.keys.len() == self.on.len()
+                && definition.keys.iter().all(|key| self.on.contains(&key.path))
+        };
+        match collection {
+            Some(own) if own.indexes.iter().any(|entry| has(&entry.definition)) => Ok(()),
+            _ => Err(Fault::new(
+                51183,
+                "Cannot find index to verify that join fields will be unique",
+            )),
+        }
+    }
+
     /// Merges the rows in batches. A row that cannot be merged at all ends with it, and with its batch, before that is
     /// written; one that the target refuses keeps none of its batch back, and the first such fault is given.
     fn all(&self, write: &mut dyn Write, rows: &[Vec<u8>], way: &Way<'_>) -> Result<Result<()>> {
@@ -238,6 +247,11 @@ impl Merge {
             let (batch, after) = rest.split_at(more.count().max(1));
             rest = after;
             let batch: Result<Vec<Merged<'_>>> = batch.iter().map(|row| self.prepare(row, way)).collect();
+            let batch = batch.and_then(|batch| {
+                view::refuse(write.catalog(), &self.into)?;
+                self.into.check()?;
+                Ok(batch)
+            });
             let batch = match batch {
                 Ok(batch) => batch,
                 Err(fault) => return Ok(Err(fault)),
@@ -320,11 +334,7 @@ impl Merge {
         way: &Way<'_>,
         last: &mut Option<Parsed>,
     ) -> Result<()> {
-        let Way {
-            now,
-            unvalidated,
-            collation,
-        } = *way;
+        let Way { now, unvalidated, .. } = *way;
         let Merged {
             row,
             new,
@@ -337,9 +347,7 @@ impl Merge {
             .collection(&self.into.database, &self.into.collection)
             .cloned()
         {
-            Some(collection) => {
-                first(write, &collection, &filter, collation)?.map(|found| (collection, found))
-            }
+            Some(collection) => first(write, &collection, &filter)?.map(|found| (collection, found)),
             None => None,
         };
         let Some((collection, found)) = found else {
@@ -394,7 +402,9 @@ impl Merge {
             }
             Matched::Pipeline(_) => {
                 let made = match transform {
-                    Some(transform) => transform.apply(old, &variables, now.millis, collation)?,
+                    Some(transform) => {
+                        transform.apply(old, &variables, now.millis, &collection.rules.collation)?
+                    }
                     None => Value::Document(old).into(),
                 };
                 let made = match made.as_value() {
@@ -494,13 +504,10 @@ fn with_id_first(doc: Doc<'_>, old: Doc<'_>) -> Vec<u8> {
     Doc::Fields(&fields).to_bytes()
 }
 
-fn first(
-    write: &dyn Write,
-    collection: &Collection,
-    filter: &[u8],
-    collation: &Collation,
-) -> Result<Option<Found>> {
-    let query = Query::parse(Doc::Raw(filter), None, None)?.collated(Some(collation.clone()));
+/// The first document that the filter finds, where strings compare as in the collection, whatever the pipeline does.
+fn first(write: &dyn Write, collection: &Collection, filter: &[u8]) -> Result<Option<Found>> {
+    let collation = collection.rules.collation.clone();
+    let query = Query::parse(Doc::Raw(filter), None, None)?.collated(Some(collation));
     let plan = query.plan(collection, Some(1))?;
     let limits = Limits {
         skip: 0,

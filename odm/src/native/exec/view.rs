@@ -163,12 +163,21 @@ pub(crate) fn refuse_joined(
             database: database.to_owned(),
             collection,
         };
-        if view_of(catalog, &other).is_some() && collation_of(catalog, &other) != *collation {
-            return Err(Fault::new(
-                code::OPTION_NOT_SUPPORTED_ON_VIEW,
-                format!("Cannot override a view's default collation{other}"),
-            ));
-        }
+        refuse_other(catalog, &other, collation)?;
+    }
+    Ok(())
+}
+
+/// Refuses a view that compares strings by other rules.
+///
+/// # Errors
+/// Code 167, as the server.
+pub(super) fn refuse_other(catalog: &Catalog, other: &Namespace, collation: &Collation) -> Result<()> {
+    if view_of(catalog, other).is_some() && collation_of(catalog, other) != *collation {
+        return Err(Fault::new(
+            code::OPTION_NOT_SUPPORTED_ON_VIEW,
+            format!("Cannot override a view's default collation{other}"),
+        ));
     }
     Ok(())
 }

@@ -48,7 +48,7 @@ pub(crate) fn parse(output: &Output, database: &str) -> Result<Target> {
 }
 
 /// The codes of what is wrong with the stage that writes which the server finds before it reads the other stages.
-const EARLY: [i32; 14] = [
+const EARLY: [i32; 17] = [
     code::BAD_VALUE,
     code::TYPE_MISMATCH,
     code::INVALID_NAMESPACE,
@@ -58,11 +58,14 @@ const EARLY: [i32; 14] = [
     40324,
     40414,
     40415,
+    51134,
     51178,
     51181,
+    51186,
     51187,
     51191,
     5_786_800,
+    5_786_801,
 ];
 
 /// Stages that the server looks into while it looks for the one that writes.
@@ -118,11 +121,13 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
         variables: Vec::new(),
         matched: Matched::Merge,
         not_matched: NotMatched::Insert,
+        refused: None,
     };
     let spec = match *value {
         Value::Document(spec) => spec,
         _ => {
             parse_into(value, &mut merge.into)?;
+            merge.refused = check_special(&merge.into).err();
             return Ok(merge);
         }
     };
@@ -205,7 +210,21 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
             ),
         ));
     }
-    if bound.is_some() && stages.is_none() {
+    if let Some(stages) = &stages {
+        Transform::check_names(stages)?;
+    }
+    check_on(&merge.on)?;
+    if let Some(stages) = &stages {
+        merge.matched = Matched::Pipeline(stages.iter().map(|stage| stage.to_bytes()).collect());
+    }
+    merge.refused = check_special(&merge.into)
+        .and_then(|()| parse_variables(bound, mode, &mut merge))
+        .err();
+    Ok(merge)
+}
+
+fn parse_variables(bound: Option<Doc<'_>>, mode: &str, merge: &mut Merge) -> Result<()> {
+    if bound.is_some() && mode != "pipeline" {
         return Err(Fault::new(
             51199,
             format!("Cannot use 'let' variables with 'whenMatched: {mode}' mode"),
@@ -232,11 +251,7 @@ fn parse_merge(value: &Value<'_>, database: &str) -> Result<Merge> {
             Expression::parse_unfolded(&element.value(), &[])?,
         ));
     }
-    if let Some(stages) = stages {
-        Transform::check_names(&stages)?;
-        merge.matched = Matched::Pipeline(stages.iter().map(|stage| stage.to_bytes()).collect());
-    }
-    Ok(merge)
+    Ok(())
 }
 
 fn parse_into(value: &Value<'_>, into: &mut Namespace) -> Result<()> {
@@ -277,7 +292,11 @@ fn parse_into(value: &Value<'_>, into: &mut Namespace) -> Result<()> {
             ));
         }
     }
-    check_target("$merge", into)?;
+    check_target("$merge", into)
+}
+
+/// Refuses what is the server's own.
+fn check_special(into: &Namespace) -> Result<()> {
     if into.collection.starts_with("system.") {
         return Err(Fault::new(
             31319,
@@ -353,13 +372,17 @@ fn parse_on(value: &Value<'_>) -> Result<Vec<String>> {
             "If explicitly specifying $merge 'on', must include at least one field",
         ));
     }
+    Ok(fields)
+}
+
+fn check_on(fields: &[String]) -> Result<()> {
     for (at, field) in fields.iter().enumerate() {
         path::parse(field)?;
         if fields[..at].contains(field) {
             return Err(Fault::new(31465, format!("Found a duplicate field '{field}'")));
         }
     }
-    Ok(fields)
+    Ok(())
 }
 
 fn parse_stages(stages: Doc<'_>) -> Result<Vec<Doc<'_>>> {
