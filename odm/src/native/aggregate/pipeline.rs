@@ -125,6 +125,13 @@ fn without_idle_stage<'s, 'd>(stages: &'s [Doc<'d>]) -> &'s [Doc<'d>] {
     }
 }
 
+fn not_last(name: &str) -> Fault {
+    Fault::new(
+        40601,
+        format!("{name} can only be the final stage in the pipeline"),
+    )
+}
+
 impl Pipeline {
     /// Parses the stages of an `aggregate` command; `variables` are the names that `let` gives. Constants are computed by
     /// [`Pipeline::settle`].
@@ -151,16 +158,17 @@ impl Pipeline {
         };
         // The filters of neighboring `$match` stages, which are one filter for whoever chooses an index.
         let mut filters: Vec<Owned> = Vec::new();
+        // Where stages stand is looked at when all are read.
+        let mut misplaced = None;
         for (index, doc) in stages.iter().enumerate() {
             let (name, value) = stage_parts(*doc)?;
-            stage::check_place(name, place, index)?;
+            if let Err(fault) = stage::check_place(name, place, index) {
+                misplaced.get_or_insert(fault);
+            }
             if matches!(name, "$out" | "$merge") {
                 pipeline.output = Some(stage::parse_output(name, &value)?);
                 if index + 1 != stages.len() {
-                    return Err(Fault::new(
-                        40601,
-                        format!("{name} can only be the final stage in the pipeline"),
-                    ));
+                    misplaced.get_or_insert_with(|| not_last(name));
                 }
                 continue;
             }
@@ -188,6 +196,9 @@ impl Pipeline {
             }
         }
         length::check(stages)?;
+        if let Some(fault) = misplaced {
+            return Err(fault);
+        }
         pipeline.rearrange();
         pipeline.bound_sorts();
         Ok(pipeline)
