@@ -86,6 +86,17 @@ pub(crate) fn of_database(read: &dyn Read, database: &str) -> Result<Statistics>
     Ok(statistics)
 }
 
+/// What a stage describes: its indexes and plans are those of the collection under a view.
+fn described_by(read: &dyn Read, ns: &Namespace, asked: &aggregate::Statistics) -> Result<Namespace> {
+    let is_series = *series::stored_in(read.catalog(), ns) != *ns;
+    match asked {
+        aggregate::Statistics::Indexes | aggregate::Statistics::Plans if !is_series => {
+            Ok(view::resolve(read.catalog(), ns)?.base)
+        }
+        _ => Ok(ns.clone()),
+    }
+}
+
 /// The documents of a stage that describes a collection.
 ///
 /// # Errors
@@ -96,7 +107,8 @@ pub(crate) fn described(
     asked: &aggregate::Statistics,
     now: i64,
 ) -> Result<Vec<Vec<u8>>> {
-    let stored_in = series::stored_in(read.catalog(), ns);
+    let described = described_by(read, ns, asked)?;
+    let stored_in = series::stored_in(read.catalog(), &described);
     let collection = read
         .catalog()
         .collection(&stored_in.database, &stored_in.collection);
