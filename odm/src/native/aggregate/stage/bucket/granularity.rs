@@ -160,21 +160,28 @@ fn exact(count: u32) -> Vec<i32> {
         .collect()
 }
 
+fn decimal(number: &Value<'_>) -> Owned {
+    as_decimal(number).map_or(Owned::Null, |number| Owned::Decimal128(number.to_bytes()))
+}
+
 /// A power of ten, decimal for decimals.
 struct Scale(Owned);
 
 impl Scale {
     fn of(value: &Owned) -> Scale {
         Scale(match value {
-            Owned::Decimal128(_) => {
-                Owned::Decimal128(as_decimal(&Value::Double(1.0)).map_or([0; 16], |one| one.to_bytes()))
-            }
+            Owned::Decimal128(_) => decimal(&Value::Int32(1)),
             _ => Owned::Double(1.0),
         })
     }
 
+    /// The member at this scale. For decimals it is a decimal made of a double, with the digits that those have.
     fn times(&self, member: i32) -> Owned {
-        product(&Value::Int32(member), &self.0.as_value()).unwrap_or(Owned::Null)
+        let member = match &self.0 {
+            Owned::Decimal128(_) => decimal(&Value::Double(member.into())),
+            _ => Owned::Int32(member),
+        };
+        product(&member.as_value(), &self.0.as_value()).unwrap_or(Owned::Null)
     }
 
     fn order(&self, value: &Owned, member: i32) -> std::cmp::Ordering {
@@ -205,10 +212,7 @@ fn power_of_two(value: &Owned, exponent: fn(f64) -> f64) -> Owned {
     let power = exponent(number.log2());
     let result = power.exp2();
     match value {
-        Owned::Decimal128(_) => {
-            let one = as_decimal(&Value::Double(result));
-            one.map_or(Owned::Null, |one| Owned::Decimal128(one.to_bytes()))
-        }
+        Owned::Decimal128(_) => decimal(&Value::Double(result)),
         _ if (0.0..31.0).contains(&power) => Owned::Int32(result as i32),
         _ if (0.0..63.0).contains(&power) => Owned::Int64(result as i64),
         _ => Owned::Double(result),
