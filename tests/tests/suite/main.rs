@@ -89,6 +89,7 @@ mod differences_seeds;
 mod differences_series;
 mod differences_series_indexes;
 mod differences_stages;
+mod differences_stages_more;
 mod differences_targets;
 mod differences_values;
 mod differences_values_more;
