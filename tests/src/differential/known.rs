@@ -268,7 +268,21 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
             true
         }
         // Only what later stages need is kept before a `$sort`: by a path with positions there are fewer elements then.
-        (Documents(own), Documents(their)) if sorts_by_position(command) && rows(own) == rows(their) => true,
+        (Documents(own), Documents(their))
+            if sorts_by_position(command) && (rows(own) == rows(their) || keeps_some(&text)) =>
+        {
+            true
+        }
+        // The least and the greatest value that its other engine has grouped are documents to `$redact`.
+        (Documents(_), Documents(_))
+            if text.contains("$redact")
+                && is_grouped(&text)
+                && texts(before)
+                    .iter()
+                    .any(|text| text.contains("MinKey") || text.contains("MaxKey")) =>
+        {
+            true
+        }
         (Documents(own), Documents(their)) if own != their => {
             closes_early(own, their) || is_wrapped(their) || (sets_again(command) && are_anagrams(own, their))
         }
@@ -355,6 +369,13 @@ fn leaves_holes(command: &Document) -> bool {
 fn sorts_by_position(command: &Document) -> bool {
     let is_position = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
     stages(command, "$sort").any(|keys| keys.keys().any(|path| path.split('.').skip(1).any(is_position)))
+}
+
+/// Whether an order says what is kept.
+fn keeps_some(text: &str) -> bool {
+    ["$limit", "$skip", "$first", "$last"]
+        .iter()
+        .any(|name| text.contains(name))
 }
 
 /// Whether a stage sets a field of a document, and a later one asks for that document.

@@ -14,6 +14,8 @@ crate::on_every_backend! {
     constants_of_unions_keep_their_place_by_a_collation,
     validators_and_views_are_not_evaluated_when_they_are_given,
     groups_that_read_nothing_or_come_with_arrays_in_let_are_not_early,
+    keys_of_hashed_indexes_are_not_computed_before_the_run,
+    constants_are_told_before_options_that_a_view_does_not_take,
 }
 
 fn strength() -> Document {
@@ -352,5 +354,43 @@ async fn groups_that_read_nothing_or_come_with_arrays_in_let_are_not_early(db: &
         (of_let(by(divide()), bson!({ "$size": [[1, 2]] })), 14),
     ] {
         assert_eq!(code(db, command.clone()).await, expected, "{command}");
+    }
+}
+
+async fn keys_of_hashed_indexes_are_not_computed_before_the_run(db: &Db) {
+    let wrong = || doc! { "$toHashedIndexKey": by_zero() };
+    let commands = [
+        doc! { "find": "c", "filter": { "$expr": wrong() } },
+        doc! { "find": "c", "projection": { "x": wrong() } },
+        aggregate(doc! { "$project": { "x": { "$add": [{ "$toHashedIndexKey": 5 }, "x"] } } }),
+        aggregate(doc! { "$project": { "x": { "$setIsSubset": [["$a"], wrong()] } } }),
+        aggregate(doc! { "$group": { "_id": wrong() } }),
+    ];
+    for command in &commands {
+        assert_eq!(code(db, command.clone()).await, 0, "{command}");
+    }
+    insert(db, "c", vec![doc! { "_id": 1 }]).await;
+    for command in &commands {
+        assert_ne!(code(db, command.clone()).await, 0, "{command}");
+    }
+}
+
+async fn constants_are_told_before_options_that_a_view_does_not_take(db: &Db) {
+    run(db, doc! { "create": "v", "viewOn": "c" }).await;
+    for option in ["noCursorTimeout", "allowPartialResults", "singleBatch"] {
+        let find = |part: Document| {
+            let mut find = doc! { "find": "v", option: true };
+            find.extend(part);
+            find
+        };
+        let wrong = doc! { "projection": { "x": by_zero() } };
+        assert_eq!(code(db, find(wrong)).await, 2, "{option}");
+        let wrong = doc! { "filter": { "$expr": by_zero() } };
+        assert_eq!(code(db, find(wrong)).await, 2, "{option}");
+        assert_eq!(code(db, find(doc! {})).await, 168, "{option}");
+        let explain = doc! { "explain": find(doc! {}) };
+        assert_eq!(code(db, explain).await, 168, "{option}");
+        let one = code(db, find(doc! { "limit": 1 })).await;
+        assert_eq!(one, if option == "singleBatch" { 0 } else { 168 }, "{option}");
     }
 }

@@ -98,7 +98,7 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
                 counts: false,
                 edges: find::edges(&fields)?,
                 projection: find::document(&fields, "projection")?,
-                extras: find::extras(&fields),
+                extras: find::extras(&fields)?,
             }
         }
         "count" => {

@@ -6,7 +6,6 @@ use super::super::document::{Doc, Value};
 use super::super::exec::collections::check_uuid;
 use super::super::exec::cursor::{Extras, FindCursor, FindRequest};
 use super::super::exec::tail::{Tail, TailCursor};
-use super::super::exec::view;
 use super::super::fault::{Fault, Result, code};
 use super::super::plan::{Edges, check_natural};
 use super::cursor::{Opened, Rows};
@@ -95,11 +94,6 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
     let deadline = call.deadline()?;
     let ns = namespace.to_string();
     let single = fields.flag("singleBatch");
-    // Of one document it makes no difference.
-    let one = limit == Some(1);
-    let of_collections = ["allowPartialResults", "noCursorTimeout", "singleBatch"]
-        .into_iter()
-        .find(|name| fields.flag(name) && !(one && *name == "singleBatch"));
     let tailable = fields.flag("tailable");
     let request = FindRequest {
         namespace,
@@ -109,19 +103,11 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
         limit: limit.unwrap_or(0),
         batch_size: None,
         tail: tailable.then_some(Tail::Poll),
-        extras: extras(&fields),
+        extras: extras(&fields)?,
         deadline,
     };
     Ok(Job::Open(Box::new(move |read| {
         check_uuid(read.catalog(), &request.namespace, expected)?;
-        if let Some(name) = of_collections
-            && view::view_of(read.catalog(), &request.namespace).is_some()
-        {
-            return Err(Fault::new(
-                168,
-                format!("Option {name} not supported in aggregation."),
-            ));
-        }
         if tailable {
             TailCursor::open(read, request)?;
             return Err(Fault::unsupported(
@@ -176,11 +162,17 @@ pub(super) fn edges(fields: &Fields<'_>) -> Result<Option<Edges>> {
 }
 
 /// What a find asks beside documents.
-pub(super) fn extras(fields: &Fields<'_>) -> Extras {
-    Extras {
+pub(super) fn extras(fields: &Fields<'_>) -> Result<Extras> {
+    // Of one document a single batch makes no difference.
+    let is_one = fields.count("limit")? == Some(1);
+    let of_collections = ["noCursorTimeout", "allowPartialResults", "singleBatch"]
+        .into_iter()
+        .find(|name| fields.flag(name) && !(is_one && *name == "singleBatch"));
+    Ok(Extras {
         return_key: fields.flag("returnKey"),
         record_id: fields.flag("showRecordId"),
-    }
+        of_collections,
+    })
 }
 
 /// A document among the fields of a find, with find's own complaint.

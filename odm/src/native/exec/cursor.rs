@@ -108,6 +108,8 @@ pub(crate) struct Extras {
     pub(crate) return_key: bool,
     /// The record's id, in a field of its own.
     pub(crate) record_id: bool,
+    /// Another option that only cursors of collections have.
+    pub(crate) of_collections: Option<&'static str>,
 }
 
 /// The field of a record's id.
@@ -123,7 +125,10 @@ impl Extras {
             (Some(edges), _, _) => edges.name(),
             (None, true, _) => "returnKey",
             (None, false, true) => "showRecordId",
-            (None, false, false) => return Ok(()),
+            (None, false, false) => match self.of_collections {
+                Some(name) => name,
+                None => return Ok(()),
+            },
         };
         Err(Fault::new(
             168,

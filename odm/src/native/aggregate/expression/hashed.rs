@@ -11,14 +11,18 @@ use super::Node;
 use super::operator::{Arguments, Operator, strict};
 use super::parse::Parser;
 
-pub(super) static OPERATORS: &[Operator] = &[strict(
-    "$toHashedIndexKey",
-    Arguments::Custom(parse_one),
-    |_, arguments| {
-        let value = arguments.first().and_then(Answer::value).unwrap_or(Value::Null);
-        Ok(Some(Owned::Int64(hashed_key(&value))))
-    },
-)];
+pub(super) static OPERATORS: &[Operator] = &[Operator {
+    // The server computes nothing of it before the run, whatever its argument is.
+    fold: Some(|_, _| Ok(None)),
+    ..strict(
+        "$toHashedIndexKey",
+        Arguments::Custom(parse_one),
+        |_, arguments| {
+            let value = arguments.first().and_then(Answer::value).unwrap_or(Value::Null);
+            Ok(Some(Owned::Int64(hashed_key(&value))))
+        },
+    )
+}];
 
 /// The only argument; an array is one.
 fn parse_one(parser: &mut Parser<'_>, _: &'static Operator, value: &Value<'_>) -> Result<Vec<Node>> {
