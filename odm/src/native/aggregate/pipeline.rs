@@ -172,7 +172,11 @@ impl Pipeline {
                 }
                 continue;
             }
-            let stage = Stage::parse(name, &value, variables)?;
+            let stage = match Stage::parse(name, &value, variables) {
+                // What may be wrong inside of it is not known.
+                Err(fault) if fault.class() == Class::Unsupported => return Err(misplaced.unwrap_or(fault)),
+                stage => stage?,
+            };
             if let Stage::Match(own) = &stage
                 && own.matcher().text().is_some()
                 && (index > 0 || place == Place::Facet)
