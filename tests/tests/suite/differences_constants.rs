@@ -388,6 +388,8 @@ async fn constants_are_told_before_options_that_a_view_does_not_take(db: &Db) {
         let wrong = doc! { "filter": { "$expr": by_zero() } };
         assert_eq!(code(db, find(wrong)).await, 2, "{option}");
         assert_eq!(code(db, find(doc! {})).await, 168, "{option}");
+        let collated = doc! { "collation": { "locale": "en" } };
+        assert_eq!(code(db, find(collated)).await, 168, "{option}");
         let explain = doc! { "explain": find(doc! {}) };
         assert_eq!(code(db, explain).await, 168, "{option}");
         let one = code(db, find(doc! { "limit": 1 })).await;

@@ -200,18 +200,19 @@ impl FindCursor {
     /// Plans the find on this state of the database.
     pub(crate) fn open(read: &dyn Read, mut request: FindRequest) -> Result<FindCursor> {
         request.settle(&view::collation_of(read.catalog(), &request.namespace))?;
+        if view::view_of(read.catalog(), &request.namespace).is_some() {
+            request.extras.refuse_on_view(&request.query)?;
+        }
         // The views of a database are read as a collection.
         let through = match view::list::is_list(&request.namespace) {
             true => None,
             false => view::through(read, &request.namespace, &request.query, request.deadline)?,
         };
-        if through.is_some() {
-            request.extras.refuse_on_view(&request.query)?;
-            if let Some(projection) = &mut request.projection
-                && let Cow::Owned(own) = projection.on_view()?
-            {
-                *projection = Arc::new(own);
-            }
+        if through.is_some()
+            && let Some(projection) = &mut request.projection
+            && let Cow::Owned(own) = projection.on_view()?
+        {
+            *projection = Arc::new(own);
         }
         match through {
             None => {}
