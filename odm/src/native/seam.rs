@@ -28,12 +28,12 @@ use super::engine::{ChangeWindow, Durability, Engine, EngineOptions, Location};
 use super::exec::aggregate::{self, AggregateCursor, AggregateRequest};
 use super::exec::batch;
 use super::exec::by_id::{self, ById};
-use super::exec::cursor::FindCursor;
+use super::exec::cursor::{FindCursor, FindRequest};
 use super::exec::output::Target;
 use super::exec::statement::{Batch as WriteBatch, Outcome};
 use super::exec::tail::TailCursor;
 use super::exec::tally::{self, Tally};
-use super::exec::watch::WatchCursor;
+use super::exec::watch::{WatchCursor, WatchRequest};
 use super::fault::Result as Outcomes;
 use super::storage::Write;
 use super::storage::file::FILE_NAME;
@@ -150,12 +150,13 @@ impl Backend for NativeBackend {
                 Err(located(fault, self.name, operation.name(), namespace))
             }
         };
-        Box::pin(std::future::ready(found))
+        done(found)
     }
 
     fn measure(&self, operation: Operation) -> BoxFuture<'_, (Result<Response>, Option<Footprint>)> {
         let tally = Arc::<Tally>::default();
-        let mut execute = self.in_full(operation);
+        // A read may be done when this returns.
+        let mut execute = tally::within(Some(tally.clone()), || self.in_full(operation));
         Box::pin(async move {
             let executed =
                 poll_fn(|context| tally::within(Some(tally.clone()), || execute.as_mut().poll(context)));
@@ -176,74 +177,96 @@ impl Backend for NativeBackend {
 }
 
 impl NativeBackend {
+    /// Runs an operation. What only reads waits for nothing, so that it is done when this returns; the future of
+    /// anything else has room for what it needs alone.
     fn in_full(&self, operation: Operation) -> BoxFuture<'_, Result<Response>> {
-        Box::pin(async move {
-            let (name, namespace) = (operation.name(), operation.namespace().map(ToString::to_string));
-            self.run(operation)
-                .await
-                .map_err(|fault| located(fault, self.name, name, namespace))
-        })
+        let (name, namespace) = (operation.name(), operation.namespace().map(ToString::to_string));
+        let limit = request::max_time(&operation).and_then(|time| Instant::now().checked_add(time));
+        let locate = move |fault| located(fault, self.name, name, namespace);
+        let request = match request::prepare(operation, self.name) {
+            Ok(request) => request,
+            Err(fault) => return done(Err(locate(fault))),
+        };
+        match request {
+            Request::Find(find) => done(self.find(find).map_err(locate)),
+            Request::Aggregate(aggregate) => done(self.aggregate(&aggregate).map_err(locate)),
+            Request::Read(read) => {
+                let read = self.engine.view().and_then(|view| read(&*view));
+                done(read.map_err(locate))
+            }
+            Request::Output(aggregate, target, now) => Box::pin(async move {
+                self.output(&aggregate, target, now).await.map_err(locate)?;
+                Ok(Response::Cursor(Box::new(GatheredCursor(Vec::new().into_iter()))))
+            }),
+            Request::Batch(batch) => Box::pin(async move {
+                let outcome = self.run_batch(Arc::new(batch), limit).await.map_err(locate)?;
+                Ok(Response::Write(written(outcome, self.name)))
+            }),
+            Request::Write(mut job) => Box::pin(async move {
+                let written = self.write(move |write| job(write), limit).await;
+                written.map_err(locate)
+            }),
+            Request::Watch(watch, patience) => {
+                Box::pin(async move { self.watch(*watch, patience).await.map_err(locate) })
+            }
+            Request::Check(database) => Box::pin(async move {
+                let checked = maintenance::check(self.engine.clone(), database).await;
+                checked.map_err(locate)
+            }),
+            Request::Maintenance(asked) => Box::pin(async move {
+                let run = asked.run(self.engine.clone(), self.cursors.clone()).await;
+                run.map_err(locate)
+            }),
+            Request::Command(job, concern) => Box::pin(async move {
+                let reply = self.command(job, limit).await;
+                let reply = reply.and_then(|reply| {
+                    replied(match concern {
+                        Some(concern) => concern.apply(&reply),
+                        None => reply,
+                    })
+                });
+                reply.map_err(locate)
+            }),
+        }
     }
 
-    async fn run(&self, operation: Operation) -> Outcomes<Response> {
-        let limit = request::max_time(&operation).and_then(|time| Instant::now().checked_add(time));
-        match request::prepare(operation, self.name)? {
-            Request::Find(find) if find.tail.is_some() => {
-                let cursor = TailCursor::open(&*self.engine.view()?, find)?;
-                Ok(Response::Cursor(Box::new(FollowingCursor {
-                    engine: self.engine.clone(),
-                    cursor,
-                    name: self.name,
-                })))
-            }
-            Request::Aggregate(aggregate) => {
-                let view = self.engine.view()?;
-                let cursor = AggregateCursor::open(&*view, &aggregate)?;
-                Ok(Response::Cursor(Box::new(PipelineCursor {
-                    view,
-                    cursor,
-                    name: self.name,
-                })))
-            }
-            Request::Output(aggregate, target, now) => {
-                self.output(&aggregate, target, now).await?;
-                Ok(Response::Cursor(Box::new(GatheredCursor(Vec::new().into_iter()))))
-            }
-            Request::Find(find) => {
-                let view = self.engine.view()?;
-                let cursor = FindCursor::open(&*view, find)?;
-                Ok(Response::Cursor(Box::new(ViewCursor {
-                    view,
-                    cursor,
-                    name: self.name,
-                })))
-            }
-            Request::Read(read) => read(&*self.engine.view()?),
-            Request::Batch(batch) => {
-                let outcome = self.run_batch(Arc::new(batch), limit).await?;
-                Ok(Response::Write(written(outcome, self.name)))
-            }
-            Request::Write(mut job) => self.write(move |write| job(write), limit).await,
-            Request::Watch(watch, patience) => {
-                self.engine.begin_log().await?;
-                let cursor = WatchCursor::open(&*self.engine.view()?, *watch)?;
-                Ok(Response::Cursor(Box::new(ChangeCursor::new(
-                    self.engine.clone(),
-                    cursor,
-                    patience,
-                    self.name,
-                ))))
-            }
-            Request::Check(database) => maintenance::check(self.engine.clone(), database).await,
-            Request::Maintenance(asked) => asked.run(self.engine.clone(), self.cursors.clone()).await,
-            Request::Command(job, concern) => {
-                let reply = self.command(job, limit).await?;
-                replied(match concern {
-                    Some(concern) => concern.apply(&reply),
-                    None => reply,
-                })
-            }
+    fn find(&self, find: FindRequest) -> Outcomes<Response> {
+        let view = self.engine.view()?;
+        if find.tail.is_some() {
+            let cursor = TailCursor::open(&*view, find)?;
+            return Ok(Response::Cursor(Box::new(FollowingCursor {
+                engine: self.engine.clone(),
+                cursor,
+                name: self.name,
+            })));
         }
+        let cursor = FindCursor::open(&*view, find)?;
+        Ok(Response::Cursor(Box::new(ViewCursor {
+            view,
+            cursor,
+            name: self.name,
+        })))
+    }
+
+    fn aggregate(&self, aggregate: &AggregateRequest) -> Outcomes<Response> {
+        let view = self.engine.view()?;
+        let cursor = AggregateCursor::open(&*view, aggregate)?;
+        Ok(Response::Cursor(Box::new(PipelineCursor {
+            view,
+            cursor,
+            name: self.name,
+        })))
+    }
+
+    async fn watch(&self, watch: WatchRequest, patience: Duration) -> Outcomes<Response> {
+        self.engine.begin_log().await?;
+        let cursor = WatchCursor::open(&*self.engine.view()?, watch)?;
+        Ok(Response::Cursor(Box::new(ChangeCursor::new(
+            self.engine.clone(),
+            cursor,
+            patience,
+            self.name,
+        ))))
     }
 
     /// The answer to a find by `_id` and nothing else, where that takes no plan.
@@ -342,6 +365,10 @@ impl NativeBackend {
             }
         }
     }
+}
+
+fn done<'a>(result: Result<Response>) -> BoxFuture<'a, Result<Response>> {
+    Box::pin(std::future::ready(result))
 }
 
 /// A command's reply as the seam's answer.
