@@ -3,6 +3,7 @@
 mod executor;
 mod listing;
 mod maintenance;
+mod memory_limit;
 mod models;
 mod opener;
 mod options;
