@@ -1,9 +1,10 @@
-//! P13: what single operations cost in a collection a hundred times as large.
+//! P13: what single operations cost in a collection a hundred times as large; beside it, what the same find costs in
+//! the bare store.
 
 use std::time::Instant;
 
 use odm::{Collection, Db};
-use odm_tests::measure::{Job, Settings, Thing, median, verdict};
+use odm_tests::measure::{Bare, Job, Settings, Thing, median, verdict};
 use tempfile::TempDir;
 
 use crate::{RELAXED, directory, open};
@@ -11,9 +12,9 @@ use crate::{RELAXED, directory, open};
 const SMALL: usize = 10_000;
 const TARGET: f64 = 2.0;
 
-/// A collection of things and one of jobs, of so many documents each.
+/// A collection of things and one of jobs, of so many documents each, and the things in the bare store.
 struct Sized {
-    _directory: TempDir,
+    directory: TempDir,
     db: Db,
     things: Collection<Thing>,
     jobs: Collection<Job>,
@@ -33,7 +34,7 @@ impl Sized {
             jobs.insert_many(&more).await.expect("inserted");
         }
         Sized {
-            _directory: directory,
+            directory,
             db,
             things,
             jobs,
@@ -44,6 +45,23 @@ impl Sized {
     fn ids(&self, round: usize, each: usize) -> impl Iterator<Item = i64> + use<> {
         let documents = self.documents;
         (0..each).map(move |n| ((round * each + n) * 7_919 % documents) as i64)
+    }
+
+    /// The same things in the bare store.
+    fn bare(&self) -> Bare {
+        let mut bare = Bare::create(self.directory.path());
+        for first in (0..self.documents).step_by(SMALL) {
+            bare.insert(&Thing::several(first as i64, SMALL), false);
+        }
+        bare
+    }
+
+    fn find_bare(&self, bare: &Bare, round: usize, each: usize) -> f64 {
+        let start = Instant::now();
+        for id in self.ids(round, each) {
+            assert!(bare.get(id).is_some());
+        }
+        start.elapsed().as_secs_f64() * 1e6 / each as f64
     }
 
     async fn find(&self, round: usize, each: usize) {
@@ -106,31 +124,68 @@ impl Sized {
     }
 }
 
+/// What an operation costs in each round at either size, in microseconds.
+#[derive(Default)]
+struct Growth {
+    small: Vec<f64>,
+    large: Vec<f64>,
+}
+
+impl Growth {
+    fn push(&mut self, small: f64, large: f64) {
+        self.small.push(small);
+        self.large.push(large);
+    }
+
+    /// Prints the medians; how much more the large one costs, in the median of the rounds.
+    fn tell(self, what: &str, sizes: [usize; 2]) -> f64 {
+        let ratios = self
+            .small
+            .iter()
+            .zip(&self.large)
+            .map(|(small, large)| large / small);
+        let ratio = median(ratios.collect());
+        println!(
+            "P13: {what} {:.2} us among {}, {:.2} us among {} documents",
+            median(self.small),
+            sizes[0],
+            median(self.large),
+            sizes[1]
+        );
+        ratio
+    }
+}
+
 pub(crate) async fn with_documents(settings: &Settings) {
     let large = settings.choose(10 * SMALL, 100 * SMALL);
+    let sizes = [SMALL, large];
     let (small, large) = (Sized::new(SMALL).await, Sized::new(large).await);
     let rounds = settings.choose(9, 31);
     for what in ["find", "range", "inc", "claim", "insert"] {
-        let (mut at_small, mut at_large, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        let mut growth = Growth::default();
         for round in 0..=rounds {
             let (a, b) = (
                 small.run(what, round, 200).await,
                 large.run(what, round, 200).await,
             );
             if round > 0 {
-                at_small.push(a);
-                at_large.push(b);
-                ratios.push(b / a);
+                growth.push(a, b);
             }
         }
-        println!(
-            "P13: {what} {:.2} us among {}, {:.2} us among {} documents",
-            median(at_small),
-            small.documents,
-            median(at_large),
-            large.documents
-        );
-        verdict(&format!("P13 {what}"), median(ratios), TARGET, false);
+        verdict(&format!("P13 {what}"), growth.tell(what, sizes), TARGET, false);
     }
+    let (own, other) = (small.bare(), large.bare());
+    let mut growth = Growth::default();
+    for round in 0..=rounds {
+        let (a, b) = (
+            small.find_bare(&own, round, 200),
+            large.find_bare(&other, round, 200),
+        );
+        if round > 0 {
+            growth.push(a, b);
+        }
+    }
+    let ratio = growth.tell("find in the bare store", sizes);
+    println!("P13: the bare store takes {ratio:.2} times as long");
     drop((small.db, large.db));
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use odm::OpenOptions;
 use redb::{Database, Durability, ReadableDatabase as _, ReadableTable as _, TableDefinition};
 
 use super::Thing;
@@ -18,10 +19,10 @@ pub struct Bare {
 }
 
 impl Bare {
-    /// Creates it in a directory.
+    /// Creates it in a directory, with as much of a cache as our engine takes.
     pub fn create(directory: &Path) -> Bare {
         let database = Database::builder()
-            .set_cache_size(512 * 1024 * 1024)
+            .set_cache_size(OpenOptions::new().chosen_cache_size())
             .create(directory.join("bare.redb"))
             .expect("the bare store is created");
         Bare { database, next: 1 }
