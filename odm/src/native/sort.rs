@@ -6,7 +6,7 @@ use super::aggregate;
 use super::collation::Collation;
 use super::document::{Doc, Owned, Value, number};
 use super::fault::{Fault, Result, code};
-use super::index::extract::{Extraction, Path};
+use super::index::extract::{Extraction, Path, ambiguous};
 use super::key;
 use super::metadata::{Kind, Metadata, Wanted};
 
@@ -165,13 +165,20 @@ impl SortSpec {
 
     /// The document's key where arrays are compared as values, as `$top` and its like do: what the paths have in
     /// expressions, but an empty array as undefined.
+    ///
+    /// # Errors
+    /// Code 2 for two arrays, 16746 for a document with a field that is the position of one of the values: as the server,
+    /// which takes them for the elements of an array.
     pub(crate) fn key_of_values(&self, doc: Doc<'_>) -> Result<Vec<u8>> {
         let mut out = Vec::with_capacity(12 * self.fields.len() + 1);
         let mut arrays = 0;
+        let mut answers = Vec::with_capacity(self.fields.len());
         for field in &self.fields {
             let path: Vec<String> = field.path.split('.').map(str::to_owned).collect();
-            let answer = aggregate::path::walk(Value::Document(doc), &path);
-            let mut value = answer.value().unwrap_or(Value::Null);
+            answers.push(aggregate::path::walk(Value::Document(doc), &path));
+        }
+        let values = answers.iter().map(|answer| answer.value().unwrap_or(Value::Null));
+        for (field, mut value) in self.fields.iter().zip(values.clone()) {
             if let Value::Array(items) = value {
                 arrays += 1;
                 if items.is_empty() {
@@ -182,6 +189,14 @@ impl SortSpec {
         }
         if arrays > 1 {
             return Err(parallel());
+        }
+        let documents = values.clone().filter_map(|value| value.as_document());
+        if documents.clone().next().is_some()
+            && let Some(name) = (0..self.fields.len())
+                .map(|position| position.to_string())
+                .find(|name| documents.clone().any(|document| document.get(name).is_some()))
+        {
+            return Err(ambiguous(&name, values));
         }
         out.push(key::END);
         Ok(out)

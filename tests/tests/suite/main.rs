@@ -76,6 +76,7 @@ mod differences_changes;
 mod differences_collections;
 mod differences_constants;
 mod differences_details;
+mod differences_early;
 mod differences_finds;
 mod differences_limits;
 mod differences_metadata;

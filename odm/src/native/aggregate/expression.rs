@@ -32,7 +32,6 @@ use super::path;
 pub(crate) use self::answer::{Answer, truth, type_name};
 pub(crate) use self::arithmetic::{difference, product, quotient, sum, to_long};
 pub(crate) use self::array::count_argument;
-pub(crate) use self::comparison::compare_answers;
 pub(crate) use self::date::{Unit, date_text};
 pub(crate) use self::object::merge_into;
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 mod arrange;
 mod asked;
+mod early;
 pub(super) mod length;
 mod memory;
 

@@ -190,12 +190,17 @@ impl AggregateRequest {
         Ok(pipeline)
     }
 
+    /// What a pipeline that begins with figures describes: what has its name, or what a view with that beginning is on.
+    fn described(&self, read: &dyn Read) -> Result<Namespace> {
+        match self.asks_for_statistics() {
+            true => Ok(self.namespace.clone()),
+            false => Ok(view::resolve(read.catalog(), &self.namespace)?.base),
+        }
+    }
+
     /// Whether the pipeline describes what has its name, be it a view.
     fn asks_for_statistics(&self) -> bool {
-        self.stages
-            .first()
-            .and_then(|stage| Doc::Raw(stage).elements().next())
-            .is_some_and(|stage| stage.name_str() == "$collStats")
+        self.stages.first().is_some_and(|stage| view::describes(stage))
     }
 
     /// Follows views and gives the planner what it can do: the leading `$match`, a `$sort` that an index has,
@@ -216,7 +221,11 @@ impl AggregateRequest {
             .collect();
         let ahead = filters_ahead(read, &resolved.base, &mut stages);
         let mut pipeline = Pipeline::parse(&stages, &self.names())?;
-        if constants::go_with_early_stages(Doc::Raw(&self.constants)) {
+        let base = read
+            .catalog()
+            .collection(&resolved.base.database, &resolved.base.collection);
+        let is_clustered = base.is_some_and(|base| base.rules.clustered.is_some());
+        if !is_clustered && constants::go_with_early_stages(Doc::Raw(&self.constants)) {
             pipeline.mark_early_groups();
             pipeline.mark_early_lookups(&|from| {
                 let from = Namespace {
@@ -367,8 +376,11 @@ impl AggregateCursor {
         match find {
             None => {
                 let rows = match pipeline.statistics() {
-                    Some(asked) => statistics::described(read, &request.namespace, asked, request.now)
-                        .map_err(|fault| fault.prefixed(aggregate::IN_RUN))?,
+                    Some(asked) => {
+                        let described = request.described(read)?;
+                        statistics::described(read, &described, asked, request.now)
+                            .map_err(|fault| fault.prefixed(aggregate::IN_RUN))?
+                    }
                     None => Vec::new(),
                 };
                 cursor.run(read, Box::new(rows.into_iter().map(|row| Ok(Row::from(row)))))?;

@@ -156,7 +156,7 @@ impl<'p> Extraction<'p> {
             match segment.index.and_then(|index| array.at(index)) {
                 Some(element) => {
                     if has_field(array, &segment.name) {
-                        return Err(ambiguous(&segment.name, array));
+                        return Err(ambiguous(&segment.name, array.values()));
                     }
                     *cursor = Cursor::At {
                         value: element,
@@ -257,9 +257,10 @@ fn has_field(array: Doc<'_>, name: &str) -> bool {
         .any(|element| matches!(element, Value::Document(doc) if doc.get(name).is_some()))
 }
 
-fn ambiguous(name: &str, array: Doc<'_>) -> Fault {
+/// A name that is a position in the array and a field of its elements.
+pub(crate) fn ambiguous<'a>(name: &str, array: impl Iterator<Item = Value<'a>>) -> Fault {
     let mut text = String::new();
-    for (position, element) in array.values().enumerate() {
+    for (position, element) in array.enumerate() {
         text.push_str(if position == 0 { "{ " } else { ", " });
         text.push_str(&format!("{position}: {element}"));
     }

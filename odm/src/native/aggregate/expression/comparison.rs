@@ -52,10 +52,14 @@ fn test(
     Ok(Some(Owned::Bool(holds(order(arguments, collation)))))
 }
 
-/// The order of two values, a missing one (like undefined) below null.
-pub(crate) fn compare_answers(a: Option<Value<'_>>, b: Option<Value<'_>>, collation: &Collation) -> Ordering {
+/// The order of two values, a missing one (like undefined) below null. A symbol goes by its bytes, and a string by the
+/// collation where it comes first: so does the server.
+pub(super) fn compare_answers(a: Option<Value<'_>>, b: Option<Value<'_>>, collation: &Collation) -> Ordering {
     let a = a.unwrap_or(Value::Undefined);
     let b = b.unwrap_or(Value::Undefined);
+    if let (Value::Symbol(a), Value::String(b) | Value::Symbol(b)) = (a, b) {
+        return a.cmp(b);
+    }
     match (below_null(&a), below_null(&b)) {
         (true, true) => Ordering::Equal,
         (true, false) if !matches!(b, Value::MinKey) => Ordering::Less,

@@ -7,6 +7,7 @@ use super::super::super::document::decimal::Decimal;
 use super::super::super::document::{Owned, Value, number};
 use super::super::super::fault::Result;
 use super::Answer;
+use super::arithmetic::as_i32_exact;
 use super::comparison::compare_answers;
 use super::operator::{self, Arguments, Body, Operator, comparing, strict};
 
@@ -15,6 +16,7 @@ static OPERATORS: &[Operator] = &[
     strict("$atan2", Arguments::Exactly(2), null_or),
     strict("$concat", Arguments::Any, null_or),
     strict("$concatArrays", Arguments::Any, null_or),
+    strict("$mod", Arguments::Exactly(2), modulo),
     strict("$multiply", Arguments::Any, null_or),
     strict("$range", Arguments::Between(2, 3), range),
     comparing("$setIntersection", Arguments::Any, null_or_set),
@@ -95,6 +97,19 @@ fn in_turn(
             Some(Owned::Decimal128(widely(a, b).to_bytes()))
         })
     })
+}
+
+/// A double divisor that is an int32 in value counts as an int32 for decimals too.
+fn modulo(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    if let [left, right] = arguments
+        && let (Some(decimal @ Value::Decimal128(_)), Some(divisor @ Value::Double(_))) =
+            (left.value(), right.value())
+        && let Some(whole) = as_i32_exact(&divisor).filter(|whole| *whole != 0)
+    {
+        let whole = Answer::Borrowed(Value::Int32(whole));
+        return otherwise(operator, &[Answer::Borrowed(decimal), whole]);
+    }
+    otherwise(operator, arguments)
 }
 
 /// Null where a bound is missing, which for the later stages is a fault.

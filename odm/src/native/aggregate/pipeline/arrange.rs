@@ -1,7 +1,6 @@
-//! What is known of the stages together: where they may stand, and which ones a server runs by other means.
+//! What is known of the stages together: where they may stand, and how much of an order is wanted.
 
 use super::super::stage::Stage;
-use super::super::transform::TransformStage;
 use super::Pipeline;
 
 impl Pipeline {
@@ -36,60 +35,6 @@ impl Pipeline {
             stages.insert(at, stage);
         }
         self.stages = stages;
-    }
-
-    /// Tells groups that have nothing but filters, orders, bounds and one inclusion before them.
-    pub(crate) fn mark_early_groups(&mut self) {
-        let mut kept: Option<Vec<String>> = None;
-        let mut is_first = true;
-        for stage in &mut self.stages {
-            match (stage, &kept) {
-                (Stage::Transform(TransformStage::Project(own)), None) if own.only_keeps() => {
-                    kept = Some(own.kept().map(str::to_owned).collect());
-                }
-                // An order, and a filter of what is gone, stay behind the inclusion.
-                (Stage::Sort(_), Some(_)) => return,
-                (Stage::Match(filter), Some(kept)) if !filter.matcher().root().is_of(kept) => return,
-                (Stage::Group(group), _) => {
-                    // Documents that nothing is read of are counted.
-                    if (is_first && !group.reads_document()) || !group.set_early() {
-                        return;
-                    }
-                    is_first = false;
-                }
-                (Stage::Match(_) | Stage::Sort(_) | Stage::Skip(_) | Stage::Limit(_), _) => {}
-                (Stage::Lookup(lookup), _) if lookup.is_by_fields() => {}
-                _ => return,
-            }
-        }
-    }
-
-    /// Tells lookups that have nothing but filters, orders, bounds, one inclusion and such lookups before them.
-    pub(crate) fn mark_early_lookups(&mut self, is_view: &dyn Fn(&str) -> bool) {
-        let (mut is_projected, mut is_bounded) = (false, false);
-        let mut made: Vec<String> = Vec::new();
-        for at in 0..self.stages.len() {
-            let (stages, later) = self.stages.split_at_mut(at + 1);
-            match stages.last_mut() {
-                // What a bound let through is filtered and ordered later.
-                Some(Stage::Match(_)) if !is_bounded => {}
-                Some(Stage::Sort(sort)) if !is_bounded && !is_projected && !sort.is_by_any(&made) => {}
-                Some(Stage::Skip(0)) => {}
-                Some(Stage::Skip(_) | Stage::Limit(_)) => is_bounded = true,
-                Some(Stage::Transform(TransformStage::Project(own)))
-                    if !is_projected && made.is_empty() && own.is_inclusive() =>
-                {
-                    is_projected = true;
-                }
-                Some(Stage::Lookup(lookup)) => {
-                    if !lookup.set_early(is_view, later) {
-                        return;
-                    }
-                    made.extend(lookup.made().map(str::to_owned));
-                }
-                _ => return,
-            }
-        }
     }
 
     /// A `$sort` before a `$limit` keeps only what the limit lets through.

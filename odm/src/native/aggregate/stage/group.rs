@@ -74,7 +74,7 @@ pub(super) enum Order {
     CountDescending,
 }
 
-/// Whether a server has an early `$group` in a command whose `let` has this value.
+/// Whether a server has an early `$group` in a command whose `let`, or whose filter, has this expression.
 pub(crate) fn goes_with_early(value: &Expression) -> bool {
     value.all_operators(&early::has)
 }
@@ -101,6 +101,14 @@ impl Group {
             .accumulators
             .iter()
             .any(|(_, accumulator)| accumulator.reads_document())
+    }
+
+    /// The field by which it groups, where that is all.
+    pub(in super::super) fn by_field(&self) -> Option<&str> {
+        match &self.by {
+            By::Value(value) => value.as_field(),
+            By::Field(..) | By::Boundaries { .. } => None,
+        }
     }
 
     /// Says that nothing but filters and orders stands between the collection and the stage.

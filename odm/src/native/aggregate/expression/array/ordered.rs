@@ -11,7 +11,7 @@ use super::super::super::{path, print};
 use super::super::arithmetic::to_long;
 use super::super::operator::Operator;
 use super::super::parse::Parser;
-use super::super::{Answer, Node, compare_answers, type_name};
+use super::super::{Answer, Node, type_name};
 
 /// The arguments of `$sortArray`: the input, then the order as a document or a number.
 pub(super) fn parse_sort(
@@ -119,7 +119,8 @@ fn directed(order: Ordering, descending: bool) -> Ordering {
     if descending { order.reverse() } else { order }
 }
 
-/// The order of two values by the fields of a sort pattern. Arrays are not entered: they compare whole.
+/// The order of two values by the fields of a sort pattern: what is missing is null, unlike undefined. Arrays are not
+/// entered: they compare whole.
 fn sorted_by(a: &Value<'_>, b: &Value<'_>, fields: Doc<'_>, collation: &Collation) -> Ordering {
     for element in fields.elements() {
         let segments: Vec<String> = element.name_str().split('.').map(str::to_owned).collect();
@@ -128,13 +129,10 @@ fn sorted_by(a: &Value<'_>, b: &Value<'_>, fields: Doc<'_>, collation: &Collatio
             value
                 .as_document()
                 .and_then(|doc| path::get(doc, &segments).map(Owned::from))
+                .unwrap_or(Owned::Null)
         };
         let (left, right) = (key(a), key(b));
-        let order = compare_answers(
-            left.as_ref().map(Owned::as_value),
-            right.as_ref().map(Owned::as_value),
-            collation,
-        );
+        let order = collation.compare(&left.as_value(), &right.as_value());
         if order != Ordering::Equal {
             return directed(order, descending);
         }

@@ -1,0 +1,131 @@
+//! Which groups and lookups a server runs by other means than the later stages: those that come early, where it reads a
+//! collection by those means too. They have other codes, and some other values.
+
+use super::super::super::matcher::ast::{Node, Predicate, is_index};
+use super::super::super::sort::SortSpec;
+use super::super::stage::{Stage, goes_with_early};
+use super::super::transform::TransformStage;
+use super::Pipeline;
+
+impl Pipeline {
+    /// Tells groups that have nothing but filters, orders, bounds, lookups and one inclusion before them; one behind another
+    /// group has nothing between.
+    pub(crate) fn mark_early_groups(&mut self) {
+        let mut kept: Option<Vec<String>> = None;
+        let mut made: Vec<String> = Vec::new();
+        // The group before, by what field it groups.
+        let mut before: Option<Option<String>> = None;
+        for stage in &mut self.stages {
+            match stage {
+                Stage::Transform(TransformStage::Project(own)) if kept.is_none() && own.only_keeps() => {
+                    kept = Some(own.kept().map(str::to_owned).collect());
+                }
+                Stage::Match(filter) => {
+                    let node = filter.matcher().root();
+                    let mut roots = Vec::new();
+                    let is_told = node.add_roots(&mut roots);
+                    let moves_ahead = match &before {
+                        // A filter of what is grouped by is one of the documents.
+                        Some(by) => by.is_some() && is_told && roots.iter().all(|root| root == "_id"),
+                        None => made.is_empty() || (is_told && roots.iter().all(|root| !made.contains(root))),
+                    };
+                    // A filter of what is gone stays behind the inclusion.
+                    let is_kept = kept.as_ref().is_none_or(|kept| node.is_of(kept));
+                    if !moves_ahead || !is_kept || !is_early(node) {
+                        return;
+                    }
+                }
+                // An order stays behind an inclusion.
+                Stage::Sort(sort) => {
+                    if kept.is_some()
+                        || before.is_some()
+                        || sort.is_by_any(&made)
+                        || !is_early_order(sort.spec())
+                    {
+                        return;
+                    }
+                }
+                Stage::Skip(0) => {}
+                Stage::Skip(_) | Stage::Limit(_) => {
+                    if before.is_some() {
+                        return;
+                    }
+                }
+                Stage::Lookup(lookup) if lookup.is_by_fields() => {
+                    made.extend(lookup.made().map(str::to_owned));
+                }
+                Stage::Group(group) => {
+                    // Documents that nothing is read of are counted.
+                    if (before.is_none() && !group.reads_document()) || !group.set_early() {
+                        return;
+                    }
+                    before = Some(group.by_field().map(str::to_owned));
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Tells lookups that have nothing but filters, orders, bounds, one inclusion and such lookups before them.
+    pub(crate) fn mark_early_lookups(&mut self, is_view: &dyn Fn(&str) -> bool) {
+        let (mut is_projected, mut is_bounded) = (false, false);
+        let mut made: Vec<String> = Vec::new();
+        for at in 0..self.stages.len() {
+            let (stages, later) = self.stages.split_at_mut(at + 1);
+            match stages.last_mut() {
+                // What a bound let through is filtered and ordered later.
+                Some(Stage::Match(filter)) if !is_bounded && is_early(filter.matcher().root()) => {}
+                Some(Stage::Sort(sort))
+                    if !is_bounded
+                        && !is_projected
+                        && !sort.is_by_any(&made)
+                        && is_early_order(sort.spec()) => {}
+                Some(Stage::Skip(0)) => {}
+                Some(Stage::Skip(_) | Stage::Limit(_)) => is_bounded = true,
+                Some(Stage::Transform(TransformStage::Project(own)))
+                    if !is_projected && made.is_empty() && own.is_inclusive() =>
+                {
+                    is_projected = true;
+                }
+                Some(Stage::Lookup(lookup)) => {
+                    if !lookup.set_early(is_view, later) {
+                        return;
+                    }
+                    made.extend(lookup.made().map(str::to_owned));
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+/// Whether a server reads by this filter with those means: they know no positions in arrays, no conditions on whole
+/// elements, no schemas and no geometries.
+fn is_early(node: &Node) -> bool {
+    match node {
+        Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => nodes.iter().all(is_early),
+        Node::Always | Node::Never | Node::Text(_) => true,
+        Node::Field { path, predicate } => {
+            path.segments().iter().all(|segment| !is_index(&segment.name)) && knows(predicate)
+        }
+        Node::Expr(expression) => goes_with_early(expression),
+        Node::Near(_) | Node::Schema(_) | Node::Sample(_) => false,
+    }
+}
+
+fn knows(predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::Geo(_) | Predicate::ElementValue(_) => false,
+        Predicate::ElementObject(node) => is_early(node),
+        Predicate::Not(inner) | Predicate::Collated { inner, .. } => knows(inner),
+        Predicate::And(parts) => parts.iter().all(knows),
+        _ => true,
+    }
+}
+
+fn is_early_order(order: &SortSpec) -> bool {
+    order
+        .fields
+        .iter()
+        .all(|field| field.by.is_none() && !field.path.split('.').any(is_index))
+}
