@@ -4,7 +4,7 @@ use bson::{Bson, Document, doc};
 use odm::Db;
 
 use super::collections_kinds::{all_ids, options_of};
-use odm_tests::command::{code as refusal, run};
+use odm_tests::command::{batch, code as refusal, run};
 use odm_tests::raw::RawCollection;
 
 crate::on_every_backend! {
@@ -12,6 +12,11 @@ crate::on_every_backend! {
     views_do_not_stand_on_themselves,
     views_stand_so_high_and_no_higher,
     views_are_joined_by_their_own_collation_alone,
+    the_figures_that_a_view_begins_with_are_of_what_it_is_on,
+    a_circle_of_views_is_told_before_how_they_compare,
+    where_nearness_stands_is_told_when_a_view_is_read,
+    a_taken_name_is_told_before_what_a_view_would_stand_on,
+    an_order_that_cannot_be_followed_is_told_before_that_a_view_is_not_followed,
 }
 
 async fn a_view_is_read_like_a_collection(db: &Db) {
@@ -237,4 +242,69 @@ async fn views_are_joined_by_their_own_collation_alone(db: &Db) {
     for stage in join("collated") {
         assert_eq!(refusal(db, over("base", &stage)).await, 0, "{stage}");
     }
+}
+
+async fn the_figures_that_a_view_begins_with_are_of_what_it_is_on(db: &Db) {
+    run(db, doc! { "insert": "c", "documents": [{ "_id": 1 }] }).await;
+    let view =
+        |name: &str, on: &str, stage: Document| doc! { "create": name, "viewOn": on, "pipeline": [stage] };
+    run(db, view("upper", "c", doc! { "$set": { "a": 1 } })).await;
+    run(db, view("lower", "c", doc! { "$collStats": { "count": {} } })).await;
+    run(
+        db,
+        view("counted", "upper", doc! { "$collStats": { "count": {} } }),
+    )
+    .await;
+    run(db, view("named", "upper", doc! { "$collStats": {} })).await;
+    let read = |name: &str| doc! { "aggregate": name, "pipeline": [], "cursor": {} };
+    assert_eq!(refusal(db, read("counted")).await, 166);
+    for (name, on) in [("named", "upper"), ("lower", "c")] {
+        let found = batch(&run(db, read(name)).await);
+        assert_eq!(found[0].get_str("ns").unwrap(), format!("{}.{on}", db.name()));
+    }
+}
+
+async fn a_circle_of_views_is_told_before_how_they_compare(db: &Db) {
+    let english = doc! { "locale": "en" };
+    run(
+        db,
+        doc! { "create": "u", "viewOn": "c", "pipeline": [{ "$unionWith": "v" }], "collation": english },
+    )
+    .await;
+    let create = |on: &str| doc! { "create": "v", "viewOn": on, "pipeline": [] };
+    assert_eq!(refusal(db, create("v")).await, 5);
+    assert_eq!(refusal(db, create("u")).await, 167);
+    assert_eq!(refusal(db, create("c")).await, 167);
+}
+
+async fn where_nearness_stands_is_told_when_a_view_is_read(db: &Db) {
+    run(db, doc! { "create": "c" }).await;
+    let near = doc! { "$geoNear": { "near": [0, 0], "distanceField": "d" } };
+    run(
+        db,
+        doc! { "create": "v", "viewOn": "c", "pipeline": [{ "$limit": 5 }, near] },
+    )
+    .await;
+    assert_eq!(refusal(db, doc! { "find": "v" }).await, 40_603);
+}
+
+async fn a_taken_name_is_told_before_what_a_view_would_stand_on(db: &Db) {
+    run(db, doc! { "create": "taken" }).await;
+    let german = doc! { "locale": "de" };
+    run(
+        db,
+        doc! { "create": "v", "viewOn": "c", "pipeline": [], "collation": german },
+    )
+    .await;
+    let create = |name: &str| doc! { "create": name, "viewOn": "v", "pipeline": [] };
+    assert_eq!(refusal(db, create("taken")).await, 48);
+    assert_eq!(refusal(db, create("free")).await, 167);
+}
+
+async fn an_order_that_cannot_be_followed_is_told_before_that_a_view_is_not_followed(db: &Db) {
+    run(db, doc! { "create": "v", "viewOn": "c", "pipeline": [] }).await;
+    let find = |order: Document| doc! { "find": "v", "tailable": true, "sort": order };
+    assert_eq!(refusal(db, find(doc! { "_id": 1 })).await, 2);
+    assert_eq!(refusal(db, find(doc! { "$natural": -1 })).await, 2);
+    assert_eq!(refusal(db, find(doc! { "$natural": 1 })).await, 168);
 }

@@ -388,6 +388,9 @@ pub(crate) fn images(value: Value<'_>) -> Option<Owned> {
     on.then(|| value.into())
 }
 
+/// The code of a `$geoNear` behind another stage.
+const NEARNESS_NOT_FIRST: i32 = 40_603;
+
 fn is_empty(value: Value<'_>) -> bool {
     value.as_document().is_some_and(Doc::is_empty)
 }
@@ -398,11 +401,16 @@ pub(crate) fn view_pipeline(command: &str, value: Value<'_>) -> Result<Vec<Owned
     for stage in &stages {
         refuse_in_view(*stage)?;
     }
-    if Pipeline::parse(&stages, &[])?.output().is_some() {
-        return Err(Fault::new(
-            code::OPTION_NOT_SUPPORTED_ON_VIEW,
-            "Invalid pipeline for view :: caused by :: a stage of the pipeline cannot be used in the view definition because it writes to disk",
-        ));
+    match Pipeline::parse(&stages, &[]) {
+        Ok(pipeline) if pipeline.output().is_some() => {
+            return Err(Fault::new(
+                code::OPTION_NOT_SUPPORTED_ON_VIEW,
+                "Invalid pipeline for view :: caused by :: a stage of the pipeline cannot be used in the view definition because it writes to disk",
+            ));
+        }
+        // Where `$geoNear` stands is told when the view is read.
+        Err(fault) if fault.code() != NEARNESS_NOT_FIRST => return Err(fault),
+        _ => {}
     }
     Ok(stages
         .iter()

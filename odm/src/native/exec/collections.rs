@@ -57,7 +57,10 @@ pub(crate) fn create(write: &mut dyn Write, ns: &Namespace, options: Option<Doc<
                 "Cannot create a view in a multi-document transaction.",
             ));
         }
-        view::refuse_cycle(write.catalog(), ns, Doc::Raw(&options))?;
+        // That there is a collection already is told before what it would stand on.
+        if write.catalog().collection(&ns.database, &ns.collection).is_none() {
+            view::refuse_cycle(write.catalog(), ns, Doc::Raw(&options))?;
+        }
         view::list::ensure(write, &ns.database)?;
     }
     create_stored(write, ns, &options, version)

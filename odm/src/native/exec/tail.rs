@@ -36,6 +36,13 @@ pub(crate) struct TailCursor {
 impl TailCursor {
     /// Checks that the collection can be followed. One that does not exist gives nothing.
     pub(crate) fn open(read: &dyn Read, mut request: FindRequest) -> Result<TailCursor> {
+        let order = request.query.sort.as_ref();
+        if order.is_some_and(|order| order.natural != Some(false)) {
+            return Err(Fault::new(
+                code::BAD_VALUE,
+                "cannot use tailable option with a sort other than {$natural: 1}",
+            ));
+        }
         request.settle(&super::view::collation_of(read.catalog(), &request.namespace))?;
         let ns = &request.namespace;
         super::view::refuse(read.catalog(), ns)
@@ -48,12 +55,6 @@ impl TailCursor {
                     format!(
                         "error processing query: ns={ns} tailable cursor requested on non capped collection"
                     ),
-                ));
-            }
-            if request.query.sort.is_some() {
-                return Err(Fault::new(
-                    code::BAD_VALUE,
-                    "cannot use tailable option with a sort other than {$natural: 1}",
                 ));
             }
         }

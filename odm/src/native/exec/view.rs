@@ -46,7 +46,13 @@ impl Resolved {
     }
 }
 
-/// Follows views down to a collection, which need not exist.
+/// Whether a stage describes what has the name that it is run on, be it a view.
+pub(crate) fn describes(stage: &[u8]) -> bool {
+    let first = Doc::Raw(stage).elements().next();
+    first.is_some_and(|stage| stage.name_str() == "$collStats")
+}
+
+/// Follows views down to a collection, which need not exist, or to what a first stage describes.
 ///
 /// # Errors
 /// Code 165 when 20 views stand on each other: the last one can be made and not be read.
@@ -68,6 +74,9 @@ pub(crate) fn resolve(catalog: &Catalog, ns: &Namespace) -> Result<Resolved> {
         let above = std::mem::take(&mut resolved.stages);
         resolved.stages = view.pipeline.iter().cloned().chain(above).collect();
         resolved.base.collection = view.on.clone();
+        if resolved.stages.first().is_some_and(|stage| describes(stage)) {
+            break;
+        }
     }
     Ok(resolved)
 }

@@ -25,8 +25,18 @@ pub(crate) fn refuse_cycle(catalog: &Catalog, ns: &Namespace, options: Doc<'_>) 
     if let Some(Value::Array(stages)) = options.get("pipeline") {
         read_by_all(stages, &mut under);
     }
+    let mut climb = Climb {
+        catalog,
+        ns,
+        path: vec![ns.to_string()],
+        heights: HashMap::new(),
+    };
     let own = Collation::of_options(options)?;
     for name in &under {
+        if *name == ns.collection {
+            // A circle, which is told before how it compares.
+            climb.height(name)?;
+        }
         let other = Namespace {
             database: ns.database.clone(),
             collection: name.clone(),
@@ -52,15 +62,9 @@ pub(crate) fn refuse_cycle(catalog: &Catalog, ns: &Namespace, options: Doc<'_>) 
             ),
         ));
     }
-    let mut climb = Climb {
-        catalog,
-        ns,
-        path: vec![ns.to_string()],
-        heights: HashMap::new(),
-    };
     let mut height = 0;
-    for name in under {
-        height = height.max(climb.height(&name)?);
+    for name in &under {
+        height = height.max(climb.height(name)?);
     }
     if height + readers.height(&ns.collection) < MAX_DEPTH {
         return Ok(());
