@@ -78,6 +78,8 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
                 // What its cursor projects, it projects of many documents before the stages behind it run.
                 || projects_first(command)
                 || is_spared(command)
+                // Which document it comes to goes by what an index holds of an `$expr`, as below.
+                || (text.contains("$expr") && (has_wildcard() || has_sparse()))
         }
         // Assertions where it builds a `$switch`, or bounds of symbols under a `$not`, in its other engine.
         (_, Refused(Some(4822806 | 4457011))) => true,
@@ -85,12 +87,13 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         (own, their) if has_failed_with(their, 291) && !matches!(own, Refused(_)) => {
             text.contains("$geoNear") || text.contains("$near") || has_wildcard()
         }
-        // It ignores nearness where a hint names an index that cannot answer it, and moves a `$match` in front of the
-        // `$project` of a view, where a hint is for it.
+        // It ignores nearness where a hint names an index that cannot answer it, moves a `$match` in front of the
+        // `$project` of a view, where a hint is for it, and looks for a symbol in an index of another collation.
         (Refused(Some(291)), their)
             if command.contains_key("hint")
                 && !their.is_refused()
                 && (text.contains("$near")
+                    || (text.contains("Symbol(") && has_wildcard())
                     || before.iter().any(|step| step.command.contains_key("viewOn"))) =>
         {
             true
@@ -107,6 +110,16 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         {
             true
         }
+        // So is the first one that an update cannot change.
+        (Answer::Reply(own), Answer::Reply(their))
+            if name == "update"
+                && texts(before).iter().any(|text| text.contains("\"hashed\""))
+                && [own, their]
+                    .iter()
+                    .all(|reply| reply.get("errors").is_ok_and(|errors| errors.is_some())) =>
+        {
+            true
+        }
         // An index by a position has a key for the element there alone, and none for what is missing in other elements.
         (own, their)
             if !own.is_refused()
@@ -116,10 +129,9 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         {
             true
         }
-        // A symbol has its bytes as its place among strings that a collation orders.
+        // A symbol has its bytes as its place among strings that a collation orders; an `$expr` compares it in both ways.
         (Documents(own), Documents(their))
-            if text.contains("sort")
-                && rows(own).len() == rows(their).len()
+            if (text.contains("sort") && rows(own).len() == rows(their).len() || text.contains("$expr"))
                 && [&text]
                     .into_iter()
                     .chain(&texts(before))
@@ -204,8 +216,7 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         // The parts of a moment, which each has of its own.
         (Documents(own), Documents(their))
             if rows(own).len() == rows(their).len()
-                && text.contains("$date")
-                && (text.contains("$$NOW")
+                && ((text.contains("$date") && text.contains("$$NOW"))
                     || before
                         .iter()
                         .any(|step| step.command.to_string().contains("$currentDate"))) =>
@@ -220,11 +231,12 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         {
             true
         }
-        // Whether documents that one update dates are of one moment goes by the clock, and with it their order.
+        // Whether documents that one update dates are of one moment goes by the clock, and with it their order and
+        // their groups.
         (own, their)
             if !own.is_refused()
                 && !their.is_refused()
-                && text.contains("\"sort\"")
+                && (text.contains("\"sort\"") || is_grouped(&text))
                 && before.iter().any(|step| {
                     let text = step.command.to_string();
                     text.contains("$currentDate") && text.contains("\"multi\": true")

@@ -15,6 +15,7 @@ crate::on_every_backend! {
     refusals_of_indexes_show_their_version_and_collation,
     parts_of_clustered_collections_go_forward_and_to_their_ends,
     indexes_that_are_not_there_are_told_by_their_keys,
+    a_choice_is_answered_by_a_wildcard_index_without_what_is_never_so,
 }
 
 async fn index(db: &Db, key: Document, options: Document) {
@@ -335,4 +336,18 @@ async fn indexes_that_are_not_there_are_told_by_their_keys(db: &Db) {
     assert_eq!(code(db, drop.clone()).await, 27);
     let expected = "can't find index with key: { a: -1, b: \"hashed\" }";
     assert_eq!(told(db, drop).await, expected);
+}
+
+async fn a_choice_is_answered_by_a_wildcard_index_without_what_is_never_so(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1, "a": 1, "b": 2 }]).await;
+    index(db, doc! { "$**": 1 }, doc! {}).await;
+    let never = doc! { "$alwaysFalse": 1 };
+    for choice in [
+        bson!([never.clone(), { "a": 1 }]),
+        bson!([never.clone(), { "$or": [{ "a": 1 }] }]),
+        bson!([{ "a": 1 }, never, { "b": 2 }]),
+    ] {
+        let find = doc! { "find": "c", "filter": { "$or": choice.clone() }, "hint": { "$**": 1 } };
+        assert_eq!(ids(&batch(&run(db, find).await)), [1], "{choice}");
+    }
 }

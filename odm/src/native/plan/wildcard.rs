@@ -94,7 +94,14 @@ pub(super) fn answers_on_server(request: &PlanRequest<'_>, index: usize, root: &
     }
     match root {
         Node::And(nodes) => nodes.iter().any(|node| answers_on_server(request, index, node)),
-        Node::Or(nodes) => nodes.iter().all(|node| answers_on_server(request, index, node)),
+        // What is never so is left out of a choice.
+        Node::Or(nodes) => {
+            let mut choices = nodes
+                .iter()
+                .filter(|node| !matches!(node, Node::Never))
+                .peekable();
+            choices.peek().is_some() && choices.all(|node| answers_on_server(request, index, node))
+        }
         Node::Nor(nodes) => match nodes.as_slice() {
             [Node::Field { path, predicate }] => {
                 covers(path.as_str()) && seen.is_visible(&Predicate::Not(Box::new(predicate.clone())))
