@@ -12,11 +12,12 @@ pub(crate) mod owned;
 pub(crate) mod raw;
 #[cfg(test)]
 pub(crate) mod sample;
+pub(crate) mod size;
 pub(crate) mod validate;
 pub(crate) mod value;
 
 pub(crate) use self::compare::{compare, equal, type_rank};
 pub(crate) use self::doc::{Doc, Elements};
 pub(crate) use self::owned::{Fields, Owned};
-pub(crate) use self::validate::{MAX_DEPTH, MAX_DOCUMENT_BYTES, Malformed, validate};
+pub(crate) use self::validate::{BUILDABLE_BYTES, MAX_DEPTH, MAX_DOCUMENT_BYTES, Malformed, validate};
 pub(crate) use self::value::{Kind, Value};

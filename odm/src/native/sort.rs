@@ -372,6 +372,7 @@ fn check_path(path: &str) -> Result<()> {
     if path.ends_with('.') {
         return Err(Fault::new(40353, "FieldPath must not end with a '.'."));
     }
+    aggregate::path::check_length(path.split('.').count())?;
     for name in path.split('.') {
         if name.is_empty() {
             return Err(Fault::new(

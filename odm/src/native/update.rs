@@ -36,6 +36,7 @@ pub(crate) use self::parse::OPERATORS;
 use self::tree::Object;
 use super::aggregate::transform::Transform;
 use super::collation::Collation;
+use super::document::size::check_buildable;
 use super::document::{Doc, MAX_DEPTH, MAX_DOCUMENT_BYTES, Malformed, Owned, Value, validate};
 use super::fault::{Fault, Result, code};
 
@@ -287,23 +288,8 @@ fn document_bytes(value: &Owned) -> Vec<u8> {
     }
 }
 
-/// The largest size that the server can even build: a margin of 16 KiB over what it stores.
-pub(crate) const BUILDABLE_BYTES: usize = MAX_DOCUMENT_BYTES + 16 * 1024;
-
 fn check_size(new: &[u8], code: i32, what: &str) -> Result<()> {
-    if new.len() > BUILDABLE_BYTES {
-        let first = Doc::Raw(new).elements().next();
-        let first = first.map_or_else(String::new, |e| format!("{}: {}", e.name_str(), e.value()));
-        return Err(Fault::new(
-            code::BSON_TOO_LARGE,
-            format!(
-                "BSONObj size: {} (0x{:X}) is invalid. Size must be between 0 and {BUILDABLE_BYTES}(16MB) First \
-                 element: {first}",
-                new.len(),
-                new.len()
-            ),
-        ));
-    }
+    check_buildable(new)?;
     if new.len() > MAX_DOCUMENT_BYTES {
         return Err(Fault::new(
             code,

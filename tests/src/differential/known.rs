@@ -87,6 +87,10 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         (own, their) if has_failed_with(their, 291) && !matches!(own, Refused(_)) => {
             text.contains("$geoNear") || text.contains("$near") || has_wildcard()
         }
+        // It knows of what a schema asks that a field is there.
+        (Refused(Some(291)), their) if text.contains("$geoNear") && text.contains("$jsonSchema") => {
+            !their.is_refused()
+        }
         // It ignores nearness where a hint names an index that cannot answer it, moves a `$match` in front of the
         // `$project` of a view, where a hint is for it, and looks for a symbol in an index of another collation.
         (Refused(Some(291)), their)

@@ -11,6 +11,7 @@ crate::on_every_backend! {
     a_group_behind_a_group_is_late_unless_nothing_stands_between,
     a_filter_or_an_order_of_what_a_lookup_made_makes_the_group_late,
     nothing_is_early_in_a_clustered_collection,
+    a_group_with_a_hash_or_with_metadata_is_late,
     a_whole_divisor_of_decimals_is_an_integer_in_early_groups_alone,
     the_best_by_documents_with_positions_for_fields_cannot_be_told,
     what_is_missing_is_null_in_the_order_of_an_array,
@@ -134,6 +135,24 @@ async fn nothing_is_early_in_a_clustered_collection(db: &Db) {
     for stages in [vec![], vec![doc! { "$match": { "s": "one" } }]] {
         assert_eq!(are_early(db, clustered.clone(), &stages).await, [false; 2]);
         assert_eq!(are_early(db, capped.clone(), &stages).await, [true; 2]);
+    }
+}
+
+async fn a_group_with_a_hash_or_with_metadata_is_late(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1, "n": 1, "b": Bson::MinKey }]).await;
+    for (beside, expected) in [
+        (doc! { "$add": ["$n", 1] }, -1),
+        (doc! { "$toHashedIndexKey": "$n" }, 1),
+        (doc! { "$meta": "indexKey" }, 1),
+    ] {
+        let compared = doc! { "$push": { "$cmp": ["$q", "$b"] } };
+        let group = doc! { "_id": null, "v": compared, "w": { "$push": beside.clone() } };
+        let stages = vec![
+            doc! { "$group": group },
+            doc! { "$project": { "_id": 0, "v": 1 } },
+        ];
+        let found = aggregate(db, "c", stages).await;
+        assert_eq!(found, vec![doc! { "v": [expected] }], "{beside}");
     }
 }
 

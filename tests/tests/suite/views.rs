@@ -17,6 +17,7 @@ crate::on_every_backend! {
     where_nearness_stands_is_told_when_a_view_is_read,
     a_taken_name_is_told_before_what_a_view_would_stand_on,
     an_order_that_cannot_be_followed_is_told_before_that_a_view_is_not_followed,
+    no_view_is_asked_for_what_is_near_not_even_in_vain,
 }
 
 async fn a_view_is_read_like_a_collection(db: &Db) {
@@ -307,4 +308,18 @@ async fn an_order_that_cannot_be_followed_is_told_before_that_a_view_is_not_foll
     assert_eq!(refusal(db, find(doc! { "_id": 1 })).await, 2);
     assert_eq!(refusal(db, find(doc! { "$natural": -1 })).await, 2);
     assert_eq!(refusal(db, find(doc! { "$natural": 1 })).await, 168);
+}
+
+async fn no_view_is_asked_for_what_is_near_not_even_in_vain(db: &Db) {
+    run(db, doc! { "create": "v", "viewOn": "c", "pipeline": [] }).await;
+    let near = doc! { "$nearSphere": { "$geometry": { "type": "Point", "coordinates": [3, 5] } } };
+    let filter = doc! { "$alwaysFalse": 1, "g": near };
+    assert_eq!(
+        refusal(db, doc! { "find": "v", "filter": filter.clone() }).await,
+        5_626_500
+    );
+    assert_eq!(
+        refusal(db, doc! { "count": "v", "query": filter }).await,
+        5_626_500
+    );
 }

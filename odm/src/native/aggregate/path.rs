@@ -24,12 +24,18 @@ pub(crate) fn check(path: &str) -> Result<()> {
     if path.ends_with('.') {
         return Err(Fault::new(40353, "FieldPath must not end with a '.'."));
     }
-    if path.split('.').count() > MAX_SEGMENTS {
-        return Err(Fault::new(code::OVERFLOW, "FieldPath is too long"));
-    }
+    check_length(path.split('.').count())?;
     path.split('.')
         .filter(|segment| !is_reserved(segment))
         .try_for_each(check_name)
+}
+
+/// Refuses so many names in a path.
+pub(crate) fn check_length(names: usize) -> Result<()> {
+    match names > MAX_SEGMENTS {
+        true => Err(Fault::new(code::OVERFLOW, "FieldPath is too long")),
+        false => Ok(()),
+    }
 }
 
 /// Whether it is one of the names with a `$` that fields may have: those of a DBRef, and those under which the server

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use super::super::document::Owned;
+use super::super::document::{MAX_DOCUMENT_BYTES, Owned};
 use super::super::engine::View;
 use super::super::exec::aggregate::AggregateCursor;
 use super::super::exec::cursor::{FindCursor, Packed};
@@ -21,8 +21,8 @@ const IDLE: Duration = Duration::from_secs(600);
 /// How many documents a first batch carries when nobody says.
 const FIRST_BATCH: usize = 101;
 
-/// How many bytes of documents end a batch.
-const BATCH_BYTES: usize = 15 << 20;
+/// How many bytes of documents a batch has at most, unless its first one has more.
+const BATCH_BYTES: usize = MAX_DOCUMENT_BYTES;
 
 /// Documents that a command answers with, read as they are asked for.
 #[derive(Debug)]
@@ -43,6 +43,34 @@ pub(super) enum Rows {
     Find(Box<FindCursor>),
     Pipeline(Box<AggregateCursor>),
     Held(VecDeque<Vec<u8>>),
+    /// What did not fit into the last batch, and where the others come from.
+    Left(VecDeque<Vec<u8>>, Box<Rows>),
+}
+
+/// The documents of one answer.
+struct Batch {
+    documents: Vec<Vec<u8>>,
+    bytes: usize,
+    most: Option<usize>,
+}
+
+impl Batch {
+    fn is_full(&self) -> bool {
+        self.bytes >= BATCH_BYTES || self.most.is_some_and(|most| self.documents.len() >= most)
+    }
+
+    /// Adds documents as long as they fit; gives back the others.
+    fn fill(&mut self, rows: impl IntoIterator<Item = Vec<u8>>) -> VecDeque<Vec<u8>> {
+        let mut rows = rows.into_iter().peekable();
+        while let Some(next) = rows.peek()
+            && !self.is_full()
+            && (self.documents.is_empty() || self.bytes + next.len() <= BATCH_BYTES)
+        {
+            self.bytes += next.len();
+            self.documents.extend(rows.next());
+        }
+        rows.collect()
+    }
 }
 
 /// What a cursor still has to give, and the state of the database it reads; in a transaction everything is read
@@ -64,45 +92,52 @@ pub(crate) struct Cursors {
 impl Rows {
     /// The next documents, and whether there may be more.
     fn next(&mut self, read: Option<&dyn Read>, most: Option<usize>) -> Result<(Vec<Vec<u8>>, bool)> {
-        let mut documents = Vec::new();
-        let mut bytes = 0;
-        let full =
-            |count: usize, bytes: usize| bytes >= BATCH_BYTES || most.is_some_and(|most| count >= most);
-        match self {
-            Rows::Held(rows) => {
-                while !full(documents.len(), bytes) {
-                    let Some(row) = rows.pop_front() else {
-                        return Ok((documents, false));
-                    };
-                    bytes += row.len();
-                    documents.push(row);
-                }
-                Ok((documents, !rows.is_empty()))
+        let mut batch = Batch {
+            documents: Vec::new(),
+            bytes: 0,
+            most,
+        };
+        let more = self.fill(read, &mut batch)?;
+        Ok((batch.documents, more))
+    }
+
+    fn fill(&mut self, read: Option<&dyn Read>, batch: &mut Batch) -> Result<bool> {
+        if let Rows::Left(left, rest) = self {
+            *left = batch.fill(std::mem::take(left));
+            if !left.is_empty() {
+                return Ok(true);
             }
-            Rows::Find(_) | Rows::Pipeline(_) => {
-                let Some(read) = read else {
-                    return Ok((documents, false));
-                };
-                while !full(documents.len(), bytes) {
-                    let left = most.map(|most| most - documents.len());
-                    let Some(batch) = self.batch(read, left)? else {
-                        return Ok((documents, false));
-                    };
-                    for row in (0..batch.len()).filter_map(|at| batch.get(at)) {
-                        bytes += row.len();
-                        documents.push(row.to_vec());
-                    }
-                }
-                Ok((documents, !self.is_done()))
+            let rest = std::mem::replace(&mut **rest, Rows::Held(VecDeque::new()));
+            *self = rest;
+        }
+        if let Rows::Held(rows) = self {
+            *rows = batch.fill(std::mem::take(rows));
+            return Ok(!rows.is_empty());
+        }
+        let Some(read) = read else {
+            return Ok(false);
+        };
+        while !batch.is_full() {
+            let most = batch.most.map(|most| most - batch.documents.len());
+            let Some(packed) = self.batch(read, most)? else {
+                return Ok(false);
+            };
+            let rows = (0..packed.len()).filter_map(|at| packed.get(at));
+            let left = batch.fill(rows.map(<[u8]>::to_vec));
+            if !left.is_empty() {
+                let rest = std::mem::replace(self, Rows::Held(VecDeque::new()));
+                *self = Rows::Left(left, Box::new(rest));
+                return Ok(true);
             }
         }
+        Ok(!self.is_done())
     }
 
     fn batch(&mut self, read: &dyn Read, most: Option<usize>) -> Result<Option<Packed>> {
         match self {
             Rows::Find(cursor) => cursor.next_batch_of(read, most),
             Rows::Pipeline(cursor) => cursor.next_batch_of(read, most),
-            Rows::Held(_) => Ok(None),
+            Rows::Held(_) | Rows::Left(..) => Ok(None),
         }
     }
 
@@ -111,6 +146,7 @@ impl Rows {
             Rows::Find(cursor) => cursor.is_done(),
             Rows::Pipeline(cursor) => cursor.is_done(),
             Rows::Held(rows) => rows.is_empty(),
+            Rows::Left(left, rest) => left.is_empty() && rest.is_done(),
         }
     }
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::super::collation::Collation;
 use super::super::document::number::as_f64;
-use super::super::document::{Doc, Value};
+use super::super::document::{BUILDABLE_BYTES, Doc, Value};
 use super::super::exec::series::BUCKETS;
 use super::super::exec::statement::{Batch, DeleteStatement, RefusedUpdate, Statement, UpdateStatement};
 use super::super::fault::{Fault, Result, code};
-use super::super::update::{BUILDABLE_BYTES, Updater};
+use super::super::update::Updater;
 use super::query::{self, Variables};
 use super::reply::Verb;
 use super::shape::{Fields, Shape, Type};

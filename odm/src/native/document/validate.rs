@@ -6,6 +6,9 @@ use super::value::Kind;
 /// The largest document, in bytes: 16 MiB.
 pub(crate) const MAX_DOCUMENT_BYTES: usize = 16 * 1024 * 1024;
 
+/// The largest document that the server can even build: a margin of 16 KiB over what it stores.
+pub(crate) const BUILDABLE_BYTES: usize = MAX_DOCUMENT_BYTES + 16 * 1024;
+
 /// How deep documents and arrays may nest, the outermost counted. What mongod 6.0.5 accepts; its manual
 /// says 100.
 pub(crate) const MAX_DEPTH: usize = 180;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::super::catalog::Collection;
 use super::super::collation::Collation;
 use super::super::document::doc::framed;
+use super::super::document::size::check_buildable;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result};
 use super::super::matcher::{Asked, Places};
@@ -496,6 +497,7 @@ impl Shape<'_> {
         }
         let matched = self.places.and_then(|places| places.at(doc));
         let projected = projection.apply_to(doc, matched, known.as_ref())?;
+        check_buildable(&projected)?;
         match self.extras.record_id && !projection.drops(RECORD_ID) {
             true => packed.push(&with_record(&projected, self.record(record)?)),
             false => packed.push(&projected),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::super::collation::Collation;
-use super::super::document::{Doc, Owned, Value};
-use super::super::fault::Result;
+use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Owned, Value};
+use super::super::fault::{Fault, Result};
 use super::super::projection::check_key;
 use super::super::storage::Read;
 use super::query::Query;
@@ -28,7 +28,7 @@ pub(crate) fn distinct(
             let own = view::collation_of(read.catalog(), ns);
             let mut found = Found::by(query.collation_in(&own));
             for row in &rows {
-                found.add(row, path);
+                found.add(row, path)?;
             }
             Ok(found.into_sorted())
         }
@@ -56,7 +56,7 @@ fn on_collection(
     let mut walk = Walk::new(&plan, collection, deadline);
     walk.documents(read, collection, &mut |_, document| {
         if search::test(query, &plan, document)? {
-            found.add(document, path);
+            found.add(document, path)?;
         }
         Ok(Flow::Continue)
     })?;
@@ -67,6 +67,8 @@ fn on_collection(
 struct Found {
     collation: Collation,
     values: BTreeMap<Vec<u8>, Owned>,
+    /// About what they take in an answer.
+    bytes: usize,
 }
 
 impl Found {
@@ -74,15 +76,31 @@ impl Found {
         Found {
             collation: collation.clone(),
             values: BTreeMap::new(),
+            bytes: 0,
         }
     }
 
-    fn add(&mut self, document: &[u8], path: &str) {
+    /// Adds the values of a document.
+    ///
+    /// # Errors
+    /// Code 17217 when there are more than go into one answer.
+    fn add(&mut self, document: &[u8], path: &str) -> Result<()> {
         collect(Doc::Raw(document), path, &mut |value| {
             let mut encoded = Vec::new();
             self.collation.encode(&value, false, &mut encoded);
-            self.values.entry(encoded).or_insert_with(|| Owned::from(value));
+            let values = &mut self.values;
+            let bytes = &mut self.bytes;
+            values.entry(encoded).or_insert_with(|| {
+                let mut element = Vec::new();
+                value.write_element(b"", &mut element);
+                *bytes += element.len();
+                Owned::from(value)
+            });
         });
+        match self.bytes < MAX_DOCUMENT_BYTES {
+            true => Ok(()),
+            false => Err(Fault::new(17_217, "distinct too big, 16mb cap")),
+        }
     }
 
     fn into_sorted(self) -> Vec<Owned> {

@@ -32,6 +32,8 @@ pub(crate) struct Query {
     projected: Option<Vec<u8>>,
     /// The `let` that gave the variables, as long as it is not known how its strings compare.
     constants: Option<Arc<Vec<u8>>>,
+    /// Whether it asks for what is near, be it in vain.
+    asks_near: bool,
 }
 
 impl Query {
@@ -61,6 +63,7 @@ impl Query {
             refuse_natural(sort.as_ref(), hint.as_ref())?;
         }
         Ok(Query {
+            asks_near: matcher.near().is_some(),
             matcher: Arc::new(matcher.or_never(filter)),
             sort,
             hint: hint.map(Owned::from),
@@ -84,6 +87,7 @@ impl Query {
         }
         let matcher = Arc::try_unwrap(self.matcher).unwrap_or_else(|shared| (*shared).clone());
         Query {
+            asks_near: self.asks_near,
             matcher: Arc::new(matcher.collated(&collation)),
             sort: self.sort.map(|sort| sort.collated(&collation)),
             hint: self.hint,
@@ -181,6 +185,7 @@ impl Query {
         collation: Collation,
     ) -> Query {
         Query {
+            asks_near: matcher.near().is_some(),
             matcher: Arc::new(matcher),
             sort,
             hint,
@@ -263,6 +268,11 @@ impl Query {
     /// What the documents are to be near, if anything.
     pub(crate) fn near(&self) -> Option<&NearField> {
         self.matcher.near()
+    }
+
+    /// Whether it asks for what is near, also where nothing can match.
+    pub(crate) fn asks_near(&self) -> bool {
+        self.asks_near
     }
 
     /// Whether a text search is asked for.

@@ -223,7 +223,7 @@ pub(crate) fn through(
     let own = collation_asked(read.catalog(), ns, query.collation())?;
     let query = query.by_default(&own);
     let query = &*query;
-    if query.near().is_some() {
+    if query.asks_near() {
         return Err(matcher::near::not_allowed());
     }
     if query.searches_text() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::aggregate::expression::Expression;
 use super::super::document::number::as_f64;
-use super::super::document::{Doc, Owned, Value};
+use super::super::document::{Doc, MAX_DEPTH, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::geo::{Near, is_near};
 use super::super::text::TextQuery;
@@ -155,6 +155,10 @@ impl Parser<'_> {
 
     fn field(self, name: &str, value: &Value<'_>, nodes: &mut Vec<Node>) -> Result<()> {
         let path = FieldPath::parse(name);
+        // No document has as many names below each other.
+        if path.segments().len() > MAX_DEPTH {
+            return Err(Fault::new(5_729_100, "FieldPath is too long"));
+        }
         match value {
             Value::Document(operators) if near_first(*operators) => {
                 if !self.ordered {

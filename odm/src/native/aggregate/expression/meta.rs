@@ -1,6 +1,7 @@
 //! Operators about how values are stored, and metadata of the search that found a document.
 
 use super::super::super::document::compare::binary_length;
+use super::super::super::document::size::check_buildable;
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::metadata::Kind;
@@ -28,7 +29,11 @@ fn bson_size(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Ow
         return Ok(Some(Owned::Null));
     };
     match argument.value() {
-        Some(Value::Document(doc)) => Ok(Some(Owned::Int32(doc.to_bytes().len() as i32))),
+        Some(Value::Document(doc)) => {
+            let bytes = doc.to_bytes();
+            check_buildable(&bytes)?;
+            Ok(Some(Owned::Int32(bytes.len() as i32)))
+        }
         _ => Err(Fault::new(
             31393,
             format!(

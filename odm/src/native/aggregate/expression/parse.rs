@@ -193,7 +193,7 @@ impl<'v> Parser<'v> {
             }
             return Ok(Node::Path {
                 base: self.find("CURRENT").unwrap_or(Base::Root),
-                segments: path::parse(text)?,
+                segments: below_variable(text)?,
             });
         };
         let (variable, rest) = match text.split_once('.') {
@@ -203,7 +203,7 @@ impl<'v> Parser<'v> {
         check_variable_name(variable, false)?;
         let segments = match rest {
             Some("") => return Err(Fault::new(40353, "FieldPath must not end with a '.'.")),
-            Some(rest) => path::parse(rest)?,
+            Some(rest) => below_variable(rest)?,
             None => Vec::new(),
         };
         let base = match self.find(variable) {
@@ -266,4 +266,11 @@ pub(crate) fn check_variable_name(name: &str, define: bool) -> Result<()> {
         )),
         None => Ok(()),
     }
+}
+
+/// A path below a variable, whose name counts.
+fn below_variable(path: &str) -> Result<Vec<String>> {
+    let segments = path::parse(path)?;
+    path::check_length(segments.len() + 1)?;
+    Ok(segments)
 }

@@ -6,6 +6,7 @@ mod replace;
 mod search;
 
 use super::super::super::document::decimal::Decimal;
+use super::super::super::document::size::check_text;
 use super::super::super::document::{Owned, Value};
 use super::super::super::fault::{Fault, Result};
 use super::super::print;
@@ -90,7 +91,10 @@ fn concat(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned
     for argument in arguments {
         match argument.value() {
             None | Some(Value::Null | Value::Undefined) => return Ok(Some(Owned::Null)),
-            Some(Value::String(text)) => result.push_str(text),
+            Some(Value::String(text)) => {
+                check_text(result.len() + text.len())?;
+                result.push_str(text);
+            }
             Some(_) => {
                 return Err(Fault::new(
                     16702,

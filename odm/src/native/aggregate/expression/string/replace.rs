@@ -1,5 +1,6 @@
 //! Splitting and replacing.
 
+use super::super::super::super::document::size::check_text;
 use super::super::super::super::document::{Owned, Value};
 use super::super::super::super::fault::{Fault, Result};
 use super::super::super::print;
@@ -99,9 +100,10 @@ pub(super) fn replace(operator: &'static Operator, arguments: &[Answer<'_>]) -> 
     else {
         return Ok(Some(Owned::Null));
     };
-    Ok(Some(Owned::String(if name == "$replaceOne" {
-        input.replacen(find, replacement, 1)
-    } else {
-        input.replace(find, replacement)
-    })))
+    let most = if name == "$replaceOne" { 1 } else { usize::MAX };
+    if replacement.len() > find.len() {
+        let times = input.matches(find).take(most).count();
+        check_text(input.len() + times * (replacement.len() - find.len()))?;
+    }
+    Ok(Some(Owned::String(input.replacen(find, replacement, most))))
 }

@@ -75,7 +75,7 @@ const CODES: [(&str, i32, i32); 66] = [
 ];
 
 /// The operators that a server has for later stages alone: with one of them a group is not early.
-const LATE: [&str; 67] = [
+const LATE: [&str; 69] = [
     "$allElementsTrue",
     "$arrayToObject",
     "$avg",
@@ -99,6 +99,7 @@ const LATE: [&str; 67] = [
     "$max",
     "$maxN",
     "$mergeObjects",
+    "$meta",
     "$millisecond",
     "$min",
     "$minN",
@@ -132,6 +133,7 @@ const LATE: [&str; 67] = [
     "$toDate",
     "$toDecimal",
     "$toDouble",
+    "$toHashedIndexKey",
     "$toInt",
     "$toLong",
     "$toObjectId",
