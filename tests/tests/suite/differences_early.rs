@@ -105,7 +105,7 @@ async fn a_group_behind_a_group_is_late_unless_nothing_stands_between(db: &Db) {
         (vec![doc! { "$sort": { "_id": 1 } }], LATE),
         (vec![doc! { "$limit": 2 }], LATE),
     ] {
-        let stages = [&[by_field.clone()], between.as_slice()].concat();
+        let stages = [std::slice::from_ref(&by_field), between.as_slice()].concat();
         assert_eq!(failed(db, &stages, "$_id").await, expected, "{between:?}");
     }
     // No filter of the documents is one of these keys.

@@ -48,15 +48,11 @@ impl TailCursor {
         super::view::refuse(read.catalog(), ns)
             .map_err(|_| Fault::new(168, "Tailable cursors are not supported in aggregation."))?;
         let collection = read.catalog().collection(&ns.database, &ns.collection);
-        if let Some(collection) = collection {
-            if collection.rules.capped.is_none() {
-                return Err(Fault::new(
-                    code::BAD_VALUE,
-                    format!(
-                        "error processing query: ns={ns} tailable cursor requested on non capped collection"
-                    ),
-                ));
-            }
+        if collection.is_some_and(|collection| collection.rules.capped.is_none()) {
+            return Err(Fault::new(
+                code::BAD_VALUE,
+                format!("error processing query: ns={ns} tailable cursor requested on non capped collection"),
+            ));
         }
         Ok(TailCursor {
             collection: collection.map(|own| own.id),
