@@ -9,6 +9,8 @@ crate::on_every_backend! {
     filters_by_positions_schemas_elements_and_geometries_make_all_late,
     orders_by_positions_make_all_late,
     a_group_behind_a_group_is_late_unless_nothing_stands_between,
+    what_a_bound_lets_through_is_filtered_and_ordered_later,
+    the_stages_of_a_union_are_early_and_those_of_a_lookup_are_not,
     a_filter_or_an_order_of_what_a_lookup_made_makes_the_group_late,
     nothing_is_early_in_a_clustered_collection,
     a_group_with_a_hash_or_with_metadata_is_late,
@@ -104,6 +106,7 @@ async fn a_group_behind_a_group_is_late_unless_nothing_stands_between(db: &Db) {
         (vec![doc! { "$match": { "n": 1 } }], LATE),
         (vec![doc! { "$sort": { "_id": 1 } }], LATE),
         (vec![doc! { "$limit": 2 }], LATE),
+        (vec![doc! { "$project": { "n": 1 } }], LATE),
     ] {
         let stages = [std::slice::from_ref(&by_field), between.as_slice()].concat();
         assert_eq!(failed(db, &stages, "$_id").await, expected, "{between:?}");
@@ -112,6 +115,43 @@ async fn a_group_behind_a_group_is_late_unless_nothing_stands_between(db: &Db) {
     let by_document = doc! { "$group": { "_id": { "a": "$s" } } };
     let stages = [by_document, doc! { "$match": { "_id": { "$ne": 7 } } }];
     assert_eq!(failed(db, &stages, "$_id.a").await, LATE);
+    // A stage of its own orders these.
+    let counted = doc! { "$sortByCount": "$s" };
+    assert_eq!(failed(db, &[counted], "$_id").await, LATE);
+}
+
+async fn what_a_bound_lets_through_is_filtered_and_ordered_later(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1, "s": "one" }]).await;
+    let (bound, nothing) = (doc! { "$limit": 1 }, doc! { "$skip": 0 });
+    let filter = doc! { "$match": { "s": "one" } };
+    let order = doc! { "$sort": { "s": 1 } };
+    for (stages, expected) in [
+        (vec![bound.clone()], EARLY),
+        (vec![nothing, filter.clone()], EARLY),
+        (vec![order.clone(), bound.clone()], EARLY),
+        (vec![bound.clone(), filter], LATE),
+        (vec![bound, order], LATE),
+    ] {
+        assert_eq!(failed(db, &stages, "$s").await, expected, "{stages:?}");
+    }
+}
+
+async fn the_stages_of_a_union_are_early_and_those_of_a_lookup_are_not(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1, "s": "one" }]).await;
+    let group = doc! { "$group": { "_id": null, "v": { "$push": { "$abs": "$s" } } } };
+    for (stage, expected) in [
+        (
+            doc! { "$unionWith": { "coll": "c", "pipeline": [group.clone()] } },
+            EARLY,
+        ),
+        (
+            doc! { "$lookup": { "from": "c", "pipeline": [group], "as": "j" } },
+            LATE,
+        ),
+    ] {
+        let command = doc! { "aggregate": "c", "pipeline": [stage.clone()], "cursor": {} };
+        assert_eq!(code(db, command).await, expected, "{stage}");
+    }
 }
 
 async fn a_filter_or_an_order_of_what_a_lookup_made_makes_the_group_late(db: &Db) {
@@ -123,6 +163,7 @@ async fn a_filter_or_an_order_of_what_a_lookup_made_makes_the_group_late(db: &Db
         (doc! { "$sort": { "s": 1 } }, EARLY),
         (doc! { "$match": { "j": [] } }, LATE),
         (doc! { "$sort": { "j": 1 } }, LATE),
+        (doc! { "$project": { "s": 1 } }, LATE),
     ] {
         let found = failed(db, &[lookup.clone(), behind.clone()], "$s").await;
         assert_eq!(found, expected, "{behind}");

@@ -21,6 +21,7 @@ use super::stage::{self, Gathered, GeoNear, Group, Stage, Statistics};
 use super::transform::stage_parts;
 
 pub(crate) use self::asked::no_order;
+pub(crate) use self::early::Read;
 pub(crate) use self::memory::{MEMORY_LIMIT, Memory};
 pub(super) use self::memory::{OVER_MEMORY, SORT_OVER_MEMORY};
 

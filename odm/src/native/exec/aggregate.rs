@@ -221,18 +221,14 @@ impl AggregateRequest {
             .collect();
         let ahead = filters_ahead(read, &resolved.base, &mut stages);
         let mut pipeline = Pipeline::parse(&stages, &self.names())?;
-        let base = read
-            .catalog()
-            .collection(&resolved.base.database, &resolved.base.collection);
-        let is_clustered = base.is_some_and(|base| base.rules.clustered.is_some());
-        if !is_clustered && constants::go_with_early_stages(Doc::Raw(&self.constants)) {
-            pipeline.mark_early_groups();
-            pipeline.mark_early_lookups(&|from| {
-                let from = Namespace {
-                    database: resolved.base.database.clone(),
-                    collection: from.to_owned(),
-                };
-                view::view_of(read.catalog(), &from).is_some()
+        if constants::go_with_early_stages(Doc::Raw(&self.constants)) {
+            pipeline.mark_early(&resolved.base.collection, &|name| match read
+                .catalog()
+                .collection(&resolved.base.database, name)
+            {
+                Some(found) if found.rules.view.is_some() => aggregate::Read::View,
+                Some(found) if found.rules.clustered.is_some() => aggregate::Read::Clustered,
+                _ => aggregate::Read::Collection,
             });
         }
         let collation = self.collation(read)?;

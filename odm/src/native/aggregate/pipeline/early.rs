@@ -7,17 +7,43 @@ use super::super::stage::{Stage, goes_with_early};
 use super::super::transform::TransformStage;
 use super::Pipeline;
 
+/// What has a name that a pipeline reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Read {
+    /// A collection, or nothing.
+    Collection,
+    /// A collection that is kept by its `_id`: no server reads it by those means.
+    Clustered,
+    View,
+}
+
 impl Pipeline {
+    /// Tells the early groups and lookups of a pipeline that reads this name, and of those that `$unionWith` has.
+    pub(crate) fn mark_early(&mut self, name: &str, read: &dyn Fn(&str) -> Read) {
+        if read(name) == Read::Collection {
+            self.mark_early_groups();
+            self.mark_early_lookups(&|from| read(from) == Read::View);
+        }
+        for stage in &mut self.stages {
+            if let Stage::UnionWith(union) = stage {
+                union.mark_early(read);
+            }
+        }
+    }
+
     /// Tells groups that have nothing but filters, orders, bounds, lookups and one inclusion before them; one behind another
-    /// group has nothing between.
-    pub(crate) fn mark_early_groups(&mut self) {
+    /// group has nothing between. What a bound let through is filtered and ordered later.
+    fn mark_early_groups(&mut self) {
         let mut kept: Option<Vec<String>> = None;
         let mut made: Vec<String> = Vec::new();
+        let mut is_bounded = false;
         // The group before, by what field it groups.
         let mut before: Option<Option<String>> = None;
         for stage in &mut self.stages {
             match stage {
-                Stage::Transform(TransformStage::Project(own)) if kept.is_none() && own.only_keeps() => {
+                Stage::Transform(TransformStage::Project(own))
+                    if kept.is_none() && made.is_empty() && before.is_none() && own.only_keeps() =>
+                {
                     kept = Some(own.kept().map(str::to_owned).collect());
                 }
                 Stage::Match(filter) => {
@@ -31,17 +57,14 @@ impl Pipeline {
                     };
                     // A filter of what is gone stays behind the inclusion.
                     let is_kept = kept.as_ref().is_none_or(|kept| node.is_of(kept));
-                    if !moves_ahead || !is_kept || !is_early(node) {
+                    if is_bounded || !moves_ahead || !is_kept || !is_early(node) {
                         return;
                     }
                 }
                 // An order stays behind an inclusion.
                 Stage::Sort(sort) => {
-                    if kept.is_some()
-                        || before.is_some()
-                        || sort.is_by_any(&made)
-                        || !is_early_order(sort.spec())
-                    {
+                    let stays = is_bounded || kept.is_some() || before.is_some() || sort.is_by_any(&made);
+                    if stays || !is_early_order(sort.spec()) {
                         return;
                     }
                 }
@@ -50,6 +73,7 @@ impl Pipeline {
                     if before.is_some() {
                         return;
                     }
+                    is_bounded = true;
                 }
                 Stage::Lookup(lookup) if lookup.is_by_fields() => {
                     made.extend(lookup.made().map(str::to_owned));
@@ -57,6 +81,9 @@ impl Pipeline {
                 Stage::Group(group) => {
                     // Documents that nothing is read of are counted.
                     if (before.is_none() && !group.reads_document()) || !group.set_early() {
+                        return;
+                    }
+                    if group.is_ordered() {
                         return;
                     }
                     before = Some(group.by_field().map(str::to_owned));
@@ -67,7 +94,7 @@ impl Pipeline {
     }
 
     /// Tells lookups that have nothing but filters, orders, bounds, one inclusion and such lookups before them.
-    pub(crate) fn mark_early_lookups(&mut self, is_view: &dyn Fn(&str) -> bool) {
+    fn mark_early_lookups(&mut self, is_view: &dyn Fn(&str) -> bool) {
         let (mut is_projected, mut is_bounded) = (false, false);
         let mut made: Vec<String> = Vec::new();
         for at in 0..self.stages.len() {

@@ -111,6 +111,11 @@ impl Group {
         }
     }
 
+    /// Whether its groups come in an order, for which a server has a stage behind it.
+    pub(in super::super) fn is_ordered(&self) -> bool {
+        self.order != Order::Seen
+    }
+
     /// Says that nothing but filters and orders stands between the collection and the stage.
     /// Gives whether it can be one that is early.
     pub(in super::super) fn set_early(&mut self) -> bool {

@@ -3,6 +3,7 @@
 use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result, code};
+use super::super::pipeline::Read;
 use super::{Context, Pipeline, Place, Rows, Scope, collection_name, parse_nested};
 
 /// The input, then what a pipeline gives over another collection.
@@ -78,6 +79,13 @@ impl UnionWith {
             collection: collection.filter(|_| !own),
             pipeline: pipeline.map_or_else(empty, Ok)?,
         })
+    }
+
+    /// Tells the early stages of its pipeline.
+    pub(in super::super) fn mark_early(&mut self, read: &dyn Fn(&str) -> Read) {
+        if let Some(collection) = &self.collection {
+            self.pipeline.mark_early(collection, read);
+        }
     }
 
     pub(super) fn pipeline(&self) -> &Pipeline {
