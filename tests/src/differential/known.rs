@@ -82,7 +82,7 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
                 || (text.contains("$expr") && (has_wildcard() || has_sparse()))
         }
         // Assertions where it builds a `$switch`, or bounds of symbols under a `$not`, in its other engine.
-        (_, Refused(Some(4822806 | 4457011))) => true,
+        (_, their) if has_failed_with(their, 4_822_806) || has_failed_with(their, 4_457_011) => true,
         // Near a point, or by a hint to a wildcard index, it does not find a plan where there is one.
         (own, their) if has_failed_with(their, 291) && !matches!(own, Refused(_)) => {
             text.contains("$geoNear") || text.contains("$near") || has_wildcard()

@@ -345,6 +345,7 @@ async fn a_choice_is_answered_by_a_wildcard_index_without_what_is_never_so(db: &
     for choice in [
         bson!([never.clone(), { "a": 1 }]),
         bson!([never.clone(), { "$or": [{ "a": 1 }] }]),
+        bson!([{ "a": 1 }, { "$alwaysFalse": 1, "b": {} }]),
         bson!([{ "a": 1 }, never, { "b": 2 }]),
     ] {
         let find = doc! { "find": "c", "filter": { "$or": choice.clone() }, "hint": { "$**": 1 } };

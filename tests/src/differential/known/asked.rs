@@ -140,10 +140,13 @@ pub(super) fn is_spared(command: &Document) -> bool {
 
 /// Whether a `$project` comes first, and other stages behind it.
 pub(super) fn projects_first(command: &Document) -> bool {
-    match command.get_array("pipeline").map(Vec::as_slice) {
-        Ok([Bson::Document(first), _, ..]) => first.contains_key("$project"),
-        _ => false,
-    }
+    let Ok(stages) = command.get_array("pipeline") else {
+        return false;
+    };
+    let is = |stage: &Bson, name: &str| stage.as_document().is_some_and(|stage| stage.contains_key(name));
+    // The filter at the beginning is the cursor's too.
+    let mut stages = stages.iter().skip_while(|stage| is(stage, "$match"));
+    stages.next().is_some_and(|first| is(first, "$project")) && stages.next().is_some()
 }
 
 /// Whether an `$expr` in the value has other conditions beside it.
