@@ -169,7 +169,7 @@ impl OpenOptions {
     ///
     /// Unless said otherwise it is a quarter of the memory that this process may have (the machine's, or its control
     /// group's, whichever is less), but from 64 MiB to 2 GiB; 512 MiB on systems other than Linux. A page that is not kept
-    /// costs a read of 4 KiB from the operating system: a database that fits is read two to three times as fast.
+    /// costs a read of 4 KiB from the operating system: single reads of a database that fits take about half as long.
     ///
     /// ```
     /// # async fn example() -> odm::Result<()> {

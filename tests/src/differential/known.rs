@@ -79,7 +79,7 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
                 || projects_first(command)
                 || is_spared(command)
                 // Which document it comes to goes by what an index holds of an `$expr`, as below.
-                || (text.contains("$expr") && (has_wildcard() || has_sparse()))
+                || (name == "findAndModify" && text.contains("$expr") && (has_wildcard() || has_sparse()))
         }
         // Assertions where it builds a `$switch`, or bounds of symbols under a `$not`, in its other engine.
         (_, their) if has_failed_with(their, 4_822_806) || has_failed_with(their, 4_457_011) => true,
@@ -135,7 +135,8 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         }
         // A symbol has its bytes as its place among strings that a collation orders; an `$expr` compares it in both ways.
         (Documents(own), Documents(their))
-            if (text.contains("sort") && rows(own).len() == rows(their).len() || text.contains("$expr"))
+            if (text.contains("sort") && rows(own).len() == rows(their).len()
+                || text.contains("$expr") && text.contains("\"$gt"))
                 && [&text]
                     .into_iter()
                     .chain(&texts(before))
@@ -220,7 +221,10 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         // The parts of a moment, which each has of its own.
         (Documents(own), Documents(their))
             if rows(own).len() == rows(their).len()
-                && ((text.contains("$date") && text.contains("$$NOW"))
+                && ["$date", "$toLower", "$toUpper", "$toHashedIndexKey"]
+                    .iter()
+                    .any(|part| text.contains(part))
+                && (text.contains("$$NOW")
                     || before
                         .iter()
                         .any(|step| step.command.to_string().contains("$currentDate"))) =>

@@ -388,12 +388,12 @@ pub(crate) fn images(value: Value<'_>) -> Option<Owned> {
     on.then(|| value.into())
 }
 
-/// The code of a `$geoNear` behind another stage.
-const NEARNESS_NOT_FIRST: i32 = 40_603;
-
 fn is_empty(value: Value<'_>) -> bool {
     value.as_document().is_some_and(Doc::is_empty)
 }
+
+/// The code of a `$geoNear` behind another stage.
+const NEARNESS_NOT_FIRST: i32 = 40_603;
 
 /// The stages of a view, checked.
 pub(crate) fn view_pipeline(command: &str, value: Value<'_>) -> Result<Vec<Owned>> {

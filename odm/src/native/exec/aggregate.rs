@@ -13,6 +13,7 @@ use super::super::aggregate::expression::Scope;
 use super::super::aggregate::pipeline::{self as aggregate, Context, Memory, Pipeline, Rows};
 use super::super::aggregate::{Group, Row, constants};
 use super::super::collation::Collation;
+use super::super::document::size::check_buildable;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher::Matcher;
@@ -481,7 +482,7 @@ fn keep(rows: Rows<'_>, mut deadline: Deadline, results: &mut VecDeque<Vec<u8>>)
     for row in rows {
         deadline.tick()?;
         let row = row?;
-        check_size(&row)?;
+        check_buildable(&row).map_err(|fault| fault.prefixed(aggregate::IN_RUN))?;
         results.push_back(row.into_document());
     }
     Ok(())
@@ -493,21 +494,6 @@ fn names_of(stages: &[Doc<'_>]) -> Vec<String> {
         .filter_map(|stage| stage.elements().next())
         .map(|stage| stage.name_str().to_owned())
         .collect()
-}
-
-/// A result is a document like any other.
-fn check_size(row: &[u8]) -> Result<()> {
-    if row.len() > super::super::document::MAX_DOCUMENT_BYTES + 16 * 1024 {
-        return Err(Fault::new(
-            code::BSON_TOO_LARGE,
-            format!(
-                "{}BSONObj size: {} is invalid. Size must be between 0 and 16793600(16MB)",
-                aggregate::IN_RUN,
-                row.len()
-            ),
-        ));
-    }
-    Ok(())
 }
 
 /// All results of an aggregate at once.

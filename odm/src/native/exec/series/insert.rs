@@ -7,7 +7,7 @@ use std::ops::{Bound, ControlFlow};
 use super::super::super::catalog::Collection;
 use super::super::super::catalog::buckets::{Arrival, BucketId};
 use super::super::super::catalog::rules::Series;
-use super::super::super::document::{Doc, Value};
+use super::super::super::document::{BUILDABLE_BYTES, Doc, Value};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::index::IndexKeys;
 use super::super::super::storage::{Read, Write, format};
@@ -282,7 +282,6 @@ impl Insertion<'_> {
 /// Refuses a document whose bucket could not be: without a name for its time, or larger than a document may be, as it has
 /// the values three times.
 fn check_bucket(series: &Series, document: Doc<'_>) -> Result<()> {
-    const MOST_BYTES: usize = (16 << 20) + (16 << 10);
     // What the server has in a bucket beside values and names: its own names, types and lengths.
     const BUCKET: usize = 80;
     const SOURCE: usize = 6;
@@ -298,7 +297,7 @@ fn check_bucket(series: &Series, document: Doc<'_>) -> Result<()> {
         return Ok(());
     };
     // Far from it, nothing needs to be counted.
-    if bytes.len() < MOST_BYTES / 4 {
+    if bytes.len() < BUILDABLE_BYTES / 4 {
         return Ok(());
     }
     let mut size = BUCKET;
@@ -313,12 +312,12 @@ fn check_bucket(series: &Series, document: Doc<'_>) -> Result<()> {
             }
         };
     }
-    match size > MOST_BYTES {
+    match size > BUILDABLE_BYTES {
         false => Ok(()),
         true => Err(Fault::new(
             10334,
             format!(
-                "time-series insert failed: BSONObj size: {size} is invalid. Size must be between 0 and {MOST_BYTES}(16MB)"
+                "time-series insert failed: BSONObj size: {size} is invalid. Size must be between 0 and {BUILDABLE_BYTES}(16MB)"
             ),
         )),
     }
