@@ -19,5 +19,7 @@ pub(crate) mod value;
 pub(crate) use self::compare::{compare, equal, type_rank};
 pub(crate) use self::doc::{Doc, Elements};
 pub(crate) use self::owned::{Fields, Owned};
-pub(crate) use self::validate::{BUILDABLE_BYTES, MAX_DEPTH, MAX_DOCUMENT_BYTES, Malformed, validate};
+pub(crate) use self::validate::{
+    BUILDABLE_BYTES, MAX_DEPTH, MAX_DOCUMENT_BYTES, MAX_SENT_DEPTH, Malformed, validate, validate_within,
+};
 pub(crate) use self::value::{Kind, Value};

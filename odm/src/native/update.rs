@@ -37,7 +37,7 @@ use self::tree::Object;
 use super::aggregate::transform::Transform;
 use super::collation::Collation;
 use super::document::size::check_buildable;
-use super::document::{Doc, MAX_DEPTH, MAX_DOCUMENT_BYTES, Malformed, Owned, Value, validate};
+use super::document::{Doc, MAX_DEPTH, MAX_DOCUMENT_BYTES, Owned, Value, raw};
 use super::fault::{Fault, Result, code};
 
 /// The clock of one operation.
@@ -200,7 +200,11 @@ impl Updater {
         };
         let changed = match &self.kind {
             Kind::Operators { .. } => self.operate(bytes, matched, now, false)?,
-            Kind::Replacement(replacement) => replacement.apply(bytes, now)?,
+            Kind::Replacement(replacement) => {
+                let new = replacement.apply(bytes, now)?;
+                new.as_deref().map(check_depth).transpose()?;
+                new
+            }
             Kind::Pipeline { transform, variables } => {
                 let new = transform.apply(Doc::Raw(bytes), variables, now.millis, &self.collation)?;
                 let new = document_bytes(&new);
@@ -214,7 +218,7 @@ impl Updater {
             }
         };
         if let Some(new) = &changed {
-            check_size(new, code::UPDATE_TOO_LARGE, "Resulting document after update")?;
+            check_changed_size(new)?;
         }
         Ok(changed)
     }
@@ -243,10 +247,10 @@ impl Updater {
                 let seeded = Doc::Raw(&seed.document);
                 let new = transform.apply(seeded, variables, now.millis, &self.collation)?;
                 let new = document_bytes(&new);
-                check_depth(&new)?;
                 replace::inserted(seeded, Doc::Raw(&new), seed.has_parts_of_id)?
             }
         };
+        check_depth(&new)?;
         check_size(&new, TOO_LARGE, "Document to upsert")?;
         Ok(new)
     }
@@ -288,6 +292,16 @@ fn document_bytes(value: &Owned) -> Vec<u8> {
     }
 }
 
+/// Refuses a changed document that is too deep (15) or too large (17419) to be stored.
+pub(crate) fn check_changed(new: &[u8]) -> Result<()> {
+    check_depth(new)?;
+    check_changed_size(new)
+}
+
+fn check_changed_size(new: &[u8]) -> Result<()> {
+    check_size(new, code::UPDATE_TOO_LARGE, "Resulting document after update")
+}
+
 fn check_size(new: &[u8], code: i32, what: &str) -> Result<()> {
     check_buildable(new)?;
     if new.len() > MAX_DOCUMENT_BYTES {
@@ -300,9 +314,9 @@ fn check_size(new: &[u8], code: i32, what: &str) -> Result<()> {
 }
 
 fn check_depth(new: &[u8]) -> Result<()> {
-    match validate(new) {
-        Err(Malformed::TooDeep) => Err(too_deep()),
-        _ => Ok(()),
+    match raw::is_within(new, MAX_DEPTH) {
+        true => Ok(()),
+        false => Err(too_deep()),
     }
 }
 

@@ -124,6 +124,7 @@ mod lifecycle_rules;
 mod lifecycle_times;
 mod lifecycle_tracked;
 mod lifecycle_versions;
+mod limits_of_depth;
 mod limits_of_size;
 mod local_time;
 mod local_time_zones;

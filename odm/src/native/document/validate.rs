@@ -9,22 +9,33 @@ pub(crate) const MAX_DOCUMENT_BYTES: usize = 16 * 1024 * 1024;
 /// The largest document that the server can even build: a margin of 16 KiB over what it stores.
 pub(crate) const BUILDABLE_BYTES: usize = MAX_DOCUMENT_BYTES + 16 * 1024;
 
-/// How deep documents and arrays may nest, the outermost counted. What mongod 6.0.5 accepts; its manual
-/// says 100.
+/// How deep the documents and arrays of a stored document may nest, the outermost counted. What mongod 6.0.5 accepts;
+/// its manual says 100.
 pub(crate) const MAX_DEPTH: usize = 180;
+
+/// The same of what is sent: a whole command, with all that it holds.
+pub(crate) const MAX_SENT_DEPTH: usize = 201;
+
+/// The same of records: what was sent, with what is around it.
+const MAX_RECORD_DEPTH: usize = 255;
 
 /// Why bytes are not a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Malformed {
     /// A length that does not fit its place, a missing terminator, an unknown type, bad UTF-8, ...
     Shape(&'static str),
-    /// Nested deeper than [`MAX_DEPTH`].
+    /// Nested deeper than is allowed.
     TooDeep,
 }
 
-/// Checks that `bytes` are exactly one well-formed document. Iterative: hostile nesting cannot exhaust the
-/// stack.
+/// Checks that the bytes of a record are exactly one well-formed document.
 pub(crate) fn validate(bytes: &[u8]) -> Result<(), Malformed> {
+    validate_within(bytes, MAX_RECORD_DEPTH)
+}
+
+/// Checks that `bytes` are exactly one well-formed document, nested at most so deep. Iterative: hostile nesting cannot
+/// exhaust the stack.
+pub(crate) fn validate_within(bytes: &[u8], most: usize) -> Result<(), Malformed> {
     // The ends of the open frames; the innermost last. `scope` frames of code end inside their code frame.
     let mut ends: Vec<usize> = Vec::with_capacity(4);
     let mut at = open_frame(bytes, 0, bytes.len())?;
@@ -53,7 +64,7 @@ pub(crate) fn validate(bytes: &[u8]) -> Result<(), Malformed> {
         let payload = &payload[..length];
         match kind {
             Kind::Document | Kind::Array => {
-                if ends.len() >= MAX_DEPTH {
+                if ends.len() >= most {
                     return Err(Malformed::TooDeep);
                 }
                 at = open_frame(bytes, name, end - 1)?;
@@ -83,7 +94,7 @@ pub(crate) fn validate(bytes: &[u8]) -> Result<(), Malformed> {
                     code.get(..text)
                         .ok_or(Malformed::Shape("code runs past its frame"))?,
                 )?;
-                if ends.len() >= MAX_DEPTH {
+                if ends.len() >= most {
                     return Err(Malformed::TooDeep);
                 }
                 at = open_frame(bytes, name + 4 + text, name + length)?;

@@ -14,7 +14,7 @@ use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::index::IndexDefinition;
 use super::super::storage::Write;
-use super::super::update::{Now, Updater, prepare_insert};
+use super::super::update::{Now, Updater, check_changed, prepare_insert};
 use super::query::Query;
 use super::search::{self, Found, Limits};
 use super::{Deadline, Namespace, batch, collections, record, update, validate, view};
@@ -417,6 +417,7 @@ impl Merge {
         let Some(changed) = changed else {
             return Ok(());
         };
+        check_changed(&changed)?;
         update::check_id(&found.document, &changed).map_err(|fault| {
             fault.prefixed(
                 "$merge failed to update the matching document, did you attempt to modify the _id or the shard key? :: caused by :: ",

@@ -12,7 +12,7 @@ use self::read::{aggregate_request, explain_request, find_request, query, refuse
 use self::statement::{batch, delete_statement, find_and_modify_request, insert_statement, update_statement};
 use super::super::collation::Collation;
 use super::super::command::{self, Concern, Job};
-use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Malformed, Owned, validate};
+use super::super::document::{Doc, MAX_DOCUMENT_BYTES, MAX_SENT_DEPTH, Malformed, Owned, validate_within};
 use super::super::exec::aggregate::AggregateRequest;
 use super::super::exec::cursor::FindRequest;
 use super::super::exec::output::{self, Target};
@@ -25,7 +25,7 @@ use super::super::exec::{
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher::near;
 use super::super::storage::{Read, Write};
-use super::super::update::{Now, too_deep};
+use super::super::update::Now;
 use super::maintenance::Maintenance;
 use super::response::{counted, raw_bson};
 use super::watch;
@@ -325,13 +325,19 @@ pub(super) fn gate(document: &RawDocumentBuf) -> Result<Doc<'_>> {
             format!("BSONObj size: {} is invalid", bytes.len()),
         ));
     }
-    match validate(bytes) {
+    match validate_within(bytes, MAX_SENT_DEPTH) {
         Ok(()) => Ok(Doc::Raw(bytes)),
         Err(Malformed::Shape(reason)) => Err(Fault::new(
             code::INVALID_BSON,
             format!("malformed document: {reason}"),
         )),
-        Err(Malformed::TooDeep) => Err(too_deep()),
+        Err(Malformed::TooDeep) => Err(Fault::new(
+            code::OVERFLOW,
+            format!(
+                "BSONObj exceeds maximum nested object depth: {}",
+                MAX_SENT_DEPTH - 1
+            ),
+        )),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Documents to insert.
 
 use super::super::document::doc::{Element, framed};
-use super::super::document::{Doc, Kind, MAX_DOCUMENT_BYTES, Value, equal};
+use super::super::document::{Doc, Kind, MAX_DEPTH, MAX_DOCUMENT_BYTES, Value, equal, raw};
 use super::super::fault::{Fault, Result, code};
 use super::{Now, identity};
 
@@ -9,7 +9,7 @@ use super::{Now, identity};
 /// fills empty timestamps at the top level. The bytes have passed [`super::super::document::validate`].
 ///
 /// # Errors
-/// 2 (too large, `_id` twice), 53 (type of `_id`), 52 (`$` inside of `_id`).
+/// 2 (too large, `_id` twice), 15 (too deep), 53 (type of `_id`), 52 (`$` inside of `_id`).
 pub(crate) fn prepare_insert(doc: Doc<'_>, now: Now) -> Result<Vec<u8>> {
     Ok(changed_for_insert(doc, now)?.unwrap_or_else(|| doc.to_bytes()))
 }
@@ -29,6 +29,7 @@ pub(crate) fn changed_for_insert(doc: Doc<'_>, now: Now) -> Result<Option<Vec<u8
             format!("object to insert too large. size in bytes: {size}, max size: {MAX_DOCUMENT_BYTES}"),
         ));
     }
+    check_depth(doc)?;
     let (mut ids, mut leads, mut timestamps) = (0, false, false);
     for (position, element) in doc.elements().enumerate() {
         if element.name() == b"_id" {
@@ -49,6 +50,23 @@ pub(crate) fn changed_for_insert(doc: Doc<'_>, now: Now) -> Result<Option<Vec<u8
         return Ok(None);
     }
     Ok(Some(identity::lead(Doc::Raw(&filled(doc, now)))))
+}
+
+fn check_depth(doc: Doc<'_>) -> Result<()> {
+    let is_within = doc.values().all(|value| match value {
+        Value::Document(inner) | Value::Array(inner) => match inner {
+            Doc::Raw(bytes) => raw::is_within(bytes, MAX_DEPTH - 1),
+            _ => raw::is_within(&inner.to_bytes(), MAX_DEPTH - 1),
+        },
+        _ => true,
+    });
+    match is_within {
+        true => Ok(()),
+        false => Err(Fault::new(
+            code::OVERFLOW,
+            format!("cannot insert document because it exceeds {MAX_DEPTH} levels of nesting"),
+        )),
+    }
 }
 
 /// Whether a field of the document itself, not `_id`, is an empty timestamp.
