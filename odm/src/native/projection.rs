@@ -111,9 +111,9 @@ impl Projection {
     /// The projection as that of a view, which is a pipeline's: of metadata alone it is an inclusion.
     ///
     /// # Errors
-    /// As the server: 168, 28667, 28724 and 31324 for what only a find of a collection has.
+    /// As the server: 28724 for what only a find of a collection has, and no pipeline computes.
     pub(crate) fn on_view(&self) -> Result<Cow<'_, Projection>> {
-        self.refuse_on_view()?;
+        self.tree.refuse_computing()?;
         let mut rules = self.tree.children.iter().map(|(_, rule)| rule);
         if self.mode == Mode::Inclusion || !rules.all(|rule| matches!(rule, Rule::Computed(_))) {
             return Ok(Cow::Borrowed(self));
@@ -125,7 +125,11 @@ impl Projection {
         Ok(Cow::Owned(own))
     }
 
-    fn refuse_on_view(&self) -> Result<()> {
+    /// Refuses what only a find of a collection has.
+    ///
+    /// # Errors
+    /// As the server: 168, 28667 and 31324.
+    pub(crate) fn refuse_on_view(&self) -> Result<()> {
         if self.positional {
             return Err(Fault::new(
                 31324,
@@ -156,20 +160,31 @@ impl Tree {
                         "Unsupported in view pipeline: Invalid $project :: caused by :: Cannot use $elemMatch in this context",
                     ));
                 }
-                Rule::Slice(slice) if slice.skips => {
-                    return Err(Fault::new(
-                        28724,
-                        "Failed to optimize pipeline :: caused by :: First argument to $slice must be an array, but is of type: int",
-                    ));
-                }
-                Rule::Slice(_) => {
+                Rule::Slice(slice) if !slice.skips => {
                     return Err(Fault::new(
                         28667,
                         "Invalid $project :: caused by :: Expression $slice takes at least 2 arguments, and at most 3, but 1 were passed in.",
                     ));
                 }
                 Rule::Fields(below) => below.refuse_on_view()?,
-                Rule::Include | Rule::Exclude | Rule::Positional | Rule::Computed(_) => {}
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses the `$slice` that is an expression of a pipeline, whose first argument is no array.
+    fn refuse_computing(&self) -> Result<()> {
+        for (_, rule) in &self.children {
+            match rule {
+                Rule::Slice(slice) if slice.skips => {
+                    return Err(Fault::new(
+                        28724,
+                        "Failed to optimize pipeline :: caused by :: First argument to $slice must be an array, but is of type: int",
+                    ));
+                }
+                Rule::Fields(below) => below.refuse_computing()?,
+                _ => {}
             }
         }
         Ok(())

@@ -18,6 +18,8 @@ crate::on_every_backend! {
     a_taken_name_is_told_before_what_a_view_would_stand_on,
     an_order_that_cannot_be_followed_is_told_before_that_a_view_is_not_followed,
     no_view_is_asked_for_what_is_near_not_even_in_vain,
+    what_is_wrong_with_a_find_of_a_view_is_told_in_an_order,
+    filters_of_views_that_compute_nothing_are_told,
 }
 
 async fn a_view_is_read_like_a_collection(db: &Db) {
@@ -322,4 +324,79 @@ async fn no_view_is_asked_for_what_is_near_not_even_in_vain(db: &Db) {
         refusal(db, doc! { "count": "v", "query": filter }).await,
         5_626_500
     );
+}
+
+/// An expression that fails with this code, wherever it is computed.
+fn failing(code: i32) -> Document {
+    match code {
+        28_656 => doc! { "$toBool": { "$substr": ["é", 1, 0] } },
+        _ => doc! { "$divide": [2, 0] },
+    }
+}
+
+async fn what_is_wrong_with_a_find_of_a_view_is_told_in_an_order(db: &Db) {
+    let stages = [
+        doc! { "$match": { "$expr": failing(28_656) } },
+        doc! { "$project": { "x": failing(28_656) } },
+        doc! { "$group": { "_id": failing(28_656) } },
+    ];
+    let own = doc! { "$expr": failing(2) };
+    let (sliced, skipped) = (doc! { "l": { "$slice": -1 } }, doc! { "l": { "$slice": [1, 2] } });
+    for stage in stages {
+        run(db, doc! { "create": "v", "viewOn": "c", "pipeline": [stage] }).await;
+        let find = |filter: Document, projection: Document| {
+            doc! { "find": "v", "filter": filter, "projection": projection }
+        };
+        let near = doc! { "a": { "$near": [1, 1] } };
+        let finds = [
+            (find(own.clone(), sliced.clone()), 2),
+            (find(doc! {}, sliced.clone()), 28_667),
+            (find(doc! {}, doc! { "l.$": 1 }), 31_324),
+            (find(doc! {}, doc! { "l": { "$elemMatch": { "x": 1 } } }), 168),
+            (find(doc! {}, skipped.clone()), 28_656),
+            (find(doc! {}, doc! { "l": failing(2) }), 2),
+        ];
+        for (find, expected) in finds {
+            assert_eq!(refusal(db, find.clone()).await, expected, "{find}");
+            assert_eq!(
+                refusal(db, doc! { "explain": find.clone() }).await,
+                expected,
+                "{find}"
+            );
+        }
+        assert_eq!(refusal(db, find(near, sliced.clone())).await, 5_626_500);
+        let mut other = find(doc! {}, sliced.clone());
+        other.insert("collation", doc! { "locale": "de" });
+        assert_eq!(refusal(db, other).await, 167);
+        let mut other = find(own.clone(), doc! {});
+        other.insert("returnKey", true);
+        assert_eq!(refusal(db, other).await, 2);
+        assert_eq!(
+            refusal(db, doc! { "distinct": "v", "key": "a", "query": own.clone() }).await,
+            2
+        );
+        run(db, doc! { "drop": "v" }).await;
+    }
+}
+
+async fn filters_of_views_that_compute_nothing_are_told(db: &Db) {
+    let own = doc! { "$expr": failing(2) };
+    run(
+        db,
+        doc! { "create": "v", "viewOn": "c", "pipeline": [{ "$match": { "a": 1 } }] },
+    )
+    .await;
+    for _ in 0..2 {
+        assert_eq!(refusal(db, doc! { "find": "v", "filter": own.clone() }).await, 2);
+        assert_eq!(refusal(db, doc! { "count": "v", "query": own.clone() }).await, 2);
+        assert_eq!(
+            refusal(db, doc! { "distinct": "v", "key": "a", "query": own.clone() }).await,
+            2
+        );
+        let find = doc! { "find": "v", "projection": { "l": { "$slice": [1, 2] } } };
+        assert_eq!(refusal(db, find.clone()).await, 28_724);
+        assert_eq!(refusal(db, doc! { "explain": find }).await, 28_724);
+        run(db, doc! { "insert": "c", "documents": [{ "_id": 1, "a": 1 }] }).await;
+        run(db, doc! { "delete": "c", "deletes": [{ "q": {}, "limit": 0 }] }).await;
+    }
 }

@@ -4,11 +4,11 @@ use super::super::collation::Collation;
 use super::super::document::{Doc, Value};
 use super::super::exec::cursor::Extras;
 use super::super::exec::explain::{ExplainRequest, explain as explained};
+use super::super::exec::statement::Statement;
 use super::super::fault::{Fault, Result, code};
-use super::super::plan::Edges;
 use super::aggregate::explain_pipeline;
 use super::shape::{Shape, Type};
-use super::{Call, Job, collation, count, find, find_and_modify, query};
+use super::{Call, Job, collation, count, find, find_and_modify, query, write};
 
 static EXPLAIN: Shape = Shape {
     name: "explain",
@@ -20,14 +20,12 @@ static EXPLAIN: Shape = Shape {
 struct Asked<'a> {
     filter: Option<Doc<'a>>,
     sort: Option<Doc<'a>>,
+    projection: Option<Doc<'a>>,
     hint: Option<Value<'a>>,
     collation: Option<Collation>,
     skip: u64,
     limit: u64,
     counts: bool,
-    edges: Option<Edges>,
-    projection: Option<Doc<'a>>,
-    extras: Extras,
 }
 
 pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
@@ -54,27 +52,60 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
     let first = inner.elements().next();
     let name = first.map(|element| element.name_str()).unwrap_or_default();
     let target = first.map_or(Value::Null, |element| element.value());
+    let whole = Call {
+        name,
+        target,
+        doc: inner,
+        ..*call
+    };
     if name == "aggregate" {
-        let inner = Call {
-            name,
-            target,
-            doc: inner,
-            ..*call
-        };
-        return explain_pipeline(&inner, execute);
+        return explain_pipeline(&whole, execute);
+    }
+    if name == "find" {
+        return explain_find(call, &whole, execute);
     }
     let asked = ask(name, inner)?;
     let namespace = call.collection(&target)?;
-    let parsed = query::query(asked.filter, asked.sort, asked.hint, &query::Variables::new())?
-        .collated(asked.collation)
-        .between(asked.edges)
-        .projected(asked.projection);
+    let own = inner.get("let").and_then(|own| own.as_document());
+    let variables = query::variables(own, asked.collation.as_ref(), &whole)?;
+    let parsed = query::query(asked.filter, asked.sort, asked.hint, &variables)?.collated(asked.collation);
+    check_write(&whole)?;
+    // As the server, which reads it where there is a collection.
+    let projected = parsed.projection_of_one(asked.projection).map(|_| ());
     let request = ExplainRequest {
         namespace,
         query: parsed,
+        projection: None,
         filter: asked.filter.unwrap_or(Doc::empty()).to_bytes(),
         counts: asked.counts,
         writes: matches!(name, "update" | "delete" | "findAndModify" | "findandmodify"),
+        skip: asked.skip,
+        limit: asked.limit,
+        extras: Extras::default(),
+        execute,
+        deadline: call.deadline()?,
+    };
+    Ok(Job::Read(Box::new(move |read| {
+        let ns = &request.namespace;
+        if read.catalog().collection(&ns.database, &ns.collection).is_some() {
+            projected?;
+        }
+        explained(read, &request)
+    })))
+}
+
+fn explain_find(call: &Call<'_>, whole: &Call<'_>, execute: bool) -> Result<Job> {
+    let fields = find::fields(whole.doc)?;
+    let asked = find::request(whole, &fields)?;
+    let request = ExplainRequest {
+        namespace: asked.namespace,
+        query: asked.query,
+        projection: asked.projection,
+        filter: find::document(&fields, "filter")?
+            .unwrap_or(Doc::empty())
+            .to_bytes(),
+        counts: false,
+        writes: false,
         skip: asked.skip,
         limit: asked.limit,
         extras: asked.extras,
@@ -84,23 +115,26 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
     Ok(Job::Read(Box::new(move |read| explained(read, &request))))
 }
 
+/// Refuses what is wrong with the change that a write would make.
+fn check_write(whole: &Call<'_>) -> Result<()> {
+    let job = match whole.name {
+        "update" => write::update(whole)?,
+        "delete" => write::delete(whole)?,
+        "findAndModify" | "findandmodify" => find_and_modify::find_and_modify(whole)?,
+        _ => return Ok(()),
+    };
+    match job {
+        Job::Batch(batch, _) => match batch.statements.into_iter().next() {
+            Some(Statement::Refused(fault)) => Err(fault),
+            Some(Statement::RefusedUpdate(refused)) => Err(refused.fault),
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
 fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
     Ok(match name {
-        "find" => {
-            let fields = find::fields(inner)?;
-            Asked {
-                filter: find::document(&fields, "filter")?,
-                sort: find::document(&fields, "sort")?,
-                hint: fields.get("hint"),
-                collation: collation(&fields)?,
-                skip: fields.count("skip")?.unwrap_or(0),
-                limit: fields.count("limit")?.unwrap_or(0),
-                counts: false,
-                edges: find::edges(&fields)?,
-                projection: find::document(&fields, "projection")?,
-                extras: find::extras(&fields)?,
-            }
-        }
         "count" => {
             let fields = count::COUNT.command(inner)?;
             Asked {
@@ -127,6 +161,7 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
             Asked {
                 filter: fields.object("query"),
                 sort: fields.object("sort"),
+                projection: fields.object("fields"),
                 hint: fields.get("hint"),
                 collation: collation(&fields)?,
                 limit: 1,
@@ -177,14 +212,12 @@ impl Asked<'_> {
         Asked {
             filter: None,
             sort: None,
+            projection: None,
             hint: None,
             collation: None,
             skip: 0,
             limit: 0,
             counts: false,
-            edges: None,
-            projection: None,
-            extras: Extras::default(),
         }
     }
 }

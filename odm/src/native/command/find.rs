@@ -64,16 +64,16 @@ static KILL_CURSORS: Shape = Shape {
     required: &["cursors"],
 };
 
-pub(super) fn find(call: &Call<'_>) -> Result<Job> {
-    let fields = fields(call.doc)?;
+/// What a find asks for, all of it checked.
+pub(super) fn request(call: &Call<'_>, fields: &Fields<'_>) -> Result<FindRequest> {
     let namespace = call.namespace()?;
-    let expected = expected_uuid(&fields)?;
+    expected_uuid(fields)?;
     let (filter, projection, sort) = (
-        document(&fields, "filter")?,
-        document(&fields, "projection")?,
-        document(&fields, "sort")?,
+        document(fields, "filter")?,
+        document(fields, "projection")?,
+        document(fields, "sort")?,
     );
-    let collation = collation(&fields)?;
+    let collation = collation(fields)?;
     if fields.flag("awaitData") && !fields.flag("tailable") {
         return Err(Fault::new(
             code::FAILED_TO_PARSE,
@@ -81,7 +81,7 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
         ));
     }
     let (skip, limit) = (fields.count("skip")?, fields.count("limit")?);
-    let batch_size = fields.count("batchSize")?;
+    fields.count("batchSize")?;
     let variables = query::variables(fields.object("let"), collation.as_ref(), call)?;
     let query = query::query(filter, sort, fields.get("hint"), &variables)?
         .collated(collation)
@@ -89,23 +89,29 @@ pub(super) fn find(call: &Call<'_>) -> Result<Job> {
     check_natural(fields.get("hint"), sort)?;
     let projection = query.projection(projection)?.map(Arc::new);
     let query = query
-        .between(edges(&fields)?)
-        .projected(document(&fields, "projection")?);
+        .between(edges(fields)?)
+        .projected(document(fields, "projection")?);
     let deadline = call.deadline()?;
-    let ns = namespace.to_string();
-    let single = fields.flag("singleBatch");
-    let tailable = fields.flag("tailable");
-    let request = FindRequest {
+    Ok(FindRequest {
         namespace,
         query,
         projection,
         skip: skip.unwrap_or(0),
         limit: limit.unwrap_or(0),
         batch_size: None,
-        tail: tailable.then_some(Tail::Poll),
-        extras: extras(&fields)?,
+        tail: fields.flag("tailable").then_some(Tail::Poll),
+        extras: extras(fields)?,
         deadline,
-    };
+    })
+}
+
+pub(super) fn find(call: &Call<'_>) -> Result<Job> {
+    let fields = fields(call.doc)?;
+    let request = request(call, &fields)?;
+    let (expected, batch_size) = (expected_uuid(&fields)?, fields.count("batchSize")?);
+    let ns = request.namespace.to_string();
+    let single = fields.flag("singleBatch");
+    let tailable = request.tail.is_some();
     Ok(Job::Open(Box::new(move |read| {
         check_uuid(read.catalog(), &request.namespace, expected)?;
         if tailable {

@@ -28,7 +28,7 @@ pub(crate) fn count(
         let query = query.by_default(&own);
         return on_collection(read, &resolved.base, &query, (skip, limit), deadline);
     }
-    match view::through(read, ns, query, deadline)? {
+    match view::through(read, ns, query, None, deadline)? {
         Some(Through::Query(base, merged)) => on_collection(read, &base, &merged, (skip, limit), deadline),
         Some(Through::Rows(rows)) => Ok((rows.len() as u64).min(most(skip, limit)).saturating_sub(skip)),
         None => on_collection(read, ns, query, (skip, limit), deadline),

@@ -207,7 +207,13 @@ impl FindCursor {
         // The views of a database are read as a collection.
         let through = match view::list::is_list(&request.namespace) {
             true => None,
-            false => view::through(read, &request.namespace, &request.query, request.deadline)?,
+            false => view::through(
+                read,
+                &request.namespace,
+                &request.query,
+                request.projection.as_deref(),
+                request.deadline,
+            )?,
         };
         if through.is_some()
             && let Some(projection) = &mut request.projection

@@ -22,7 +22,13 @@ pub(crate) fn distinct(
     deadline: Deadline,
 ) -> Result<Vec<Owned>> {
     check_key(path, &query.matcher)?;
-    match view::through(read, ns, query, deadline)? {
+    if view::view_of(read.catalog(), ns).is_some() {
+        // Before what is wrong with the view, unlike in a count.
+        query
+            .by_default(&view::collation_of(read.catalog(), ns))
+            .settled()?;
+    }
+    match view::through(read, ns, query, None, deadline)? {
         Some(Through::Query(base, merged)) => on_collection(read, &base, path, &merged, deadline),
         Some(Through::Rows(rows)) => {
             let own = view::collation_of(read.catalog(), ns);

@@ -1,9 +1,12 @@
 //! What a query would do, or did: the plan and what it examined.
 
+use std::sync::Arc;
+
 use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Owned};
 use super::super::fault::Result;
 use super::super::plan;
+use super::super::projection::Projection;
 use super::super::storage::Read;
 use super::aggregate::AggregateRequest;
 use super::cursor::{Extras, RECORD_ID};
@@ -16,6 +19,8 @@ use super::{Deadline, Namespace, view};
 pub(crate) struct ExplainRequest {
     pub(crate) namespace: Namespace,
     pub(crate) query: Query,
+    /// That of a find.
+    pub(crate) projection: Option<Arc<Projection>>,
     /// The filter's bytes, to show.
     pub(crate) filter: Vec<u8>,
     /// Whether the documents are only counted.
@@ -58,8 +63,17 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
         view::refuse(read.catalog(), &request.namespace)?;
     }
     let resolved = view::resolve(read.catalog(), &request.namespace)?;
+    let query = request.query.with_constants_by(&resolved.collation)?;
+    let query = query.by_default(&resolved.collation);
+    let query = query.settled()?;
+    if let Some(projection) = &request.projection {
+        projection.settled(query.collation_in(&resolved.collation), query.matcher.variables())?;
+    }
     if resolved.is_view {
         request.extras.refuse_on_view(&request.query)?;
+        if let Some(projection) = &request.projection {
+            projection.refuse_on_view()?;
+        }
         let aggregate = AggregateRequest {
             namespace: request.namespace.clone(),
             stages: Vec::new(),
@@ -73,13 +87,15 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
             now: super::super::matcher::now(),
             deadline: request.deadline,
         };
-        return explain_aggregate(read, &aggregate, request.execute);
+        let explained = explain_aggregate(read, &aggregate, request.execute)?;
+        if let Some(projection) = &request.projection {
+            projection.on_view()?;
+        }
+        return Ok(explained);
     }
     let ns = &request.namespace;
     let collection = read.catalog().collection(&ns.database, &ns.collection).cloned();
     let wanted = (request.limit > 0).then(|| request.limit.saturating_add(request.skip));
-    let query = request.query.by_default(&resolved.collation);
-    let query = query.settled()?;
     let (views, is_filtered) = match &collection {
         Some(collection) => query.views(collection),
         None => (Vec::new(), false),
@@ -155,6 +171,7 @@ pub(crate) fn explain_aggregate(
         filter: prepared.filter,
         namespace: find.namespace,
         query: find.query,
+        projection: None,
         counts: false,
         writes: false,
         skip: find.skip,

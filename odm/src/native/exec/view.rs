@@ -10,6 +10,7 @@ use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher;
 use super::super::plan::text_required;
+use super::super::projection::Projection;
 use super::super::storage::Read;
 use super::aggregate::{self, AggregateRequest};
 use super::output;
@@ -211,6 +212,7 @@ pub(crate) fn through(
     read: &dyn Read,
     ns: &Namespace,
     query: &Query,
+    projection: Option<&Projection>,
     deadline: Deadline,
 ) -> Result<Option<Through>> {
     if let Some(rows) = list::found(read.catalog(), ns, query)? {
@@ -229,6 +231,7 @@ pub(crate) fn through(
     if query.searches_text() {
         return Err(text_required(Some(&ns.to_string())));
     }
+    projection.map(Projection::refuse_on_view).transpose()?;
     let request = AggregateRequest {
         namespace: ns.clone(),
         stages: Vec::new(),
@@ -243,6 +246,7 @@ pub(crate) fn through(
         deadline,
     };
     let prepared = request.prepare(read)?;
+    let query = &*query.settled()?;
     if let Some(find) = prepared.find
         && prepared.first == prepared.pipeline.len()
         && find.skip == 0

@@ -163,9 +163,12 @@ pub(super) fn explain_request(
         operation,
         Operation::FindAndModify(_) | Operation::Update(_) | Operation::Delete(_)
     );
+    let mut shown = None;
     let (ns, query, filter, skip, limit, max_time) = match operation {
         Operation::Find(own) => {
             let parsed = query(&own.filter, own.sort.as_ref(), &own.options)?;
+            shown = projection(own.projection.as_ref(), &parsed)?.map(Arc::new);
+            let parsed = parsed.projected(gate_optional(own.projection.as_ref())?);
             (
                 own.namespace,
                 parsed,
@@ -240,6 +243,7 @@ pub(super) fn explain_request(
     Ok(ExplainRequest {
         namespace: namespace(ns)?,
         query,
+        projection: shown,
         filter: filter.as_bytes().to_vec(),
         counts,
         writes,
