@@ -3,6 +3,7 @@
 //! A command is parsed here into the requests that the typed operations are made of too; nothing runs before
 //! its whole document was found to be well-formed. Each family of commands has a file.
 
+mod absent;
 mod aggregate;
 mod api;
 mod capped;
@@ -28,6 +29,7 @@ mod write;
 
 use std::time::Duration;
 
+use self::absent::NOT_HERE;
 pub(crate) use self::concern::Concern;
 pub(crate) use self::cursor::{Cursors, Opened};
 pub(crate) use self::reply::{Verb, written, written_out};
@@ -173,26 +175,6 @@ fn check_around(call: &Call<'_>) -> Result<()> {
     generic::check(call.name, call.doc)
 }
 
-/// Commands of the server that the engine does not have.
-const NOT_HERE: &[&str] = &[
-    "abortTransaction",
-    "commitTransaction",
-    "connectionStatus",
-    "currentOp",
-    "endSessions",
-    "fsync",
-    "getParameter",
-    "killOp",
-    "mapReduce",
-    "profile",
-    "reIndex",
-    "refreshSessions",
-    "setParameter",
-    "shutdown",
-    "startSession",
-    "top",
-];
-
 fn unknown(name: &str) -> Fault {
     Fault::new(code::COMMAND_NOT_FOUND, format!("no such command: '{name}'"))
 }
@@ -240,6 +222,7 @@ const COMMANDS: &[(&[&str], Parse)] = &[
     (&["dbStats", "dbstats"], server::database_statistics),
     (&["compact"], server::compact),
     (&["validate"], server::validate),
+    (&["reIndex"], server::rebuild_indexes),
     (&["listDatabases"], server::list_databases),
     (&["validateDBMetadata"], api::validate),
     (&["serverStatus"], server::status),

@@ -325,19 +325,18 @@ pub(crate) fn parse_meta(value: &Value<'_>) -> Result<Option<Kind>> {
             "Cannot have additional keys in a $meta sort specification",
         ));
     }
-    match meta.as_str().and_then(Kind::parse) {
-        Some(kind @ (Kind::TextScore | Kind::RandVal | Kind::GeoNearDistance)) => Ok(Some(kind)),
-        Some(Kind::Absent) if matches!(meta, Value::String("searchScore" | "searchHighlights")) => {
-            Err(Fault::new(
-                31218,
-                format!(
-                    "$meta sort by '{}' metadata is not supported",
-                    meta.as_str().unwrap_or("")
-                ),
-            ))
-        }
-        _ => Err(Fault::new(31138, format!("Illegal $meta sort: $meta: {meta}"))),
+    match meta {
+        Value::String(name @ "searchScore") => Err(unsupported_meta(31218, name)),
+        Value::String(name @ "searchHighlights") => Err(unsupported_meta(31219, name)),
+        _ => match meta.as_str().and_then(Kind::parse) {
+            Some(kind @ (Kind::TextScore | Kind::RandVal | Kind::GeoNearDistance)) => Ok(Some(kind)),
+            _ => Err(Fault::new(31138, format!("Illegal $meta sort: $meta: {meta}"))),
+        },
     }
+}
+
+fn unsupported_meta(code: i32, name: &str) -> Fault {
+    Fault::new(code, format!("$meta sort by '{name}' metadata is not supported"))
 }
 
 fn parse_direction(path: &str, value: &Value<'_>) -> Result<bool> {

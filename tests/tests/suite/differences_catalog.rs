@@ -27,6 +27,8 @@ crate::on_every_backend! {
     images_are_recorded_by_one_option,
     validated_collections_say_what_does_not_comply,
     statistics_of_nothing_are_short,
+    indexes_are_not_rebuilt_on_a_set,
+    statistics_of_a_database_are_asked_for_by_no_name,
 }
 
 fn create_index(name: &str, spec: Document) -> Document {
@@ -515,5 +517,38 @@ async fn statistics_of_nothing_are_short(db: &Db) {
     assert_eq!(reply.get("indexDetails"), Some(&bson!({})));
     for name in ["capped", "freeStorageSize", "indexBuilds"] {
         assert!(!reply.contains_key(name), "{name}");
+    }
+}
+
+async fn indexes_are_not_rebuilt_on_a_set(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1 }]).await;
+    for name in ["c", "nothing", "a$b", "system.x"] {
+        assert_eq!(code(db, doc! { "reIndex": name }).await, 20, "{name}");
+    }
+    for name in [bson!(1), bson!(1.5), bson!(null), bson!(""), bson!(".x")] {
+        assert_eq!(code(db, doc! { "reIndex": name.clone() }).await, 73, "{name}");
+    }
+    assert_eq!(
+        code(db, doc! { "reIndex": "c", "writeConcern": { "w": 1 } }).await,
+        72
+    );
+    assert_eq!(code(db, doc! { "reIndex": "c", "maxTimeMS": -1 }).await, 2);
+}
+
+async fn statistics_of_a_database_are_asked_for_by_no_name(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1 }]).await;
+    for name in ["c", "", "a b", "c.d"] {
+        assert_eq!(code(db, doc! { "dbStats": name }).await, 73, "{name}");
+        assert_eq!(code(db, doc! { "dbStats": name, "more": 1 }).await, 73, "{name}");
+    }
+    for what in [
+        bson!(1),
+        bson!(true),
+        bson!(null),
+        bson!({ "a": 1 }),
+        bson!(["c"]),
+    ] {
+        let found = run(db, doc! { "dbStats": what }).await;
+        assert_eq!(found.get("db").and_then(Bson::as_str), Some(db.name()));
     }
 }

@@ -500,6 +500,14 @@ async fn names_of_other_products_have_no_values(db: &Db) {
         31218
     );
     assert_eq!(
+        code(
+            db,
+            doc! { "find": "c", "sort": { "k": meta("searchHighlights") } }
+        )
+        .await,
+        31219
+    );
+    assert_eq!(
         code(db, doc! { "find": "c", "sort": { "k": meta("indexKey") } }).await,
         31138
     );

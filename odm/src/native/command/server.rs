@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Owned};
+use super::super::document::{Doc, MAX_DOCUMENT_BYTES, Owned, Value};
 use super::super::exec::{statistics, view};
 use super::super::fault::{Fault, Result, code};
 use super::super::storage::{ALL, format};
@@ -192,6 +192,13 @@ pub(super) fn collection_statistics(call: &Call<'_>) -> Result<Job> {
 }
 
 pub(super) fn database_statistics(call: &Call<'_>) -> Result<Job> {
+    // The server takes a text for the rest of the database's name.
+    if let Value::String(rest) = call.target {
+        return Err(Fault::new(
+            code::INVALID_NAMESPACE,
+            format!("Invalid db name: {}.{rest}", call.database),
+        ));
+    }
     let fields = DATABASE_STATISTICS.loose_command(call.doc)?;
     let scale = database_scale(&fields)?;
     let free = fields.flag("freeStorage");
@@ -256,6 +263,19 @@ pub(super) fn compact(call: &Call<'_>) -> Result<Job> {
             Some(_) => Ok(Reply::new().with("bytesFreed", count(0)).done()),
             None => Err(Fault::new(code::NAMESPACE_NOT_FOUND, "collection does not exist")),
         }
+    })))
+}
+
+/// As every replica set, which the engine answers like, it has no such command: each index is what it should be.
+pub(super) fn rebuild_indexes(call: &Call<'_>) -> Result<Job> {
+    let namespace = call.namespace()?;
+    Ok(Job::Read(Box::new(move |_| {
+        Err(Fault::new(
+            code::ILLEGAL_OPERATION,
+            format!(
+                "reIndex is only allowed on a standalone mongod instance. Cannot reIndex '{namespace}' while replication is active"
+            ),
+        ))
     })))
 }
 
