@@ -6,6 +6,15 @@ use bson::{Bson, DateTime, Document, Timestamp};
 /// From here on a date is that of the moment: no generated one is as late.
 const CLOCK: i64 = 1_750_000_000;
 
+/// In place of ids that the server makes.
+const STILL: ObjectId = ObjectId::from_bytes([0xEE; 12]);
+
+/// The ids that are generated here repeat one byte; others are of the server's making.
+fn is_of_the_server(id: &ObjectId) -> bool {
+    let bytes = id.bytes();
+    bytes.iter().any(|byte| *byte != bytes[0])
+}
+
 /// The document with one date, and one id, in place of those that the clock gave.
 pub(super) fn without_clock(document: Document) -> Document {
     document
@@ -26,9 +35,10 @@ pub(super) fn still(value: Bson) -> Bson {
                 increment: 0,
             })
         }
-        // The ids that are generated here repeat one byte; others are of the server's making.
-        Bson::ObjectId(id) if id.bytes().iter().any(|byte| *byte != id.bytes()[0]) => {
-            Bson::ObjectId(ObjectId::from_bytes([0xEE; 12]))
+        Bson::ObjectId(id) if is_of_the_server(&id) => Bson::ObjectId(STILL),
+        // The same in writing.
+        Bson::String(text) if ObjectId::parse_str(&text).is_ok_and(|id| is_of_the_server(&id)) => {
+            Bson::String(STILL.to_hex())
         }
         other => other,
     };

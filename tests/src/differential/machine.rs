@@ -25,6 +25,9 @@ const ROUND: u64 = 40;
 
 /// Runs random operations on both databases until `operations` are done or `most` differences are found. The
 /// databases hold nothing else.
+///
+/// # Panics
+/// Where the server has ended.
 pub async fn compare(ours: &Db, theirs: &Db, seed: u64, operations: u64, most: usize) -> Report {
     compare_scenarios(ours, theirs, seed, operations, most, scenario).await
 }
@@ -74,8 +77,12 @@ pub(super) fn scenario(seed: u64) -> Vec<Step> {
 }
 
 fn shown(seed: u64, steps: &[Step], found: &Difference) -> String {
+    format!("seed {seed}\n  {}\n{}", listed(steps), found.what)
+}
+
+fn listed(steps: &[Step]) -> String {
     let commands: Vec<String> = steps.iter().map(|step| step.command.to_string()).collect();
-    format!("seed {seed}\n  {}\n{}", commands.join("\n  "), found.what)
+    commands.join("\n  ")
 }
 
 /// Where two backends differ.
@@ -156,6 +163,12 @@ impl Pair<'_> {
             }
             if same && states.is_none() {
                 continue;
+            }
+            if their == Answer::Refused(None) && self.theirs.run_command(doc! { "ping": 1 }).await.is_err() {
+                panic!(
+                    "the server is gone; the last command of this lane was the last of these:\n  {}",
+                    listed(&steps[..=at])
+                );
             }
             if known::is_known(&step.command, &steps[..at], &own, &their)
                 || (states.is_none() && self.has_two_errors(step, &own, &their).await)

@@ -320,7 +320,10 @@ fn accumulator(random: &mut Random) -> Document {
     let by = doc! { "n": *random.pick(&[1, -1]), "_id": 1 };
     match random.below(12) {
         0 => doc! { "$count": {} },
-        1 => doc! { "$mergeObjects": "$o" },
+        // Of undefined the server would end.
+        1 => {
+            doc! { "$mergeObjects": { "$cond": [{ "$eq": [{ "$type": "$o" }, "undefined"] }, Bson::Null, "$o"] } }
+        }
         2 => doc! { *random.pick(&["$firstN", "$lastN", "$minN", "$maxN"]): { "input": input, "n": n } },
         3 => doc! { *random.pick(&["$top", "$bottom"]): { "output": input, "sortBy": by } },
         4 => doc! { *random.pick(&["$topN", "$bottomN"]): { "output": input, "sortBy": by, "n": n } },
