@@ -29,9 +29,14 @@ pub(crate) fn changed_for_insert(doc: Doc<'_>, now: Now) -> Result<Option<Vec<u8
             format!("object to insert too large. size in bytes: {size}, max size: {MAX_DOCUMENT_BYTES}"),
         ));
     }
-    check_depth(doc)?;
     let (mut ids, mut leads, mut timestamps) = (0, false, false);
     for (position, element) in doc.elements().enumerate() {
+        if is_too_deep(&element) {
+            return Err(Fault::new(
+                code::OVERFLOW,
+                format!("cannot insert document because it exceeds {MAX_DEPTH} levels of nesting"),
+            ));
+        }
         if element.name() == b"_id" {
             ids += 1;
             leads |= position == 0;
@@ -52,20 +57,17 @@ pub(crate) fn changed_for_insert(doc: Doc<'_>, now: Now) -> Result<Option<Vec<u8
     Ok(Some(identity::lead(Doc::Raw(&filled(doc, now)))))
 }
 
-fn check_depth(doc: Doc<'_>) -> Result<()> {
-    let is_within = doc.values().all(|value| match value {
-        Value::Document(inner) | Value::Array(inner) => match inner {
-            Doc::Raw(bytes) => raw::is_within(bytes, MAX_DEPTH - 1),
-            _ => raw::is_within(&inner.to_bytes(), MAX_DEPTH - 1),
-        },
-        _ => true,
-    });
-    match is_within {
-        true => Ok(()),
-        false => Err(Fault::new(
-            code::OVERFLOW,
-            format!("cannot insert document because it exceeds {MAX_DEPTH} levels of nesting"),
-        )),
+/// Whether the value nests too deep for a stored document.
+fn is_too_deep(element: &Element<'_>) -> bool {
+    if !matches!(element.kind(), Kind::Document | Kind::Array) {
+        return false;
+    }
+    match element.value() {
+        Value::Document(Doc::Raw(bytes)) | Value::Array(Doc::Raw(bytes)) => {
+            !raw::is_within(bytes, MAX_DEPTH - 1)
+        }
+        Value::Document(inner) | Value::Array(inner) => !raw::is_within(&inner.to_bytes(), MAX_DEPTH - 1),
+        _ => false,
     }
 }
 
