@@ -145,10 +145,7 @@ pub(crate) fn parse(database: &str, doc: Doc<'_>, now: Now) -> Result<(Job, Opti
         now,
     };
     if NOT_HERE.contains(&call.name) {
-        return Err(Fault::unsupported(format!(
-            "the embedded engine does not run {}",
-            call.name
-        )));
+        return Err(not_here(call.name));
     }
     let Some(command) = command(call.name) else {
         return Err(unknown(call.name));
@@ -173,6 +170,10 @@ pub(crate) fn parse(database: &str, doc: Doc<'_>, now: Now) -> Result<(Job, Opti
 fn check_around(call: &Call<'_>) -> Result<()> {
     frame::check(call)?;
     generic::check(call.name, call.doc)
+}
+
+fn not_here(name: &str) -> Fault {
+    Fault::unsupported(format!("the embedded engine does not run {name}"))
 }
 
 fn unknown(name: &str) -> Fault {

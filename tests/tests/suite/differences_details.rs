@@ -593,5 +593,44 @@ async fn what_cannot_run_is_not_explained(db: &Db) {
             0,
             "{command}"
         );
+    } // The commands themselves are checked.
+    run(
+        db,
+        doc! { "create": "v", "viewOn": "c", "pipeline": [{ "$match": { "a": 1 } }] },
+    )
+    .await;
+    let near = doc! { "a": { "$near": [1, 1] } };
+    let text = doc! { "$text": { "$search": "x" } };
+    for (command, expected) in [
+        (doc! { "find": 1 }, 73),
+        (doc! { "find": "c", "$db": "another" }, 73),
+        (doc! { "find": "c", "tailable": true }, 2),
+        (doc! { "find": "v", "tailable": true }, 168),
+        (doc! { "find": "v", "filter": near }, 5_626_500),
+        (doc! { "find": "v", "filter": text.clone() }, 27),
+        (doc! { "find": "nothing", "filter": text }, 27),
+        (doc! { "count": "c", "limit": "x" }, 2),
+        (doc! { "distinct": "c", "key": "a\0b" }, 31_032),
+        (doc! { "update": "c" }, 40_414),
+        (doc! { "delete": "c" }, 40_414),
+        (doc! { "update": "c", "updates": [] }, 16),
+        (
+            doc! { "update": "c", "updates": [{ "q": {}, "u": {} }, { "q": {}, "u": {} }] },
+            16,
+        ),
+        (doc! { "delete": "c", "deletes": [] }, 16),
+        (doc! { "aggregate": "c", "pipeline": [] }, 9),
+        (doc! { "aggregate": "c", "pipeline": [], "explain": true }, 9),
+        (doc! { "insert": "c", "documents": [{}] }, 20),
+        (doc! { "listIndexes": "c" }, 20),
+        (doc! { "ping": 1 }, 20),
+        (doc! { "explain": { "find": "c" } }, 20),
+        (doc! { "nothing": 1 }, 59),
+    ] {
+        assert_eq!(
+            code(db, doc! { "explain": command.clone() }).await,
+            expected,
+            "{command}"
+        );
     }
 }

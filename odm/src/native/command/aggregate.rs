@@ -87,6 +87,12 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
     }
     let fields = AGGREGATE.command(call.doc)?;
     refuse_encryption(&fields)?;
+    if explained.is_some() && fields.flag("explain") {
+        return Err(Fault::new(
+            code::FAILED_TO_PARSE,
+            "The 'explain' option is illegal when a explain verbosity is also provided",
+        ));
+    }
     if fields.flag("explain") && call.doc.get("writeConcern").is_some() {
         return Err(Fault::new(
             code::FAILED_TO_PARSE,
@@ -114,7 +120,7 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
             Some(size) if size < 0 => return Err(out_of_range("batchSize", size)),
             size => batch_size = size.and_then(|size| usize::try_from(size).ok()),
         },
-        None if call.doc.get("explain").is_some() || explained.is_some() => batch_size = None,
+        None if call.doc.get("explain").is_some() => batch_size = None,
         None => {
             return Err(Fault::new(
                 code::FAILED_TO_PARSE,

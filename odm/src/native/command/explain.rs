@@ -5,10 +5,11 @@ use super::super::document::{Doc, Value};
 use super::super::exec::cursor::Extras;
 use super::super::exec::explain::{ExplainRequest, explain as explained};
 use super::super::exec::statement::Statement;
+use super::super::exec::tail::TailCursor;
 use super::super::fault::{Fault, Result, code};
 use super::aggregate::explain_pipeline;
 use super::shape::{Shape, Type};
-use super::{Call, Job, collation, count, find, find_and_modify, query, write};
+use super::{Call, Job, NOT_HERE, collation, command, count, find, find_and_modify, not_here, query, write};
 
 static EXPLAIN: Shape = Shape {
     name: "explain",
@@ -58,18 +59,19 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
         doc: inner,
         ..*call
     };
+    check_inner(call, &whole)?;
     if name == "aggregate" {
         return explain_pipeline(&whole, execute);
     }
     if name == "find" {
         return explain_find(call, &whole, execute);
     }
-    let asked = ask(name, inner)?;
     let namespace = call.collection(&target)?;
+    check_command(&whole)?;
+    let asked = ask(name, inner)?;
     let own = inner.get("let").and_then(|own| own.as_document());
     let variables = query::variables(own, asked.collation.as_ref(), &whole)?;
     let parsed = query::query(asked.filter, asked.sort, asked.hint, &variables)?.collated(asked.collation);
-    check_write(&whole)?;
     // As the server, which reads it where there is a collection.
     let projected = parsed.projection_of_one(asked.projection).map(|_| ());
     let request = ExplainRequest {
@@ -96,7 +98,9 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
 
 fn explain_find(call: &Call<'_>, whole: &Call<'_>, execute: bool) -> Result<Job> {
     let fields = find::fields(whole.doc)?;
+    call.collection(&whole.target)?;
     let asked = find::request(whole, &fields)?;
+    let followed = asked.tail.is_some().then(|| asked.clone());
     let request = ExplainRequest {
         namespace: asked.namespace,
         query: asked.query,
@@ -112,24 +116,65 @@ fn explain_find(call: &Call<'_>, whole: &Call<'_>, execute: bool) -> Result<Job>
         execute,
         deadline: call.deadline()?,
     };
-    Ok(Job::Read(Box::new(move |read| explained(read, &request))))
+    Ok(Job::Read(Box::new(move |read| {
+        followed
+            .map(|followed| TailCursor::open(read, followed))
+            .transpose()?;
+        explained(read, &request)
+    })))
 }
 
-/// Refuses what is wrong with the change that a write would make.
-fn check_write(whole: &Call<'_>) -> Result<()> {
+/// Refuses what is no command, and what has no plan.
+fn check_inner(call: &Call<'_>, whole: &Call<'_>) -> Result<()> {
+    if let Some(Value::String(other)) = whole.doc.get("$db")
+        && other != call.database
+    {
+        return Err(Fault::new(
+            code::INVALID_NAMESPACE,
+            format!(
+                "Mismatched $db in explain command. Expected {} but got {other}",
+                call.database
+            ),
+        ));
+    }
+    let name = whole.name;
+    match name {
+        "aggregate" | "find" | "count" | "distinct" | "findAndModify" | "findandmodify" | "update"
+        | "delete" => Ok(()),
+        "explain" => Err(Fault::new(
+            code::ILLEGAL_OPERATION,
+            "Explain cannot explain itself.",
+        )),
+        _ if NOT_HERE.contains(&name) => Err(not_here(name)),
+        _ if command(name).is_some() => Err(Fault::new(
+            code::ILLEGAL_OPERATION,
+            format!("Cannot explain cmd: {name}"),
+        )),
+        _ => Err(Fault::new(
+            code::COMMAND_NOT_FOUND,
+            format!("Explain failed due to unknown command: {name}"),
+        )),
+    }
+}
+
+/// Refuses what is wrong with the command by itself.
+fn check_command(whole: &Call<'_>) -> Result<()> {
     let job = match whole.name {
+        "count" => count::count(whole)?,
+        "distinct" => count::distinct(whole)?,
         "update" => write::update(whole)?,
         "delete" => write::delete(whole)?,
-        "findAndModify" | "findandmodify" => find_and_modify::find_and_modify(whole)?,
-        _ => return Ok(()),
+        _ => find_and_modify::find_and_modify(whole)?,
     };
-    match job {
-        Job::Batch(batch, _) => match batch.statements.into_iter().next() {
-            Some(Statement::Refused(fault)) => Err(fault),
-            Some(Statement::RefusedUpdate(refused)) => Err(refused.fault),
-            _ => Ok(()),
-        },
-        _ => Ok(()),
+    let Job::Batch(batch, _) = job else {
+        return Ok(());
+    };
+    let mut statements = batch.statements.into_iter();
+    match (statements.next(), statements.next()) {
+        (Some(Statement::Refused(fault)), None) => Err(fault),
+        (Some(Statement::RefusedUpdate(refused)), None) => Err(refused.fault),
+        (Some(_), None) => Ok(()),
+        _ => Err(Fault::new(16, "explained write batches must be of size 1")),
     }
 }
 
@@ -175,12 +220,8 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
                 .and_then(|own| own.as_array())
                 .into_iter()
                 .flat_map(Doc::values);
-            let (Some(Value::Document(entry)), None) = (entries.next(), entries.next()) else {
-                return Err(Fault::new(
-                    code::FAILED_TO_PARSE,
-                    "explained write batches must be of size 1",
-                ));
-            };
+            let entry = entries.next().and_then(|entry| entry.as_document());
+            let entry = entry.unwrap_or(Doc::empty());
             let many = entry
                 .get("multi")
                 .is_some_and(|multi| super::shape::truth(&multi))
@@ -198,12 +239,7 @@ fn ask<'a>(name: &str, inner: Doc<'a>) -> Result<Asked<'a>> {
                 ..Asked::all()
             }
         }
-        other => {
-            return Err(Fault::new(
-                code::COMMAND_NOT_FOUND,
-                format!("Explain failed due to unknown command: {other}"),
-            ));
-        }
+        _ => Asked::all(),
     })
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Owned};
 use super::super::fault::Result;
-use super::super::plan;
+use super::super::matcher::near;
+use super::super::plan::{self, text_required};
 use super::super::projection::Projection;
 use super::super::storage::Read;
 use super::aggregate::AggregateRequest;
@@ -70,6 +71,12 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
         projection.settled(query.collation_in(&resolved.collation), query.matcher.variables())?;
     }
     if resolved.is_view {
+        if query.asks_near() {
+            return Err(near::not_allowed());
+        }
+        if query.searches_text() {
+            return Err(text_required(Some(&request.namespace.to_string())));
+        }
         request.extras.refuse_on_view(&request.query)?;
         if let Some(projection) = &request.projection {
             projection.refuse_on_view()?;
@@ -95,6 +102,9 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
     }
     let ns = &request.namespace;
     let collection = read.catalog().collection(&ns.database, &ns.collection).cloned();
+    if collection.is_none() {
+        query.check_without_collection(ns)?;
+    }
     let wanted = (request.limit > 0).then(|| request.limit.saturating_add(request.skip));
     let (views, is_filtered) = match &collection {
         Some(collection) => query.views(collection),
