@@ -16,6 +16,7 @@ crate::on_every_backend! {
     parts_of_clustered_collections_go_forward_and_to_their_ends,
     indexes_that_are_not_there_are_told_by_their_keys,
     a_choice_is_answered_by_a_wildcard_index_without_what_is_never_so,
+    elements_that_are_null_are_found_by_a_wildcard_index,
 }
 
 async fn index(db: &Db, key: Document, options: Document) {
@@ -351,4 +352,40 @@ async fn a_choice_is_answered_by_a_wildcard_index_without_what_is_never_so(db: &
         let find = doc! { "find": "c", "filter": { "$or": choice.clone() }, "hint": { "$**": 1 } };
         assert_eq!(ids(&batch(&run(db, find).await)), [1], "{choice}");
     }
+}
+
+async fn elements_that_are_null_are_found_by_a_wildcard_index(db: &Db) {
+    let values = [
+        bson!([Bson::Null, 1]),
+        bson!([1]),
+        Bson::Null,
+        bson!([[Bson::Null]]),
+        bson!([{ "b": Bson::Null }]),
+        bson!([]),
+        bson!([{ "b": [Bson::Null] }]),
+    ];
+    let documents = (1..)
+        .zip(values)
+        .map(|(id, value)| doc! { "_id": id, "a": value });
+    insert(db, "c", documents.collect()).await;
+    index(db, doc! { "$**": 1 }, doc! {}).await;
+    let nulls = [
+        bson!({ "$eq": Bson::Null }),
+        bson!({ "$in": [Bson::Null] }),
+        bson!({ "$in": [Bson::Null, Bson::Null] }),
+    ];
+    for none in nulls {
+        assert_eq!(
+            hinted(db, doc! { "a": { "$elemMatch": none.clone() } }).await,
+            [1]
+        );
+        assert_eq!(
+            hinted(db, doc! { "a.b": { "$elemMatch": none.clone() } }).await,
+            [7]
+        );
+        let find = doc! { "find": "c", "filter": { "a": none }, "hint": "i" };
+        assert_eq!(code(db, find).await, 291);
+    }
+    let some = doc! { "a": { "$elemMatch": { "$in": [Bson::Null, 1] } } };
+    assert_eq!(hinted(db, some).await, [1, 2]);
 }

@@ -179,7 +179,7 @@ impl<'a> Seen<'a> {
     fn is_visible(self, predicate: &Predicate) -> bool {
         match predicate {
             Predicate::Type(_) | Predicate::Mod { .. } => true,
-            Predicate::ElementValue(parts) => parts.iter().any(|part| self.is_visible(part)),
+            Predicate::ElementValue(parts) => parts.iter().any(|part| self.is_visible_of_elements(part)),
             Predicate::ElementObject(node) => self.is_visible_inside(node),
             Predicate::Less(value)
             | Predicate::LessOrEqual(value)
@@ -193,12 +193,23 @@ impl<'a> Seen<'a> {
         }
     }
 
+    /// The same of a condition on elements themselves, of which one that is null is there.
+    fn is_visible_of_elements(self, predicate: &Predicate) -> bool {
+        match predicate {
+            Predicate::Equal(value) if is_null(value) => true,
+            Predicate::In { values, .. } => values
+                .iter()
+                .all(|value| self.has(value) || is_empty(value) || is_null(value)),
+            other => self.is_visible(other),
+        }
+    }
+
     /// Whether the index has the value as the condition compares it.
     fn has(self, value: &Owned) -> bool {
         is_scalar(value) && (self.asked == self.collation || !has_text(&value.as_value()))
     }
 
-    /// The same of a condition on elements.
+    /// The same of a condition on what elements hold.
     fn is_visible_inside(self, node: &Node) -> bool {
         match node {
             Node::Field { predicate, .. } => self.is_visible(predicate),
