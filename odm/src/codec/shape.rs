@@ -4,9 +4,9 @@ use bson::{Bson, Document};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// How deep documents and arrays may be nested, the outermost counted: the 200 levels that MongoDB takes and gives, with
-/// what a reply has around them. Far below what a decoder's stack takes.
-pub(crate) const MAX_DEPTH: usize = 220;
+/// How deep documents and arrays may be nested, the outermost counted: 200 levels below a command are what MongoDB takes.
+/// A decoder's stack takes no more than a few beyond, where nothing is optimised.
+pub(crate) const MAX_DEPTH: usize = 201;
 
 /// The fewest bytes that one more level of nesting takes: type, empty name, length, terminator.
 const LEVEL: usize = 7;
@@ -172,7 +172,7 @@ pub(super) fn check_document(document: &Document) -> Result<()> {
 fn too_deep() -> Error {
     Error::new(
         ErrorKind::InvalidArgument,
-        format!("documents are nested more than {MAX_DEPTH} deep"),
+        "documents are nested more than 200 deep",
     )
     .with_code(15)
 }

@@ -137,7 +137,10 @@ async fn commands_nest_deeper_than_documents(db: &Db) {
                 3,
             ),
             (
-                &|depth| doc! { "find": "c", "projection": { "a": { "$literal": nested(depth) } } },
+                &|depth| {
+                    let projection = doc! { "a": { "$literal": nested(depth) } };
+                    doc! { "find": "c", "filter": { "_id": 2 }, "projection": projection }
+                },
                 2,
             ),
             (
