@@ -35,7 +35,9 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         // A cursor goes on in the session in which it began, and the driver has more than one.
         (_, Refused(Some(50738))) => true,
         // Of a text that is no date it shows the first byte alone, and drivers cannot read the half of a character.
-        (Refused(Some(241)), Refused(None)) => true,
+        (Refused(Some(241)), Refused(None)) => {
+            !text.is_ascii() || texts(before).iter().any(|text| !text.is_ascii())
+        }
         // Of two errors in one filter either may be said: `$expr` in an upsert is found on the way.
         (Refused(Some(_)), Refused(Some(224))) => true,
         // It looks for a text index while it reads the filter, before what stands behind the search and around it.
@@ -259,6 +261,7 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         // The same of a unique index, in which two dates are taken or not.
         (own, their)
             if (has_failed_with(own, 11_000) != has_failed_with(their, 11_000))
+                && texts(before).iter().any(|text| text.contains("\"unique\": true"))
                 && text.contains("$currentDate")
                 && text.contains("\"multi\": true") =>
         {

@@ -99,7 +99,7 @@ pub(super) fn explain(call: &Call<'_>) -> Result<Job> {
 fn explain_find(call: &Call<'_>, whole: &Call<'_>, execute: bool) -> Result<Job> {
     let fields = find::fields(whole.doc)?;
     call.collection(&whole.target)?;
-    let asked = find::request(whole, &fields)?;
+    let asked = find::ask(whole, &fields)?.request;
     let followed = asked.tail.is_some().then(|| asked.clone());
     let request = ExplainRequest {
         namespace: asked.namespace,

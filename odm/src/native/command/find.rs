@@ -65,9 +65,16 @@ static KILL_CURSORS: Shape = Shape {
 };
 
 /// What a find asks for, all of it checked.
-pub(super) fn request(call: &Call<'_>, fields: &Fields<'_>) -> Result<FindRequest> {
+pub(super) struct Asked {
+    pub(super) request: FindRequest,
+    /// The UUID that the collection must have.
+    expected: Option<[u8; 16]>,
+    batch_size: Option<u64>,
+}
+
+pub(super) fn ask(call: &Call<'_>, fields: &Fields<'_>) -> Result<Asked> {
     let namespace = call.namespace()?;
-    expected_uuid(fields)?;
+    let expected = expected_uuid(fields)?;
     let (filter, projection, sort) = (
         document(fields, "filter")?,
         document(fields, "projection")?,
@@ -81,7 +88,7 @@ pub(super) fn request(call: &Call<'_>, fields: &Fields<'_>) -> Result<FindReques
         ));
     }
     let (skip, limit) = (fields.count("skip")?, fields.count("limit")?);
-    fields.count("batchSize")?;
+    let batch_size = fields.count("batchSize")?;
     let variables = query::variables(fields.object("let"), collation.as_ref(), call)?;
     let query = query::query(filter, sort, fields.get("hint"), &variables)?
         .collated(collation)
@@ -92,7 +99,7 @@ pub(super) fn request(call: &Call<'_>, fields: &Fields<'_>) -> Result<FindReques
         .between(edges(fields)?)
         .projected(document(fields, "projection")?);
     let deadline = call.deadline()?;
-    Ok(FindRequest {
+    let request = FindRequest {
         namespace,
         query,
         projection,
@@ -102,13 +109,21 @@ pub(super) fn request(call: &Call<'_>, fields: &Fields<'_>) -> Result<FindReques
         tail: fields.flag("tailable").then_some(Tail::Poll),
         extras: extras(fields)?,
         deadline,
+    };
+    Ok(Asked {
+        request,
+        expected,
+        batch_size,
     })
 }
 
 pub(super) fn find(call: &Call<'_>) -> Result<Job> {
     let fields = fields(call.doc)?;
-    let request = request(call, &fields)?;
-    let (expected, batch_size) = (expected_uuid(&fields)?, fields.count("batchSize")?);
+    let Asked {
+        request,
+        expected,
+        batch_size,
+    } = ask(call, &fields)?;
     let ns = request.namespace.to_string();
     let single = fields.flag("singleBatch");
     let tailable = request.tail.is_some();
@@ -162,13 +177,13 @@ pub(super) fn fields(doc: Doc<'_>) -> Result<Fields<'_>> {
 }
 
 /// The part of an index that a find names.
-pub(super) fn edges(fields: &Fields<'_>) -> Result<Option<Edges>> {
+fn edges(fields: &Fields<'_>) -> Result<Option<Edges>> {
     let edge = |name| Ok::<_, Fault>(document(fields, name)?.unwrap_or(Doc::empty()));
     Edges::parse(edge("min")?, edge("max")?)
 }
 
 /// What a find asks beside documents.
-pub(super) fn extras(fields: &Fields<'_>) -> Result<Extras> {
+fn extras(fields: &Fields<'_>) -> Result<Extras> {
     // Of one document a single batch makes no difference.
     let is_one = fields.count("limit")? == Some(1);
     let of_collections = ["noCursorTimeout", "allowPartialResults", "singleBatch"]

@@ -153,13 +153,7 @@ impl FindRequest {
     /// # Errors
     /// What is wrong with the constants of expressions.
     pub(super) fn settle(&mut self, own: &Collation) -> Result<()> {
-        if let Cow::Owned(query) = self.query.with_constants_by(own)? {
-            self.query = query;
-        }
-        if let Cow::Owned(query) = self.query.by_default(own) {
-            self.query = query;
-        }
-        if let Cow::Owned(query) = self.query.settled()? {
+        if let Cow::Owned(query) = self.query.settled_by(own)? {
             self.query = query;
         }
         if let Some(projection) = &mut self.projection

@@ -24,9 +24,7 @@ pub(crate) fn distinct(
     check_key(path, &query.matcher)?;
     if view::view_of(read.catalog(), ns).is_some() {
         // Before what is wrong with the view, unlike in a count.
-        query
-            .by_default(&view::collation_of(read.catalog(), ns))
-            .settled()?;
+        query.settled_by(&view::collation_of(read.catalog(), ns))?;
     }
     match view::through(read, ns, query, None, deadline)? {
         Some(Through::Query(base, merged)) => on_collection(read, &base, path, &merged, deadline),

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Owned};
 use super::super::fault::Result;
-use super::super::matcher::near;
-use super::super::plan::{self, text_required};
+use super::super::plan;
 use super::super::projection::Projection;
 use super::super::storage::Read;
 use super::aggregate::AggregateRequest;
@@ -64,23 +63,13 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
         view::refuse(read.catalog(), &request.namespace)?;
     }
     let resolved = view::resolve(read.catalog(), &request.namespace)?;
-    let query = request.query.with_constants_by(&resolved.collation)?;
-    let query = query.by_default(&resolved.collation);
-    let query = query.settled()?;
+    let query = request.query.settled_by(&resolved.collation)?;
     if let Some(projection) = &request.projection {
         projection.settled(query.collation_in(&resolved.collation), query.matcher.variables())?;
     }
     if resolved.is_view {
-        if query.asks_near() {
-            return Err(near::not_allowed());
-        }
-        if query.searches_text() {
-            return Err(text_required(Some(&request.namespace.to_string())));
-        }
-        request.extras.refuse_on_view(&request.query)?;
-        if let Some(projection) = &request.projection {
-            projection.refuse_on_view()?;
-        }
+        request.extras.refuse_on_view(&query)?;
+        view::refuse_asked(&request.namespace, &query, request.projection.as_deref())?;
         let aggregate = AggregateRequest {
             namespace: request.namespace.clone(),
             stages: Vec::new(),

@@ -112,6 +112,25 @@ impl Query {
         Ok(Cow::Owned(query))
     }
 
+    /// The query by what it reads: its constants, and how strings compare, with all computed that depends on no
+    /// document.
+    ///
+    /// # Errors
+    /// What is wrong with constants.
+    pub(crate) fn settled_by(&self, own: &Collation) -> Result<Cow<'_, Query>> {
+        let mut query = Cow::Borrowed(self);
+        if let Cow::Owned(next) = query.with_constants_by(own)? {
+            query = Cow::Owned(next);
+        }
+        if let Cow::Owned(next) = query.by_default(own) {
+            query = Cow::Owned(next);
+        }
+        if let Cow::Owned(next) = query.settled()? {
+            query = Cow::Owned(next);
+        }
+        Ok(query)
+    }
+
     /// The same query, whose variables are those of this `let`.
     pub(crate) fn with_constants(self, constants: Option<Doc<'_>>) -> Query {
         Query {

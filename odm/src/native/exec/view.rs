@@ -207,6 +207,20 @@ fn natural(query: &Query) -> Option<Owned> {
     Some(Owned::Document(vec![("$natural".to_owned(), direction)]))
 }
 
+/// Refuses what no view is asked for.
+///
+/// # Errors
+/// 5626500, 27 and those of [`Projection::refuse_on_view`].
+pub(crate) fn refuse_asked(ns: &Namespace, query: &Query, projection: Option<&Projection>) -> Result<()> {
+    if query.asks_near() {
+        return Err(matcher::near::not_allowed());
+    }
+    if query.searches_text() {
+        return Err(text_required(Some(&ns.to_string())));
+    }
+    projection.map_or(Ok(()), Projection::refuse_on_view)
+}
+
 /// How a query on this name is answered if it is a view; `None` for a collection.
 pub(crate) fn through(
     read: &dyn Read,
@@ -225,13 +239,7 @@ pub(crate) fn through(
     let own = collation_asked(read.catalog(), ns, query.collation())?;
     let query = query.by_default(&own);
     let query = &*query;
-    if query.asks_near() {
-        return Err(matcher::near::not_allowed());
-    }
-    if query.searches_text() {
-        return Err(text_required(Some(&ns.to_string())));
-    }
-    projection.map(Projection::refuse_on_view).transpose()?;
+    refuse_asked(ns, query, projection)?;
     let request = AggregateRequest {
         namespace: ns.clone(),
         stages: Vec::new(),

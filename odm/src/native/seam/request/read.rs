@@ -12,10 +12,12 @@ use super::super::super::exec::by_id;
 use super::super::super::exec::cursor::{Extras, FindRequest};
 use super::super::super::exec::explain::ExplainRequest;
 use super::super::super::exec::query::Query;
+use super::super::super::exec::statement::Statement;
 use super::super::super::exec::tail::Tail;
 use super::super::super::exec::{Deadline, Namespace, check_database};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::projection::Projection;
+use super::statement::{delete_statement, find_and_modify_request, update_statement};
 use super::{collation, gate, gate_optional, namespace, now, value};
 use crate::backend::{self, DeleteStatement, Operation, ReadOptions, UpdateStatement};
 
@@ -153,6 +155,14 @@ pub(super) fn find_request(find: backend::Find) -> Result<FindRequest> {
     })
 }
 
+/// Refuses a statement that could not run.
+fn accepted(statement: Statement) -> Result<()> {
+    match statement {
+        Statement::Refused(fault) => Err(fault),
+        _ => Ok(()),
+    }
+}
+
 pub(super) fn explain_request(
     operation: Operation,
     execute: bool,
@@ -194,10 +204,12 @@ pub(super) fn explain_request(
             (own.namespace, parsed, own.filter, 0, 0, own.options.max_time)
         }
         Operation::FindAndModify(own) => {
+            find_and_modify_request(own.clone())?;
             let parsed = query(&own.filter, own.sort.as_ref(), &own.options)?;
             (own.namespace, parsed, own.filter, 0, 1, own.options.max_time)
         }
         Operation::Update(own) if own.statements.len() == 1 => {
+            accepted(update_statement(&own.statements[0]))?;
             let UpdateStatement {
                 filter,
                 hint,
@@ -216,6 +228,7 @@ pub(super) fn explain_request(
             )
         }
         Operation::Delete(own) if own.statements.len() == 1 => {
+            accepted(delete_statement(&own.statements[0]))?;
             let DeleteStatement {
                 filter,
                 hint,
