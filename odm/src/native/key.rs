@@ -187,7 +187,7 @@ fn encode_integer(x: i64, out: &mut Vec<u8>) {
 
 fn encode_decimal(decimal: Decimal, out: &mut Vec<u8>) {
     match decimal {
-        Decimal::Nan => out.push(NAN),
+        Decimal::Nan { .. } => out.push(NAN),
         Decimal::Infinity { negative } => encode_number(negative, f64::INFINITY, None, out),
         Decimal::Finite {
             negative,

@@ -25,6 +25,8 @@ pub(crate) const MAX_EXPONENT: i32 = 6111;
 
 const SIGN: u128 = 1 << 127;
 const NAN_BYTE: u128 = 0x7C << 120;
+/// The most that may come with NaN: 33 nines.
+const MAX_PAYLOAD: u128 = 10u128.pow(DIGITS - 1) - 1;
 const INFINITY_BYTE: u128 = 0x78 << 120;
 
 /// A decoded decimal128.
@@ -39,8 +41,8 @@ pub(crate) enum Decimal {
     },
     /// An infinity.
     Infinity { negative: bool },
-    /// Not a number; sign and payload are not kept.
-    Nan,
+    /// Not a number, with a sign and a payload that operations hand on; none signals.
+    Nan { negative: bool, payload: u128 },
 }
 
 /// How [`Decimal::quantize`] drops digits.
@@ -64,12 +66,24 @@ impl Decimal {
         exponent: 0,
     };
 
+    /// NaN as operations make it.
+    pub(crate) const NAN: Decimal = Decimal::Nan {
+        negative: false,
+        payload: 0,
+    };
+
     /// Decodes the little-endian BID encoding. Coefficients beyond 34 digits are zero, as IEEE 754 says.
     pub(crate) fn from_bytes(bytes: [u8; 16]) -> Decimal {
         let bits = u128::from_le_bytes(bytes);
         let negative = bits & SIGN != 0;
         match (bits >> 122) as u8 & 0x1F {
-            0x1F => Decimal::Nan,
+            0x1F => {
+                let payload = bits & ((1 << 110) - 1);
+                Decimal::Nan {
+                    negative,
+                    payload: if payload > MAX_PAYLOAD { 0 } else { payload },
+                }
+            }
             0x1E => Decimal::Infinity { negative },
             top => {
                 let (biased, coefficient) = if top >= 0x18 {
@@ -94,7 +108,7 @@ impl Decimal {
     /// The little-endian BID encoding.
     pub(crate) fn to_bytes(self) -> [u8; 16] {
         let bits = match self {
-            Decimal::Nan => NAN_BYTE,
+            Decimal::Nan { negative, payload } => NAN_BYTE | sign_bit(negative) | payload,
             Decimal::Infinity { negative } => INFINITY_BYTE | sign_bit(negative),
             Decimal::Finite {
                 negative,
@@ -163,7 +177,7 @@ impl Decimal {
 
     /// Whether it is NaN.
     pub(crate) fn is_nan(&self) -> bool {
-        matches!(self, Decimal::Nan)
+        matches!(self, Decimal::Nan { .. })
     }
 
     /// Whether it is an infinity.
@@ -176,18 +190,22 @@ impl Decimal {
         matches!(self, Decimal::Finite { coefficient: 0, .. })
     }
 
-    /// Whether the sign is negative (-0 is).
+    /// Whether the sign is negative (-0's is, and -NaN's).
     pub(crate) fn is_negative(&self) -> bool {
         match self {
-            Decimal::Finite { negative, .. } | Decimal::Infinity { negative } => *negative,
-            Decimal::Nan => false,
+            Decimal::Finite { negative, .. }
+            | Decimal::Infinity { negative }
+            | Decimal::Nan { negative, .. } => *negative,
         }
     }
 
     /// The same magnitude with the other sign.
     pub(crate) fn negate(self) -> Decimal {
         match self {
-            Decimal::Nan => Decimal::Nan,
+            Decimal::Nan { negative, payload } => Decimal::Nan {
+                negative: !negative,
+                payload,
+            },
             Decimal::Infinity { negative } => Decimal::Infinity { negative: !negative },
             Decimal::Finite {
                 negative,
@@ -210,9 +228,9 @@ impl Decimal {
     /// representations of the same number equal.
     pub(crate) fn compare(&self, other: &Decimal) -> Ordering {
         match (self, other) {
-            (Decimal::Nan, Decimal::Nan) => Ordering::Equal,
-            (Decimal::Nan, _) => Ordering::Less,
-            (_, Decimal::Nan) => Ordering::Greater,
+            (Decimal::Nan { .. }, Decimal::Nan { .. }) => Ordering::Equal,
+            (Decimal::Nan { .. }, _) => Ordering::Less,
+            (_, Decimal::Nan { .. }) => Ordering::Greater,
             (a, b) => {
                 let (left, right) = (a.signum(), b.signum());
                 if left != right || left == 0 {
@@ -227,7 +245,7 @@ impl Decimal {
     /// -1, 0 or 1; 0 for NaN.
     pub(crate) fn signum(&self) -> i32 {
         match self {
-            Decimal::Nan | Decimal::Finite { coefficient: 0, .. } => 0,
+            Decimal::Nan { .. } | Decimal::Finite { coefficient: 0, .. } => 0,
             other if other.is_negative() => -1,
             _ => 1,
         }
@@ -236,8 +254,8 @@ impl Decimal {
     /// `self + other`.
     pub(crate) fn add(self, other: Decimal) -> Decimal {
         match (self, other) {
-            (Decimal::Nan, _) | (_, Decimal::Nan) => Decimal::Nan,
-            (Decimal::Infinity { negative: a }, Decimal::Infinity { negative: b }) if a != b => Decimal::Nan,
+            (nan @ Decimal::Nan { .. }, _) | (_, nan @ Decimal::Nan { .. }) => nan,
+            (Decimal::Infinity { negative: a }, Decimal::Infinity { negative: b }) if a != b => Decimal::NAN,
             (infinite @ Decimal::Infinity { .. }, _) | (_, infinite @ Decimal::Infinity { .. }) => infinite,
             (
                 Decimal::Finite {
@@ -262,16 +280,20 @@ impl Decimal {
 
     /// `self - other`.
     pub(crate) fn subtract(self, other: Decimal) -> Decimal {
-        self.add(other.negate())
+        match (self, other) {
+            // A subtraction turns the sign of a number alone.
+            (_, Decimal::Nan { .. }) => self.add(other),
+            _ => self.add(other.negate()),
+        }
     }
 
     /// `self * other`.
     pub(crate) fn multiply(self, other: Decimal) -> Decimal {
         let negative = self.is_negative() != other.is_negative();
         match (self, other) {
-            (Decimal::Nan, _) | (_, Decimal::Nan) => Decimal::Nan,
-            (Decimal::Infinity { .. }, b) if b.is_zero() => Decimal::Nan,
-            (a, Decimal::Infinity { .. }) if a.is_zero() => Decimal::Nan,
+            (nan @ Decimal::Nan { .. }, _) | (_, nan @ Decimal::Nan { .. }) => nan,
+            (Decimal::Infinity { .. }, b) if b.is_zero() => Decimal::NAN,
+            (a, Decimal::Infinity { .. }) if a.is_zero() => Decimal::NAN,
             (Decimal::Infinity { .. }, _) | (_, Decimal::Infinity { .. }) => Decimal::Infinity { negative },
             (
                 Decimal::Finite {
@@ -292,8 +314,8 @@ impl Decimal {
     pub(crate) fn divide(self, other: Decimal) -> Decimal {
         let negative = self.is_negative() != other.is_negative();
         match (self, other) {
-            (Decimal::Nan, _) | (_, Decimal::Nan) => Decimal::Nan,
-            (Decimal::Infinity { .. }, Decimal::Infinity { .. }) => Decimal::Nan,
+            (nan @ Decimal::Nan { .. }, _) | (_, nan @ Decimal::Nan { .. }) => nan,
+            (Decimal::Infinity { .. }, Decimal::Infinity { .. }) => Decimal::NAN,
             (Decimal::Infinity { .. }, _) => Decimal::Infinity { negative },
             (_, Decimal::Infinity { .. }) => Decimal::Finite {
                 negative,
@@ -302,7 +324,7 @@ impl Decimal {
             },
             (a, b) if b.is_zero() => {
                 if a.is_zero() {
-                    Decimal::Nan
+                    Decimal::NAN
                 } else {
                     Decimal::Infinity { negative }
                 }
@@ -325,8 +347,9 @@ impl Decimal {
     /// What a division truncated to an integer leaves, exact, with the sign of `self` (C's `fmod`).
     pub(crate) fn remainder(self, other: Decimal) -> Decimal {
         match (self, other) {
-            (Decimal::Nan, _) | (_, Decimal::Nan) | (Decimal::Infinity { .. }, _) => Decimal::Nan,
-            (_, b) if b.is_zero() => Decimal::Nan,
+            (nan @ Decimal::Nan { .. }, _) | (_, nan @ Decimal::Nan { .. }) => nan,
+            (Decimal::Infinity { .. }, _) => Decimal::NAN,
+            (_, b) if b.is_zero() => Decimal::NAN,
             (a, Decimal::Infinity { .. }) => a,
             (
                 Decimal::Finite {
@@ -369,7 +392,7 @@ impl Decimal {
             return self;
         };
         if !(MIN_EXPONENT..=MAX_EXPONENT).contains(&exponent) {
-            return Decimal::Nan;
+            return Decimal::NAN;
         }
         let coefficient = if from >= exponent {
             let scale = if coefficient == 0 {
@@ -379,7 +402,7 @@ impl Decimal {
             };
             match scale.and_then(|scale| coefficient.checked_mul(scale)) {
                 Some(scaled) if scaled <= MAX_COEFFICIENT => scaled,
-                _ => return Decimal::Nan,
+                _ => return Decimal::NAN,
             }
         } else {
             shorten(
@@ -390,7 +413,7 @@ impl Decimal {
             )
         };
         if coefficient > MAX_COEFFICIENT {
-            return Decimal::Nan;
+            return Decimal::NAN;
         }
         Decimal::Finite {
             negative,

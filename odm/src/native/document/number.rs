@@ -160,12 +160,9 @@ fn combine(
 ) -> Option<Owned> {
     match (a, b) {
         (Value::Decimal128(_), _) | (_, Value::Decimal128(_)) => {
-            let result = || Some(decimals(as_decimal(a)?, as_decimal(b)?).to_bytes());
-            // As on the server, the one that is not a number is the result, of two the second.
-            nan_bytes(b)
-                .or_else(|| nan_bytes(a))
-                .or_else(result)
-                .map(Owned::Decimal128)
+            // As on the server: of two that are no numbers the second is the result.
+            let result = decimals(as_decimal(b)?, as_decimal(a)?);
+            Some(Owned::Decimal128(result.to_bytes()))
         }
         (Value::Double(_), _) | (_, Value::Double(_)) => Some(Owned::Double(doubles(as_f64(a)?, as_f64(b)?))),
         (Value::Int32(x), Value::Int32(y)) => {
@@ -173,25 +170,6 @@ fn combine(
             Some(i32::try_from(result).map_or(Owned::Int64(result), Owned::Int32))
         }
         _ => Some(Owned::Int64(integers(as_i64_exact(a)?, as_i64_exact(b)?)?)),
-    }
-}
-
-/// The decimal of what is not a number, with its sign; `None` for a number.
-fn nan_bytes(value: &Value<'_>) -> Option<[u8; 16]> {
-    const SIGN: u128 = 1 << 127;
-    /// Of a decimal that signals, which results do not.
-    const SIGNALING: u128 = 1 << 121;
-    match value {
-        Value::Decimal128(bytes) if Decimal::from_bytes(*bytes).is_nan() => {
-            let bits = u128::from_le_bytes(*bytes);
-            Some((bits & !SIGNALING).to_le_bytes())
-        }
-        Value::Double(number) if number.is_nan() => {
-            let bits = u128::from_le_bytes(Decimal::Nan.to_bytes());
-            let sign = if number.is_sign_negative() { SIGN } else { 0 };
-            Some((bits | sign).to_le_bytes())
-        }
-        _ => None,
     }
 }
 

@@ -85,7 +85,7 @@ fn compare_positive(coefficient: u128, exponent: i32, double: f64) -> Ordering {
 /// Compares a decimal with a double exactly, NaN below everything and equal to itself.
 pub(crate) fn compare_with_double(decimal: &Decimal, double: f64) -> Ordering {
     let (negative, coefficient, exponent) = match *decimal {
-        Decimal::Nan => {
+        Decimal::Nan { .. } => {
             return if double.is_nan() {
                 Ordering::Equal
             } else {

@@ -9,7 +9,7 @@ fn decimal(text: &str) -> Option<Decimal> {
     }
     let lower = text.to_ascii_lowercase();
     if lower.contains("nan") {
-        return Some(Decimal::Nan);
+        return Some(Decimal::NAN);
     }
     Decimal::parse(text).ok()
 }
@@ -47,9 +47,9 @@ fn run_file(content: &str) -> usize {
             "subtract" if half_even => a.subtract(b),
             "multiply" if half_even => a.multiply(b),
             "quantize" => match (a, b) {
-                (_, Decimal::Nan) | (Decimal::Nan, _) => Decimal::Nan,
+                (_, Decimal::Nan { .. }) | (Decimal::Nan { .. }, _) => Decimal::NAN,
                 (Decimal::Infinity { .. }, Decimal::Infinity { .. }) => a,
-                (Decimal::Infinity { .. }, _) | (_, Decimal::Infinity { .. }) => Decimal::Nan,
+                (Decimal::Infinity { .. }, _) | (_, Decimal::Infinity { .. }) => Decimal::NAN,
                 (_, Decimal::Finite { exponent, .. }) => a.quantize(exponent, mode),
             },
             "compare" if !a.is_nan() && !b.is_nan() => Decimal::from_i64(a.compare(&b) as i64),

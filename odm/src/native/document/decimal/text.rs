@@ -27,7 +27,7 @@ impl Decimal {
             return Ok(Decimal::Infinity { negative });
         }
         if unsigned.eq_ignore_ascii_case("nan") {
-            return Ok(Decimal::Nan);
+            return Ok(Decimal::Nan { negative, payload: 0 });
         }
         let mut coefficient = 0u128;
         let mut kept = 0;
@@ -102,11 +102,11 @@ fn parse_exponent(text: &[u8]) -> Result<i64, ParseError> {
 impl fmt::Display for Decimal {
     /// MongoDB's text: scientific when the exponent is positive or the number is below 1E-6.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_negative() {
+        if self.is_negative() && !self.is_nan() {
             f.write_str("-")?;
         }
         let (coefficient, exponent) = match self {
-            Decimal::Nan => return f.write_str("NaN"),
+            Decimal::Nan { .. } => return f.write_str("NaN"),
             Decimal::Infinity { .. } => return f.write_str("Infinity"),
             Decimal::Finite {
                 coefficient,
@@ -140,7 +140,7 @@ impl fmt::Display for Decimal {
 pub(super) fn from_f64(value: f64, precision: usize) -> Decimal {
     let negative = value.is_sign_negative();
     if value.is_nan() {
-        return Decimal::Nan;
+        return Decimal::Nan { negative, payload: 0 };
     }
     if value.is_infinite() {
         return Decimal::Infinity { negative };
@@ -189,7 +189,7 @@ fn binary_places(value: f64) -> i32 {
 /// The nearest double, ties to even.
 pub(super) fn to_f64(decimal: Decimal) -> f64 {
     let magnitude = match decimal {
-        Decimal::Nan => return f64::NAN,
+        Decimal::Nan { .. } => f64::NAN,
         Decimal::Infinity { .. } => f64::INFINITY,
         Decimal::Finite { coefficient: 0, .. } => 0.0,
         Decimal::Finite {

@@ -19,7 +19,7 @@ const LEAST_ZERO: Decimal = Decimal::Finite {
 pub(super) fn to_exponent(x: Decimal, exponent: i32, rounding: Rounding) -> Decimal {
     match (x.quantize(exponent, rounding), x) {
         (
-            Decimal::Nan,
+            Decimal::Nan { .. },
             Decimal::Finite {
                 coefficient,
                 exponent,
@@ -29,7 +29,7 @@ pub(super) fn to_exponent(x: Decimal, exponent: i32, rounding: Rounding) -> Deci
             let digits = coefficient.checked_ilog10().map_or(1, |digits| digits as i32 + 1);
             x.quantize(exponent - (34 - digits), rounding)
         }
-        (Decimal::Nan, _) => x,
+        (Decimal::Nan { .. }, _) => x,
         (rounded, _) => rounded,
     }
 }
@@ -37,7 +37,7 @@ pub(super) fn to_exponent(x: Decimal, exponent: i32, rounding: Rounding) -> Deci
 /// A whole number; NaN where that would need more than 34 digits, and for infinities.
 pub(super) fn whole(x: Decimal, rounding: Rounding) -> Decimal {
     if x.is_infinite() {
-        Decimal::Nan
+        Decimal::NAN
     } else {
         x.quantize(0, rounding)
     }
@@ -51,7 +51,10 @@ pub(super) fn sqrt(x: Decimal) -> Decimal {
         exponent,
     } = x
     else {
-        return if x.is_negative() { Decimal::Nan } else { x };
+        return match x {
+            Decimal::Infinity { negative: true } => Decimal::NAN,
+            _ => x,
+        };
     };
     if coefficient == 0 {
         return Decimal::Finite {
@@ -61,7 +64,7 @@ pub(super) fn sqrt(x: Decimal) -> Decimal {
         };
     }
     if negative {
-        return Decimal::Nan;
+        return Decimal::NAN;
     }
     let (coefficient, exponent) = if exponent % 2 == 0 {
         (coefficient, exponent)
@@ -104,7 +107,7 @@ pub(super) fn sqrt(x: Decimal) -> Decimal {
 
 pub(super) fn exp(x: Decimal) -> Decimal {
     match x {
-        Decimal::Nan => Decimal::Nan,
+        Decimal::Nan { .. } => x,
         Decimal::Infinity { negative: true } => Decimal::ZERO,
         Decimal::Infinity { negative: false } => x,
         _ if x.is_zero() => Decimal::from_i64(1),
@@ -123,7 +126,7 @@ pub(super) fn ln(x: Decimal) -> Decimal {
     }
     match Signed::ln(x) {
         Some(result) => shortest(result.to_decimal(0)),
-        None if x.is_negative() => Decimal::Nan,
+        None if x.is_negative() && !x.is_nan() => Decimal::NAN,
         None => x,
     }
 }
@@ -134,7 +137,7 @@ pub(super) fn log10(x: Decimal) -> Decimal {
     }
     match Signed::ln(x) {
         Some(result) => shortest(result.times(Fixed::PER_LN_10).to_decimal(0)),
-        None if x.is_negative() => Decimal::Nan,
+        None if x.is_negative() && !x.is_nan() => Decimal::NAN,
         None => x,
     }
 }
@@ -162,8 +165,8 @@ pub(super) fn pow(base: Decimal, exponent: Decimal) -> Decimal {
     if exponent.is_zero() || base.compare(&Decimal::from_i64(1)).is_eq() {
         return one;
     }
-    if base.is_nan() || exponent.is_nan() {
-        return Decimal::Nan;
+    if let (nan @ Decimal::Nan { .. }, _) | (_, nan @ Decimal::Nan { .. }) = (base, exponent) {
+        return nan;
     }
     let whole = is_odd(exponent);
     let negative = base.is_negative() && whole == Some(true);
@@ -175,7 +178,7 @@ pub(super) fn pow(base: Decimal, exponent: Decimal) -> Decimal {
         };
     }
     if base.is_negative() && whole.is_none() && !base.is_infinite() {
-        return Decimal::Nan;
+        return Decimal::NAN;
     }
     let size = base.abs().compare(&Decimal::from_i64(1));
     if size.is_eq() {
@@ -208,7 +211,7 @@ fn is_odd(x: Decimal) -> Option<bool> {
             }
             _ => None,
         },
-        Decimal::Nan => None,
+        Decimal::Nan { .. } => None,
     }
 }
 

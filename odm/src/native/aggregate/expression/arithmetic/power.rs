@@ -16,7 +16,7 @@ fn decimal(value: Decimal) -> Owned {
 /// As on the server, a decimal NaN has a double for its logarithm.
 fn logarithm(value: &Value<'_>, double: fn(f64) -> f64, exact: fn(Decimal) -> Decimal) -> Owned {
     match *value {
-        Value::Decimal128(bytes) if Decimal::from_bytes(bytes).is_nan() => Owned::Double(f64::NAN),
+        Value::Decimal128(_) if is_nan(value) => Owned::Double(as_f64(value).unwrap_or(f64::NAN)),
         _ => apply(value, double, exact),
     }
 }
@@ -120,8 +120,8 @@ pub(super) fn log(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Opti
             ),
         ));
     }
-    if is_nan(&x) || is_nan(&b) {
-        return Ok(Some(Owned::Double(f64::NAN)));
+    if let Some(nan) = [&x, &b].into_iter().find(|value| is_nan(value)) {
+        return Ok(as_f64(nan).map(Owned::Double));
     }
     Ok(Some(match (x, b) {
         (Value::Decimal128(_), _) | (_, Value::Decimal128(_)) => match (as_decimal(&x), as_decimal(&b)) {
@@ -151,7 +151,11 @@ pub(super) fn pow(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Opti
             format!("$pow's exponent must be numeric, not {}", exponent.type_name()),
         )
     })?;
-    let zero = as_f64(&b) == Some(0.0);
+    // A decimal may be too small for a double and still no zero.
+    let zero = match b {
+        Value::Decimal128(bytes) => Decimal::from_bytes(bytes).is_zero(),
+        _ => as_f64(&b) == Some(0.0),
+    };
     let below_zero = match e {
         // As on the server, a decimal zero with a sign is.
         Value::Decimal128(bytes) => Decimal::from_bytes(bytes).is_negative(),

@@ -123,7 +123,7 @@ fn atan2(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>
     if matches!(y, Value::Decimal128(_)) || matches!(x, Value::Decimal128(_)) {
         let angle = match (as_decimal(&y), as_decimal(&x)) {
             (Some(y), Some(x)) => circular::atan2(y, x),
-            _ => Decimal::Nan,
+            _ => Decimal::NAN,
         };
         return Ok(Some(Owned::Decimal128(angle.to_bytes())));
     }

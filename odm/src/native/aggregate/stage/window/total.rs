@@ -71,7 +71,7 @@ impl Running {
             Value::Decimal128(bytes) => {
                 self.decimals += by;
                 match Decimal::from_bytes(bytes) {
-                    Decimal::Nan => self.beyond(true, false, by),
+                    Decimal::Nan { .. } => self.beyond(true, false, by),
                     Decimal::Infinity { negative } => self.beyond(false, negative, by),
                     x => {
                         let x = if by < 0 { x.negate() } else { x };
