@@ -160,11 +160,13 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         }
         // It looks for what an `$expr` compares in an index that does not hold what is missing.
         _ if text.contains("$expr") && (has_wildcard() || has_sparse()) => true,
-        // Of several documents it changes the first that it comes to, by an index for what an `$expr` compares, or for
-        // arrays.
+        // Of several documents it changes the first that it comes to, by an index for what an `$expr` compares, for
+        // arrays, or for what is there at all.
         (own, their)
             if ["findAndModify", "update", "delete"].contains(&name)
-                && (text.contains("$expr") || (text.contains("$type") && text.contains("\"array\"")))
+                && (text.contains("$expr")
+                    || (text.contains("\"$exists\": true") && !text.contains("\"multi\": true"))
+                    || (text.contains("$type") && text.contains("\"array\"")))
                 && !command.contains_key("sort")
                 && has_index()
                 && !matches!(own, Refused(_))
