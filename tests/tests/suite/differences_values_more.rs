@@ -20,6 +20,11 @@ crate::on_every_backend! {
     the_word_capped_may_be_said_of_a_time_series_where_it_is_false,
     forms_of_options_are_refused_before_their_combinations,
     a_number_of_documents_to_return_stands_alone,
+    what_is_no_number_keeps_its_sign_and_payload,
+    decimals_too_small_for_doubles_are_no_zeros,
+    dates_for_null_are_computed_for_null_alone,
+    clocks_go_beyond_the_last_date,
+    the_first_double_beyond_integers_is_hashed_as_the_least,
 }
 
 fn decimal(text: &str) -> Bson {
@@ -271,4 +276,108 @@ async fn a_number_of_documents_to_return_stands_alone(db: &Db) {
             "{other}"
         );
     }
+}
+
+/// NaN with a sign and a payload.
+fn nan(negative: bool, payload: u64) -> Bson {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&payload.to_le_bytes());
+    bytes[15] = if negative { 0xFC } else { 0x7C };
+    Bson::Decimal128(Decimal128::from_bytes(bytes))
+}
+
+async fn what_is_no_number_keeps_its_sign_and_payload(db: &Db) {
+    one(db).await;
+    let (minus, five, plain) = (nan(true, 0), nan(false, 5), nan(false, 0));
+    for (operator, operands, expected) in [
+        // The first of two, and the one that is none beside a number, whichever comes first.
+        ("$add", bson!([minus.clone(), five.clone()]), minus.clone()),
+        ("$add", bson!([five.clone(), minus.clone()]), five.clone()),
+        ("$add", bson!([1, minus.clone()]), minus.clone()),
+        ("$subtract", bson!([1, minus.clone()]), minus.clone()),
+        ("$multiply", bson!([decimal("-1"), five.clone()]), five.clone()),
+        ("$divide", bson!([minus.clone(), decimal("-1")]), minus.clone()),
+        ("$mod", bson!([decimal("2"), five.clone()]), five.clone()),
+        ("$pow", bson!([decimal("2"), minus.clone()]), minus.clone()),
+        ("$sqrt", minus.clone(), minus.clone()),
+        ("$trunc", minus.clone(), minus.clone()),
+        ("$exp", five.clone(), five.clone()),
+        ("$abs", minus.clone(), plain.clone()),
+        ("$toString", minus.clone(), Bson::from("NaN")),
+        // What operations make of numbers has neither.
+        (
+            "$subtract",
+            bson!([decimal("Infinity"), decimal("Infinity")]),
+            plain,
+        ),
+    ] {
+        assert_eq!(
+            value(db, bson!({ operator: operands.clone() })).await,
+            expected,
+            "{operator} {operands}"
+        );
+    }
+    let Bson::Double(logarithm) = value(db, bson!({ "$ln": minus.clone() })).await else {
+        panic!("a double");
+    };
+    assert!(logarithm.is_nan() && logarithm.is_sign_negative());
+    // An update hands on the second of two.
+    insert(
+        db,
+        "u",
+        vec![doc! { "_id": 1, "n": five.clone(), "m": five.clone() }],
+    )
+    .await;
+    let change = doc! { "$inc": { "n": minus.clone() }, "$mul": { "m": 2 } };
+    run(db, doc! { "update": "u", "updates": [{ "q": {}, "u": change }] }).await;
+    let found = aggregate(db, "u", vec![]).await;
+    assert_eq!(found, [doc! { "_id": 1, "n": minus.clone(), "m": five }]);
+    let schema =
+        doc! { "find": "c", "filter": { "$jsonSchema": { "properties": { "n": { "multipleOf": minus } } } } };
+    assert_eq!(code(db, schema).await, 9);
+}
+
+async fn decimals_too_small_for_doubles_are_no_zeros(db: &Db) {
+    one(db).await;
+    let inverse = power(db, "1E-6100", "-1").await;
+    assert_eq!(inverse, decimal("1.000000000000000000000000000000000E+6100"));
+    assert_eq!(
+        refused(db, bson!({ "$pow": [decimal("0E-10"), -1] })).await,
+        28764
+    );
+}
+
+async fn dates_for_null_are_computed_for_null_alone(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1, "zero": 0, "at": date(0) }]).await;
+    let text = |of: &str| bson!({ "$dateToString": { "date": of, "format": "%Y", "onNull": { "$divide": [1, "$zero"] } } });
+    assert_eq!(value(db, text("$at")).await, Bson::from("1970"));
+    assert_eq!(refused(db, text("$none")).await, 2);
+}
+
+async fn clocks_go_beyond_the_last_date(db: &Db) {
+    one(db).await;
+    let last = date(i64::MAX);
+    let hour = bson!({ "$hour": { "date": last.clone(), "timezone": "+05:30" } });
+    assert_eq!(value(db, hour).await, Bson::Int32(12));
+    let text =
+        bson!({ "$dateToString": { "date": last.clone(), "timezone": "+05:30", "format": "%H:%M:%S.%L" } });
+    assert_eq!(value(db, text).await, Bson::from("12:42:55.807"));
+    let apart = bson!({ "$dateDiff": {
+        "startDate": last.clone(), "endDate": date(0), "unit": "hour", "timezone": "Asia/Kolkata",
+    } });
+    assert_eq!(value(db, apart).await, Bson::Int64(-2_562_047_788_015));
+    let later = bson!({ "$dateAdd": { "startDate": last, "unit": "millisecond", "amount": 1 } });
+    assert_eq!(refused(db, later).await, 159);
+}
+
+async fn the_first_double_beyond_integers_is_hashed_as_the_least(db: &Db) {
+    one(db).await;
+    let limit = -(i64::MIN as f64);
+    let hash =
+        async |value_of: Bson| value(db, bson!({ "$toHashedIndexKey": { "$literal": value_of } })).await;
+    assert_eq!(hash(Bson::Double(limit)).await, hash(Bson::Int64(i64::MIN)).await);
+    assert_eq!(
+        hash(Bson::Double(2.0 * limit)).await,
+        hash(Bson::Int64(i64::MAX)).await
+    );
 }

@@ -95,7 +95,7 @@ pub(super) static OPERATORS: &[Operator] = &[
         Arguments::Custom(parts::parse_from_parts),
         parts::from_parts,
     ),
-    strict("$dateToString", Arguments::Custom(text::parse), text::to_text),
+    lazy("$dateToString", Arguments::Custom(text::parse), text::to_text),
     lazy(
         "$dateFromString",
         Arguments::Custom(from_text::parse_arguments),

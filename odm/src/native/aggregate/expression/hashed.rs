@@ -110,6 +110,8 @@ fn class(value: &Value<'_>) -> i32 {
 /// those beyond, and zero for what is none.
 fn whole(value: &Value<'_>) -> i64 {
     match *value {
+        // The server's conversion wraps for the first that is too large, and for no other.
+        Value::Double(x) if x == -(i64::MIN as f64) => i64::MIN,
         Value::Double(x) => x as i64,
         Value::Decimal128(bytes) => {
             let x = Decimal::from_bytes(bytes);

@@ -61,10 +61,6 @@ fn rule(name: &str) -> Option<Rule> {
         "$dateAdd" | "$dateSubtract" => nulls(&[Number, Text("day"), Number, Text("UTC")]),
         "$dateDiff" => nulls(&[Number, Number, Text("day"), Text("UTC"), Text("monday")]),
         "$dateTrunc" => nulls(&[Number, Text("day"), Number, Text("UTC"), Text("monday")]),
-        "$dateToString" => Rule {
-            from: 3,
-            ..errors(&[Number])
-        },
         "$dateFromParts" => Rule {
             early: Some(TIMEZONE),
             ..both(&[Number])

@@ -113,7 +113,10 @@ pub(super) fn add(operator: &'static Operator, arguments: &[Answer<'_>]) -> Resu
     }
     unit.after(start, amount, &zone)
         .map(|date| Some(Owned::DateTime(date)))
-        .ok_or_else(|| Fault::new(5166406, "dateAdd overflowed"))
+        .ok_or_else(|| match unit {
+            Unit::Fixed(1) => Fault::new(159, format!("Overflow while adding {amount}ms to {start}ms")),
+            _ => Fault::new(5166406, "dateAdd overflowed"),
+        })
 }
 
 fn too_many(amount: i64) -> Fault {
@@ -240,22 +243,26 @@ pub(super) fn diff(operator: &'static Operator, arguments: &[Answer<'_>]) -> Res
         };
     }
     let (from_shift, to_shift) = (zone.at(start).offset, zone.at(end).offset);
-    let (from, to) = (start.saturating_add(from_shift), end.saturating_add(to_shift));
+    // How many whole parts of so many milliseconds the two clocks show; their sums may be beyond any date.
+    let parts = |ms: i64, shift: i64, length: i64| {
+        (i128::from(ms) + i128::from(shift)).div_euclid(length.into()) as i64
+    };
+    let apart = |length| parts(end, to_shift, length) - parts(start, from_shift, length);
     let count = match unit {
-        Unit::Fixed(DAY) => to.div_euclid(DAY) - from.div_euclid(DAY),
+        Unit::Fixed(DAY) => apart(DAY),
         // Clocks that were changed in between do not make the time longer.
-        Unit::Fixed(ms) => to.div_euclid(ms) - from.div_euclid(ms) + (from_shift - to_shift) / ms,
+        Unit::Fixed(ms) => apart(ms) + (from_shift - to_shift) / ms,
         Unit::Week => {
             // 1970-01-01 was a Thursday, four days after a Sunday.
-            let number = |ms: i64| (ms.div_euclid(DAY) + 4 - week).div_euclid(7);
-            number(to) - number(from)
+            let number = |ms: i64, shift: i64| (parts(ms, shift, DAY) + 4 - week).div_euclid(7);
+            number(end, to_shift) - number(start, from_shift)
         }
         Unit::Months(months) => {
-            let number = |ms: i64| {
-                let local = Local::of(ms);
+            let number = |ms: i64, shift: i64| {
+                let local = Local::at(ms, shift);
                 (local.year * 12 + local.month - 1).div_euclid(months)
             };
-            number(to) - number(from)
+            number(end, to_shift) - number(start, from_shift)
         }
     };
     Ok(Some(Owned::Int64(count)))

@@ -19,14 +19,21 @@ pub(super) struct Local {
 impl Local {
     /// From milliseconds since the epoch on that clock.
     pub(super) fn of(ms: i64) -> Local {
-        let days = ms.div_euclid(DAY);
+        Local::at(ms, 0)
+    }
+
+    /// From milliseconds since the epoch in UTC, on a clock so far ahead of it.
+    pub(super) fn at(ms: i64, offset: i64) -> Local {
+        // Taken apart first: the sum may be beyond any date.
+        let of_day = ms.rem_euclid(DAY) + offset;
+        let days = ms.div_euclid(DAY) + of_day.div_euclid(DAY);
         let (year, month, day) = civil(days);
         Local {
             days,
             year,
             month: month.into(),
             day: day.into(),
-            ms: ms.rem_euclid(DAY),
+            ms: of_day.rem_euclid(DAY),
         }
     }
 

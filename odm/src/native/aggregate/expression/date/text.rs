@@ -5,7 +5,7 @@ use super::super::super::super::fault::{Fault, Result};
 use super::super::super::print;
 use super::super::operator::Operator;
 use super::super::parse::Parser;
-use super::super::{Answer, Node};
+use super::super::{Answer, Env, Node};
 use super::calendar::Local;
 use super::to_date;
 use super::zone::Zone;
@@ -67,10 +67,13 @@ pub(super) fn parse(parser: &mut Parser<'_>, _: &'static Operator, value: &Value
     Ok(arguments)
 }
 
-pub(super) fn to_text(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+pub(super) fn to_text<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
     let [date, format, zone, on_null] = arguments else {
-        return Ok(None);
+        return Ok(Answer::Missing);
     };
+    let null = || Ok(Answer::Owned(Owned::Null));
+    let date = date.evaluate(env)?;
+    let format = format.evaluate(env)?;
     if !format.is_nullish() {
         match format.value() {
             Some(Value::String(format)) => check_format(format, "YmdHMSLjwUuVGzZ%")?,
@@ -80,29 +83,29 @@ pub(super) fn to_text(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<
                     format!(
                         "$dateToString requires that 'format' be a string, found: {} with value {}",
                         format.type_name(),
-                        print::answer(format)
+                        print::answer(&format)
                     ),
                 ));
             }
         }
     }
-    let zone = Zone::of(zone)?;
+    let zone = Zone::of(&zone.evaluate(env)?)?;
     if date.is_nullish() {
-        return Ok(if on_null.is_absent() {
-            Some(Owned::Null)
+        return if matches!(on_null, Node::Absent) {
+            null()
         } else {
-            on_null.clone().into_owned()
-        });
+            on_null.evaluate(env)
+        };
     }
     let Some(zone) = zone else {
-        return Ok(Some(Owned::Null));
+        return null();
     };
     let format = match (format.is_absent(), format.value()) {
         (true, _) => UTC_FORMAT,
         (_, Some(Value::String(format))) => format,
-        _ => return Ok(Some(Owned::Null)),
+        _ => return null(),
     };
-    formatted(to_date(date)?, format, &zone).map(|text| Some(Owned::String(text)))
+    formatted(to_date(&date)?, format, &zone).map(|text| Answer::Owned(Owned::String(text)))
 }
 
 /// Refuses a format with a letter that it may not have.
@@ -128,7 +131,7 @@ pub(super) fn check_format(format: &str, letters: &str) -> Result<()> {
 
 pub(super) fn formatted(ms: i64, format: &str, zone: &Zone) -> Result<String> {
     let offset = zone.at(ms).offset;
-    let local = Local::of(ms.saturating_add(offset));
+    let local = Local::at(ms, offset);
     let minutes = offset / 60_000;
     let year = |year: i64| {
         if (0..=9999).contains(&year) {

@@ -93,7 +93,7 @@ fn add_days(start: i64, days: i64, zone: &Zone) -> Option<i64> {
 /// The last day of the month where it is too short.
 fn add_months(start: i64, months: i64, zone: &Zone) -> Option<i64> {
     let from = zone.at(start);
-    let local = Local::of(start.saturating_add(from.offset));
+    let local = Local::at(start, from.offset);
     let month = local.month + months;
     let year = local.year + (month - 1).div_euclid(12);
     let month = (month - 1).rem_euclid(12) + 1;

@@ -102,7 +102,7 @@ impl Zone {
 
     /// The clocks at this moment as a date and a time.
     pub(super) fn local(&self, ms: i64) -> Local {
-        Local::of(ms.saturating_add(self.at(ms).offset))
+        Local::at(ms, self.at(ms).offset)
     }
 
     /// The moment when clocks show `local`; `None` out of range. A time that clocks skip counts as before the
