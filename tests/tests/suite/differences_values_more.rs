@@ -22,6 +22,7 @@ crate::on_every_backend! {
     a_number_of_documents_to_return_stands_alone,
     what_is_no_number_keeps_its_sign_and_payload,
     decimals_too_small_for_doubles_are_no_zeros,
+    powers_near_those_of_ten_come_to_an_end,
     dates_for_null_are_computed_for_null_alone,
     clocks_go_beyond_the_last_date,
     the_first_double_beyond_integers_is_hashed_as_the_least,
@@ -345,6 +346,26 @@ async fn decimals_too_small_for_doubles_are_no_zeros(db: &Db) {
         refused(db, bson!({ "$pow": [decimal("0E-10"), -1] })).await,
         28764
     );
+}
+
+async fn powers_near_those_of_ten_come_to_an_end(db: &Db) {
+    one(db).await;
+    for (base, exponent) in [
+        ("1000.0000000000001", "-1"),
+        ("1000.00000000000000000000000001", "-1"),
+        ("10.00000000000001", "-3"),
+        ("1000000.000000001", "-11"),
+    ] {
+        let Bson::Decimal128(power) = power(db, base, exponent).await else {
+            panic!("a decimal");
+        };
+        let power: f64 = power.to_string().parse().unwrap();
+        let [base, exponent] = [base, exponent].map(|text| text.parse::<f64>().unwrap());
+        assert!(
+            (power / base.powf(exponent) - 1.0).abs() < 1e-12,
+            "{base} {exponent}"
+        );
+    }
 }
 
 async fn dates_for_null_are_computed_for_null_alone(db: &Db) {

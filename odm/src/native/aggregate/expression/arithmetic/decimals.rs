@@ -320,6 +320,10 @@ impl Signed {
         while Fixed::LN_10.times(n.into()) > self.magnitude {
             n -= 1;
         }
+        // A double may have rounded it down.
+        while Fixed::LN_10.times(u64::from(n) + 1) <= self.magnitude {
+            n += 1;
+        }
         let mut rest = self.magnitude.minus(Fixed::LN_10.times(n.into()));
         let mut tens = n as i32;
         if self.negative {
@@ -413,6 +417,25 @@ mod tests {
 
     fn decimal(text: &str) -> Decimal {
         Decimal::parse(text).unwrap()
+    }
+
+    #[test]
+    fn powers_near_those_of_ten_come_to_an_end() {
+        for tens in 1..=30 {
+            for places in 1..=33 {
+                let base = decimal(&format!("1E+{tens}"));
+                let above = base.multiply(Decimal::from_i64(1).add(decimal(&format!("1E-{places}"))));
+                for exponent in ["-1", "-3", "-41", "1", "2"] {
+                    let (power, whole) = (pow(above, decimal(exponent)), pow(base, decimal(exponent)));
+                    let ratio = power.divide(whole).to_f64();
+                    let most = 1.1_f64.powf(decimal(exponent).to_f64().abs());
+                    assert!(
+                        (1.0 / most..=most).contains(&ratio) || most > 3.0,
+                        "{above}^{exponent} is {power}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

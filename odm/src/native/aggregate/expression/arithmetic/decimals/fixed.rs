@@ -183,6 +183,7 @@ impl Fixed {
 
     /// e to this power, by its series: for small numbers.
     pub(super) fn exp(self) -> Fixed {
+        debug_assert!(self <= Fixed::LN_10, "the series comes to an end");
         let mut sum = Fixed::whole(1);
         let mut term = Fixed::whole(1);
         let mut index = 1;
