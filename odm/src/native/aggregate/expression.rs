@@ -366,6 +366,14 @@ impl Node {
         Ok(self.evaluate(env)?.into_owned())
     }
 
+    /// The value of what was said for null; null where nothing was.
+    fn evaluate_or_null<'a>(&'a self, env: Env<'a>) -> Result<Answer<'a>> {
+        match self {
+            Node::Absent => Ok(Answer::Owned(Owned::Null)),
+            said => said.evaluate(env),
+        }
+    }
+
     fn evaluate<'a>(&'a self, env: Env<'a>) -> Result<Answer<'a>> {
         match self {
             Node::Constant(value) => Ok(Answer::Borrowed(value.as_value())),

@@ -110,11 +110,7 @@ fn convert<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Res
         Some(target_kind(&target)?)
     };
     let Some(value) = input.value().filter(|_| !input.is_nullish()) else {
-        return if matches!(on_null, Node::Absent) {
-            Ok(Answer::Owned(Owned::Null))
-        } else {
-            on_null.evaluate(env)
-        };
+        return on_null.evaluate_or_null(env);
     };
     let Some(kind) = kind else {
         return Ok(Answer::Owned(Owned::Null));

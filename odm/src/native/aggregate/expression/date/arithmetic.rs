@@ -323,40 +323,40 @@ pub(super) fn trunc(operator: &'static Operator, arguments: &[Answer<'_>]) -> Re
         ));
     }
     let overflow = || match unit {
-        Unit::Months(_) => Fault::new(5166406, "dateAdd overflowed"),
-        Unit::Week | Unit::Fixed(DAY) => Fault::new(5439002, "dateTrunc overflowed"),
-        Unit::Fixed(_) => Fault::new(5439000, "dateTrunc overflowed"),
+        Unit::Fixed(ms) if ms < DAY => Fault::new(5439000, "dateTrunc overflowed"),
+        _ => Fault::new(5166406, "dateAdd overflowed"),
     };
-    let local = date.checked_add(zone.at(date).offset).ok_or_else(overflow)?;
+    let shift = zone.at(date).offset;
     // Bins are counted from the start of 2000 as the zone's clocks show it.
     let reference = days_of(2000, 1, 1);
     let was_summer = zone.at(reference * DAY).is_summer;
     let start = match unit {
-        Unit::Fixed(DAY) => bin_start(local, reference * DAY, DAY, size),
+        Unit::Fixed(DAY) => bin_start(date, shift, reference * DAY, DAY, size),
         Unit::Week => {
             // The first such day of 2000.
             let first = reference + (week - (reference + 4)).rem_euclid(7);
-            bin_start(local, first * DAY, 7 * DAY, size)
+            bin_start(date, shift, first * DAY, 7 * DAY, size)
         }
         Unit::Fixed(ms) => {
             if ms.checked_mul(size).is_none() {
                 return Err(Fault::new(5439002, "dateTrunc overflowed"));
             }
-            let origin = zone.moment_of(reference * DAY, was_summer);
-            return origin
-                .and_then(|origin| bin_start(date, origin, ms, size))
+            return zone
+                .moment_of((reference * DAY).into(), was_summer)
+                .and_then(|origin| bin_start(date, 0, origin, ms, size))
+                .and_then(|start| i64::try_from(start).ok())
                 .map(|start| Some(Owned::DateTime(start)))
                 .ok_or_else(overflow);
         }
         Unit::Months(months) => {
             let bin = months.checked_mul(size).ok_or_else(overflow)?;
-            let at = Local::of(local);
+            let at = Local::at(date, shift);
             let since = (at.year - 2000) * 12 + at.month - 1;
             let month = since.div_euclid(bin).checked_mul(bin).ok_or_else(overflow)?;
             if (month / months).unsigned_abs() >= unit.limit() {
                 return Err(too_many(month / months));
             }
-            days_of(2000, month + 1, 1).checked_mul(DAY)
+            Some(i128::from(days_of(2000, month + 1, 1)) * i128::from(DAY))
         }
     };
     start
@@ -365,11 +365,12 @@ pub(super) fn trunc(operator: &'static Operator, arguments: &[Answer<'_>]) -> Re
         .ok_or_else(overflow)
 }
 
-/// The start of the bin of `size` units that holds `at`, counted from `origin`.
-fn bin_start(at: i64, origin: i64, unit: i64, size: i64) -> Option<i64> {
-    let bin = unit.checked_mul(size)?;
-    let since = at.checked_sub(origin)?;
-    since.div_euclid(bin).checked_mul(bin)?.checked_add(origin)
+/// The start of the bin of `size` units, counted from `origin`, that holds `date` on a clock so far ahead: as that clock
+/// shows it, which may be beyond any date.
+fn bin_start(date: i64, shift: i64, origin: i64, unit: i64, size: i64) -> Option<i128> {
+    let bin = i128::from(unit.checked_mul(size)?);
+    let [date, shift, origin] = [date, shift, origin].map(i128::from);
+    Some((date + shift - origin).div_euclid(bin) * bin + origin)
 }
 
 /// The largest bin of days and longer units.

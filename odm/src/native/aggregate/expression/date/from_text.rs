@@ -66,11 +66,7 @@ pub(super) fn from_text<'a>(_: &'static Operator, arguments: &'a [Node], env: En
     }
     let zone = Zone::of(&zone.evaluate(env)?)?;
     if text.is_nullish() {
-        return if matches!(on_null, Node::Absent) {
-            null()
-        } else {
-            on_null.evaluate(env)
-        };
+        return on_null.evaluate_or_null(env);
     }
     let parsed = match (text.value(), zone, format.value()) {
         (Some(Value::String(_)), None, _) => return null(),

@@ -91,11 +91,7 @@ pub(super) fn to_text<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<
     }
     let zone = Zone::of(&zone.evaluate(env)?)?;
     if date.is_nullish() {
-        return if matches!(on_null, Node::Absent) {
-            null()
-        } else {
-            on_null.evaluate(env)
-        };
+        return on_null.evaluate_or_null(env);
     }
     let Some(zone) = zone else {
         return null();

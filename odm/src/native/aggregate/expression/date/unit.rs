@@ -64,42 +64,43 @@ impl Unit {
     /// The moment so many units later; whole days and more go by the zone's clocks. `None` out of range.
     pub(super) fn after(self, start: i64, amount: i64, zone: &Zone) -> Option<i64> {
         // As on the server: before the epoch it adds to whole seconds what is left of them toward the epoch.
-        let start = match (self, start % 1000) {
-            (Unit::Fixed(1), _) => start,
-            (_, rest) if rest < 0 => start.saturating_sub(1000),
-            _ => start,
+        let behind = match self {
+            Unit::Fixed(1) => 0,
+            _ if start % 1000 < 0 => -1000,
+            _ => 0,
         };
         match self {
-            Unit::Fixed(DAY) => add_days(start, amount, zone),
-            Unit::Week => add_days(start, amount.checked_mul(7)?, zone),
-            Unit::Fixed(ms) => start.checked_add(amount.checked_mul(ms)?),
+            Unit::Fixed(DAY) => add_days(start, behind, amount, zone),
+            Unit::Week => add_days(start, behind, amount.checked_mul(7)?, zone),
+            Unit::Fixed(ms) => {
+                let later = i128::from(start) + i128::from(behind) + i128::from(amount) * i128::from(ms);
+                i64::try_from(later).ok()
+            }
             Unit::Months(months) => {
                 let months = amount
                     .checked_mul(months)
                     .filter(|months| months.unsigned_abs() < 1 << 40)?;
-                add_months(start, months, zone)
+                add_months(start, behind, months, zone)
             }
         }
     }
 }
 
-fn add_days(start: i64, days: i64, zone: &Zone) -> Option<i64> {
-    let ms = days.checked_mul(DAY)?;
-    let from = zone.at(start);
-    let local = start.saturating_add(from.offset).checked_add(ms)?;
-    zone.moment_of(local, from.is_summer)
+/// `behind` goes to the start as well: with it, it may be before all dates.
+fn add_days(start: i64, behind: i64, days: i64, zone: &Zone) -> Option<i64> {
+    let from = zone.at(start.saturating_add(behind));
+    let clock = i128::from(start) + i128::from(behind) + i128::from(from.offset);
+    zone.moment_of(clock + i128::from(days) * i128::from(DAY), from.is_summer)
 }
 
 /// The last day of the month where it is too short.
-fn add_months(start: i64, months: i64, zone: &Zone) -> Option<i64> {
-    let from = zone.at(start);
-    let local = Local::at(start, from.offset);
+fn add_months(start: i64, behind: i64, months: i64, zone: &Zone) -> Option<i64> {
+    let from = zone.at(start.saturating_add(behind));
+    let local = Local::at(start, from.offset + behind);
     let month = local.month + months;
     let year = local.year + (month - 1).div_euclid(12);
     let month = (month - 1).rem_euclid(12) + 1;
     let day = local.day.min(days_in(year, month));
-    let ms = days_of(year, month, day)
-        .checked_mul(DAY)?
-        .checked_add(local.ms)?;
+    let ms = i128::from(days_of(year, month, day)) * i128::from(DAY) + i128::from(local.ms);
     zone.moment_of(ms, from.is_summer)
 }

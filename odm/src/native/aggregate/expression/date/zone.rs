@@ -108,18 +108,21 @@ impl Zone {
     /// The moment when clocks show `local`; `None` out of range. A time that clocks skip counts as before the
     /// change; of one that they show twice it is the second, but the first where `was_summer`: that is how the
     /// server resolves them.
-    pub(super) fn moment_of(&self, local: i64, was_summer: bool) -> Option<i64> {
+    pub(super) fn moment_of(&self, local: i128, was_summer: bool) -> Option<i64> {
         let offset = match self {
             Zone::Fixed(offset) => *offset,
             Zone::Utc => 0,
-            Zone::Named(_) => self.offset_of(local, was_summer),
+            Zone::Named(_) => {
+                let nearest = local.clamp(i64::MIN.into(), i64::MAX.into());
+                self.offset_of(nearest as i64, was_summer)
+            }
         };
-        local.checked_sub(offset)
+        i64::try_from(local - i128::from(offset)).ok()
     }
 
     /// The moment of a clock time that no other moment led to.
     pub(super) fn moment_of_parts(&self, local: i64) -> Option<i64> {
-        self.moment_of(local, self.at(0).is_summer)
+        self.moment_of(local.into(), self.at(0).is_summer)
     }
 
     fn offset_of(&self, local: i64, was_summer: bool) -> i64 {
