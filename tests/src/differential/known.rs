@@ -161,11 +161,12 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         // It looks for what an `$expr` compares in an index that does not hold what is missing.
         _ if text.contains("$expr") && (has_wildcard() || has_sparse()) => true,
         // Of several documents it changes the first that it comes to, by an index for what an `$expr` compares, for
-        // arrays, or for what is there at all.
+        // arrays, or for what is there at all. (The machine sends changes that are no upserts to
+        // one document alone.)
         (own, their)
             if ["findAndModify", "update", "delete"].contains(&name)
                 && (text.contains("$expr")
-                    || (text.contains("\"$exists\": true") && !text.contains("\"multi\": true"))
+                    || (text.contains("\"$exists\": true") && text.contains("\"upsert\": true"))
                     || (text.contains("$type") && text.contains("\"array\"")))
                 && !command.contains_key("sort")
                 && has_index()

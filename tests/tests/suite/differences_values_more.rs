@@ -389,6 +389,38 @@ async fn clocks_go_beyond_the_last_date(db: &Db) {
     assert_eq!(value(db, apart).await, Bson::Int64(-2_562_047_788_015));
     let later = bson!({ "$dateAdd": { "startDate": last, "unit": "millisecond", "amount": 1 } });
     assert_eq!(refused(db, later).await, 159);
+    // On the way, too: the day before, a month behind the first date, the start of the year.
+    let zone = "Asia/Kolkata";
+    for (expression, expected) in [
+        (
+            bson!({ "$dateAdd": { "startDate": date(i64::MAX), "unit": "day", "amount": -1, "timezone": zone } }),
+            i64::MAX - 86_400_000,
+        ),
+        (
+            bson!({ "$dateAdd": { "startDate": date(i64::MIN), "unit": "month", "amount": 1, "timezone": zone } }),
+            -9_223_372_034_176_376_808,
+        ),
+        (
+            bson!({ "$dateTrunc": { "date": date(i64::MAX), "unit": "year", "timezone": zone } }),
+            9_223_372_017_109_800_000,
+        ),
+        (
+            bson!({ "$dateTrunc": { "date": date(i64::MAX), "unit": "day", "timezone": zone } }),
+            9_223_372_036_809_000_000,
+        ),
+        (
+            bson!({ "$dateTrunc": { "date": date(i64::MIN + 21_600_000), "unit": "day", "timezone": zone } }),
+            -9_223_372_036_850_008_000,
+        ),
+    ] {
+        assert_eq!(
+            value(db, expression.clone()).await,
+            date(expected),
+            "{expression}"
+        );
+    }
+    let day = bson!({ "$dateTrunc": { "date": date(i64::MIN), "unit": "day", "timezone": zone } });
+    assert_eq!(refused(db, day).await, 5_166_406);
 }
 
 async fn the_first_double_beyond_integers_is_hashed_as_the_least(db: &Db) {

@@ -425,15 +425,56 @@ mod tests {
             for places in 1..=33 {
                 let base = decimal(&format!("1E+{tens}"));
                 let above = base.multiply(Decimal::from_i64(1).add(decimal(&format!("1E-{places}"))));
-                for exponent in ["-1", "-3", "-41", "1", "2"] {
-                    let (power, whole) = (pow(above, decimal(exponent)), pow(base, decimal(exponent)));
+                for exponent in [-1, -3, -41, 1, 2] {
+                    let exponents = Decimal::from_i64(exponent.into());
+                    let (power, whole) = (pow(above, exponents), pow(base, exponents));
                     let ratio = power.divide(whole).to_f64();
-                    let most = 1.1_f64.powf(decimal(exponent).to_f64().abs());
+                    let expected = (1.0 + 10f64.powi(-places)).powi(exponent);
                     assert!(
-                        (1.0 / most..=most).contains(&ratio) || most > 3.0,
+                        (ratio / expected - 1.0).abs() < 1e-12,
                         "{above}^{exponent} is {power}"
                     );
                 }
+            }
+        }
+    }
+
+    /// A series that does not come to an end fails an assertion.
+    #[test]
+    fn functions_of_any_numbers_come_to_an_end() {
+        let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+        let mut below = |bound: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state % bound
+        };
+        let mut number = || Decimal::Finite {
+            negative: below(2) == 0,
+            coefficient: match below(3) {
+                0 => 10u128.pow(below(34) as u32) + u128::from(below(3)),
+                _ => (u128::from(below(u64::MAX)) << 48) >> below(112),
+            },
+            exponent: match below(3) {
+                0 => below(12_287) as i32 + MIN_EXPONENT,
+                _ => below(50) as i32 - 34,
+            },
+        };
+        for _ in 0..2_000 {
+            let (a, b) = (number(), number());
+            for function in [
+                sqrt,
+                exp,
+                ln,
+                log10,
+                circular::sinh,
+                circular::cosh,
+                circular::tanh,
+            ] {
+                function(a);
+            }
+            for function in [pow, log] {
+                function(a, b);
             }
         }
     }
