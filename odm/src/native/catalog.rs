@@ -165,7 +165,20 @@ impl Catalog {
         Ok(tree)
     }
 
-    /// Replaces the definition of an index (`collMod`), keeping its entries.
+    /// Changes the definition of an index as `collMod` does: it keeps its entries, and comes behind the others.
+    ///
+    /// # Errors
+    /// Code 26 when there is no such collection.
+    pub(crate) fn alter_index(
+        &mut self,
+        id: CollectionId,
+        tree: TreeId,
+        definition: IndexDefinition,
+    ) -> Result<()> {
+        self.change(id, |collection| collection.alter_index(tree, definition))
+    }
+
+    /// Replaces the definition of an index, keeping its entries and its place.
     ///
     /// # Errors
     /// Code 26 when there is no such collection.

@@ -128,6 +128,14 @@ impl Collection {
         self.indexes.iter().find(|index| index.definition.name == name)
     }
 
+    /// The indexes in the order of their making. Their own order is the one in which they are read and written: one that
+    /// has been changed comes last.
+    pub(crate) fn indexes_as_made(&self) -> Vec<&IndexEntry> {
+        let mut indexes: Vec<_> = self.indexes.iter().collect();
+        indexes.sort_by_key(|index| index.tree.number());
+        indexes
+    }
+
     /// The records' tree and the indexes' trees.
     pub(crate) fn trees(&self) -> impl Iterator<Item = TreeId> + '_ {
         std::iter::once(self.records).chain(self.indexes.iter().map(|index| index.tree))
@@ -180,6 +188,13 @@ impl Collection {
             index.stale = false;
             self.version += 1;
         }
+    }
+
+    /// Replaces a definition; from then on the index comes behind the others.
+    pub(super) fn alter_index(&mut self, tree: TreeId, definition: IndexDefinition) {
+        self.replace_index(tree, definition);
+        // Stable, so that the others keep their order.
+        self.indexes.sort_by_key(|index| index.tree == tree);
     }
 
     #[cfg(all(test, feature = "collation"))]

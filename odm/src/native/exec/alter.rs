@@ -310,6 +310,7 @@ pub(super) fn modify_index(
     }
     let own = &entry.definition;
     let mut fields = fields_of(Doc::Raw(own.spec()));
+    let said_before = reply.len();
     if let Some(seconds) = expire {
         if own.is_id() {
             return Err(invalid("the _id field does not support TTL indexes".to_owned()));
@@ -379,10 +380,13 @@ pub(super) fn modify_index(
         reply.clear();
         return Ok(());
     }
+    if reply.len() == said_before {
+        return Ok(());
+    }
     let definition = IndexDefinition::stored(Doc::Fields(&fields))?;
     write
         .catalog_mut()
-        .replace_index(collection.id, entry.tree, definition)
+        .alter_index(collection.id, entry.tree, definition)
 }
 
 /// What is asked of an index, looked at before the index is looked for.

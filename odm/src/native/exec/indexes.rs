@@ -512,8 +512,8 @@ pub(crate) fn list(read: &dyn Read, ns: &Namespace) -> Option<Vec<Vec<u8>>> {
     let collection = found?;
     Some(
         collection
-            .indexes
-            .iter()
+            .indexes_as_made()
+            .into_iter()
             .map(|entry| entry.definition.spec().to_vec())
             .collect(),
     )

@@ -130,7 +130,7 @@ fn out(write: &mut dyn Write, ns: &Namespace, rows: &[Vec<u8>], now: Now, unvali
     collections::drop(write, ns)?;
     collections::create(write, ns, old.as_ref().map(|old| Doc::Raw(&old.options)))?;
     let mut collection = open(write, ns)?;
-    for entry in old.iter().flat_map(|old| &old.indexes) {
+    for entry in old.iter().flat_map(|old| old.indexes_as_made()) {
         if !entry.definition.is_id() {
             write
                 .catalog_mut()
