@@ -17,6 +17,8 @@ crate::on_every_backend! {
     indexes_that_are_not_there_are_told_by_their_keys,
     a_choice_is_answered_by_a_wildcard_index_without_what_is_never_so,
     elements_that_are_null_are_found_by_a_wildcard_index,
+    an_index_that_has_been_changed_comes_last,
+    nearness_is_answered_beside_what_its_index_answers,
 }
 
 async fn index(db: &Db, key: Document, options: Document) {
@@ -388,4 +390,106 @@ async fn elements_that_are_null_are_found_by_a_wildcard_index(db: &Db) {
     }
     let some = doc! { "a": { "$elemMatch": { "$in": [Bson::Null, 1] } } };
     assert_eq!(hinted(db, some).await, [1, 2]);
+}
+
+/// The name of the index whose key is taken.
+async fn taken(db: &Db) -> String {
+    let reply = run(
+        db,
+        doc! { "insert": "c", "documents": [{ "_id": 2, "a": 1, "b": 1 }] },
+    )
+    .await;
+    let errors = reply.get_array("writeErrors").unwrap();
+    let message = errors[0].as_document().unwrap().get_str("errmsg").unwrap();
+    let (_, name) = message.split_once(" index: ").unwrap();
+    name.split(' ').next().unwrap().to_owned()
+}
+
+async fn an_index_that_has_been_changed_comes_last(db: &Db) {
+    let specs = vec![
+        doc! { "key": { "a": 1 }, "name": "a", "unique": true },
+        doc! { "key": { "b": 1 }, "name": "b", "unique": true },
+    ];
+    run(db, doc! { "createIndexes": "c", "indexes": specs }).await;
+    insert(db, "c", vec![doc! { "_id": 1, "a": 1, "b": 1 }]).await;
+    assert_eq!(taken(db).await, "a");
+    let changes = [
+        (doc! { "name": "a", "hidden": true }, "b"),
+        (doc! { "name": "b", "expireAfterSeconds": 1_000_000 }, "a"),
+        (doc! { "name": "b", "expireAfterSeconds": 1_000_000 }, "a"),
+        (doc! { "name": "a", "expireAfterSeconds": 1_000_000 }, "b"),
+        (doc! { "name": "b", "hidden": false }, "b"),
+        (doc! { "name": "b", "prepareUnique": true }, "b"),
+        (doc! { "name": "a", "expireAfterSeconds": 1_000_000 }, "b"),
+    ];
+    for (change, first) in changes {
+        run(db, doc! { "collMod": "c", "index": change.clone() }).await;
+        assert_eq!(taken(db).await, first, "{change}");
+        let indexes = batch(&run(db, doc! { "listIndexes": "c" }).await);
+        let names: Vec<_> = indexes
+            .iter()
+            .map(|index| index.get_str("name").unwrap())
+            .collect();
+        assert_eq!(names, ["_id_", "a", "b"], "{change}");
+    }
+    // `$out` makes them anew, in the order of their making.
+    aggregate(db, "c", vec![doc! { "$out": "c" }]).await;
+    assert_eq!(taken(db).await, "a");
+}
+
+async fn nearness_is_answered_beside_what_its_index_answers(db: &Db) {
+    index(db, doc! { "n": 1, "g": "2dsphere" }, doc! {}).await;
+    let documents = vec![
+        doc! { "_id": 1, "n": 1, "g": [1, 1] },
+        doc! { "_id": 2, "g": [1, 2] },
+        doc! { "_id": 3, "n": null, "g": [1, 3] },
+        doc! { "_id": 4, "n": [1, 2], "g": [1, 4] },
+    ];
+    insert(db, "c", documents).await;
+    let near = doc! { "$near": { "$geometry": { "type": "Point", "coordinates": [1, 1] } } };
+    let found = async |filter: Document| {
+        let mut filter = filter;
+        filter.insert("g", near.clone());
+        let find = doc! { "find": "c", "filter": filter };
+        match db.run_command(find).await {
+            Ok(reply) => Ok(ids(&batch(&reply))),
+            Err(error) => Err(error.code().unwrap()),
+        }
+    };
+    // Even what bounds nothing is an answer of the index.
+    for (asked, expected) in [
+        (doc! { "n": { "$exists": true } }, vec![1, 3, 4]),
+        (doc! { "n": { "$gte": Bson::MinKey } }, vec![1, 2, 3, 4]),
+        (doc! { "n": null }, vec![2, 3]),
+        (doc! { "$or": [{ "n": null }] }, vec![2, 3]),
+        (doc! { "$or": [{ "n": { "$mod": [2, 1] } }] }, vec![1, 4]),
+        (
+            doc! { "$or": [{ "n": 2 }, { "n": { "$in": [null] } }] },
+            vec![2, 3, 4],
+        ),
+        (
+            doc! { "$and": [{ "n": { "$ne": null } }, { "n": { "$exists": true } }] },
+            vec![1, 4],
+        ),
+        (
+            doc! { "n": { "$exists": true }, "$or": [{ "n": { "$size": 2 } }] },
+            vec![4],
+        ),
+    ] {
+        assert_eq!(found(asked.clone()).await, Ok(expected), "{asked}");
+    }
+    for asked in [
+        doc! {},
+        doc! { "n": { "$exists": false } },
+        doc! { "n": { "$ne": 1 } },
+        doc! { "n": { "$nin": [1] } },
+        doc! { "n": { "$not": { "$gt": 5 } } },
+        doc! { "n": { "$size": 2 } },
+        doc! { "n": { "$bitsAllSet": 1 } },
+        doc! { "$or": [{ "n": 1 }, { "n": { "$gt": 2 } }] },
+        doc! { "$or": [{ "n": 1 }, { "n": { "$in": [5, null] } }] },
+        doc! { "$or": [{ "n": 1 }, { "m": 1 }] },
+    ] {
+        assert_eq!(found(asked.clone()).await, Err(291), "{asked}");
+    }
 }

@@ -51,6 +51,8 @@ fn collect<'n>(
                 collect(node, prefix, group, groups, found);
             }
         }
+        // A choice of one is none.
+        Node::Or(nodes) if nodes.len() == 1 => collect(&nodes[0], prefix, group, groups, found),
         Node::Field { path, predicate } => {
             // Inside `$elemMatch` an array counts as a document whose names are its positions, which an
             // index does not see.
@@ -195,14 +197,6 @@ impl<'a> Candidate<'a> {
     /// Whether a field is bounded.
     pub(super) fn is_bounded(&self) -> bool {
         self.bounds.first().is_some_and(|first| !first.is_all())
-    }
-
-    /// Whether all fields before the one with this path are bounded.
-    pub(super) fn is_bounded_before(&self, path: &str) -> bool {
-        let fields = self.view.definition.keys.iter().zip(&self.bounds);
-        fields
-            .take_while(|(key, _)| key.path != path)
-            .all(|(_, bounds)| !bounds.is_all())
     }
 
     /// Whether nothing can match.

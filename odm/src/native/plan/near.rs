@@ -3,7 +3,7 @@
 use super::super::document::Value;
 use super::super::fault::{Fault, Result, code};
 use super::super::index::Order;
-use super::super::matcher::ast::NearField;
+use super::super::matcher::ast::{NearField, Node, Predicate};
 use super::super::sort::SortSpec;
 use super::candidate::{Candidate, Conjunct};
 use super::{Hint, IndexView, Plan, PlanRequest, holds_partial};
@@ -28,9 +28,9 @@ pub(super) fn choose(request: &PlanRequest<'_>, field: &NearField, hint: &Hint<'
             only.map_or(!view.definition.hidden, |only| only == *index)
                 && can_tell(view, field)
                 && holds_partial(view.definition, root)
+                && is_asked_before(view, field, root, &conjuncts)
         })
         .map(|(index, _)| Candidate::new(request, index, root, &conjuncts))
-        .filter(|candidate| candidate.is_bounded_before(field.path.as_str()))
         .reduce(|best, next| if next.is_better_than(&best) { next } else { best });
     let Some(best) = best else {
         return Err(Fault::new(
@@ -66,6 +66,49 @@ pub(crate) fn refuse_natural(sort: Option<&SortSpec>, hint: Option<&Value<'_>>) 
         code::BAD_VALUE,
         format!("geoNear expression not allowed with $natural {what}"),
     ))
+}
+
+/// Whether the filter asks for all fields of the index before the geometry in a way that an index answers: even if it
+/// asks for whatever is there.
+fn is_asked_before(view: &IndexView<'_>, field: &NearField, root: &Node, conjuncts: &[Conjunct<'_>]) -> bool {
+    let asks = |path: &str| {
+        let mut conjuncts = conjuncts.iter();
+        conjuncts.any(|asked| asked.path == path && is_answered(asked.predicate)) || chooses(root, path)
+    };
+    let before = view.definition.keys.iter();
+    before
+        .take_while(|key| key.path != field.path.as_str())
+        .all(|key| asks(&key.path))
+}
+
+/// Whether the filter asks for one of some values of the field, each in a condition of its own.
+fn chooses(node: &Node, path: &str) -> bool {
+    let is_value = |node: &Node| match node {
+        Node::Never => true,
+        Node::Field { path: own, predicate } => {
+            own.as_str() == path
+                && match predicate {
+                    Predicate::Equal(_) | Predicate::Regex(_) => true,
+                    Predicate::In { values, patterns } => values.len() + patterns.len() == 1,
+                    _ => false,
+                }
+        }
+        _ => false,
+    };
+    match node {
+        Node::And(nodes) => nodes.iter().any(|node| chooses(node, path)),
+        Node::Or(nodes) => nodes.iter().all(is_value),
+        _ => false,
+    }
+}
+
+/// Whether an index that leaves out documents without a geometry answers the condition.
+fn is_answered(predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::Not(_) | Predicate::Size(_) | Predicate::Bits(_) => false,
+        Predicate::Collated { inner, .. } => is_answered(inner),
+        _ => true,
+    }
 }
 
 /// Whether the index knows how far from the center documents are.
