@@ -8,7 +8,7 @@ use bson::{Bson, Document, RawDocumentBuf};
 pub(super) use self::asked::sets_again;
 use self::asked::{
     has_companion, is_at_an_end, is_by_position, is_grouped, is_inside_another, is_spared, keeps_some,
-    leaves_holes, matches_around_set, projects_first, sorts_by_position, texts,
+    leaves_holes, matches_around_set, orders_by_nested, projects_first, sorts_by_position, texts,
 };
 use super::commands::Step;
 use super::comparable::mapped;
@@ -155,9 +155,7 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         // array, and an array in an array once more taken apart.
         (Values(_, own), Values(_, their)) if own == their => true,
         // Where one field of an index is inside another, it looks for the former in the key of the latter.
-        (Values(..), Values(_, their)) => {
-            their.is_empty() && before.iter().any(|step| is_inside_another(&step.command))
-        }
+        (Values(..), Values(..)) => before.iter().any(|step| is_inside_another(&step.command)),
         // It looks for what an `$expr` compares in an index that does not hold what is missing.
         _ if text.contains("$expr") && (has_wildcard() || has_sparse()) => true,
         // Of several documents it changes the first that it comes to, by an index for what an `$expr` compares, for
@@ -191,10 +189,9 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         {
             true
         }
-        // Of several indexes it asks the one last that `collMod` has changed last, as long as the server runs.
-        (Answer::Reply(own), Answer::Reply(their))
-            if before.iter().any(|step| step.name() == "collMod")
-                && without_keys(own).is_some_and(|own| Some(own) == without_keys(their)) =>
+        // By an index it looks for an array that begins with an array among the elements, and loses documents.
+        (own, their)
+            if has_index() && orders_by_nested(command) && !own.is_refused() && !their.is_refused() =>
         {
             true
         }
@@ -230,7 +227,7 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         // The parts of a moment, which each has of its own.
         (Documents(own), Documents(their))
             if rows(own).len() == rows(their).len()
-                && ["$date", "$toLower", "$toUpper", "$toHashedIndexKey"]
+                && ["$date", "$to", "$convert"]
                     .iter()
                     .any(|part| text.contains(part))
                 && (text.contains("$$NOW")
@@ -397,11 +394,6 @@ fn without(reply: &RawDocumentBuf, names: &[&str]) -> Option<Document> {
 /// The reply without the values of the keys that were taken; none without such.
 fn without_key_values(reply: &RawDocumentBuf) -> Option<Document> {
     without(reply, &["keyValue"])
-}
-
-/// The same without the keys.
-fn without_keys(reply: &RawDocumentBuf) -> Option<Document> {
-    without(reply, &["keyPattern", "keyValue"])
 }
 
 /// The codes of the errors in a reply.

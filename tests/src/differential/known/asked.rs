@@ -97,6 +97,38 @@ pub(super) fn is_at_an_end(text: &str) -> bool {
     text.contains("MinKey") || text.contains("MaxKey")
 }
 
+/// Whether a filter orders against an array that begins with an array.
+pub(super) fn orders_by_nested(command: &Document) -> bool {
+    let begins_with_array = |operand: &Bson| {
+        let first = operand.as_array().and_then(|items| items.first());
+        first.is_some_and(|first| first.as_array().is_some())
+    };
+    let orders = |(name, operand): (&String, &Bson)| {
+        ["$gt", "$gte", "$lt", "$lte"].contains(&name.as_str()) && begins_with_array(operand)
+    };
+    fn any_document(value: &Bson, test: &dyn Fn(&Document) -> bool) -> bool {
+        match value {
+            Bson::Document(document) => {
+                let others = document.iter().filter(|(name, _)| *name != "$expr");
+                test(document) || others.into_iter().any(|(_, value)| any_document(value, test))
+            }
+            Bson::Array(items) => items.iter().any(|item| any_document(item, test)),
+            _ => false,
+        }
+    }
+    let changes = ["updates", "deletes"]
+        .iter()
+        .filter_map(|name| command.get_array(name).ok())
+        .flatten()
+        .filter_map(|change| change.as_document()?.get("q"));
+    let matches = stages(command, "$match").cloned().map(Bson::Document);
+    let own = ["filter", "query"].iter().filter_map(|name| command.get(name));
+    own.chain(changes)
+        .cloned()
+        .chain(matches)
+        .any(|filter| any_document(&filter, &|document| document.iter().any(orders)))
+}
+
 /// Whether stages, or operators, set what others may have taken away: such a field keeps its place on the server.
 pub(in super::super) fn sets_again(command: &Document) -> bool {
     if command.to_string().contains("$setField") {
