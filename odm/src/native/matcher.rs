@@ -185,11 +185,9 @@ impl Matcher {
             collation,
         } = self.context.clone();
         let known = Scope {
-            metadata: None,
-            root: Doc::empty(),
             variables,
-            now,
             collation,
+            ..Scope::new(Doc::empty(), now)
         };
         self.fold(Some(&known))?;
         Ok(self)

@@ -26,6 +26,11 @@ crate::on_every_backend! {
     dates_for_null_are_computed_for_null_alone,
     clocks_go_beyond_the_last_date,
     the_first_double_beyond_integers_is_hashed_as_the_least,
+    dates_are_added_with_all_digits,
+    places_are_integers_of_32_bits,
+    counts_of_items_are_whole_as_doubles,
+    ten_has_no_decimal_power_of_zero,
+    bounds_come_before_what_is_looked_for,
 }
 
 fn decimal(text: &str) -> Bson {
@@ -433,4 +438,124 @@ async fn the_first_double_beyond_integers_is_hashed_as_the_least(db: &Db) {
         hash(Bson::Double(2.0 * limit)).await,
         hash(Bson::Int64(i64::MAX)).await
     );
+}
+
+async fn dates_are_added_with_all_digits(db: &Db) {
+    one(db).await;
+    let beyond = (1_i64 << 53) + 1;
+    for (terms, expected) in [
+        (bson!([date(1), beyond, 5e-324]), beyond + 1),
+        (bson!([date(999), 4_503_599_627_370_495.5]), 4_503_599_627_371_495),
+        (bson!([date(999), 0.5]), 999),
+        (bson!([date(-1), 0.5]), 0),
+        (bson!([date(0), -0.6]), -1),
+        (bson!([date(999), decimal("0.5")]), 1000),
+        (bson!([date(-2000), 9_223_372_036_854_775_808.0]), i64::MAX - 1999),
+        (bson!([date(1), decimal("NaN")]), i64::MIN),
+        (bson!([date(1), decimal("9223372036854775807")]), i64::MIN),
+    ] {
+        let sum = value(db, bson!({ "$add": terms.clone() })).await;
+        assert_eq!(sum, date(expected), "{terms}");
+    }
+    for terms in [
+        bson!([date(0), 9_223_372_036_854_775_808.0]),
+        bson!([date(1), f64::NAN]),
+        bson!([date(1), i64::MAX]),
+    ] {
+        assert_eq!(refused(db, bson!({ "$add": terms })).await, 15);
+    }
+    // What the sum comes to is found when all terms are there.
+    let fails = bson!({ "$tsSecond": { "$toString": "$_id" } });
+    let sum = bson!({ "$add": [{ "$toDate": { "$toLong": "$_id" } }, i64::MAX, fails.clone()] });
+    assert_eq!(refused(db, sum).await, 5_687_301);
+    let sum = bson!({ "$add": [{ "$toDate": { "$toLong": "$_id" } }, { "$toString": "$_id" }, fails] });
+    assert_eq!(refused(db, sum).await, 16_554);
+    // A difference that no integer is has its terms rounded before.
+    let (a, b) = (i64::MAX - 1, -8_866_510_364_242_409_194_i64);
+    assert_eq!(
+        value(db, bson!({ "$subtract": [a, b] })).await,
+        Bson::Double(a as f64 - b as f64)
+    );
+}
+
+async fn places_are_integers_of_32_bits(db: &Db) {
+    one(db).await;
+    for operator in ["$round", "$trunc"] {
+        for (places, code) in [
+            (bson!(101), 51_083),
+            (bson!(-2_147_483_648.0), 51_083),
+            (bson!(2_147_483_648_i64), 51_082),
+            (bson!(1e18), 51_082),
+            (decimal("1E+30"), 51_082),
+            (bson!(1e19), 31_109),
+        ] {
+            assert_eq!(
+                refused(db, bson!({ operator: ["$_id", places.clone()] })).await,
+                code,
+                "{places}"
+            );
+        }
+    }
+}
+
+async fn counts_of_items_are_whole_as_doubles(db: &Db) {
+    one(db).await;
+    for operator in ["$firstN", "$lastN", "$minN", "$maxN"] {
+        let of = |count: &str| bson!({ operator: { "n": decimal(count), "input": ["$_id"] } });
+        for count in ["0.9999999999999999999999999999", "1.0000000000000000000000000001"] {
+            assert_eq!(value(db, of(count)).await, bson!([1]), "{count}");
+        }
+        for (count, code) in [
+            ("1E-323", 5_787_903),
+            ("1E-325", 5_787_908),
+            ("-9223372036854775810", 5_787_908),
+            ("9223372036854775808", 5_787_903),
+            ("-1E+19", 5_787_903),
+        ] {
+            assert_eq!(refused(db, of(count)).await, code, "{count}");
+        }
+    }
+}
+
+async fn ten_has_no_decimal_power_of_zero(db: &Db) {
+    one(db).await;
+    for exponent in ["0", "-0", "0E+3", "0.0"] {
+        for base in ["10", "1E+1", "10.00"] {
+            assert_eq!(
+                power(db, base, exponent).await,
+                decimal("0E-6176"),
+                "{base}^{exponent}"
+            );
+        }
+        for base in ["-10", "100", "9.999"] {
+            let one = decimal("1.000000000000000000000000000000000");
+            assert_eq!(power(db, base, exponent).await, one, "{base}^{exponent}");
+        }
+    }
+    // Nor has a number an inverse hyperbolic sine that is too small for the means of the library.
+    for (of, expected) in [
+        ("1E-6176", "0"),
+        ("-1E-4966", "-0"),
+        ("0", "0E-6176"),
+        ("1E-4000", "1.000000000000000000000000000000000E-4000"),
+    ] {
+        let sine = value(db, bson!({ "$asinh": decimal(of) })).await;
+        assert_eq!(sine, decimal(expected), "{of}");
+    }
+}
+
+async fn bounds_come_before_what_is_looked_for(db: &Db) {
+    one(db).await;
+    let fails = bson!({ "$tsSecond": { "$toString": "$_id" } });
+    let within = |bounds: [Bson; 2]| {
+        let [start, end] = bounds;
+        bson!({ "$indexOfArray": [["$_id"], fails.clone(), start, end] })
+    };
+    assert_eq!(refused(db, within([bson!(-1), bson!(5)])).await, 40_097);
+    assert_eq!(refused(db, within([bson!(0), bson!("x")])).await, 40_096);
+    assert_eq!(refused(db, within([bson!(0), bson!(1)])).await, 5_687_301);
+    let other = bson!({ "$tsIncrement": { "$toString": "$_id" } });
+    assert_eq!(refused(db, within([bson!(0), other.clone()])).await, 5_687_302);
+    let nowhere = bson!({ "$indexOfArray": ["$missing", fails, other] });
+    assert_eq!(value(db, nowhere).await, Bson::Null);
 }

@@ -77,6 +77,7 @@ mod differences_collections;
 mod differences_constants;
 mod differences_details;
 mod differences_early;
+mod differences_early_codes;
 mod differences_explain;
 mod differences_finds;
 mod differences_limits;

@@ -32,6 +32,7 @@ use super::path;
 pub(crate) use self::answer::{Answer, truth, type_name};
 pub(crate) use self::arithmetic::{difference, product, quotient, sum, to_long};
 pub(crate) use self::array::count_argument;
+pub(crate) use self::boolean::AS_BOOL;
 pub(crate) use self::date::{Unit, date_text};
 pub(crate) use self::object::merge_into;
 #[cfg(test)]
@@ -59,6 +60,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) now: i64,
     /// How strings compare.
     pub(crate) collation: Collation,
+    /// Whether operators answer as those of an early `$group` do.
+    pub(crate) is_early: bool,
 }
 
 impl<'a> Scope<'a> {
@@ -70,6 +73,7 @@ impl<'a> Scope<'a> {
             metadata: None,
             now,
             collation: Collation::default(),
+            is_early: false,
         }
     }
 }
@@ -452,6 +456,9 @@ fn have_one_text(arguments: &[Node]) -> bool {
 }
 
 fn evaluate_call<'a>(operator: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
+    if env.scope.is_early {
+        return early::evaluate(operator, arguments, env);
+    }
     match operator.body {
         Body::Lazy(function) => function(operator, arguments, env),
         Body::Comparing(function) => {

@@ -225,11 +225,9 @@ impl Stage {
 /// The scope of a stage's expressions for one document.
 fn scope<'a>(root: Doc<'a>, context: &Context<'_>) -> Scope<'a> {
     Scope {
-        root,
         variables: context.variables.clone(),
-        metadata: None,
-        now: context.now,
         collation: context.collation.clone(),
+        ..Scope::new(root, context.now)
     }
 }
 

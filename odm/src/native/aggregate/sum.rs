@@ -1,7 +1,7 @@
 //! The sum of many numbers as `$add`, `$sum` and `$avg` make it: integers exactly, doubles with
 //! compensation, decimals apart.
 
-use super::super::document::decimal::Decimal;
+use super::super::document::decimal::{Decimal, Rounding};
 use super::super::document::{Owned, Value};
 
 /// A running total.
@@ -72,9 +72,28 @@ impl Sum {
         }
     }
 
-    /// The total of nothing but integers, however large.
-    pub(crate) fn integer(&self) -> Option<i128> {
-        matches!(self.kind, SumKind::Int32 | SumKind::Int64).then_some(self.integers)
+    /// Adds a date by its milliseconds, which make the total no wider.
+    pub(crate) fn add_date(&mut self, ms: i64) {
+        let kind = self.kind;
+        self.add_integer(ms, SumKind::Int64);
+        self.kind = kind;
+    }
+
+    /// The total as a date: halves are rounded away from the epoch, and where decimals are among the numbers to the even
+    /// one. `None` beyond any date; but of decimals, the first date of all.
+    pub(crate) fn moment(&self) -> Option<i64> {
+        match self.kind {
+            SumKind::Int32 | SumKind::Int64 => i64::try_from(self.integers).ok(),
+            SumKind::Double => self.doubles().nearest(),
+            SumKind::Decimal => {
+                let total = self.as_decimal();
+                let whole = match total {
+                    Decimal::Finite { exponent, .. } if exponent < 0 => total.quantize(0, Rounding::HalfEven),
+                    _ => total,
+                };
+                Some(whole.to_i64_exact().unwrap_or(i64::MIN))
+            }
+        }
     }
 
     /// The mean: a decimal if there was one among the numbers, otherwise a double; `None` of nothing.
@@ -163,6 +182,27 @@ impl Doubles {
             compensation: 0.0,
             plain: integer as f64,
         }
+    }
+
+    /// The integer nearest to it, if it is an int64.
+    fn nearest(&self) -> Option<i64> {
+        const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+        let Doubles {
+            sum, compensation, ..
+        } = *self;
+        let fits = if sum == LIMIT {
+            compensation < -0.5
+        } else if sum == -LIMIT {
+            compensation >= -0.5
+        } else {
+            (-LIMIT..LIMIT).contains(&sum)
+        };
+        if !fits {
+            return None;
+        }
+        let whole = i128::from(sum.round() as i64) + i128::from(sum == LIMIT);
+        let rest = (sum - whole as f64) + compensation;
+        i64::try_from(whole + rest.round() as i128).ok()
     }
 
     fn add(&mut self, x: f64) {

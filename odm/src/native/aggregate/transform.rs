@@ -83,11 +83,9 @@ impl Transform {
                 _ => doc,
             };
             let scope = Scope {
-                root,
                 variables: variables.to_vec(),
-                metadata: None,
-                now,
                 collation: collation.clone(),
+                ..Scope::new(root, now)
             };
             let next = stage.apply(&scope)?;
             check_depth(&next.as_value(), MAX_DEPTH)?;

@@ -235,11 +235,9 @@ impl AggregateRequest {
         let collation = self.collation(read)?;
         view::refuse_joined(read.catalog(), &resolved.base.database, &stages, &collation)?;
         pipeline.settle(&Scope {
-            metadata: None,
-            root: Doc::empty(),
             variables: self.variables.clone(),
-            now: self.now,
             collation: collation.clone(),
+            ..Scope::new(Doc::empty(), self.now)
         })?;
         let near = self.nearest(read, &resolved.base, &mut pipeline, ahead)?;
         if pipeline.starts_with_documents() || pipeline.statistics().is_some() {

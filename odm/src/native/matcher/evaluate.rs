@@ -50,11 +50,9 @@ pub(super) fn node(node: &Node, subject: Subject<'_>, context: &Context) -> Resu
                 return Ok(false);
             };
             let value = expression.evaluate(&Scope {
-                root,
                 variables: context.variables.clone(),
-                metadata: None,
-                now: context.now,
                 collation: context.collation.clone(),
+                ..Scope::new(root, context.now)
             })?;
             value.is_some_and(|value| truthy(&value.as_value()))
         }

@@ -123,11 +123,10 @@ impl Writer<'_> {
 
     fn evaluate(&self, expression: &Expression) -> Result<Option<Owned>> {
         expression.evaluate(&Scope {
-            root: self.root,
             variables: self.variables.to_vec(),
             metadata: self.metadata,
-            now: self.now,
             collation: self.collation.clone(),
+            ..Scope::new(self.root, self.now)
         })
     }
 

@@ -118,14 +118,15 @@ fn number(
 
 fn add(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
     let mut sum = Sum::default();
-    let mut date = None;
+    let mut has_date = false;
     for argument in arguments {
         match argument.value() {
             None | Some(Value::Null | Value::Undefined) => return Ok(Some(Owned::Null)),
             Some(Value::DateTime(ms)) => {
-                if date.replace(ms).is_some() {
+                if std::mem::replace(&mut has_date, true) {
                     return Err(Fault::new(16612, "only one date allowed in an $add expression"));
                 }
+                sum.add_date(ms);
             }
             Some(value) => {
                 if !sum.add(&value) {
@@ -140,30 +141,10 @@ fn add(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> 
             }
         }
     }
-    let total = sum.total();
-    let Some(date) = date else {
-        return Ok(Some(total));
-    };
-    if let Some(whole) = sum.integer() {
-        return i64::try_from(whole.saturating_add(date.into()))
-            .map(|ms| Some(Owned::DateTime(ms)))
-            .map_err(|_| Fault::new(code::OVERFLOW, "date overflow in $add"));
+    if !has_date {
+        return Ok(Some(sum.total()));
     }
-    if let Owned::Decimal128(bytes) = total {
-        // With decimals the date counts as one, and the whole is rounded; what no date can be is the least.
-        let whole = Decimal::from_i64(date).add(Decimal::from_bytes(bytes));
-        let ms = to_long(Some(Value::Decimal128(whole.to_bytes()))).unwrap_or(i64::MIN);
-        return Ok(Some(Owned::DateTime(ms)));
-    }
-    let (whole, rest) = match total {
-        Owned::Double(x) if x.is_finite() => (Owned::Double(x.floor()), x - x.floor()),
-        other => (other, 0.0),
-    };
-    to_long(Some(whole.as_value()))
-        .ok()
-        .and_then(|ms| date.checked_add(ms))
-        // Of the sum halves are rounded toward the epoch.
-        .and_then(|ms| ms.checked_add(i64::from(rest > 0.5 || (rest == 0.5 && ms < 0))))
+    sum.moment()
         .map(|ms| Some(Owned::DateTime(ms)))
         .ok_or_else(|| Fault::new(code::OVERFLOW, "date overflow in $add"))
 }
@@ -190,7 +171,10 @@ fn subtract(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Own
         (a, b) if a.is_number() && b.is_number() => match (a, b) {
             (Value::Decimal128(_), _) | (_, Value::Decimal128(_)) => decimal_of(&a, &b, Decimal::subtract),
             (Value::Double(_), _) | (_, Value::Double(_)) => double_of(&a, &b, |a, b| a - b),
-            _ => integer_of(&a, &b, |a, b| a - b),
+            _ => match integer_of(&a, &b, |a, b| a - b) {
+                Owned::Double(_) => double_of(&a, &b, |a, b| a - b),
+                whole => whole,
+            },
         },
         _ => {
             return Err(Fault::new(

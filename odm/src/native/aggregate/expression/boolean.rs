@@ -46,6 +46,13 @@ fn logic<'a>(arguments: &'a [Node], env: Env<'a>, stop: bool) -> Result<Answer<'
     Ok(Answer::Owned(Owned::Bool(!stop)))
 }
 
+/// The name of what is left of `$and` and `$or` of one argument and constants that decide nothing.
+pub(crate) const AS_BOOL: &str = "$coerceToBool";
+
+static COERCION: Operator = strict(AS_BOOL, Arguments::Exactly(1), |_, arguments| {
+    Ok(Some(Owned::Bool(arguments.iter().any(Answer::is_true))))
+});
+
 /// A deciding constant decides wherever it stands, so that nothing before it is evaluated.
 fn fold_logic(arguments: &mut Vec<Node>, stop: bool, known: Option<&Scope<'_>>) -> Result<Option<Node>> {
     fold_all(arguments, known)?;
@@ -57,8 +64,16 @@ fn fold_logic(arguments: &mut Vec<Node>, stop: bool, known: Option<&Scope<'_>>) 
     if arguments.iter().any(|node| constant(node) == Some(stop)) {
         return Ok(Some(Node::Constant(Owned::Bool(stop))));
     }
+    let given = arguments.len();
     arguments.retain(|node| constant(node).is_none());
-    Ok(arguments.is_empty().then_some(Node::Constant(Owned::Bool(!stop))))
+    Ok(match arguments.len() {
+        0 => Some(Node::Constant(Owned::Bool(!stop))),
+        1 if given > 1 => Some(Node::Call {
+            operator: &COERCION,
+            arguments: std::mem::take(arguments),
+        }),
+        _ => None,
+    })
 }
 
 /// A constant condition has decided.

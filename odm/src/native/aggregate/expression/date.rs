@@ -133,6 +133,14 @@ pub(super) fn parse_text(text: &str) -> Result<i64> {
     from_text::moment(written::read(text)?, None)
 }
 
+/// Whether a text names a time zone.
+///
+/// # Errors
+/// Code 40485 if it names none.
+pub(super) fn check_zone(argument: &Answer<'_>) -> Result<()> {
+    zone::Zone::of(argument).map(|_| ())
+}
+
 /// The value as a date, from a timestamp and an ObjectId too.
 fn as_date(value: &Value<'_>) -> Option<i64> {
     match *value {

@@ -1,26 +1,33 @@
 //! Operators as a `$group` has them that reads a collection: a server runs it by other means than the later stages.
 
+mod checks;
+mod codes;
+
 use std::cmp::Ordering;
 
 use super::super::super::collation::Collation;
 use super::super::super::document::decimal::Decimal;
 use super::super::super::document::{Owned, Value, number};
-use super::super::super::fault::Result;
-use super::Answer;
-use super::arithmetic::as_i32_exact;
+use super::super::super::fault::{Fault, Result};
+use super::arithmetic::{as_i32_exact, to_long};
 use super::comparison::compare_answers;
-use super::operator::{self, Arguments, Body, Operator, comparing, strict};
+use super::operator::{self, Arguments, Body, Operator, comparing, lazy, strict};
+use super::{Answer, Env, Node, set, variable};
 
 static OPERATORS: &[Operator] = &[
+    strict("$abs", Arguments::Exactly(1), abs),
     strict("$add", Arguments::Any, null_or),
     strict("$atan2", Arguments::Exactly(2), null_or),
     strict("$concat", Arguments::Any, null_or),
     strict("$concatArrays", Arguments::Any, null_or),
+    strict("$dateFromParts", Arguments::Any, from_parts),
+    lazy("$filter", Arguments::Any, variable::filter_early),
     strict("$mod", Arguments::Exactly(2), modulo),
     strict("$multiply", Arguments::Any, null_or),
-    strict("$range", Arguments::Between(2, 3), range),
-    comparing("$setIntersection", Arguments::Any, null_or_set),
-    comparing("$setUnion", Arguments::Any, null_or_set),
+    strict("$toLower", Arguments::Exactly(1), text),
+    strict("$toUpper", Arguments::Exactly(1), text),
+    comparing("$setIntersection", Arguments::Any, set::intersection_early),
+    comparing("$setUnion", Arguments::Any, union),
     comparing("$cmp", Arguments::Exactly(2), |_, arguments, collation| {
         Ok(Some(Owned::Int32(order(arguments, collation) as i32)))
     }),
@@ -43,14 +50,40 @@ pub(super) fn of(operator: &'static Operator) -> Option<&'static Operator> {
     OPERATORS.iter().find(|early| early.name == operator.name)
 }
 
+/// Evaluates a call in an early `$group`: all arguments one after the other, then what is checked first.
+pub(super) fn evaluate<'a>(
+    operator: &'static Operator,
+    arguments: &'a [Node],
+    env: Env<'a>,
+) -> Result<Answer<'a>> {
+    let coded = |fault| codes::coded(operator.name, fault);
+    if let Body::Lazy(function) = operator.body {
+        return function(operator, arguments, env).map_err(coded);
+    }
+    let answers: Vec<_> = arguments
+        .iter()
+        .map(|node| node.evaluate(env))
+        .collect::<Result<_>>()?;
+    let computed = || match operator.body {
+        Body::Strict(function) => function(operator, &answers),
+        Body::Comparing(function) => function(operator, &answers, &env.scope.collation),
+        Body::Lazy(_) => Ok(None),
+    };
+    match checks::decided(operator.name, &answers).map_err(coded)? {
+        Some(decided) => Ok(decided),
+        None => Ok(computed().map_err(coded)?.into()),
+    }
+}
+
 /// One null among the arguments makes all of them null, whatever they are.
 fn null_or(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
     if arguments.iter().any(Answer::is_nullish) {
         return Ok(Some(Owned::Null));
     }
-    let result = match operator.name {
-        "$add" if is_summed_in_turn(arguments) => in_turn(arguments, number::add, Decimal::add),
-        "$multiply" => in_turn(arguments, number::multiply, Decimal::multiply),
+    let result = match (operator.name, arguments) {
+        ("$add", [_, _]) if !arguments.iter().any(is_date) => in_turn(arguments, number::add, Decimal::add),
+        ("$add", _) => in_decimals(arguments),
+        ("$multiply", _) => in_turn(arguments, number::multiply, Decimal::multiply),
         _ => None,
     };
     match result {
@@ -59,27 +92,30 @@ fn null_or(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Opti
     }
 }
 
-type Exactly = fn(&Value<'_>, &Value<'_>) -> Option<Owned>;
-
-/// Whether each number is added to the sum of those before it: of two integers, and of decimals and doubles, which then
-/// count with the fifteen digits that they have as decimals. Others are added with all their digits.
-fn is_summed_in_turn(arguments: &[Answer<'_>]) -> bool {
-    let is = |wanted: fn(&Value<'_>) -> bool| {
-        move |answer: &Answer<'_>| answer.value().as_ref().is_some_and(wanted)
-    };
-    let is_integer = is(|value| matches!(value, Value::Int32(_) | Value::Int64(_)));
-    let has_decimal = || {
-        arguments
-            .iter()
-            .any(is(|value| matches!(value, Value::Decimal128(_))))
-    };
-    let has_double = || {
-        arguments
-            .iter()
-            .any(is(|value| matches!(value, Value::Double(_))))
-    };
-    (arguments.len() == 2 && arguments.iter().all(is_integer)) || (has_decimal() && has_double())
+fn is_date(answer: &Answer<'_>) -> bool {
+    matches!(answer.value(), Some(Value::DateTime(_)))
 }
+
+/// The sum of numbers among which is a decimal: each counts as one, a double with the fifteen digits that it then has.
+fn in_decimals(arguments: &[Answer<'_>]) -> Option<Owned> {
+    let values: Vec<_> = arguments.iter().filter_map(Answer::value).collect();
+    if !values.iter().any(|value| matches!(value, Value::Decimal128(_))) {
+        return None;
+    }
+    let total = values.iter().try_fold(Decimal::ZERO, |so_far, value| {
+        Some(so_far.add(match value {
+            Value::DateTime(ms) => Decimal::from_i64(*ms),
+            number => number::as_decimal(number)?,
+        }))
+    })?;
+    let total = total.to_bytes();
+    Some(match arguments.iter().any(is_date) {
+        true => Owned::DateTime(to_long(Some(Value::Decimal128(total))).unwrap_or(i64::MIN)),
+        false => Owned::Decimal128(total),
+    })
+}
+
+type Exactly = fn(&Value<'_>, &Value<'_>) -> Option<Owned>;
 
 /// What comes of numbers one after the other: a decimal from where integers are too large for an int64. `None` where there
 /// are others beside them.
@@ -112,14 +148,51 @@ fn modulo(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Optio
     otherwise(operator, arguments)
 }
 
-/// Null where a bound is missing, which for the later stages is a fault.
-fn range(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
-    let is_number = |answer: &Answer<'_>| answer.value().is_some_and(|value| value.is_number());
-    let behind_numbers = arguments.iter().find(|answer| !is_number(answer));
-    match behind_numbers.is_some_and(|answer| answer.value().is_none()) {
-        true => Ok(Some(Owned::Null)),
-        false => otherwise(operator, arguments),
+/// A zero keeps its sign, and what is no number gets the other one.
+fn abs(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    match arguments.first().and_then(Answer::value) {
+        Some(Value::Double(x)) => Ok(Some(Owned::Double(if x >= 0.0 { x } else { -x }))),
+        _ => otherwise(operator, arguments),
     }
+}
+
+/// A zone that there is not is found behind parts that are out of range.
+fn from_parts(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let mut elsewhere = arguments.to_vec();
+    if let Some(zone) = elsewhere.last_mut() {
+        *zone = Answer::Absent;
+    }
+    otherwise(operator, &elsewhere)?;
+    otherwise(operator, arguments)
+}
+
+/// Of a timestamp its two numbers, and of a date that has no text what is said about it.
+fn text(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    let text = match arguments.first().and_then(Answer::value) {
+        Some(Value::Timestamp { time, increment }) => format!("Timestamp({time}, {increment})"),
+        Some(Value::Code(_)) => {
+            return Err(Fault::new(
+                16_007,
+                "can't convert from BSON type javascript to String",
+            ));
+        }
+        Some(Value::DateTime(_)) => match otherwise(operator, arguments) {
+            Err(fault) => {
+                let what = fault
+                    .message()
+                    .rsplit(" :: caused by :: ")
+                    .next()
+                    .unwrap_or_default();
+                format!("Location{}: {what}", fault.code())
+            }
+            found => return found,
+        },
+        _ => return otherwise(operator, arguments),
+    };
+    Ok(Some(Owned::String(match operator.name {
+        "$toLower" => text.to_ascii_lowercase(),
+        _ => text.to_ascii_uppercase(),
+    })))
 }
 
 /// The result as the later stages have it.
@@ -130,7 +203,7 @@ fn otherwise(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Op
     }
 }
 
-fn null_or_set(
+fn union(
     operator: &'static Operator,
     arguments: &[Answer<'_>],
     collation: &Collation,

@@ -1,7 +1,7 @@
 //! Arguments in order: an operator may have its result, or its complaint, before it comes to an argument that fails.
 
 use super::super::super::document::Owned;
-use super::super::super::fault::{Fault, Result};
+use super::super::super::fault::{Fault, Result, code};
 use super::operator::Operator;
 use super::{Answer, Env, Node};
 
@@ -13,8 +13,10 @@ struct Rule {
     nulls: bool,
     /// Whether it stops at what is of a wrong type.
     errors: bool,
-    /// The argument that it evaluates before all others.
-    early: Option<usize>,
+    /// The arguments that it evaluates before others that stand in front of them.
+    early: &'static [usize],
+    /// Whether those come before all others; if not, behind the first.
+    leads: bool,
     /// What it accepts, by position; the last stands for all further ones.
     accepted: &'static [Accepted],
 }
@@ -35,7 +37,8 @@ fn rule(name: &str) -> Option<Rule> {
         from: 1,
         nulls: true,
         errors: true,
-        early: None,
+        early: &[],
+        leads: false,
         accepted,
     };
     let errors = |accepted| Rule {
@@ -56,13 +59,17 @@ fn rule(name: &str) -> Option<Rule> {
             ..both(&[Number])
         },
         "$indexOfBytes" | "$indexOfCP" => both(&[Text(""), Text(""), Number]),
-        "$indexOfArray" => both(&[Array, Number]),
+        "$indexOfArray" => Rule {
+            early: &[2, 3],
+            ..both(&[Array, Number])
+        },
         "$firstN" | "$lastN" | "$minN" | "$maxN" => errors(&[Number, Array]),
         "$dateAdd" | "$dateSubtract" => nulls(&[Number, Text("day"), Number, Text("UTC")]),
         "$dateDiff" => nulls(&[Number, Number, Text("day"), Text("UTC"), Text("monday")]),
         "$dateTrunc" => nulls(&[Number, Text("day"), Number, Text("UTC"), Text("monday")]),
         "$dateFromParts" => Rule {
-            early: Some(TIMEZONE),
+            early: &[TIMEZONE],
+            leads: true,
             ..both(&[Number])
         },
         "$year" | "$month" | "$dayOfMonth" | "$hour" | "$minute" | "$second" | "$millisecond"
@@ -111,19 +118,36 @@ pub(super) fn stopped<'a>(
         return Err(fault);
     };
     let failed = answers.len();
-    if rule.early == Some(failed) || (failed < rule.from && rule.early.is_none()) {
+    let is_early = rule.early.contains(&failed);
+    if (is_early && rule.leads) || (failed < rule.from && !rule.leads) {
         return Err(fault);
     }
-    for (index, node) in arguments.iter().enumerate().skip(failed) {
+    let decided = |answers: &[Answer<'a>]| match function(answers) {
+        Ok(None | Some(Owned::Null)) if rule.nulls => Some(Ok(Some(Owned::Null))),
+        // What the whole comes to is found at the end.
+        Err(stopped) if rule.errors && stopped.code() != code::OVERFLOW => Some(Err(stopped)),
+        _ => None,
+    };
+    let behind = || arguments.iter().enumerate().skip(failed);
+    let mut acceptable = answers.clone();
+    acceptable.extend(behind().map(|(index, node)| match node {
+        Node::Absent => Answer::Absent,
+        _ => rule.accepted_at(index),
+    }));
+    if !rule.leads
+        && let Some(decided) = decided(&acceptable)
+    {
+        return decided;
+    }
+    if rule.early.is_empty() || is_early {
+        return Err(fault);
+    }
+    for (index, node) in behind() {
         answers.push(match node {
-            node if rule.early == Some(index) => node.evaluate(env)?,
+            node if rule.early.contains(&index) => node.evaluate(env)?,
             Node::Absent => Answer::Absent,
             _ => rule.accepted_at(index),
         });
     }
-    match function(&answers) {
-        Ok(None | Some(Owned::Null)) if rule.nulls => Ok(Some(Owned::Null)),
-        Err(stopped) if rule.errors => Err(stopped),
-        _ => Err(fault),
-    }
+    decided(&answers).unwrap_or(Err(fault))
 }

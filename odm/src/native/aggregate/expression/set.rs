@@ -97,6 +97,30 @@ fn intersection(
     arguments: &[Answer<'_>],
     collation: &Collation,
 ) -> Result<Option<Owned>> {
+    // Of equal items those of the smaller set stay, as on the server.
+    intersected(operator, arguments, collation, |set, common| {
+        set.len() < common.len()
+    })
+}
+
+/// The same in an early `$group`: the items of the first set stay.
+pub(super) fn intersection_early(
+    operator: &'static Operator,
+    arguments: &[Answer<'_>],
+    collation: &Collation,
+) -> Result<Option<Owned>> {
+    if arguments.iter().any(Answer::is_nullish) {
+        return Ok(Some(Owned::Null));
+    }
+    intersected(operator, arguments, collation, |_, _| false)
+}
+
+fn intersected(
+    operator: &'static Operator,
+    arguments: &[Answer<'_>],
+    collation: &Collation,
+    stays: fn(&[Value<'_>], &[Value<'_>]) -> bool,
+) -> Result<Option<Owned>> {
     let mut common: Option<Vec<Value<'_>>> = None;
     for argument in arguments {
         let items = match argument.value() {
@@ -116,8 +140,7 @@ fn intersection(
         let set = set_of(items, collation);
         common = Some(match common {
             None => set,
-            // Of equal items those of the smaller set stay, as on the server.
-            Some(common) if set.len() < common.len() => {
+            Some(common) if stays(&set, &common) => {
                 let mut set = set;
                 set.retain(|item| has(&common, item, collation));
                 set

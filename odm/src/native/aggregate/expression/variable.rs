@@ -217,7 +217,31 @@ fn filter<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Resu
     let [input, body, limit] = arguments else {
         return Ok(Answer::Missing);
     };
+    filtered(input.evaluate(env)?, body, env, || {
+        filter_limit(&limit.evaluate(env)?)
+    })
+}
+
+/// The same in an early `$group`, which looks at the limit first.
+pub(super) fn filter_early<'a>(
+    _: &'static Operator,
+    arguments: &'a [Node],
+    env: Env<'a>,
+) -> Result<Answer<'a>> {
+    let [input, body, limit] = arguments else {
+        return Ok(Answer::Missing);
+    };
+    let limit = filter_limit(&limit.evaluate(env)?)?;
     let input = input.evaluate(env)?;
+    filtered(input, body, env, || Ok(limit))
+}
+
+fn filtered<'a>(
+    input: Answer<'a>,
+    body: &'a Node,
+    env: Env<'a>,
+    limit: impl FnOnce() -> Result<usize>,
+) -> Result<Answer<'a>> {
     bounded(&input)?;
     if input.is_nullish() {
         return Ok(Answer::Owned(Owned::Null));
@@ -231,10 +255,7 @@ fn filter<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Resu
     if items.is_empty() {
         return Ok(Answer::Owned(Owned::Array(Vec::new())));
     }
-    let limit = match limit.evaluate(env)? {
-        answer if answer.is_nullish() => usize::MAX,
-        answer => filter_limit(&answer)?,
-    };
+    let limit = limit()?;
     let mut result = Vec::new();
     for item in items.values() {
         if bound(body, &[Answer::Borrowed(item)], env)?.is_true() {
@@ -247,7 +268,11 @@ fn filter<'a>(_: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Resu
     Ok(Answer::Owned(Owned::Array(result)))
 }
 
+/// How many items are taken: all where nothing is said.
 fn filter_limit(answer: &Answer<'_>) -> Result<usize> {
+    if answer.is_nullish() {
+        return Ok(usize::MAX);
+    }
     let limit = answer
         .value()
         .and_then(|value| super::arithmetic::as_i32_exact(&value))

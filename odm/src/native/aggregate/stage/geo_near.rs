@@ -184,11 +184,9 @@ impl GeoNear {
 
     fn field(&self, variables: &[(String, Option<Owned>)], now: i64) -> Result<NearField> {
         let place = self.near.evaluate(&Scope {
-            root: Doc::empty(),
             variables: variables.to_vec(),
-            metadata: None,
-            now,
             collation: Collation::default(),
+            ..Scope::new(Doc::empty(), now)
         })?;
         let place = match place {
             Some(place) if matches!(place.as_value(), Value::Document(_) | Value::Array(_)) => place,

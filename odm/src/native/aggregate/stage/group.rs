@@ -10,7 +10,7 @@ use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Owned, Value, compare};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::metadata::Metadata;
-use super::super::expression::{Answer, Expression, Scope};
+use super::super::expression::{AS_BOOL, Answer, Expression, Scope};
 use super::super::pipeline::OVER_MEMORY;
 use super::{Context, Row, Rows, path, scope, write};
 
@@ -76,7 +76,9 @@ pub(super) enum Order {
 
 /// Whether a server has an early `$group` in a command whose `let`, or whose filter, has this expression.
 pub(crate) fn goes_with_early(value: &Expression) -> bool {
-    value.all_operators(&early::has)
+    let mut folded = value.clone();
+    let leaves_bool = folded.fold(None).is_ok() && !folded.all_operators(&|name| name != AS_BOOL);
+    value.all_operators(&early::has) && !leaves_bool
 }
 
 impl Group {
@@ -124,19 +126,22 @@ impl Group {
                 .accumulators
                 .iter()
                 .all(|(_, accumulator)| accumulator.can_be_early());
+        self.is_early
+    }
+
+    /// Says so to what it computes, unless constants have left an operator that an early group does not have.
+    fn settle_early(&mut self) {
+        let has = |name: &str| name != AS_BOOL;
+        self.is_early = self.by.value_mut().all_operators(&has)
+            && self
+                .accumulators
+                .iter()
+                .all(|(_, accumulator)| accumulator.all_operators(&has));
         if self.is_early {
             self.by.value_mut().set_early();
             for (_, accumulator) in &mut self.accumulators {
                 accumulator.set_early();
             }
-        }
-        self.is_early
-    }
-
-    fn coded<T>(&self, result: Result<T>) -> Result<T> {
-        match self.is_early {
-            true => result.map_err(early::coded),
-            false => result,
         }
     }
 
@@ -210,6 +215,9 @@ impl Group {
         self.accumulators
             .iter_mut()
             .try_for_each(|(_, accumulator)| accumulator.fold(known))?;
+        if known.is_some() && self.is_early {
+            self.settle_early();
+        }
         if let By::Value(by) = &self.by {
             let inputs: Option<Vec<_>> = self
                 .accumulators
@@ -251,18 +259,19 @@ impl Group {
             let states = self.accumulators.iter().zip(&mut groups[at].1).enumerate();
             for (index, ((_, accumulator), state)) in states {
                 let value = plain.value(&values, index + 1);
-                *held += self.coded(accumulator.take(state, value, &context.collation))?;
+                *held += accumulator.take(state, value, &context.collation)?;
             }
         } else {
             let scope = Scope {
                 metadata,
+                is_early: self.is_early,
                 ..scope(Doc::Raw(document), context)
             };
-            let id = self.coded(self.by.id(&scope))?;
+            let id = self.by.id(&scope)?;
             let at = self.group_of(gathered, id, context)?;
             let Gathered { groups, held, .. } = gathered;
             for ((_, accumulator), state) in self.accumulators.iter().zip(&mut groups[at].1) {
-                *held += self.coded(accumulator.add(state, &scope))?;
+                *held += accumulator.add(state, &scope)?;
             }
         }
         context.memory.hold(

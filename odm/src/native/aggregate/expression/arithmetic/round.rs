@@ -1,13 +1,13 @@
 //! `$round` and `$trunc`.
 
 use super::super::super::super::document::decimal::{Decimal, Rounding};
-use super::super::super::super::document::number::{as_decimal, as_i64_exact};
+use super::super::super::super::document::number::as_decimal;
 use super::super::super::super::document::{Owned, Value};
 use super::super::super::super::fault::{Fault, Result};
 use super::super::super::print;
 use super::super::Answer;
 use super::super::operator::Operator;
-use super::{decimals, to_long};
+use super::{as_i32_exact, decimals, to_long};
 
 pub(super) fn round(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
     let name = operator.name;
@@ -32,20 +32,21 @@ pub(super) fn round(operator: &'static Operator, arguments: &[Answer<'_>]) -> Re
         None => 0,
         Some(places) if places.is_nullish() => return Ok(Some(Owned::Null)),
         Some(places) => {
-            let value = to_long(places.value())?;
-            if places.value().and_then(|places| as_i64_exact(&places)).is_none() {
+            to_long(places.value())?;
+            let value = places.value().and_then(|places| as_i32_exact(&places));
+            let Some(value) = value else {
                 return Err(Fault::new(
                     51082,
                     format!("precision argument to  {name} must be a integral value"),
                 ));
-            }
+            };
             if !(-20..=100).contains(&value) {
                 return Err(Fault::new(
                     51083,
                     format!("cannot apply {name} with precision value {value} value must be in [-20, 100]"),
                 ));
             }
-            value as i32
+            value
         }
     };
     Ok(Some(match value {

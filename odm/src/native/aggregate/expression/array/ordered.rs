@@ -4,7 +4,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use super::super::super::super::collation::Collation;
-use super::super::super::super::document::number::as_i64_exact;
+use super::super::super::super::document::number::{as_f64, as_i64_exact};
 use super::super::super::super::document::{Doc, Owned, Value};
 use super::super::super::super::fault::{Fault, Result};
 use super::super::super::{path, print};
@@ -186,8 +186,11 @@ pub(crate) fn count_argument(answer: &Answer<'_>) -> Result<usize> {
         .value()
         .filter(Value::is_number)
         .ok_or_else(|| wrong(5787902))?;
-    to_long(Some(number))?;
-    let count = as_i64_exact(&number).ok_or_else(|| wrong(5787903))?;
+    // A decimal counts as a double, which may be whole where it is not.
+    let count = to_long(Some(number))?;
+    if as_f64(&number) != Some(count as f64) {
+        return Err(wrong(5787903));
+    }
     if count <= 0 {
         return Err(Fault::new(
             5787908,

@@ -51,6 +51,11 @@ pub(super) fn parse(
 /// Computes constant arguments and refuses a constant pattern that is none; the text is looked at when it runs.
 pub(super) fn fold(name: &str, arguments: &mut Vec<Node>, known: Option<&Scope<'_>>) -> Result<Option<Node>> {
     fold_all(arguments, known)?;
+    if let [_, regex, _] = arguments.as_mut_slice()
+        && matches!(regex, Node::Constant(Owned::Undefined))
+    {
+        *regex = Node::Constant(Owned::Null);
+    }
     if let [_, regex, options] = arguments.as_slice()
         && [regex, options]
             .into_iter()

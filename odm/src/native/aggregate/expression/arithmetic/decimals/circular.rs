@@ -330,6 +330,19 @@ fn beside(x: Decimal) -> Decimal {
 }
 
 pub(in super::super) fn asinh(x: Decimal) -> Decimal {
+    // The library computes it in binary, where what is so small is zero.
+    let least = Decimal::Finite {
+        negative: false,
+        coefficient: 3_237_587_559_719_012_555_462_219_479_113_823,
+        exponent: -4966 - 33,
+    };
+    if !x.is_nan() && !x.is_zero() && x.abs().compare(&least).is_le() {
+        return if x.is_negative() {
+            Decimal::ZERO.negate()
+        } else {
+            Decimal::ZERO
+        };
+    }
     let function = |x: Fixed| (x < Fixed::whole(1 << 50)).then(|| area_sine(x.in_binary()).in_binary());
     odd(x, MIN_EXPONENT, function, |x| match x.is_infinite() {
         true => x,

@@ -11,7 +11,6 @@ use super::super::super::super::expression::{Expression, Scope, count_argument, 
 use super::super::super::super::pipeline::MEMORY_LIMIT;
 use super::super::super::super::sum::{Deviation, Sum};
 use super::super::super::{Context, scope};
-use super::super::early;
 use super::{Accumulator, Operator, Which};
 
 /// What an accumulator has gathered of one group.
@@ -93,7 +92,7 @@ impl Accumulator {
         if let (Operator::First, State::One(Some(_))) = (&self.operator, &*state) {
             // The first is known; only a server's other means look at more.
             return match self.input.answer(scope) {
-                Err(fault) if self.is_early && early::knows(&fault) => Err(fault),
+                Err(fault) if self.is_early => Err(fault),
                 _ => Ok(0),
             };
         }

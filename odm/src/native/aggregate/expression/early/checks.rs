@@ -1,0 +1,212 @@
+//! What operators find in an early `$group` before they compute: the same faults as in later stages, but in another order.
+
+use super::super::super::super::document::number::as_i64_exact;
+use super::super::super::super::document::{Owned, Value};
+use super::super::super::super::fault::{Fault, Result};
+use super::super::Answer;
+use super::super::arithmetic::as_i32_exact;
+use super::super::date::check_zone;
+
+/// The result of the call where one of its arguments decides it; `None` where it has to be computed.
+///
+/// # Errors
+/// MongoDB's, for the first of its checks that fails.
+pub(super) fn decided(operator: &str, arguments: &[Answer<'_>]) -> Result<Option<Answer<'static>>> {
+    match (operator, arguments) {
+        ("$add", [_] | [_, _, _, ..]) => added(arguments),
+        ("$dayOfMonth" | "$dayOfWeek" | "$dayOfYear", [_, zone]) => day(operator, zone),
+        ("$dateFromParts", [parts @ .., zone]) => from_parts(parts, zone),
+        ("$indexOfBytes" | "$indexOfCP", [text, wanted, bounds @ ..]) => {
+            position(operator, text, wanted, bounds)
+        }
+        ("$range", [start, end, step @ ..]) => range(start, end, step.first()),
+        ("$regexFind" | "$regexFindAll" | "$regexMatch", [text, pattern, options]) => {
+            pattern_search(operator, text, pattern, options)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn fault(operator: &str, code: i32, what: &str) -> Fault {
+    Fault::new(code, format!("{operator} {what}"))
+}
+
+fn is_string(answer: &Answer<'_>) -> bool {
+    matches!(answer.value(), Some(Value::String(_)))
+}
+
+/// A null makes a sum null, whatever stands before it.
+fn added(arguments: &[Answer<'_>]) -> Result<Option<Answer<'static>>> {
+    if arguments.iter().any(Answer::is_nullish) {
+        return Ok(Some(Answer::Owned(Owned::Null)));
+    }
+    let is_date = |answer: &Answer<'_>| matches!(answer.value(), Some(Value::DateTime(_)));
+    let is_number = |answer: &Answer<'_>| answer.value().is_some_and(|value| value.is_number());
+    if !arguments
+        .iter()
+        .all(|answer| is_number(answer) || is_date(answer))
+    {
+        return Err(fault("$add", 4_974_203, "only supports numeric or date types"));
+    }
+    if arguments.iter().filter(|answer| is_date(answer)).count() > 1 {
+        return Err(fault("$add", 4_848_404, "allows only one date"));
+    }
+    Ok(None)
+}
+
+/// The zone comes before the date.
+fn day(operator: &str, zone: &Answer<'_>) -> Result<Option<Answer<'static>>> {
+    if zone.is_absent() {
+        return Ok(None);
+    }
+    if zone.is_nullish() {
+        return Ok(Some(Answer::Owned(Owned::Null)));
+    }
+    if !is_string(zone) {
+        return Err(fault(operator, 4_998_200, "requires a string for its timezone"));
+    }
+    check_zone(zone).map(|()| None)
+}
+
+/// Types come first, then null, then what is out of range, and the name of the zone last.
+fn from_parts(parts: &[Answer<'_>], zone: &Answer<'_>) -> Result<Option<Answer<'static>>> {
+    let given = || parts.iter().filter(|part| !part.is_absent());
+    let is_whole = |part: &Answer<'_>| part.value().is_some_and(|value| as_i64_exact(&value).is_some());
+    let is_null = |part: &Answer<'_>| matches!(part.value(), None | Some(Value::Null));
+    if given().any(|part| !is_null(part) && !is_whole(part)) {
+        return Err(fault(
+            "$dateFromParts",
+            4_848_979,
+            "requires whole numbers for its parts",
+        ));
+    }
+    if !zone.is_absent() && !is_string(zone) {
+        return Err(fault(
+            "$dateFromParts",
+            4_848_980,
+            "requires a string for its timezone",
+        ));
+    }
+    match given().any(is_null) {
+        true => Ok(Some(Answer::Owned(Owned::Null))),
+        false => Ok(None),
+    }
+}
+
+/// The end is looked at before the start.
+fn position(
+    operator: &str,
+    text: &Answer<'_>,
+    wanted: &Answer<'_>,
+    bounds: &[Answer<'_>],
+) -> Result<Option<Answer<'static>>> {
+    if text.is_nullish() {
+        return Ok(Some(Answer::Owned(Owned::Null)));
+    }
+    if !is_string(text) {
+        return Ok(None);
+    }
+    if wanted.is_nullish() {
+        return Err(fault(operator, 5_075_301, "requires something to look for"));
+    }
+    if !is_string(wanted) {
+        return Err(fault(operator, 5_075_302, "requires a string to look for"));
+    }
+    let codes = [(5_075_303, 5_075_304), (5_075_305, 5_075_306)];
+    for (bound, (type_code, sign_code)) in bounds.iter().zip(codes).rev() {
+        match bound.value().and_then(|value| as_i32_exact(&value)) {
+            None => return Err(fault(operator, type_code, "requires integral bounds")),
+            Some(bound) if bound < 0 => {
+                return Err(fault(
+                    operator,
+                    sign_code,
+                    "requires bounds that are not negative",
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(None)
+}
+
+/// What is missing makes a range null, but behind what is no number; numbers are looked at when all are.
+fn range(start: &Answer<'_>, end: &Answer<'_>, step: Option<&Answer<'_>>) -> Result<Option<Answer<'static>>> {
+    let bounds = || {
+        [Some(start), Some(end), step]
+            .into_iter()
+            .zip(0..)
+            .filter_map(|(bound, at)| Some((bound?, at)))
+    };
+    for (bound, at) in bounds() {
+        match bound.value() {
+            None => return Ok(Some(Answer::Owned(Owned::Null))),
+            Some(value) if value.is_number() => {}
+            Some(_) => return Err(fault("$range", 5_154_300 + at, "requires numbers")),
+        }
+    }
+    for (bound, at) in bounds() {
+        if bound.value().and_then(|value| as_i32_exact(&value)).is_none() {
+            return Err(fault("$range", 5_154_303 + at, "requires 32-bit integers"));
+        }
+    }
+    match step.and_then(Answer::value).and_then(|step| as_i32_exact(&step)) {
+        Some(0) => Err(fault("$range", 5_154_306, "requires a step that is not zero")),
+        _ => Ok(None),
+    }
+}
+
+/// Without a text nothing else is looked at; options come before the pattern, and without a pattern nothing comes of it.
+fn pattern_search(
+    operator: &str,
+    text: &Answer<'_>,
+    pattern: &Answer<'_>,
+    options: &Answer<'_>,
+) -> Result<Option<Answer<'static>>> {
+    let nothing = match operator {
+        "$regexFind" => Owned::Null,
+        "$regexFindAll" => Owned::Array(Vec::new()),
+        _ => Owned::Bool(false),
+    };
+    if text.is_nullish() {
+        return Ok(Some(Answer::Owned(nothing)));
+    }
+    if !is_string(text) {
+        return Ok(None);
+    }
+    let own = match pattern.value() {
+        Some(Value::Regex { options, .. }) => options,
+        _ => "",
+    };
+    match options.value() {
+        None | Some(Value::Null) => {}
+        Some(Value::String(given)) if given.contains('\0') => {
+            return Err(fault(operator, 5_126_604, "allows no null byte in its options"));
+        }
+        Some(Value::String(_)) if !own.is_empty() => {
+            return Err(fault(operator, 5_126_605, "has options twice"));
+        }
+        Some(Value::String(_)) => {}
+        Some(_) => return Err(fault(operator, 5_126_603, "requires a string for its options")),
+    }
+    match pattern.value() {
+        None => return Ok(Some(Answer::Missing)),
+        Some(Value::Null) => return Ok(Some(Answer::Owned(nothing))),
+        Some(Value::String(pattern) | Value::Regex { pattern, .. }) => {
+            if pattern.contains('\0') {
+                return Err(fault(operator, 5_126_602, "allows no null byte in its pattern"));
+            }
+        }
+        Some(_) => {
+            return Err(fault(
+                operator,
+                5_126_601,
+                "requires a string or a regular expression",
+            ));
+        }
+    }
+    // Options that a document lacks are none that could be compiled.
+    match options {
+        Answer::Missing => Err(fault(operator, 5_073_403, "cannot compile its pattern")),
+        _ => Ok(None),
+    }
+}
