@@ -17,6 +17,7 @@ mod shrink;
 mod stages;
 mod updates;
 mod values;
+mod varied;
 mod zones;
 
 pub use self::commands::Step;
@@ -26,4 +27,5 @@ pub use self::partitions::check_partitions;
 pub use self::pipelines::compare_pipelines;
 pub use self::refusals::compare_refusals;
 pub use self::shapes::{ShapeReport, compare_shapes};
+pub use self::varied::compare_varied;
 pub use self::zones::compare_zones;

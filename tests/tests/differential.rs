@@ -3,7 +3,8 @@
 
 use odm::Db;
 use odm_tests::differential::{
-    Coverage, Report, compare, compare_pipelines, compare_refusals, compare_shapes, compare_zones,
+    Coverage, Report, compare, compare_pipelines, compare_refusals, compare_shapes, compare_varied,
+    compare_zones,
 };
 use odm_tests::harness::{fresh_name, mongodb_uri, with_database};
 use odm_tests::supported;
@@ -136,6 +137,25 @@ async fn pipelines_give_what_mongodb_gives() {
     let Some(report) = compared.await else { return };
     println!(
         "differential: {} pipelines, {} differences",
+        report.operations,
+        report.differences.len()
+    );
+    assert!(
+        report.differences.is_empty(),
+        "{}",
+        report.differences.join("\n\n")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn extreme_values_give_what_mongodb_gives() {
+    let compared = in_lanes(
+        number("ODM_DIFF_VARIED", 4_000),
+        async |ours, theirs, seed, operations| compare_varied(ours, theirs, seed, operations, 20).await,
+    );
+    let Some(report) = compared.await else { return };
+    println!(
+        "differential: {} questions of extreme values, {} differences",
         report.operations,
         report.differences.len()
     );
