@@ -34,8 +34,9 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
         (Refused(a), Refused(b)) if a == b => name == "findAndModify",
         // A cursor goes on in the session in which it began, and the driver has more than one.
         (_, Refused(Some(50738))) => true,
-        // Of a text that is no date it shows the first byte alone, and drivers cannot read the half of a character.
-        (Refused(Some(241)), Refused(None)) => {
+        // Of a text that is no date, and of wrong options, it shows the first byte alone, and drivers cannot read the
+        // half of a character.
+        (Refused(Some(241 | 51_108)), Refused(None)) => {
             !text.is_ascii() || texts(before).iter().any(|text| !text.is_ascii())
         }
         // Of two errors in one filter either may be said: `$expr` in an upsert is found on the way.
