@@ -532,6 +532,8 @@ async fn ten_has_no_decimal_power_of_zero(db: &Db) {
             assert_eq!(power(db, base, exponent).await, one, "{base}^{exponent}");
         }
     }
+    let log = bson!({ "$log": [decimal("1E-400"), -2] });
+    assert_eq!(refused(db, log).await, 28_758);
     // Nor has a number an inverse hyperbolic sine that is too small for the means of the library.
     for (of, expected) in [
         ("1E-6176", "0"),

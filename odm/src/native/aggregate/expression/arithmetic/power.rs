@@ -102,7 +102,9 @@ pub(super) fn log(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Opti
             format!("$log's base must be numeric, not {}", base.type_name()),
         )
     })?;
-    if !is_positive(&x) {
+    let is_base = is_positive(&b) && as_f64(&b) != Some(1.0);
+    // Beside what is no base a decimal counts as a double, which may be zero where it is not.
+    if !is_positive(&x) || (!is_base && as_f64(&x) == Some(0.0)) {
         return Err(Fault::new(
             28758,
             format!(
@@ -111,7 +113,7 @@ pub(super) fn log(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Opti
             ),
         ));
     }
-    if !is_positive(&b) || as_f64(&b) == Some(1.0) {
+    if !is_base {
         return Err(Fault::new(
             28759,
             format!(
