@@ -18,6 +18,7 @@ crate::on_every_backend! {
     targets_that_compare_otherwise_are_refused,
     forms_of_a_merge_are_read_before_its_fields,
     where_stages_stand_is_looked_at_last,
+    stages_are_looked_through_before_they_are_read,
     indexes_of_a_view_are_those_of_its_collection,
     bounds_of_decimals_have_the_digits_of_doubles,
 }
@@ -321,5 +322,60 @@ async fn bounds_of_decimals_have_the_digits_of_doubles(db: &Db) {
                 "{granularity}"
             );
         }
+    }
+}
+
+async fn stages_are_looked_through_before_they_are_read(db: &Db) {
+    let wrong = doc! { "$match": { "$nothing": 1 } };
+    let unknown = doc! { "$nothing": 1 };
+    let two = doc! { "$match": {}, "$limit": 1 };
+    let modes = doc! { "$merge": { "into": "t", "whenMatched": "fail", "whenNotMatched": "discard" } };
+    let joined = |pipeline: Bson| doc! { "$lookup": { "from": "o", "pipeline": pipeline, "as": "x" } };
+    for (stage, expected) in [
+        (unknown.clone(), 40_324),
+        (two.clone(), 40_323),
+        (modes.clone(), 51_181),
+        (doc! { "$lookup": 5 }, 9),
+        (doc! { "$lookup": { "from": 5, "as": "x" } }, 9),
+        (doc! { "$lookup": { "from": "", "as": "x" } }, 73),
+        (joined(bson!(5)), 14),
+        (joined(bson!([5])), 14),
+        (joined(bson!([unknown.clone()])), 40_324),
+        (joined(bson!([modes.clone()])), 51_181),
+        (
+            doc! { "$lookup": { "pipeline": [unknown.clone()], "as": "x" } },
+            9,
+        ),
+        (doc! { "$graphLookup": { "from": "" } }, 73),
+        (doc! { "$graphLookup": {} }, 9),
+        (doc! { "$unionWith": 5 }, 9),
+        (doc! { "$unionWith": {} }, 9),
+        (doc! { "$unionWith": { "coll": 5 } }, 14),
+        (doc! { "$unionWith": { "coll": "o", "pipeline": 5 } }, 14),
+        (doc! { "$unionWith": { "coll": "o", "nothing": 5 } }, 40_415),
+        (
+            doc! { "$unionWith": { "coll": "o", "pipeline": [two.clone()] } },
+            40_323,
+        ),
+        (doc! { "$facet": {} }, 40_169),
+        (doc! { "$facet": { "a": 5 } }, 40_170),
+        (doc! { "$facet": { "a": [5] } }, 40_171),
+        (doc! { "$facet": { "$a": [unknown.clone()] } }, 16_410),
+        (
+            doc! { "$facet": { "a": [{ "$facet": { "b": [unknown] } }] } },
+            40_324,
+        ),
+        // What is wrong inside of other stages is found as they are read.
+        (joined(bson!([{ "$limit": "x" }])), 2),
+        (doc! { "$unionWith": "" }, 2),
+        (doc! { "$limit": "x" }, 2),
+    ] {
+        let pipeline = vec![wrong.clone(), stage.clone()];
+        let command = doc! { "aggregate": "c", "pipeline": pipeline, "cursor": {} };
+        assert_eq!(code(db, command).await, expected, "{stage}");
+        let pipeline = vec![stage.clone(), modes.clone()];
+        let command = doc! { "aggregate": "c", "pipeline": pipeline, "cursor": {} };
+        let first = if expected == 2 { 51_181 } else { expected };
+        assert_eq!(code(db, command).await, first, "{stage} before a merge");
     }
 }

@@ -1,5 +1,6 @@
 //! `$out` and `$merge`: what a pipeline gives is written.
 
+mod look;
 mod parse;
 
 use std::sync::Arc;
@@ -19,7 +20,8 @@ use super::query::Query;
 use super::search::{self, Found, Limits};
 use super::{Deadline, Namespace, batch, collections, record, update, validate, view};
 
-pub(crate) use self::parse::{check_early, parse};
+pub(crate) use self::look::check_early;
+pub(crate) use self::parse::parse;
 
 /// Where results go, parsed.
 #[derive(Clone, Debug)]

@@ -53,9 +53,9 @@ impl UnionWith {
                 }
                 ("pipeline", other) => {
                     return Err(Fault::new(
-                        10065,
+                        code::TYPE_MISMATCH,
                         format!(
-                            "invalid parameter: expected an array (pipeline), found {}",
+                            "BSON field '$unionWith.pipeline' is the wrong type '{}', expected type 'array'",
                             other.kind().alias()
                         ),
                     ));

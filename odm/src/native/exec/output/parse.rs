@@ -3,7 +3,6 @@
 use super::super::super::aggregate::expression::{Expression, check_variable_name};
 use super::super::super::aggregate::path;
 use super::super::super::aggregate::pipeline::Output;
-use super::super::super::aggregate::stage;
 use super::super::super::aggregate::transform::Transform;
 use super::super::super::catalog::rules;
 use super::super::super::document::{Doc, Value};
@@ -44,69 +43,6 @@ pub(crate) fn parse(output: &Output, database: &str) -> Result<Target> {
             Some(value) => parse_merge(&value, database).map(|merge| Target::Merge(Box::new(merge))),
             None => Err(Fault::new(code::INTERNAL, "$merge has no value")),
         },
-    }
-}
-
-/// The codes of what is wrong with the stage that writes which the server finds before it reads the other stages.
-const EARLY: [i32; 17] = [
-    code::BAD_VALUE,
-    code::TYPE_MISMATCH,
-    code::INVALID_NAMESPACE,
-    13111,
-    16990,
-    16994,
-    40324,
-    40414,
-    40415,
-    51134,
-    51178,
-    51181,
-    51186,
-    51187,
-    51191,
-    5_786_800,
-    5_786_801,
-];
-
-/// Stages that the server looks into while it looks for the one that writes.
-const LOOKED_INTO: [&str; 4] = ["$facet", "$graphLookup", "$lookup", "$unionWith"];
-
-/// Refuses a stage that writes in the wrong form, before what is wrong with the stages before it.
-///
-/// # Errors
-/// That stage's.
-pub(crate) fn check_early(stages: &[Doc<'_>], database: &str) -> Result<()> {
-    for stage in stages {
-        let mut elements = stage.elements();
-        let (Some(element), None) = (elements.next(), elements.next()) else {
-            return Ok(());
-        };
-        match element.name_str() {
-            name @ ("$out" | "$merge") => {
-                let output = stage::parse_output(name, &element.value())?;
-                return match parse(&output, database) {
-                    Err(fault) if EARLY.contains(&fault.code()) => Err(fault),
-                    _ => Ok(()),
-                };
-            }
-            name if !stage::is_known(name) => return Ok(()),
-            name if LOOKED_INTO.contains(&name) && !is_plain(&element.value()) => return Ok(()),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// Whether a stage that reads another collection names it, and has no stages of its own.
-fn is_plain(value: &Value<'_>) -> bool {
-    match value {
-        Value::Document(spec) => match (spec.get("from"), spec.get("coll")) {
-            (Some(Value::String(name)), _) => !name.is_empty() && spec.get("pipeline").is_none(),
-            (None, Some(Value::String(name))) => !name.is_empty() && spec.count() == 1,
-            _ => false,
-        },
-        Value::String(name) => !name.is_empty(),
-        _ => false,
     }
 }
 

@@ -1,0 +1,165 @@
+//! What the server finds as it looks through all stages of a pipeline, before it reads them one after the other.
+
+use super::super::super::aggregate::stage::{self, Stage};
+use super::super::super::aggregate::transform::{stage_parts, unknown_stage};
+use super::super::super::document::{Doc, Value};
+use super::super::super::fault::{Fault, Result, code};
+use super::parse::parse;
+
+/// The codes of what is wrong with a stage that writes as far as it is looked at here.
+const EARLY: [i32; 17] = [
+    code::BAD_VALUE,
+    code::TYPE_MISMATCH,
+    code::INVALID_NAMESPACE,
+    13111,
+    16990,
+    16994,
+    40324,
+    40414,
+    40415,
+    51134,
+    51178,
+    51181,
+    51186,
+    51187,
+    51191,
+    5_786_800,
+    5_786_801,
+];
+
+/// Refuses what is no stage, and a stage that writes, joins or has pipelines in the wrong form.
+///
+/// # Errors
+/// That stage's.
+pub(crate) fn check_early(stages: &[Doc<'_>], database: &str) -> Result<()> {
+    Look { database }.through(stages).map(|_| ())
+}
+
+/// Where the stages are looked at. What it gives says whether it goes on behind a stage.
+struct Look<'a> {
+    database: &'a str,
+}
+
+impl Look<'_> {
+    fn through(&self, stages: &[Doc<'_>]) -> Result<bool> {
+        for stage in stages {
+            let (name, value) = stage_parts(*stage)?;
+            let goes_on = match name {
+                "$out" | "$merge" => match parse(&stage::parse_output(name, &value)?, self.database) {
+                    Err(fault) if EARLY.contains(&fault.code()) => return Err(fault),
+                    result => result.is_ok(),
+                },
+                name if !stage::is_known(name) => return Err(unknown_stage(name)),
+                "$facet" => self.into_facets(&value)?,
+                "$lookup" | "$graphLookup" => self.into_lookup(name, &value)?,
+                "$unionWith" => self.into_union(&value)?,
+                _ => true,
+            };
+            if !goes_on {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn into_facets(&self, value: &Value<'_>) -> Result<bool> {
+        let wrong = |code| Err(wrong_form("$facet", value, code));
+        let Value::Document(facets) = *value else {
+            return wrong(40_169);
+        };
+        if facets.is_empty() {
+            return wrong(40_169);
+        }
+        for facet in facets.elements() {
+            if facet.name_str().starts_with('$') {
+                return wrong(16_410);
+            }
+            let Value::Array(items) = facet.value() else {
+                return wrong(40_170);
+            };
+            let Some(stages) = documents(items) else {
+                return wrong(40_171);
+            };
+            if !self.through(&stages)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn into_lookup(&self, name: &str, value: &Value<'_>) -> Result<bool> {
+        let wrong = |code| Err(wrong_form(name, value, code));
+        let Value::Document(spec) = *value else {
+            return wrong(code::FAILED_TO_PARSE);
+        };
+        let pipeline = spec.get("pipeline").filter(|_| name == "$lookup");
+        match spec.get("from") {
+            Some(Value::String("")) => return wrong(code::INVALID_NAMESPACE),
+            Some(Value::String(_)) => {}
+            None if pipeline.as_ref().is_some_and(makes_documents) => {}
+            _ => return wrong(code::FAILED_TO_PARSE),
+        }
+        self.into_pipeline(name, value, pipeline)
+    }
+
+    fn into_union(&self, value: &Value<'_>) -> Result<bool> {
+        let wrong = |code| Err(wrong_form("$unionWith", value, code));
+        let spec = match *value {
+            Value::String(_) => return Ok(true),
+            Value::Document(spec) => spec,
+            _ => return wrong(code::FAILED_TO_PARSE),
+        };
+        let mut names = spec.elements();
+        if names.any(|element| !matches!(element.name_str(), "coll" | "pipeline")) {
+            return wrong(40_415);
+        }
+        let pipeline = spec.get("pipeline");
+        match spec.get("coll") {
+            Some(Value::String(_)) => {}
+            Some(_) => return wrong(code::TYPE_MISMATCH),
+            None if pipeline.as_ref().is_some_and(makes_documents) => {}
+            None => return wrong(code::FAILED_TO_PARSE),
+        }
+        self.into_pipeline("$unionWith", value, pipeline)
+    }
+
+    fn into_pipeline(&self, name: &str, value: &Value<'_>, pipeline: Option<Value<'_>>) -> Result<bool> {
+        let stages = match pipeline {
+            None => return Ok(true),
+            Some(Value::Array(items)) => documents(items),
+            Some(_) => None,
+        };
+        match stages {
+            Some(stages) => self.through(&stages),
+            None => Err(wrong_form(name, value, code::TYPE_MISMATCH)),
+        }
+    }
+}
+
+/// Whether a pipeline begins with documents of its own.
+fn makes_documents(pipeline: &Value<'_>) -> bool {
+    match pipeline {
+        Value::Array(items) => match items.values().next() {
+            Some(Value::Document(first)) => first.get("$documents").is_some(),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// The items, if all are documents.
+fn documents(items: Doc<'_>) -> Option<Vec<Doc<'_>>> {
+    let documents = items.values().map(|item| match item {
+        Value::Document(document) => Some(document),
+        _ => None,
+    });
+    documents.collect()
+}
+
+/// The fault of a stage with this code, as it is told where the stage is read.
+fn wrong_form(name: &str, value: &Value<'_>, code: i32) -> Fault {
+    match Stage::parse(name, value, &[]) {
+        Err(fault) if fault.code() == code => fault,
+        _ => Fault::new(code, format!("{name} has not the form of such a stage")),
+    }
+}
