@@ -34,7 +34,7 @@ pub(crate) use self::operator::OPERATORS;
 #[cfg(test)]
 pub(crate) use self::parse::PATHLESS;
 use self::parse::{Level, Parser};
-pub(crate) use self::places::{Asked, Places, only_branch};
+pub(crate) use self::places::{Asked, Places};
 use super::aggregate::expression::Scope;
 use super::collation::Collation;
 use super::document::{Doc, Owned, Value};

@@ -19,6 +19,7 @@ crate::on_every_backend! {
     elements_that_are_null_are_found_by_a_wildcard_index,
     an_index_that_has_been_changed_comes_last,
     nearness_is_answered_beside_what_its_index_answers,
+    choices_among_elements_are_answered_by_a_wildcard_index,
 }
 
 async fn index(db: &Db, key: Document, options: Document) {
@@ -491,5 +492,32 @@ async fn nearness_is_answered_beside_what_its_index_answers(db: &Db) {
         doc! { "$or": [{ "n": 1 }, { "m": 1 }] },
     ] {
         assert_eq!(found(asked.clone()).await, Err(291), "{asked}");
+    }
+}
+
+async fn choices_among_elements_are_answered_by_a_wildcard_index(db: &Db) {
+    let projected = doc! { "wildcardProjection": { "o.x": 1 } };
+    index(db, doc! { "$**": 1 }, projected).await;
+    let documents = vec![
+        doc! { "_id": 1, "o": [{ "x": 1 }, { "y": 2 }] },
+        doc! { "_id": 2, "o": [{ "x": 2, "y": 3 }] },
+        doc! { "_id": 3, "o": { "x": 1 } },
+    ];
+    insert(db, "c", documents).await;
+    let among = |choices: Bson| doc! { "o": { "$elemMatch": { "$or": choices } } };
+    for (choices, expected) in [
+        (bson!([{ "x": 1 }, { "x": 2, "y": 3 }]), vec![1, 2]),
+        (bson!([{ "x": 5 }, { "$and": [{ "x": 2 }, { "y": 3 }] }]), vec![2]),
+        (bson!([{ "x": 1 }, { "x": { "$exists": true } }]), vec![1, 2]),
+        (bson!([{ "x": 1 }, { "$or": [{ "x": 3 }, { "x": {} }] }]), vec![1]),
+    ] {
+        assert_eq!(hinted(db, among(choices.clone())).await, expected, "{choices}");
+    }
+    for choices in [
+        bson!([{ "x": 1 }, { "y": 2 }]),
+        bson!([{ "x": 1 }, { "x": { "$ne": 2 } }]),
+    ] {
+        let find = doc! { "find": "c", "filter": among(choices.clone()), "hint": "i" };
+        assert_eq!(code(db, find).await, 291, "{choices}");
     }
 }

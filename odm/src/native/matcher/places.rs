@@ -83,7 +83,7 @@ fn conditions(node: Node) -> Vec<Condition> {
 }
 
 /// What is left of a choice where it is none: its only branch, or one list of all the values of one path.
-pub(crate) fn only_branch(branches: Vec<Node>) -> Option<Node> {
+fn only_branch(branches: Vec<Node>) -> Option<Node> {
     let mut branches: Vec<Node> = branches.into_iter().map(simplified).collect();
     if branches.iter().any(|branch| matches!(branch, Node::Always)) {
         return None;

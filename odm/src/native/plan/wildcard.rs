@@ -4,7 +4,6 @@ use super::super::collation::{Collation, has_text};
 use super::super::document::{Kind, Owned, Value};
 use super::super::index::Order;
 use super::super::matcher::ast::{Node, Predicate};
-use super::super::matcher::only_branch;
 use super::PlanRequest;
 use super::bounds::{Bounds, Place, bounds};
 use super::candidate::{Candidate, Conjunct};
@@ -80,13 +79,12 @@ pub(super) fn answers_on_server(request: &PlanRequest<'_>, index: usize, root: &
         collation: &view.definition.collation,
         asked: Collation::simple(),
     };
+    let shows = |path: &str, predicate: &Predicate| covers(path) && seen.is_visible(predicate);
     let answers = |conjunct: &Conjunct<'_>| {
-        covers(&conjunct.path) && seen.is_visible(conjunct.predicate)
-            || match only_choice(conjunct.predicate) {
-                Some((path, predicate)) => {
-                    covers(&format!("{}.{path}", conjunct.path)) && seen.is_visible(&predicate)
-                }
-                None => false,
+        shows(&conjunct.path, conjunct.predicate)
+            || match conjunct.predicate {
+                Predicate::ElementObject(node) => asks_inside(&conjunct.path, node, &shows),
+                _ => false,
             }
     };
     if Conjunct::of(root).iter().any(answers) {
@@ -119,17 +117,16 @@ fn is_never(node: &Node) -> bool {
     }
 }
 
-/// The one condition that an `$elemMatch` of choices comes to, if they are choices of the values of one path.
-fn only_choice(predicate: &Predicate) -> Option<(String, Predicate)> {
-    let Predicate::ElementObject(node) = predicate else {
-        return None;
-    };
-    match &**node {
-        Node::Or(branches) => match only_branch(branches.clone())? {
-            Node::Field { path, predicate } => Some((path.as_str().to_owned(), predicate)),
-            _ => None,
-        },
-        _ => None,
+/// Whether what an `$elemMatch` asks of the elements at the path has a condition that shows, in each of its choices.
+fn asks_inside(path: &str, node: &Node, shows: &dyn Fn(&str, &Predicate) -> bool) -> bool {
+    match node {
+        Node::Field {
+            path: inner,
+            predicate,
+        } => shows(&format!("{path}.{}", inner.as_str()), predicate),
+        Node::And(nodes) => nodes.iter().any(|node| asks_inside(path, node, shows)),
+        Node::Or(nodes) => nodes.iter().all(|node| asks_inside(path, node, shows)),
+        _ => false,
     }
 }
 
