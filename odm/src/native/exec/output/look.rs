@@ -50,9 +50,9 @@ impl Look<'_> {
                     result => result.is_ok(),
                 },
                 name if !stage::is_known(name) => return Err(unknown_stage(name)),
-                "$facet" => self.into_facets(&value)?,
-                "$lookup" | "$graphLookup" => self.into_lookup(name, &value)?,
-                "$unionWith" => self.into_union(&value)?,
+                "$facet" => self.look_at_facets(&value)?,
+                "$lookup" | "$graphLookup" => self.look_at_lookup(name, &value)?,
+                "$unionWith" => self.look_at_union(&value)?,
                 _ => true,
             };
             if !goes_on {
@@ -62,7 +62,7 @@ impl Look<'_> {
         Ok(true)
     }
 
-    fn into_facets(&self, value: &Value<'_>) -> Result<bool> {
+    fn look_at_facets(&self, value: &Value<'_>) -> Result<bool> {
         let wrong = |code| Err(wrong_form("$facet", value, code));
         let Value::Document(facets) = *value else {
             return wrong(40_169);
@@ -87,7 +87,7 @@ impl Look<'_> {
         Ok(true)
     }
 
-    fn into_lookup(&self, name: &str, value: &Value<'_>) -> Result<bool> {
+    fn look_at_lookup(&self, name: &str, value: &Value<'_>) -> Result<bool> {
         let wrong = |code| Err(wrong_form(name, value, code));
         let Value::Document(spec) = *value else {
             return wrong(code::FAILED_TO_PARSE);
@@ -99,10 +99,10 @@ impl Look<'_> {
             None if pipeline.as_ref().is_some_and(makes_documents) => {}
             _ => return wrong(code::FAILED_TO_PARSE),
         }
-        self.into_pipeline(name, value, pipeline)
+        self.look_at_pipeline(name, value, pipeline)
     }
 
-    fn into_union(&self, value: &Value<'_>) -> Result<bool> {
+    fn look_at_union(&self, value: &Value<'_>) -> Result<bool> {
         let wrong = |code| Err(wrong_form("$unionWith", value, code));
         let spec = match *value {
             Value::String(_) => return Ok(true),
@@ -120,10 +120,10 @@ impl Look<'_> {
             None if pipeline.as_ref().is_some_and(makes_documents) => {}
             None => return wrong(code::FAILED_TO_PARSE),
         }
-        self.into_pipeline("$unionWith", value, pipeline)
+        self.look_at_pipeline("$unionWith", value, pipeline)
     }
 
-    fn into_pipeline(&self, name: &str, value: &Value<'_>, pipeline: Option<Value<'_>>) -> Result<bool> {
+    fn look_at_pipeline(&self, name: &str, value: &Value<'_>, pipeline: Option<Value<'_>>) -> Result<bool> {
         let stages = match pipeline {
             None => return Ok(true),
             Some(Value::Array(items)) => documents(items),
