@@ -19,6 +19,7 @@ crate::on_every_backend! {
     forms_of_a_merge_are_read_before_its_fields,
     where_stages_stand_is_looked_at_last,
     stages_are_looked_through_before_they_are_read,
+    what_is_skipped_behind_a_graph_is_computed,
     indexes_of_a_view_are_those_of_its_collection,
     bounds_of_decimals_have_the_digits_of_doubles,
 }
@@ -378,4 +379,19 @@ async fn stages_are_looked_through_before_they_are_read(db: &Db) {
         let first = if expected == 2 { 51_181 } else { expected };
         assert_eq!(code(db, command).await, first, "{stage} before a merge");
     }
+}
+
+async fn what_is_skipped_behind_a_graph_is_computed(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1, "n": [] }]).await;
+    let fails = doc! { "$set": { "v": { "$multiply": ["$n", 2] } } };
+    let joined = |kind: &str| match kind {
+        "$lookup" => doc! { kind: { "from": "o", "localField": "n", "foreignField": "_id", "as": "x" } },
+        _ => doc! { kind: {
+            "from": "o", "startWith": "$n", "connectFromField": "n", "connectToField": "_id", "as": "x",
+        } },
+    };
+    let stages = |kind: &str| vec![fails.clone(), joined(kind), doc! { "$skip": 2 }];
+    assert!(aggregate(db, "c", stages("$lookup")).await.is_empty());
+    let command = doc! { "aggregate": "c", "pipeline": stages("$graphLookup"), "cursor": {} };
+    assert_eq!(code(db, command).await, 14);
 }

@@ -24,12 +24,7 @@ impl Pipeline {
                 }
             }
             if matches!(stage, Stage::Skip(_) | Stage::Limit(_)) {
-                let keeps = |stage: &Stage| {
-                    matches!(
-                        stage,
-                        Stage::Transform(_) | Stage::Lookup(_) | Stage::GraphLookup(_)
-                    )
-                };
+                let keeps = |stage: &Stage| matches!(stage, Stage::Transform(_) | Stage::Lookup(_));
                 at -= stages.iter().rev().take_while(|stage| keeps(stage)).count();
             }
             stages.insert(at, stage);
