@@ -1,5 +1,6 @@
 //! Running pipelines: what leads them goes to the planner, the rest streams over documents.
 
+mod look;
 mod near;
 mod source;
 
@@ -7,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+pub(crate) use self::look::look_through;
 use self::near::{filters_ahead, filters_before_near, no_collection, settle_near};
 use self::source::{Collections, Input, Known};
 use super::super::aggregate::expression::Scope;
@@ -23,7 +25,7 @@ use super::super::storage::Read;
 use super::cursor::{Extras, FindCursor, FindRequest, Packed};
 use super::query::Query;
 use super::{Deadline, Namespace, count};
-use super::{output, statistics, view};
+use super::{statistics, view};
 
 /// The name that stands for a database instead of a collection.
 pub(crate) const NO_COLLECTION: &str = "$cmd.aggregate";
@@ -154,7 +156,7 @@ impl AggregateRequest {
     /// Parses the stages alone, for their complaints and for the one that writes.
     pub(crate) fn parse(&self) -> Result<Pipeline> {
         let stages: Vec<Doc<'_>> = self.stages.iter().map(|stage| Doc::Raw(stage)).collect();
-        output::check_early(&stages, &self.namespace.database)?;
+        look_through(&stages, &self.namespace.database)?;
         let mut pipeline = Pipeline::parse(&stages, &self.names()).or_else(|fault| {
             // Of a time series, that may be right: it is looked up later.
             match filters_before_near(&stages) {

@@ -1,6 +1,5 @@
 //! `$out` and `$merge`: what a pipeline gives is written.
 
-mod look;
 mod parse;
 
 use std::sync::Arc;
@@ -20,7 +19,6 @@ use super::query::Query;
 use super::search::{self, Found, Limits};
 use super::{Deadline, Namespace, batch, collections, record, update, validate, view};
 
-pub(crate) use self::look::check_early;
 pub(crate) use self::parse::parse;
 
 /// Where results go, parsed.

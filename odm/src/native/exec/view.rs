@@ -13,7 +13,6 @@ use super::super::plan::text_required;
 use super::super::projection::Projection;
 use super::super::storage::Read;
 use super::aggregate::{self, AggregateRequest};
-use super::output;
 use super::query::Query;
 use super::{Deadline, Namespace, series};
 
@@ -115,16 +114,16 @@ pub(crate) fn view_of<'a>(catalog: &'a Catalog, ns: &Namespace) -> Option<&'a Vi
         .as_deref()
 }
 
-/// Refuses a view's last stage that writes in the wrong form: this is told before that no view may write.
+/// Looks through a view's stages: what is wrong there is told before that no view may write.
 ///
 /// # Errors
-/// That stage's.
+/// What is found.
 pub(crate) fn check_output(options: Doc<'_>, database: &str) -> Result<()> {
     let Some(Value::Array(stages)) = options.get("pipeline") else {
         return Ok(());
     };
     let stages: Vec<Doc<'_>> = stages.values().filter_map(|stage| stage.as_document()).collect();
-    output::check_early(&stages, database)
+    aggregate::look_through(&stages, database)
 }
 
 /// Refuses what only a collection takes.

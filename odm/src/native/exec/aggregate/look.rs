@@ -4,7 +4,7 @@ use super::super::super::aggregate::stage::{self, Stage};
 use super::super::super::aggregate::transform::{stage_parts, unknown_stage};
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result, code};
-use super::parse::parse;
+use super::super::output::parse;
 
 /// The codes of what is wrong with a stage that writes as far as it is looked at here.
 const EARLY: [i32; 17] = [
@@ -31,7 +31,7 @@ const EARLY: [i32; 17] = [
 ///
 /// # Errors
 /// That stage's.
-pub(crate) fn check_early(stages: &[Doc<'_>], database: &str) -> Result<()> {
+pub(crate) fn look_through(stages: &[Doc<'_>], database: &str) -> Result<()> {
     Look { database }.through(stages).map(|_| ())
 }
 
