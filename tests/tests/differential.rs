@@ -53,16 +53,7 @@ async fn the_engine_answers_like_mongodb() {
         async |ours, theirs, seed, operations| compare(ours, theirs, seed, operations, 20).await,
     );
     let Some(report) = compared.await else { return };
-    println!(
-        "differential: {} operations, {} differences",
-        report.operations,
-        report.differences.len()
-    );
-    assert!(
-        report.differences.is_empty(),
-        "{}",
-        report.differences.join("\n\n")
-    );
+    report.expect_none("differential", "operations");
 }
 
 /// What the page of the guide lists and no random command can hold, with the reason.
@@ -135,16 +126,7 @@ async fn pipelines_give_what_mongodb_gives() {
         async |ours, theirs, seed, pipelines| compare_pipelines(ours, theirs, seed, pipelines, 20).await,
     );
     let Some(report) = compared.await else { return };
-    println!(
-        "differential: {} pipelines, {} differences",
-        report.operations,
-        report.differences.len()
-    );
-    assert!(
-        report.differences.is_empty(),
-        "{}",
-        report.differences.join("\n\n")
-    );
+    report.expect_none("differential", "pipelines");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -154,16 +136,7 @@ async fn extreme_values_give_what_mongodb_gives() {
         async |ours, theirs, seed, operations| compare_varied(ours, theirs, seed, operations, 20).await,
     );
     let Some(report) = compared.await else { return };
-    println!(
-        "differential: {} questions of extreme values, {} differences",
-        report.operations,
-        report.differences.len()
-    );
-    assert!(
-        report.differences.is_empty(),
-        "{}",
-        report.differences.join("\n\n")
-    );
+    report.expect_none("differential", "questions of extreme values");
 }
 
 /// The rules come with the program, a server has its own: the places are those whose rules no release has changed.
@@ -176,16 +149,7 @@ async fn dates_in_time_zones_are_those_of_mongodb() {
         .await
         .expect("the server answers");
     let report = compare_zones(&ours, &theirs, seed, dates, 20).await;
-    println!(
-        "differential: {} dates, {} differences",
-        report.operations,
-        report.differences.len()
-    );
-    assert!(
-        report.differences.is_empty(),
-        "{}",
-        report.differences.join("\n\n")
-    );
+    report.expect_none("differential", "dates");
 }
 
 #[tokio::test]

@@ -20,6 +20,21 @@ pub struct Report {
     pub differences: Vec<String>,
 }
 
+impl Report {
+    /// Says how the run went.
+    ///
+    /// # Panics
+    /// Where something differed.
+    pub fn expect_none(&self, run: &str, operations: &str) {
+        println!(
+            "{run}: {} {operations}, {} differences",
+            self.operations,
+            self.differences.len()
+        );
+        assert!(self.differences.is_empty(), "{}", self.differences.join("\n\n"));
+    }
+}
+
 /// How many operations meet one collection before a new one is made.
 const ROUND: u64 = 40;
 
