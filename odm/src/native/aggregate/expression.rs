@@ -456,11 +456,8 @@ fn have_one_text(arguments: &[Node]) -> bool {
 }
 
 fn evaluate_call<'a>(operator: &'static Operator, arguments: &'a [Node], env: Env<'a>) -> Result<Answer<'a>> {
-    if env.scope.is_early {
-        return early::evaluate(operator, arguments, env);
-    }
     match operator.body {
-        Body::Lazy(function) => function(operator, arguments, env),
+        Body::Lazy(function) => told(operator, env, function(operator, arguments, env)),
         Body::Comparing(function) => {
             let collation = &env.scope.collation;
             evaluate_all(operator, arguments, env, |values| {
@@ -471,6 +468,14 @@ fn evaluate_call<'a>(operator: &'static Operator, arguments: &'a [Node], env: En
     }
 }
 
+/// The result, or the fault as it is told where the operator stands.
+fn told<T>(operator: &Operator, env: Env<'_>, result: Result<T>) -> Result<T> {
+    match result {
+        Err(fault) if env.scope.is_early => Err(early::coded(operator, fault)),
+        result => result,
+    }
+}
+
 /// The function's result of all arguments.
 fn evaluate_all<'a>(
     operator: &'static Operator,
@@ -478,6 +483,7 @@ fn evaluate_all<'a>(
     env: Env<'a>,
     function: impl Fn(&[Answer<'a>]) -> Result<Option<Owned>>,
 ) -> Result<Answer<'a>> {
+    let function = |answers: &[Answer<'a>]| told(operator, env, function(answers));
     let result = match arguments {
         [one] => function(&[one.evaluate(env)?]),
         [one, two] => {

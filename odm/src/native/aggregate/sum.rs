@@ -1,7 +1,7 @@
 //! The sum of many numbers as `$add`, `$sum` and `$avg` make it: integers exactly, doubles with
 //! compensation, decimals apart.
 
-use super::super::document::decimal::{Decimal, Rounding};
+use super::super::document::decimal::Decimal;
 use super::super::document::{Owned, Value};
 
 /// A running total.
@@ -79,20 +79,13 @@ impl Sum {
         self.kind = kind;
     }
 
-    /// The total as a date: halves are rounded away from the epoch, and where decimals are among the numbers to the even
-    /// one. `None` beyond any date; but of decimals, the first date of all.
+    /// The total as a date: halves are rounded toward the epoch, and where decimals are among the numbers to the even one.
+    /// `None` beyond any date; but of decimals, the first date of all.
     pub(crate) fn moment(&self) -> Option<i64> {
         match self.kind {
             SumKind::Int32 | SumKind::Int64 => i64::try_from(self.integers).ok(),
             SumKind::Double => self.doubles().nearest(),
-            SumKind::Decimal => {
-                let total = self.as_decimal();
-                let whole = match total {
-                    Decimal::Finite { exponent, .. } if exponent < 0 => total.quantize(0, Rounding::HalfEven),
-                    _ => total,
-                };
-                Some(whole.to_i64_exact().unwrap_or(i64::MIN))
-            }
+            SumKind::Decimal => Some(self.as_decimal().to_i64_rounded().unwrap_or(i64::MIN)),
         }
     }
 
@@ -184,7 +177,7 @@ impl Doubles {
         }
     }
 
-    /// The integer nearest to it, if it is an int64.
+    /// The integer nearest to it, if it is an int64: the sum is rounded away from zero, and then what that leaves.
     fn nearest(&self) -> Option<i64> {
         const LIMIT: f64 = 9_223_372_036_854_775_808.0;
         let Doubles {

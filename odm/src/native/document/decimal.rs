@@ -175,6 +175,16 @@ impl Decimal {
         (self.compare(&Decimal::from_i64(whole)) == Ordering::Equal).then_some(whole)
     }
 
+    /// The nearest integer, of two the even one, if it fits.
+    pub(crate) fn to_i64_rounded(self) -> Option<i64> {
+        match self {
+            Decimal::Finite { exponent, .. } if exponent < 0 => {
+                self.quantize(0, Rounding::HalfEven).to_i64_exact()
+            }
+            _ => self.to_i64_exact(),
+        }
+    }
+
     /// Whether it is NaN.
     pub(crate) fn is_nan(&self) -> bool {
         matches!(self, Decimal::Nan { .. })

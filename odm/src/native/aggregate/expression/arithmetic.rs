@@ -73,17 +73,8 @@ pub(crate) fn to_long(value: Option<Value<'_>>) -> Result<i64> {
             Some(x as i64)
         }
         Value::Double(_) => None,
-        Value::Decimal128(bytes) => {
-            let x = Decimal::from_bytes(bytes);
-            match x {
-                Decimal::Finite { exponent, .. } if exponent < 0 => {
-                    x.quantize(0, Rounding::HalfEven).to_i64_exact()
-                }
-                _ => x.to_i64_exact(),
-            }
-            // What no int64 holds counts as the least one.
-            .or(Some(i64::MIN))
-        }
+        // What no int64 holds counts as the least one.
+        Value::Decimal128(bytes) => Some(Decimal::from_bytes(bytes).to_i64_rounded().unwrap_or(i64::MIN)),
         other => as_i64_exact(&other),
     };
     forced.ok_or_else(|| {
@@ -171,10 +162,7 @@ fn subtract(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Own
         (a, b) if a.is_number() && b.is_number() => match (a, b) {
             (Value::Decimal128(_), _) | (_, Value::Decimal128(_)) => decimal_of(&a, &b, Decimal::subtract),
             (Value::Double(_), _) | (_, Value::Double(_)) => double_of(&a, &b, |a, b| a - b),
-            _ => match integer_of(&a, &b, |a, b| a - b) {
-                Owned::Double(_) => double_of(&a, &b, |a, b| a - b),
-                whole => whole,
-            },
+            _ => integer_of(&a, &b, |a, b| a - b).unwrap_or_else(|| double_of(&a, &b, |a, b| a - b)),
         },
         _ => {
             return Err(Fault::new(
@@ -216,17 +204,13 @@ fn double_of(a: &Value<'_>, b: &Value<'_>, function: fn(f64, f64) -> f64) -> Own
     }
 }
 
-/// Two int32 give an int32 where it fits; beyond int64 the result is a double.
-fn integer_of(a: &Value<'_>, b: &Value<'_>, function: fn(i128, i128) -> i128) -> Owned {
-    let (Some(x), Some(y)) = (as_i64_exact(a), as_i64_exact(b)) else {
-        return Owned::Null;
-    };
-    let result = function(x.into(), y.into());
+/// Two int32 give an int32 where it fits; `None` beyond int64.
+fn integer_of(a: &Value<'_>, b: &Value<'_>, function: fn(i128, i128) -> i128) -> Option<Owned> {
+    let result = function(as_i64_exact(a)?.into(), as_i64_exact(b)?.into());
     let small = matches!((a, b), (Value::Int32(_), Value::Int32(_)));
     match (i32::try_from(result), i64::try_from(result)) {
-        (Ok(result), _) if small => Owned::Int32(result),
-        (_, Ok(result)) => Owned::Int64(result),
-        _ => Owned::Double(result as f64),
+        (Ok(result), _) if small => Some(Owned::Int32(result)),
+        (_, result) => result.ok().map(Owned::Int64),
     }
 }
 
@@ -257,10 +241,7 @@ fn multiply(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Own
                 decimal_of(&so_far, &value, Decimal::multiply)
             }
             (Value::Double(_), _) | (_, Value::Double(_)) => Owned::Double(rounded),
-            _ => match integer_of(&so_far, &value, |a, b| a * b) {
-                Owned::Double(_) => Owned::Double(rounded),
-                whole => whole,
-            },
+            _ => integer_of(&so_far, &value, |a, b| a * b).unwrap_or(Owned::Double(rounded)),
         };
     }
     Ok(Some(match product {
@@ -374,7 +355,7 @@ fn modulo(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned
     };
     Ok(Some(match (a, b) {
         (Value::Double(_), _) | (_, Value::Double(_)) => double_of(&a, &b, |a, b| a % b),
-        _ => integer_of(&a, &b, |a, b| a % b),
+        _ => integer_of(&a, &b, |a, b| a % b).unwrap_or(Owned::Null),
     }))
 }
 

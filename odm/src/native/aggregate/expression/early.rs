@@ -4,30 +4,40 @@ mod checks;
 mod codes;
 
 use std::cmp::Ordering;
+use std::ops::ControlFlow;
 
 use super::super::super::collation::Collation;
 use super::super::super::document::decimal::Decimal;
 use super::super::super::document::{Owned, Value, number};
 use super::super::super::fault::{Fault, Result};
-use super::arithmetic::{as_i32_exact, to_long};
+use super::arithmetic::as_i32_exact;
 use super::comparison::compare_answers;
 use super::operator::{self, Arguments, Body, Operator, comparing, lazy, strict};
-use super::{Answer, Env, Node, set, variable};
+use super::{Answer, set, variable};
 
 static OPERATORS: &[Operator] = &[
     strict("$abs", Arguments::Exactly(1), abs),
-    strict("$add", Arguments::Any, null_or),
+    strict("$add", Arguments::Any, add),
     strict("$atan2", Arguments::Exactly(2), null_or),
     strict("$concat", Arguments::Any, null_or),
     strict("$concatArrays", Arguments::Any, null_or),
     strict("$dateFromParts", Arguments::Any, from_parts),
+    strict("$dayOfMonth", Arguments::Any, checked),
+    strict("$dayOfWeek", Arguments::Any, checked),
+    strict("$dayOfYear", Arguments::Any, checked),
     lazy("$filter", Arguments::Any, variable::filter_early),
+    strict("$indexOfBytes", Arguments::Between(2, 4), checked),
+    strict("$indexOfCP", Arguments::Between(2, 4), checked),
     strict("$mod", Arguments::Exactly(2), modulo),
     strict("$multiply", Arguments::Any, null_or),
+    strict("$range", Arguments::Between(2, 3), checked),
+    strict("$regexFind", Arguments::Any, checked),
+    strict("$regexFindAll", Arguments::Any, checked),
+    strict("$regexMatch", Arguments::Any, checked),
     strict("$toLower", Arguments::Exactly(1), text),
     strict("$toUpper", Arguments::Exactly(1), text),
-    comparing("$setIntersection", Arguments::Any, set::intersection_early),
-    comparing("$setUnion", Arguments::Any, union),
+    comparing("$setIntersection", Arguments::Any, null_or_set),
+    comparing("$setUnion", Arguments::Any, null_or_set),
     comparing("$cmp", Arguments::Exactly(2), |_, arguments, collation| {
         Ok(Some(Owned::Int32(order(arguments, collation) as i32)))
     }),
@@ -50,28 +60,16 @@ pub(super) fn of(operator: &'static Operator) -> Option<&'static Operator> {
     OPERATORS.iter().find(|early| early.name == operator.name)
 }
 
-/// Evaluates a call in an early `$group`: all arguments one after the other, then what is checked first.
-pub(super) fn evaluate<'a>(
-    operator: &'static Operator,
-    arguments: &'a [Node],
-    env: Env<'a>,
-) -> Result<Answer<'a>> {
-    let coded = |fault| codes::coded(operator.name, fault);
-    if let Body::Lazy(function) = operator.body {
-        return function(operator, arguments, env).map_err(coded);
-    }
-    let answers: Vec<_> = arguments
-        .iter()
-        .map(|node| node.evaluate(env))
-        .collect::<Result<_>>()?;
-    let computed = || match operator.body {
-        Body::Strict(function) => function(operator, &answers),
-        Body::Comparing(function) => function(operator, &answers, &env.scope.collation),
-        Body::Lazy(_) => Ok(None),
-    };
-    match checks::decided(operator.name, &answers).map_err(coded)? {
-        Some(decided) => Ok(decided),
-        None => Ok(computed().map_err(coded)?.into()),
+/// The fault of a call with the code that an early `$group` gives it.
+pub(super) fn coded(operator: &Operator, fault: Fault) -> Fault {
+    codes::coded(operator.name, fault)
+}
+
+/// What one of the arguments decides, and else the result as the later stages have it.
+fn checked(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    match checks::decided(operator.name, arguments)? {
+        ControlFlow::Break(decided) => Ok(decided),
+        ControlFlow::Continue(()) => otherwise(operator, arguments),
     }
 }
 
@@ -80,15 +78,28 @@ fn null_or(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Opti
     if arguments.iter().any(Answer::is_nullish) {
         return Ok(Some(Owned::Null));
     }
-    let result = match (operator.name, arguments) {
-        ("$add", [_, _]) if !arguments.iter().any(is_date) => in_turn(arguments, number::add, Decimal::add),
-        ("$add", _) => in_decimals(arguments),
-        ("$multiply", _) => in_turn(arguments, number::multiply, Decimal::multiply),
+    let product = match operator.name {
+        "$multiply" => in_turn(arguments, number::multiply, Decimal::multiply),
         _ => None,
     };
-    match result {
-        Some(result) => Ok(Some(result)),
+    match product {
+        Some(product) => Ok(Some(product)),
         None => otherwise(operator, arguments),
+    }
+}
+
+/// Two numbers are added as they are; one, or many, and dates as in the later stages, but for decimals.
+fn add(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    if arguments.iter().any(Answer::is_nullish) {
+        return Ok(Some(Owned::Null));
+    }
+    let sum = match arguments {
+        [_, _] if !arguments.iter().any(is_date) => in_turn(arguments, number::add, Decimal::add),
+        _ => in_decimals(arguments),
+    };
+    match sum {
+        Some(sum) => Ok(Some(sum)),
+        None => checked(operator, arguments),
     }
 }
 
@@ -96,22 +107,23 @@ fn is_date(answer: &Answer<'_>) -> bool {
     matches!(answer.value(), Some(Value::DateTime(_)))
 }
 
-/// The sum of numbers among which is a decimal: each counts as one, a double with the fifteen digits that it then has.
+/// The sum of numbers among which is a decimal, and at most one date: each counts as a decimal, a double with the fifteen
+/// digits that it then has.
 fn in_decimals(arguments: &[Answer<'_>]) -> Option<Owned> {
-    let values: Vec<_> = arguments.iter().filter_map(Answer::value).collect();
-    if !values.iter().any(|value| matches!(value, Value::Decimal128(_))) {
+    let is_decimal = |answer: &Answer<'_>| matches!(answer.value(), Some(Value::Decimal128(_)));
+    let dates = arguments.iter().filter(|answer| is_date(answer)).count();
+    if dates > 1 || !arguments.iter().any(is_decimal) {
         return None;
     }
-    let total = values.iter().try_fold(Decimal::ZERO, |so_far, value| {
-        Some(so_far.add(match value {
-            Value::DateTime(ms) => Decimal::from_i64(*ms),
-            number => number::as_decimal(number)?,
+    let total = arguments.iter().try_fold(Decimal::ZERO, |so_far, answer| {
+        Some(so_far.add(match answer.value()? {
+            Value::DateTime(ms) => Decimal::from_i64(ms),
+            number => number::as_decimal(&number)?,
         }))
     })?;
-    let total = total.to_bytes();
-    Some(match arguments.iter().any(is_date) {
-        true => Owned::DateTime(to_long(Some(Value::Decimal128(total))).unwrap_or(i64::MIN)),
-        false => Owned::Decimal128(total),
+    Some(match dates {
+        0 => Owned::Decimal128(total.to_bytes()),
+        _ => Owned::DateTime(total.to_i64_rounded().unwrap_or(i64::MIN)),
     })
 }
 
@@ -158,6 +170,9 @@ fn abs(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<O
 
 /// A zone that there is not is found behind parts that are out of range.
 fn from_parts(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<Owned>> {
+    if let ControlFlow::Break(decided) = checks::decided(operator.name, arguments)? {
+        return Ok(decided);
+    }
     let mut elsewhere = arguments.to_vec();
     if let Some(zone) = elsewhere.last_mut() {
         *zone = Answer::Absent;
@@ -203,7 +218,7 @@ fn otherwise(operator: &'static Operator, arguments: &[Answer<'_>]) -> Result<Op
     }
 }
 
-fn union(
+fn null_or_set(
     operator: &'static Operator,
     arguments: &[Answer<'_>],
     collation: &Collation,
@@ -211,9 +226,9 @@ fn union(
     if arguments.iter().any(Answer::is_nullish) {
         return Ok(Some(Owned::Null));
     }
-    match operator::find(operator.name).map(|own| &own.body) {
-        Some(Body::Comparing(function)) => function(operator, arguments, collation),
-        _ => Ok(None),
+    match operator.name {
+        "$setUnion" => set::union(operator, arguments, collation),
+        _ => set::intersection_of_first(operator, arguments, collation),
     }
 }
 

@@ -99,6 +99,7 @@ impl Rule {
 /// The fault of a call whose first argument of two fails with `fault`: some operators evaluate the second one before.
 pub(super) fn first_fault(operator: &Operator, second: &Node, env: Env<'_>, fault: Fault) -> Fault {
     match operator.name {
+        _ if env.scope.is_early => fault,
         "$subtract" | "$divide" => second.evaluate(env).err().unwrap_or(fault),
         _ => fault,
     }
@@ -114,7 +115,8 @@ pub(super) fn stopped<'a>(
     fault: Fault,
     function: impl Fn(&[Answer<'a>]) -> Result<Option<Owned>>,
 ) -> Result<Option<Owned>> {
-    let Some(rule) = rule(operator.name) else {
+    // An early `$group` looks at no argument before it has all.
+    let Some(rule) = rule(operator.name).filter(|_| !env.scope.is_early) else {
         return Err(fault);
     };
     let failed = answers.len();

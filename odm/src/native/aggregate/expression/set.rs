@@ -78,7 +78,7 @@ fn operands<'a>(
     Ok(Some(arrays))
 }
 
-fn union(
+pub(super) fn union(
     operator: &'static Operator,
     arguments: &[Answer<'_>],
     collation: &Collation,
@@ -103,54 +103,35 @@ fn intersection(
     })
 }
 
-/// The same in an early `$group`: the items of the first set stay.
-pub(super) fn intersection_early(
+/// The same where the items of the first set stay.
+pub(super) fn intersection_of_first(
     operator: &'static Operator,
     arguments: &[Answer<'_>],
     collation: &Collation,
 ) -> Result<Option<Owned>> {
-    if arguments.iter().any(Answer::is_nullish) {
-        return Ok(Some(Owned::Null));
-    }
     intersected(operator, arguments, collation, |_, _| false)
 }
 
+/// `stays` tells whether the items of a further set stay, and not those that are common so far.
 fn intersected(
     operator: &'static Operator,
     arguments: &[Answer<'_>],
     collation: &Collation,
     stays: fn(&[Value<'_>], &[Value<'_>]) -> bool,
 ) -> Result<Option<Owned>> {
-    let mut common: Option<Vec<Value<'_>>> = None;
-    for argument in arguments {
-        let items = match argument.value() {
-            None | Some(Value::Null | Value::Undefined) => return Ok(Some(Owned::Null)),
-            Some(Value::Array(items)) => items,
-            Some(_) => {
-                return Err(Fault::new(
-                    17047,
-                    format!(
-                        "All operands of {} must be arrays. One argument is of type: {}",
-                        operator.name,
-                        argument.type_name()
-                    ),
-                ));
-            }
+    let Some(arrays) = operands(operator, arguments, 17047)? else {
+        return Ok(Some(Owned::Null));
+    };
+    let sets = arrays.into_iter().map(|items| set_of(items, collation));
+    let common = sets.reduce(|common, set| {
+        let (mut kept, other) = if stays(&set, &common) {
+            (set, common)
+        } else {
+            (common, set)
         };
-        let set = set_of(items, collation);
-        common = Some(match common {
-            None => set,
-            Some(common) if stays(&set, &common) => {
-                let mut set = set;
-                set.retain(|item| has(&common, item, collation));
-                set
-            }
-            Some(mut common) => {
-                common.retain(|item| has(&set, item, collation));
-                common
-            }
-        });
-    }
+        kept.retain(|item| has(&other, item, collation));
+        kept
+    });
     array(common.unwrap_or_default())
 }
 

@@ -10,7 +10,7 @@ use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Owned, Value, compare};
 use super::super::super::fault::{Fault, Result};
 use super::super::super::metadata::Metadata;
-use super::super::expression::{AS_BOOL, Answer, Expression, Scope};
+use super::super::expression::{Answer, Expression, Scope};
 use super::super::pipeline::OVER_MEMORY;
 use super::{Context, Row, Rows, path, scope, write};
 
@@ -76,9 +76,12 @@ pub(super) enum Order {
 
 /// Whether a server has an early `$group` in a command whose `let`, or whose filter, has this expression.
 pub(crate) fn goes_with_early(value: &Expression) -> bool {
-    let mut folded = value.clone();
-    let leaves_bool = folded.fold(None).is_ok() && !folded.all_operators(&|name| name != AS_BOOL);
-    value.all_operators(&early::has) && !leaves_bool
+    // Constants may leave an operator that it does not have.
+    let has_folded = || {
+        let mut folded = value.clone();
+        folded.fold(None).is_err() || folded.all_operators(&early::has)
+    };
+    value.all_operators(&early::has) && has_folded()
 }
 
 impl Group {
@@ -121,22 +124,19 @@ impl Group {
     /// Says that nothing but filters and orders stands between the collection and the stage.
     /// Gives whether it can be one that is early.
     pub(in super::super) fn set_early(&mut self) -> bool {
-        self.is_early = self.by.value_mut().all_operators(&early::has)
-            && self
-                .accumulators
-                .iter()
-                .all(|(_, accumulator)| accumulator.can_be_early());
+        self.is_early = self.can_be_early();
         self.is_early
+    }
+
+    fn can_be_early(&mut self) -> bool {
+        let mut accumulators = self.accumulators.iter();
+        self.by.value_mut().all_operators(&early::has)
+            && accumulators.all(|(_, accumulator)| accumulator.can_be_early())
     }
 
     /// Says so to what it computes, unless constants have left an operator that an early group does not have.
     fn settle_early(&mut self) {
-        let has = |name: &str| name != AS_BOOL;
-        self.is_early = self.by.value_mut().all_operators(&has)
-            && self
-                .accumulators
-                .iter()
-                .all(|(_, accumulator)| accumulator.all_operators(&has));
+        self.is_early = self.can_be_early();
         if self.is_early {
             self.by.value_mut().set_early();
             for (_, accumulator) in &mut self.accumulators {

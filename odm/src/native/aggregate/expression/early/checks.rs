@@ -1,5 +1,7 @@
 //! What operators find in an early `$group` before they compute: the same faults as in later stages, but in another order.
 
+use std::ops::ControlFlow;
+
 use super::super::super::super::document::number::as_i64_exact;
 use super::super::super::super::document::{Owned, Value};
 use super::super::super::super::fault::{Fault, Result};
@@ -7,11 +9,16 @@ use super::super::Answer;
 use super::super::arithmetic::as_i32_exact;
 use super::super::date::check_zone;
 
-/// The result of the call where one of its arguments decides it; `None` where it has to be computed.
+/// What a call gives where one of its arguments decides it; otherwise it has to be computed.
+type Decided = ControlFlow<Option<Owned>>;
+
+const NULL: Decided = ControlFlow::Break(Some(Owned::Null));
+
+/// What the arguments decide.
 ///
 /// # Errors
 /// MongoDB's, for the first of its checks that fails.
-pub(super) fn decided(operator: &str, arguments: &[Answer<'_>]) -> Result<Option<Answer<'static>>> {
+pub(super) fn decided(operator: &str, arguments: &[Answer<'_>]) -> Result<Decided> {
     match (operator, arguments) {
         ("$add", [_] | [_, _, _, ..]) => added(arguments),
         ("$dayOfMonth" | "$dayOfWeek" | "$dayOfYear", [_, zone]) => day(operator, zone),
@@ -23,7 +30,7 @@ pub(super) fn decided(operator: &str, arguments: &[Answer<'_>]) -> Result<Option
         ("$regexFind" | "$regexFindAll" | "$regexMatch", [text, pattern, options]) => {
             pattern_search(operator, text, pattern, options)
         }
-        _ => Ok(None),
+        _ => Ok(ControlFlow::Continue(())),
     }
 }
 
@@ -36,9 +43,9 @@ fn is_string(answer: &Answer<'_>) -> bool {
 }
 
 /// A null makes a sum null, whatever stands before it.
-fn added(arguments: &[Answer<'_>]) -> Result<Option<Answer<'static>>> {
+fn added(arguments: &[Answer<'_>]) -> Result<Decided> {
     if arguments.iter().any(Answer::is_nullish) {
-        return Ok(Some(Answer::Owned(Owned::Null)));
+        return Ok(NULL);
     }
     let is_date = |answer: &Answer<'_>| matches!(answer.value(), Some(Value::DateTime(_)));
     let is_number = |answer: &Answer<'_>| answer.value().is_some_and(|value| value.is_number());
@@ -51,25 +58,25 @@ fn added(arguments: &[Answer<'_>]) -> Result<Option<Answer<'static>>> {
     if arguments.iter().filter(|answer| is_date(answer)).count() > 1 {
         return Err(fault("$add", 4_848_404, "allows only one date"));
     }
-    Ok(None)
+    Ok(ControlFlow::Continue(()))
 }
 
 /// The zone comes before the date.
-fn day(operator: &str, zone: &Answer<'_>) -> Result<Option<Answer<'static>>> {
+fn day(operator: &str, zone: &Answer<'_>) -> Result<Decided> {
     if zone.is_absent() {
-        return Ok(None);
+        return Ok(ControlFlow::Continue(()));
     }
     if zone.is_nullish() {
-        return Ok(Some(Answer::Owned(Owned::Null)));
+        return Ok(NULL);
     }
     if !is_string(zone) {
         return Err(fault(operator, 4_998_200, "requires a string for its timezone"));
     }
-    check_zone(zone).map(|()| None)
+    check_zone(zone).map(ControlFlow::Continue)
 }
 
 /// Types come first, then null, then what is out of range, and the name of the zone last.
-fn from_parts(parts: &[Answer<'_>], zone: &Answer<'_>) -> Result<Option<Answer<'static>>> {
+fn from_parts(parts: &[Answer<'_>], zone: &Answer<'_>) -> Result<Decided> {
     let given = || parts.iter().filter(|part| !part.is_absent());
     let is_whole = |part: &Answer<'_>| part.value().is_some_and(|value| as_i64_exact(&value).is_some());
     let is_null = |part: &Answer<'_>| matches!(part.value(), None | Some(Value::Null));
@@ -88,8 +95,8 @@ fn from_parts(parts: &[Answer<'_>], zone: &Answer<'_>) -> Result<Option<Answer<'
         ));
     }
     match given().any(is_null) {
-        true => Ok(Some(Answer::Owned(Owned::Null))),
-        false => Ok(None),
+        true => Ok(NULL),
+        false => Ok(ControlFlow::Continue(())),
     }
 }
 
@@ -99,12 +106,12 @@ fn position(
     text: &Answer<'_>,
     wanted: &Answer<'_>,
     bounds: &[Answer<'_>],
-) -> Result<Option<Answer<'static>>> {
+) -> Result<Decided> {
     if text.is_nullish() {
-        return Ok(Some(Answer::Owned(Owned::Null)));
+        return Ok(NULL);
     }
     if !is_string(text) {
-        return Ok(None);
+        return Ok(ControlFlow::Continue(()));
     }
     if wanted.is_nullish() {
         return Err(fault(operator, 5_075_301, "requires something to look for"));
@@ -126,11 +133,11 @@ fn position(
             Some(_) => {}
         }
     }
-    Ok(None)
+    Ok(ControlFlow::Continue(()))
 }
 
 /// What is missing makes a range null, but behind what is no number; numbers are looked at when all are.
-fn range(start: &Answer<'_>, end: &Answer<'_>, step: Option<&Answer<'_>>) -> Result<Option<Answer<'static>>> {
+fn range(start: &Answer<'_>, end: &Answer<'_>, step: Option<&Answer<'_>>) -> Result<Decided> {
     let bounds = || {
         [Some(start), Some(end), step]
             .into_iter()
@@ -139,7 +146,7 @@ fn range(start: &Answer<'_>, end: &Answer<'_>, step: Option<&Answer<'_>>) -> Res
     };
     for (bound, at) in bounds() {
         match bound.value() {
-            None => return Ok(Some(Answer::Owned(Owned::Null))),
+            None => return Ok(NULL),
             Some(value) if value.is_number() => {}
             Some(_) => return Err(fault("$range", 5_154_300 + at, "requires numbers")),
         }
@@ -151,7 +158,7 @@ fn range(start: &Answer<'_>, end: &Answer<'_>, step: Option<&Answer<'_>>) -> Res
     }
     match step.and_then(Answer::value).and_then(|step| as_i32_exact(&step)) {
         Some(0) => Err(fault("$range", 5_154_306, "requires a step that is not zero")),
-        _ => Ok(None),
+        _ => Ok(ControlFlow::Continue(())),
     }
 }
 
@@ -161,17 +168,17 @@ fn pattern_search(
     text: &Answer<'_>,
     pattern: &Answer<'_>,
     options: &Answer<'_>,
-) -> Result<Option<Answer<'static>>> {
+) -> Result<Decided> {
     let nothing = match operator {
         "$regexFind" => Owned::Null,
         "$regexFindAll" => Owned::Array(Vec::new()),
         _ => Owned::Bool(false),
     };
     if text.is_nullish() {
-        return Ok(Some(Answer::Owned(nothing)));
+        return Ok(ControlFlow::Break(Some(nothing)));
     }
     if !is_string(text) {
-        return Ok(None);
+        return Ok(ControlFlow::Continue(()));
     }
     let own = match pattern.value() {
         Some(Value::Regex { options, .. }) => options,
@@ -189,8 +196,8 @@ fn pattern_search(
         Some(_) => return Err(fault(operator, 5_126_603, "requires a string for its options")),
     }
     match pattern.value() {
-        None => return Ok(Some(Answer::Missing)),
-        Some(Value::Null) => return Ok(Some(Answer::Owned(nothing))),
+        None => return Ok(ControlFlow::Break(None)),
+        Some(Value::Null) => return Ok(ControlFlow::Break(Some(nothing))),
         Some(Value::String(pattern) | Value::Regex { pattern, .. }) => {
             if pattern.contains('\0') {
                 return Err(fault(operator, 5_126_602, "allows no null byte in its pattern"));
@@ -207,6 +214,6 @@ fn pattern_search(
     // Options that a document lacks are none that could be compiled.
     match options {
         Answer::Missing => Err(fault(operator, 5_073_403, "cannot compile its pattern")),
-        _ => Ok(None),
+        _ => Ok(ControlFlow::Continue(())),
     }
 }

@@ -305,11 +305,6 @@ impl Accumulator {
         self.input.set_early();
     }
 
-    /// Whether all operators of what it takes pass.
-    pub(super) fn all_operators(&self, test: &dyn Fn(&str) -> bool) -> bool {
-        self.input.all_operators(test)
-    }
-
     /// Whether it asks anything of a document.
     pub(super) fn reads_document(&self) -> bool {
         self.input.reads_document() || matches!(self.operator, Operator::Ranked { .. })
@@ -318,7 +313,7 @@ impl Accumulator {
     /// Whether it is one of those that take the values of one expression, and a server's other means have that.
     pub(super) fn can_be_early(&self) -> bool {
         !matches!(self.operator, Operator::Several(..) | Operator::Ranked { .. })
-            && self.all_operators(&super::early::has)
+            && self.input.all_operators(&super::early::has)
     }
 
     /// The expression whose value is all that it asks of a document.
