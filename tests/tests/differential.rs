@@ -1,5 +1,5 @@
 //! Random operations: the embedded engine against a real MongoDB. `ODM_DIFF_OPS` and `ODM_DIFF_SEED` choose how
-//! many and which.
+//! many and which; with `ODM_DIFF_EXPLAINED` the differences that are explained are shown too.
 
 use odm::Db;
 use odm_tests::differential::{
@@ -40,8 +40,7 @@ async fn in_lanes(operations: u64, compare: impl AsyncFn(&Db, &Db, u64, u64) -> 
     let reports = futures_util::future::join_all(lanes).await;
     let mut whole = Report::default();
     for report in reports {
-        whole.operations += report.operations;
-        whole.differences.extend(report.differences);
+        whole.add(report);
     }
     Some(whole)
 }

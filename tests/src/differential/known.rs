@@ -30,8 +30,14 @@ const MOMENTS: [&str; 9] = [
 /// Codes of one error, of which the server says the first or the second by how far its optimizer went.
 const SAME_CODES: [(i32, i32); 1] = [(17046, 17310)];
 
-/// Whether this difference is one that the server is known for, for reasons of its own. `before`: the commands so far.
-pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their: &Answer) -> bool {
+/// Why these answers differ, where the server is known for it: in few words, under which a run counts it. `before`: the
+/// commands so far.
+pub(super) fn reason(
+    command: &Document,
+    before: &[Step],
+    own: &Answer,
+    their: &Answer,
+) -> Option<&'static str> {
     use Answer::{Documents, Refused, Values};
     let text = command.to_string();
     let name = command.keys().next().map_or("", String::as_str);
@@ -42,28 +48,43 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
     };
     let has_index = || before.iter().any(|step| step.name() == "createIndexes");
     let has_wildcard = || before.iter().any(|step| step.command.to_string().contains("$**"));
+    let has_collation = || {
+        let mut all = texts(before).into_iter().chain([text.clone()]);
+        all.any(|text| text.contains("collation"))
+    };
+    let both_answer = !own.is_refused() && !their.is_refused();
     match (own, their) {
         // The server changes the document before it finds that it cannot project it.
-        (Refused(a), Refused(b)) if a == b => name == "findAndModify",
+        (Refused(a), Refused(b)) if a == b => {
+            (name == "findAndModify").then_some("changed before it could not be projected")
+        }
         // A cursor goes on in the session in which it began, and the driver has more than one.
-        (_, Refused(Some(50738))) => true,
+        (_, Refused(Some(50738))) => Some("a cursor in another session"),
         // Of a text that is no date, and of wrong options, it shows the first byte alone, and drivers cannot read the
         // half of a character.
-        (Refused(Some(241 | 51_108)), Refused(None)) => {
-            !text.is_ascii() || texts(before).iter().any(|text| !text.is_ascii())
+        (Refused(Some(241 | 51_108)), Refused(None))
+            if !text.is_ascii() || texts(before).iter().any(|text| !text.is_ascii()) =>
+        {
+            Some("an error with half a character")
         }
         // Of two errors in one filter either may be said: `$expr` in an upsert is found on the way.
-        (Refused(Some(_)), Refused(Some(224))) => true,
+        (Refused(Some(_)), Refused(Some(224))) => Some("two errors in one filter"),
         // It looks for a text index while it reads the filter, before what stands behind the search and around it.
-        (Refused(Some(_)), Refused(Some(27 | 17313 | 2))) if text.contains("$text") => true,
-        (own, their) if text.contains("$text") && has_failed(own) && has_failed_with(their, 27) => true,
+        (Refused(Some(_)), Refused(Some(27 | 17313 | 2))) if text.contains("$text") => {
+            Some("two errors beside a text search")
+        }
+        (own, their) if text.contains("$text") && has_failed(own) && has_failed_with(their, 27) => {
+            Some("two errors beside a text search")
+        }
         // A `$match` that it moves or joins with another is parsed again from a text that it cannot read.
-        (_, Refused(Some(2))) if text.contains("$elemMatch") && text.contains("$all") => true,
+        (_, Refused(Some(2))) if text.contains("$elemMatch") && text.contains("$all") => {
+            Some("cannot read the filter that it moved")
+        }
         // The collation of a view is looked at before what is asked of it.
-        (Refused(Some(_)), Refused(Some(167))) => true,
+        (Refused(Some(_)), Refused(Some(167))) => Some("two errors, one of them a view's collation"),
         // It sees that nothing can match before it looks for the text index, which is hidden.
         (own, _) if has_failed_with(own, 291) && text.contains("$text") && text.contains("$alwaysFalse") => {
-            true
+            Some("a hidden text index beside $alwaysFalse")
         }
         // Behind a `$facet` a limit is left out, and with it the exchange of the stages behind it.
         (own, Refused(Some(_)))
@@ -72,44 +93,52 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
                     .iter()
                     .all(|stage| text.contains(stage)) =>
         {
-            true
+            Some("computed behind a $facet before it is passed over")
         }
         // An update by a pipeline sorts arrays by bytes where the collation is the collection's own.
-        (own, their)
-            if !own.is_refused()
-                && !their.is_refused()
-                && text.contains("$sortArray")
-                && !text.contains("collation")
-                && ["update", "findAndModify"].contains(&name)
-                && texts(before).iter().any(|text| text.contains("collation")) =>
+        _ if both_answer
+            && text.contains("$sortArray")
+            && !text.contains("collation")
+            && ["update", "findAndModify"].contains(&name)
+            && texts(before).iter().any(|text| text.contains("collation")) =>
         {
-            true
+            Some("$sortArray in an update goes by bytes")
         }
         // An assertion in its planner; a symbol in an index with a collation.
-        (_, their) if has_failed_with(their, 8) || has_failed_with(their, 201) => true,
+        (_, their) if has_failed_with(their, 8) => Some("an assertion of its planner: code 8"),
+        (_, their) if has_failed_with(their, 201) => Some("a symbol in an index with a collation: code 201"),
         (Refused(Some(a)), Refused(Some(b))) => {
-            SAME_CODES.contains(&(*a, *b))
-                || SAME_CODES.contains(&(*b, *a))
+            if SAME_CODES.contains(&(*a, *b)) || SAME_CODES.contains(&(*b, *a)) {
+                Some("two codes of one error")
+            } else if is_grouped(&text) {
                 // A group runs in one of its two engines, which have codes of their own.
-                || is_grouped(&text)
-                // A sample is taken before the stages ahead of it that change each document by itself, and which document
-                // comes first to what fails is by chance.
-                || text.contains("$sample")
+                Some("two errors in a group")
+            } else if text.contains("$sample") {
+                // A sample is taken before the stages ahead of it that change each document by itself, and which
+                // document comes first to what fails is by chance.
+                Some("two errors around a $sample")
+            } else if projects_first(command) {
                 // What its cursor projects, it projects of many documents before the stages behind it run.
-                || projects_first(command)
-                || is_spared(command)
+                Some("two errors in and behind a first $project")
+            } else if is_spared(command) {
+                Some("two errors in conditions")
+            } else {
                 // Which document it comes to goes by what an index holds of an `$expr`, as below.
-                || (name == "findAndModify" && text.contains("$expr") && (has_wildcard() || has_sparse()))
+                (name == "findAndModify" && text.contains("$expr") && (has_wildcard() || has_sparse()))
+                    .then_some("two errors by an index for an $expr")
+            }
         }
         // Assertions where it builds a `$switch`, or bounds of symbols under a `$not`, in its other engine.
-        (_, their) if has_failed_with(their, 4_822_806) || has_failed_with(their, 4_457_011) => true,
+        (_, their) if has_failed_with(their, 4_822_806) => Some("an assertion of a $switch: code 4822806"),
+        (_, their) if has_failed_with(their, 4_457_011) => Some("an assertion of a $not: code 4457011"),
         // Near a point, or by a hint to a wildcard index, it does not find a plan where there is one.
         (own, their) if has_failed_with(their, 291) && !matches!(own, Refused(_)) => {
-            text.contains("$geoNear") || text.contains("$near") || has_wildcard()
+            (text.contains("$geoNear") || text.contains("$near") || has_wildcard())
+                .then_some("it finds no plan: code 291")
         }
         // It knows of what a schema asks that a field is there.
         (Refused(Some(291)), their) if text.contains("$geoNear") && text.contains("$jsonSchema") => {
-            !their.is_refused()
+            (!their.is_refused()).then_some("nearness beside a $jsonSchema")
         }
         // It ignores nearness where a hint names an index that cannot answer it, moves a `$match` in front of the
         // `$project` of a view, where a hint is for it, and looks for a symbol in an index of another collation.
@@ -120,10 +149,12 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
                     || (text.contains("Symbol(") && has_wildcard())
                     || before.iter().any(|step| step.command.contains_key("viewOn"))) =>
         {
-            true
+            Some("a hint that it does not hold to")
         }
         // By an index, with an order, it projects documents before it leaves the first of them out.
-        (Documents(_), Refused(Some(51246))) => command.contains_key("skip"),
+        (Documents(_), Refused(Some(51246))) => command
+            .contains_key("skip")
+            .then_some("projected before it is passed over"),
         // The first document by a hashed index is that of the least hash, and its hash is another.
         (own, their)
             if !matches!(own, Refused(_))
@@ -132,7 +163,7 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
                 && text.contains("hashed")
                 && ["update", "delete", "findAndModify"].contains(&name) =>
         {
-            true
+            Some("the first document by a hash")
         }
         // So is the first one that an update cannot change.
         (Answer::Reply(own), Answer::Reply(their))
@@ -142,40 +173,39 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
                     .iter()
                     .all(|reply| reply.get("errors").is_ok_and(|errors| errors.is_some())) =>
         {
-            true
+            Some("the first document by a hash")
         }
         // An index by a position has a key for the element there alone, and none for what is missing in other elements.
-        (own, their)
-            if !own.is_refused()
-                && !their.is_refused()
-                && before.iter().any(|step| is_by_position(&step.command))
-                && text.contains("null") =>
+        _ if both_answer
+            && before.iter().any(|step| is_by_position(&step.command))
+            && text.contains("null") =>
         {
-            true
+            Some("null by an index with a position")
         }
         // A symbol has its bytes as its place among strings that a collation orders; an `$expr` compares it in both ways.
         (Documents(own), Documents(their))
             if (text.contains("sort") && rows(own).len() == rows(their).len()
                 || text.contains("$expr") && text.contains("\"$gt"))
-                && [&text]
-                    .into_iter()
-                    .chain(&texts(before))
-                    .any(|text| text.contains("collation"))
+                && has_collation()
                 && texts(before).iter().any(|text| text.contains("Symbol(")) =>
         {
-            true
+            Some("a symbol beside a collation")
         }
         // It looks for what is not less than MinKey, or not greater than MaxKey, in an index without what is missing.
-        _ if is_at_an_end(&text) && has_index() => true,
+        _ if is_at_an_end(&text) && has_index() => Some("MinKey or MaxKey by an index"),
         // By an index, the values of a field are those of its keys: `null` where there is none, undefined for an empty
         // array, and an array in an array once more taken apart.
-        (Values(_, own), Values(_, their)) if own == their => true,
+        (Values(_, own), Values(_, their)) if own == their => Some("distinct keys of an index"),
         // Where one field of an index is inside another, it looks for the former in the key of the latter.
         (Values(_, own), Values(_, their)) => {
-            (own.is_empty() || their.is_empty()) && before.iter().any(|step| is_inside_another(&step.command))
+            let is_found = own.is_empty() || their.is_empty();
+            (is_found && before.iter().any(|step| is_inside_another(&step.command)))
+                .then_some("distinct keys of the document around a field")
         }
         // It looks for what an `$expr` compares in an index that does not hold what is missing.
-        _ if text.contains("$expr") && (has_wildcard() || has_sparse()) => true,
+        _ if text.contains("$expr") && (has_wildcard() || has_sparse()) => {
+            Some("an $expr by an index without what is missing")
+        }
         // Of several documents it changes the first that it comes to, by an index for what an `$expr` compares, for
         // arrays, or for what is there at all. (The machine sends changes that are no upserts to
         // one document alone.)
@@ -189,29 +219,24 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
                 && !matches!(own, Refused(_))
                 && !matches!(their, Refused(_)) =>
         {
-            true
+            Some("the first of several documents by an index")
         }
         // Whether an update fails by a condition, or by what it does, goes by the order of the conditions.
         (own, their)
             if has_failed(own) && has_failed(their) && has_companion(&Bson::Document(command.clone())) =>
         {
-            true
+            Some("two errors in conditions")
         }
         // The bytes by which a collation orders strings are those of another version of its rules.
         (Answer::Reply(own), Answer::Reply(their))
-            if texts(before)
-                .iter()
-                .chain([&text])
-                .any(|text| text.contains("collation"))
+            if has_collation()
                 && without_key_values(own).is_some_and(|own| Some(own) == without_key_values(their)) =>
         {
-            true
+            Some("the bytes of a collated key")
         }
         // By an index it looks for an array that begins with an array among the elements, and loses documents.
-        (own, their)
-            if has_index() && orders_by_nested(command) && !own.is_refused() && !their.is_refused() =>
-        {
-            true
+        _ if both_answer && has_index() && orders_by_nested(command) => {
+            Some("an array that begins with an array, by an index")
         }
         // The same of an index that takes no arrays beside one whose key is taken.
         (Answer::Reply(own), Answer::Reply(their))
@@ -221,7 +246,7 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
                     (Some([11_000]), Some([16_766])) | (Some([16_766]), Some([11_000]))
                 ) =>
         {
-            true
+            Some("which index is asked first behind a collMod")
         }
         // An order for nothing counts as a change, if the document is not changed in its place.
         (Answer::Reply(own), Answer::Reply(their))
@@ -229,18 +254,20 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
                 && text.contains("$sort")
                 && without_count(own) == without_count(their) =>
         {
-            true
+            Some("$push of nothing with $sort")
         }
         // A field that is missing has kept its place where the document was computed.
         (Answer::Reply(own), Answer::Reply(their))
             if text.contains("$setField") && sorted(own.as_bytes()) == sorted(their.as_bytes()) =>
         {
-            true
+            Some("the place of a field that is set again")
         }
-        (Documents(own), Documents(their)) if text.contains("$setField") && are_anagrams(own, their) => true,
+        (Documents(own), Documents(their)) if text.contains("$setField") && are_anagrams(own, their) => {
+            Some("the place of a field that is set again")
+        }
         // Its other engine has no symbols and no code: by such a key a group gives a string.
         (Documents(own), Documents(their)) if is_grouped(&text) && as_strings(own) == as_strings(their) => {
-            true
+            Some("symbols and code in a group")
         }
         // The parts of a moment, which each has of its own.
         (Documents(own), Documents(their))
@@ -251,7 +278,7 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
                         .iter()
                         .any(|step| step.command.to_string().contains("$currentDate"))) =>
         {
-            true
+            Some("the clock")
         }
         // The same of the one document that a `findAndModify` dates, and computes with.
         (Answer::Reply(own), Answer::Reply(their))
@@ -259,20 +286,18 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
                 && ["$$NOW", "$currentDate"].iter().any(|now| text.contains(now))
                 && without_numbers(own).is_some_and(|own| Some(own) == without_numbers(their)) =>
         {
-            true
+            Some("the clock")
         }
         // Whether documents that one update dates are of one moment goes by the clock, and with it their order and
         // their groups.
-        (own, their)
-            if !own.is_refused()
-                && !their.is_refused()
-                && (text.contains("\"sort\"") || text.contains("\"$sort\"") || is_grouped(&text))
-                && before.iter().any(|step| {
-                    let text = step.command.to_string();
-                    text.contains("$currentDate") && text.contains("\"multi\": true")
-                }) =>
+        _ if both_answer
+            && (text.contains("\"sort\"") || text.contains("\"$sort\"") || is_grouped(&text))
+            && before.iter().any(|step| {
+                let text = step.command.to_string();
+                text.contains("$currentDate") && text.contains("\"multi\": true")
+            }) =>
         {
-            true
+            Some("the clock")
         }
         // The same of a unique index, in which two dates are taken or not.
         (own, their)
@@ -281,23 +306,25 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
                 && text.contains("$currentDate")
                 && text.contains("\"multi\": true") =>
         {
-            true
+            Some("the clock")
         }
         // A sample comes in any order.
-        (Documents(own), Documents(their)) if text.contains("$sample") && rows(own) == rows(their) => true,
+        (Documents(own), Documents(their)) if text.contains("$sample") && rows(own) == rows(their) => {
+            Some("the order of a $sample")
+        }
         // A document of several fields is the same key to its other engine with a field that is undefined, or without.
         (Documents(own), Documents(their))
             if is_grouped(&text)
                 && rows(own).len() > rows(their).len()
                 && texts(before).iter().any(|text| text.contains("undefined")) =>
         {
-            true
+            Some("a group by a field that is undefined or missing")
         }
         // Of equal values the first of a sample stands for a group.
         (Documents(own), Documents(their))
             if text.contains("$sample") && is_grouped(&text) && rows(own).len() == rows(their).len() =>
         {
-            true
+            Some("the order of a $sample")
         }
         // The same in a projection of nothing but fields of an index.
         (Documents(own), Documents(their))
@@ -305,7 +332,7 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
                 && has_index()
                 && without_nulls(own) == without_nulls(their) =>
         {
-            true
+            Some("null in a covered projection")
         }
         // A document that was made for a field without a value is not the empty one to a later `$match`.
         (Documents(own), Documents(their))
@@ -313,23 +340,25 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
                 && text.contains("$match")
                 && are_empty_within(own, their) =>
         {
-            true
+            Some("a document made for a field without a value")
         }
         // It takes a condition on the document around a field that was set for one that the field does not matter to.
-        (Documents(_), Documents(_)) if matches_around_set(command) => true,
+        (Documents(_), Documents(_)) if matches_around_set(command) => {
+            Some("a $match on the document around a field that is set")
+        }
         // An inclusion in an array, beside a computed field, leaves holes in it that `$unwind` and groups find.
         (_, their)
             if !their.is_refused()
                 && (text.contains("$unwind") || is_grouped(&text))
                 && leaves_holes(command) =>
         {
-            true
+            Some("elements that a $project left out")
         }
         // Only what later stages need is kept before a `$sort`: by a path with positions there are fewer elements then.
         (Documents(own), Documents(their))
             if sorts_by_position(command) && (rows(own) == rows(their) || keeps_some(&text)) =>
         {
-            true
+            Some("a $sort by a path with positions")
         }
         // The least and the greatest value that its other engine has grouped are documents to `$redact`.
         (Documents(_), Documents(_))
@@ -339,16 +368,24 @@ pub(super) fn is_known(command: &Document, before: &[Step], own: &Answer, their:
                     .iter()
                     .any(|text| text.contains("MinKey") || text.contains("MaxKey")) =>
         {
-            true
+            Some("a $redact of MinKey or MaxKey of a group")
         }
         (Documents(own), Documents(their)) if own != their => {
-            closes_early(own, their) || is_wrapped(their) || (sets_again(command) && are_anagrams(own, their))
+            if closes_early(own, their) {
+                Some("when a cursor with nothing left is closed")
+            } else if is_wrapped(their) {
+                Some("a group by MinKey or MaxKey")
+            } else {
+                (sets_again(command) && are_anagrams(own, their))
+                    .then_some("the place of a field that is set again")
+            }
         }
         (own, their) if own.is_refused() != their.is_refused() => {
             let of_view = |step: &Step| step.command.contains_key("viewOn") && is_spared(&step.command);
-            is_spared(command) || before.iter().any(of_view)
+            (is_spared(command) || before.iter().any(of_view))
+                .then_some("an error that a moved condition spares")
         }
-        _ => false,
+        _ => None,
     }
 }
 

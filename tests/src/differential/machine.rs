@@ -1,6 +1,6 @@
 //! Running the same commands on two backends.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
@@ -14,23 +14,39 @@ use crate::random::Random;
 /// How a run went.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Operations run on both.
+    /// Operations run on both, and compared.
     pub operations: u64,
+    /// How many answers differed in a way that the server is known for, by the reason. What follows such a difference in
+    /// its round is not compared.
+    pub explained: BTreeMap<&'static str, u64>,
     /// What differed, with what replays it.
     pub differences: Vec<String>,
 }
 
 impl Report {
+    /// Adds what another run has found.
+    pub fn add(&mut self, other: Report) {
+        self.operations += other.operations;
+        for (reason, times) in other.explained {
+            *self.explained.entry(reason).or_default() += times;
+        }
+        self.differences.extend(other.differences);
+    }
+
     /// Says how the run went.
     ///
     /// # Panics
     /// Where something differed.
     pub fn expect_none(&self, run: &str, operations: &str) {
         println!(
-            "{run}: {} {operations}, {} differences",
+            "{run}: {} {operations}, {} differences, {} explained",
             self.operations,
-            self.differences.len()
+            self.differences.len(),
+            self.explained.values().sum::<u64>()
         );
+        for (reason, times) in &self.explained {
+            println!("{times:8} {reason}");
+        }
         assert!(self.differences.is_empty(), "{}", self.differences.join("\n\n"));
     }
 }
@@ -62,9 +78,13 @@ pub(super) async fn compare_scenarios(
     while report.operations < operations && report.differences.len() < most {
         let seed = seed.wrapping_add(round);
         let steps = scenario(seed);
-        report.operations += steps.len() as u64;
         round += 1;
-        if let Some(found) = pair.first_difference(&steps).await {
+        let went = pair.go(&steps).await;
+        report.operations += went.compared as u64;
+        if let Some(reason) = went.explained {
+            *report.explained.entry(reason).or_default() += 1;
+        }
+        if let Some(found) = went.difference {
             let (steps, found) = shrink::shrink(&pair, steps, found).await;
             let difference = shown(seed, &steps, &found);
             // A long run tells what it has found before it ends.
@@ -77,7 +97,7 @@ pub(super) async fn compare_scenarios(
 
 /// Runs these commands on both databases; what differs first, with its command's number.
 pub async fn replay(ours: &Db, theirs: &Db, steps: &[Step]) -> Option<String> {
-    let found = Pair::new(ours, theirs).first_difference(steps).await?;
+    let found = Pair::new(ours, theirs).go(steps).await.difference?;
     Some(shown(0, steps, &found))
 }
 
@@ -110,6 +130,17 @@ pub(super) struct Difference {
     what: String,
 }
 
+/// How the commands of a round went on both.
+#[derive(Debug)]
+pub(super) struct Went {
+    /// How many were compared.
+    compared: usize,
+    /// The first answer that differs.
+    pub(super) difference: Option<Difference>,
+    /// Why the round ended early.
+    explained: Option<&'static str>,
+}
+
 /// Empties the collections; to drop them takes a server ten times as long.
 async fn clear(db: &Db, drops: bool) {
     for name in [VIEW, MAIN, OTHER, TARGET] {
@@ -131,6 +162,8 @@ pub(super) struct Pair<'d> {
     theirs: &'d Db,
     /// Whether the last scenario made collections with options.
     special: AtomicBool,
+    /// Whether differences that are explained are shown too.
+    shows: bool,
 }
 
 impl<'d> Pair<'d> {
@@ -139,13 +172,14 @@ impl<'d> Pair<'d> {
             ours,
             theirs,
             special: AtomicBool::new(true),
+            shows: std::env::var_os("ODM_DIFF_EXPLAINED").is_some(),
         }
     }
 }
 
 impl Pair<'_> {
     /// Runs the steps on empty databases, up to the first that differs.
-    pub(super) async fn first_difference(&self, steps: &[Step]) -> Option<Difference> {
+    pub(super) async fn go(&self, steps: &[Step]) -> Went {
         let special = steps
             .iter()
             .any(|step| matches!(step.name(), "create" | "collMod"));
@@ -153,56 +187,90 @@ impl Pair<'_> {
         for db in [self.ours, self.theirs] {
             clear(db, drops).await;
         }
-        for (at, step) in steps.iter().enumerate() {
-            let (own, their) = (run(self.ours, step).await, run(self.theirs, step).await);
-            let same = own == their;
-            if same && own.has_failed() && step.is_multi() {
-                return None;
-            }
-            let mut states = None;
-            if step.writes() || at + 1 == steps.len() {
-                let (own, their) = (state(self.ours).await, state(self.theirs).await);
-                if own != their
-                    && known::sets_again(&step.command)
-                    && is_permuted(&own.shown(), &their.shown())
-                {
-                    return None;
-                }
-                if own != their {
-                    states = Some(format!(
-                        "\n  ours   now {}\n  mongod now {}",
-                        own.shown(),
-                        their.shown()
-                    ));
-                }
-            }
-            if same && states.is_none() {
-                continue;
-            }
-            if their == Answer::Refused(None) && self.theirs.run_command(doc! { "ping": 1 }).await.is_err() {
-                panic!(
-                    "the server is gone; the last command of this lane was the last of these:\n  {}",
-                    listed(&steps[..=at])
-                );
-            }
-            if known::is_known(&step.command, &steps[..at], &own, &their)
-                || (states.is_none() && self.has_two_errors(step, &own, &their).await)
-            {
-                // What is known to differ leaves the two in different states.
-                return None;
-            }
-            let states = states.unwrap_or_default();
-            let kind = format!("{} {} {}", step.name(), own.kind(), their.kind());
-            let what = format!("  ours   {}\n  mongod {}{states}", own.shown(), their.shown());
-            return Some(Difference { at, kind, what });
+        for at in 0..steps.len() {
+            let (difference, explained) = match self.compare(steps, at).await {
+                Compared::Same => continue,
+                Compared::Differs(difference) => (Some(difference), None),
+                Compared::Explained(reason) => (None, Some(reason)),
+            };
+            return Went {
+                compared: at + 1,
+                difference,
+                explained,
+            };
         }
         let checked = self.ours.check().await.expect("the engine is checked");
-        (!checked.is_clean()).then(|| Difference {
+        let difference = (!checked.is_clean()).then(|| Difference {
             at: steps.len() - 1,
             kind: "check".to_owned(),
             what: format!("  the check finds {checked:?}"),
-        })
+        });
+        Went {
+            compared: steps.len(),
+            difference,
+            explained: None,
+        }
     }
+
+    /// Runs one of the steps on both, behind those before it.
+    async fn compare(&self, steps: &[Step], at: usize) -> Compared {
+        let step = &steps[at];
+        let (own, their) = (run(self.ours, step).await, run(self.theirs, step).await);
+        let (same, has_failed) = (own == their, own.has_failed());
+        let mut states = None;
+        if step.writes() || at + 1 == steps.len() {
+            let (own, their) = (state(self.ours).await, state(self.theirs).await);
+            if own != their && known::sets_again(&step.command) && is_permuted(&own.shown(), &their.shown()) {
+                return Compared::Explained("the place of a field that is set again");
+            }
+            if own != their && same && has_failed && step.is_multi() {
+                return Compared::Explained("what a change of many has done before it failed");
+            }
+            if own != their {
+                states = Some(format!(
+                    "\n  ours   now {}\n  mongod now {}",
+                    own.shown(),
+                    their.shown()
+                ));
+            }
+        }
+        if same && states.is_none() {
+            return Compared::Same;
+        }
+        if their == Answer::Refused(None) && self.theirs.run_command(doc! { "ping": 1 }).await.is_err() {
+            panic!(
+                "the server is gone; the last command of this lane was the last of these:\n  {}",
+                listed(&steps[..=at])
+            );
+        }
+        let mut reason = known::reason(&step.command, &steps[..at], &own, &their);
+        if reason.is_none() && states.is_none() && self.has_two_errors(step, &own, &their).await {
+            reason = Some("two errors in one command");
+        }
+        let what = format!(
+            "  ours   {}\n  mongod {}{}",
+            own.shown(),
+            their.shown(),
+            states.unwrap_or_default()
+        );
+        if let Some(reason) = reason {
+            if self.shows {
+                println!("explained: {reason}\n  {}\n{what}\n", listed(&steps[..=at]));
+            }
+            // What is known to differ leaves the two in different states.
+            return Compared::Explained(reason);
+        }
+        let kind = format!("{} {} {}", step.name(), own.kind(), their.kind());
+        Compared::Differs(Difference { at, kind, what })
+    }
+}
+
+/// How one command went.
+enum Compared {
+    Same,
+    Differs(Difference),
+    /// It differs, and this is why.
+    Explained(&'static str),
 }
 
 impl Pair<'_> {

@@ -44,7 +44,7 @@ impl Search<'_> {
             return false;
         }
         self.runs += 1;
-        match self.pair.first_difference(&steps).await {
+        match self.pair.go(&steps).await.difference {
             Some(found) if found.kind == self.found.kind => {
                 self.steps = steps;
                 self.steps.truncate(found.at + 1);
