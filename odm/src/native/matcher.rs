@@ -5,10 +5,12 @@
 mod evaluate;
 mod identity;
 mod integer;
+mod movable;
 mod names;
 pub(crate) mod near;
 pub(crate) mod never;
 mod operator;
+mod order;
 mod parse;
 mod places;
 mod scan;
@@ -28,6 +30,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use self::ast::{NearField, Node, Predicate};
 use self::evaluate::Subject;
 pub(crate) use self::evaluate::truthy;
+pub(crate) use self::movable::Changes;
 pub(crate) use self::names::names;
 #[cfg(test)]
 pub(crate) use self::operator::OPERATORS;
@@ -52,8 +55,19 @@ pub(crate) struct Matcher {
 struct Reading {
     /// It may ask for nearness.
     ordered: bool,
-    /// An expression is not put behind the other conditions.
-    as_written: bool,
+    order: Order,
+}
+
+/// In which order conditions are asked: it shows where one of them is an expression that fails.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Order {
+    /// A query's: by their kinds.
+    #[default]
+    Kinds,
+    /// A stage's: as they are written, and what is nested last.
+    Stage,
+    /// A validator's: as they are written.
+    Written,
 }
 
 /// What expressions inside a filter see beside the document.
@@ -80,10 +94,19 @@ impl Matcher {
     /// Parses a filter whose conditions are asked one after the other as they are written: a validator's.
     pub(crate) fn parse_as_written(filter: Doc<'_>) -> Result<Matcher> {
         let reading = Reading {
-            as_written: true,
+            order: Order::Written,
             ..Reading::default()
         };
         Matcher::parse_where(filter, Vec::new(), reading)
+    }
+
+    /// Parses the filter of a stage, which asks its conditions as they are written, but for those of an `$and` among them.
+    pub(crate) fn parse_stage(filter: Doc<'_>, variables: Vec<(String, Option<Owned>)>) -> Result<Matcher> {
+        let reading = Reading {
+            order: Order::Stage,
+            ..Reading::default()
+        };
+        Matcher::parse_where(filter, variables, reading)
     }
 
     /// Parses the filter of a query, which may be `$near` a place: its documents come in that order.
@@ -119,9 +142,16 @@ impl Matcher {
             variables: &names,
             restricted: false,
             ordered: reading.ordered,
-            as_written: reading.as_written,
+            nests: reading.order != Order::Written,
         }
         .document(filter, Level::Document)?;
+        let root = match reading.order {
+            Order::Written => root,
+            _ if !root.computes() => root.flat(),
+            // It may be split, or joined with another, before it is simplified.
+            Order::Stage => root,
+            Order::Kinds => root.simplified().sorted(),
+        };
         text::check(&root)?;
         Ok(Matcher {
             root,
@@ -137,6 +167,11 @@ impl Matcher {
     pub(crate) fn at(mut self, now: i64) -> Matcher {
         self.context.now = now;
         self
+    }
+
+    /// How the strings of its expressions compare.
+    pub(crate) fn collation(&self) -> &Collation {
+        &self.context.collation
     }
 
     /// The time that its expressions see.
@@ -195,14 +230,23 @@ impl Matcher {
 
     /// Whether it has an expression.
     pub(crate) fn computes(&self) -> bool {
-        fn computes(node: &Node) -> bool {
-            match node {
-                Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => nodes.iter().any(computes),
-                Node::Expr(_) => true,
-                _ => false,
-            }
+        self.root.computes()
+    }
+
+    /// The filter of a stage as it runs.
+    pub(crate) fn simplify(&mut self) {
+        if self.computes() {
+            let root = std::mem::replace(&mut self.root, Node::Always);
+            self.root = root.simplified();
         }
-        computes(&self.root)
+    }
+
+    /// The filter of a query that asks what a stage asked.
+    pub(crate) fn sorted(mut self) -> Matcher {
+        if self.computes() {
+            self.root = self.root.simplified().sorted();
+        }
+        self
     }
 
     /// The same filter where expressions cannot know the time: evaluating one that asks for it fails.
@@ -247,17 +291,11 @@ impl Matcher {
 
     /// The filter that both of these are.
     pub(crate) fn and(&self, other: &Matcher) -> Matcher {
-        let mut nodes = Vec::new();
-        for root in [&self.root, &other.root] {
-            match root {
-                Node::Always => {}
-                Node::And(parts) => nodes.extend(parts.iter().cloned()),
-                single => nodes.push(single.clone()),
-            }
-        }
+        let nodes = [&self.root, &other.root].map(|root| root.clone().parts());
+        let both = order::joined(nodes.concat());
         let variables = self.context.variables.iter().chain(&other.context.variables);
         Matcher {
-            root: parse::joined(nodes),
+            root: both,
             context: Context {
                 variables: variables.cloned().collect(),
                 now: other.context.now,
@@ -351,7 +389,7 @@ impl ElementMatcher {
             variables: &[],
             restricted: true,
             ordered: false,
-            as_written: false,
+            nests: false,
         };
         let predicate = operator::element(parser, condition)?;
         Ok(ElementMatcher { predicate })

@@ -25,6 +25,7 @@ pub(crate) use self::text::required as text_required;
 mod bounds;
 mod by_id;
 mod candidate;
+mod computed;
 mod edges;
 mod explain;
 mod imply;
@@ -192,12 +193,18 @@ pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Plan> {
 
 /// The best index that the filter and the index's own kind allow, if any is of use.
 fn best<'a>(request: &PlanRequest<'a>, root: &Node, conjuncts: &[Conjunct<'_>]) -> Option<Candidate<'a>> {
+    let mut asked: Vec<String> = conjuncts.iter().map(|conjunct| conjunct.path.clone()).collect();
+    asked.extend(
+        computed::comparisons(root)
+            .into_iter()
+            .map(|compared| compared.path),
+    );
     let candidates = request
         .indexes
         .iter()
         .enumerate()
         .filter(|(_, view)| view.definition.text.is_none())
-        .filter(|(_, view)| may_serve(view.definition, request, conjuncts))
+        .filter(|(_, view)| may_serve(view.definition, request, &asked))
         .filter(|(_, view)| !view.definition.hidden && !view.is_left_out)
         .filter(|(_, view)| holds_matches(view.definition, root))
         .flat_map(|(index, view)| match view.definition.wildcard {
@@ -209,7 +216,7 @@ fn best<'a>(request: &PlanRequest<'a>, root: &Node, conjuncts: &[Conjunct<'_>]) 
 
 /// Whether the index's first field is asked for, or the order begins with it: without that an index is of no use, unless
 /// its keys are of another kind.
-fn may_serve(definition: &IndexDefinition, request: &PlanRequest<'_>, conjuncts: &[Conjunct<'_>]) -> bool {
+fn may_serve(definition: &IndexDefinition, request: &PlanRequest<'_>, asked: &[String]) -> bool {
     let Some(first) = definition.keys.first() else {
         return true;
     };
@@ -217,7 +224,7 @@ fn may_serve(definition: &IndexDefinition, request: &PlanRequest<'_>, conjuncts:
     definition.wildcard.is_some()
         || first.order.is_geo()
         || request.matcher.near().is_some()
-        || conjuncts.iter().any(|conjunct| conjunct.path == first.path)
+        || asked.contains(&first.path)
         || sorted.is_some_and(|field| field.path == first.path)
 }
 

@@ -1,4 +1,4 @@
-//! P1 to P8 and P13: the embedded engine by our typed API, beside the bare driver on a MongoDB (`ODM_TEST_MONGODB_URI`) and
+//! P1 to P8 and P13, and pipelines: the embedded engine by our typed API, beside the bare driver on a MongoDB (`ODM_TEST_MONGODB_URI`) and
 //! the bare store, in turns in one process.
 //!
 //! Arguments: `--quick` for fewer rounds, names of rows (`P4`) when not all are wanted. Files lie in cargo's
@@ -8,6 +8,7 @@ mod bulk;
 mod child;
 mod durable;
 mod growth;
+mod pipelines;
 mod point;
 mod relaxed;
 mod shapes;
@@ -51,6 +52,9 @@ async fn rows(settings: &Settings, server: Option<&Server>) {
     }
     if settings.wants("P8") {
         shapes::group_sort_range(settings, server).await;
+    }
+    if settings.wants("pipelines") {
+        pipelines::beside_the_server(settings, server).await;
     }
     if settings.wants("P13") {
         growth::with_documents(settings).await;

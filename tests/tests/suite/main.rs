@@ -68,6 +68,7 @@ mod counter;
 mod counter_faults;
 mod differences;
 mod differences_arguments;
+mod differences_arranged;
 mod differences_by_indexes;
 mod differences_cases;
 mod differences_catalog;

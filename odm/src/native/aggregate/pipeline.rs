@@ -33,9 +33,9 @@ pub(crate) type Rows<'a> = Box<dyn Iterator<Item = Result<Row>> + 'a>;
 
 /// Other collections of the same database, for the stages that read them.
 pub(crate) trait Source {
-    /// The documents of a collection that match, in natural order, with these metadata. A collection that does not
-    /// exist is empty.
-    fn find<'a>(&'a self, collection: &str, filter: Doc<'_>, wanted: Wanted) -> Result<Rows<'a>>;
+    /// The documents of a collection that are asked for, and how many stages of the pipeline behind them are done
+    /// with that. A collection that does not exist is empty.
+    fn find<'a>(&'a self, collection: &str, asked: Asked<'_>) -> Result<(Rows<'a>, usize)>;
 
     /// The documents of a collection by distance, as the stage shows them, which has these variables.
     ///
@@ -52,6 +52,17 @@ pub(crate) trait Source {
             "the documents of {collection} by distance cannot be asked for here"
         )))
     }
+}
+
+/// What is asked of another collection.
+pub(crate) struct Asked<'q> {
+    pub(crate) filter: Doc<'q>,
+    /// The stages behind it: those that an index answers need not run.
+    pub(crate) behind: Option<&'q Pipeline>,
+    /// The values of their variables.
+    pub(crate) variables: &'q [(String, Option<Owned>)],
+    /// The metadata that the documents are to have.
+    pub(crate) wanted: Wanted,
 }
 
 /// What a run sees.
@@ -158,8 +169,6 @@ impl Pipeline {
             output: None,
             wanted: Wanted::default(),
         };
-        // The filters of neighboring `$match` stages, which are one filter for whoever chooses an index.
-        let mut filters: Vec<Owned> = Vec::new();
         // Where stages stand is looked at when all are read.
         let mut misplaced = None;
         for (index, doc) in stages.iter().enumerate() {
@@ -185,21 +194,7 @@ impl Pipeline {
             {
                 return Err(text_not_first());
             }
-            if !matches!(stage, Stage::Match(_)) {
-                filters.clear();
-                pipeline.stages.push(stage);
-                continue;
-            }
-            filters.push(Owned::from(value));
-            if filters.len() > 1 && pipeline.text_filter().is_none() {
-                let together = Owned::Document(vec![("$and".to_owned(), Owned::Array(filters.clone()))]);
-                pipeline.stages.pop();
-                pipeline
-                    .stages
-                    .push(Stage::parse(name, &together.as_value(), variables)?);
-            } else {
-                pipeline.stages.push(stage);
-            }
+            pipeline.stages.push(stage);
         }
         length::check(stages)?;
         if let Some(fault) = misplaced {
@@ -210,26 +205,9 @@ impl Pipeline {
         Ok(pipeline)
     }
 
-    /// Computes the constant parts: those of a filter before those of the stages that a server moves it in front of.
+    /// Computes the constant parts, stage by stage.
     pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
-        let is_passed = |stage: &Stage| {
-            !matches!(
-                stage,
-                Stage::Facet(_) | Stage::UnionWith(_) | Stage::Skip(_) | Stage::Limit(_)
-            )
-        };
-        for stages in self
-            .stages
-            .chunk_by_mut(|stage, next| is_passed(stage) && is_passed(next))
-        {
-            for filters in [true, false] {
-                stages
-                    .iter_mut()
-                    .filter(|stage| matches!(stage, Stage::Match(_)) == filters)
-                    .try_for_each(|stage| stage.fold(known))?;
-            }
-        }
-        Ok(())
+        self.stages.iter_mut().try_for_each(|stage| stage.fold(known))
     }
 
     /// Computes the constant parts, and says so where they are wrong.
@@ -265,12 +243,15 @@ impl Pipeline {
 
     /// The filter of the first stage, if it is a `$match`, with the values of variables: the run may start
     /// after it.
-    pub(crate) fn leading_filter(&self, variables: &[(String, Option<Owned>)]) -> Result<Option<Matcher>> {
+    pub(crate) fn leading_filter(&self, variables: &[(String, Option<Owned>)]) -> Option<Matcher> {
         match self.stages.first() {
-            Some(Stage::Match(stage)) => Ok(Some(
-                stage.bound(variables)?.unwrap_or_else(|| stage.matcher().clone()),
-            )),
-            _ => Ok(None),
+            Some(Stage::Match(stage)) => Some(
+                stage
+                    .bound(variables)
+                    .unwrap_or_else(|| stage.matcher().clone())
+                    .sorted(),
+            ),
+            _ => None,
         }
     }
 
@@ -291,7 +272,7 @@ impl Pipeline {
     }
 
     /// The filter of a first stage that searches texts: the collection answers it, and the run starts after it.
-    pub(super) fn text_filter(&self) -> Option<&[u8]> {
+    pub(crate) fn text_filter(&self) -> Option<&[u8]> {
         match self.stages.first() {
             Some(Stage::Match(stage)) => stage.text_filter(),
             _ => None,
@@ -382,6 +363,16 @@ impl Pipeline {
             .map(|(_, inner)| 1 + inner.depth())
             .max();
         deepest.unwrap_or(0)
+    }
+
+    /// The names of the stages from this position on, the writing one last.
+    pub(crate) fn names_from(&self, position: usize) -> Vec<&'static str> {
+        let writes = self.output.as_ref().map(|output| match output {
+            Output::Out { .. } => "$out",
+            Output::Merge(_) => "$merge",
+        });
+        let stages = self.stages.iter().skip(position).map(Stage::name);
+        stages.chain(writes).collect()
     }
 
     /// How many stages there are, the writing one not counted.

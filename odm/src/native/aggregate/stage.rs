@@ -22,7 +22,7 @@ mod window;
 use super::super::collation::Collation;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::{Fault, Result, code};
-use super::super::matcher::truthy;
+use super::super::matcher::{Changes, truthy};
 use super::expression::{Expression, Scope};
 use super::pipeline::{Context, Output, Pipeline, Place, Rows};
 use super::transform::{MAX_RESULT_DEPTH, TransformStage, check_depth, unknown_stage};
@@ -31,7 +31,7 @@ use super::{Row, path, print};
 use self::bucket::BucketAuto;
 use self::densify::Densify;
 use self::facet::Facet;
-use self::filter::Match;
+pub(super) use self::filter::Match;
 pub(crate) use self::geo_near::GeoNear;
 use self::graph_lookup::GraphLookup;
 #[cfg(test)]
@@ -125,6 +125,48 @@ impl Stage {
             Stage::Lookup(stage) => stage.pipeline().map(|pipeline| ("$lookup", pipeline)),
             Stage::UnionWith(stage) => Some(("$unionWith", stage.pipeline())),
             _ => None,
+        }
+    }
+
+    /// What it does to the paths of a document, for a filter behind it that a server moves in front of it; none for a stage
+    /// that such a filter stays behind.
+    pub(super) fn changes(&self, filter: &Match) -> Option<Changes> {
+        match self {
+            Stage::Transform(stage) => stage.changes(),
+            Stage::Sort(_) => Some(Changes::only(Vec::new())),
+            Stage::Unwind(stage) => Some(stage.changes()),
+            Stage::Lookup(stage) => Some(stage.changes()),
+            Stage::GraphLookup(stage) => Some(stage.changes()),
+            Stage::Group(stage) => stage.changes(filter.matcher()),
+            Stage::Fill(stage) => stage.changes(),
+            _ => None,
+        }
+    }
+
+    /// The name, as a server shows it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Stage::Match(_) => "$match",
+            Stage::Transform(stage) => stage.name(),
+            Stage::Sort(_) => "$sort",
+            Stage::Skip(_) => "$skip",
+            Stage::Limit(_) => "$limit",
+            Stage::Unwind(_) => "$unwind",
+            Stage::Group(_) => "$group",
+            Stage::BucketAuto(_) => "$bucketAuto",
+            Stage::Count(_) => "$count",
+            Stage::Sample(_) => "$sample",
+            Stage::Facet(_) => "$facet",
+            Stage::Redact(_) => "$redact",
+            Stage::Lookup(_) => "$lookup",
+            Stage::GraphLookup(_) => "$graphLookup",
+            Stage::GeoNear(_) => "$geoNear",
+            Stage::UnionWith(_) => "$unionWith",
+            Stage::Densify(_) => "$densify",
+            Stage::Windows(_) => "$setWindowFields",
+            Stage::Fill(_) => "$fill",
+            Stage::Statistics(stage) => stage.name(),
+            Stage::Documents(_) => "$documents",
         }
     }
 

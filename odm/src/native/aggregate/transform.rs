@@ -5,6 +5,7 @@ mod projection;
 use super::super::collation::Collation;
 use super::super::document::{Doc, MAX_DEPTH, Owned, Value, raw};
 use super::super::fault::{Fault, Result, code};
+use super::super::matcher::Changes;
 use super::expression::{Expression, Scope};
 use super::{path, print};
 
@@ -166,6 +167,23 @@ impl TransformStage {
         let projection =
             projection.map_err(|fault| fault.prefixed(&format!("Invalid {name} :: caused by :: ")))?;
         Ok(TransformStage::Project(Box::new(projection)))
+    }
+
+    /// The stage that it is, whatever it was written as.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            TransformStage::Project(projection) if projection.adds() => "$addFields",
+            TransformStage::Project(_) => "$project",
+            TransformStage::Replace { .. } => "$replaceRoot",
+        }
+    }
+
+    /// What it does to the paths of a document; none where that cannot be said.
+    pub(crate) fn changes(&self) -> Option<Changes> {
+        match self {
+            TransformStage::Project(projection) => Some(projection.changes()),
+            TransformStage::Replace { .. } => None,
+        }
     }
 
     /// Computes the constant parts.

@@ -1,5 +1,6 @@
 //! Running pipelines: what leads them goes to the planner, the rest streams over documents.
 
+mod head;
 mod look;
 mod near;
 mod source;
@@ -8,6 +9,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use self::head::Head;
 pub(crate) use self::look::look_through;
 use self::near::{filters_ahead, filters_before_near, no_collection, settle_near};
 use self::source::{Collections, Input, Known};
@@ -36,6 +38,8 @@ pub(crate) struct AggregateRequest {
     pub(crate) namespace: Namespace,
     /// The stages as given.
     pub(crate) stages: Vec<Vec<u8>>,
+    /// What is asked of the documents that the stages give.
+    pub(crate) filter: Option<Arc<Matcher>>,
     /// What `let` gives, where strings compare by the request's own collation.
     pub(crate) variables: Vec<(String, Option<Owned>)>,
     /// The `let` as given.
@@ -62,7 +66,7 @@ pub(crate) struct Prepared {
     /// The filter of the find, as given.
     pub(crate) filter: Vec<u8>,
     /// The names of the stages that are left to run.
-    pub(crate) left: Vec<String>,
+    pub(crate) left: Vec<&'static str>,
     /// The order in which the find reads.
     sort: Option<SortSpec>,
     /// How strings compare.
@@ -224,6 +228,9 @@ impl AggregateRequest {
             .collect();
         let ahead = filters_ahead(read, &resolved.base, &mut stages);
         let mut pipeline = Pipeline::parse(&stages, &self.names())?;
+        if let Some(filter) = &self.filter {
+            pipeline.filter_by(filter);
+        }
         if constants::go_with_early_stages(Doc::Raw(&self.constants)) {
             pipeline.mark_early(&resolved.base.collection, &|name| match read
                 .catalog()
@@ -245,67 +252,51 @@ impl AggregateRequest {
         if pipeline.starts_with_documents() || pipeline.statistics().is_some() {
             let first = usize::from(pipeline.statistics().is_some());
             return Ok(Prepared {
+                left: pipeline.names_from(first),
                 pipeline: Arc::new(pipeline),
                 find: None,
                 first,
                 sort: None,
                 filter: Doc::empty().to_bytes(),
-                left: names_of(&stages),
                 collation,
             });
         }
         let mut first = 0;
         // `$geoNear` runs over the documents found: a limit behind it is theirs too.
         let in_order = pipeline.geo_near().is_some_and(|stage| !stage.measures_all());
-        let mut limit = pipeline.limit_at(1).filter(|_| in_order).unwrap_or(0);
+        let nearest = pipeline.limit_at(1).filter(|_| in_order);
         let matcher = match near {
             Some(matcher) => matcher,
             None => self.leading(&pipeline, &mut first)?,
         };
         let matcher = matcher.collated(&collation).at(self.now).settled()?;
-        let mut pushed = None;
-        let mut query = Query::of(matcher, None, self.hint.clone(), collation.clone());
+        let query = Query::of(matcher, None, self.hint.clone(), collation.clone());
         let base = &resolved.base;
         let collection = read.catalog().collection(&base.database, &base.collection);
-        if let (Some(collection), Some((order, wanted))) = (collection, pipeline.sort_at(first)) {
-            let sorted = query.sorted(order.clone());
-            if sorted.plan(collection, wanted)?.sorted {
-                pushed = Some(order.clone());
-                query = sorted;
-                first += 1;
-            }
-        }
-        let mut skip = 0;
-        if let Some(count) = pipeline.skip_at(first) {
-            skip = count;
-            first += 1;
-        }
-        if let Some(count) = pipeline.limit_at(first) {
-            limit = count;
-            first += 1;
-        }
+        let head = Head::of(query, collection, &pipeline, first)?;
+        let first = head.first;
         let filter = match stages.first().and_then(|stage| stage.get("$match")) {
             Some(Value::Document(filter)) => filter.to_bytes(),
             _ => Doc::empty().to_bytes(),
         };
         let find = FindRequest {
             namespace: resolved.base.clone(),
-            query,
+            query: head.query,
             projection: None,
-            skip,
-            limit,
+            skip: head.skip,
+            limit: nearest.unwrap_or(head.limit),
             batch_size: None,
             tail: None,
             extras: Extras::default(),
             deadline: self.deadline,
         };
         Ok(Prepared {
+            left: pipeline.names_from(first),
             pipeline: Arc::new(pipeline),
             find: Some(find),
             first,
-            sort: pushed,
+            sort: head.sort,
             filter,
-            left: names_of(stages.get(first..).unwrap_or_default()),
             collation,
         })
     }
@@ -314,7 +305,7 @@ impl AggregateRequest {
 impl AggregateRequest {
     /// The filter of a leading `$match`, which the run starts behind.
     fn leading(&self, pipeline: &Pipeline, first: &mut usize) -> Result<Matcher> {
-        match pipeline.leading_filter(&self.variables)? {
+        match pipeline.leading_filter(&self.variables) {
             Some(matcher) => {
                 *first += 1;
                 Ok(matcher.at(self.now))
@@ -486,14 +477,6 @@ fn keep(rows: Rows<'_>, mut deadline: Deadline, results: &mut VecDeque<Vec<u8>>)
         results.push_back(row.into_document());
     }
     Ok(())
-}
-
-fn names_of(stages: &[Doc<'_>]) -> Vec<String> {
-    stages
-        .iter()
-        .filter_map(|stage| stage.elements().next())
-        .map(|stage| stage.name_str().to_owned())
-        .collect()
 }
 
 /// All results of an aggregate at once.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::document::owned::fields_of;
-use super::super::document::{Doc, Owned};
+use super::super::document::{Doc, Owned, Value};
 use super::super::fault::Result;
 use super::super::plan;
 use super::super::projection::Projection;
@@ -72,8 +72,9 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
         view::refuse_asked(&request.namespace, &query, request.projection.as_deref())?;
         let aggregate = AggregateRequest {
             namespace: request.namespace.clone(),
-            stages: Vec::new(),
-            variables: Vec::new(),
+            stages: behind_view(request, &query),
+            filter: None,
+            variables: query.matcher.variables().to_vec(),
             constants: Doc::empty().to_bytes(),
             collation: request.query.collation().cloned(),
             hint: request.query.hint().cloned(),
@@ -189,7 +190,7 @@ pub(crate) fn explain_aggregate(
     let mut stages = vec![Owned::Document(vec![field("$cursor", Owned::Document(shown))])];
     stages.extend(
         rest.into_iter()
-            .map(|name| Owned::Document(vec![field(&name, Owned::Document(Vec::new()))])),
+            .map(|name| Owned::Document(vec![field(name, Owned::Document(Vec::new()))])),
     );
     let answer = vec![
         field("explainVersion", Owned::String("1".to_owned())),
@@ -197,6 +198,19 @@ pub(crate) fn explain_aggregate(
         field("ok", Owned::Double(1.0)),
     ];
     Ok(Doc::Fields(&answer).to_bytes())
+}
+
+/// The stages that a find is behind those of a view, but for its projection.
+fn behind_view(request: &ExplainRequest, query: &Query) -> Vec<Vec<u8>> {
+    let number = |count: u64| Owned::Int64(i64::try_from(count).unwrap_or(i64::MAX));
+    let filter = Doc::Raw(&request.filter);
+    let filter = (!filter.is_empty()).then(|| field("$match", Owned::RawDocument(filter.to_bytes())));
+    let order = query.sort.as_ref().filter(|sort| sort.natural.is_none());
+    let order = order.map(|sort| field("$sort", Value::Document(sort.spec()).into()));
+    let skip = (request.skip > 0).then(|| field("$skip", number(request.skip)));
+    let limit = (request.limit > 0).then(|| field("$limit", number(request.limit)));
+    let stages = [filter, order, skip, limit].into_iter().flatten();
+    stages.map(|stage| Doc::Fields(&[stage]).to_bytes()).collect()
 }
 
 fn field(name: &str, value: Owned) -> (String, Owned) {

@@ -242,6 +242,7 @@ pub(crate) fn through(
     let request = AggregateRequest {
         namespace: ns.clone(),
         stages: Vec::new(),
+        filter: Some(query.matcher.clone()),
         variables: Vec::new(),
         constants: Doc::empty().to_bytes(),
         collation: Some(own.clone()),
@@ -253,28 +254,15 @@ pub(crate) fn through(
         deadline,
     };
     let prepared = request.prepare(read)?;
-    let query = &*query.settled()?;
     if let Some(find) = prepared.find
         && prepared.first == prepared.pipeline.len()
         && find.skip == 0
         && find.limit == 0
         && find.query.sort.is_none()
     {
-        let both = find.query.matcher.and(&query.matcher);
+        let both = (*find.query.matcher).clone();
         let merged = Query::of(both, query.sort.clone(), query.hint().cloned(), own);
         return Ok(Some(Through::Query(find.namespace, Box::new(merged))));
     }
-    let mut rows = aggregate::rows(read, &request)?;
-    let mut failed = None;
-    rows.retain(|row| match query.matcher.matches(Doc::Raw(row)) {
-        Ok(matches) => matches,
-        Err(fault) => {
-            failed.get_or_insert(fault);
-            false
-        }
-    });
-    match failed {
-        Some(fault) => Err(fault),
-        None => Ok(Some(Through::Rows(rows))),
-    }
+    Ok(Some(Through::Rows(aggregate::rows(read, &request)?)))
 }

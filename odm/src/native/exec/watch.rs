@@ -364,8 +364,8 @@ pub(crate) struct Events {
 struct NoSource;
 
 impl pipeline::Source for NoSource {
-    fn find<'a>(&'a self, _collection: &str, _filter: Doc<'_>, _wanted: Wanted) -> Result<Rows<'a>> {
-        Ok(Box::new(std::iter::empty()))
+    fn find<'a>(&'a self, _collection: &str, _asked: pipeline::Asked<'_>) -> Result<(Rows<'a>, usize)> {
+        Ok((Box::new(std::iter::empty()), 0))
     }
 }
 

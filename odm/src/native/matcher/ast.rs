@@ -39,12 +39,6 @@ pub(crate) enum Node {
 }
 
 impl Node {
-    /// Whether these fields of the document alone are asked.
-    pub(crate) fn is_of(&self, fields: &[String]) -> bool {
-        let mut roots = Vec::new();
-        self.add_roots(&mut roots) && roots.iter().all(|root| fields.contains(root))
-    }
-
     /// Adds the names of the document's own fields that the condition looks at; `false` when it may look at others too.
     pub(crate) fn add_roots(&self, roots: &mut Vec<String>) -> bool {
         match self {

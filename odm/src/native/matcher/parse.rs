@@ -11,6 +11,7 @@ use super::super::text::TextQuery;
 use super::ast::{FieldPath, NearField, Node, Predicate, Text};
 use super::integer;
 use super::operator;
+use super::order::joined;
 use super::pattern::Pattern;
 use super::schema::Schema;
 
@@ -35,8 +36,8 @@ pub(super) struct Parser<'v> {
     pub(super) restricted: bool,
     /// Whether documents come in order of nearness, if that is asked for.
     pub(super) ordered: bool,
-    /// Whether conditions are asked in their order, even if one is an expression.
-    pub(super) as_written: bool,
+    /// Whether an `$and` in others stays one of them.
+    pub(super) nests: bool,
 }
 
 /// A refusal with code 2.
@@ -45,7 +46,7 @@ pub(super) fn bad(message: impl Into<std::borrow::Cow<'static, str>>) -> Fault {
 }
 
 impl Parser<'_> {
-    /// Parses a filter; several conditions become one flat `And`.
+    /// Parses a filter; several conditions become one `And`, in which no other one stands unless they nest.
     pub(super) fn document(self, filter: Doc<'_>, level: Level) -> Result<Node> {
         let mut nodes = Vec::new();
         for element in filter.elements() {
@@ -55,8 +56,9 @@ impl Parser<'_> {
                 None => self.field(name, &value, &mut nodes)?,
             }
         }
-        Ok(match self.as_written {
-            true if nodes.len() > 1 => Node::And(nodes),
+        // An `$and` alone is one condition.
+        Ok(match nodes.as_slice() {
+            [Node::And(_)] => Node::And(nodes),
             _ => joined(nodes),
         })
     }
@@ -64,6 +66,9 @@ impl Parser<'_> {
     fn pathless(self, operator: &str, value: &Value<'_>, level: Level, nodes: &mut Vec<Node>) -> Result<()> {
         // These hold filters in turn: kept apart, so that a level of nesting takes little of the stack.
         match operator {
+            "and" if self.nests && level == Level::Document => {
+                nodes.push(Node::And(self.branches("$and", value, level)?));
+            }
             // Flattened, so that a planner sees all conditions in one list.
             "and" => flatten_into(self.branches("$and", value, level)?, nodes),
             "or" => nodes.push(any_of(self.branches("$or", value, level)?)),
@@ -207,19 +212,6 @@ fn flatten_into(branches: Vec<Node>, nodes: &mut Vec<Node>) {
         match branch {
             Node::And(inner) => nodes.extend(inner),
             other => nodes.push(other),
-        }
-    }
-}
-
-/// One node for all of them.
-pub(super) fn joined(mut nodes: Vec<Node>) -> Node {
-    match nodes.len() {
-        0 => Node::Always,
-        1 => nodes.swap_remove(0),
-        _ => {
-            // An expression can fail: as on the server, it is asked last, and not of what another condition keeps out.
-            nodes.sort_by_key(|node| matches!(node, Node::Expr(_)));
-            Node::And(nodes)
         }
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Bound;
 use super::super::index::Order;
 use super::super::matcher::ast::{Node, Predicate};
 use super::bounds::{Bounds, Place, bounds};
+use super::computed;
 use super::interval::Intervals;
 use super::{Access, IndexView, KeyRange, Plan, PlanRequest};
 
@@ -125,7 +126,20 @@ impl<'a> Candidate<'a> {
     ) -> Candidate<'a> {
         let view = request.indexes[index];
         let mut used = vec![false; conjuncts.len()];
-        let found = field_bounds(&view, conjuncts, &mut used);
+        let mut found = field_bounds(&view, conjuncts, &mut used);
+        for compared in computed::comparisons(root) {
+            for (field, (bounds, key)) in found.iter_mut().zip(&view.definition.keys).enumerate() {
+                let is_multikey = view.multikey.get(field).copied().unwrap_or(false);
+                if key.path != compared.path || is_multikey {
+                    continue;
+                }
+                let collations = (&view.definition.collation, request.matcher.collation());
+                if let Some(intervals) = computed::intervals(&compared, key.order, collations) {
+                    bounds.intervals = bounds.intervals.intersect(&intervals);
+                    bounds.exact = false;
+                }
+            }
+        }
         Candidate::bounded(request, index, root, conjuncts, used, found)
     }
 
@@ -190,7 +204,7 @@ impl<'a> Candidate<'a> {
             cost: 0.0,
         };
         candidate.order = candidate.order_for(request);
-        candidate.cost = candidate.cost_of(request, conjuncts, &used);
+        candidate.cost = candidate.cost_of(request, root, conjuncts, &used);
         candidate
     }
 
@@ -335,7 +349,13 @@ impl<'a> Candidate<'a> {
     }
 
     /// Documents read and sorted, by guesses; only comparisons between indexes count.
-    fn cost_of(&self, request: &PlanRequest<'_>, conjuncts: &[Conjunct<'_>], used: &[bool]) -> f64 {
+    fn cost_of(
+        &self,
+        request: &PlanRequest<'_>,
+        root: &Node,
+        conjuncts: &[Conjunct<'_>],
+        used: &[bool],
+    ) -> f64 {
         const FETCH: f64 = 3.0;
         // The path of a wildcard index says nothing of how many documents there are.
         let paths = usize::from(self.view.definition.wildcard.is_some());
@@ -361,16 +381,20 @@ impl<'a> Candidate<'a> {
                 element: false,
                 collation: &self.view.definition.collation,
             };
-            let pass: f64 = conjuncts
+            let by_predicates = conjuncts
                 .iter()
                 .zip(used)
                 .filter(|(_, used)| !**used)
-                .map(|(conjunct, _)| {
-                    bounds(conjunct.predicate, Order::Ascending, place)
-                        .intervals
-                        .fraction()
-                        .max(0.001)
-                })
+                .map(|(conjunct, _)| bounds(conjunct.predicate, Order::Ascending, place).intervals);
+            let collations = (request.matcher.collation(), request.matcher.collation());
+            let keys = &self.view.definition.keys;
+            let by_expressions = computed::comparisons(root)
+                .into_iter()
+                .filter(|compared| keys.iter().all(|key| key.path != compared.path))
+                .filter_map(|compared| computed::intervals(&compared, Order::Ascending, collations));
+            let pass: f64 = by_predicates
+                .chain(by_expressions)
+                .map(|intervals| intervals.fraction().max(0.001))
                 .product();
             rows = rows.min(limit as f64 / pass.max(1e-6));
         }

@@ -199,7 +199,20 @@ fn predicates_bound_a_field() {
         (r#"{"a": [1, 2]}"#, "FETCH! > i0 { a: [ [1, 1], [5020"),
         (r#"{"a": 1, "b": 2}"#, "FETCH! > i0 { a: [ [1, 1] ] }"),
         (r#"{"b": 2}"#, "COLLSCAN"),
-        (r#"{"$expr": {"$eq": ["$a", 1]}}"#, "COLLSCAN"),
+        (
+            r#"{"$expr": {"$eq": ["$a", 1]}}"#,
+            "FETCH! > i0 { a: [ [1, 1] ] }",
+        ),
+        (
+            r#"{"$expr": {"$and": [{"$gt": [5, "$a"]}, {"$gte": ["$a", 1]}]}}"#,
+            "FETCH! > i0 { a: [ [1, 5) ] }",
+        ),
+        (
+            r#"{"$expr": {"$gt": ["$a", 1]}}"#,
+            "FETCH! > i0 { a: [ (1, MaxKey] ] }",
+        ),
+        (r#"{"$expr": {"$ne": ["$a", 1]}}"#, "COLLSCAN"),
+        (r#"{"$expr": {"$eq": ["$b", 1]}}"#, "COLLSCAN"),
     ] {
         let (_, explained) = plan(&catalog, filter, "{}", None, None).unwrap();
         let got = outline(&explained);

@@ -1,35 +1,43 @@
 //! What is known of the stages together: where they may stand, and how much of an order is wanted.
 
-use super::super::stage::Stage;
+use super::super::super::matcher::Matcher;
+use super::super::stage::{Match, Stage};
 use super::Pipeline;
 
 impl Pipeline {
-    /// Orders documents before they are joined, leaves out a `$sort` that another undoes, and passes over documents before
-    /// they are computed: then they cannot fail.
+    /// Asks filters as early as they can be asked, orders documents before they are taken apart and joined, leaves out a
+    /// `$sort` that another undoes, and passes over documents before they are computed: then they cannot fail.
     pub(super) fn rearrange(&mut self) {
         let mut stages: Vec<Stage> = Vec::with_capacity(self.stages.len());
         for stage in self.stages.drain(..) {
             let mut at = stages.len();
-            if let Stage::Sort(sort) = &stage {
-                let keeps = |stage: &Stage| match stage {
-                    Stage::Lookup(lookup) => lookup
-                        .made()
-                        .is_some_and(|made| !sort.is_by_any(&[made.to_owned()])),
-                    _ => false,
-                };
-                at -= stages.iter().rev().take_while(|stage| keeps(stage)).count();
-                while at > 0 && matches!(stages[at - 1], Stage::Sort(_)) {
-                    at -= 1;
-                    stages.remove(at);
+            match stage {
+                Stage::Skip(0) => continue,
+                Stage::Match(filter) => {
+                    place_filter(&mut stages, *filter);
+                    continue;
                 }
-            }
-            if matches!(stage, Stage::Skip(_) | Stage::Limit(_)) {
-                let keeps = |stage: &Stage| matches!(stage, Stage::Transform(_) | Stage::Lookup(_));
-                at -= stages.iter().rev().take_while(|stage| keeps(stage)).count();
+                Stage::Sort(_) => at = place_of_sort(&mut stages, &stage),
+                Stage::Skip(_) | Stage::Limit(_) | Stage::Sample(_) => {
+                    let keeps = |stage: &Stage| matches!(stage, Stage::Transform(_) | Stage::Lookup(_));
+                    at -= stages.iter().rev().take_while(|stage| keeps(stage)).count();
+                }
+                _ => {}
             }
             stages.insert(at, stage);
         }
         self.stages = stages;
+    }
+
+    /// Filters what the pipeline gives by a query's filter.
+    pub(crate) fn filter_by(&mut self, filter: &Matcher) {
+        self.filter(Match::of(filter.clone()));
+    }
+
+    /// Filters what the pipeline gives.
+    pub(in super::super) fn filter(&mut self, filter: Match) {
+        place_filter(&mut self.stages, filter);
+        self.bound_sorts();
     }
 
     /// A `$sort` before a `$limit` keeps only what the limit lets through.
@@ -52,4 +60,77 @@ impl Pipeline {
             }
         }
     }
+}
+
+/// Puts a filter behind the stages, and each part of it in front of those that it may be asked before.
+fn place_filter(stages: &mut Vec<Stage>, mut filter: Match) {
+    let mut at = stages.len();
+    loop {
+        // Of the filter that may stand there already it becomes a part.
+        let neighbor = match at.checked_sub(1).map(|before| (before, &stages[before])) {
+            Some((before, Stage::Match(own))) if own.text_filter().is_none() => Some(before),
+            _ => None,
+        };
+        let passed = neighbor.unwrap_or(at).checked_sub(1);
+        let (ahead, behind) = match passed {
+            Some(passed) => past(&mut stages[passed], filter),
+            None => (None, Some(filter)),
+        };
+        if let Some(behind) = behind {
+            match neighbor.map(|neighbor| &mut stages[neighbor]) {
+                Some(Stage::Match(own)) => **own = own.and(&behind),
+                _ => stages.insert(at, Stage::Match(Box::new(behind))),
+            }
+        }
+        let (Some(ahead), Some(passed)) = (ahead, passed) else {
+            return;
+        };
+        filter = ahead;
+        at = passed;
+    }
+}
+
+/// What of a filter behind the stage is asked before it, and what behind it.
+fn past(stage: &mut Stage, filter: Match) -> (Option<Match>, Option<Match>) {
+    match stage {
+        Stage::UnionWith(union) => {
+            union.filter(filter.clone());
+            (Some(filter), None)
+        }
+        Stage::Redact(_) => (filter.lasting(), Some(filter)),
+        stage => match stage.changes(&filter) {
+            Some(changes) => filter.split(&changes),
+            None => (None, Some(filter)),
+        },
+    }
+}
+
+/// Where a `$sort` behind the stages is done, of which those that it undoes are left out.
+fn place_of_sort(stages: &mut Vec<Stage>, stage: &Stage) -> usize {
+    let mut at = stages.len();
+    let Stage::Sort(sort) = stage else { return at };
+    let keeps = |at: usize| match &stages[at] {
+        Stage::Lookup(lookup) => lookup
+            .made()
+            .is_some_and(|made| !sort.is_by_any(&[made.to_owned()])),
+        // What a join has made is taken apart by the join.
+        Stage::Unwind(unwind) => {
+            let is_joined = at > 0
+                && match &stages[at - 1] {
+                    Stage::Lookup(lookup) => lookup.makes(unwind.path()),
+                    Stage::GraphLookup(lookup) => lookup.makes(unwind.path()),
+                    _ => false,
+                };
+            !is_joined && sort.is_before(&unwind.changes())
+        }
+        _ => false,
+    };
+    while at > 0 && keeps(at - 1) {
+        at -= 1;
+    }
+    while at > 0 && matches!(stages[at - 1], Stage::Sort(_)) {
+        at -= 1;
+        stages.remove(at);
+    }
+    at
 }

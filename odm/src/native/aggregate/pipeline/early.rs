@@ -34,43 +34,32 @@ impl Pipeline {
     /// Tells groups that have nothing but filters, orders, bounds, lookups and one inclusion before them; one behind another
     /// group has nothing between. What a bound let through is filtered and ordered later.
     fn mark_early_groups(&mut self) {
-        let mut kept: Option<Vec<String>> = None;
+        let mut is_projected = false;
         let mut made: Vec<String> = Vec::new();
         let mut is_bounded = false;
-        // The group before, by what field it groups.
-        let mut before: Option<Option<String>> = None;
-        for stage in &mut self.stages {
+        let mut is_grouped = false;
+        for (at, stage) in self.stages.iter_mut().enumerate() {
             match stage {
                 Stage::Transform(TransformStage::Project(own))
-                    if kept.is_none() && made.is_empty() && before.is_none() && own.only_keeps() =>
+                    if !is_projected && made.is_empty() && !is_grouped && own.only_keeps() =>
                 {
-                    kept = Some(own.kept().map(str::to_owned).collect());
+                    is_projected = true;
                 }
+                // One that could not be asked first is asked later.
                 Stage::Match(filter) => {
-                    let node = filter.matcher().root();
-                    let mut roots = Vec::new();
-                    let is_told = node.add_roots(&mut roots);
-                    let moves_ahead = match &before {
-                        // A filter of what is grouped by is one of the documents.
-                        Some(by) => by.is_some() && is_told && roots.iter().all(|root| root == "_id"),
-                        None => made.is_empty() || (is_told && roots.iter().all(|root| !made.contains(root))),
-                    };
-                    // A filter of what is gone stays behind the inclusion.
-                    let is_kept = kept.as_ref().is_none_or(|kept| node.is_of(kept));
-                    if is_bounded || !moves_ahead || !is_kept || !is_early(node) {
+                    if at > 0 || !is_early(filter.matcher().root()) {
                         return;
                     }
                 }
                 // An order stays behind an inclusion.
                 Stage::Sort(sort) => {
-                    let stays = is_bounded || kept.is_some() || before.is_some() || sort.is_by_any(&made);
+                    let stays = is_bounded || is_projected || is_grouped || sort.is_by_any(&made);
                     if stays || !is_early_order(sort.spec()) {
                         return;
                     }
                 }
-                Stage::Skip(0) => {}
                 Stage::Skip(_) | Stage::Limit(_) => {
-                    if before.is_some() {
+                    if is_grouped {
                         return;
                     }
                     is_bounded = true;
@@ -80,13 +69,13 @@ impl Pipeline {
                 }
                 Stage::Group(group) => {
                     // Documents that nothing is read of are counted.
-                    if (before.is_none() && !group.reads_document()) || !group.set_early() {
+                    if (!is_grouped && !group.reads_document()) || !group.set_early() {
                         return;
                     }
                     if group.is_ordered() {
                         return;
                     }
-                    before = Some(group.by_field().map(str::to_owned));
+                    is_grouped = true;
                 }
                 _ => return,
             }
@@ -101,13 +90,12 @@ impl Pipeline {
             let (stages, later) = self.stages.split_at_mut(at + 1);
             match stages.last_mut() {
                 // What a bound let through is filtered and ordered later.
-                Some(Stage::Match(filter)) if !is_bounded && is_early(filter.matcher().root()) => {}
+                Some(Stage::Match(filter)) if at == 0 && is_early(filter.matcher().root()) => {}
                 Some(Stage::Sort(sort))
                     if !is_bounded
                         && !is_projected
                         && !sort.is_by_any(&made)
                         && is_early_order(sort.spec()) => {}
-                Some(Stage::Skip(0)) => {}
                 Some(Stage::Skip(_) | Stage::Limit(_)) => is_bounded = true,
                 Some(Stage::Transform(TransformStage::Project(own)))
                     if !is_projected && made.is_empty() && own.is_inclusive() =>

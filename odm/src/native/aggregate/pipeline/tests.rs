@@ -8,16 +8,17 @@ use super::*;
 struct Others(Vec<Vec<u8>>);
 
 impl Source for Others {
-    fn find<'a>(&'a self, collection: &str, filter: Doc<'_>, _: Wanted) -> Result<Rows<'a>> {
-        let matcher = Matcher::parse(filter)?;
+    fn find<'a>(&'a self, collection: &str, asked: Asked<'_>) -> Result<(Rows<'a>, usize)> {
+        let matcher = Matcher::parse(asked.filter)?;
         let known = collection == "other";
-        Ok(Box::new(self.0.iter().filter(move |_| known).filter_map(
-            move |row| match matcher.matches(Doc::Raw(row)) {
+        let rows: Rows<'a> = Box::new(self.0.iter().filter(move |_| known).filter_map(move |row| {
+            match matcher.matches(Doc::Raw(row)) {
                 Ok(true) => Some(Ok(Row::from(row.clone()))),
                 Ok(false) => None,
                 Err(fault) => Some(Err(fault)),
-            },
-        )))
+            }
+        }));
+        Ok((rows, 0))
     }
 }
 

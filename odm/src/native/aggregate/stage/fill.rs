@@ -3,6 +3,7 @@
 use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
+use super::super::super::matcher::Changes;
 use super::super::expression::{Expression, Scope};
 use super::super::transform::TransformStage;
 use super::declared::Declared;
@@ -114,6 +115,14 @@ impl Fill {
                 code::INVALID_OPTIONS,
                 "$_internalSetWindowFields is not allowed to be used within an update",
             )),
+        }
+    }
+
+    /// What it does to the paths of a document, if it looks at no others.
+    pub(super) fn changes(&self) -> Option<Changes> {
+        match (&self.windows, &self.values) {
+            (None, Some(values)) => values.changes(),
+            _ => None,
         }
     }
 

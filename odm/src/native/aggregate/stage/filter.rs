@@ -3,15 +3,17 @@
 use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result};
-use super::super::super::matcher::Matcher;
+use super::super::super::matcher::{Changes, Matcher};
 use super::{Context, Rows, Scope};
 
 /// A filter. Its variables get their values when it runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Match {
     matcher: Matcher,
-    /// The filter as given, if it may use variables or searches texts.
-    correlated: Option<Vec<u8>>,
+    /// The filter as given, if it searches texts.
+    search: Option<Vec<u8>>,
+    /// Whether it may use variables.
+    is_correlated: bool,
 }
 
 impl Match {
@@ -23,12 +25,21 @@ impl Match {
             ));
         };
         let unknown = variables.iter().map(|name| (name.clone(), None)).collect();
-        let matcher = Matcher::parse_with(filter, unknown)?;
-        let keep = !variables.is_empty() || matcher.text().is_some();
+        let matcher = Matcher::parse_stage(filter, unknown)?;
         Ok(Match {
+            search: matcher.text().is_some().then(|| filter.to_bytes()),
             matcher,
-            correlated: keep.then(|| filter.to_bytes()),
+            is_correlated: !variables.is_empty(),
         })
+    }
+
+    /// A stage that asks what a query asks, which knows its variables.
+    pub(in super::super) fn of(matcher: Matcher) -> Match {
+        Match {
+            matcher,
+            search: None,
+            is_correlated: false,
+        }
     }
 
     /// The filter, variables without values.
@@ -38,19 +49,48 @@ impl Match {
 
     /// The filter as given, if it searches texts: only a collection can answer it.
     pub(crate) fn text_filter(&self) -> Option<&[u8]> {
-        self.matcher.text().and(self.correlated.as_deref())
+        self.search.as_deref()
     }
 
     /// The filter with the values of the run's variables.
-    pub(crate) fn bound(&self, variables: &[(String, Option<Owned>)]) -> Result<Option<Matcher>> {
-        self.correlated
-            .as_ref()
-            .map(|filter| Matcher::parse_with(Doc::Raw(filter), variables.to_vec()))
-            .transpose()
+    pub(crate) fn bound(&self, variables: &[(String, Option<Owned>)]) -> Option<Matcher> {
+        self.is_correlated
+            .then(|| self.matcher.clone().with_variables(variables.to_vec()))
+    }
+
+    /// The filter that both of these are.
+    pub(in super::super) fn and(&self, other: &Match) -> Match {
+        Match {
+            matcher: self.matcher.and(&other.matcher),
+            search: None,
+            is_correlated: self.is_correlated || other.is_correlated,
+        }
+    }
+
+    /// The part that may be asked before the changes, and the part that may not.
+    pub(in super::super) fn split(self, changes: &Changes) -> (Option<Match>, Option<Match>) {
+        let (ahead, behind) = self.matcher.split(changes);
+        let part = |matcher| Match {
+            matcher,
+            search: None,
+            is_correlated: self.is_correlated,
+        };
+        (ahead.map(part), behind.map(part))
+    }
+
+    /// The part that a document has matched of which a part matches.
+    pub(in super::super) fn lasting(&self) -> Option<Match> {
+        Some(Match {
+            matcher: self.matcher.lasting()?,
+            search: None,
+            is_correlated: self.is_correlated,
+        })
     }
 
     pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
-        self.matcher.fold(known)
+        self.matcher.fold(known)?;
+        self.matcher.simplify();
+        Ok(())
     }
 
     pub(super) fn collate(&mut self, collation: &Collation) {
@@ -58,8 +98,12 @@ impl Match {
     }
 
     pub(super) fn run<'a>(&'a self, input: Rows<'a>, context: &'a Context<'a>) -> Result<Rows<'a>> {
-        let bound = match self.bound(&context.variables)? {
-            Some(matcher) => Some(matcher.collated(&context.collation).at(context.now).settled()?),
+        let bound = match self.bound(&context.variables) {
+            Some(matcher) => {
+                let mut matcher = matcher.collated(&context.collation).at(context.now).settled()?;
+                matcher.simplify();
+                Some(matcher)
+            }
             None if self.matcher.computes() => Some(self.matcher.clone().at(context.now)),
             None => None,
         };

@@ -7,9 +7,10 @@ use super::super::super::document::number::{as_f64, as_i64_exact};
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
-use super::super::super::matcher::Matcher;
+use super::super::super::matcher::{Changes, Matcher};
 use super::super::super::metadata::Wanted;
 use super::super::expression::Expression;
+use super::super::pipeline::Asked;
 use super::lookup::is_undefined;
 use super::{Context, Row, Rows, collection_name, path, print, row_scope, write};
 
@@ -28,6 +29,16 @@ pub(crate) struct GraphLookup {
 }
 
 impl GraphLookup {
+    /// What it does to the paths of a document.
+    pub(in super::super) fn changes(&self) -> Changes {
+        Changes::only(vec![self.into.join(".")])
+    }
+
+    /// Whether it is this path that it sets.
+    pub(in super::super) fn makes(&self, path: &[String]) -> bool {
+        self.into == path
+    }
+
     pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<GraphLookup> {
         let Value::Document(spec) = *value else {
             return Err(Fault::new(
@@ -171,10 +182,13 @@ impl GraphLookup {
         let mut depth = 0i64;
         while !frontier.is_empty() && self.max_depth.is_none_or(|most| depth <= most) {
             let filter = self.filter(std::mem::take(&mut frontier));
-            for row in context
-                .source
-                .find(&self.from, Doc::Raw(&filter), Wanted::default())?
-            {
+            let next = Asked {
+                filter: Doc::Raw(&filter),
+                behind: None,
+                variables: &[],
+                wanted: Wanted::default(),
+            };
+            for row in context.source.find(&self.from, next)?.0 {
                 let row = row?;
                 let doc = Doc::Raw(&row);
                 if let Some(restrict) = &restrict

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Owned, Value, compare};
 use super::super::super::fault::{Fault, Result};
+use super::super::super::matcher::{Changes, Matcher};
 use super::super::super::metadata::Metadata;
 use super::super::expression::{Answer, Expression, Scope};
 use super::super::pipeline::OVER_MEMORY;
@@ -108,12 +109,16 @@ impl Group {
             .any(|(_, accumulator)| accumulator.reads_document())
     }
 
-    /// The field by which it groups, where that is all.
-    pub(in super::super) fn by_field(&self) -> Option<&str> {
-        match &self.by {
-            By::Value(value) => value.as_field(),
-            By::Field(..) | By::Boundaries { .. } => None,
-        }
+    /// What it does to the paths of a document: nothing is left but what it groups by. `None` where a filter asks whether
+    /// there is a group's `_id`, which there is for what was missing too.
+    pub(in super::super) fn changes(&self, filter: &Matcher) -> Option<Changes> {
+        let renamed = match &self.by {
+            By::Value(value) => value.fields_at("_id"),
+            By::Field(name, value) => value.fields_at(&format!("_id.{name}")),
+            By::Boundaries { .. } => Vec::new(),
+        };
+        let is_single = renamed.len() < 2;
+        (!is_single || !filter.asks_existence("_id")).then(|| Changes::all_but(Vec::new()).renaming(renamed))
     }
 
     /// Whether its groups come in an order, for which a server has a stage behind it.

@@ -6,10 +6,10 @@ use super::super::super::collation::Collation;
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
-use super::super::super::matcher::Matcher;
 use super::super::super::matcher::ast::is_index;
+use super::super::super::matcher::{Changes, Matcher};
 use super::super::expression::{Expression, Scope, check_variable_name};
-use super::super::pipeline::{IN_RUN, MEMORY_LIMIT};
+use super::super::pipeline::{Asked, IN_RUN, MEMORY_LIMIT};
 use super::{
     Context, GeoNear, Pipeline, Place, Row, Rows, Stage, collection_name, parse_nested, path, print,
     row_scope, scope, write,
@@ -44,6 +44,16 @@ impl Lookup {
     /// Whether it compares a field with a field, and no more.
     pub(in super::super) fn is_by_fields(&self) -> bool {
         self.join.is_some() && self.pipeline.is_none()
+    }
+
+    /// What it does to the paths of a document.
+    pub(in super::super) fn changes(&self) -> Changes {
+        Changes::only(vec![self.into.join(".")])
+    }
+
+    /// Whether it is this path that it sets.
+    pub(in super::super) fn makes(&self, path: &[String]) -> bool {
+        self.into == path
     }
 
     /// The field that it sets, or sets something in.
@@ -238,13 +248,16 @@ impl Lookup {
             Some(join) => join.filter(Doc::Raw(row), self.is_early),
             None => Doc::empty().to_bytes(),
         };
-        let text = pipeline.as_ref().and_then(|pipeline| pipeline.text_filter());
-        let (first, filter) = match text {
-            None => (0, filter),
-            Some(text) => (1, all_of(&[&filter, text])),
-        };
-        let rows: Rows<'_> = match (&self.from, &pipeline) {
-            (Some(from), _) => context.source.find(from, Doc::Raw(&filter), inner.wanted)?,
+        let (rows, first): (Rows<'_>, usize) = match (&self.from, &pipeline) {
+            (Some(from), _) => {
+                let asked = Asked {
+                    filter: Doc::Raw(&filter),
+                    behind: pipeline.as_deref(),
+                    variables: &inner.variables,
+                    wanted: inner.wanted,
+                };
+                context.source.find(from, asked)?
+            }
             (None, Some(pipeline)) if self.join.is_some() => {
                 // The documents that the pipeline makes itself are joined as those of a collection are.
                 let matcher = Matcher::parse(Doc::Raw(&filter))?.collated(&context.collation);
@@ -255,7 +268,7 @@ impl Lookup {
                 });
                 return self.bounded(pipeline.flow(1, Box::new(joined), &inner)?);
             }
-            (None, _) => Box::new(std::iter::empty()),
+            (None, _) => (Box::new(std::iter::empty()), 0),
         };
         let Some(pipeline) = &pipeline else {
             return self.bounded(rows);
@@ -363,12 +376,6 @@ fn set_last(fields: &mut Fields, path: &[String], value: Owned) {
         }
     };
     fields.push((name.clone(), value));
-}
-
-/// The filter that all of these are.
-fn all_of(filters: &[&[u8]]) -> Vec<u8> {
-    let filters = filters.iter().map(|filter| Owned::RawDocument(filter.to_vec()));
-    Doc::Fields(&[("$and".to_owned(), Owned::Array(filters.collect()))]).to_bytes()
 }
 
 /// The filter of what a server's other means join with these values: what is undefined with what is undefined.

@@ -4,6 +4,7 @@ use super::super::super::collation::Collation;
 use super::super::super::document::number::as_f64;
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result};
+use super::super::super::matcher::Changes;
 use super::super::super::metadata::Kind;
 use super::super::super::sort::{self, SortSpec};
 use super::super::expression::to_long;
@@ -71,6 +72,12 @@ impl Sort {
         let first = |path: &str| path.split('.').next().map(str::to_owned);
         let mut by_value = self.spec.fields.iter().filter(|field| field.by.is_none());
         by_value.any(|field| first(&field.path).is_some_and(|name| names.contains(&name)))
+    }
+
+    /// Whether it is the same order before the changes.
+    pub(in super::super) fn is_before(&self, changes: &Changes) -> bool {
+        let mut by_value = self.spec.fields.iter().filter(|field| field.by.is_none());
+        by_value.all(|field| changes.before(&field.path).as_ref() == Some(&field.path))
     }
 
     /// The order.

@@ -3,8 +3,8 @@
 use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result, code};
-use super::super::pipeline::Read;
-use super::{Context, Pipeline, Place, Rows, Scope, collection_name, parse_nested};
+use super::super::pipeline::{Asked, Read};
+use super::{Context, Match, Pipeline, Place, Rows, Scope, collection_name, parse_nested};
 
 /// The input, then what a pipeline gives over another collection.
 #[derive(Clone, Debug)]
@@ -81,6 +81,11 @@ impl UnionWith {
         })
     }
 
+    /// Filters what it adds.
+    pub(in super::super) fn filter(&mut self, filter: Match) {
+        self.pipeline.filter(filter);
+    }
+
     /// Tells the early stages of its pipeline.
     pub(in super::super) fn mark_early(&mut self, read: &dyn Fn(&str) -> Read) {
         if let Some(collection) = &self.collection {
@@ -132,16 +137,18 @@ impl UnionWith {
                 .near(collection, stage, &context.variables, wanted)?;
             return self.pipeline.flow(1, Box::new(rows.into_iter().map(Ok)), context);
         }
-        let text = self.pipeline.text_filter();
-        let wanted = context.wanted.and(self.pipeline.wanted());
-        let rows = match &self.collection {
+        let (rows, first): (Rows<'a>, usize) = match &self.collection {
             Some(collection) => {
-                context
-                    .source
-                    .find(collection, text.map_or(Doc::empty(), Doc::Raw), wanted)?
+                let asked = Asked {
+                    filter: Doc::empty(),
+                    behind: Some(&self.pipeline),
+                    variables: &context.variables,
+                    wanted: context.wanted.and(self.pipeline.wanted()),
+                };
+                context.source.find(collection, asked)?
             }
-            None => Box::new(std::iter::empty()),
+            None => (Box::new(std::iter::empty()), 0),
         };
-        self.pipeline.flow(usize::from(text.is_some()), rows, context)
+        self.pipeline.flow(first, rows, context)
     }
 }

@@ -3,6 +3,7 @@
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result};
+use super::super::super::matcher::Changes;
 use super::{Row, Rows, path, write};
 
 /// One document for each element of an array.
@@ -108,6 +109,17 @@ impl Unwind {
     /// Whether this is the array that it takes apart.
     pub(super) fn is_of(&self, path: &[String]) -> bool {
         self.path == path
+    }
+
+    /// The array's path.
+    pub(in super::super) fn path(&self) -> &[String] {
+        &self.path
+    }
+
+    /// What it does to the paths of a document.
+    pub(in super::super) fn changes(&self) -> Changes {
+        let paths = [Some(&self.path), self.index.as_ref()];
+        Changes::only(paths.into_iter().flatten().map(|path| path.join(".")).collect())
     }
 
     pub(super) fn run<'a>(&'a self, input: Rows<'a>) -> Rows<'a> {

@@ -2,6 +2,7 @@
 
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result};
+use super::super::super::matcher::Changes;
 use super::super::expression::{Expression, Scope, is_operator, truth};
 use super::{path, print};
 
@@ -92,15 +93,34 @@ impl Projection {
         self.mode == Mode::Include
     }
 
+    /// Whether all stays, and named fields are set.
+    pub(crate) fn adds(&self) -> bool {
+        self.mode == Mode::Add
+    }
+
     /// Whether only what it names stays, and nothing is computed.
     pub(crate) fn only_keeps(&self) -> bool {
         self.is_inclusive() && !self.root.has_computed()
     }
 
-    /// The fields that stay whole.
-    pub(crate) fn kept(&self) -> impl Iterator<Item = &str> {
-        let entries = self.root.entries.iter();
-        entries.filter_map(|(name, entry)| matches!(entry, Entry::Named).then_some(name.as_str()))
+    /// What it does to the paths of a document.
+    pub(crate) fn changes(&self) -> Changes {
+        // A field that is set in what is there already is set in the elements of arrays, and nowhere in an empty one.
+        let renames = self.root.entries.iter().filter_map(|(name, entry)| match entry {
+            Entry::Computed(expression) => Some((name.clone(), expression.as_field()?.to_owned())),
+            _ => None,
+        });
+        let renames: Vec<(String, String)> = renames.collect();
+        let mut paths = Vec::new();
+        self.root.add_paths(None, self.mode == Mode::Include, &mut paths);
+        let changes = match self.mode {
+            Mode::Include => Changes::all_but(paths),
+            Mode::Exclude | Mode::Add => {
+                paths.retain(|path| !renames.iter().any(|(new, _)| new == path));
+                Changes::only(paths)
+            }
+        };
+        changes.renaming(renames)
     }
 
     /// Computes the constant parts.
@@ -172,6 +192,18 @@ impl Branch {
             branch = inner;
         }
         Ok(branch)
+    }
+
+    /// Adds the paths of what is named, or of what is named or computed.
+    fn add_paths(&self, outer: Option<&str>, only_named: bool, paths: &mut Vec<String>) {
+        for (name, entry) in &self.entries {
+            let path = outer.map_or_else(|| name.clone(), |outer| format!("{outer}.{name}"));
+            match entry {
+                Entry::Inner(inner) => inner.add_paths(Some(&path), only_named, paths),
+                Entry::Computed(_) if only_named => {}
+                Entry::Named | Entry::Computed(_) => paths.push(path),
+            }
+        }
     }
 
     fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {

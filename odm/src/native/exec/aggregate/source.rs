@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::super::super::aggregate::pipeline::{self as aggregate, Memory, Rows, Source};
+use super::super::super::aggregate::pipeline::{self as aggregate, Asked, Memory, Pipeline, Rows, Source};
 use super::super::super::aggregate::{GeoNear, Row};
 use super::super::super::document::{Doc, Owned};
 use super::super::super::fault::{Fault, Result};
+use super::super::super::matcher::Matcher;
 use super::super::super::metadata::{Kind, Wanted};
 use super::super::super::sort::SortSpec;
 use super::super::super::storage::Read;
@@ -13,6 +14,7 @@ use super::super::super::text::TextSearch;
 use super::super::cursor::{Extras, FindCursor, FindRequest, IndexKeys, Packed};
 use super::super::query::Query;
 use super::super::{Namespace, view};
+use super::head::Head;
 use super::near::{no_collection, settle_near};
 use super::{AggregateRequest, Setting, rows};
 
@@ -34,16 +36,28 @@ impl Source for Collections<'_> {
             .map_err(|fault| fault.prefixed(aggregate::IN_RUN))
     }
 
-    fn find<'a>(&'a self, collection: &str, filter: Doc<'_>, wanted: Wanted) -> Result<Rows<'a>> {
+    fn find<'a>(&'a self, collection: &str, asked: Asked<'_>) -> Result<(Rows<'a>, usize)> {
+        let Asked {
+            filter,
+            behind,
+            variables,
+            wanted,
+        } = asked;
         let namespace = Namespace {
             database: self.setting.database.clone(),
             collection: collection.to_owned(),
         };
         if view::view_of(self.read.catalog(), &namespace).is_some() {
-            let matching = vec![("$match".to_owned(), Owned::RawDocument(filter.to_bytes()))];
+            // Only what is read can be searched.
+            let search = behind.and_then(Pipeline::text_filter);
+            let filters = [Some(filter.to_bytes()), search.map(<[u8]>::to_vec)];
+            let filters = filters.into_iter().flatten().map(Owned::RawDocument).collect();
+            let all = Owned::Document(vec![("$and".to_owned(), Owned::Array(filters))]);
+            let matching = vec![("$match".to_owned(), all)];
             let request = AggregateRequest {
                 namespace,
                 stages: vec![Doc::Fields(&matching).to_bytes()],
+                filter: None,
                 variables: Vec::new(),
                 constants: Doc::empty().to_bytes(),
                 collation: Some(self.setting.collation.clone()),
@@ -54,18 +68,40 @@ impl Source for Collections<'_> {
                 now: self.setting.now,
                 deadline: self.setting.deadline,
             };
-            return Ok(Box::new(
-                rows(self.read, &request)?
-                    .into_iter()
-                    .map(|row| Ok(Row::from(row))),
-            ));
+            let rows = rows(self.read, &request)?;
+            let rows = rows.into_iter().map(|row| Ok(Row::from(row)));
+            return Ok((Box::new(rows), usize::from(search.is_some())));
         }
+        let collation = &self.setting.collation;
+        let head = match behind {
+            None => Head {
+                query: Query::parse(filter, None, None)?.collated(Some(collation.clone())),
+                skip: 0,
+                limit: 0,
+                sort: None,
+                first: 0,
+            },
+            Some(pipeline) => {
+                let own = Matcher::parse_query(filter, Vec::new())?;
+                let leading = pipeline.leading_filter(variables);
+                let first = usize::from(leading.is_some());
+                let both = leading.map_or_else(|| own.clone(), |leading| own.and(&leading).sorted());
+                let both = both.collated(collation).at(self.setting.now).settled()?;
+                let query = Query::of(both, None, None, collation.clone());
+                let found = self
+                    .read
+                    .catalog()
+                    .collection(&namespace.database, &namespace.collection);
+                Head::of(query, found, pipeline, first)?
+            }
+        };
+        let first = head.first;
         let request = FindRequest {
             namespace,
-            query: Query::parse(filter, None, None)?.collated(Some(self.setting.collation.clone())),
+            query: head.query,
             projection: None,
-            skip: 0,
-            limit: 0,
+            skip: head.skip,
+            limit: head.limit,
             batch_size: None,
             tail: None,
             extras: Extras::default(),
@@ -76,9 +112,9 @@ impl Source for Collections<'_> {
             wanted,
             text: cursor.text(),
             keys: cursor.index_keys().filter(|_| wanted.has(Kind::IndexKey)),
-            sort: None,
+            sort: head.sort,
         };
-        Ok(known.of(Box::new(Input::new(self.read, cursor))))
+        Ok((known.of(Box::new(Input::new(self.read, cursor))), first))
     }
 }
 

@@ -220,10 +220,38 @@ fn random_condition(sample: &mut Sample, depth: usize) -> Vec<(String, Owned)> {
     }
 }
 
+/// A comparison of a field with a constant of any kind.
+fn random_comparison(sample: &mut Sample) -> Owned {
+    let path = sample.pick(&["$a", "$a", "$b", "$a.b", "$a.b.c", "$a.0"]);
+    let value = match sample.below(4) {
+        0 => random_value(sample, 2, true),
+        _ => random_scalar(sample),
+    };
+    let value = Owned::Document(vec![("$literal".to_owned(), value)]);
+    let sides = match sample.below(3) {
+        0 => [value, text(path)],
+        _ => [text(path), value],
+    };
+    let operator = sample.pick(&["$eq", "$eq", "$lt", "$lte", "$gt", "$gte", "$ne"]);
+    Owned::Document(vec![(operator.to_owned(), list(&sides))])
+}
+
 fn random_filter(sample: &mut Sample, depth: usize) -> Owned {
     let mut fields = Vec::new();
     for _ in 0..1 + sample.below(3) {
-        match sample.below(12) {
+        match sample.below(13) {
+            12 => {
+                let compared = random_comparison(sample);
+                let operator = sample.pick(&["", "$and", "$or"]);
+                let expression = match operator {
+                    "" => compared,
+                    operator => {
+                        let both = list(&[compared, random_comparison(sample)]);
+                        Owned::Document(vec![(operator.to_owned(), both)])
+                    }
+                };
+                fields.push(("$expr".to_owned(), expression));
+            }
             0 if depth > 0 => {
                 let branches = (0..1 + sample.below(3))
                     .map(|_| random_filter(sample, depth - 1))
@@ -287,7 +315,7 @@ fn plans_select_what_reading_everything_selects() {
         for _ in 0..150 {
             let filter = random_filter(&mut sample, 2);
             let raw = bytes(&filter);
-            let Ok(matcher) = Matcher::parse(Doc::Raw(&raw)) else {
+            let Ok(matcher) = Matcher::parse(Doc::Raw(&raw)).and_then(Matcher::settled) else {
                 continue;
             };
             let sort = match sample.below(3) {

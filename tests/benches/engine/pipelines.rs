@@ -1,0 +1,142 @@
+//! Pipelines that an index can answer, though not by their first stage alone: filters behind other stages, and filters and
+//! orders of the pipelines in joins and unions. None is to be slower than on the server.
+
+use bson::{Document, doc};
+use odm::Db;
+use odm_tests::measure::{Server, Settings, compare_uneven};
+
+use crate::{RELAXED, directory, faster, no_server};
+
+const CLASS: &str = "reads; 0 fsyncs an operation";
+const DOCUMENTS: i32 = 20_000;
+/// Every value of `k` is that of ten documents.
+const VALUES: i32 = DOCUMENTS / 10;
+
+pub(crate) async fn beside_the_server(settings: &Settings, server: Option<&Server>) {
+    let Some(server) = server else {
+        return no_server("pipelines");
+    };
+    let rounds = settings.choose(5, 15);
+    let directory = directory();
+    let ours = odm_tests::measure::open(&directory, RELAXED).await;
+    let theirs = server.open().await;
+    for db in [&ours, &theirs] {
+        fill(db).await;
+    }
+    for (name, expected, pipeline) in pipelines() {
+        let run = async |db: &Db| {
+            let aggregate =
+                doc! { "aggregate": "a", "pipeline": pipeline.clone(), "cursor": { "batchSize": 100_000 } };
+            let reply = db.run_command(aggregate).await.expect("a read");
+            let cursor = reply.get_document("cursor").expect("a cursor");
+            assert_eq!(
+                cursor.get_array("firstBatch").expect("a batch").len(),
+                expected,
+                "{name}"
+            );
+        };
+        let result = compare_uneven(
+            rounds,
+            [1, 1],
+            async |_| run(&ours).await,
+            async |_| run(&theirs).await,
+        )
+        .await;
+        faster(
+            &format!("pipeline {name}"),
+            "driver and mongod",
+            CLASS,
+            result,
+            1.0,
+        );
+    }
+}
+
+async fn fill(db: &Db) {
+    for name in ["a", "b"] {
+        let _ = db.run_command(doc! { "drop": name }).await;
+        for first in (0..DOCUMENTS).step_by(1_000) {
+            let documents: Vec<Document> = (first..first + 1_000)
+                .map(|n| {
+                    doc! {
+                        "_id": n, "k": n % VALUES, "n": n, "tags": ["x", "y", n % 7],
+                        "text": "0123456789".repeat(15),
+                    }
+                })
+                .collect();
+            let insert = doc! { "insert": name, "documents": documents };
+            db.run_command(insert).await.expect("inserted");
+        }
+        let index = doc! { "key": { "k": 1 }, "name": "k" };
+        let create = doc! { "createIndexes": name, "indexes": [index] };
+        db.run_command(create).await.expect("an index");
+    }
+}
+
+/// Their names, how many documents they give, and their stages.
+fn pipelines() -> Vec<(&'static str, usize, Vec<Document>)> {
+    let by_k = || doc! { "$match": { "k": 5 } };
+    let twenty = || doc! { "$match": { "_id": { "$lt": 20 } } };
+    let join = || doc! { "$lookup": { "from": "b", "localField": "n", "foreignField": "k", "as": "j" } };
+    let joining = |pipeline: Vec<Document>| {
+        let same = doc! { "$match": { "$expr": { "$eq": ["$k", "$$k"] } } };
+        let stages: Vec<Document> = std::iter::once(same).chain(pipeline).collect();
+        doc! { "$lookup": { "from": "b", "let": { "k": "$k" }, "pipeline": stages, "as": "j" } }
+    };
+    let last = || vec![doc! { "$sort": { "_id": -1 } }, doc! { "$limit": 1 }];
+    let union = |pipeline: Vec<Document>| doc! { "$unionWith": { "coll": "b", "pipeline": pipeline } };
+    vec![
+        ("match", 10, vec![by_k()]),
+        ("sort, match", 10, vec![doc! { "$sort": { "n": 1 } }, by_k()]),
+        (
+            "addFields, match",
+            10,
+            vec![doc! { "$addFields": { "x": { "$add": ["$n", 1] } } }, by_k()],
+        ),
+        ("unwind, match", 30, vec![doc! { "$unwind": "$tags" }, by_k()]),
+        ("lookup, match", 10, vec![join(), by_k()]),
+        (
+            "group, match",
+            1,
+            vec![
+                doc! { "$group": { "_id": "$k", "n": { "$sum": 1 } } },
+                doc! { "$match": { "_id": 5 } },
+            ],
+        ),
+        (
+            "renaming project, match",
+            10,
+            vec![doc! { "$project": { "q": "$k" } }, doc! { "$match": { "q": 5 } }],
+        ),
+        (
+            "unwind, sort, limit",
+            3,
+            vec![
+                doc! { "$unwind": "$tags" },
+                doc! { "$sort": { "_id": 1 } },
+                doc! { "$limit": 3 },
+            ],
+        ),
+        (
+            "expr",
+            10,
+            vec![doc! { "$match": { "$expr": { "$eq": ["$k", 5] } } }],
+        ),
+        ("lookup by expr", 20, vec![twenty(), joining(Vec::new())]),
+        ("lookup of the last", 20, vec![twenty(), joining(last())]),
+        (
+            "lookup by fields, match",
+            20,
+            vec![
+                twenty(),
+                doc! { "$lookup": {
+                    "from": "b", "localField": "k", "foreignField": "k",
+                    "pipeline": [{ "$match": { "n": { "$gt": 3000 } } }], "as": "j",
+                } },
+            ],
+        ),
+        ("union with match", 30, vec![twenty(), union(vec![by_k()])]),
+        ("union, match", 11, vec![twenty(), union(Vec::new()), by_k()]),
+        ("union with the last", 21, vec![twenty(), union(last())]),
+    ]
+}
