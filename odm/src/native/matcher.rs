@@ -241,6 +241,12 @@ impl Matcher {
         }
     }
 
+    /// The filter of a query that asks of what an index leads to.
+    pub(crate) fn behind_index(mut self) -> Matcher {
+        self.root = self.root.behind_index();
+        self
+    }
+
     /// The filter of a query that asks what a stage asked.
     pub(crate) fn sorted(mut self) -> Matcher {
         if self.computes() {

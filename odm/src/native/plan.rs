@@ -75,6 +75,8 @@ pub(crate) struct Plan {
     pub(crate) by_id: bool,
     /// What the filter's text search became.
     pub(crate) text: Option<Arc<TextPlan>>,
+    /// The filter in the order in which it is asked of what an index leads to, where that is another.
+    pub(crate) asked: Option<Arc<Matcher>>,
 }
 
 /// A text search with the index that answers it.
@@ -325,6 +327,7 @@ fn union(request: &PlanRequest<'_>, root: &Node) -> Option<Plan> {
         covered_count: exact,
         by_id: false,
         text: None,
+        asked: None,
     })
 }
 
@@ -450,6 +453,18 @@ impl IndexHint<'_> {
 }
 
 impl Plan {
+    /// The plan with the filter in the order in which it is asked.
+    pub(crate) fn asking(mut self, matcher: &Matcher) -> Plan {
+        let is_bounded = match &self.access {
+            Access::Index { bounds, .. } => !bounds.iter().all(Intervals::is_all),
+            _ => false,
+        };
+        if is_bounded && matcher.computes() {
+            self.asked = Some(Arc::new(matcher.clone().behind_index()));
+        }
+        self
+    }
+
     fn nothing() -> Plan {
         Plan {
             access: Access::Nothing,
@@ -459,6 +474,7 @@ impl Plan {
             covered_count: true,
             by_id: false,
             text: None,
+            asked: None,
         }
     }
 
@@ -477,6 +493,7 @@ impl Plan {
             covered_count: false,
             by_id: false,
             text: None,
+            asked: None,
         }
     }
 }

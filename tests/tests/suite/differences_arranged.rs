@@ -11,6 +11,7 @@ crate::on_every_backend! {
     filters_stay_behind_what_they_ask_for,
     conditions_of_a_stage_are_asked_as_they_are_written,
     conditions_of_a_query_are_asked_by_their_kinds,
+    expressions_are_asked_before_fields_behind_an_index,
     a_server_simplifies_conditions_first,
     filters_of_groups_choose_the_documents,
     filters_behind_other_stages_have_an_index,
@@ -354,6 +355,40 @@ async fn conditions_of_a_query_are_asked_by_their_kinds(db: &Db) {
             let both: Vec<Document> = both.into_iter().cloned().collect();
             let filter = doc! { "$and": both };
             assert_eq!(code(db, count(filter.clone())).await, expected, "{filter}");
+        }
+    }
+}
+
+async fn expressions_are_asked_before_fields_behind_an_index(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1, "k": 1, "l": [1, 2], "s": 5 }]).await;
+    let index = doc! { "key": { "s": 1 }, "name": "s" };
+    run(db, doc! { "createIndexes": "c", "indexes": [index] }).await;
+    for (condition, expected) in [
+        (doc! { "k": 2 }, 241),
+        (doc! { "l": { "$size": 3 } }, 241),
+        (doc! { "l": { "$elemMatch": { "$gt": 5 } } }, 241),
+        (doc! { "z": { "$exists": true } }, 241),
+        (doc! { "k": { "$ne": 1 } }, 0),
+        (doc! { "$nor": [{ "k": 1 }, { "z": 1 }] }, 0),
+        (doc! { "$or": [{ "k": 2 }, { "z": 3 }] }, 0),
+    ] {
+        for filter in two(condition) {
+            for bound in [
+                doc! { "s": 5 },
+                doc! { "_id": 1 },
+                doc! { "_id": { "$in": [1, 2] } },
+            ] {
+                let mut bounded = bound;
+                bounded.extend(filter.clone());
+                let find = doc! { "find": "c", "filter": bounded.clone() };
+                assert_eq!(code(db, find).await, expected, "{bounded}");
+                let delete = doc! { "q": bounded.clone(), "limit": 1 };
+                let delete = doc! { "delete": "c", "deletes": [delete] };
+                assert_eq!(code(db, delete).await, expected, "{bounded}");
+            }
+            // An index that gives the order alone changes nothing.
+            let sorted = doc! { "find": "c", "filter": filter, "sort": { "s": 1 } };
+            assert_eq!(code(db, sorted).await, 0);
         }
     }
 }

@@ -384,7 +384,7 @@ impl Query {
             && let Some(plan) = ids.plan(alone)
         {
             tally::planned(&plan, collection);
-            return Ok(plan);
+            return Ok(plan.asking(&self.matcher));
         }
         let (views, is_filtered) = self.views(collection);
         let in_order = [("$natural".to_owned(), Owned::Int32(1))];
@@ -396,7 +396,7 @@ impl Query {
         let plan = plan::choose(request)?;
         check_center(self.near(), &plan, &views)?;
         tally::planned(&plan, collection);
-        Ok(plan)
+        Ok(plan.asking(&self.matcher))
     }
 
     /// The `_id`s when documents are asked for by them, in no order and by no other index, and whether nothing else is

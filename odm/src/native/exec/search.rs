@@ -23,7 +23,11 @@ pub(crate) struct Found {
 /// Whether a document matches.
 #[inline]
 pub(crate) fn test(query: &Query, plan: &Plan, document: &[u8]) -> Result<bool> {
-    let matcher = plan.text.as_ref().map_or(&*query.matcher, |text| &text.matcher);
+    let matcher = match (&plan.text, &plan.asked) {
+        (Some(text), _) => &text.matcher,
+        (None, Some(asked)) => asked,
+        (None, None) => &query.matcher,
+    };
     Ok(plan.exact || matcher.matches(Doc::Raw(document))?)
 }
 

@@ -123,6 +123,11 @@ fn split(node: Node, changes: &Changes) -> (Vec<Node>, Vec<Node>) {
     if let Some(moved) = moved(&node, changes) {
         return (vec![moved], Vec::new());
     }
+    // A choice of one is none.
+    let node = match node {
+        Node::Or(mut nodes) if nodes.len() == 1 => nodes.swap_remove(0),
+        node => node,
+    };
     let (mut ahead, mut behind) = (Vec::new(), Vec::new());
     match node {
         Node::And(nodes) => {
@@ -186,6 +191,8 @@ fn moved(node: &Node, changes: &Changes) -> Option<Node> {
             expression.rename(&|path| changes.before(path)).then_some(())?;
             Node::Expr(expression)
         }
+        // Then it is a constant.
+        Node::Sample(rate) if *rate <= 0.0 || *rate >= 1.0 => Node::Sample(*rate),
         Node::Never
         | Node::Field { .. }
         | Node::Near(_)
@@ -213,6 +220,7 @@ fn lasting(node: &Node) -> Option<Node> {
             let nodes: Vec<Node> = nodes.iter().filter_map(lasting).collect();
             (!nodes.is_empty()).then(|| joined(nodes))
         }
+        Node::Or(nodes) if nodes.len() == 1 => lasting(&nodes[0]),
         Node::Or(nodes) => {
             let nodes: Option<Vec<Node>> = nodes.iter().map(whole_lasting).collect();
             nodes.map(Node::Or)
@@ -275,7 +283,7 @@ fn is_lasting(predicate: &Predicate) -> bool {
         | Predicate::LessOrEqual(value)
         | Predicate::Greater(value)
         | Predicate::GreaterOrEqual(value) => is_single(value),
-        Predicate::In { values, patterns } => patterns.is_empty() && values.iter().all(is_single),
+        Predicate::In { values, .. } => values.iter().all(is_single),
         Predicate::Type(_) | Predicate::Regex(_) | Predicate::Mod { .. } | Predicate::Bits(_) => true,
         Predicate::Collated { inner, .. } => is_lasting(inner),
         Predicate::And(parts) | Predicate::ElementValue(parts) => parts.iter().all(is_lasting),

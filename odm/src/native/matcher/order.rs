@@ -108,6 +108,22 @@ impl Node {
         }
     }
 
+    /// The same conditions in the order in which they are asked of what an index leads to: choices and what is negated,
+    /// expressions, and conditions on fields.
+    pub(super) fn behind_index(mut self) -> Node {
+        if let Node::And(nodes) = &mut self {
+            nodes.sort_by_key(|node| match node {
+                Node::Expr(_) | Node::Sample(_) => 1,
+                Node::Field { predicate, .. } => match predicate {
+                    Predicate::Not(_) => 0,
+                    _ => 2,
+                },
+                _ => 0,
+            });
+        }
+        self
+    }
+
     /// The conditions of a filter that is joined with another one: those of its own `$and` are its own.
     pub(super) fn parts(self) -> Vec<Node> {
         let within = |node: Node| match node {

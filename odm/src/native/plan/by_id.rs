@@ -40,6 +40,7 @@ impl Plan {
             covered_count: alone,
             by_id: false,
             text: None,
+            asked: None,
         })
     }
 }

@@ -275,6 +275,7 @@ impl<'a> Candidate<'a> {
             covered_count: self.exact,
             by_id,
             text: None,
+            asked: None,
             access: Access::Index {
                 index: self.index,
                 ranges: self.ranges,

@@ -115,6 +115,7 @@ pub(super) fn choose(
         covered_count: false,
         by_id: false,
         text: None,
+        asked: None,
     })
 }
 

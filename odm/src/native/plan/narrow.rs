@@ -57,6 +57,7 @@ pub(super) fn narrow(request: &PlanRequest<'_>, root: &Node, best: &Candidate<'_
         covered_count: false,
         by_id: false,
         text: None,
+        asked: None,
     })
 }
 

@@ -55,6 +55,7 @@ pub(super) fn choose(request: &PlanRequest<'_>, hinted: bool) -> Result<Plan> {
         covered_count: exact,
         by_id: false,
         text: Some(Arc::new(text)),
+        asked: None,
     })
 }
 
