@@ -386,6 +386,11 @@ async fn expressions_are_asked_before_fields_behind_an_index(db: &Db) {
                 let delete = doc! { "delete": "c", "deletes": [delete] };
                 assert_eq!(code(db, delete).await, expected, "{bounded}");
             }
+            for choice in ["$or", "$nor"] {
+                let nested = doc! { "_id": 1, choice: [filter.clone(), { "z": 1 }] };
+                let find = doc! { "find": "c", "filter": nested.clone() };
+                assert_eq!(code(db, find).await, expected, "{nested}");
+            }
             // An index that gives the order alone changes nothing.
             let sorted = doc! { "find": "c", "filter": filter, "sort": { "s": 1 } };
             assert_eq!(code(db, sorted).await, 0);

@@ -1,9 +1,7 @@
 //! The order in which the conditions of a filter are asked, which shows where one of them can fail: as on the server, where
 //! a stage of a pipeline asks them as they are written and a query in the order of their kinds.
 
-use std::cmp::Ordering;
-
-use super::ast::{Node, Predicate};
+use super::ast::{BitRule, Node, Predicate};
 
 impl Node {
     /// Whether it has an expression, which can fail.
@@ -97,7 +95,7 @@ impl Node {
             nodes
         };
         let member = |node: &Node| match node {
-            Node::Expr(_) => Place::of(Rank::Expression),
+            Node::Expr(_) => Place::of(Kind::Expression),
             other => Place::of_node(other),
         };
         match self {
@@ -110,18 +108,23 @@ impl Node {
 
     /// The same conditions in the order in which they are asked of what an index leads to: choices and what is negated,
     /// expressions, and conditions on fields.
-    pub(super) fn behind_index(mut self) -> Node {
-        if let Node::And(nodes) = &mut self {
-            nodes.sort_by_key(|node| match node {
-                Node::Expr(_) | Node::Sample(_) => 1,
-                Node::Field { predicate, .. } => match predicate {
-                    Predicate::Not(_) => 0,
-                    _ => 2,
-                },
-                _ => 0,
-            });
+    pub(super) fn behind_index(self) -> Node {
+        let turn = |node: &Node| match node {
+            Node::Expr(_) | Node::Sample(_) => 1,
+            Node::Field { predicate, .. } if !matches!(predicate, Predicate::Not(_)) => 2,
+            _ => 0,
+        };
+        let all = |nodes: Vec<Node>| {
+            let mut nodes: Vec<Node> = nodes.into_iter().map(Node::behind_index).collect();
+            nodes.sort_by_key(turn);
+            nodes
+        };
+        match self {
+            Node::And(nodes) => Node::And(all(nodes)),
+            Node::Or(nodes) => Node::Or(all(nodes)),
+            Node::Nor(nodes) => Node::Nor(all(nodes)),
+            other => other,
         }
-        self
     }
 
     /// The conditions of a filter that is joined with another one: those of its own `$and` are its own.
@@ -147,9 +150,9 @@ pub(super) fn joined(mut nodes: Vec<Node>) -> Node {
     }
 }
 
-/// The kinds of conditions, in their order.
+/// What a condition asks, in the order in which the server's planner has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
+pub(super) enum Kind {
     And,
     Or,
     ElementObject,
@@ -164,7 +167,10 @@ enum Rank {
     Mod,
     Exists,
     In,
-    Bits,
+    BitsAllSet,
+    BitsAllClear,
+    BitsAnySet,
+    BitsAnyClear,
     Not,
     Nor,
     Type,
@@ -175,123 +181,122 @@ enum Rank {
     Text,
 }
 
+/// What a predicate asks.
+pub(super) fn kind(predicate: &Predicate) -> Kind {
+    match predicate {
+        Predicate::ElementObject(_) => Kind::ElementObject,
+        Predicate::ElementValue(_) => Kind::ElementValue,
+        Predicate::Size(_) => Kind::Size,
+        Predicate::Equal(_) => Kind::Equal,
+        Predicate::LessOrEqual(_) => Kind::LessOrEqual,
+        Predicate::Less(_) => Kind::Less,
+        Predicate::Greater(_) => Kind::Greater,
+        Predicate::GreaterOrEqual(_) => Kind::GreaterOrEqual,
+        Predicate::Regex(_) => Kind::Regex,
+        Predicate::Mod { .. } => Kind::Mod,
+        Predicate::Exists => Kind::Exists,
+        // A list of one is no list.
+        Predicate::In { values, patterns } => match (values.as_slice(), patterns.as_slice()) {
+            ([_], []) => Kind::Equal,
+            ([], [_]) => Kind::Regex,
+            _ => Kind::In,
+        },
+        Predicate::Bits(bits) => match bits.rule {
+            BitRule::AllSet => Kind::BitsAllSet,
+            BitRule::AllClear => Kind::BitsAllClear,
+            BitRule::AnySet => Kind::BitsAnySet,
+            BitRule::AnyClear => Kind::BitsAnyClear,
+        },
+        Predicate::Type(_) => Kind::Type,
+        Predicate::Geo(_) => Kind::Geo,
+        Predicate::Collated { inner, .. } => kind(inner),
+        Predicate::Not(_) => Kind::Not,
+        Predicate::And(_) => Kind::And,
+    }
+}
+
 /// Where a condition stands among others: by its kind, by its path, and by what is in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
-    rank: Rank,
+    kind: Kind,
     path: String,
     inner: Vec<Place>,
 }
 
-impl Ord for Place {
-    fn cmp(&self, other: &Place) -> Ordering {
-        let own = (self.rank, &self.path, &self.inner);
-        own.cmp(&(other.rank, &other.path, &other.inner))
-    }
-}
-
-impl PartialOrd for Place {
-    fn partial_cmp(&self, other: &Place) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
 impl Place {
-    fn of(rank: Rank) -> Place {
+    fn of(kind: Kind) -> Place {
         Place {
-            rank,
+            kind,
             path: String::new(),
             inner: Vec::new(),
         }
     }
 
-    fn around(rank: Rank, nodes: &[Node]) -> Place {
+    fn around(kind: Kind, nodes: &[Node]) -> Place {
         Place {
             inner: nodes.iter().map(Place::of_node).collect(),
-            ..Place::of(rank)
+            ..Place::of(kind)
         }
     }
 
     fn of_node(node: &Node) -> Place {
         match node {
-            Node::And(nodes) => Place::around(Rank::And, nodes),
+            Node::And(nodes) => Place::around(Kind::And, nodes),
             // Equal to one of several.
-            Node::Or(nodes) => one_field(nodes).unwrap_or_else(|| Place::around(Rank::Or, nodes)),
+            Node::Or(nodes) => one_field(nodes).unwrap_or_else(|| Place::around(Kind::Or, nodes)),
             Node::Nor(nodes) => match nodes.as_slice() {
-                [single] => Place::around(Rank::Not, std::slice::from_ref(single)),
-                _ => Place::around(Rank::Nor, nodes),
+                [single] => Place::around(Kind::Not, std::slice::from_ref(single)),
+                _ => Place::around(Kind::Nor, nodes),
             },
             Node::Field { path, predicate } => Place::of_predicate(path.as_str(), predicate),
             Node::Expr(expression) if expression.is_filter() => Place {
-                inner: vec![Place::of(Rank::Expression)],
-                ..Place::of(Rank::And)
+                inner: vec![Place::of(Kind::Expression)],
+                ..Place::of(Kind::And)
             },
-            Node::Expr(_) | Node::Sample(_) => Place::of(Rank::Expression),
+            Node::Expr(_) | Node::Sample(_) => Place::of(Kind::Expression),
             // It is made of choices that begin with a field that is not there.
             Node::Schema(_) => Place {
-                inner: vec![Place::of(Rank::Not)],
-                ..Place::of(Rank::Or)
+                inner: vec![Place::of(Kind::Not)],
+                ..Place::of(Kind::Or)
             },
             // Nothing is asked: an `And` of nothing.
-            Node::Always => Place::of(Rank::And),
-            Node::Never => Place::of(Rank::Never),
-            Node::Near(_) => Place::of(Rank::Near),
-            Node::Text(_) => Place::of(Rank::Text),
+            Node::Always => Place::of(Kind::And),
+            Node::Never => Place::of(Kind::Never),
+            Node::Near(_) => Place::of(Kind::Near),
+            Node::Text(_) => Place::of(Kind::Text),
         }
     }
 
     fn of_predicate(path: &str, predicate: &Predicate) -> Place {
-        let rank = match predicate {
-            Predicate::Not(inner) => {
-                return Place {
-                    inner: vec![Place::of_predicate(path, inner)],
-                    ..Place::of(Rank::Not)
-                };
-            }
-            Predicate::And(parts) => {
-                let inner = parts.iter().map(|part| Place::of_predicate(path, part));
-                return Place {
-                    inner: inner.collect(),
-                    ..Place::of(Rank::And)
-                };
-            }
-            Predicate::Collated { inner, .. } => return Place::of_predicate(path, inner),
-            Predicate::In { values, patterns } if values.len() == 1 && patterns.is_empty() => Rank::Equal,
-            Predicate::Equal(_) => Rank::Equal,
-            Predicate::Less(_) => Rank::Less,
-            Predicate::LessOrEqual(_) => Rank::LessOrEqual,
-            Predicate::Greater(_) => Rank::Greater,
-            Predicate::GreaterOrEqual(_) => Rank::GreaterOrEqual,
-            Predicate::In { .. } => Rank::In,
-            Predicate::Exists => Rank::Exists,
-            Predicate::Type(_) => Rank::Type,
-            Predicate::Regex(_) => Rank::Regex,
-            Predicate::Mod { .. } => Rank::Mod,
-            Predicate::Size(_) => Rank::Size,
-            Predicate::ElementObject(_) => Rank::ElementObject,
-            Predicate::ElementValue(_) => Rank::ElementValue,
-            Predicate::Bits(_) => Rank::Bits,
-            Predicate::Geo(_) => Rank::Geo,
-        };
-        Place {
-            path: path.to_owned(),
-            ..Place::of(rank)
+        let own = Place::of(kind(predicate));
+        match predicate {
+            Predicate::Not(inner) => Place {
+                inner: vec![Place::of_predicate(path, inner)],
+                ..own
+            },
+            Predicate::And(parts) => Place {
+                inner: parts.iter().map(|part| Place::of_predicate(path, part)).collect(),
+                ..own
+            },
+            _ => Place {
+                path: path.to_owned(),
+                ..own
+            },
         }
     }
 }
 
-/// The place of choices that are all equalities of one field.
+/// The place of choices that are all of one value, or one pattern, of one field.
 fn one_field(nodes: &[Node]) -> Option<Place> {
     let mut paths = nodes.iter().map(|node| match node {
-        Node::Field {
-            path,
-            predicate: Predicate::Equal(_),
-        } => Some(path.as_str()),
+        Node::Field { path, predicate } if matches!(kind(predicate), Kind::Equal | Kind::Regex) => {
+            Some(path.as_str())
+        }
         _ => None,
     });
     let first = paths.next()??;
     paths.all(|path| path == Some(first)).then(|| Place {
         path: first.to_owned(),
-        ..Place::of(Rank::In)
+        ..Place::of(Kind::In)
     })
 }

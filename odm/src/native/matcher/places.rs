@@ -1,8 +1,9 @@
 //! Where in arrays a filter finds what it asks for: what the positional `$` stands for.
 
 use super::super::document::Doc;
-use super::ast::{BitRule, FieldPath, Node, Predicate};
+use super::ast::{FieldPath, Node, Predicate};
 use super::evaluate::{Subject, field};
+use super::order::{Kind, kind};
 
 /// In which order the conditions of a filter are asked; the last that finds a place in an array decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,61 +157,4 @@ fn listed(branches: Vec<Node>) -> Option<Node> {
             None => any,
         },
     })
-}
-
-/// What a predicate asks, in the order in which the server's planner has it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    ElementObject,
-    ElementValue,
-    Size,
-    Equal,
-    LessOrEqual,
-    Less,
-    Greater,
-    GreaterOrEqual,
-    Regex,
-    Mod,
-    Exists,
-    In,
-    BitsAllSet,
-    BitsAllClear,
-    BitsAnySet,
-    BitsAnyClear,
-    Type,
-    Geo,
-    /// Finds no place.
-    Other,
-}
-
-fn kind(predicate: &Predicate) -> Kind {
-    match predicate {
-        Predicate::ElementObject(_) => Kind::ElementObject,
-        Predicate::ElementValue(_) => Kind::ElementValue,
-        Predicate::Size(_) => Kind::Size,
-        Predicate::Equal(_) => Kind::Equal,
-        Predicate::LessOrEqual(_) => Kind::LessOrEqual,
-        Predicate::Less(_) => Kind::Less,
-        Predicate::Greater(_) => Kind::Greater,
-        Predicate::GreaterOrEqual(_) => Kind::GreaterOrEqual,
-        Predicate::Regex(_) => Kind::Regex,
-        Predicate::Mod { .. } => Kind::Mod,
-        Predicate::Exists => Kind::Exists,
-        // A list of one is no list.
-        Predicate::In { values, patterns } => match (values.as_slice(), patterns.as_slice()) {
-            ([_], []) => Kind::Equal,
-            ([], [_]) => Kind::Regex,
-            _ => Kind::In,
-        },
-        Predicate::Bits(bits) => match bits.rule {
-            BitRule::AllSet => Kind::BitsAllSet,
-            BitRule::AllClear => Kind::BitsAllClear,
-            BitRule::AnySet => Kind::BitsAnySet,
-            BitRule::AnyClear => Kind::BitsAnyClear,
-        },
-        Predicate::Type(_) => Kind::Type,
-        Predicate::Geo(_) => Kind::Geo,
-        Predicate::Collated { inner, .. } => kind(inner),
-        Predicate::Not(_) | Predicate::And(_) => Kind::Other,
-    }
 }
