@@ -59,6 +59,13 @@ pub(crate) struct IndexView<'a> {
     pub(crate) is_left_out: bool,
 }
 
+impl IndexView<'_> {
+    /// Whether the strings of the request compare otherwise than its own.
+    fn is_foreign_to(&self, request: &PlanRequest<'_>) -> bool {
+        self.definition.collation != *request.matcher.collation()
+    }
+}
+
 /// How a request is answered.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {

@@ -20,6 +20,7 @@ crate::on_every_backend! {
     an_index_that_has_been_changed_comes_last,
     nearness_is_answered_beside_what_its_index_answers,
     choices_among_elements_are_answered_by_a_wildcard_index,
+    documents_are_not_looked_for_by_another_collation,
 }
 
 async fn index(db: &Db, key: Document, options: Document) {
@@ -520,4 +521,35 @@ async fn choices_among_elements_are_answered_by_a_wildcard_index(db: &Db) {
         let find = doc! { "find": "c", "filter": among(choices.clone()), "hint": "i" };
         assert_eq!(code(db, find).await, 291, "{choices}");
     }
+}
+
+async fn documents_are_not_looked_for_by_another_collation(db: &Db) {
+    insert(
+        db,
+        "c",
+        vec![doc! { "_id": 1, "a": 1 }, doc! { "_id": 2, "c": [], "b": 1 }],
+    )
+    .await;
+    index(db, doc! { "c": 1 }, doc! { "collation": { "locale": "en" } }).await;
+    let is_by_index = async |filter: Document, collation: Document| {
+        let mut find = doc! { "find": "c", "filter": filter };
+        find.extend(collation);
+        let explained = run(db, doc! { "explain": find, "verbosity": "queryPlanner" }).await;
+        explained.to_string().contains("IXSCAN")
+    };
+    let same = doc! { "collation": { "locale": "en" } };
+    // An index of another collation has the order of their texts, if they had some.
+    for (value, expected) in [
+        (bson!({}), false),
+        (bson!([1]), false),
+        (bson!("x"), false),
+        (bson!(1), true),
+    ] {
+        let filter = doc! { "c": { "$in": [value, 5] } };
+        assert_eq!(is_by_index(filter.clone(), doc! {}).await, expected, "{filter}");
+        assert!(is_by_index(filter.clone(), same.clone()).await, "{filter}");
+    }
+    // Which of two documents comes first tells.
+    let update = doc! { "q": { "c": { "$ne": {} } }, "u": { "$push": { "b": 1 }, "$set": { "a.x": 1 } } };
+    assert_eq!(code(db, doc! { "update": "c", "updates": [update] }).await, 28);
 }

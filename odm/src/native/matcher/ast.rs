@@ -120,13 +120,18 @@ impl Predicate {
 
     /// Whether this is a comparison with strings, or with documents or arrays that hold some.
     pub(crate) fn compares_text(&self) -> bool {
+        self.compares(&|value| has_text(&value.as_value()))
+    }
+
+    /// Whether this is a comparison with a value of this sort.
+    pub(crate) fn compares(&self, is_such: &dyn Fn(&Owned) -> bool) -> bool {
         match self {
             Predicate::Equal(value)
             | Predicate::Less(value)
             | Predicate::LessOrEqual(value)
             | Predicate::Greater(value)
-            | Predicate::GreaterOrEqual(value) => has_text(&value.as_value()),
-            Predicate::In { values, .. } => values.iter().any(|value| has_text(&value.as_value())),
+            | Predicate::GreaterOrEqual(value) => is_such(value),
+            Predicate::In { values, .. } => values.iter().any(is_such),
             _ => false,
         }
     }

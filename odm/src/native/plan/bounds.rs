@@ -33,6 +33,8 @@ pub(super) struct Place<'a> {
     pub(super) element: bool,
     /// How the strings of the index compare.
     pub(super) collation: &'a Collation,
+    /// Whether those of the query compare otherwise.
+    pub(super) is_foreign: bool,
 }
 
 impl Bounds {
@@ -58,7 +60,7 @@ impl Bounds {
 /// The bounds in a field of this order.
 pub(super) fn bounds(predicate: &Predicate, order: Order, place: Place<'_>) -> Bounds {
     let mut found = match order {
-        Order::Hashed => hashed(predicate, place.collation),
+        Order::Hashed => hashed(predicate, place),
         Order::Sphere | Order::Flat(_) => located(predicate, order),
         Order::Text => Bounds::all(),
         Order::Ascending | Order::Descending => ordered(predicate, place),
@@ -69,7 +71,8 @@ pub(super) fn bounds(predicate: &Predicate, order: Order, place: Place<'_>) -> B
 }
 
 /// Only equality is visible through a hash, and equal values only share it.
-fn hashed(predicate: &Predicate, collation: &Collation) -> Bounds {
+fn hashed(predicate: &Predicate, place: Place<'_>) -> Bounds {
+    let collation = place.collation;
     let point = |value: &Owned| match value {
         Owned::Array(_) | Owned::RawArray(_) => Intervals::none(),
         Owned::Null | Owned::Undefined => {
@@ -77,7 +80,7 @@ fn hashed(predicate: &Predicate, collation: &Collation) -> Bounds {
         }
         other => hash(&other.as_value(), collation),
     };
-    let Some(predicate) = by_keys(predicate, collation) else {
+    let Some(predicate) = by_keys(predicate, place) else {
         return Bounds::all();
     };
     match predicate {
@@ -142,20 +145,31 @@ fn hash(value: &Value<'_>, collation: &Collation) -> Intervals {
     Intervals::component(component)
 }
 
+/// Whether a collation may have to do with the value: as on the server, with every document and every array.
+pub(super) fn is_collatable(value: &Owned) -> bool {
+    matches!(
+        value,
+        Owned::String(_)
+            | Owned::Symbol(_)
+            | Owned::Document(_)
+            | Owned::RawDocument(_)
+            | Owned::Array(_)
+            | Owned::RawArray(_)
+    )
+}
+
 /// The comparison itself, if the index's keys are in the order that it compares strings in, or it compares none.
-fn by_keys<'p>(predicate: &'p Predicate, collation: &Collation) -> Option<&'p Predicate> {
+fn by_keys<'p>(predicate: &'p Predicate, place: Place<'_>) -> Option<&'p Predicate> {
     match predicate {
-        Predicate::Collated {
-            collation: own,
-            inner,
-        } => (own == collation).then_some(&**inner),
-        other if !collation.is_simple() && other.compares_text() => None,
+        Predicate::Collated { collation, inner } => (collation == place.collation).then_some(&**inner),
+        other if !place.collation.is_simple() && other.compares_text() => None,
+        other if place.is_foreign && other.compares(&is_collatable) => None,
         other => Some(other),
     }
 }
 
 fn ordered(predicate: &Predicate, place: Place<'_>) -> Bounds {
-    let Some(predicate) = by_keys(predicate, place.collation) else {
+    let Some(predicate) = by_keys(predicate, place) else {
         return Bounds::all();
     };
     match predicate {

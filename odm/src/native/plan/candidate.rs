@@ -126,7 +126,8 @@ impl<'a> Candidate<'a> {
     ) -> Candidate<'a> {
         let view = request.indexes[index];
         let mut used = vec![false; conjuncts.len()];
-        let mut found = field_bounds(&view, conjuncts, &mut used);
+        let is_foreign = view.is_foreign_to(request);
+        let mut found = field_bounds(&view, is_foreign, conjuncts, &mut used);
         for compared in computed::comparisons(root) {
             for (field, (bounds, key)) in found.iter_mut().zip(&view.definition.keys).enumerate() {
                 let is_multikey = view.multikey.get(field).copied().unwrap_or(false);
@@ -381,6 +382,7 @@ impl<'a> Candidate<'a> {
                 positional: false,
                 element: false,
                 collation: &self.view.definition.collation,
+                is_foreign: self.view.is_foreign_to(request),
             };
             let by_predicates = conjuncts
                 .iter()
@@ -413,7 +415,12 @@ fn plain(predicate: &Predicate) -> bool {
 }
 
 /// What the conjuncts leave of each field; marks those that are taken into account completely.
-fn field_bounds(view: &IndexView<'_>, conjuncts: &[Conjunct<'_>], used: &mut [bool]) -> Vec<Bounds> {
+fn field_bounds(
+    view: &IndexView<'_>,
+    is_foreign: bool,
+    conjuncts: &[Conjunct<'_>],
+    used: &mut [bool],
+) -> Vec<Bounds> {
     let keys = &view.definition.keys;
     let mut found: Vec<Bounds> = Vec::with_capacity(keys.len());
     // The conjunct that bounds each field, where several keys per document make it matter.
@@ -427,6 +434,7 @@ fn field_bounds(view: &IndexView<'_>, conjuncts: &[Conjunct<'_>], used: &mut [bo
                 .any(|name| name.starts_with(|first: char| first.is_ascii_digit())),
             element: false,
             collation: &view.definition.collation,
+            is_foreign,
         };
         let mut all = Bounds {
             intervals: Intervals::all(),

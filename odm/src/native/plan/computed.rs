@@ -3,10 +3,11 @@
 //! An expression compares an array as a whole, which an index does not hold: fields that have met arrays are left alone.
 
 use super::super::aggregate::expression::{Compared, Test};
-use super::super::collation::{Collation, has_text};
+use super::super::collation::Collation;
 use super::super::document::{Owned, Value};
 use super::super::index::Order;
 use super::super::matcher::ast::{Node, is_index};
+use super::bounds::is_collatable;
 use super::interval::{Intervals, after, before};
 
 /// The comparisons that every match satisfies.
@@ -31,7 +32,7 @@ pub(super) fn intervals(
         return None;
     }
     let value = compared.value.as_value();
-    if own != asked && has_text(&value) {
+    if own != asked && is_collatable(compared.value) {
         return None;
     }
     match compared.value {

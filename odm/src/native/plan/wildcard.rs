@@ -25,6 +25,7 @@ pub(super) fn candidates<'a>(
         positional: false,
         element: false,
         collation: &view.definition.collation,
+        is_foreign: view.is_foreign_to(request),
     };
     let visible = conjuncts.iter().enumerate().filter(|(_, conjunct)| {
         let seen = Seen {
