@@ -53,11 +53,16 @@ impl Source for Collections<'_> {
             let filters = [Some(filter.to_bytes()), search.map(<[u8]>::to_vec)];
             let filters = filters.into_iter().flatten().map(Owned::RawDocument).collect();
             let all = Owned::Document(vec![("$and".to_owned(), Owned::Array(filters))]);
+            let leading = match search {
+                Some(_) => None,
+                None => behind.and_then(|pipeline| pipeline.leading_filter(variables)),
+            };
+            let first = usize::from(search.is_some() || leading.is_some());
             let matching = vec![("$match".to_owned(), all)];
             let request = AggregateRequest {
                 namespace,
                 stages: vec![Doc::Fields(&matching).to_bytes()],
-                filter: None,
+                filter: leading.map(Arc::new),
                 variables: Vec::new(),
                 constants: Doc::empty().to_bytes(),
                 collation: Some(self.setting.collation.clone()),
@@ -70,7 +75,7 @@ impl Source for Collections<'_> {
             };
             let rows = rows(self.read, &request)?;
             let rows = rows.into_iter().map(|row| Ok(Row::from(row)));
-            return Ok((Box::new(rows), usize::from(search.is_some())));
+            return Ok((Box::new(rows), first));
         }
         let collation = &self.setting.collation;
         let head = match behind {
@@ -85,7 +90,10 @@ impl Source for Collections<'_> {
                 let own = Matcher::parse_query(filter, Vec::new())?;
                 let leading = pipeline.leading_filter(variables);
                 let first = usize::from(leading.is_some());
-                let both = leading.map_or_else(|| own.clone(), |leading| own.and(&leading).sorted());
+                let both = match leading {
+                    Some(leading) => own.and(&leading).sorted(),
+                    None => own,
+                };
                 let both = both.collated(collation).at(self.setting.now).settled()?;
                 let query = Query::of(both, None, None, collation.clone());
                 let found = self
