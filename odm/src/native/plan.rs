@@ -202,18 +202,17 @@ pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Plan> {
 
 /// The best index that the filter and the index's own kind allow, if any is of use.
 fn best<'a>(request: &PlanRequest<'a>, root: &Node, conjuncts: &[Conjunct<'_>]) -> Option<Candidate<'a>> {
-    let mut asked: Vec<String> = conjuncts.iter().map(|conjunct| conjunct.path.clone()).collect();
-    asked.extend(
-        computed::comparisons(root)
-            .into_iter()
-            .map(|compared| compared.path),
-    );
+    let computed = computed::comparisons(root);
+    let asks = |path: &str| {
+        conjuncts.iter().any(|conjunct| conjunct.path == path)
+            || computed.iter().any(|compared| compared.path == path)
+    };
     let candidates = request
         .indexes
         .iter()
         .enumerate()
         .filter(|(_, view)| view.definition.text.is_none())
-        .filter(|(_, view)| may_serve(view.definition, request, &asked))
+        .filter(|(_, view)| may_serve(view.definition, request, &asks))
         .filter(|(_, view)| !view.definition.hidden && !view.is_left_out)
         .filter(|(_, view)| holds_matches(view.definition, root))
         .flat_map(|(index, view)| match view.definition.wildcard {
@@ -225,7 +224,7 @@ fn best<'a>(request: &PlanRequest<'a>, root: &Node, conjuncts: &[Conjunct<'_>]) 
 
 /// Whether the index's first field is asked for, or the order begins with it: without that an index is of no use, unless
 /// its keys are of another kind.
-fn may_serve(definition: &IndexDefinition, request: &PlanRequest<'_>, asked: &[String]) -> bool {
+fn may_serve(definition: &IndexDefinition, request: &PlanRequest<'_>, asks: &dyn Fn(&str) -> bool) -> bool {
     let Some(first) = definition.keys.first() else {
         return true;
     };
@@ -233,7 +232,7 @@ fn may_serve(definition: &IndexDefinition, request: &PlanRequest<'_>, asked: &[S
     definition.wildcard.is_some()
         || first.order.is_geo()
         || request.matcher.near().is_some()
-        || asked.contains(&first.path)
+        || asks(&first.path)
         || sorted.is_some_and(|field| field.path == first.path)
 }
 

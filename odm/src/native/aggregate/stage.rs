@@ -135,10 +135,17 @@ impl Stage {
             Stage::Transform(stage) => stage.changes(),
             Stage::Sort(_) => Some(Changes::only(Vec::new())),
             Stage::Unwind(stage) => Some(stage.changes()),
-            Stage::Lookup(stage) => Some(stage.changes()),
-            Stage::GraphLookup(stage) => Some(stage.changes()),
             Stage::Group(stage) => stage.changes(filter.matcher()),
             Stage::Fill(stage) => stage.changes(),
+            other => other.joined().map(|path| Changes::only(vec![path.join(".")])),
+        }
+    }
+
+    /// The path that a join sets.
+    pub(super) fn joined(&self) -> Option<&[String]> {
+        match self {
+            Stage::Lookup(stage) => Some(stage.joined_path()),
+            Stage::GraphLookup(stage) => Some(stage.joined_path()),
             _ => None,
         }
     }

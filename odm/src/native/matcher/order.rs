@@ -38,37 +38,34 @@ impl Node {
         let all = |nodes: Vec<Node>| -> Vec<Node> { nodes.into_iter().map(Node::simplified).collect() };
         match self {
             Node::And(nodes) => {
-                let (mut own, mut absorbed) = (Vec::new(), Vec::new());
-                for node in all(nodes) {
-                    match node {
-                        Node::Never => return Node::Never,
-                        Node::Always => {}
-                        Node::And(inner) => absorbed.extend(inner),
-                        // Two conditions, one of which is the expression.
-                        Node::Expr(expression) if expression.is_filter() => {
-                            absorbed.push(Node::Expr(expression));
-                        }
-                        other => own.push(other),
-                    }
+                let mut nodes = all(nodes);
+                if nodes.iter().any(|node| matches!(node, Node::Never)) {
+                    return Node::Never;
                 }
-                own.append(&mut absorbed);
-                joined(own)
+                nodes.retain(|node| !matches!(node, Node::Always));
+                joined(absorbed(nodes, |node| match node {
+                    Node::And(inner) => Some(std::mem::take(inner)),
+                    // Two conditions, one of which is the expression.
+                    Node::Expr(expression) if expression.is_filter() => {
+                        Some(vec![std::mem::replace(node, Node::Always)])
+                    }
+                    _ => None,
+                }))
             }
             Node::Or(nodes) => {
-                let (mut own, mut absorbed) = (Vec::new(), Vec::new());
-                for node in all(nodes) {
-                    match node {
-                        Node::Always => return Node::Always,
-                        Node::Never => {}
-                        Node::Or(inner) => absorbed.extend(inner),
-                        other => own.push(other),
-                    }
+                let mut nodes = all(nodes);
+                if nodes.iter().any(|node| matches!(node, Node::Always)) {
+                    return Node::Always;
                 }
-                own.append(&mut absorbed);
-                match own.len() {
+                nodes.retain(|node| !matches!(node, Node::Never));
+                let mut nodes = absorbed(nodes, |node| match node {
+                    Node::Or(inner) => Some(std::mem::take(inner)),
+                    _ => None,
+                });
+                match nodes.len() {
                     0 => Node::Never,
-                    1 => own.swap_remove(0),
-                    _ => Node::Or(own),
+                    1 => nodes.swap_remove(0),
+                    _ => Node::Or(nodes),
                 }
             }
             Node::Nor(nodes) => Node::Nor(all(nodes)),
@@ -139,6 +136,19 @@ impl Node {
             other => vec![other],
         }
     }
+}
+
+/// The nodes, and behind them those that are taken out of some of them.
+fn absorbed(nodes: Vec<Node>, take: impl Fn(&mut Node) -> Option<Vec<Node>>) -> Vec<Node> {
+    let (mut own, mut inner) = (Vec::new(), Vec::new());
+    for mut node in nodes {
+        match take(&mut node) {
+            Some(nodes) => inner.extend(nodes),
+            None => own.push(node),
+        }
+    }
+    own.append(&mut inner);
+    own
 }
 
 /// One node for all of them.

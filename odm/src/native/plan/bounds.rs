@@ -162,7 +162,6 @@ pub(super) fn is_collatable(value: &Owned) -> bool {
 fn by_keys<'p>(predicate: &'p Predicate, place: Place<'_>) -> Option<&'p Predicate> {
     match predicate {
         Predicate::Collated { collation, inner } => (collation == place.collation).then_some(&**inner),
-        other if !place.collation.is_simple() && other.compares_text() => None,
         other if place.is_foreign && other.compares(&is_collatable) => None,
         other => Some(other),
     }

@@ -115,13 +115,8 @@ fn place_of_sort(stages: &mut Vec<Stage>, stage: &Stage) -> usize {
             .is_some_and(|made| !sort.is_by_any(&[made.to_owned()])),
         // What a join has made is taken apart by the join.
         Stage::Unwind(unwind) => {
-            let is_joined = at > 0
-                && match &stages[at - 1] {
-                    Stage::Lookup(lookup) => lookup.makes(unwind.path()),
-                    Stage::GraphLookup(lookup) => lookup.makes(unwind.path()),
-                    _ => false,
-                };
-            !is_joined && sort.is_before(&unwind.changes())
+            let joined = at.checked_sub(1).and_then(|before| stages[before].joined());
+            !joined.is_some_and(|path| unwind.is_of(path)) && sort.is_before(&unwind.changes())
         }
         _ => false,
     };

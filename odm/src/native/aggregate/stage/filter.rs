@@ -28,8 +28,8 @@ impl Match {
         let matcher = Matcher::parse_stage(filter, unknown)?;
         Ok(Match {
             search: matcher.text().is_some().then(|| filter.to_bytes()),
+            is_correlated: !variables.is_empty() && matcher.computes(),
             matcher,
-            is_correlated: !variables.is_empty(),
         })
     }
 

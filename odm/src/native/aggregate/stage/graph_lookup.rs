@@ -7,7 +7,7 @@ use super::super::super::document::number::{as_f64, as_i64_exact};
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
-use super::super::super::matcher::{Changes, Matcher};
+use super::super::super::matcher::Matcher;
 use super::super::super::metadata::Wanted;
 use super::super::expression::Expression;
 use super::super::pipeline::Asked;
@@ -29,14 +29,9 @@ pub(crate) struct GraphLookup {
 }
 
 impl GraphLookup {
-    /// What it does to the paths of a document.
-    pub(in super::super) fn changes(&self) -> Changes {
-        Changes::only(vec![self.into.join(".")])
-    }
-
-    /// Whether it is this path that it sets.
-    pub(in super::super) fn makes(&self, path: &[String]) -> bool {
-        self.into == path
+    /// The path that it sets.
+    pub(super) fn joined_path(&self) -> &[String] {
+        &self.into
     }
 
     pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<GraphLookup> {

@@ -6,8 +6,8 @@ use super::super::super::collation::Collation;
 use super::super::super::document::owned::fields_of;
 use super::super::super::document::{Doc, Fields, Owned, Value};
 use super::super::super::fault::{Fault, Result, code};
+use super::super::super::matcher::Matcher;
 use super::super::super::matcher::ast::is_index;
-use super::super::super::matcher::{Changes, Matcher};
 use super::super::expression::{Expression, Scope, check_variable_name};
 use super::super::pipeline::{Asked, IN_RUN, MEMORY_LIMIT};
 use super::{
@@ -46,14 +46,9 @@ impl Lookup {
         self.join.is_some() && self.pipeline.is_none()
     }
 
-    /// What it does to the paths of a document.
-    pub(in super::super) fn changes(&self) -> Changes {
-        Changes::only(vec![self.into.join(".")])
-    }
-
-    /// Whether it is this path that it sets.
-    pub(in super::super) fn makes(&self, path: &[String]) -> bool {
-        self.into == path
+    /// The path that it sets.
+    pub(super) fn joined_path(&self) -> &[String] {
+        &self.into
     }
 
     /// The field that it sets, or sets something in.

@@ -107,13 +107,8 @@ impl Unwind {
     }
 
     /// Whether this is the array that it takes apart.
-    pub(super) fn is_of(&self, path: &[String]) -> bool {
+    pub(in super::super) fn is_of(&self, path: &[String]) -> bool {
         self.path == path
-    }
-
-    /// The array's path.
-    pub(in super::super) fn path(&self) -> &[String] {
-        &self.path
     }
 
     /// What it does to the paths of a document.
