@@ -114,6 +114,39 @@ async fn units_before_the_epoch_begin_at_whole_seconds(db: &Db) {
             assert_eq!(sum, Bson::DateTime(expected), "{unit} {field}");
         }
     }
+    // A short month's end is counted from the day of the date, and the second that is missing from what that gives.
+    for (begin, months, expected) in [
+        (-DAY, -3, -93 * DAY),
+        (-DAY, 2, 58 * DAY),
+        (-31 * DAY, 2, 30 * DAY),
+        (-31 * DAY, -1, -62 * DAY),
+    ] {
+        let begin = DateTime::from_millis(begin + 2);
+        let later = doc! { "$dateAdd": { "startDate": begin, "unit": "month", "amount": months } };
+        let expected = DateTime::from_millis(expected + 2 - 1_000);
+        assert_eq!(
+            value(db, later).await,
+            Bson::DateTime(expected),
+            "{begin} {months}"
+        );
+    }
+    // Its second has to begin among all dates.
+    let begin = DateTime::from_millis(i64::MIN);
+    let after =
+        |unit: &str, amount: i32| doc! { "$dateAdd": { "startDate": begin, "unit": unit, "amount": amount } };
+    for (unit, amount, behind) in [("second", 2, 1_000), ("millisecond", 5, 5)] {
+        let expected = DateTime::from_millis(i64::MIN + behind);
+        assert_eq!(
+            value(db, after(unit, amount)).await,
+            Bson::DateTime(expected),
+            "{unit}"
+        );
+    }
+    for (unit, amount) in [("second", 1), ("day", 0), ("minute", 0)] {
+        let pipeline = vec![doc! { "$project": { "later": after(unit, amount) } }];
+        let refused = code(db, doc! { "aggregate": "c", "pipeline": pipeline, "cursor": {} }).await;
+        assert_eq!(refused, 5_166_406, "{unit}");
+    }
 }
 
 async fn decimal_logarithms_are_divided_by_their_base(db: &Db) {

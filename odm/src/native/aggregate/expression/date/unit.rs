@@ -69,7 +69,7 @@ impl Unit {
             _ if start % 1000 < 0 => -1000,
             _ => 0,
         };
-        match self {
+        let later = match self {
             Unit::Fixed(DAY) => add_days(start, behind, amount, zone),
             Unit::Week => add_days(start, behind, amount.checked_mul(7)?, zone),
             Unit::Fixed(ms) => {
@@ -82,7 +82,9 @@ impl Unit {
                     .filter(|months| months.unsigned_abs() < 1 << 40)?;
                 add_months(start, behind, months, zone)
             }
-        }
+        };
+        // The second in which it is has to begin among all dates.
+        later.filter(|later| matches!(self, Unit::Fixed(1)) || *later >= i64::MIN / 1000 * 1000)
     }
 }
 
@@ -93,14 +95,24 @@ fn add_days(start: i64, behind: i64, days: i64, zone: &Zone) -> Option<i64> {
     zone.moment_of(clock + i128::from(days) * i128::from(DAY), from.is_summer)
 }
 
-/// The last day of the month where it is too short.
+/// Where the month is too short it is its last day: so many days before it as the moment itself, which may be in the day
+/// after the start, would be behind it.
 fn add_months(start: i64, behind: i64, months: i64, zone: &Zone) -> Option<i64> {
     let from = zone.at(start.saturating_add(behind));
-    let local = Local::at(start, from.offset + behind);
-    let month = local.month + months;
-    let year = local.year + (month - 1).div_euclid(12);
-    let month = (month - 1).rem_euclid(12) + 1;
-    let day = local.day.min(days_in(year, month));
-    let ms = i128::from(days_of(year, month, day)) * i128::from(DAY) + i128::from(local.ms);
-    zone.moment_of(ms, from.is_summer)
+    let (own, local) = (
+        Local::at(start, from.offset),
+        Local::at(start, from.offset + behind),
+    );
+    let later = |local: &Local| {
+        let month = local.month + months - 1;
+        (local.year + month.div_euclid(12), month.rem_euclid(12) + 1)
+    };
+    let (year, month) = later(&own);
+    let surplus = (own.day - days_in(year, month)).max(0);
+    let (year, month) = later(&local);
+    let days = days_of(year, month, 1) + local.day - 1 - surplus;
+    zone.moment_of(
+        i128::from(days) * i128::from(DAY) + i128::from(local.ms),
+        from.is_summer,
+    )
 }
