@@ -170,14 +170,16 @@ pub(super) fn is_spared(command: &Document) -> bool {
     later || command.values().any(has_companion)
 }
 
-/// Whether a `$project` comes first, and other stages behind it.
+/// Whether a `$project` comes first in what is read, and other stages behind it.
 pub(super) fn projects_first(command: &Document) -> bool {
     let Ok(stages) = command.get_array("pipeline") else {
         return false;
     };
     let is = |stage: &Bson, name: &str| stage.as_document().is_some_and(|stage| stage.contains_key(name));
-    // The filter at the beginning is the cursor's too.
-    let mut stages = stages.iter().skip_while(|stage| is(stage, "$match"));
+    // The filter at the beginning is the cursor's too, and a union takes what is behind it to each of its parts.
+    let mut stages = stages
+        .iter()
+        .skip_while(|stage| is(stage, "$match") || is(stage, "$unionWith"));
     stages.next().is_some_and(|first| is(first, "$project")) && stages.next().is_some()
 }
 
