@@ -30,6 +30,7 @@ pub(crate) mod statement;
 pub(crate) mod statistics;
 pub(crate) mod tail;
 pub(crate) mod tally;
+mod trial;
 pub(crate) mod update;
 mod validate;
 pub(crate) mod view;

@@ -7,10 +7,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use self::candidate::{Candidate, Conjunct};
+use self::hint::Hint;
 use self::interval::Intervals;
 pub(crate) use self::near::refuse_natural;
 use super::collation::Collation;
-use super::document::{Doc, Value, compare::compare_documents, number::as_f64};
+use super::document::Value;
 use super::fault::{Fault, Result, code};
 use super::index::IndexDefinition;
 use super::matcher::Matcher;
@@ -20,7 +21,9 @@ use super::text::TextSearch;
 
 pub(crate) use self::by_id::is_plain;
 pub(crate) use self::edges::Edges;
+pub(crate) use self::hint::{check_hint, check_natural};
 pub(crate) use self::text::required as text_required;
+pub(crate) use self::trial::Trial;
 
 mod bounds;
 mod by_id;
@@ -28,11 +31,13 @@ mod candidate;
 mod computed;
 mod edges;
 mod explain;
+mod hint;
 mod imply;
 pub(crate) mod interval;
 mod narrow;
 mod near;
 mod text;
+mod trial;
 mod wildcard;
 
 /// What is asked, and what there is.
@@ -47,6 +52,8 @@ pub(crate) struct PlanRequest<'a> {
     pub(crate) limit: Option<u64>,
     /// The part of the hinted index to look at, and how strings compare.
     pub(crate) edges: Option<(&'a Edges, &'a Collation)>,
+    /// Who tries plans; without one guesses decide.
+    pub(crate) trial: Option<&'a dyn Trial>,
 }
 
 /// An index as the planner sees it.
@@ -84,6 +91,22 @@ pub(crate) struct Plan {
     pub(crate) text: Option<Arc<TextPlan>>,
     /// The filter in the order in which it is asked of what an index leads to, where that is another.
     pub(crate) asked: Option<Arc<Matcher>>,
+}
+
+/// A plan, and those that did worse in a trial.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    pub(crate) plan: Plan,
+    pub(crate) beaten: Vec<Plan>,
+}
+
+impl From<Plan> for Choice {
+    fn from(plan: Plan) -> Choice {
+        Choice {
+            plan,
+            beaten: Vec::new(),
+        }
+    }
 }
 
 /// A text search with the index that answers it.
@@ -129,8 +152,8 @@ pub(crate) struct KeyRange {
 ///
 /// # Errors
 /// 2 for a hint that names no index or comes with a `$natural` sort, 9 for one that is neither a string nor
-/// a document.
-pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Plan> {
+/// a document; what ends a trial.
+pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Choice> {
     let natural = request.sort.and_then(|sort| sort.natural);
     if natural.is_some() && request.matcher.text().is_some() {
         text::choose(&request, false)?;
@@ -145,63 +168,81 @@ pub(crate) fn choose(request: PlanRequest<'_>) -> Result<Plan> {
     }
     let no_sort = request.sort.is_none_or(|sort| sort.fields.is_empty());
     if let Some(field) = request.matcher.near() {
-        return near::choose(&request, field, &hint);
+        return near::choose(&request, field, &hint).map(Choice::from);
     }
     if request.matcher.text().is_some() {
-        return text::choose(&request, !matches!(hint, Hint::Free));
+        return text::choose(&request, !matches!(hint, Hint::Free)).map(Choice::from);
     }
     if let Some(edges) = request.edges {
-        return edges::choose(&request, edges, &hint);
+        return edges::choose(&request, edges, &hint).map(Choice::from);
     }
     if let Some(reverse) = natural {
-        return Ok(Plan::collection(reverse, true));
+        return Ok(Plan::collection(reverse, true).into());
     }
     let root = request.matcher.root();
     let only = match hint {
         Hint::Free => None,
-        Hint::Natural { reverse, .. } => return Ok(Plan::collection(reverse, no_sort)),
+        Hint::Natural { reverse, .. } => return Ok(Plan::collection(reverse, no_sort).into()),
         Hint::Index(hint) => Some(hint.find(request.indexes)?),
     };
     if let Node::Never = root {
-        return Ok(Plan::nothing());
+        return Ok(Plan::nothing().into());
     }
     let conjuncts = Conjunct::of(root);
-    let best = match only {
+    let rivals = match only {
         Some(index) if request.indexes[index].definition.wildcard.is_some() => {
             let best = best_of(wildcard::candidates(&request, index, root, &conjuncts));
             match best {
                 None if wildcard::answers_on_server(&request, index, root) => {
-                    return Ok(Plan::collection(false, no_sort));
+                    return Ok(Plan::collection(false, no_sort).into());
                 }
-                best => Some(best.ok_or_else(no_solution)?),
+                best => vec![best.ok_or_else(no_solution)?],
             }
         }
-        Some(index) => Some(Candidate::new(&request, index, root, &conjuncts)),
-        None => best(&request, root, &conjuncts),
+        Some(index) => vec![Candidate::new(&request, index, root, &conjuncts)],
+        None => trial::rivals(&request, useful(&request, root, &conjuncts)),
+    };
+    let Some(first) = rivals.first() else {
+        return Ok(match union(&request, root)? {
+            Some(union) => Plan {
+                sorted: no_sort,
+                ..union
+            }
+            .into(),
+            None => Plan::collection(false, no_sort).into(),
+        });
     };
     // A plan without a bound only serves the sort; the branches of an `$or` may still be bounded.
-    let bounded = best.as_ref().is_some_and(Candidate::is_bounded);
+    let is_bounded = first.is_bounded();
+    let may_unite = match request.trial {
+        Some(_) => !first.is_unbeatable(),
+        None => !is_bounded && no_sort,
+    };
+    let mut is_narrowed = false;
+    let mut plans = Vec::with_capacity(rivals.len());
+    for rival in rivals {
+        let narrowed = narrow::narrow(&request, root, &rival);
+        is_narrowed |= narrowed.is_some();
+        plans.push(narrowed.unwrap_or_else(|| rival.into_plan(no_sort, root)));
+    }
     if only.is_none()
-        && !bounded
-        && (no_sort || best.is_none())
-        && let Some(union) = union(&request, root)
+        && may_unite
+        && !is_narrowed
+        && let Some(union) = union(&request, root)?
     {
-        return Ok(Plan {
+        if !is_bounded && no_sort {
+            plans.clear();
+        }
+        plans.push(Plan {
             sorted: no_sort,
             ..union
         });
     }
-    match best {
-        Some(best) if best.is_impossible() => Ok(Plan::nothing()),
-        Some(best) => {
-            Ok(narrow::narrow(&request, root, &best).unwrap_or_else(|| best.into_plan(no_sort, root)))
-        }
-        None => Ok(Plan::collection(false, no_sort)),
-    }
+    trial::decide(plans, request.trial, request.limit)
 }
 
-/// The best index that the filter and the index's own kind allow, if any is of use.
-fn best<'a>(request: &PlanRequest<'a>, root: &Node, conjuncts: &[Conjunct<'_>]) -> Option<Candidate<'a>> {
+/// The indexes that the filter and their own kind allow, with what the request makes of them where that is of use.
+fn useful<'a>(request: &PlanRequest<'a>, root: &Node, conjuncts: &[Conjunct<'_>]) -> Vec<Candidate<'a>> {
     let computed = computed::comparisons(root);
     let asks = |path: &str| {
         conjuncts.iter().any(|conjunct| conjunct.path == path)
@@ -219,7 +260,7 @@ fn best<'a>(request: &PlanRequest<'a>, root: &Node, conjuncts: &[Conjunct<'_>]) 
             None => vec![Candidate::new(request, index, root, conjuncts)],
             Some(_) => wildcard::candidates(request, index, root, conjuncts),
         });
-    best_of(candidates.filter(Candidate::is_useful))
+    candidates.filter(Candidate::is_useful).collect()
 }
 
 /// Whether the index's first field is asked for, or the order begins with it: without that an index is of no use, unless
@@ -236,11 +277,9 @@ fn may_serve(definition: &IndexDefinition, request: &PlanRequest<'_>, asks: &dyn
         || sorted.is_some_and(|field| field.path == first.path)
 }
 
+/// The one that is guessed to cost least, the first of equals.
 fn best_of<'a>(candidates: impl IntoIterator<Item = Candidate<'a>>) -> Option<Candidate<'a>> {
-    // The first of equals is kept.
-    candidates
-        .into_iter()
-        .reduce(|best, next| if next.is_better_than(&best) { next } else { best })
+    candidates.into_iter().min_by(Candidate::compare)
 }
 
 /// The hinted index cannot answer the query.
@@ -277,14 +316,34 @@ fn holds_partial(definition: &IndexDefinition, root: &Node) -> bool {
     partial.is_none_or(|partial| imply::implies(root, partial.root()))
 }
 
+/// A plan that answers a filter in no order from an index.
+fn by_index(request: &PlanRequest<'_>, root: &Node) -> Result<Option<Plan>> {
+    let alone = PlanRequest {
+        sort: None,
+        limit: None,
+        ..*request
+    };
+    let rivals = trial::rivals(&alone, useful(&alone, root, &Conjunct::of(root)));
+    let plans: Vec<Plan> = rivals
+        .into_iter()
+        .map(|rival| rival.into_plan(true, root))
+        .collect();
+    match plans.is_empty() {
+        true => Ok(None),
+        false => trial::decide(plans, alone.trial, None).map(|choice| Some(choice.plan)),
+    }
+}
+
 /// A plan that answers each branch of an `$or` from an index.
-fn union(request: &PlanRequest<'_>, root: &Node) -> Option<Plan> {
+fn union(request: &PlanRequest<'_>, root: &Node) -> Result<Option<Plan>> {
     let (branches, rest): (&[Node], Vec<&Node>) = match root {
         Node::Or(branches) => (branches, Vec::new()),
         Node::And(parts) => {
-            let position = parts.iter().position(|part| matches!(part, Node::Or(_)))?;
+            let Some(position) = parts.iter().position(|part| matches!(part, Node::Or(_))) else {
+                return Ok(None);
+            };
             let Node::Or(branches) = &parts[position] else {
-                return None;
+                return Ok(None);
             };
             let rest = parts
                 .iter()
@@ -294,11 +353,7 @@ fn union(request: &PlanRequest<'_>, root: &Node) -> Option<Plan> {
                 .collect();
             (branches, rest)
         }
-        _ => return None,
-    };
-    let unsorted = PlanRequest {
-        sort: None,
-        ..*request
+        _ => return Ok(None),
     };
     let mut accesses = Vec::with_capacity(branches.len());
     let mut exact = rest.is_empty();
@@ -306,26 +361,22 @@ fn union(request: &PlanRequest<'_>, root: &Node) -> Option<Plan> {
         let mut parts: Vec<Node> = vec![branch.clone()];
         parts.extend(rest.iter().map(|part| (*part).clone()));
         let whole = flatten(parts);
-        let conjuncts = Conjunct::of(&whole);
-        let best = match best(&unsorted, &whole, &conjuncts) {
-            Some(best) if best.is_selective() => best,
-            _ => {
-                let nested = union(&unsorted, &whole)?;
-                exact &= nested.exact;
-                accesses.push(nested.access);
-                continue;
-            }
+        let plan = match by_index(request, &whole)? {
+            Some(plan) => plan,
+            None => match union(request, &whole)? {
+                Some(nested) => nested,
+                None => return Ok(None),
+            },
         };
-        if !best.is_impossible() {
-            let plan = best.into_plan(true, &whole);
-            exact &= plan.exact;
+        exact &= plan.exact;
+        if !matches!(plan.access, Access::Nothing) {
             accesses.push(plan.access);
         }
     }
     if accesses.is_empty() {
-        return Some(Plan::nothing());
+        return Ok(Some(Plan::nothing()));
     }
-    Some(Plan {
+    Ok(Some(Plan {
         access: Access::Union(accesses),
         sorted: true,
         exact,
@@ -334,7 +385,7 @@ fn union(request: &PlanRequest<'_>, root: &Node) -> Option<Plan> {
         by_id: false,
         text: None,
         asked: None,
-    })
+    }))
 }
 
 /// One `And` without an `And` inside.
@@ -347,115 +398,6 @@ fn flatten(parts: Vec<Node>) -> Node {
         }
     }
     Node::And(flat)
-}
-
-/// Refuses a hint that no collection has an index for.
-///
-/// # Errors
-/// Code 2.
-pub(crate) fn check_hint(hint: &Value<'_>) -> Result<()> {
-    Hint::parse(*hint).map(drop)
-}
-
-enum Hint<'a> {
-    Free,
-    Natural {
-        reverse: bool,
-        /// The direction as it is written.
-        given: Value<'a>,
-    },
-    Index(IndexHint<'a>),
-}
-
-enum IndexHint<'a> {
-    Name(&'a str),
-    Pattern(Doc<'a>),
-}
-
-impl<'a> Hint<'a> {
-    fn parse(value: Value<'a>) -> Result<Hint<'a>> {
-        match value {
-            Value::String(name) => Ok(Hint::Index(IndexHint::Name(name))),
-            Value::Document(pattern) if pattern.is_empty() => Ok(Hint::Free),
-            Value::Document(pattern) => match pattern.get("$natural") {
-                Some(_) if pattern.count() > 1 => Err(Fault::new(
-                    code::BAD_VALUE,
-                    format!("Cannot include '$natural' in compound hint: {pattern}"),
-                )),
-                Some(direction) => Ok(Hint::Natural {
-                    given: direction,
-                    reverse: as_f64(&direction).is_some_and(|direction| direction < 0.0),
-                }),
-                None => Ok(Hint::Index(IndexHint::Pattern(pattern))),
-            },
-            _ => Err(Fault::new(
-                code::FAILED_TO_PARSE,
-                "Hint must be a string or an object",
-            )),
-        }
-    }
-
-    /// Refuses, with a `$natural` sort, an index and another direction. As whole numbers: 2 is another than 1.
-    fn check_order(&self, sort: Doc<'_>) -> Result<()> {
-        let Some(own) = sort.get("$natural") else {
-            return Ok(());
-        };
-        let direction = |value: &Value<'_>| as_f64(value).map_or(0, |number| number as i32);
-        match self {
-            Hint::Natural { given, .. } if direction(given) != direction(&own) => Err(Fault::new(
-                code::BAD_VALUE,
-                "$natural hint must be in the same direction as $natural sort order",
-            )),
-            Hint::Index(_) => Err(Fault::new(
-                code::BAD_VALUE,
-                "index hint not allowed with $natural sort order",
-            )),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Refuses a hint that is wrong whatever the collection: the server does so before it looks for it.
-///
-/// # Errors
-/// 2 for other fields beside `$natural`, and beside a `$natural` sort for an index or another direction.
-pub(crate) fn check_natural(hint: Option<Value<'_>>, sort: Option<Doc<'_>>) -> Result<()> {
-    match hint {
-        Some(hint @ (Value::String(_) | Value::Document(_))) => {
-            Hint::parse(hint)?.check_order(sort.unwrap_or(Doc::empty()))
-        }
-        _ => Ok(()),
-    }
-}
-
-impl IndexHint<'_> {
-    fn find(&self, indexes: &[IndexView<'_>]) -> Result<usize> {
-        let mut meant = indexes.iter().enumerate().filter(|(_, view)| {
-            !view.definition.hidden
-                && match self {
-                    IndexHint::Name(name) => view.definition.name == *name,
-                    IndexHint::Pattern(pattern) => {
-                        compare_documents(view.definition.key_pattern(), *pattern).is_eq()
-                    }
-                }
-        });
-        match (meant.next(), meant.next()) {
-            (Some((index, _)), None) => Ok(index),
-            (None, _) => Err(Fault::new(
-                code::BAD_VALUE,
-                "hint provided does not correspond to an existing index",
-            )),
-            (Some((_, one)), Some((_, other))) => Err(Fault::new(
-                code::INDEX_NOT_FOUND,
-                format!(
-                    "error processing query: planner returned error :: caused by :: Hint matched multiple indexes, \
-                     must hint by index name. Matched: {} and {}",
-                    Doc::Raw(one.definition.spec()),
-                    Doc::Raw(other.definition.spec())
-                ),
-            )),
-        }
-    }
 }
 
 impl Plan {

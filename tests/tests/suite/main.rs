@@ -42,6 +42,7 @@ mod change_streams_descriptions;
 mod change_streams_images;
 mod change_streams_resuming;
 mod change_streams_stages;
+mod choice_of_plan;
 mod collation;
 mod collation_collections;
 mod collation_indexes;

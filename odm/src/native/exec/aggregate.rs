@@ -273,7 +273,7 @@ impl AggregateRequest {
         let query = Query::of(matcher, None, self.hint.clone(), collation.clone());
         let base = &resolved.base;
         let collection = read.catalog().collection(&base.database, &base.collection);
-        let head = Head::of(query, collection, &pipeline, first)?;
+        let head = Head::of(query, read, collection, (&pipeline, first), self.deadline)?;
         let first = head.first;
         let filter = match stages.first().and_then(|stage| stage.get("$match")) {
             Some(Value::Document(filter)) => filter.to_bytes(),

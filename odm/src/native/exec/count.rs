@@ -60,7 +60,7 @@ pub(super) fn on_collection(
     };
     let query = query.by_default(&collection.rules.collation);
     let query = &*query.settled()?;
-    let plan = query.plan(collection, None)?;
+    let plan = query.plan(read, collection, (most < u64::MAX).then_some(most), deadline)?;
     let mut walk = Walk::new(&plan, collection, deadline);
     let mut count = 0u64;
     if plan.covered_count || query.is_everything() {

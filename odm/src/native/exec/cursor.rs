@@ -244,7 +244,7 @@ impl FindCursor {
             });
         };
         let wanted = (request.limit > 0).then(|| request.limit.saturating_add(request.skip));
-        let plan = request.query.plan(&collection, wanted)?;
+        let plan = request.query.plan(read, &collection, wanted, request.deadline)?;
         let places = request.places();
         let limit = (request.limit > 0).then_some(request.limit);
         let text = plan.text.clone();

@@ -56,7 +56,7 @@ fn on_collection(
     };
     let query = query.by_default(&own);
     let query = &*query.settled()?;
-    let plan = query.plan(collection, None)?;
+    let plan = query.plan(read, collection, None, deadline)?;
     let mut walk = Walk::new(&plan, collection, deadline);
     walk.documents(read, collection, &mut |_, document| {
         if search::test(query, &plan, document)? {

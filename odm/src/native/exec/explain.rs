@@ -5,13 +5,14 @@ use std::sync::Arc;
 use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Owned, Value};
 use super::super::fault::Result;
-use super::super::plan;
+use super::super::plan::{self, Choice, Plan, Trial};
 use super::super::projection::Projection;
 use super::super::storage::Read;
 use super::aggregate::AggregateRequest;
 use super::cursor::{Extras, RECORD_ID};
 use super::query::Query;
 use super::search::{self, Limits};
+use super::trial::Race;
 use super::{Deadline, Namespace, view};
 
 /// What is explained.
@@ -100,19 +101,31 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
         Some(collection) => query.views(collection),
         None => (Vec::new(), false),
     };
-    let asked = query.request(&views, wanted, &resolved.collation, is_filtered);
+    let race = collection.as_ref().map(|collection| Race {
+        read,
+        collection,
+        query: &query,
+        deadline: request.deadline,
+    });
+    let mut asked = query.request(&views, wanted, &resolved.collation, is_filtered);
+    asked.trial = race.as_ref().map(|race| race as &dyn Trial);
     let filter = Doc::Raw(&request.filter);
-    let plan = collection.is_some().then(|| plan::choose(asked)).transpose()?;
-    let winning = match &plan {
-        None => Owned::Document(vec![field("stage", Owned::String("EOF".to_owned()))]),
-        Some(plan) if request.counts => plan.explain_count(&asked, filter),
-        Some(plan) => shaped(request.extras, plan.explain(&asked, filter)),
+    let choice = collection.is_some().then(|| plan::choose(asked)).transpose()?;
+    let shown = |plan: &Plan| match request.counts {
+        true => plan.explain_count(&asked, filter),
+        false => shaped(request.extras, plan.explain(&asked, filter)),
     };
+    let winning = match &choice {
+        None => Owned::Document(vec![field("stage", Owned::String("EOF".to_owned()))]),
+        Some(choice) => shown(&choice.plan),
+    };
+    let beaten = choice.iter().flat_map(|choice| &choice.beaten);
+    let rejected = beaten.map(shown).collect();
     let mut planner = vec![
         field("namespace", Owned::String(ns.to_string())),
         field("indexFilterSet", Owned::Bool(is_filtered)),
         field("winningPlan", winning),
-        field("rejectedPlans", Owned::Array(Vec::new())),
+        field("rejectedPlans", Owned::Array(rejected)),
     ];
     if let Some(collation) = query.collation_in(&resolved.collation).spec() {
         planner.insert(2, field("collation", Owned::RawDocument(collation.to_bytes())));
@@ -124,8 +137,8 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
     ];
     if request.execute {
         let start = std::time::Instant::now();
-        let (returned, examined) = match (&collection, &plan) {
-            (Some(collection), Some(plan)) => {
+        let (returned, examined) = match (&collection, &choice) {
+            (Some(collection), Some(Choice { plan, .. })) => {
                 let limit = (request.limit > 0).then_some(request.limit);
                 let limits = Limits {
                     skip: request.skip,

@@ -74,7 +74,7 @@ pub(crate) fn run(write: &mut dyn Write, request: &FindAndModifyRequest) -> Resu
     let collection = batch::unvalidated(collection, request.unvalidated);
     let own = &collection.rules.collation;
     let query = request.query.by_default(own);
-    let plan = query.plan(&collection, Some(1))?;
+    let plan = query.plan(write, &collection, Some(1), request.deadline)?;
     let projection = projection
         .as_ref()
         .map(|projection| {

@@ -509,7 +509,7 @@ fn with_id_first(doc: Doc<'_>, old: Doc<'_>) -> Vec<u8> {
 fn first(write: &dyn Write, collection: &Collection, filter: &[u8]) -> Result<Option<Found>> {
     let collation = collection.rules.collation.clone();
     let query = Query::parse(Doc::Raw(filter), None, None)?.collated(Some(collation));
-    let plan = query.plan(collection, Some(1))?;
+    let plan = query.plan(write, collection, Some(1), Deadline::default())?;
     let limits = Limits {
         skip: 0,
         limit: Some(1),

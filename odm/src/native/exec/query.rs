@@ -16,7 +16,9 @@ use super::super::metadata::{Kind, Metadata, Wanted};
 use super::super::plan::{self, Access, Edges, IndexView, Plan, PlanRequest, refuse_natural, text_required};
 use super::super::projection::Projection;
 use super::super::sort::SortSpec;
-use super::{Namespace, tally};
+use super::super::storage::Read;
+use super::trial::Race;
+use super::{Deadline, Namespace, tally};
 
 /// A parsed filter with sort and hint; made once, planned against each collection state it meets.
 #[derive(Clone, Debug)]
@@ -376,7 +378,16 @@ impl Query {
 
     /// Chooses how to answer the query on this collection. `limit` is how many documents are wanted, those that are
     /// skipped included.
-    pub(crate) fn plan(&self, collection: &Collection, limit: Option<u64>) -> Result<Plan> {
+    ///
+    /// # Errors
+    /// What is wrong with the hint, what no index can answer, and what ends a trial.
+    pub(crate) fn plan(
+        &self,
+        read: &dyn Read,
+        collection: &Collection,
+        limit: Option<u64>,
+        deadline: Deadline,
+    ) -> Result<Plan> {
         if let Some((ids, alone)) = self.ids()
             && let Some(entry) = collection.indexes.first()
             && entry.definition.is_id()
@@ -388,12 +399,19 @@ impl Query {
         }
         let (views, is_filtered) = self.views(collection);
         let in_order = [("$natural".to_owned(), Owned::Int32(1))];
+        let race = Race {
+            read,
+            collection,
+            query: self,
+            deadline,
+        };
         let mut request = self.request(&views, limit, &collection.rules.collation, is_filtered);
+        request.trial = Some(&race);
         if collection.rules.series.is_some() && matches!(request.hint, Some(Value::String(ID_INDEX))) {
             // The buckets of a time series are in this order, and have no such index.
             request.hint = Some(Value::Document(Doc::Fields(&in_order)));
         }
-        let plan = plan::choose(request)?;
+        let plan = plan::choose(request)?.plan;
         check_center(self.near(), &plan, &views)?;
         tally::planned(&plan, collection);
         Ok(plan.asking(&self.matcher))
@@ -448,6 +466,7 @@ impl Query {
             hint: self.hint.as_ref().map(Owned::as_value).filter(|_| !is_filtered),
             limit,
             edges: self.edges.as_deref().map(|edges| (edges, self.collation_in(own))),
+            trial: None,
         }
     }
 

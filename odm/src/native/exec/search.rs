@@ -129,7 +129,7 @@ pub(crate) fn to_write(
     deadline: Deadline,
 ) -> Result<(Vec<Found>, Result<()>)> {
     let limit = (!is_multi).then_some(1);
-    let plan = query.plan(collection, limit)?;
+    let plan = query.plan(read, collection, limit, deadline)?;
     let limits = Limits { skip: 0, limit };
     if query.order_after(&plan).is_some() {
         let (found, _) = all(read, collection, query, &plan, limits, deadline)?;
@@ -166,7 +166,7 @@ fn nearest(
         let within = query.within(radius);
         let plan = Plan {
             exact: false,
-            ..within.plan(collection, Some(limit))?
+            ..within.plan(read, collection, Some(limit), deadline)?
         };
         let mut walk = Walk::new(&plan, collection, deadline);
         let mut top = Top::new(Some(wanted));

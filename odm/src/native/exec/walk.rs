@@ -76,12 +76,13 @@ impl Walk {
         visit: &mut dyn FnMut(u64, &[u8]) -> Result<Flow>,
     ) -> Result<bool> {
         let before = self.examined;
-        let visited = self.visit_documents(read, collection, visit);
+        let visited = self.go_on(read, collection, visit);
         tally::looked_at(before, self.examined);
         visited
     }
 
-    fn visit_documents(
+    /// The same, of which no operation gives account.
+    pub(super) fn go_on(
         &mut self,
         read: &dyn Read,
         collection: &Collection,
@@ -149,12 +150,13 @@ impl Walk {
     /// Counts records without reading documents, where every part is an index or the whole collection.
     pub(crate) fn count(&mut self, read: &dyn Read, collection: &Collection, up_to: u64) -> Result<u64> {
         let before = self.examined;
-        let counted = self.count_records(read, collection, up_to);
+        let counted = self.count_on(read, collection, up_to);
         tally::looked_at(before, self.examined);
         counted
     }
 
-    fn count_records(&mut self, read: &dyn Read, collection: &Collection, up_to: u64) -> Result<u64> {
+    /// The same, of which no operation gives account; what indexes lead to is counted on from where the last count stopped.
+    pub(super) fn count_on(&mut self, read: &dyn Read, collection: &Collection, up_to: u64) -> Result<u64> {
         let mut count = 0;
         for part in &mut self.parts {
             let (deadline, examined, seen) = (&mut self.deadline, &mut self.examined, &mut self.seen);

@@ -1,5 +1,6 @@
 //! One index for one request: which ranges it takes, what order it gives, what it would cost.
 
+use std::cmp::Ordering;
 use std::ops::Bound;
 
 use super::super::index::Order;
@@ -114,6 +115,8 @@ pub(super) struct Candidate<'a> {
     leaves_out: bool,
     /// Whether it gives the order, and if so whether backwards.
     order: Option<bool>,
+    /// Whether no order is asked for.
+    is_unordered: bool,
     cost: f64,
 }
 
@@ -202,6 +205,7 @@ impl<'a> Candidate<'a> {
             exact,
             leaves_out,
             order: None,
+            is_unordered: request.sort.is_none_or(|sort| sort.fields.is_empty()),
             cost: 0.0,
         };
         candidate.order = candidate.order_for(request);
@@ -212,6 +216,10 @@ impl<'a> Candidate<'a> {
     /// Whether a field is bounded.
     pub(super) fn is_bounded(&self) -> bool {
         self.bounds.first().is_some_and(|first| !first.is_all())
+    }
+
+    pub(super) fn ranges(&self) -> &[KeyRange] {
+        &self.ranges
     }
 
     /// Whether nothing can match.
@@ -228,13 +236,37 @@ impl<'a> Candidate<'a> {
         self.is_selective() || self.order.is_some()
     }
 
-    pub(super) fn is_better_than(&self, other: &Candidate<'_>) -> bool {
-        let key = |candidate: &Candidate<'_>| (candidate.cost, candidate.bounds.len() as f64);
-        let (cost, fields) = key(self);
-        let (other_cost, other_fields) = key(other);
-        cost.total_cmp(&other_cost)
-            .then(fields.total_cmp(&other_fields))
-            .is_lt()
+    /// By what they are guessed to cost.
+    pub(super) fn compare(&self, other: &Candidate<'_>) -> Ordering {
+        let fields = |candidate: &Candidate<'_>| candidate.bounds.len();
+        self.cost
+            .total_cmp(&other.cost)
+            .then(fields(self).cmp(&fields(other)))
+    }
+
+    /// Whether no other can read less: it leads to what is found alone, in the order that is asked for.
+    pub(super) fn is_unbeatable(&self) -> bool {
+        let is_one = self.view.definition.unique && self.fixed == self.bounds.len();
+        self.is_impossible() || is_one || (self.exact && (self.order.is_some() || self.is_unordered))
+    }
+
+    /// Whether it leads to nothing that the other does not lead to, and in the order that is asked for if the other does.
+    pub(super) fn is_within(&self, other: &Candidate<'_>) -> bool {
+        let (own, others) = (self.view.definition, other.view.definition);
+        let is_whole = others.partial.is_none() && others.wildcard.is_none() && !other.leaves_out;
+        if !is_whole || own.wildcard.is_some() || own.collation != others.collation {
+            return false;
+        }
+        let fields = |candidate: &Candidate<'_>| candidate.bounds.len().min(candidate.ranged);
+        let bounded = (0..fields(other)).filter(|field| !other.bounds[*field].is_all());
+        let is_bounded_too = |field: usize| {
+            let key = &others.keys[field];
+            (0..fields(self)).any(|own_field| {
+                let own_key = &own.keys[own_field];
+                own_key.path == key.path && self.bounds[own_field] == other.bounds[field]
+            })
+        };
+        (self.order.is_some() || other.order.is_none()) && bounded.into_iter().all(is_bounded_too)
     }
 
     /// Its position in the request.
@@ -256,6 +288,9 @@ impl<'a> Candidate<'a> {
     }
 
     pub(super) fn into_plan(self, no_sort: bool, root: &Node) -> Plan {
+        if self.is_impossible() {
+            return Plan::nothing();
+        }
         let multikey = self.view.multikey.contains(&true);
         // A document has a key for every path under that which is asked for.
         let several_paths = self.view.definition.wildcard.is_some()
@@ -370,7 +405,7 @@ impl<'a> Candidate<'a> {
         if self.view.definition.unique && self.fixed == self.bounds.len() {
             rows = rows.min(self.ranges.len() as f64);
         }
-        if request.sort.is_none_or(|sort| sort.fields.is_empty()) {
+        if self.is_unordered {
             return rows * FETCH;
         }
         if self.order.is_none() {

@@ -6,7 +6,7 @@ use super::super::index::Order;
 use super::super::matcher::ast::{NearField, Node, Predicate};
 use super::super::sort::SortSpec;
 use super::candidate::{Candidate, Conjunct};
-use super::{Hint, IndexView, Plan, PlanRequest, holds_partial};
+use super::{Hint, IndexView, Plan, PlanRequest, best_of, holds_partial};
 
 /// The server's code for a query that no index can answer.
 const NO_QUERY_EXECUTION_PLANS: i32 = 291;
@@ -20,7 +20,7 @@ pub(super) fn choose(request: &PlanRequest<'_>, field: &NearField, hint: &Hint<'
     };
     let root = request.matcher.root();
     let conjuncts = Conjunct::of(root);
-    let best = request
+    let candidates = request
         .indexes
         .iter()
         .enumerate()
@@ -30,9 +30,8 @@ pub(super) fn choose(request: &PlanRequest<'_>, field: &NearField, hint: &Hint<'
                 && holds_partial(view.definition, root)
                 && is_asked_before(view, field, root, &conjuncts)
         })
-        .map(|(index, _)| Candidate::new(request, index, root, &conjuncts))
-        .reduce(|best, next| if next.is_better_than(&best) { next } else { best });
-    let Some(best) = best else {
+        .map(|(index, _)| Candidate::new(request, index, root, &conjuncts));
+    let Some(best) = best_of(candidates) else {
         return Err(Fault::new(
             NO_QUERY_EXECUTION_PLANS,
             format!(

@@ -105,8 +105,9 @@ fn plan(
         indexes: &views,
         hint: hint.map(Owned::as_value),
         limit,
+        trial: None,
     };
-    let plan = choose(request)?;
+    let plan = choose(request)?.plan;
     let explained = plan.explain(&request, Doc::Raw(&filter));
     Ok((plan, explained))
 }

@@ -11,7 +11,7 @@ use super::super::key;
 use super::super::matcher::ast::{Node, Predicate};
 use super::candidate::Conjunct;
 use super::interval::Intervals;
-use super::{Access, KeyRange, Plan, PlanRequest, TextPlan, best, flatten, holds_partial};
+use super::{Access, KeyRange, Plan, PlanRequest, TextPlan, by_index, flatten, holds_partial};
 
 /// The code of a filter that no plan answers.
 const NO_PLAN: i32 = 291;
@@ -98,14 +98,10 @@ fn access(request: &PlanRequest<'_>, text: &TextPlan, root: &Node, into: &mut Ve
             access(request, text, &whole, into)?;
             continue;
         }
-        let unsorted = PlanRequest {
-            sort: None,
-            ..*request
-        };
-        match best(&unsorted, &whole, &Conjunct::of(&whole)) {
-            Some(best) if best.is_impossible() => {}
-            Some(best) if best.is_bounded() => into.push(best.into_plan(true, &whole).access),
-            _ => {
+        match by_index(request, &whole)? {
+            Some(plan) if matches!(plan.access, Access::Nothing) => {}
+            Some(plan) => into.push(plan.access),
+            None => {
                 return Err(Fault::new(
                     NO_PLAN,
                     "error processing query: planner returned error :: caused by :: Failed to produce a \

@@ -6,6 +6,8 @@ use super::super::super::aggregate::pipeline::Pipeline;
 use super::super::super::catalog::Collection;
 use super::super::super::fault::Result;
 use super::super::super::sort::SortSpec;
+use super::super::super::storage::Read;
+use super::super::Deadline;
 use super::super::query::Query;
 
 /// A read of the documents that a pipeline begins with.
@@ -26,9 +28,10 @@ impl Head {
     /// collection has it.
     pub(super) fn of(
         query: Query,
+        read: &dyn Read,
         collection: Option<&Arc<Collection>>,
-        pipeline: &Pipeline,
-        first: usize,
+        (pipeline, first): (&Pipeline, usize),
+        deadline: Deadline,
     ) -> Result<Head> {
         let mut head = Head {
             query,
@@ -39,7 +42,7 @@ impl Head {
         };
         if let (Some(collection), Some((order, wanted))) = (collection, pipeline.sort_at(head.first)) {
             let sorted = head.query.sorted(order.clone());
-            if sorted.plan(collection, wanted)?.sorted {
+            if sorted.plan(read, collection, wanted, deadline)?.sorted {
                 head.sort = Some(order.clone());
                 head.query = sorted;
                 head.first += 1;

@@ -100,7 +100,7 @@ impl Source for Collections<'_> {
                     .read
                     .catalog()
                     .collection(&namespace.database, &namespace.collection);
-                Head::of(query, found, pipeline, first)?
+                Head::of(query, self.read, found, (pipeline, first), self.setting.deadline)?
             }
         };
         let first = head.first;
