@@ -7,6 +7,7 @@
 mod apply;
 mod array;
 mod bits;
+mod clock;
 mod condition;
 mod describe;
 mod difference;
@@ -28,6 +29,7 @@ mod tree;
 use std::borrow::Cow;
 
 use self::apply::Context;
+pub(crate) use self::clock::{Now, Timestamps};
 pub(crate) use self::describe::Description;
 use self::filters::ArrayFilter;
 pub(crate) use self::insert::{changed_for_insert, has_empty_timestamp, prepare_insert};
@@ -39,26 +41,6 @@ use super::collation::Collation;
 use super::document::size::check_buildable;
 use super::document::{Doc, MAX_DEPTH, MAX_DOCUMENT_BYTES, Owned, Value, raw};
 use super::fault::{Fault, Result, code};
-
-/// The clock of one operation.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Now {
-    /// Milliseconds since the Unix epoch.
-    pub(crate) millis: i64,
-    /// Seconds since the epoch, and the increment within the second.
-    pub(crate) timestamp: (u32, u32),
-}
-
-impl Now {
-    /// The same moment for the document at this position of a batch: each gets a timestamp of its own.
-    pub(crate) fn later(self, position: u32) -> Now {
-        let (seconds, increment) = self.timestamp;
-        Now {
-            timestamp: (seconds, increment.saturating_add(position)),
-            ..self
-        }
-    }
-}
 
 /// A parsed update.
 #[derive(Clone, Debug)]

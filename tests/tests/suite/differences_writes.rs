@@ -1,8 +1,8 @@
 //! What writes on the engine and on MongoDB side by side found to differ, each as the smallest case of it.
 
 use odm::Db;
-use odm::bson::{Bson, Document, bson, doc};
-use odm_tests::command::code;
+use odm::bson::{Bson, Document, Timestamp, bson, doc};
+use odm_tests::command::{batch, code, run};
 
 crate::on_every_backend! {
     the_last_condition_by_kind_tells_the_position,
@@ -22,6 +22,40 @@ crate::on_every_backend! {
     a_taken_key_tells_its_collation,
     what_is_not_a_number_keeps_its_sign,
     a_positional_projection_needs_a_filter_of_fields,
+    no_timestamp_is_given_twice,
+}
+
+async fn no_timestamp_is_given_twice(db: &Db) {
+    let empty = Bson::Timestamp(Timestamp {
+        time: 0,
+        increment: 0,
+    });
+    let both = |id: i32| doc! { "_id": id, "a": empty.clone(), "b": empty.clone(), "list": [1, 2, 3] };
+    fill(db, vec![both(1), both(2)]).await;
+    let stamp = doc! { "$type": "timestamp" };
+    let dated = doc! { "list.$[]": stamp.clone(), "c": stamp.clone(), "d": stamp };
+    let update = doc! { "q": {}, "u": { "$currentDate": dated }, "multi": true };
+    assert_eq!(code(db, doc! { "update": "c", "updates": [update] }).await, 0);
+    let upsert = doc! { "q": { "_id": 3 }, "u": both(3), "upsert": true };
+    assert_eq!(code(db, doc! { "update": "c", "updates": [upsert] }).await, 0);
+    let found = batch(&run(db, doc! { "find": "c", "sort": { "_id": 1 } }).await);
+    let mut given = Vec::new();
+    for document in &found {
+        for value in document.values() {
+            match value {
+                Bson::Timestamp(stamp) => given.push(*stamp),
+                Bson::Array(items) => given.extend(items.iter().filter_map(Bson::as_timestamp)),
+                _ => {}
+            }
+        }
+    }
+    assert_eq!(given.len(), 2 * 7 + 2, "{found:?}");
+    let count = given.len();
+    given.sort_by_key(|stamp| (stamp.time, stamp.increment));
+    given.dedup();
+    assert_eq!(given.len(), count, "{found:?}");
+    let inserted = found[0].get_timestamp("a").ok();
+    assert!(inserted < found[1].get_timestamp("a").ok(), "{found:?}");
 }
 
 /// Makes these the documents of the collection `c`.

@@ -97,9 +97,8 @@ pub(super) fn insert(call: &Call<'_>) -> Result<Job> {
     check_count(documents.len())?;
     let statements = documents
         .into_iter()
-        .zip(0..)
-        .map(|(document, position)| {
-            Statement::insert_changed(document, call.now.later(position))
+        .map(|document| {
+            Statement::insert_changed(document, call.now)
                 .unwrap_or_else(|| Statement::insert_unchanged(document.to_bytes()))
         })
         .collect();

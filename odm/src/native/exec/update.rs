@@ -30,9 +30,12 @@ pub(crate) fn run(
     if found.is_empty() {
         ended?;
         if statement.upsert {
-            let now = batch.now.later(written(outcome));
             let updater = statement.supplied.as_ref().unwrap_or(&updater);
-            let document = updater.upsert(Doc::Raw(&statement.filter), now, statement.query.collation())?;
+            let document = updater.upsert(
+                Doc::Raw(&statement.filter),
+                batch.now,
+                statement.query.collation(),
+            )?;
             record::insert(write, &batch.namespace, collection, &document)?;
             let id = Doc::Raw(&document).get("_id").map_or(Owned::Null, Owned::from);
             outcome.upserted.push((index, id));
@@ -49,13 +52,11 @@ pub(crate) fn run(
     let places = updater
         .needs_position()
         .then(|| query.matcher.places(Asked::ByKind));
-    let before = written(outcome);
-    for (one, position) in found.iter().zip(before..) {
-        let now = batch.now.later(position);
+    for one in &found {
         let matched_at = places
             .as_ref()
             .and_then(|places| places.at(Doc::Raw(&one.document)));
-        let new = updater.apply(Doc::Raw(&one.document), matched_at, now)?;
+        let new = updater.apply(Doc::Raw(&one.document), matched_at, batch.now)?;
         if let Some(mut new) = new {
             if let Some(series) = series {
                 new = series::in_order(series, &new);
@@ -78,12 +79,6 @@ pub(crate) fn run(
     outcome.matched += matched;
     outcome.modified += modified;
     Ok(())
-}
-
-/// How many documents of the batch have had their timestamps.
-fn written(outcome: &Outcome) -> u32 {
-    let count = outcome.matched + outcome.upserted.len() as u64;
-    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// Updates keep `_id`; the updater has checked already, this holds whatever it does.

@@ -25,7 +25,7 @@ use super::super::exec::{
 use super::super::fault::{Fault, Result, code};
 use super::super::matcher::near;
 use super::super::storage::{Read, Write};
-use super::super::update::Now;
+use super::super::update::{Now, Timestamps};
 use super::maintenance::Maintenance;
 use super::response::{counted, raw_bson};
 use super::watch;
@@ -309,10 +309,9 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
 pub(super) fn now() -> Now {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let millis = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
-    let seconds = u32::try_from(since.as_secs()).unwrap_or(u32::MAX);
     Now {
         millis,
-        timestamp: (seconds, since.subsec_micros() + 1),
+        timestamps: Timestamps::Later,
     }
 }
 

@@ -10,7 +10,7 @@ use super::apply::{Context, combined};
 use super::operation::Operation;
 use super::path::{Location, array_index};
 use super::tree::{Children, Each, Node, Object};
-use super::{Kind, Now, Updater, difference};
+use super::{Kind, Now, Timestamps, Updater, difference};
 
 /// What changed in a document: dotted paths with their new values.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,7 @@ impl Updater {
                     matched,
                     now: Now {
                         millis: 0,
-                        timestamp: (0, 0),
+                        timestamps: Timestamps::Same(0, 0),
                     },
                     insert: false,
                     filters,

@@ -88,12 +88,14 @@ fn is_empty_timestamp(element: &Element<'_>) -> bool {
 
 /// The document with its empty timestamps filled.
 pub(super) fn filled(doc: Doc<'_>, now: Now) -> Vec<u8> {
-    let (time, increment) = now.timestamp;
     let mut new = Vec::new();
     framed(&mut new, |out| {
         for element in doc.elements() {
             let value = match element.name() != b"_id" && is_empty_timestamp(&element) {
-                true => Value::Timestamp { time, increment },
+                true => {
+                    let (time, increment) = now.timestamp();
+                    Value::Timestamp { time, increment }
+                }
                 false => element.value(),
             };
             value.write_element(element.name(), out);

@@ -169,14 +169,11 @@ fn replaced(value: &Value<'_>, new: &Owned) -> Outcome {
 }
 
 fn current(timestamp: bool, context: &Context<'_>) -> Owned {
-    let now = context.now;
-    match timestamp {
-        true => Owned::Timestamp {
-            time: now.timestamp.0,
-            increment: now.timestamp.1,
-        },
-        false => Owned::DateTime(now.millis),
+    if !timestamp {
+        return Owned::DateTime(context.now.millis);
     }
+    let (time, increment) = context.now.timestamp();
+    Owned::Timestamp { time, increment }
 }
 
 /// Whether the two are of one type and one encoding: 1 is not 1.0, NaN is NaN.

@@ -7,14 +7,14 @@ mod paths;
 mod recorded;
 mod upserts;
 
-use super::{Now, Updater, prepare_insert};
+use super::{Now, Timestamps, Updater, prepare_insert};
 use crate::native::document::Doc;
 use crate::native::fault::Result;
 use crate::native::matcher::{Asked, Matcher};
 
 const NOW: Now = Now {
     millis: 1_700_000_000_000,
-    timestamp: (1_700_000_000, 7),
+    timestamps: Timestamps::Same(1_700_000_000, 7),
 };
 
 /// BSON bytes of Extended JSON.
