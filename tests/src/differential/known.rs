@@ -30,6 +30,14 @@ const MOMENTS: [&str; 9] = [
 /// Codes of one error, of which the server says the first or the second by how far its optimizer went.
 const SAME_CODES: [(i32, i32); 1] = [(17046, 17310)];
 
+/// Whether a command may show parts of a moment that each of the two has of its own.
+pub(super) fn shows_moments(command: &Document, before: &[Step]) -> bool {
+    let text = command.to_string();
+    let has_moments =
+        text.contains("$$NOW") || texts(before).iter().any(|text| text.contains("$currentDate"));
+    has_moments && MOMENTS.iter().any(|part| text.contains(part))
+}
+
 /// Why these answers differ, where the server is known for it: in few words, under which a run counts it. `before`: the
 /// commands so far.
 pub(super) fn reason(
@@ -113,6 +121,9 @@ pub(super) fn reason(
             } else if is_grouped(&text) {
                 // A group runs in one of its two engines, which have codes of their own.
                 Some("two errors in a group")
+            } else if text.contains("\"hint\"") && text.contains("hashed") {
+                // As below: by a hashed index another document comes first.
+                Some("the first document by a hash")
             } else if text.contains("$sample") {
                 // A sample is taken before the stages ahead of it that change each document by itself, and which
                 // document comes first to what fails is by chance.
@@ -271,12 +282,7 @@ pub(super) fn reason(
         }
         // The parts of a moment, which each has of its own.
         (Documents(own), Documents(their))
-            if rows(own).len() == rows(their).len()
-                && MOMENTS.iter().any(|part| text.contains(part))
-                && (text.contains("$$NOW")
-                    || before
-                        .iter()
-                        .any(|step| step.command.to_string().contains("$currentDate"))) =>
+            if rows(own).len() == rows(their).len() && shows_moments(command, before) =>
         {
             Some("the clock")
         }
@@ -290,7 +296,7 @@ pub(super) fn reason(
         }
         // Whether documents that one update dates are of one moment goes by the clock, and with it their order and
         // their groups.
-        _ if both_answer
+        _ if (both_answer || name == "findAndModify")
             && (text.contains("\"sort\"") || text.contains("\"$sort\"") || is_grouped(&text))
             && before.iter().any(|step| {
                 let text = step.command.to_string();
