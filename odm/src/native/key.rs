@@ -28,6 +28,9 @@
 //! these followed by [`AFTER`].
 
 pub(crate) mod describe;
+mod length;
+
+pub(crate) use self::length::length;
 
 use super::collation::Collation;
 use super::document::compare::{binary_length, kind_rank, rank};

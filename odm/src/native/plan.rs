@@ -22,6 +22,7 @@ use super::text::TextSearch;
 pub(crate) use self::by_id::is_plain;
 pub(crate) use self::edges::Edges;
 pub(crate) use self::hint::{check_hint, check_natural};
+pub(crate) use self::tail::{Spot, Tail};
 pub(crate) use self::text::required as text_required;
 pub(crate) use self::trial::Trial;
 
@@ -36,6 +37,7 @@ mod imply;
 pub(crate) mod interval;
 mod narrow;
 mod near;
+mod tail;
 mod text;
 mod trial;
 mod wildcard;
@@ -135,6 +137,8 @@ pub(crate) enum Access {
         reverse: bool,
         /// What each field is bounded to.
         bounds: Vec<Intervals>,
+        /// What the keys in the ranges have to hold besides.
+        tail: Option<Arc<Tail>>,
     },
     /// Several parts one after the other, for `$or`.
     Union(Vec<Access>),

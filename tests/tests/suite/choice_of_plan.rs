@@ -1,7 +1,7 @@
 //! Which of several indexes is read where only the documents tell which leads to least.
 
 use odm::Db;
-use odm::bson::{Document, doc};
+use odm::bson::{Bson, Document, bson, doc};
 use odm_tests::command::{aggregate, batch, ids, insert, run};
 
 crate::on_every_backend! {
@@ -10,6 +10,8 @@ crate::on_every_backend! {
     of_two_conditions_the_rarer_is_looked_for,
     a_choice_of_conditions_goes_before_the_order_where_it_leads_to_less,
     a_plan_that_a_document_fails_for_is_not_taken,
+    keys_behind_a_range_are_passed_over,
+    keys_behind_a_range_find_what_reading_everything_finds,
     plans_that_do_worse_are_told,
     joins_of_the_last_read_what_is_joined,
     writes_find_the_same_by_every_plan,
@@ -34,19 +36,23 @@ async fn many(db: &Db) {
     run(db, doc! { "createIndexes": "c", "indexes": indexes }).await;
 }
 
-/// How many documents a find looks at, in the plan that was chosen.
-async fn examined(db: &Db, find: &Document) -> i64 {
+/// A figure of the plan that was chosen for a find or a count.
+async fn figure(db: &Db, command: &Document, name: &str) -> i64 {
     let reply = run(
         db,
-        doc! { "explain": find.clone(), "verbosity": "executionStats" },
+        doc! { "explain": command.clone(), "verbosity": "executionStats" },
     )
     .await;
     let told = reply.get_document("executionStats").expect("figures");
-    let count = told.get("totalDocsExamined").expect("a count");
+    let count = told.get(name).expect("a count");
     count
         .as_i64()
         .or_else(|| count.as_i32().map(i64::from))
         .expect("a whole number")
+}
+
+async fn examined(db: &Db, command: &Document) -> i64 {
+    figure(db, command, "totalDocsExamined").await
 }
 
 /// Checks that the find gives these documents, of which it looks at no more than so many.
@@ -153,6 +159,115 @@ async fn a_plan_that_a_document_fails_for_is_not_taken(db: &Db) {
     let find = doc! { "find": "c", "filter": { "half": 1, "hundred": 7, "$expr": computed }, "limit": 1 };
     let refused = db.run_command(find).await.expect_err("every plan fails");
     assert_eq!(refused.code(), Some(2), "{refused}");
+}
+
+async fn keys_behind_a_range_are_passed_over(db: &Db) {
+    let all = (0..1_000).map(|id| doc! { "_id": id, "a": id / 100, "b": id % 100, "c": id % 3 });
+    insert(db, "c", all.collect()).await;
+    let index = doc! { "key": { "a": 1, "b": -1 }, "name": "a_b" };
+    run(db, doc! { "createIndexes": "c", "indexes": [index] }).await;
+    for (filter, sort, expected, most_keys) in [
+        (
+            doc! { "a": { "$gte": 2, "$lte": 4 }, "b": 7 },
+            doc! {},
+            vec![207, 307, 407],
+            40,
+        ),
+        (
+            doc! { "a": { "$gte": 2 }, "b": 7, "c": 0 },
+            doc! { "a": 1 },
+            vec![207, 507, 807],
+            100,
+        ),
+        (
+            doc! { "a": { "$gt": 7 }, "b": { "$in": [3, 90] } },
+            doc! { "a": -1, "b": 1 },
+            vec![903, 990, 803, 890],
+            60,
+        ),
+        (
+            doc! { "a": { "$lt": 2 }, "b": { "$gt": 97 } },
+            doc! { "a": 1, "b": -1 },
+            vec![99, 98, 199, 198],
+            30,
+        ),
+    ] {
+        let mut find = doc! { "find": "c", "filter": filter, "sort": sort };
+        if find.get_document("sort").is_ok_and(Document::is_empty) {
+            find.remove("sort");
+        }
+        check(db, find.clone(), &expected, 10).await;
+        let keys = figure(db, &find, "totalKeysExamined").await;
+        assert!(keys <= most_keys, "{keys} of {most_keys}: {find}");
+    }
+    let count = doc! { "count": "c", "query": { "a": { "$gte": 0 }, "b": { "$lt": 2 } } };
+    assert_eq!(run(db, count).await.get_i32("n").ok(), Some(20));
+}
+
+async fn keys_behind_a_range_find_what_reading_everything_finds(db: &Db) {
+    let values = [
+        bson!(0),
+        bson!(1.5),
+        bson!(2),
+        bson!("x"),
+        bson!("y\0"),
+        bson!(null),
+        bson!({ "k": 1 }),
+        bson!([1, "x"]),
+        bson!(true),
+        bson!([]),
+        Bson::MinKey,
+        Bson::MaxKey,
+        bson!(f64::NAN),
+    ];
+    for name in ["indexed", "plain"] {
+        let pairs = (0..values.len() * values.len()).map(|at| {
+            let (a, b) = (&values[at / values.len()], &values[at % values.len()]);
+            doc! { "_id": at as i32, "a": a.clone(), "b": b.clone(), "c": at as i32 % 5 }
+        });
+        // Arrays in one of the fields alone.
+        let pairs = pairs.filter(|pair| pair.get_array("a").is_err() || pair.get_array("b").is_err());
+        insert(db, name, pairs.collect()).await;
+    }
+    let indexes = [doc! { "a": 1, "b": -1, "c": 1 }, doc! { "c": -1, "b": 1 }];
+    let indexes = indexes.map(|key| doc! { "name": key.keys().cloned().collect::<String>(), "key": key });
+    run(
+        db,
+        doc! { "createIndexes": "indexed", "indexes": indexes.to_vec() },
+    )
+    .await;
+    let conditions = [
+        bson!({ "$gt": 0 }),
+        bson!({ "$lte": "x" }),
+        bson!({ "$ne": 2 }),
+        bson!(1.5),
+        bson!({ "$in": [null, "x", 2] }),
+        bson!({ "$exists": true }),
+        bson!({ "$type": "object" }),
+        bson!({ "$gte": [] }),
+        bson!({ "$nin": [0, true] }),
+    ];
+    for first in &conditions {
+        for second in &conditions {
+            for (filter, sort) in [
+                (
+                    doc! { "a": first, "b": second },
+                    doc! { "a": 1, "b": -1, "_id": 1 },
+                ),
+                (
+                    doc! { "c": { "$gt": 1 }, "b": second, "a": first },
+                    doc! { "c": 1, "_id": 1 },
+                ),
+                (doc! { "a": first, "c": 3 }, doc! { "a": -1, "_id": 1 }),
+            ] {
+                let found = async |name: &str| {
+                    let find = doc! { "find": name, "filter": filter.clone(), "sort": sort.clone(), "batchSize": 500 };
+                    ids(&batch(&run(db, find).await))
+                };
+                assert_eq!(found("indexed").await, found("plain").await, "{filter} {sort}");
+            }
+        }
+    }
 }
 
 async fn plans_that_do_worse_are_told(db: &Db) {

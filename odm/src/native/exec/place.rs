@@ -26,6 +26,7 @@ fn key_of(access: &Access, collection: &Collection, document: &[u8]) -> Result<O
             ranges,
             reverse,
             bounds,
+            ..
         } => match collection.indexes.get(*index) {
             Some(entry) if !entry.definition.clustered => in_index(entry, ranges, bounds, *reverse, document),
             _ => Ok(None),

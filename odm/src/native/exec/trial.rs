@@ -77,6 +77,9 @@ struct Runner {
     /// How many matches it still has to come by; where all are wanted, or all are needed to bring them in order, what an
     /// index leads to is only counted.
     left: Option<u64>,
+    /// How many are kept where they have to be brought in order.
+    kept: f64,
+    /// How many documents were read, or would have been.
     looked: u64,
     state: State,
 }
@@ -87,6 +90,7 @@ impl Runner {
         Runner {
             walk: Walk::uncounted(&plan, race.collection, race.deadline),
             left: wanted.filter(|_| plan.sorted),
+            kept: wanted.map_or(f64::INFINITY, |wanted| wanted as f64),
             plan,
             looked: 0,
             state: State::Underway,
@@ -97,17 +101,23 @@ impl Runner {
     fn cost(&self) -> f64 {
         const SORTING: f64 = 0.1;
         let looked = self.looked as f64;
-        match self.plan.sorted {
-            true => looked,
-            false => looked * (1.0 + SORTING * (looked + 2.0).log2()),
-        }
+        let sorting = match self.plan.sorted {
+            true => 0.0,
+            false => looked * SORTING * (looked.min(self.kept) + 2.0).log2(),
+        };
+        looked + sorting + self.passed()
+    }
+
+    /// What the keys cost that led to no document of their own.
+    fn passed(&self) -> f64 {
+        self.walk.examined.keys.saturating_sub(self.looked) as f64 / KEYS_PER_DOCUMENT
     }
 
     /// What was done for it, in documents read.
     fn effort(&self) -> f64 {
         match self.left {
-            Some(_) => self.looked as f64,
-            None => self.looked as f64 / KEYS_PER_DOCUMENT,
+            Some(_) => self.looked as f64 + self.passed(),
+            None => self.walk.examined.keys as f64 / KEYS_PER_DOCUMENT,
         }
     }
 
@@ -115,10 +125,10 @@ impl Runner {
     fn go_on(&mut self, race: &Race<'_>, enough: Option<f64>) -> Result<()> {
         let (read, collection) = (race.read, race.collection);
         let Some(left) = self.left else {
-            let up_to = self.looked.max(FIRST_KEYS);
-            let counted = self.walk.count_on(read, collection, up_to)?;
-            self.looked += counted;
-            if counted < up_to {
+            let keys = self.walk.examined.keys.max(FIRST_KEYS);
+            let until = self.walk.examined.keys + keys;
+            self.looked += self.walk.count_on(read, collection, u64::MAX, keys)?;
+            if self.walk.examined.keys < until {
                 self.state = State::Arrived;
             }
             return Ok(());
@@ -126,6 +136,7 @@ impl Runner {
         let enough = enough.map_or(u64::MAX, |enough| enough as u64 + 1);
         let until = self.looked.max(FIRST_DOCUMENTS) + self.looked;
         let until = until.min(enough).max(self.looked + 1);
+        self.walk.most_keys = self.walk.examined.keys + FIRST_KEYS.max(until * KEYS_PER_DOCUMENT as u64);
         let (mut looked, mut found) = (self.looked, 0);
         let plan = &self.plan;
         let walked = self.walk.go_on(read, collection, &mut |_, document| {

@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
 
 use super::super::catalog::{Collection, IndexEntry};
 use super::super::fault::{Class, Fault, Result, code};
-use super::super::plan::{Access, KeyRange, Plan};
+use super::super::plan::{Access, KeyRange, Plan, Spot, Tail};
 use super::super::storage::format;
 use super::super::storage::{Read, TreeId};
 use super::{Deadline, Examined, tally};
@@ -21,6 +22,8 @@ pub(crate) struct Walk {
     seen: Option<HashSet<u64>>,
     pub(crate) deadline: Deadline,
     pub(crate) examined: Examined,
+    /// After so many keys it stops where it passes one over.
+    pub(super) most_keys: u64,
 }
 
 #[derive(Debug)]
@@ -34,6 +37,7 @@ enum Part {
         ranges: Vec<KeyRange>,
         at: usize,
         reverse: bool,
+        tail: Option<Arc<Tail>>,
     },
 }
 
@@ -65,6 +69,7 @@ impl Walk {
             seen,
             deadline,
             examined: Examined::default(),
+            most_keys: u64::MAX,
         }
     }
 
@@ -91,6 +96,7 @@ impl Walk {
         let records = collection.records;
         while let Some(part) = self.parts.get_mut(self.current) {
             let (deadline, examined, seen) = (&mut self.deadline, &mut self.examined, &mut self.seen);
+            let most_keys = self.most_keys;
             let stopped = match part {
                 Part::Records { reverse, after } => {
                     let mut last = None;
@@ -126,6 +132,12 @@ impl Walk {
                 Part::Index { .. } => walk_index(part, read, &mut |record| {
                     deadline.tick()?;
                     examined.keys += 1;
+                    let Some(record) = record else {
+                        return Ok(match examined.keys >= most_keys {
+                            true => Flow::Stop,
+                            false => Flow::Continue,
+                        });
+                    };
                     if let Some(seen) = seen
                         && !seen.insert(record)
                     {
@@ -150,27 +162,35 @@ impl Walk {
     /// Counts records without reading documents, where every part is an index or the whole collection.
     pub(crate) fn count(&mut self, read: &dyn Read, collection: &Collection, up_to: u64) -> Result<u64> {
         let before = self.examined;
-        let counted = self.count_on(read, collection, up_to);
+        let counted = self.count_on(read, collection, up_to, u64::MAX);
         tally::looked_at(before, self.examined);
         counted
     }
 
-    /// The same, of which no operation gives account; what indexes lead to is counted on from where the last count stopped.
-    pub(super) fn count_on(&mut self, read: &dyn Read, collection: &Collection, up_to: u64) -> Result<u64> {
+    /// The same, of which no operation gives account, and after so many keys at most; what indexes lead to is counted on
+    /// from where the last count stopped.
+    pub(super) fn count_on(
+        &mut self,
+        read: &dyn Read,
+        collection: &Collection,
+        up_to: u64,
+        most_keys: u64,
+    ) -> Result<u64> {
         let mut count = 0;
+        let last = self.examined.keys.saturating_add(most_keys);
+        let mut is_enough = false;
         for part in &mut self.parts {
             let (deadline, examined, seen) = (&mut self.deadline, &mut self.examined, &mut self.seen);
-            let mut visit = |record: u64| {
+            let mut visit = |record: Option<u64>| {
                 deadline.tick()?;
                 examined.keys += 1;
-                if seen.as_mut().is_none_or(|seen| seen.insert(record)) {
+                if let Some(record) = record
+                    && seen.as_mut().is_none_or(|seen| seen.insert(record))
+                {
                     count += 1;
                 }
-                Ok(if count >= up_to {
-                    Flow::Stop
-                } else {
-                    Flow::Continue
-                })
+                is_enough = count >= up_to || examined.keys >= last;
+                Ok(if is_enough { Flow::Stop } else { Flow::Continue })
             };
             match part {
                 Part::Records { .. } => {
@@ -179,7 +199,7 @@ impl Walk {
                         (Bound::Unbounded, Bound::Unbounded),
                         false,
                         &mut |key, _| {
-                            Ok(match visit(record_of(key)?)? {
+                            Ok(match visit(Some(record_of(key)?))? {
                                 Flow::Continue => ControlFlow::Continue(()),
                                 Flow::Stop => ControlFlow::Break(()),
                             })
@@ -190,7 +210,7 @@ impl Walk {
                     walk_index(part, read, &mut visit)?;
                 }
             }
-            if count >= up_to {
+            if is_enough {
                 break;
             }
         }
@@ -211,6 +231,7 @@ fn collect_parts(access: &Access, collection: &Collection, parts: &mut Vec<Part>
                 }],
                 at: 0,
                 reverse: *reverse,
+                tail: None,
             },
             None => Part::Records {
                 reverse: *reverse,
@@ -221,6 +242,7 @@ fn collect_parts(access: &Access, collection: &Collection, parts: &mut Vec<Part>
             index,
             ranges,
             reverse,
+            tail,
             ..
         } => {
             if let Some(entry) = collection.indexes.get(*index) {
@@ -233,6 +255,7 @@ fn collect_parts(access: &Access, collection: &Collection, parts: &mut Vec<Part>
                     ranges: stored,
                     at: 0,
                     reverse: *reverse,
+                    tail: tail.clone(),
                 });
             }
         }
@@ -254,16 +277,22 @@ const MOST_STRAYS: usize = 4;
 /// After so many vain looks for neighbors the ranges of a part are taken to be far from each other.
 const MOST_VAIN: usize = 4;
 
-/// Visits the record ids of an index part; `true` when the visitor stopped.
+/// Visits the record ids of an index part, and nothing for each key that does not hold what it has to; `true` when the
+/// visitor stopped.
 ///
 /// One scan goes through ranges that have little between them: looking for the start of a range costs more than passing
 /// over a few entries.
-fn walk_index(part: &mut Part, read: &dyn Read, visit: &mut dyn FnMut(u64) -> Result<Flow>) -> Result<bool> {
+fn walk_index(
+    part: &mut Part,
+    read: &dyn Read,
+    visit: &mut dyn FnMut(Option<u64>) -> Result<Flow>,
+) -> Result<bool> {
     let Part::Index {
         tree,
         ranges,
         at,
         reverse,
+        tail,
     } = part
     else {
         return Ok(false);
@@ -283,6 +312,7 @@ fn walk_index(part: &mut Part, read: &dyn Read, visit: &mut dyn FnMut(u64) -> Re
         let bounds = if is_empty(&bounds) { own } else { bounds };
         let is_joined = bounds != own;
         let (mut current, mut strays) = (*at, 0);
+        let (mut misses, mut jump) = (0, None);
         let mut place = None;
         read.scan(*tree, bounds, *reverse, &mut |key, _| {
             loop {
@@ -302,11 +332,28 @@ fn walk_index(part: &mut Part, read: &dyn Read, visit: &mut dyn FnMut(u64) -> Re
                 }
             }
             strays = 0;
+            if let Some(tail) = tail
+                && let Spot::Behind(edge) = tail.spot(key, *reverse)?
+            {
+                misses += 1;
+                return Ok(match visit(None)? {
+                    Flow::Stop => {
+                        place = Some(key.to_vec());
+                        ControlFlow::Break(())
+                    }
+                    Flow::Continue if misses > MOST_STRAYS => {
+                        jump = Some(edge);
+                        ControlFlow::Break(())
+                    }
+                    Flow::Continue => ControlFlow::Continue(()),
+                });
+            }
+            misses = 0;
             let record = record_of(
                 key.get(key.len().saturating_sub(RECORD_BYTES)..)
                     .unwrap_or_default(),
             )?;
-            Ok(match visit(record)? {
+            Ok(match visit(Some(record))? {
                 Flow::Continue => ControlFlow::Continue(()),
                 Flow::Stop => {
                     place = Some(key.to_vec());
@@ -314,7 +361,8 @@ fn walk_index(part: &mut Part, read: &dyn Read, visit: &mut dyn FnMut(u64) -> Re
                 }
             })
         })?;
-        if let Some(key) = place {
+        let is_stopped = place.is_some();
+        if let Some(key) = place.or(jump) {
             *at = current;
             if let Some(range) = ranges.get_mut(current) {
                 // The rest of this range is what lies behind the last key.
@@ -323,7 +371,10 @@ fn walk_index(part: &mut Part, read: &dyn Read, visit: &mut dyn FnMut(u64) -> Re
                     false => range.from = Bound::Excluded(key),
                 }
             }
-            return Ok(true);
+            if is_stopped {
+                return Ok(true);
+            }
+            continue;
         }
         *at = match (is_joined, strays > MOST_STRAYS) {
             (true, true) => {

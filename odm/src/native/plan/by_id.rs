@@ -33,6 +33,7 @@ impl Plan {
                 ranges,
                 reverse: false,
                 bounds: vec![Intervals::components(points)],
+                tail: None,
             },
             sorted: true,
             exact: alone,

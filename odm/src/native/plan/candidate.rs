@@ -2,13 +2,14 @@
 
 use std::cmp::Ordering;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use super::super::index::Order;
 use super::super::matcher::ast::{Node, Predicate};
 use super::bounds::{Bounds, Place, bounds};
 use super::computed;
 use super::interval::Intervals;
-use super::{Access, IndexView, KeyRange, Plan, PlanRequest};
+use super::{Access, IndexView, KeyRange, Plan, PlanRequest, Tail};
 
 /// How many ranges one scan may have; further fields are left to the recheck.
 const MOST_RANGES: usize = 4096;
@@ -106,8 +107,10 @@ pub(super) struct Candidate<'a> {
     /// Per field.
     bounds: Vec<Intervals>,
     ranges: Vec<KeyRange>,
-    /// How many fields the ranges go by.
+    tail: Option<Tail>,
+    /// How many fields the ranges go by, and how many what is behind them besides.
     ranged: usize,
+    bounded: usize,
     /// How many fields are single values: they come first.
     fixed: usize,
     exact: bool,
@@ -167,6 +170,14 @@ impl<'a> Candidate<'a> {
             }
         }
         let (ranges, ranged) = ranges(&view, &found);
+        let tail = match ranges.is_empty() {
+            true => None,
+            false => {
+                let bounds: Vec<&Intervals> = found.iter().map(|bounds| &bounds.intervals).collect();
+                Tail::new(view.definition, &bounds, ranged)
+            }
+        };
+        let bounded = if tail.is_some() { found.len() } else { ranged };
         let fixed = found
             .iter()
             .take(ranged)
@@ -186,7 +197,7 @@ impl<'a> Candidate<'a> {
             && found
                 .iter()
                 .enumerate()
-                .all(|(field, bounds)| bounds.exact && (bounds.intervals.is_all() || field < ranged));
+                .all(|(field, bounds)| bounds.exact && (bounds.intervals.is_all() || field < bounded));
         let bounds: Vec<Intervals> = found.into_iter().map(|bounds| bounds.intervals).collect();
         let definition = view.definition;
         let leaves_out = definition.sparse
@@ -200,7 +211,9 @@ impl<'a> Candidate<'a> {
             index,
             bounds,
             ranges,
+            tail,
             ranged,
+            bounded,
             fixed,
             exact,
             leaves_out,
@@ -247,21 +260,21 @@ impl<'a> Candidate<'a> {
     /// Whether no other can read less: it leads to what is found alone, in the order that is asked for.
     pub(super) fn is_unbeatable(&self) -> bool {
         let is_one = self.view.definition.unique && self.fixed == self.bounds.len();
-        self.is_impossible() || is_one || (self.exact && (self.order.is_some() || self.is_unordered))
+        let is_straight = self.exact && self.tail.is_none();
+        self.is_impossible() || is_one || (is_straight && (self.order.is_some() || self.is_unordered))
     }
 
-    /// Whether it leads to nothing that the other does not lead to, and in the order that is asked for if the other does.
+    /// Whether it has no key for what the other does not lead to, and has the order that is asked for if the other has it.
     pub(super) fn is_within(&self, other: &Candidate<'_>) -> bool {
         let (own, others) = (self.view.definition, other.view.definition);
         let is_whole = others.partial.is_none() && others.wildcard.is_none() && !other.leaves_out;
         if !is_whole || own.wildcard.is_some() || own.collation != others.collation {
             return false;
         }
-        let fields = |candidate: &Candidate<'_>| candidate.bounds.len().min(candidate.ranged);
-        let bounded = (0..fields(other)).filter(|field| !other.bounds[*field].is_all());
+        let bounded = (0..other.bounded).filter(|field| !other.bounds[*field].is_all());
         let is_bounded_too = |field: usize| {
             let key = &others.keys[field];
-            (0..fields(self)).any(|own_field| {
+            (0..self.ranged).any(|own_field| {
                 let own_key = &own.keys[own_field];
                 own_key.path == key.path && self.bounds[own_field] == other.bounds[field]
             })
@@ -317,6 +330,7 @@ impl<'a> Candidate<'a> {
                 ranges: self.ranges,
                 reverse: self.order.unwrap_or(false),
                 bounds: self.bounds,
+                tail: self.tail.map(Arc::new),
             },
         }
     }
@@ -327,7 +341,7 @@ impl<'a> Candidate<'a> {
 
     /// Whether all selected keys have the same value in the field.
     fn is_constant(&self, field: usize) -> bool {
-        field < self.ranged && self.bounds[field].is_one_point()
+        field < self.bounded && self.bounds[field].is_one_point()
     }
 
     /// Whether the index gives the order that is asked for: `Some(true)` backwards.
@@ -396,7 +410,7 @@ impl<'a> Candidate<'a> {
         const FETCH: f64 = 3.0;
         // The path of a wildcard index says nothing of how many documents there are.
         let paths = usize::from(self.view.definition.wildcard.is_some());
-        let fraction: f64 = self.bounds[..self.ranged]
+        let fraction: f64 = self.bounds[..self.bounded]
             .iter()
             .skip(paths)
             .map(Intervals::fraction)

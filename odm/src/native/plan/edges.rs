@@ -108,6 +108,7 @@ pub(super) fn choose(
             reverse,
             // The server shows none either.
             bounds: Vec::new(),
+            tail: None,
         },
         sorted: request.sort.is_none_or(|sort| sort.fields.is_empty()),
         exact: false,

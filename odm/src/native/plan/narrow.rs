@@ -52,6 +52,7 @@ pub(super) fn narrow(request: &PlanRequest<'_>, root: &Node, best: &Candidate<'_
             ranges,
             reverse,
             bounds,
+            tail: None,
         },
         sorted: true,
         exact: false,

@@ -134,6 +134,7 @@ fn terms(request: &PlanRequest<'_>, text: &TextPlan, root: &Node, into: &mut Vec
             // The greatest score first.
             reverse: true,
             bounds: vec![Intervals::all(); definition.keys.len()],
+            tail: None,
         });
     }
     Ok(())

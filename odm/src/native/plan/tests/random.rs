@@ -70,12 +70,17 @@ impl Store {
                 index,
                 ranges,
                 reverse,
+                tail,
                 ..
             } => {
                 let mut part = Vec::new();
                 for range in ranges {
                     let range = (range.from.clone(), range.to.clone());
-                    part.extend(self.entries[*index].range(range).map(|(_, record)| *record));
+                    let mut entries = self.entries[*index].range(range).collect::<Vec<_>>();
+                    entries.retain(|(key, _)| {
+                        is_inside(tail.as_deref(), (key, &self.entries[*index]), *reverse)
+                    });
+                    part.extend(entries.into_iter().map(|(_, record)| *record));
                 }
                 if *reverse {
                     part.reverse();
@@ -305,6 +310,29 @@ const INDEX_SETS: &[&[(&str, &str)]] = &[
         (r#"{"a.b": 1}"#, "{}"),
     ],
 ];
+
+/// Whether a walk takes the key; where it does not, it takes none of those up to where it goes on.
+fn is_inside(tail: Option<&Tail>, (key, entries): (&[u8], &BTreeMap<Vec<u8>, usize>), reverse: bool) -> bool {
+    let Some(tail) = tail else { return true };
+    let spot = |key: &[u8]| tail.spot(key, reverse).unwrap();
+    let Spot::Behind(edge) = spot(key) else {
+        return true;
+    };
+    let between: Vec<&[u8]> = match reverse {
+        false => entries
+            .keys()
+            .map(Vec::as_slice)
+            .filter(|other| key <= *other && *other < edge.as_slice())
+            .collect(),
+        true => entries
+            .keys()
+            .map(Vec::as_slice)
+            .filter(|other| edge.as_slice() < *other && *other <= key)
+            .collect(),
+    };
+    assert!(!between.is_empty() && between.iter().all(|other| spot(other) != Spot::Inside));
+    false
+}
 
 /// Takes one of the plans after the other, whatever they cost.
 #[derive(Debug)]
