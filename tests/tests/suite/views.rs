@@ -9,6 +9,7 @@ use odm_tests::raw::RawCollection;
 
 crate::on_every_backend! {
     a_view_is_read_like_a_collection,
+    what_is_not_wanted_of_a_view_is_not_computed,
     views_do_not_stand_on_themselves,
     views_stand_so_high_and_no_higher,
     views_are_joined_by_their_own_collation_alone,
@@ -130,6 +131,79 @@ async fn a_view_is_read_like_a_collection(db: &Db) {
 }
 
 /// The code of a command that fails.
+/// Orders, bounds and filters of a find or a count go into the stages of the view.
+async fn what_is_not_wanted_of_a_view_is_not_computed(db: &Db) {
+    let loans = db.raw_collection("loans");
+    let all = (0..200).map(|n| doc! { "_id": n, "a": n % 2, "left": n - 100 });
+    loans.insert_many(all).await.unwrap();
+    // Of the loan 100 it cannot be computed.
+    let share = doc! { "$set": { "share": { "$divide": [1, "$left"] } } };
+    db.create_collection("shares")
+        .view_on("loans", [share])
+        .await
+        .unwrap();
+    let shares = db.raw_collection("shares");
+    let ids = async |find: Document| -> Option<Vec<i32>> {
+        let reply = db.run_command(find).await.ok()?;
+        let found = reply
+            .get_document("cursor")
+            .unwrap()
+            .get_array("firstBatch")
+            .unwrap();
+        let ids = found
+            .iter()
+            .map(|row| row.as_document().unwrap().get_i32("_id").unwrap());
+        Some(ids.collect())
+    };
+    for (find, expected) in [
+        (doc! { "limit": 2 }, Some(vec![0, 1])),
+        (doc! { "skip": 98, "limit": 2 }, Some(vec![98, 99])),
+        (doc! { "skip": 101, "limit": 1 }, Some(vec![101])),
+        (doc! { "skip": 100, "limit": 1 }, None),
+        // As on the server, which brings in order what is computed.
+        (doc! { "sort": { "_id": -1 }, "limit": 2 }, None),
+        (doc! { "sort": { "share": 1 }, "limit": 1 }, None),
+        (
+            doc! { "filter": { "_id": { "$lt": 100 } }, "sort": { "share": -1, "_id": 1 }, "limit": 2 },
+            Some(vec![0, 1]),
+        ),
+    ] {
+        let mut command = doc! { "find": "shares" };
+        command.extend(find);
+        assert_eq!(ids(command.clone()).await, expected, "{command}");
+    }
+    let count = doc! { "count": "shares", "skip": 101, "limit": 5 };
+    assert_eq!(db.run_command(count).await.unwrap().get_i32("n").unwrap(), 5);
+    // Of equal ones the order is that of the view's stages no more.
+    db.create_collection("sorted")
+        .view_on("loans", [doc! { "$sort": { "left": -1 } }, doc! { "$limit": 6 }])
+        .await
+        .unwrap();
+    let sorted = db.raw_collection("sorted");
+    let found = sorted
+        .find(doc! {})
+        .sort_raw(doc! { "a": 1, "_id": 1 })
+        .limit(2)
+        .await
+        .unwrap();
+    assert_eq!(
+        found,
+        [
+            doc! { "_id": 194, "a": 0, "left": 94 },
+            doc! { "_id": 196, "a": 0, "left": 96 }
+        ]
+    );
+    assert_eq!(
+        shares
+            .find(doc! { "_id": { "$gt": 197 } })
+            .sort_raw(doc! { "_id": 1 })
+            .await
+            .unwrap()
+            .len(),
+        2
+    );
+}
+
 async fn code(db: &Db, command: Document) -> Option<i32> {
     db.run_command(command).await.err().and_then(|error| error.code())
 }

@@ -39,7 +39,7 @@ pub(crate) use self::group::ACCUMULATORS;
 pub(crate) use self::group::{Gathered, Group, goes_with_early};
 use self::lookup::Lookup;
 use self::redact::Redact;
-use self::sort::Sort;
+pub(super) use self::sort::Sort;
 pub(crate) use self::statistics::Statistics;
 use self::union::UnionWith;
 use self::unwind::Unwind;

@@ -149,7 +149,7 @@ fn run(call: &Call<'_>, explained: Option<bool>) -> Result<Job> {
     let request = AggregateRequest {
         namespace,
         stages: stages.iter().map(|stage| stage.to_bytes()).collect(),
-        filter: None,
+        above: None,
         variables,
         constants: fields.object("let").unwrap_or(Doc::empty()).to_bytes(),
         collation,

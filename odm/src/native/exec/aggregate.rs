@@ -32,6 +32,28 @@ use super::{statistics, view};
 /// The name that stands for a database instead of a collection.
 pub(crate) const NO_COLLECTION: &str = "$cmd.aggregate";
 
+/// A query of what stages give.
+#[derive(Clone, Debug)]
+pub(crate) struct Above {
+    pub(crate) filter: Arc<Matcher>,
+    pub(crate) order: Option<SortSpec>,
+    pub(crate) skip: u64,
+    /// 0: all.
+    pub(crate) limit: u64,
+}
+
+impl From<Arc<Matcher>> for Above {
+    /// All that match.
+    fn from(filter: Arc<Matcher>) -> Above {
+        Above {
+            filter,
+            order: None,
+            skip: 0,
+            limit: 0,
+        }
+    }
+}
+
 /// What an aggregate asks for.
 #[derive(Clone, Debug)]
 pub(crate) struct AggregateRequest {
@@ -39,7 +61,7 @@ pub(crate) struct AggregateRequest {
     /// The stages as given.
     pub(crate) stages: Vec<Vec<u8>>,
     /// What is asked of the documents that the stages give.
-    pub(crate) filter: Option<Arc<Matcher>>,
+    pub(crate) above: Option<Above>,
     /// What `let` gives, where strings compare by the request's own collation.
     pub(crate) variables: Vec<(String, Option<Owned>)>,
     /// The `let` as given.
@@ -228,8 +250,9 @@ impl AggregateRequest {
             .collect();
         let ahead = filters_ahead(read, &resolved.base, &mut stages);
         let mut pipeline = Pipeline::parse(&stages, &self.names())?;
-        if let Some(filter) = &self.filter {
-            pipeline.filter_by(filter);
+        if let Some(above) = &self.above {
+            pipeline.filter_by(&above.filter);
+            pipeline.order_by(above.order.as_ref(), (above.skip, above.limit));
         }
         if constants::go_with_early_stages(Doc::Raw(&self.constants)) {
             pipeline.mark_early(&resolved.base.collection, &|name| match read

@@ -28,9 +28,9 @@ pub(crate) fn count(
         let query = query.by_default(&own);
         return on_collection(read, &resolved.base, &query, (skip, limit), deadline);
     }
-    match view::through(read, ns, query, None, deadline)? {
+    match view::through(read, ns, query, None, (skip, limit), deadline)? {
         Some(Through::Query(base, merged)) => on_collection(read, &base, &merged, (skip, limit), deadline),
-        Some(Through::Rows(rows)) => Ok((rows.len() as u64).min(most(skip, limit)).saturating_sub(skip)),
+        Some(Through::Rows(rows)) => Ok(rows.len() as u64),
         None => on_collection(read, ns, query, (skip, limit), deadline),
     }
 }

@@ -206,6 +206,7 @@ impl FindCursor {
                 &request.namespace,
                 &request.query,
                 request.projection.as_deref(),
+                (request.skip, request.limit),
                 request.deadline,
             )?,
         };
@@ -221,7 +222,10 @@ impl FindCursor {
                 request.namespace = base;
                 request.query = *merged;
             }
-            Some(Through::Rows(rows)) => return FindCursor::over(rows, request),
+            Some(Through::Rows(rows)) => {
+                request.skip = 0;
+                return FindCursor::over(rows, request);
+            }
         }
         FindCursor::on_collection(read, request)
     }

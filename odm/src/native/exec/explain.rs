@@ -74,7 +74,7 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
         let aggregate = AggregateRequest {
             namespace: request.namespace.clone(),
             stages: behind_view(request, &query),
-            filter: None,
+            above: None,
             variables: query.matcher.variables().to_vec(),
             constants: Doc::empty().to_bytes(),
             collation: request.query.collation().cloned(),

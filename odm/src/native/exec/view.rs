@@ -12,7 +12,7 @@ use super::super::matcher;
 use super::super::plan::text_required;
 use super::super::projection::Projection;
 use super::super::storage::Read;
-use super::aggregate::{self, AggregateRequest};
+use super::aggregate::{self, Above, AggregateRequest};
 use super::query::Query;
 use super::{Deadline, Namespace, series};
 
@@ -195,7 +195,7 @@ pub(super) fn refuse_other(catalog: &Catalog, other: &Namespace, collation: &Col
 pub(crate) enum Through {
     /// As a query on the collection under it.
     Query(Namespace, Box<Query>),
-    /// Of the view's documents.
+    /// By the view's documents that are wanted, in order.
     Rows(Vec<Vec<u8>>),
 }
 
@@ -220,16 +220,21 @@ pub(crate) fn refuse_asked(ns: &Namespace, query: &Query, projection: Option<&Pr
     projection.map_or(Ok(()), Projection::refuse_on_view)
 }
 
-/// How a query on this name is answered if it is a view; `None` for a collection.
+/// How a query on this name is answered if it is a view; `None` for a collection. Of a view's documents it wants so many,
+/// all of them if 0, behind so many.
 pub(crate) fn through(
     read: &dyn Read,
     ns: &Namespace,
     query: &Query,
     projection: Option<&Projection>,
+    (skip, limit): (u64, u64),
     deadline: Deadline,
 ) -> Result<Option<Through>> {
     if let Some(rows) = list::found(read.catalog(), ns, query)? {
-        return Ok(Some(Through::Rows(rows)));
+        let most = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let limit = if limit == 0 { usize::MAX } else { most(limit) };
+        let wanted = rows.into_iter().skip(most(skip)).take(limit);
+        return Ok(Some(Through::Rows(wanted.collect())));
     }
     if view_of(read.catalog(), ns).is_none() {
         refuse_buckets(read.catalog(), ns)?;
@@ -239,10 +244,10 @@ pub(crate) fn through(
     let query = query.by_default(&own);
     let query = &*query;
     refuse_asked(ns, query, projection)?;
-    let request = AggregateRequest {
+    let mut request = AggregateRequest {
         namespace: ns.clone(),
         stages: Vec::new(),
-        filter: Some(query.matcher.clone()),
+        above: Some(query.matcher.clone().into()),
         variables: Vec::new(),
         constants: Doc::empty().to_bytes(),
         collation: Some(own.clone()),
@@ -264,5 +269,11 @@ pub(crate) fn through(
         let merged = Query::of(both, query.sort.clone(), query.hint().cloned(), own);
         return Ok(Some(Through::Query(find.namespace, Box::new(merged))));
     }
+    request.above = Some(Above {
+        order: query.sort.clone().filter(|sort| sort.natural.is_none()),
+        skip,
+        limit,
+        filter: query.matcher.clone(),
+    });
     Ok(Some(Through::Rows(aggregate::rows(read, &request)?)))
 }

@@ -1,7 +1,8 @@
 //! What is known of the stages together: where they may stand, and how much of an order is wanted.
 
 use super::super::super::matcher::Matcher;
-use super::super::stage::{Match, Stage};
+use super::super::super::sort::SortSpec;
+use super::super::stage::{Match, Sort, Stage};
 use super::Pipeline;
 
 impl Pipeline {
@@ -10,21 +11,7 @@ impl Pipeline {
     pub(super) fn rearrange(&mut self) {
         let mut stages: Vec<Stage> = Vec::with_capacity(self.stages.len());
         for stage in self.stages.drain(..) {
-            let mut at = stages.len();
-            match stage {
-                Stage::Skip(0) => continue,
-                Stage::Match(filter) => {
-                    place_filter(&mut stages, *filter);
-                    continue;
-                }
-                Stage::Sort(_) => at = place_of_sort(&mut stages, &stage),
-                Stage::Skip(_) | Stage::Limit(_) | Stage::Sample(_) => {
-                    let keeps = |stage: &Stage| matches!(stage, Stage::Transform(_) | Stage::Lookup(_));
-                    at -= stages.iter().rev().take_while(|stage| keeps(stage)).count();
-                }
-                _ => {}
-            }
-            stages.insert(at, stage);
+            place(&mut stages, stage);
         }
         self.stages = stages;
     }
@@ -32,6 +19,16 @@ impl Pipeline {
     /// Filters what the pipeline gives by a query's filter.
     pub(crate) fn filter_by(&mut self, filter: &Matcher) {
         self.filter(Match::of(filter.clone()));
+    }
+
+    /// Brings what the pipeline gives in order, and takes a part of it: so many behind so many, all of them if 0.
+    pub(crate) fn order_by(&mut self, order: Option<&SortSpec>, (skip, limit): (u64, u64)) {
+        let order = order.map(|order| Stage::Sort(Box::new(Sort::by(order.clone()))));
+        let limit = (limit > 0).then_some(Stage::Limit(limit));
+        for stage in order.into_iter().chain([Stage::Skip(skip)]).chain(limit) {
+            place(&mut self.stages, stage);
+        }
+        self.bound_sorts();
     }
 
     /// Filters what the pipeline gives.
@@ -60,6 +57,22 @@ impl Pipeline {
             }
         }
     }
+}
+
+/// Puts a stage behind the stages, or in front of those that it goes before.
+fn place(stages: &mut Vec<Stage>, stage: Stage) {
+    let mut at = stages.len();
+    match stage {
+        Stage::Skip(0) => return,
+        Stage::Match(filter) => return place_filter(stages, *filter),
+        Stage::Sort(_) => at = place_of_sort(stages, &stage),
+        Stage::Skip(_) | Stage::Limit(_) | Stage::Sample(_) => {
+            let keeps = |stage: &Stage| matches!(stage, Stage::Transform(_) | Stage::Lookup(_));
+            at -= stages.iter().rev().take_while(|stage| keeps(stage)).count();
+        }
+        _ => {}
+    }
+    stages.insert(at, stage);
 }
 
 /// Puts a filter behind the stages, and each part of it in front of those that it may be asked before.

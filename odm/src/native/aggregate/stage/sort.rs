@@ -60,11 +60,15 @@ impl Sort {
             }
             path::parse(element.name_str())?;
         }
-        Ok(Sort {
-            spec: SortSpec::parse(spec)?,
+        SortSpec::parse(spec).map(Sort::by)
+    }
+
+    pub(in super::super) fn by(spec: SortSpec) -> Sort {
+        Sort {
+            spec,
             limit: None,
             is_first: false,
-        })
+        }
     }
 
     /// Whether it is by one of these fields, or by something in one.

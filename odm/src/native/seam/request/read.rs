@@ -41,7 +41,7 @@ pub(super) fn aggregate_request(own: backend::Aggregate) -> Result<AggregateRequ
     Ok(AggregateRequest {
         namespace: ns,
         stages,
-        filter: None,
+        above: None,
         constants: gate_optional(own.options.variables.as_ref())?
             .unwrap_or(Doc::empty())
             .to_bytes(),
