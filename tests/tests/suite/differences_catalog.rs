@@ -17,6 +17,7 @@ crate::on_every_backend! {
     names_with_dollars_and_reserved_ones_are_no_text_fields,
     wildcard_projections_compute_nothing,
     geo_indexes_check_their_numbers,
+    weights_of_texts_are_whole_numbers,
     commit_quorums_are_read,
     indexes_keep_their_version,
     views_have_no_reserved_names,
@@ -29,6 +30,36 @@ crate::on_every_backend! {
     statistics_of_nothing_are_short,
     indexes_are_not_rebuilt_on_a_set,
     statistics_of_a_database_are_asked_for_by_no_name,
+}
+
+async fn weights_of_texts_are_whole_numbers(db: &Db) {
+    for (weight, listed) in [
+        (bson!(0.5), None),
+        (bson!(0.99), None),
+        (bson!(-0.5), None),
+        (bson!(f64::NAN), None),
+        (bson!(1e300), None),
+        (Bson::Decimal128(decimal("0.5")), None),
+        (Bson::Decimal128(decimal("99999.9")), None),
+        (bson!(1_i64 << 40), None),
+        (bson!(1.5), Some(1)),
+        (bson!(99_999.99), Some(99_999)),
+        (Bson::Decimal128(decimal("1.5")), Some(2)),
+        (Bson::Decimal128(decimal("2.5")), Some(2)),
+    ] {
+        let spec = index(doc! { "t": "text" }, doc! { "weights": { "t": weight.clone() } });
+        let refused = code(db, create_index("c", spec)).await;
+        assert_eq!(refused, if listed.is_some() { 0 } else { 67 }, "{weight}");
+        if let Some(listed) = listed {
+            let indexes = batch(&run(db, doc! { "listIndexes": "c" }).await);
+            assert_eq!(
+                indexes[1].get_document("weights").unwrap(),
+                &doc! { "t": listed },
+                "{weight}"
+            );
+            run(db, doc! { "drop": "c" }).await;
+        }
+    }
 }
 
 fn create_index(name: &str, spec: Document) -> Document {

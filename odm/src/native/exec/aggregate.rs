@@ -61,7 +61,7 @@ pub(crate) struct AggregateRequest {
     /// The stages as given.
     pub(crate) stages: Vec<Vec<u8>>,
     /// What is asked of the documents that the stages give.
-    pub(crate) above: Option<Above>,
+    pub(crate) above: Option<Box<Above>>,
     /// What `let` gives, where strings compare by the request's own collation.
     pub(crate) variables: Vec<(String, Option<Owned>)>,
     /// The `let` as given.

@@ -247,7 +247,7 @@ pub(crate) fn through(
     let mut request = AggregateRequest {
         namespace: ns.clone(),
         stages: Vec::new(),
-        above: Some(query.matcher.clone().into()),
+        above: Some(Box::new(query.matcher.clone().into())),
         variables: Vec::new(),
         constants: Doc::empty().to_bytes(),
         collation: Some(own.clone()),
@@ -269,11 +269,11 @@ pub(crate) fn through(
         let merged = Query::of(both, query.sort.clone(), query.hint().cloned(), own);
         return Ok(Some(Through::Query(find.namespace, Box::new(merged))));
     }
-    request.above = Some(Above {
+    request.above = Some(Box::new(Above {
         order: query.sort.clone().filter(|sort| sort.natural.is_none()),
         skip,
         limit,
         filter: query.matcher.clone(),
-    });
+    }));
     Ok(Some(Through::Rows(aggregate::rows(read, &request)?)))
 }

@@ -181,16 +181,18 @@ fn read_weights(given: Option<Value<'_>>, weights: &mut BTreeMap<String, f64>, o
     };
     for element in given.elements() {
         let (path, value) = (element.name_str(), element.value());
-        let weight = number::as_f64(&value)
-            .filter(|_| value.is_number())
-            .ok_or_else(|| cannot("weight for text index needs numeric type"))?;
-        if !(weight > 0.0 && weight < MAX_WEIGHT) {
+        let weight =
+            number::as_i32_whole(&value).ok_or_else(|| cannot("weight for text index needs numeric type"))?;
+        let weight = f64::from(weight);
+        let is_within = weight > 0.0 && weight < MAX_WEIGHT;
+        // Fractions were once stored as 0.
+        if !is_within && origin != Origin::Stored {
             return Err(cannot(format!(
                 "text index weight must be in the exclusive interval (0,100000) but found: {weight}"
             )));
         }
         check_weighted(path, origin)?;
-        weights.insert(path.to_owned(), weight.trunc());
+        weights.insert(path.to_owned(), weight);
     }
     Ok(())
 }

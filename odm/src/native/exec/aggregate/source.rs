@@ -62,7 +62,7 @@ impl Source for Collections<'_> {
             let request = AggregateRequest {
                 namespace,
                 stages: vec![Doc::Fields(&matching).to_bytes()],
-                above: leading.map(|leading| Arc::new(leading).into()),
+                above: leading.map(|leading| Box::new(Arc::new(leading).into())),
                 variables: Vec::new(),
                 constants: Doc::empty().to_bytes(),
                 collation: Some(self.setting.collation.clone()),
