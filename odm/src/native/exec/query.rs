@@ -20,6 +20,10 @@ use super::super::storage::Read;
 use super::trial::Race;
 use super::{Deadline, Namespace, tally};
 
+pub(crate) use self::order::Order;
+
+mod order;
+
 /// A parsed filter with sort and hint; made once, planned against each collection state it meets.
 #[derive(Clone, Debug)]
 pub(crate) struct Query {
@@ -532,42 +536,6 @@ impl<'a> Ids<'a> {
 /// Whether the index's keys of the value are those of its bytes.
 fn holds_as_is(definition: &IndexDefinition, value: &Owned) -> bool {
     definition.collation.is_simple() || !has_text(&value.as_value())
-}
-
-/// An order of documents: by fields, then by distance.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Order<'a> {
-    sort: Option<&'a SortSpec>,
-    near: Option<&'a NearField>,
-}
-
-impl Order<'_> {
-    /// Appends a document's place: documents come in the order of these bytes.
-    pub(crate) fn write_key(
-        &self,
-        doc: Doc<'_>,
-        metadata: Option<&Metadata>,
-        key: &mut Vec<u8>,
-    ) -> Result<()> {
-        if let Some(sort) = self.sort {
-            sort.write_key(doc, metadata, key)?;
-        }
-        if let Some(hit) = self.near.and_then(|near| near.hit(doc)) {
-            // Distances are not negative, so that their bits have their order.
-            key.extend_from_slice(&hit.distance.to_bits().to_be_bytes());
-        }
-        Ok(())
-    }
-
-    /// The metadata that the order goes by.
-    pub(crate) fn wanted(&self) -> Wanted {
-        self.sort.map(SortSpec::wanted).unwrap_or_default()
-    }
-
-    /// Whether distance alone counts.
-    pub(crate) fn is_by_distance(&self) -> bool {
-        self.sort.is_none() && self.near.is_some()
-    }
 }
 
 /// Refuses a center outside the grid of a `2d` index.
