@@ -1,5 +1,5 @@
-//! Pipelines that an index can answer, though not by their first stage alone: filters behind other stages, and filters and
-//! orders of the pipelines in joins and unions. None is to be slower than on the server.
+//! Pipelines that an index can answer, though not by their first stage alone: filters behind other stages, filters and
+//! orders of the pipelines in joins and unions, and what several indexes answer. None is to be slower than on the server.
 
 use bson::{Document, doc};
 use odm::Db;
@@ -60,6 +60,7 @@ async fn fill(db: &Db) {
                 .map(|n| {
                     doc! {
                         "_id": n, "k": n % VALUES, "n": n, "tags": ["x", "y", n % 7],
+                        "half": n % 2, "tenth": n % 10,
                         "text": "0123456789".repeat(15),
                     }
                 })
@@ -67,8 +68,12 @@ async fn fill(db: &Db) {
             let insert = doc! { "insert": name, "documents": documents };
             db.run_command(insert).await.expect("inserted");
         }
-        let index = doc! { "key": { "k": 1 }, "name": "k" };
-        let create = doc! { "createIndexes": name, "indexes": [index] };
+        let indexes = vec![
+            doc! { "key": { "k": 1 }, "name": "k" },
+            doc! { "key": { "half": 1 }, "name": "half" },
+            doc! { "key": { "tenth": 1, "n": 1 }, "name": "tenth_n" },
+        ];
+        let create = doc! { "createIndexes": name, "indexes": indexes };
         db.run_command(create).await.expect("an index");
     }
 }
@@ -138,5 +143,26 @@ fn pipelines() -> Vec<(&'static str, usize, Vec<Document>)> {
         ("union with match", 30, vec![twenty(), union(vec![by_k()])]),
         ("union, match", 11, vec![twenty(), union(Vec::new()), by_k()]),
         ("union with the last", 21, vec![twenty(), union(last())]),
+        (
+            "the rarer of two",
+            10,
+            vec![doc! { "$match": { "half": 1, "k": 5 } }],
+        ),
+        (
+            "two of many",
+            2_000,
+            vec![doc! { "$match": { "half": 1, "tenth": 3 } }],
+        ),
+        ("the last of few", 1, [vec![by_k()], last()].concat()),
+        (
+            "the last of many",
+            1,
+            [vec![doc! { "$match": { "half": 1 } }], last()].concat(),
+        ),
+        (
+            "a range behind a range",
+            16,
+            vec![doc! { "$match": { "tenth": { "$gte": 2 }, "n": { "$lt": 20 } } }],
+        ),
     ]
 }
