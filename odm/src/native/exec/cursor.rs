@@ -223,8 +223,9 @@ impl FindCursor {
                 request.query = *merged;
             }
             Some(Through::Rows(rows)) => {
-                request.skip = 0;
-                return FindCursor::over(rows, request);
+                let found = (1..).zip(rows);
+                let found = found.map(|(record, document)| Found { record, document });
+                return Ok(FindCursor::given(found.collect(), request));
             }
         }
         FindCursor::on_collection(read, request)
@@ -301,14 +302,19 @@ impl FindCursor {
             .take(limit)
             .map(|(_, found)| found)
             .collect();
-        Ok(FindCursor {
+        Ok(FindCursor::given(found, request))
+    }
+
+    /// A find of these documents, which are all that it asks for, in its order.
+    fn given(found: Vec<Found>, request: FindRequest) -> FindCursor {
+        FindCursor {
             request,
             collection: None,
             state: State::Sorted(found.into_iter(), None),
             batches: 0,
             text: None,
             places: None,
-        })
+        }
     }
 
     /// The next documents, from the same state of the database; `None` after the last.
