@@ -13,7 +13,7 @@ crate::on_every_backend! {
     keys_behind_a_range_are_passed_over,
     keys_behind_a_range_find_what_reading_everything_finds,
     plans_that_do_worse_are_told,
-    joins_of_the_last_read_what_is_joined,
+    joins_of_the_last_find_it_by_either_index,
     writes_find_the_same_by_every_plan,
 }
 
@@ -293,7 +293,7 @@ async fn plans_that_do_worse_are_told(db: &Db) {
     assert!(beaten.is_empty(), "{beaten:?}");
 }
 
-async fn joins_of_the_last_read_what_is_joined(db: &Db) {
+async fn joins_of_the_last_find_it_by_either_index(db: &Db) {
     many(db).await;
     let asked = (0..5).map(|id| doc! { "_id": id, "of": id });
     insert(db, "asked", asked.collect()).await;

@@ -107,9 +107,11 @@ pub(super) struct Candidate<'a> {
     /// Per field.
     bounds: Vec<Intervals>,
     ranges: Vec<KeyRange>,
+    /// What the keys in the ranges have to hold besides.
     tail: Option<Tail>,
-    /// How many fields the ranges go by, and how many what is behind them besides.
+    /// How many fields the ranges go by.
     ranged: usize,
+    /// How many fields the ranges and the tail go by.
     bounded: usize,
     /// How many fields are single values: they come first.
     fixed: usize,

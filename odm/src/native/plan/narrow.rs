@@ -14,7 +14,8 @@ use super::{Access, KeyRange, Plan, PlanRequest, flatten};
 const MOST_BRANCHES: usize = 256;
 
 /// The plan by the same index in the same order, bounded by the branches of an `$or`; `None` where a branch is not
-/// bounded, where all of them together bound nothing more, or where a document has several keys, of which the first in the bounds need not be its place.
+/// bounded, where all of them together bound nothing more, or where a document has several keys, of which the first in the
+/// bounds need not be its place.
 pub(super) fn narrow(request: &PlanRequest<'_>, root: &Node, best: &Candidate<'_>) -> Option<Plan> {
     let reverse = best.order()?;
     if best.has_arrays() {

@@ -16,15 +16,16 @@ pub(crate) trait Trial: Debug {
     fn cheapest(&self, plans: &[Plan], wanted: Option<u64>) -> Result<usize>;
 }
 
-/// The candidates between which a trial has to decide, in the order of what they are guessed to cost; the first of them
-/// where there is no trial.
+/// The candidates between which a trial has to decide, in the order of what they are guessed to cost: one that no other can
+/// beat alone, and the first where there is no trial.
 pub(super) fn rivals<'a>(
     request: &PlanRequest<'_>,
     mut candidates: Vec<Candidate<'a>>,
 ) -> Vec<Candidate<'a>> {
     candidates.sort_by(Candidate::compare);
-    if request.trial.is_none() || candidates.first().is_some_and(Candidate::is_unbeatable) {
-        candidates.truncate(1);
+    let alone = candidates.iter().position(Candidate::is_unbeatable);
+    if let Some(alone) = alone.or(request.trial.is_none().then_some(0)) {
+        return candidates.into_iter().skip(alone).take(1).collect();
     }
     let mut rivals: Vec<Candidate<'a>> = Vec::with_capacity(candidates.len());
     for candidate in candidates {
