@@ -51,16 +51,19 @@ fn scenario(seed: u64) -> Vec<Step> {
         if goes_by_chance(&expression) {
             continue;
         }
-        // A first group has means of its own.
-        let stage = match random.below(3) {
-            0 => doc! { "$group": { "_id": "$_id", "v": { "$last": expression } } },
-            _ => doc! { "$project": { "v": expression } },
+        // A first group has means of its own, and so has what computes before it.
+        let stages = match random.below(4) {
+            0 => vec![doc! { "$group": { "_id": "$_id", "v": { "$last": expression } } }],
+            1 => vec![
+                doc! { "$project": { "v": expression } },
+                doc! { "$group": { "_id": "$_id", "v": { "$last": "$v" } } },
+            ],
+            _ => vec![doc! { "$project": { "v": expression } }],
         };
         for id in 0..DOCUMENTS {
             let one = doc! { "$match": { "_id": { "$gte": id, "$lte": id } } };
-            steps.push(Step::of(
-                doc! { "aggregate": MAIN, "pipeline": [one, stage.clone()] },
-            ));
+            let pipeline = [vec![one], stages.clone()].concat();
+            steps.push(Step::of(doc! { "aggregate": MAIN, "pipeline": pipeline }));
         }
     }
     steps

@@ -16,6 +16,7 @@ crate::on_every_backend! {
     values_differ_where_the_means_do,
     constants_are_computed_as_everywhere,
     one_argument_beside_constants_makes_a_group_late,
+    what_computes_before_a_group_is_as_early_as_the_group,
 }
 
 /// What the expression gives in the first stage for a document of these fields, or why not.
@@ -442,4 +443,64 @@ async fn one_argument_beside_constants_makes_a_group_late(db: &Db) {
         let command = doc! { "aggregate": "c", "pipeline": pipeline, "cursor": {} };
         assert_eq!(code(db, command).await, expected, "{asked}");
     }
+}
+
+async fn what_computes_before_a_group_is_as_early_as_the_group(db: &Db) {
+    insert(db, "c", vec![doc! { "_id": 1, "a": [1], "n": 0, "d": 4 }]).await;
+    insert(db, "other", vec![doc! { "_id": 1, "x": null }]).await;
+    let divide = || doc! { "$project": { "x": { "$divide": ["$d", "$n"] } } };
+    let add = || doc! { "$project": { "x": { "$add": ["$a", "$missing"] } } };
+    let group = || doc! { "$group": { "_id": "$x" } };
+    let lookup =
+        || doc! { "$lookup": { "from": "other", "localField": "x", "foreignField": "x", "as": "l" } };
+    let (early, late) = (4_848_401, 2);
+    for (pipeline, expected) in [
+        (vec![divide()], late),
+        (vec![divide(), group()], early),
+        (vec![divide(), doc! { "$count": "n" }], early),
+        (vec![divide(), doc! { "$sortByCount": "$x" }], early),
+        (vec![divide(), lookup()], early),
+        (
+            vec![doc! { "$match": { "_id": { "$gte": 0 } } }, divide(), group()],
+            early,
+        ),
+        (
+            vec![doc! { "$project": { "y": { "$divide": ["$d", "$n"] } } }, group()],
+            early,
+        ),
+        // An order, a bound, another projection or another stage keeps it behind what is read.
+        (vec![doc! { "$sort": { "d": 1 } }, divide(), group()], late),
+        (vec![doc! { "$limit": 9 }, divide(), group()], late),
+        (vec![divide(), doc! { "$limit": 9 }, group()], late),
+        (vec![divide(), doc! { "$sort": { "x": 1 } }, group()], late),
+        (vec![divide(), doc! { "$project": { "x": 1 } }, group()], late),
+        (
+            vec![doc! { "$set": { "x": { "$divide": ["$d", "$n"] } } }, group()],
+            late,
+        ),
+        (vec![lookup(), divide(), group()], late),
+        // So does an operator that a group does not have, though it is a constant.
+        (
+            vec![
+                doc! { "$project": { "x": { "$divide": ["$d", "$n"] }, "y": { "$pow": [2, 2] } } },
+                group(),
+            ],
+            late,
+        ),
+        (
+            vec![divide(), doc! { "$group": { "_id": { "$pow": ["$x", 2] } } }],
+            late,
+        ),
+        // What is missing decides before what is no number.
+        (vec![add(), group()], 0),
+        (vec![add(), lookup()], 0),
+        (vec![add()], 16_554),
+    ] {
+        let command = doc! { "aggregate": "c", "pipeline": pipeline.clone(), "cursor": {} };
+        assert_eq!(code(db, command).await, expected, "{pipeline:?}");
+    }
+    assert_eq!(
+        aggregate(db, "c", vec![add(), group()]).await,
+        [doc! { "_id": null }]
+    );
 }

@@ -36,7 +36,7 @@ pub(crate) use self::geo_near::GeoNear;
 use self::graph_lookup::GraphLookup;
 #[cfg(test)]
 pub(crate) use self::group::ACCUMULATORS;
-pub(crate) use self::group::{Gathered, Group, goes_with_early};
+pub(crate) use self::group::{Gathered, Group, goes_with_early, is_early_operator};
 use self::lookup::Lookup;
 use self::redact::Redact;
 pub(super) use self::sort::Sort;
@@ -240,7 +240,11 @@ impl Stage {
             Stage::Match(stage) => stage.run(input, context),
             Stage::Transform(stage) => Ok(Box::new(input.map(move |row| {
                 let row = row?;
-                let document = stage.apply(&row_scope(&row, context))?;
+                let scope = Scope {
+                    is_early: stage.is_early(),
+                    ..row_scope(&row, context)
+                };
+                let document = stage.apply(&scope)?;
                 Ok(row.made(write(document)?))
             }))),
             Stage::Sort(stage) => stage.run(input, context),

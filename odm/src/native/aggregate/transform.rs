@@ -178,6 +178,11 @@ impl TransformStage {
         }
     }
 
+    /// Whether a server runs it with the early group or lookup behind it.
+    pub(crate) fn is_early(&self) -> bool {
+        matches!(self, TransformStage::Project(projection) if projection.is_early())
+    }
+
     /// What it does to the paths of a document; none where that cannot be said.
     pub(crate) fn changes(&self) -> Option<Changes> {
         match self {

@@ -19,6 +19,7 @@ use super::{Context, Row, Rows, path, scope, write};
 pub(crate) use self::accumulator::ACCUMULATORS;
 pub(super) use self::accumulator::Accumulator;
 use self::accumulator::State;
+pub(crate) use self::early::has as is_early_operator;
 use self::plain::Plain;
 
 /// Groups documents by a value and accumulates over each group.

@@ -11,6 +11,8 @@ use super::{path, print};
 pub(crate) struct Projection {
     mode: Mode,
     root: Branch,
+    /// Whether a server runs it by other means than the later stages.
+    is_early: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,10 +72,7 @@ impl Projection {
             let segments = path::parse(element.name_str())?;
             adder.read(segments, &element.value(), None)?;
         }
-        Ok(Projection {
-            mode: Mode::Add,
-            root: adder.root,
-        })
+        Ok(Projection::new(Mode::Add, adder.root))
     }
 
     /// The projection that drops the named paths.
@@ -82,10 +81,15 @@ impl Projection {
         for name in names {
             root.insert(&Target::read(name, &[])?, Entry::Named)?;
         }
-        Ok(Projection {
-            mode: Mode::Exclude,
+        Ok(Projection::new(Mode::Exclude, root))
+    }
+
+    fn new(mode: Mode, root: Branch) -> Projection {
+        Projection {
+            mode,
             root,
-        })
+            is_early: false,
+        }
     }
 
     /// Whether only what it names stays.
@@ -101,6 +105,21 @@ impl Projection {
     /// Whether only what it names stays, and nothing is computed.
     pub(crate) fn only_keeps(&self) -> bool {
         self.is_inclusive() && !self.root.has_computed()
+    }
+
+    /// Whether all operators in what it computes pass.
+    pub(crate) fn all_operators(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        self.root.all_operators(test)
+    }
+
+    /// Says that a server runs it with the early group or lookup behind it.
+    pub(crate) fn set_early(&mut self) {
+        self.is_early = true;
+    }
+
+    /// Whether a server runs it with the early group or lookup behind it.
+    pub(crate) fn is_early(&self) -> bool {
+        self.is_early
     }
 
     /// What it does to the paths of a document.
@@ -125,7 +144,11 @@ impl Projection {
 
     /// Computes the constant parts.
     pub(crate) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
-        self.root.fold(known)
+        self.root.fold(known)?;
+        if known.is_some() && self.is_early {
+            self.root.set_early();
+        }
+        Ok(())
     }
 
     /// The fields of the projected root document.
@@ -215,6 +238,24 @@ impl Branch {
             }
         }
         Ok(())
+    }
+
+    fn all_operators(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        self.entries.iter().all(|(_, entry)| match entry {
+            Entry::Named => true,
+            Entry::Computed(expression) => expression.all_operators(test),
+            Entry::Inner(inner) => inner.all_operators(test),
+        })
+    }
+
+    fn set_early(&mut self) {
+        for (_, entry) in &mut self.entries {
+            match entry {
+                Entry::Named => {}
+                Entry::Computed(expression) => expression.set_early(),
+                Entry::Inner(inner) => inner.set_early(),
+            }
+        }
     }
 
     /// What stays of the document, before anything is computed.
@@ -476,10 +517,7 @@ impl Reader<'_> {
             }
             _ => {}
         }
-        Ok(Projection {
-            mode,
-            root: self.root,
-        })
+        Ok(Projection::new(mode, self.root))
     }
 }
 

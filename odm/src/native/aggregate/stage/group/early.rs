@@ -77,6 +77,6 @@ const LATE: [&str; 70] = [
 ];
 
 /// Whether an early `$group` has the operator.
-pub(super) fn has(operator: &str) -> bool {
+pub(crate) fn has(operator: &str) -> bool {
     operator != ARRAY && !LATE.contains(&operator)
 }
