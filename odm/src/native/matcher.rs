@@ -70,9 +70,11 @@ enum Order {
     Written,
 }
 
-/// What expressions inside a filter see beside the document.
+/// What is known of a filter beside what it asks: above all what its expressions see beside the document.
 #[derive(Clone, Debug, Default)]
 struct Context {
+    /// Whether it was written with a schema, which may have become conditions on fields.
+    has_schema: bool,
     variables: Vec<(String, Option<Owned>)>,
     /// `$$NOW`: the same for all documents of one operation.
     now: i64,
@@ -145,6 +147,11 @@ impl Matcher {
             nests: reading.order != Order::Written,
         }
         .document(filter, Level::Document)?;
+        let has_schema = root.has_schema();
+        let root = match reading.order {
+            Order::Kinds | Order::Stage if has_schema => root.with_schemas_apart(),
+            _ => root,
+        };
         let root = match reading.order {
             Order::Written => root,
             _ if !root.computes() => root.flat(),
@@ -156,6 +163,7 @@ impl Matcher {
         Ok(Matcher {
             root,
             context: Context {
+                has_schema,
                 variables,
                 now: now(),
                 collation: Collation::default(),
@@ -167,6 +175,11 @@ impl Matcher {
     pub(crate) fn at(mut self, now: i64) -> Matcher {
         self.context.now = now;
         self
+    }
+
+    /// Whether it was written with a `$jsonSchema`.
+    pub(crate) fn has_schema(&self) -> bool {
+        self.context.has_schema
     }
 
     /// How the strings of its expressions compare.
@@ -218,6 +231,7 @@ impl Matcher {
             variables,
             now,
             collation,
+            ..
         } = self.context.clone();
         let known = Scope {
             variables,
@@ -303,6 +317,7 @@ impl Matcher {
         Matcher {
             root: both,
             context: Context {
+                has_schema: self.has_schema() || other.has_schema(),
                 variables: variables.cloned().collect(),
                 now: other.context.now,
                 collation: other.context.collation.clone(),

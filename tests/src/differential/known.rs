@@ -90,10 +90,6 @@ pub(super) fn reason(
         }
         // The collation of a view is looked at before what is asked of it.
         (Refused(Some(_)), Refused(Some(167))) => Some("two errors, one of them a view's collation"),
-        // It sees that nothing can match before it looks for the text index, which is hidden.
-        (own, _) if has_failed_with(own, 291) && text.contains("$text") && text.contains("$alwaysFalse") => {
-            Some("a hidden text index beside $alwaysFalse")
-        }
         // Behind a `$facet` a limit is left out, and with it the exchange of the stages behind it.
         (own, Refused(Some(_)))
             if !own.is_refused()
@@ -147,14 +143,11 @@ pub(super) fn reason(
             (text.contains("$geoNear") || text.contains("$near") || has_wildcard())
                 .then_some("it finds no plan: code 291")
         }
-        // It knows of what a schema asks that a field is there.
-        (Refused(Some(291)), their) if text.contains("$geoNear") && text.contains("$jsonSchema") => {
-            (!their.is_refused()).then_some("nearness beside a $jsonSchema")
-        }
         // It ignores nearness where a hint names an index that cannot answer it, moves a `$match` in front of the
         // `$project` of a view, where a hint is for it, and looks for a symbol in an index of another collation.
-        (Refused(Some(291)), their)
-            if command.contains_key("hint")
+        (own, their)
+            if has_failed_with(own, 291)
+                && text.contains("\"hint\"")
                 && !their.is_refused()
                 && (text.contains("$near")
                     || (text.contains("Symbol(") && has_wildcard())

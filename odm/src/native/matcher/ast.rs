@@ -39,6 +39,16 @@ pub(crate) enum Node {
 }
 
 impl Node {
+    /// Whether nothing matches it, whatever is stored.
+    pub(crate) fn is_never(&self) -> bool {
+        match self {
+            Node::Never => true,
+            Node::And(nodes) => nodes.iter().any(Node::is_never),
+            Node::Or(nodes) => !nodes.is_empty() && nodes.iter().all(Node::is_never),
+            _ => false,
+        }
+    }
+
     /// Adds the names of the document's own fields that the condition looks at; `false` when it may look at others too.
     pub(crate) fn add_roots(&self, roots: &mut Vec<String>) -> bool {
         match self {
@@ -257,6 +267,11 @@ impl TypeSet {
     /// Whether the type is in the set.
     pub(crate) fn contains(self, kind: Kind) -> bool {
         self.0 & TypeSet::bit(kind) != 0
+    }
+
+    /// Whether the set has numeric types, and no others.
+    pub(crate) fn has_only_numbers(self) -> bool {
+        !self.is_empty() && self.0 & !TypeSet::default().with_numbers().0 == 0
     }
 
     /// Whether no type is in the set.

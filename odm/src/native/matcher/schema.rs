@@ -1,6 +1,7 @@
 //! `$jsonSchema`: MongoDB's subset of JSON Schema draft 4.
 
 mod apart;
+mod conditions;
 mod parse;
 
 #[cfg(test)]
@@ -9,7 +10,7 @@ use std::cmp::Ordering;
 
 use super::super::document::decimal::Decimal;
 use super::super::document::number::as_decimal;
-use super::super::document::{Doc, Owned, Value, compare};
+use super::super::document::{Doc, Kind, Owned, Value, compare};
 use super::ast::{FieldPath, Predicate, TypeSet};
 use super::evaluate::{comparison, from_value};
 use super::pattern::Pattern;

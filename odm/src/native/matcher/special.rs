@@ -12,21 +12,28 @@ impl Matcher {
     /// # Errors
     /// As the server: 224 for expressions and schemas, 5626500 for `$near`, 2 for a text search.
     pub(crate) fn refuse_special(&self) -> Result<()> {
+        if self.has_schema() {
+            return Err(schema_not_here());
+        }
         in_node(&self.root)
     }
 }
 
+fn not_here(name: &str, number: i32) -> Fault {
+    Fault::new(number, format!("{name} is not allowed in this context"))
+}
+
+fn schema_not_here() -> Fault {
+    not_here("$jsonSchema", QUERY_FEATURE_NOT_ALLOWED)
+}
+
 fn in_node(node: &Node) -> Result<()> {
-    let not_here = |name: &str, number: i32| {
-        let message = format!("{name} is not allowed in this context");
-        Err(Fault::new(number, message))
-    };
     match node {
         Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => nodes.iter().try_for_each(in_node),
         Node::Field { predicate, .. } => in_predicate(predicate),
-        Node::Expr(_) => not_here("$expr", QUERY_FEATURE_NOT_ALLOWED),
-        Node::Schema(_) => not_here("$jsonSchema", QUERY_FEATURE_NOT_ALLOWED),
-        Node::Text(_) => not_here("$text", code::BAD_VALUE),
+        Node::Expr(_) => Err(not_here("$expr", QUERY_FEATURE_NOT_ALLOWED)),
+        Node::Schema(_) => Err(schema_not_here()),
+        Node::Text(_) => Err(not_here("$text", code::BAD_VALUE)),
         Node::Near(_) => Err(super::near::not_allowed()),
         Node::Always | Node::Never | Node::Sample(_) => Ok(()),
     }

@@ -34,7 +34,11 @@ pub(super) fn choose(request: &PlanRequest<'_>, hinted: bool) -> Result<Plan> {
     }
     let definition = request.indexes[index].definition;
     if definition.hidden {
-        return Err(unanswered());
+        // That nothing can match is seen before an index is looked for.
+        return match request.matcher.root().is_never() {
+            true => Ok(Plan::nothing()),
+            false => Err(unanswered()),
+        };
     }
     let spec = definition.text.as_ref().ok_or_else(|| required(None))?;
     let (matcher, search) = request.matcher.over_text(spec).ok_or_else(|| required(None))?;

@@ -95,7 +95,7 @@ pub(super) fn answers_on_server(request: &PlanRequest<'_>, index: usize, root: &
         Node::And(nodes) => nodes.iter().any(|node| answers_on_server(request, index, node)),
         // What is never so is left out of a choice.
         Node::Or(nodes) => {
-            let mut choices = nodes.iter().filter(|node| !is_never(node)).peekable();
+            let mut choices = nodes.iter().filter(|node| !node.is_never()).peekable();
             choices.peek().is_some() && choices.all(|node| answers_on_server(request, index, node))
         }
         Node::Nor(nodes) => match nodes.as_slice() {
@@ -106,14 +106,6 @@ pub(super) fn answers_on_server(request: &PlanRequest<'_>, index: usize, root: &
         },
         // What they ask of fields is known to the server; to the engine only whether they hold.
         Node::Expr(_) | Node::Schema(_) => true,
-        _ => false,
-    }
-}
-
-fn is_never(node: &Node) -> bool {
-    match node {
-        Node::Never => true,
-        Node::And(nodes) => nodes.iter().any(is_never),
         _ => false,
     }
 }

@@ -20,6 +20,9 @@ pub(super) fn parse_partial(
         ));
     }
     let matcher = Matcher::parse(filter)?;
+    if matcher.has_schema() {
+        return Err(schema_in_partial());
+    }
     check_partial(matcher.root())?;
     if origin.is_given() {
         if names(filter, "$alwaysTrue") {
@@ -74,7 +77,7 @@ fn check_partial(node: &Node) -> Result<()> {
         Node::Field { predicate, .. } => check_partial_predicate(predicate),
         Node::Nor(_) => Err(not_in_partial("$nor")),
         Node::Expr(_) => Err(Fault::new(224, "$expr is not allowed in this context")),
-        Node::Schema(_) => Err(Fault::new(224, "$jsonSchema is not allowed in this context")),
+        Node::Schema(_) => Err(schema_in_partial()),
         Node::Never => Err(not_in_partial("$alwaysFalse")),
         Node::Sample(_) => Err(not_in_partial("$sampleRate")),
         Node::Near(_) => Err(near::not_allowed()),
@@ -83,6 +86,10 @@ fn check_partial(node: &Node) -> Result<()> {
             "$text is not allowed in this context",
         )),
     }
+}
+
+fn schema_in_partial() -> Fault {
+    Fault::new(224, "$jsonSchema is not allowed in this context")
 }
 
 fn check_partial_predicate(predicate: &Predicate) -> Result<()> {
