@@ -13,6 +13,10 @@ pub(crate) struct Fault(Box<Inner>);
 struct Inner {
     code: i32,
     message: Cow<'static, str>,
+    /// How many bytes of the message tell what was running.
+    running: usize,
+    /// Whether it is that no plan answers a query.
+    unplanned: bool,
     class: Class,
     labels: Vec<&'static str>,
     duplicate: Option<DuplicateKey>,
@@ -141,11 +145,25 @@ impl Fault {
         Fault(Box::new(Inner {
             code,
             message: message.into(),
+            running: 0,
+            unplanned: false,
             class,
             labels: Vec::new(),
             duplicate: None,
             details: None,
         }))
+    }
+
+    /// No plan answers a query; what the query is comes before.
+    pub(crate) fn unplanned(code: i32, why: impl std::fmt::Display) -> Fault {
+        let mut fault = Fault::new(code, format!("planner returned error :: caused by :: {why}"));
+        fault.0.unplanned = true;
+        fault
+    }
+
+    /// Whether it is that no plan answers a query.
+    pub(crate) fn is_unplanned(&self) -> bool {
+        self.0.unplanned
     }
 
     /// MongoDB allows it, this engine does not (code 115).
@@ -174,7 +192,31 @@ impl Fault {
     /// The same fault with `prefix` before its message.
     pub(crate) fn prefixed(mut self, prefix: &str) -> Fault {
         self.0.message = format!("{prefix}{}", self.0.message).into();
+        self.0.running = 0;
         self
+    }
+
+    /// The same fault as one that came up while this was running, if it is one of the data, and if that is not told
+    /// already.
+    pub(crate) fn while_running(self, what: &str) -> Fault {
+        if self.0.running > 0 || !matches!(self.0.class, Class::Request | Class::Conflict) {
+            return self;
+        }
+        let prefix = format!("{what} :: caused by :: ");
+        let mut fault = self.prefixed(&prefix);
+        fault.0.running = prefix.len();
+        fault
+    }
+
+    /// The same fault with this as what was running, where something was told.
+    pub(crate) fn rather_while_running(mut self, what: &str) -> Fault {
+        let own = self.0.message.get(self.0.running..).unwrap_or_default();
+        if self.0.running == 0 {
+            return self;
+        }
+        self.0.message = own.to_owned().into();
+        self.0.running = 0;
+        self.while_running(what)
     }
 
     /// The same fault with a label.

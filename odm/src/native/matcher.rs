@@ -17,6 +17,7 @@ mod scan;
 #[cfg(test)]
 mod tests;
 mod text;
+mod tree;
 
 pub(crate) mod ast;
 pub(crate) mod pattern;
@@ -140,13 +141,14 @@ impl Matcher {
         reading: Reading,
     ) -> Result<Matcher> {
         let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
-        let root = Parser {
+        let mut root = Parser {
             variables: &names,
             restricted: false,
             ordered: reading.ordered,
             nests: reading.order != Order::Written,
         }
         .document(filter, Level::Document)?;
+        root.tell_depths(1);
         let has_schema = root.has_schema();
         let root = match reading.order {
             Order::Kinds | Order::Stage if has_schema => root.with_schemas_apart(),
@@ -213,9 +215,10 @@ impl Matcher {
                 Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => {
                     nodes.iter_mut().try_for_each(|node| fold(node, known))
                 }
-                Node::Expr(expression) => expression
-                    .fold(known)
-                    .map_err(|fault| fault.prefixed("Failed to optimize expression :: caused by :: ")),
+                Node::Expr(expression) => expression.fold(known).map_err(|fault| {
+                    let told = "Failed to optimize expression :: caused by :: ";
+                    fault.prefixed(&told.repeat(expression.depth().max(1)))
+                }),
                 _ => Ok(()),
             }
         }

@@ -288,10 +288,7 @@ fn best_of<'a>(candidates: impl IntoIterator<Item = Candidate<'a>>) -> Option<Ca
 
 /// The hinted index cannot answer the query.
 fn no_solution() -> Fault {
-    Fault::new(
-        291,
-        "error processing query: planner returned error :: caused by :: No query solutions",
-    )
+    Fault::unplanned(291, "No query solutions")
 }
 
 /// Whether every document that matches is in the index.

@@ -132,11 +132,6 @@ impl Updater {
         }))
     }
 
-    /// Refuses stages that no pipeline has.
-    pub(crate) fn check_stages(stages: &[Doc<'_>]) -> Result<()> {
-        Transform::check_names(stages)
-    }
-
     /// Refuses array filters that no update accepts: a replacement ignores its filters, but only good ones.
     pub(crate) fn check_array_filters(array_filters: &[Doc<'_>]) -> Result<()> {
         filters::parse(array_filters).map(|_| ())

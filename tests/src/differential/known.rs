@@ -88,6 +88,10 @@ pub(super) fn reason(
         (_, Refused(Some(2))) if text.contains("$elemMatch") && text.contains("$all") => {
             Some("cannot read the filter that it moved")
         }
+        // A view is read by a pipeline, in which nothing is near, whatever it is to be near to.
+        (Refused(Some(2)), Refused(Some(5_626_500))) if text.contains("$near") => {
+            Some("two errors, one of them nearness in a view")
+        }
         // The collation of a view is looked at before what is asked of it.
         (Refused(Some(_)), Refused(Some(167))) => Some("two errors, one of them a view's collation"),
         // Behind a `$facet` a limit is left out, and with it the exchange of the stages behind it.

@@ -84,6 +84,7 @@ mod differences_early_codes;
 mod differences_explain;
 mod differences_finds;
 mod differences_limits;
+mod differences_messages;
 mod differences_metadata;
 mod differences_numbers;
 mod differences_patterns;

@@ -22,6 +22,7 @@ mod operator;
 mod parse;
 mod renamed;
 mod set;
+mod shown;
 mod string;
 mod variable;
 
@@ -48,6 +49,8 @@ pub(crate) use self::variable::random;
 #[derive(Clone, Debug)]
 pub(crate) struct Expression {
     node: Node,
+    /// In how many conditions of a filter it stands, itself counted; 0 where it stands in none.
+    depth: usize,
 }
 
 /// The variables an expression sees.
@@ -156,13 +159,14 @@ impl Expression {
     /// what is wrong in any stage's grammar before it computes anything.
     pub(crate) fn parse_unfolded(value: &Value<'_>, variables: &[String]) -> Result<Expression> {
         let node = parse::Parser::new(variables).operand(value)?;
-        Ok(Expression { node })
+        Ok(Expression { node, depth: 0 })
     }
 
     /// A constant.
     pub(crate) fn constant(value: Owned) -> Expression {
         Expression {
             node: Node::Constant(value),
+            depth: 0,
         }
     }
 
@@ -170,6 +174,16 @@ impl Expression {
     /// on variables wait until that is known.
     pub(crate) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
         self.node.fold(known)
+    }
+
+    /// In how many conditions of a filter it stands, itself counted.
+    pub(crate) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// Says in how many conditions of a filter it stands.
+    pub(crate) fn set_depth(&mut self, depth: usize) {
+        self.depth = depth;
     }
 
     /// Whether all operators in it pass.

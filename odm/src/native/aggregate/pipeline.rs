@@ -82,7 +82,8 @@ pub(crate) struct Context<'a> {
 }
 
 /// What precedes the message of a fault of the run.
-pub(crate) const IN_RUN: &str = "PlanExecutor error during aggregation :: caused by :: ";
+pub(crate) const NOT_OPTIMIZED: &str = "Failed to optimize pipeline :: caused by :: ";
+pub(crate) const IN_RUN: &str = "PlanExecutor error during aggregation";
 
 /// Refuses a search behind other stages.
 pub(crate) fn text_not_first() -> Fault {
@@ -138,7 +139,7 @@ fn without_idle_stage<'s, 'd>(stages: &'s [Doc<'d>]) -> &'s [Doc<'d>] {
     }
 }
 
-fn not_last(name: &str) -> Fault {
+pub(super) fn not_last(name: &str) -> Fault {
     Fault::new(
         40601,
         format!("{name} can only be the final stage in the pipeline"),
@@ -212,8 +213,7 @@ impl Pipeline {
 
     /// Computes the constant parts, and says so where they are wrong.
     pub(crate) fn optimize(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
-        self.fold(known)
-            .map_err(|fault| fault.prefixed("Failed to optimize pipeline :: caused by :: "))
+        self.fold(known).map_err(|fault| fault.prefixed(NOT_OPTIMIZED))
     }
 
     /// Compares strings by the collation, in all stages, and computes what waited for it, for the time, or for variables.
@@ -442,11 +442,7 @@ impl Pipeline {
 
 /// A fault of the data, as the server reports it while running.
 fn in_run(fault: Fault) -> Fault {
-    if fault.class() == Class::Request {
-        fault.prefixed(IN_RUN)
-    } else {
-        fault
-    }
+    fault.while_running(IN_RUN)
 }
 
 /// How deep pipelines may stand in one another.

@@ -21,11 +21,11 @@ mod window;
 
 use super::super::collation::Collation;
 use super::super::document::{Doc, Owned, Value};
-use super::super::fault::{Fault, Result, code};
+use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::{Changes, truthy};
 use super::expression::{Expression, Scope};
 use super::pipeline::{Context, Output, Pipeline, Place, Rows};
-use super::transform::{MAX_RESULT_DEPTH, TransformStage, check_depth, unknown_stage};
+use super::transform::{MAX_RESULT_DEPTH, Projection, TransformStage, check_depth, unknown_stage};
 use super::{Row, path, print};
 
 use self::bucket::BucketAuto;
@@ -316,25 +316,23 @@ fn skipped<'a>(input: Rows<'a>, count: u64) -> Rows<'a> {
 
 /// Parses `$documents`, which the server projects into a field before it takes that apart.
 fn parse_documents(value: &Value<'_>, variables: &[String]) -> Result<Expression> {
+    let prefixed = |fault: Fault| fault.prefixed("Invalid $documents :: caused by :: ");
     if let Value::Document(spec) = *value {
         let field = [("documents".to_owned(), Owned::from(*value))];
-        TransformStage::parse("$project", &Value::Document(Doc::Fields(&field)), variables)?;
+        Projection::parse(Doc::Fields(&field), variables).map_err(prefixed)?;
         let first = spec.elements().next();
         if first.is_some_and(|first| first.name().first() != Some(&b'$')) {
             return Ok(Expression::constant(Owned::Document(Vec::new())));
         }
     }
-    Expression::parse_unfolded(value, variables)
+    Expression::parse_unfolded(value, variables).map_err(prefixed)
 }
 
 fn documents<'a>(expression: &'a Expression, context: &'a Context<'a>) -> Result<Rows<'a>> {
     let scope = scope(Doc::empty(), context);
     let answer = expression.answer(&scope)?;
     let Some(Value::Array(items)) = answer.value() else {
-        return Err(Fault::new(
-            5858203,
-            format!("an array is expected, but found {}", answer.type_name()),
-        ));
+        return Err(Fault::new(5_858_203, "an array is expected"));
     };
     let rows = items
         .values()
@@ -343,7 +341,7 @@ fn documents<'a>(expression: &'a Expression, context: &'a Context<'a>) -> Result
             other => Err(Fault::new(
                 40228,
                 format!(
-                    "'replacement document' must evaluate to an object, but resulting value was: {}. Type of resulting value: '{}'.",
+                    "elements within the array passed to $documents must evaluate to an object, but resulting value was: {}. Type of resulting value: '{}'.",
                     print::value(&other),
                     other.kind().alias()
                 ),
@@ -351,6 +349,18 @@ fn documents<'a>(expression: &'a Expression, context: &'a Context<'a>) -> Result
         })
         .collect::<Vec<_>>();
     Ok(Box::new(rows.into_iter().map(|row| row.map(Row::from))))
+}
+
+/// Refuses a stage of the wrong form, if it is one that the engine has.
+pub(crate) fn check(name: &str, value: &Value<'_>, variables: &[String]) -> Result<()> {
+    let parsed = match name {
+        "$out" | "$merge" => parse_output(name, value).map(|_| ()),
+        _ => Stage::parse(name, value, variables).map(|_| ()),
+    };
+    match parsed {
+        Err(fault) if fault.class() != Class::Unsupported => Err(fault),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a stage where it may not stand.

@@ -34,6 +34,8 @@ impl Transform {
     /// Parses the stages of an update pipeline; `variables` are the names that `let` gives.
     pub(crate) fn parse(stages: &[Doc<'_>], variables: &[String]) -> Result<Transform> {
         let mut parsed = Vec::with_capacity(stages.len());
+        // What no update may have is told when all stages are read.
+        let mut refused = None;
         for stage in stages {
             let (name, value) = stage_parts(*stage)?;
             if name == "$fill" {
@@ -42,14 +44,33 @@ impl Transform {
             }
             match TransformStage::parse(name, &value, variables)? {
                 Some(stage) => parsed.push(stage),
-                None if super::stage::is_known(name) => {
+                None if name == "$documents" => {
                     return Err(Fault::new(
-                        code::INVALID_OPTIONS,
-                        format!("{name} is not allowed to be used within an update"),
+                        code::INVALID_NAMESPACE,
+                        "'$documents' can only be run with {aggregate: 1}",
                     ));
+                }
+                None if super::stage::is_known(name) => {
+                    super::stage::check(name, &value, variables)?;
+                    refused.get_or_insert_with(|| {
+                        Fault::new(
+                            code::INVALID_OPTIONS,
+                            format!("{name} is not allowed to be used within an update"),
+                        )
+                    });
                 }
                 None => return Err(unknown_stage(name)),
             }
+        }
+        let writes = |stage: &Doc<'_>| stage.get("$out").is_some() || stage.get("$merge").is_some();
+        if let Some((_, before)) = stages.split_last()
+            && let Some(written) = before.iter().find(|stage| writes(stage))
+        {
+            let (name, _) = stage_parts(*written)?;
+            return Err(super::pipeline::not_last(name));
+        }
+        if let Some(fault) = refused {
+            return Err(fault);
         }
         super::pipeline::length::check(stages)?;
         // As on the server, constants are computed for each document, and in their places: which shows in what fails first.

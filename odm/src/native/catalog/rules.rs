@@ -241,7 +241,7 @@ pub(crate) fn normalize(options: Doc<'_>, ns: &str) -> Result<Vec<u8>> {
                 keep(name, Owned::String(choice("create", name, value)?));
             }
             "viewOn" => keep(name, Owned::String(view_on("create", value)?)),
-            "pipeline" => keep(name, Owned::Array(view_pipeline("create", value)?)),
+            "pipeline" => keep(name, Owned::Array(view_pipeline("create", value, ns)?)),
             "changeStreamPreAndPostImages" => {
                 if let Some(images) = images(value) {
                     keep(name, images);
@@ -392,24 +392,38 @@ fn is_empty(value: Value<'_>) -> bool {
     value.as_document().is_some_and(Doc::is_empty)
 }
 
+/// The code of a stage of a name that no stage has.
+const UNKNOWN_STAGE: i32 = 40_324;
+
 /// The code of a `$geoNear` behind another stage.
 const NEARNESS_NOT_FIRST: i32 = 40_603;
 
 /// The stages of a view, checked.
-pub(crate) fn view_pipeline(command: &str, value: Value<'_>) -> Result<Vec<Owned>> {
+pub(crate) fn view_pipeline(command: &str, value: Value<'_>, ns: &str) -> Result<Vec<Owned>> {
     let stages = stages(command, value)?;
+    let invalid = |fault: Fault| fault.prefixed(&format!("Invalid pipeline for view {ns} :: caused by :: "));
     for stage in &stages {
-        refuse_in_view(*stage)?;
+        refuse_in_view(*stage).map_err(invalid)?;
+    }
+    let names = stages.iter().map(|stage| {
+        let first = stage.elements().next();
+        first.map_or("", |first| first.name_str())
+    });
+    let mut writing = names
+        .enumerate()
+        .filter(|(_, name)| matches!(*name, "$out" | "$merge"));
+    if let Some((at, name)) = writing.next() {
+        return Err(invalid(Fault::new(
+            code::OPTION_NOT_SUPPORTED_ON_VIEW,
+            format!(
+                "The aggregation stage {name} in location {at} of the pipeline cannot be used in the view definition of {ns} because it writes to disk",
+            ),
+        )));
     }
     match Pipeline::parse(&stages, &[]) {
-        Ok(pipeline) if pipeline.output().is_some() => {
-            return Err(Fault::new(
-                code::OPTION_NOT_SUPPORTED_ON_VIEW,
-                "Invalid pipeline for view :: caused by :: a stage of the pipeline cannot be used in the view definition because it writes to disk",
-            ));
-        }
-        // Where `$geoNear` stands is told when the view is read.
-        Err(fault) if fault.code() != NEARNESS_NOT_FIRST => return Err(fault),
+        // Where `$geoNear` stands is told when the view is read, and what is no stage before it is one of a view.
+        Err(fault) if fault.code() == UNKNOWN_STAGE => return Err(fault),
+        Err(fault) if fault.code() != NEARNESS_NOT_FIRST => return Err(invalid(fault)),
         _ => {}
     }
     Ok(stages
@@ -467,10 +481,7 @@ fn refuse_in_view(stage: Doc<'_>) -> Result<()> {
         ),
         _ => return Ok(()),
     };
-    Err(Fault::new(
-        code,
-        format!("Invalid pipeline for view :: caused by :: {why}"),
-    ))
+    Err(Fault::new(code, why))
 }
 
 /// The bytes of a capped collection, rounded up to 256.

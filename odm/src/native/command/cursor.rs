@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::super::document::{MAX_DOCUMENT_BYTES, Owned};
 use super::super::engine::View;
 use super::super::exec::aggregate::AggregateCursor;
-use super::super::exec::cursor::{FindCursor, Packed};
+use super::super::exec::cursor::{FindCursor, IN_GET_MORE, Packed};
 use super::super::fault::{Fault, Result, code};
 use super::super::storage::Read;
 use super::reply::{self, Reply};
@@ -255,7 +255,8 @@ impl Cursors {
         };
         let view = waiting.view.clone();
         let read = view.as_deref().map(|view| view as &dyn Read);
-        let (documents, more) = waiting.rows.next(read, most)?;
+        let batch = waiting.rows.next(read, most);
+        let (documents, more) = batch.map_err(|fault| fault.rather_while_running(IN_GET_MORE))?;
         let left = if more {
             waiting.used = Instant::now();
             self.open().insert(id, waiting);

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::super::document::{Doc, Value};
 use super::super::exec::collections::check_uuid;
-use super::super::exec::cursor::{Extras, FindCursor, FindRequest};
+use super::super::exec::cursor::{Extras, FindCursor, FindRequest, IN_FIND};
+use super::super::exec::query::Part;
 use super::super::exec::tail::{Tail, TailCursor};
 use super::super::fault::{Fault, Result, code};
 use super::super::plan::{Edges, check_natural};
@@ -96,6 +97,13 @@ pub(super) fn ask(call: &Call<'_>, fields: &Fields<'_>) -> Result<Asked> {
     check_natural(fields.get("hint"), sort)?;
     let projection = query.projection(projection)?.map(Arc::new);
     let query = query
+        .run_by(IN_FIND)
+        .part(Part {
+            batch_size: batch_size.and_then(|size| u32::try_from(size).ok()),
+            limit: limit.unwrap_or(0),
+            skip: skip.unwrap_or(0),
+            tells_simple: false,
+        })
         .between(edges(fields)?)
         .projected(document(fields, "projection")?);
     let deadline = call.deadline()?;

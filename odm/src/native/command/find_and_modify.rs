@@ -2,6 +2,7 @@
 
 use super::super::document::{Doc, Kind, Owned, Value};
 use super::super::exec::find_and_modify::{self, FindAndModifyRequest};
+use super::super::exec::query::Part;
 use super::super::fault::{Fault, Result, code};
 use super::super::update::Updater;
 use super::reply::Reply;
@@ -62,6 +63,9 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
     let variables = query::variables(fields.object("let"), None, call)?;
     let filter = fields.object("query").unwrap_or(Doc::empty());
     // The server reads the update before the filter.
+    if let Some(change) = &change {
+        change.check_stages(call.database)?;
+    }
     let updater = change
         .as_ref()
         .map(|change| change.updater(&filters, &variables))
@@ -74,6 +78,7 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
         && !updater.as_ref().is_some_and(Updater::needs_position);
     let parse = |sort| query::query(Some(filter), sort, fields.get("hint"), &variables);
     let query = parse(fields.object("sort").filter(|_| !by_id))?.settled_alone(collation)?;
+    let query = query.part(Part::one(fields.object("sort").is_some(), remove));
     let shown = fields.object("fields");
     let mut projection = query.projection_of_one(shown);
     // It reads the order after all where there is a projection to make, and a collection.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use super::super::collation::Collation;
 use super::super::document::number::as_f64;
 use super::super::document::{BUILDABLE_BYTES, Doc, Value};
+use super::super::exec::aggregate::look_through;
+use super::super::exec::query::Part;
 use super::super::exec::series::BUCKETS;
 use super::super::exec::statement::{Batch, DeleteStatement, RefusedUpdate, Statement, UpdateStatement};
 use super::super::fault::{Fault, Result, code};
@@ -119,7 +121,7 @@ pub(super) fn update(call: &Call<'_>) -> Result<Job> {
         })
         .collect::<Result<Vec<_>>>()?;
     for (_, change, _) in &entries {
-        change.check_stages()?;
+        change.check_stages(call.database)?;
     }
     let variables = query::variables(fields.object("let"), None, call);
     let mut statements = Vec::with_capacity(entries.len());
@@ -280,9 +282,9 @@ impl<'a> Change<'a> {
 
     /// Refuses a pipeline with what is no stage at all, and the whole command with it. A server has run the statements
     /// before it by then; here none runs.
-    fn check_stages(&self) -> Result<()> {
+    pub(super) fn check_stages(&self, database: &str) -> Result<()> {
         match self {
-            Change::Pipeline(stages) => Updater::check_stages(stages),
+            Change::Pipeline(stages) => look_through(stages, database),
             Change::Operators(_) | Change::Replacement(_) => Ok(()),
         }
     }
@@ -357,7 +359,7 @@ fn update_statement(
     let query =
         query::query(Some(filter), None, entry.get("hint"), &variables)?.settled_alone(collation.clone())?;
     Ok(UpdateStatement {
-        query,
+        query: query.part(Part::updated()),
         filter: filter.to_bytes(),
         updater: updater.collated(&collation.unwrap_or_default()),
         multi,

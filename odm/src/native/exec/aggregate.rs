@@ -25,7 +25,7 @@ use super::super::metadata::{Kind, Wanted};
 use super::super::sort::SortSpec;
 use super::super::storage::Read;
 use super::cursor::{Extras, FindCursor, FindRequest, Packed};
-use super::query::Query;
+use super::query::{Part, Query};
 use super::{Deadline, Namespace, count};
 use super::{statistics, view};
 
@@ -304,7 +304,11 @@ impl AggregateRequest {
         };
         let find = FindRequest {
             namespace: resolved.base.clone(),
-            query: head.query,
+            query: head.query.part(Part {
+                limit: head.limit,
+                skip: head.skip,
+                ..Part::updated()
+            }),
             projection: None,
             skip: head.skip,
             limit: nearest.unwrap_or(head.limit),
@@ -390,7 +394,7 @@ impl AggregateCursor {
                     Some(asked) => {
                         let described = request.described(read)?;
                         statistics::described(read, &described, asked, request.now)
-                            .map_err(|fault| fault.prefixed(aggregate::IN_RUN))?
+                            .map_err(|fault| fault.while_running(aggregate::IN_RUN))?
                     }
                     None => Vec::new(),
                 };
@@ -466,6 +470,11 @@ impl AggregateCursor {
         self.next_batch_of(read, most)
     }
 
+    /// Whether it has given a batch.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.batches > 0
+    }
+
     /// Whether there is nothing left; `false` when that is not known yet.
     pub(crate) fn is_done(&self) -> bool {
         self.results.is_empty() && self.input.is_none()
@@ -478,7 +487,9 @@ impl AggregateCursor {
             if let Some(row) = self.results.pop_front() {
                 packed.push(&row);
             } else if let Some(mut input) = self.input.take() {
-                if let Some(batch) = input.next_batch(read)? {
+                // No more than is asked for: what comes later may fail.
+                let left = most.map(|most| (most - packed.len()).max(1));
+                if let Some(batch) = input.next_batch_of(read, left)? {
                     self.input = Some(input);
                     let rows = (0..batch.len()).filter_map(|at| batch.get(at));
                     self.run(read, Box::new(rows.map(|row| Ok(Row::from(row.to_vec())))))?;
@@ -496,7 +507,7 @@ fn keep(rows: Rows<'_>, mut deadline: Deadline, results: &mut VecDeque<Vec<u8>>)
     for row in rows {
         deadline.tick()?;
         let row = row?;
-        check_buildable(&row).map_err(|fault| fault.prefixed(aggregate::IN_RUN))?;
+        check_buildable(&row).map_err(|fault| fault.while_running(aggregate::IN_RUN))?;
         results.push_back(row.into_document());
     }
     Ok(())

@@ -53,21 +53,19 @@ pub(crate) fn modify(write: &mut dyn Write, ns: &Namespace, changes: Doc<'_>) ->
                 name,
                 Owned::String(rules::view_on("collMod", value)?),
             ),
-            "pipeline" => set(
-                &mut options,
-                name,
-                Owned::Array(rules::view_pipeline("collMod", value)?),
-            ),
+            "pipeline" => set(&mut options, name, {
+                view::check_output(changes, &ns.database)?;
+                Owned::Array(rules::view_pipeline("collMod", value, &ns.to_string())?)
+            }),
             "isTimeseriesNamespace" if changes.get("timeseries").is_none() => {}
             _ if FORGOTTEN.contains(&name) => {}
             _ if is_view => return Err(invalid(format!("option not supported on a view: {name}"))),
             "validator" => {
-                let filter = rules::validator("collMod.validator", value).map_err(|fault| {
-                    if fault.code() == code::TYPE_MISMATCH {
-                        fault
-                    } else {
+                let filter = rules::validator("collMod.validator", value).map_err(|fault| match value {
+                    Value::Document(_) => {
                         fault.prefixed("Parsing of collection validator failed :: caused by :: ")
                     }
+                    _ => fault,
                 })?;
                 match filter {
                     Some(filter) => set(&mut options, name, filter),

@@ -66,12 +66,13 @@ pub(super) fn on_collection(
     if plan.covered_count || query.is_everything() {
         count = walk.count(read, collection, most)?;
     } else {
-        walk.documents(read, collection, &mut |_, document| {
+        let walked = walk.documents(read, collection, &mut |_, document| {
             if search::test(query, &plan, document)? {
                 count += 1;
             }
             Ok(if count >= most { Flow::Stop } else { Flow::Continue })
-        })?;
+        });
+        walked.map_err(|fault| query.in_run(fault))?;
     }
     Ok(count.min(most).saturating_sub(skip))
 }

@@ -86,6 +86,10 @@ impl Packed {
     }
 }
 
+/// What runs a find, and what reads on, as faults of documents tell it.
+pub(crate) const IN_FIND: &str = "Executor error during find command";
+pub(crate) const IN_GET_MORE: &str = "Executor error during getMore";
+
 /// What a find asks for.
 #[derive(Clone, Debug)]
 pub(crate) struct FindRequest {
@@ -258,7 +262,9 @@ impl FindCursor {
                 skip: request.skip,
                 limit,
             };
-            let (found, _) = search::all(read, &collection, &request.query, &plan, limits, request.deadline)?;
+            let query = &request.query;
+            let found = search::all(read, &collection, query, &plan, limits, request.deadline);
+            let (found, _) = found.map_err(|fault| query.in_run(fault))?;
             State::Sorted(found.into_iter(), Some(plan))
         } else {
             let walk = Walk::new(&plan, &collection, request.deadline);
@@ -342,6 +348,11 @@ impl FindCursor {
             .map(|collection| IndexKeys { plan, collection })
     }
 
+    /// Whether it has given a batch.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.batches > 0
+    }
+
     /// Whether there is nothing left; `false` when that is not known yet.
     pub(crate) fn is_done(&self) -> bool {
         matches!(self.state, State::Done)
@@ -370,7 +381,8 @@ impl FindCursor {
                 visit(document)?;
                 *left -= 1;
                 Ok(if *left == 0 { Flow::Stop } else { Flow::Continue })
-            })?;
+            })
+            .map_err(|fault| query.in_run(fault))?;
             self.state = State::Done;
             return Ok(());
         }
@@ -393,6 +405,11 @@ impl FindCursor {
 
     /// The next documents, at most so many.
     pub(crate) fn next_batch_of(&mut self, read: &dyn Read, most: Option<usize>) -> Result<Option<Packed>> {
+        self.read_batch(read, most)
+            .map_err(|fault| self.request.query.in_run(fault))
+    }
+
+    fn read_batch(&mut self, read: &dyn Read, most: Option<usize>) -> Result<Option<Packed>> {
         let projection = self.request.projection.clone();
         self.batches += 1;
         let mut packed = match most {

@@ -13,6 +13,9 @@ use super::view::{self, Through};
 use super::walk::{Flow, Walk};
 use super::{Deadline, Namespace};
 
+/// What runs it, as faults of documents tell it.
+const DISTINCT: &str = "Executor error during distinct command";
+
 /// The distinct values at a dotted path, in the order of values. An array at the end counts by its elements.
 pub(crate) fn distinct(
     read: &dyn Read,
@@ -58,12 +61,14 @@ fn on_collection(
     let query = &*query.settled()?;
     let plan = query.plan(read, collection, None, deadline)?;
     let mut walk = Walk::new(&plan, collection, deadline);
-    walk.documents(read, collection, &mut |_, document| {
+    let walked = walk.documents(read, collection, &mut |_, document| {
         if search::test(query, &plan, document)? {
             found.add(document, path)?;
         }
         Ok(Flow::Continue)
-    })?;
+    });
+    // A view's query tells what runs it already.
+    walked.map_err(|fault| query.in_run(fault).while_running(DISTINCT))?;
     Ok(found.into_sorted())
 }
 

@@ -110,7 +110,10 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
     let mut asked = query.request(&views, wanted, &resolved.collation, is_filtered);
     asked.trial = race.as_ref().map(|race| race as &dyn Trial);
     let filter = Doc::Raw(&request.filter);
-    let choice = collection.is_some().then(|| plan::choose(asked)).transpose()?;
+    let choice = match &collection {
+        Some(collection) => Some(plan::choose(asked).map_err(|fault| query.told(collection, fault))?),
+        None => None,
+    };
     let shown = |plan: &Plan| match request.counts {
         true => plan.explain_count(&asked, filter),
         false => shaped(request.extras, plan.explain(&asked, filter)),

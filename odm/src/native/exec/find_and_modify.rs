@@ -41,10 +41,10 @@ pub(crate) struct Modified {
 }
 
 /// Says before messages that come out of the execution, as the server does.
-const EXECUTOR: &str = "Plan executor error during findAndModify :: caused by :: ";
+const EXECUTOR: &str = "Plan executor error during findAndModify";
 
 fn told(fault: Fault) -> Fault {
-    fault.prefixed(EXECUTOR)
+    fault.while_running(EXECUTOR)
 }
 
 /// Refuses what no changed document can be shown by.

@@ -406,20 +406,27 @@ pub(crate) fn drop(write: &mut dyn Write, ns: &Namespace, which: &Value<'_>) -> 
         }
         Value::String(name) => names.push(named(&collection, name)?),
         Value::Document(keys) => {
-            let mut with_keys = collection.indexes.iter().filter(|entry| {
+            let with_keys = collection.indexes.iter().filter(|entry| {
                 equal(
                     &Value::Document(entry.definition.key_pattern()),
                     &Value::Document(*keys),
                 )
             });
-            let found = with_keys.next();
-            if with_keys.next().is_some() {
+            let with_keys: Vec<&IndexEntry> = with_keys.collect();
+            if with_keys.len() > 1 {
+                let specs = with_keys
+                    .iter()
+                    .map(|entry| Doc::Raw(entry.definition.spec()).to_string());
                 return Err(Fault::new(
                     181,
-                    format!("several indexes found for key: {keys}, identify by name instead"),
+                    format!(
+                        "{} indexes found for key: {keys}, identify by name instead. Conflicting indexes: {}",
+                        with_keys.len(),
+                        specs.collect::<Vec<_>>().join(", ")
+                    ),
                 ));
             }
-            match found {
+            match with_keys.first() {
                 Some(entry) => names.push(named(&collection, &entry.definition.name)?),
                 None => {
                     return Err(Fault::new(

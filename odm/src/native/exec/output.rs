@@ -87,7 +87,7 @@ impl Target {
     ) -> Result<Result<()>> {
         match self {
             Target::Out(ns) => out(write, ns, rows, now, unvalidated)
-                .map_err(|fault| fault.prefixed(IN_RUN))
+                .map_err(|fault| fault.while_running(IN_RUN))
                 .map(Ok),
             Target::Merge(merge) => {
                 let way = Way {
@@ -96,7 +96,7 @@ impl Target {
                     collation,
                 };
                 let done = merge.all(write, rows, &way)?;
-                Ok(done.map_err(|fault| fault.prefixed(IN_RUN)))
+                Ok(done.map_err(|fault| fault.while_running(IN_RUN)))
             }
         }
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::super::aggregate::constants;
-use super::super::aggregate::pipeline::no_order;
+use super::super::aggregate::pipeline::{IN_RUN, no_order};
 use super::super::catalog::Collection;
 use super::super::collation::{Collation, has_text};
 use super::super::document::{Doc, Owned, Value, equal};
@@ -40,6 +40,39 @@ pub(crate) struct Query {
     constants: Option<Arc<Vec<u8>>>,
     /// Whether it asks for what is near, be it in vain.
     asks_near: bool,
+    /// What runs it, as faults of documents tell it; nothing where they do not.
+    running: Option<&'static str>,
+    part: Part,
+}
+
+/// Which part of the documents a command asks for: told by the fault of a query that no plan answers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Part {
+    pub(crate) batch_size: Option<u32>,
+    /// 0 is no limit.
+    pub(crate) limit: u64,
+    pub(crate) skip: u64,
+    /// Whether strings are said to compare by bytes where nothing is said.
+    pub(crate) tells_simple: bool,
+}
+
+impl Part {
+    /// What an update asks for.
+    pub(crate) fn updated() -> Part {
+        Part {
+            tells_simple: true,
+            ..Part::default()
+        }
+    }
+
+    /// The one document that is changed, or removed.
+    pub(crate) fn one(is_sorted: bool, is_removed: bool) -> Part {
+        Part {
+            limit: u64::from(is_sorted),
+            tells_simple: !is_removed,
+            ..Part::default()
+        }
+    }
 }
 
 impl Query {
@@ -77,7 +110,70 @@ impl Query {
             edges: None,
             projected: None,
             constants: None,
+            running: None,
+            part: Part::default(),
         })
+    }
+
+    /// The same query for a part of the documents.
+    pub(crate) fn part(mut self, part: Part) -> Query {
+        self.part = part;
+        self
+    }
+
+    /// The fault with what was asked for, if it is that no plan answers it.
+    pub(super) fn told(&self, collection: &Collection, fault: Fault) -> Fault {
+        if !fault.is_unplanned() {
+            return fault;
+        }
+        let Part {
+            batch_size,
+            limit,
+            skip,
+            tells_simple,
+        } = self.part;
+        let mut told = format!(
+            "error processing query: ns={}.{}",
+            collection.database, collection.name
+        );
+        if let Some(size) = batch_size {
+            told.push_str(&format!(" batchSize={size}"));
+        }
+        for (name, number) in [("limit", limit), ("skip", skip)] {
+            if number > 0 {
+                told.push_str(&format!(" {name}={number}"));
+            }
+        }
+        let sort = self.sort.as_ref().map_or(Doc::empty(), |sort| sort.spec());
+        let projection = self.projected.as_deref().map_or(Doc::empty(), Doc::Raw);
+        told.push_str(&format!(
+            "Tree: {}Sort: {sort}\nProj: {projection}\n",
+            self.matcher.root().tree()
+        ));
+        match &self.collation {
+            Some(collation) if collation.spec().is_some() => {
+                told.push_str(&format!("Collation: {}\n", collation.shown()));
+            }
+            Some(_) => told.push_str("Collation: { locale: \"simple\" }\n"),
+            None if tells_simple => told.push_str("Collation: { locale: \"simple\" }\n"),
+            None => {}
+        }
+        told.push(' ');
+        fault.prefixed(&told)
+    }
+
+    /// The same query, whose faults tell that this runs it.
+    pub(crate) fn run_by(mut self, running: &'static str) -> Query {
+        self.running = Some(running);
+        self
+    }
+
+    /// A fault of a document that it came to.
+    pub(super) fn in_run(&self, fault: Fault) -> Fault {
+        match self.running {
+            Some(running) => fault.while_running(running),
+            None => fault,
+        }
     }
 
     /// The same query with strings compared by the collation, if there is one.
@@ -101,6 +197,8 @@ impl Query {
             edges: self.edges,
             projected: self.projected,
             constants: self.constants,
+            running: self.running,
+            part: self.part,
         }
     }
 
@@ -218,6 +316,8 @@ impl Query {
             edges: None,
             projected: None,
             constants: None,
+            running: Some(IN_RUN),
+            part: Part::updated(),
         }
     }
 
@@ -415,7 +515,9 @@ impl Query {
             // The buckets of a time series are in this order, and have no such index.
             request.hint = Some(Value::Document(Doc::Fields(&in_order)));
         }
-        let plan = plan::choose(request)?.plan;
+        let plan = plan::choose(request)
+            .map_err(|fault| self.told(collection, fault))?
+            .plan;
         check_center(self.near(), &plan, &views)?;
         tally::planned(&plan, collection);
         Ok(plan.asking(&self.matcher))

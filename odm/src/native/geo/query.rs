@@ -17,6 +17,8 @@ use super::{CellId, Grid, covering, ranges};
 pub(crate) struct GeoQuery {
     within: bool,
     target: Target,
+    /// As it was given, BSON bytes.
+    written: Vec<u8>,
 }
 
 #[derive(Clone, Debug)]
@@ -33,6 +35,11 @@ impl GeoQuery {
     /// 2 for anything that is no such query.
     pub(crate) fn parse(operators: Doc<'_>) -> Result<GeoQuery> {
         parse(operators).map_err(|message| Fault::new(code::BAD_VALUE, message))
+    }
+
+    /// The operators as they were given, BSON bytes.
+    pub(crate) fn written(&self) -> &[u8] {
+        &self.written
     }
 
     /// Whether a value of a document satisfies it. What is no geometry does not.
@@ -145,7 +152,11 @@ fn parse(operators: Doc<'_>) -> Parsed<GeoQuery> {
             whole().as_value()
         ));
     }
-    Ok(GeoQuery { within, target })
+    Ok(GeoQuery {
+        within,
+        target,
+        written: operators.to_bytes(),
+    })
 }
 
 fn specifier(name: &str, value: &Value<'_>) -> Parsed<Target> {

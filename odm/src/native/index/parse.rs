@@ -16,6 +16,7 @@ pub(super) use self::options::OPTIONS;
 use self::options::Options;
 pub(super) use self::options::is_option;
 use self::partial::parse_partial;
+use super::super::document::owned::fields_of;
 use super::super::document::{Doc, Fields, Owned, Value};
 use super::super::fault::{Fault, Result, code};
 use super::spec::Canonical;
@@ -25,10 +26,20 @@ use super::{ID_INDEX, IndexDefinition, IndexField, Order, Origin, paths_of, root
 pub(super) fn parse(spec: Doc<'_>, origin: Origin) -> Result<IndexDefinition> {
     let found = Options::read(spec).map_err(|fault| fault.prefixed(&context(spec)))?;
     let mut keys = parse_key(found.key).map_err(|fault| fault.prefixed(&context(spec)))?;
+    if let Some(fault) = &found.no_collation {
+        let mut shown = fields_of(spec);
+        if spec.get("v").is_none() {
+            shown.push(("v".to_owned(), Owned::Int32(found.version)));
+        }
+        return Err(fault.clone().prefixed(&format!(
+            "failed to add collation information to index spec for index creation: {} :: caused by :: ",
+            Doc::Fields(&shown)
+        )));
+    }
     let text = text::is_text(found.key)
         .then(|| text::parse(found.key, &keys, found.text, origin))
         .transpose()
-        .map_err(|fault| fault.prefixed(&context(spec)))?;
+        .map_err(|fault| fault.prefixed(&context(Doc::Fields(&settled(spec, &found)))))?;
     let pattern = text.as_ref().map(|text| Doc::Fields(&text.key));
     if let Some(text) = &text {
         keys.clone_from(&text.fields);
@@ -42,25 +53,34 @@ pub(super) fn parse(spec: Doc<'_>, origin: Origin) -> Result<IndexDefinition> {
         .expire_after_seconds
         .map(|value| parse_expiry(spec, &value, written_fields(found.key)))
         .transpose()?;
-    let settled = || context(Doc::Fields(&settled(spec, &found)));
+    let as_settled = || context(Doc::Fields(&settled(spec, &found)));
     if found.name.is_empty() && !found.clustered {
-        return Err(cannot("index name cannot be empty").prefixed(&settled()));
+        return Err(cannot("index name cannot be empty").prefixed(&as_settled()));
     }
     if found.name.contains('\0') && !found.clustered {
-        return Err(cannot("index name cannot contain NUL bytes").prefixed(&settled()));
+        return Err(cannot("index name cannot contain NUL bytes").prefixed(&as_settled()));
     }
     let partial = found
         .partial
-        .map(|filter| parse_partial(filter, found.sparse == Some(true), &found.collation, origin))
-        .transpose()
-        .map_err(|fault| fault.prefixed(&settled()))?;
-    check_count(&keys, found.unique)?;
+        .map(|filter| {
+            let shown = settled(spec, &found);
+            let shown = (spec, Doc::Fields(&shown));
+            parse_partial(
+                filter,
+                shown,
+                found.sparse == Some(true),
+                &found.collation,
+                origin,
+            )
+        })
+        .transpose()?;
+    check_count(found.key, &keys, found.unique)?;
     let mut geo = found.geo;
     geo.apply(&mut keys, origin).map_err(|fault| match fault.code() {
-        code::CANNOT_CREATE_INDEX => fault.prefixed(&settled()),
+        code::CANNOT_CREATE_INDEX => fault.prefixed(&as_settled()),
         _ => fault,
     })?;
-    check_collation(&found, &keys).map_err(|fault| fault.prefixed(&settled()))?;
+    check_collation(&found, &keys).map_err(|fault| fault.prefixed(&as_settled()))?;
     let name = if on_id && !found.clustered {
         ID_INDEX
     } else {

@@ -256,6 +256,21 @@ impl TypeSet {
         TypeSet(self.0 | TypeSet::bit(kind))
     }
 
+    /// The four numeric types ("number").
+    pub(crate) fn numbers() -> TypeSet {
+        TypeSet::default().with_numbers()
+    }
+
+    /// Whether all numeric types are in the set.
+    pub(crate) fn has_all_numbers(self) -> bool {
+        self.0 & TypeSet::numbers().0 == TypeSet::numbers().0
+    }
+
+    /// The types.
+    pub(crate) fn kinds(self) -> impl Iterator<Item = Kind> {
+        Kind::ALL.into_iter().filter(move |kind| self.contains(*kind))
+    }
+
     /// This set with the four numeric types ("number").
     pub(crate) fn with_numbers(self) -> TypeSet {
         self.with(Kind::Double)
@@ -271,7 +286,7 @@ impl TypeSet {
 
     /// Whether the set has numeric types, and no others.
     pub(crate) fn has_only_numbers(self) -> bool {
-        !self.is_empty() && self.0 & !TypeSet::default().with_numbers().0 == 0
+        !self.is_empty() && self.0 & !TypeSet::numbers().0 == 0
     }
 
     /// Whether no type is in the set.

@@ -3,6 +3,21 @@
 
 use super::ast::{BitRule, Node, Predicate};
 
+/// That none of the conditions holds; of one field not the one.
+fn none_of(mut nodes: Vec<Node>) -> Node {
+    match (nodes.pop(), nodes.is_empty()) {
+        (Some(Node::Field { path, predicate }), true) => Node::Field {
+            path,
+            predicate: Predicate::Not(Box::new(predicate)),
+        },
+        (Some(last), _) => {
+            nodes.push(last);
+            Node::Nor(nodes)
+        }
+        (None, _) => Node::Nor(nodes),
+    }
+}
+
 impl Node {
     /// Whether it has an expression, which can fail.
     pub(super) fn computes(&self) -> bool {
@@ -10,6 +25,23 @@ impl Node {
             Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => nodes.iter().any(Node::computes),
             Node::Expr(_) => true,
             _ => false,
+        }
+    }
+
+    /// Tells expressions in how many conditions they stand, which a fault of their constants shows.
+    pub(super) fn tell_depths(&mut self, depth: usize) {
+        match self {
+            // What a document has but one condition in.
+            Node::And(nodes) if matches!(nodes.as_slice(), [Node::And(_)]) => {
+                if let [Node::And(inner)] = nodes.as_mut_slice() {
+                    inner.iter_mut().for_each(|node| node.tell_depths(depth + 1));
+                }
+            }
+            Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => {
+                nodes.iter_mut().for_each(|node| node.tell_depths(depth + 1));
+            }
+            Node::Expr(expression) => expression.set_depth(depth),
+            _ => {}
         }
     }
 
@@ -49,7 +81,7 @@ impl Node {
                 joined(flat)
             }
             Node::Or(nodes) => Node::Or(all(nodes)),
-            Node::Nor(nodes) => Node::Nor(all(nodes)),
+            Node::Nor(nodes) => none_of(all(nodes)),
             other => other,
         }
     }
@@ -89,7 +121,7 @@ impl Node {
                     _ => Node::Or(nodes),
                 }
             }
-            Node::Nor(nodes) => Node::Nor(all(nodes)),
+            Node::Nor(nodes) => none_of(all(nodes)),
             // `$all`.
             Node::Field {
                 path,

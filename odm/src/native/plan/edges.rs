@@ -205,8 +205,5 @@ fn key(definition: &IndexDefinition, edge: Doc<'_>) -> Option<Vec<u8>> {
 }
 
 fn fault(number: i32, why: &str) -> Fault {
-    Fault::new(
-        number,
-        format!("error processing query: planner returned error :: caused by :: {why}"),
-    )
+    Fault::unplanned(number, why)
 }

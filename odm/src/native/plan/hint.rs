@@ -96,15 +96,14 @@ impl IndexHint<'_> {
         });
         match (meant.next(), meant.next()) {
             (Some((index, _)), None) => Ok(index),
-            (None, _) => Err(Fault::new(
+            (None, _) => Err(Fault::unplanned(
                 code::BAD_VALUE,
                 "hint provided does not correspond to an existing index",
             )),
-            (Some((_, one)), Some((_, other))) => Err(Fault::new(
+            (Some((_, one)), Some((_, other))) => Err(Fault::unplanned(
                 code::INDEX_NOT_FOUND,
                 format!(
-                    "error processing query: planner returned error :: caused by :: Hint matched multiple indexes, \
-                     must hint by index name. Matched: {} and {}",
+                    "Hint matched multiple indexes, must hint by index name. Matched: {} and {}",
                     Doc::Raw(one.definition.spec()),
                     Doc::Raw(other.definition.spec())
                 ),

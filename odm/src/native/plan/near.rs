@@ -32,15 +32,9 @@ pub(super) fn choose(request: &PlanRequest<'_>, field: &NearField, hint: &Hint<'
         })
         .map(|(index, _)| Candidate::new(request, index, root, &conjuncts));
     let Some(best) = best_of(candidates) else {
-        return Err(Fault::new(
+        return Err(Fault::unplanned(
             NO_QUERY_EXECUTION_PLANS,
-            format!(
-                "error processing query: Tree: GEONEAR  field={} maxdist={} isNearSphere={}; planner returned \
-                 error :: caused by :: unable to find index for $geoNear query",
-                field.path.as_str(),
-                field.near.max(),
-                i32::from(field.near.is_spherical()),
-            ),
+            "unable to find index for $geoNear query",
         ));
     };
     if best.is_impossible() {

@@ -37,7 +37,10 @@ pub(super) fn choose(request: &PlanRequest<'_>, hinted: bool) -> Result<Plan> {
         // That nothing can match is seen before an index is looked for.
         return match request.matcher.root().is_never() {
             true => Ok(Plan::nothing()),
-            false => Err(unanswered()),
+            false => Err(Fault::unplanned(
+                NO_PLAN,
+                "need exactly one text index for $text query",
+            )),
         };
     }
     let spec = definition.text.as_ref().ok_or_else(|| required(None))?;
@@ -106,10 +109,10 @@ fn access(request: &PlanRequest<'_>, text: &TextPlan, root: &Node, into: &mut Ve
             Some(plan) if matches!(plan.access, Access::Nothing) => {}
             Some(plan) => into.push(plan.access),
             None => {
-                return Err(Fault::new(
+                return Err(Fault::unplanned(
                     NO_PLAN,
-                    "error processing query: planner returned error :: caused by :: Failed to produce a \
-                     solution for TEXT under OR - other non-TEXT clauses under OR have to be indexed as well.",
+                    "Failed to produce a solution for TEXT under OR - other non-TEXT clauses under OR have to be \
+                     indexed as well.",
                 ));
             }
         }
@@ -166,10 +169,9 @@ fn prefix(definition: &IndexDefinition, conjuncts: &[Conjunct<'_>]) -> Result<Ve
 }
 
 fn unanswered() -> Fault {
-    Fault::new(
+    Fault::unplanned(
         NO_PLAN,
-        "error processing query: planner returned error :: caused by :: failed to use text index to satisfy \
-         $text query (if text index is compound, are equality predicates given for all prefix fields?)",
+        "failed to use text index to satisfy $text query (if text index is compound, are equality predicates given for all prefix fields?)",
     )
 }
 

@@ -8,12 +8,20 @@ use futures_core::future::BoxFuture;
 
 use super::super::engine::{Engine, View};
 use super::super::exec::aggregate::AggregateCursor;
-use super::super::exec::cursor::{FindCursor, Packed};
+use super::super::exec::cursor::{FindCursor, IN_GET_MORE, Packed};
 use super::super::exec::tail::TailCursor;
 use super::super::fault::Result as Outcomes;
 use super::response::translate;
 use crate::backend::{Batch, BatchCursor};
 use crate::error::Result;
+
+/// The batch, whose fault tells that the cursor went on if it did.
+fn told<T>(batch: Outcomes<T>, goes_on: bool) -> Outcomes<T> {
+    batch.map_err(|fault| match goes_on {
+        true => fault.rather_while_running(IN_GET_MORE),
+        false => fault,
+    })
+}
 
 /// A running pipeline over one view.
 pub(super) struct PipelineCursor {
@@ -30,7 +38,8 @@ impl fmt::Debug for PipelineCursor {
 
 impl BatchCursor for PipelineCursor {
     fn next_batch(&mut self) -> BoxFuture<'_, Result<Option<Box<dyn Batch>>>> {
-        let batch = self.cursor.next_batch(&*self.view);
+        let goes_on = self.cursor.has_begun();
+        let batch = told(self.cursor.next_batch(&*self.view), goes_on);
         let batch = batch.map(|batch| batch.map(|batch| Box::new(batch) as Box<dyn Batch>));
         Box::pin(std::future::ready(batch.map_err(|fault| {
             translate(fault, self.name).with_operation("aggregate")
@@ -92,7 +101,8 @@ impl fmt::Debug for ViewCursor {
 
 impl BatchCursor for ViewCursor {
     fn next_batch(&mut self) -> BoxFuture<'_, Result<Option<Box<dyn Batch>>>> {
-        let batch = self.cursor.next_batch(&*self.view);
+        let goes_on = self.cursor.has_begun();
+        let batch = told(self.cursor.next_batch(&*self.view), goes_on);
         let batch = batch.map(|batch| batch.map(|batch| Box::new(batch) as Box<dyn Batch>));
         Box::pin(std::future::ready(
             batch.map_err(|fault| translate(fault, self.name).with_operation("find")),

@@ -80,6 +80,13 @@ impl Language {
             .map(|row| row.language)
     }
 
+    /// Its name.
+    pub(super) fn name(self) -> &'static str {
+        ROWS.iter()
+            .find(|row| row.language == self)
+            .map_or("none", |row| row.name)
+    }
+
     /// Whether a word in lower case is left out.
     pub(super) fn leaves_out(self, word: &str) -> bool {
         static LISTS: OnceLock<Vec<Vec<&'static str>>> = OnceLock::new();

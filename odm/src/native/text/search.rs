@@ -34,6 +34,17 @@ pub(crate) struct TextSearch {
 }
 
 impl TextQuery {
+    /// What is searched for.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The language, and whether case and accents count.
+    pub(crate) fn settings(&self) -> (&'static str, bool, bool) {
+        let language = self.language.unwrap_or(Language::English);
+        (language.name(), self.sensitive.case, self.sensitive.accents)
+    }
+
     /// Parses the operand of `$text`.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ mod entries;
 mod ordered;
 
 use super::super::super::collation::Collation;
-use super::super::super::document::number::is_nan;
+use super::super::super::document::number::{as_f64, is_nan};
 use super::super::super::document::{Doc, Owned, Value, raw};
 use super::super::super::fault::{Fault, Result};
 use super::super::print;
@@ -94,7 +94,7 @@ fn element_at(_: &'static Operator, arguments: &[Answer<'_>]) -> Result<Option<O
             28691,
             format!(
                 "$arrayElemAt's second argument must be representable as a 32-bit integer: {}",
-                print::value(&number)
+                print::double(as_f64(&number).unwrap_or(f64::NAN))
             ),
         )
     })?;
@@ -313,7 +313,7 @@ fn slice_number(argument: &Answer<'_>, which: &str, what: &str, wrong: i32, larg
                 large,
                 format!(
                     "{which} argument to $slice can't be represented as a 32-bit integer: {}",
-                    print::value(&number)
+                    print::double(as_f64(&number).unwrap_or(f64::NAN))
                 ),
             )
         })

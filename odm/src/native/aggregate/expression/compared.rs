@@ -33,6 +33,17 @@ impl Test {
         })
     }
 
+    /// The server's name of the condition.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Test::Equal => "$_internalExprEq",
+            Test::Less => "$_internalExprLt",
+            Test::LessOrEqual => "$_internalExprLte",
+            Test::Greater => "$_internalExprGt",
+            Test::GreaterOrEqual => "$_internalExprGte",
+        }
+    }
+
     /// The same with the sides exchanged.
     fn mirrored(self) -> Test {
         match self {

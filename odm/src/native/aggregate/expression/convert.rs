@@ -403,9 +403,15 @@ fn double_of_text(text: &str) -> Result<Owned> {
     if is_marked_nan(text) {
         return Ok(Owned::Double(f64::NAN));
     }
-    let x = text
-        .parse::<f64>()
-        .map_err(|_| unparsed(text, "Did not consume whole string."))?;
+    let x = text.parse::<f64>().map_err(|_| {
+        unparsed(
+            text,
+            match starts_with_double(text) {
+                true => "Did not consume whole string.",
+                false => "Did not consume any digits",
+            },
+        )
+    })?;
     let digits = text.bytes().any(|byte| byte.is_ascii_digit());
     let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
     let lost = x.abs() < f64::MIN_POSITIVE && mantissa.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
@@ -413,6 +419,16 @@ fn double_of_text(text: &str) -> Result<Owned> {
         return Err(unparsed(text, "Out of range"));
     }
     Ok(Owned::Double(x))
+}
+
+/// Whether a number comes first, whatever is behind it.
+fn starts_with_double(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let digits = unsigned.strip_prefix('.').unwrap_or(unsigned);
+    let name = unsigned.get(..3).unwrap_or_default();
+    digits.starts_with(|c: char| c.is_ascii_digit())
+        || name.eq_ignore_ascii_case("inf")
+        || name.eq_ignore_ascii_case("nan")
 }
 
 /// C's hexadecimal notation: `+0x1.8p1`.

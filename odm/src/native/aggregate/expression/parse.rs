@@ -156,13 +156,15 @@ impl<'v> Parser<'v> {
         if (least..=most).contains(&given) {
             return Ok(arguments);
         }
+        // An older name of it.
+        let name = match operator.name {
+            "$substr" => "$substrBytes",
+            name => name,
+        };
         Err(if least == most {
             Fault::new(
                 16020,
-                format!(
-                    "Expression {} takes exactly {least} arguments. {given} were passed in.",
-                    operator.name
-                ),
+                format!("Expression {name} takes exactly {least} arguments. {given} were passed in."),
             )
         } else {
             Fault::new(

@@ -45,7 +45,7 @@ fn asked(stages: &[Doc<'_>]) -> Result<Wanted> {
         }
         if let Some(union) = &union {
             own.check(union.searches, union.measures)
-                .map_err(|fault| fault.prefixed(IN_RUN))?;
+                .map_err(|fault| fault.while_running(IN_RUN))?;
         }
         let is_union_read = union.as_ref().is_some_and(|union| union.is_plain);
         if name == "$project" && own.has(Kind::SortKey) && (is_read || is_union_read) {

@@ -64,11 +64,9 @@ impl Facet {
     }
 
     pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
-        self.facets.iter_mut().try_for_each(|(_, pipeline)| {
-            pipeline
-                .fold(known)
-                .map_err(|fault| fault.prefixed("Failed to optimize pipeline :: caused by :: "))
-        })
+        self.facets
+            .iter_mut()
+            .try_for_each(|(_, pipeline)| pipeline.optimize(known))
     }
 
     pub(super) fn collate(&mut self, collation: &Collation) {

@@ -111,9 +111,12 @@ impl Fill {
     pub(super) fn alone(self) -> Result<Option<TransformStage>> {
         match self.windows {
             None => Ok(self.values),
-            Some(_) => Err(Fault::new(
+            Some(windows) => Err(Fault::new(
                 code::INVALID_OPTIONS,
-                "$_internalSetWindowFields is not allowed to be used within an update",
+                match windows.is_ordered() {
+                    true => "$sort is not allowed to be used within an update",
+                    false => "$_internalSetWindowFields is not allowed to be used within an update",
+                },
             )),
         }
     }

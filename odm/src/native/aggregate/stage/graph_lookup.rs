@@ -59,7 +59,11 @@ impl GraphLookup {
                 ("maxDepth", _) => max_depth = Some(depth(&value)?),
                 ("restrictSearchWithMatch", Value::Document(filter)) => {
                     let unknown = variables.iter().map(|name| (name.clone(), None)).collect();
-                    Matcher::parse_with(filter, unknown)?;
+                    Matcher::parse_with(filter, unknown).map_err(|fault| {
+                        fault.prefixed(
+                            "Failed to parse 'restrictSearchWithMatch' option to $graphLookup :: caused by :: ",
+                        )
+                    })?;
                     restrict = Some(filter.to_bytes());
                 }
                 ("restrictSearchWithMatch", other) => {

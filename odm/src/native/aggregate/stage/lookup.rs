@@ -190,7 +190,7 @@ impl Lookup {
     /// What is wrong with constants is told once there is a document to look for. With variables they wait for it.
     pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) {
         if let (Some(pipeline), true) = (&mut self.pipeline, self.variables.is_empty()) {
-            self.fault = pipeline.fold(known).err();
+            self.fault = pipeline.optimize(known).err();
         }
     }
 
@@ -292,8 +292,9 @@ impl Lookup {
         let (Some(from), None) = (&self.from, &self.join) else {
             return Err(Fault::new(
                 40603,
-                format!("{IN_RUN}$geoNear is only valid as the first stage in an optimized pipeline"),
-            ));
+                "$geoNear is only valid as the first stage in an optimized pipeline",
+            )
+            .while_running(IN_RUN));
         };
         let inner = self.bound(row, context)?;
         let rows = context.source.near(from, stage, &inner.variables, inner.wanted)?;

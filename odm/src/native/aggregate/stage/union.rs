@@ -98,7 +98,7 @@ impl UnionWith {
     }
 
     pub(super) fn fold(&mut self, known: Option<&Scope<'_>>) -> Result<()> {
-        self.pipeline.fold(known)
+        self.pipeline.optimize(known)
     }
 
     pub(super) fn collate(&mut self, collation: &Collation) {

@@ -74,6 +74,11 @@ fn variable(index: usize) -> String {
 }
 
 impl Windows {
+    /// Whether its documents have an order.
+    pub(super) fn is_ordered(&self) -> bool {
+        self.order.is_some()
+    }
+
     pub(super) fn parse(value: &Value<'_>, variables: &[String]) -> Result<Windows> {
         let names = ["partitionBy", "sortBy", "output"];
         let spec = Declared::stage("$setWindowFields", value, &names)?;

@@ -47,18 +47,18 @@ pub(crate) fn validator(field: &str, value: Value<'_>) -> Result<Option<Owned>> 
     let Value::Document(filter) = value else {
         return Err(wrong_type(field, value, "type 'object'"));
     };
-    refuse_place(filter)?;
+    refuse_place(filter, true)?;
     if Matcher::parse(filter)?.is_random() {
         return Err(Fault::new(
             3_040_500,
-            "$rand is not allowed in collection validators",
+            "$rand not allowed inside collection validators",
         ));
     }
     Ok((!filter.is_empty()).then(|| Owned::RawDocument(filter.to_bytes())))
 }
 
 /// Operators that need an index of their own, or a session, have no place in a validator.
-fn refuse_place(filter: Doc<'_>) -> Result<()> {
+fn refuse_place(filter: Doc<'_>, is_whole: bool) -> Result<()> {
     for element in filter.elements() {
         match (element.name_str(), element.value()) {
             (name @ ("$text" | "$where"), _) => {
@@ -67,14 +67,19 @@ fn refuse_place(filter: Doc<'_>) -> Result<()> {
                     format!("{name} is not allowed in this context"),
                 ));
             }
-            ("$near" | "$nearSphere" | "$geoNear", _) => {
+            // About the document it is no operator at all.
+            ("$near" | "$nearSphere" | "$geoNear", _) if !is_whole => {
                 return Err(Fault::new(
                     5_626_500,
                     "$geoNear, $near, and $nearSphere are not allowed in this context",
                 ));
             }
             ("$jsonSchema", _) => {}
-            (_, Value::Document(inner) | Value::Array(inner)) => refuse_place(inner)?,
+            ("$and" | "$or" | "$nor", Value::Array(branches)) => {
+                let mut branches = branches.values().filter_map(|branch| branch.as_document());
+                branches.try_for_each(|branch| refuse_place(branch, is_whole))?;
+            }
+            (_, Value::Document(inner) | Value::Array(inner)) => refuse_place(inner, false)?,
             _ => {}
         }
     }

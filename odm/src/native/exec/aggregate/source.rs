@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::super::super::aggregate::pipeline::{self as aggregate, Asked, Memory, Pipeline, Rows, Source};
+use super::super::super::aggregate::pipeline::{
+    self as aggregate, Asked, Memory, NOT_OPTIMIZED, Pipeline, Rows, Source,
+};
 use super::super::super::aggregate::{GeoNear, Row};
 use super::super::super::document::{Doc, Owned};
 use super::super::super::fault::{Fault, Result};
@@ -33,7 +35,7 @@ impl Source for Collections<'_> {
         wanted: Wanted,
     ) -> Result<Vec<Row>> {
         self.by_distance(collection, stage, variables, wanted)
-            .map_err(|fault| fault.prefixed(aggregate::IN_RUN))
+            .map_err(|fault| fault.while_running(aggregate::IN_RUN))
     }
 
     fn find<'a>(&'a self, collection: &str, asked: Asked<'_>) -> Result<(Rows<'a>, usize)> {
@@ -94,7 +96,8 @@ impl Source for Collections<'_> {
                     Some(leading) => own.and(&leading).sorted(),
                     None => own,
                 };
-                let both = both.collated(collation).at(self.setting.now).settled()?;
+                let both = both.collated(collation).at(self.setting.now).settled();
+                let both = both.map_err(|fault| fault.prefixed(NOT_OPTIMIZED))?;
                 let query = Query::of(both, None, None, collation.clone());
                 let found = self
                     .read

@@ -125,12 +125,14 @@ fn check_path(path: &str, prefix: bool) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn check_count(keys: &[IndexField], unique: bool) -> Result<()> {
+pub(super) fn check_count(key: Doc<'_>, keys: &[IndexField], unique: bool) -> Result<()> {
     let hashed = keys.iter().filter(|key| key.order == Order::Hashed).count();
     if hashed > 1 {
         return Err(Fault::new(
             31303,
-            format!("A maximum of one index field is allowed to be hashed but found {hashed}"),
+            format!(
+                "A maximum of one index field is allowed to be hashed but found {hashed} for 'key' {key}"
+            ),
         ));
     }
     if hashed > 0 && unique {

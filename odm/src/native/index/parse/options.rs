@@ -58,6 +58,8 @@ pub(super) struct Options<'a> {
     /// What the index was first made of, where a series has it under other names.
     pub(super) original: Option<Vec<u8>>,
     pub(super) collation: Collation,
+    /// Why the collation that is given is none.
+    pub(super) no_collation: Option<Fault>,
 }
 
 impl<'a> Options<'a> {
@@ -80,6 +82,7 @@ impl<'a> Options<'a> {
             version: 2,
             original: None,
             collation: Collation::default(),
+            no_collation: None,
         };
         for element in spec.elements() {
             let (field, value) = (element.name_str(), element.value());
@@ -107,19 +110,16 @@ impl<'a> Options<'a> {
                 },
                 "expireAfterSeconds" => options.expire_after_seconds = Some(value),
                 "partialFilterExpression" => options.partial = Some(object(field, &value)?),
-                "collation" => {
-                    let collation = Collation::parse(object(field, &value)?).map_err(|fault| {
-                        fault.prefixed(
-                            "failed to add collation information to index spec for index creation :: caused by :: ",
-                        )
-                    })?;
-                    options.collation = collation.ok_or_else(|| {
-                        Fault::new(
+                "collation" => match Collation::parse(object(field, &value)?) {
+                    Ok(Some(collation)) => options.collation = collation,
+                    Ok(None) => {
+                        return Err(Fault::new(
                             code::BAD_VALUE,
                             "The field 'collation' cannot be an empty object.",
-                        )
-                    })?;
-                }
+                        ));
+                    }
+                    Err(fault) => options.no_collation = Some(fault),
+                },
                 "weights" if !matches!(value, Value::Document(_) | Value::Array(_) | Value::String(_)) => {
                     return Err(wrong_type(field, "an object", value.kind()));
                 }

@@ -3,39 +3,51 @@
 use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Value};
 use super::super::super::fault::{Fault, Result, code};
-use super::super::super::matcher::ast::{Node, Predicate};
-use super::super::super::matcher::{Matcher, names, near};
-use super::{Origin, cannot};
+use super::super::super::matcher::ast::{FieldPath, Node, Predicate};
+use super::super::super::matcher::{Matcher, names, near, never};
+use super::{Origin, cannot, context};
 
+/// The code of what is no filter for an index.
+const QUERY_FEATURE_NOT_ALLOWED: i32 = 224;
+
+/// Parses a partial filter. Faults of what it says show the specification as it is written, others as it is settled.
 pub(super) fn parse_partial(
     filter: Doc<'_>,
+    (spec, settled): (Doc<'_>, Doc<'_>),
     sparse: bool,
     collation: &Collation,
     origin: Origin,
 ) -> Result<Matcher> {
+    let written = |fault: Fault| fault.prefixed(&context(spec));
     if names(filter, "$where") {
-        return Err(Fault::new(
-            code::BAD_VALUE,
-            "$where is not allowed in this context",
-        ));
+        return Err(written(not_here("$where", code::BAD_VALUE)));
     }
-    let matcher = Matcher::parse(filter)?;
-    if matcher.has_schema() {
-        return Err(schema_in_partial());
+    for name in ["$jsonSchema", "$expr"] {
+        if names(filter, name) {
+            return Err(written(not_here(name, QUERY_FEATURE_NOT_ALLOWED)));
+        }
     }
-    check_partial(matcher.root())?;
+    let matcher = Matcher::parse(filter).map_err(written)?;
+    let settled = |fault: Fault| fault.prefixed(&context(settled));
+    if origin.is_given() && never::is_never(filter) {
+        return Err(settled(not_in_partial("$alwaysFalse: 1\n")));
+    }
+    check_partial(matcher.root()).map_err(|fault| match fault.code() {
+        code::CANNOT_CREATE_INDEX => settled(fault),
+        _ => written(fault),
+    })?;
     if origin.is_given() {
         if names(filter, "$alwaysTrue") {
-            return Err(not_in_partial("$alwaysTrue"));
+            return Err(settled(not_in_partial("$alwaysTrue: 1\n")));
         }
         if depth(filter) > DEEPEST {
-            return Err(cannot("partialFilterExpression depth may not exceed 4"));
+            return Err(settled(cannot("partialFilterExpression depth may not exceed 4")));
         }
     }
     if sparse {
-        return Err(cannot(
+        return Err(settled(cannot(
             "cannot mix \"partialFilterExpression\" and \"sparse\" options",
-        ));
+        )));
     }
     Ok(matcher.collated(collation))
 }
@@ -74,25 +86,29 @@ fn check_partial(node: &Node) -> Result<()> {
     match node {
         Node::Always => Ok(()),
         Node::And(nodes) | Node::Or(nodes) => nodes.iter().try_for_each(check_partial),
-        Node::Field { predicate, .. } => check_partial_predicate(predicate),
-        Node::Nor(_) => Err(not_in_partial("$nor")),
-        Node::Expr(_) => Err(Fault::new(224, "$expr is not allowed in this context")),
-        Node::Schema(_) => Err(schema_in_partial()),
-        Node::Never => Err(not_in_partial("$alwaysFalse")),
-        Node::Sample(_) => Err(not_in_partial("$sampleRate")),
+        Node::Field { path, predicate } => check_partial_predicate(path, predicate),
+        Node::Nor(_) => Err(not_in_partial(&node.subtree())),
+        Node::Expr(_) => Err(not_here("$expr", QUERY_FEATURE_NOT_ALLOWED)),
+        Node::Schema(_) => Err(not_here("$jsonSchema", QUERY_FEATURE_NOT_ALLOWED)),
+        Node::Never => Err(not_in_partial(&node.subtree())),
+        Node::Sample(_) => Err(not_in_partial(&node.subtree())),
         Node::Near(_) => Err(near::not_allowed()),
-        Node::Text(_) => Err(Fault::new(
-            code::BAD_VALUE,
-            "$text is not allowed in this context",
-        )),
+        Node::Text(_) => Err(not_here("$text", code::BAD_VALUE)),
     }
 }
 
-fn schema_in_partial() -> Fault {
-    Fault::new(224, "$jsonSchema is not allowed in this context")
+fn not_here(name: &str, number: i32) -> Fault {
+    Fault::new(number, format!("{name} is not allowed in this context"))
 }
 
-fn check_partial_predicate(predicate: &Predicate) -> Result<()> {
+fn check_partial_predicate(path: &FieldPath, predicate: &Predicate) -> Result<()> {
+    let refused = |predicate: Predicate| {
+        let node = Node::Field {
+            path: path.clone(),
+            predicate,
+        };
+        Err(not_in_partial(&node.subtree()))
+    };
     match predicate {
         Predicate::Equal(_)
         | Predicate::Less(_)
@@ -103,17 +119,28 @@ fn check_partial_predicate(predicate: &Predicate) -> Result<()> {
         | Predicate::Exists
         | Predicate::Geo(_)
         | Predicate::Type(_) => Ok(()),
-        Predicate::And(predicates) => predicates.iter().try_for_each(check_partial_predicate),
-        Predicate::Collated { inner, .. } => check_partial_predicate(inner),
-        Predicate::Regex(_) => Err(not_in_partial("regex")),
-        Predicate::Not(_) => Err(not_in_partial("$not")),
-        Predicate::ElementObject(_) | Predicate::ElementValue(_) => Err(not_in_partial("$elemMatch")),
-        Predicate::Size(_) => Err(not_in_partial("$size")),
-        Predicate::Mod { .. } => Err(not_in_partial("mod")),
-        Predicate::Bits(_) => Err(not_in_partial("bit test")),
+        Predicate::And(predicates) => predicates
+            .iter()
+            .try_for_each(|predicate| check_partial_predicate(path, predicate)),
+        Predicate::Collated { inner, .. } => check_partial_predicate(path, inner),
+        // What a `$not` holds is a list of conditions, if it is one.
+        Predicate::Not(inner) => refused(match &**inner {
+            Predicate::Equal(_)
+            | Predicate::In { .. }
+            | Predicate::Exists
+            | Predicate::And(_)
+            | Predicate::Regex(_) => predicate.clone(),
+            only => Predicate::Not(Box::new(Predicate::And(vec![only.clone()]))),
+        }),
+        Predicate::Regex(_)
+        | Predicate::ElementObject(_)
+        | Predicate::ElementValue(_)
+        | Predicate::Size(_)
+        | Predicate::Mod { .. }
+        | Predicate::Bits(_) => refused(predicate.clone()),
     }
 }
 
 fn not_in_partial(what: &str) -> Fault {
-    cannot(format!("Expression not supported in partial index: {what}\n"))
+    cannot(format!("Expression not supported in partial index: {what}"))
 }

@@ -9,9 +9,9 @@ use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Owned, Value};
 use super::super::super::exec::aggregate::{self, AggregateRequest};
 use super::super::super::exec::by_id;
-use super::super::super::exec::cursor::{Extras, FindRequest};
+use super::super::super::exec::cursor::{Extras, FindRequest, IN_FIND};
 use super::super::super::exec::explain::ExplainRequest;
-use super::super::super::exec::query::Query;
+use super::super::super::exec::query::{Part, Query};
 use super::super::super::exec::statement::Statement;
 use super::super::super::exec::tail::Tail;
 use super::super::super::exec::{Deadline, Namespace, check_database};
@@ -142,7 +142,15 @@ pub(super) fn find_request(find: backend::Find) -> Result<FindRequest> {
     };
     let query = query(&find.filter, find.sort.as_ref(), &find.options)?;
     let projection = projection(find.projection.as_ref(), &query)?.map(Arc::new);
-    let query = query.projected(gate_optional(find.projection.as_ref())?);
+    let query = query
+        .run_by(IN_FIND)
+        .part(Part {
+            batch_size: find.batch_size,
+            limit: find.limit,
+            skip: find.skip,
+            tells_simple: false,
+        })
+        .projected(gate_optional(find.projection.as_ref())?);
     Ok(FindRequest {
         namespace: namespace(find.namespace)?,
         query,

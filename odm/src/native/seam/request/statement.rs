@@ -8,7 +8,7 @@ use super::super::super::collation::Collation;
 use super::super::super::document::{Doc, Owned};
 use super::super::super::exec::Deadline;
 use super::super::super::exec::find_and_modify::FindAndModifyRequest;
-use super::super::super::exec::query::Query;
+use super::super::super::exec::query::{Part, Query};
 use super::super::super::exec::statement::{Batch, DeleteStatement, Statement, UpdateStatement};
 use super::super::super::fault::{Fault, Result, code};
 use super::super::super::update::{Now, Updater};
@@ -61,7 +61,7 @@ pub(super) fn update_statement(own: &backend::UpdateStatement) -> Statement {
             Updater::check_upsert_filter(Doc::Raw(own.filter.as_bytes()))?;
         }
         Ok(UpdateStatement {
-            query,
+            query: query.part(Part::updated()),
             filter: own.filter.as_bytes().to_vec(),
             updater: updater.collated(&collation.unwrap_or_default()),
             multi: own.multi,
@@ -136,7 +136,7 @@ pub(super) fn find_and_modify_request(own: backend::FindAndModify) -> Result<Fin
     }
     Ok(FindAndModifyRequest {
         namespace: namespace(own.namespace)?,
-        query,
+        query: query.part(Part::one(own.sort.is_some(), own.modification.is_none())),
         filter: own.filter.as_bytes().to_vec(),
         projection,
         updater,

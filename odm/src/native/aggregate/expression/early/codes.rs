@@ -116,5 +116,20 @@ pub(super) fn coded(operator: &str, fault: Fault) -> Fault {
             }
         }
     };
-    Fault::new(code, message)
+    Fault::new(code, early_message(operator, code).unwrap_or(message))
+}
+
+/// What is said with the code there, where it is something else.
+fn early_message(operator: &str, code: i32) -> Option<String> {
+    Some(match code {
+        4_903_700 => "$abs only supports numeric types".to_owned(),
+        4_974_201 => "only numbers and dates are allowed in an $add expression".to_owned(),
+        5_066_300 => format!("{operator} input type is not supported"),
+        5_073_401 => format!("{operator}: input must be of type string"),
+        5_075_300 => format!("{operator} string must resolve to a string or null"),
+        5_153_400 => "$concatArrays only supports arrays".to_owned(),
+        5_166_603 => format!("{operator} must have startDate argument convertable to date"),
+        5_166_606 => format!("invalid {operator} 'amount' argument value"),
+        _ => return None,
+    })
 }
