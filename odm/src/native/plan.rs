@@ -23,7 +23,7 @@ pub(crate) use self::by_id::is_plain;
 pub(crate) use self::edges::Edges;
 pub(crate) use self::hint::{check_hint, check_natural};
 pub(crate) use self::tail::{Spot, Tail};
-pub(crate) use self::text::required as text_required;
+pub(crate) use self::text::{required as text_required, with_hint as text_with_hint};
 pub(crate) use self::trial::Trial;
 
 mod bounds;

@@ -141,6 +141,10 @@ async fn a_query_that_no_plan_answers_is_told(db: &Db) {
             "ns=DB.cTree: $and\nSort: {}\nProj: {}\nCollation: { locale: \"simple\" }\n",
         ),
         (
+            doc! { "count": "c", "query": {}, "hint": "none", "collation": { "locale": "en", "strength": 2 } },
+            "ns=DB.cTree: $and\nSort: {}\nProj: {}\nCollation: { locale: \"en\", strength: 2 }\n",
+        ),
+        (
             doc! { "count": "c", "query": {}, "skip": 1, "limit": 2, "hint": "none" },
             "ns=DB.cTree: $and\nSort: {}\nProj: {}\n",
         ),
@@ -165,6 +169,15 @@ async fn a_query_that_no_plan_answers_is_told(db: &Db) {
         let expected = format!("error processing query: {told} {hint}");
         assert_eq!(said(db, command.clone()).await, expected, "{command}");
     }
+    let search = doc! { "count": "missing", "query": { "$text": { "$search": "x" } }, "hint": "none" };
+    assert_eq!(said(db, search).await, "text and hint not allowed in same query");
+    let near = doc! { "near": [0, 0], "distanceField": "d", "key": "g", "spherical": true };
+    let command = doc! { "aggregate": "c", "pipeline": [{ "$geoNear": near }], "cursor": {} };
+    assert_eq!(
+        said(db, command).await,
+        "error processing query: ns=DB.cTree: GEONEAR  field=g maxdist=1.79769e+308 isNearSphere=1\nSort: {}\nProj: {}\n\
+         Collation: { locale: \"simple\" }\n planner returned error :: caused by :: unable to find index for $geoNear query"
+    );
     let near =
         doc! { "find": "c", "filter": { "g": { "$near": [0, 0], "$maxDistance": 1_234_567.8 }, "a": 1 } };
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use super::super::collation::Collation;
 use super::super::document::{Owned, number};
-use super::super::exec::query::Query;
+use super::super::exec::query::{Part, Query};
 use super::super::exec::{Namespace, count as counting, distinct as values, view};
 use super::super::fault::{Fault, Result, code};
 use super::super::plan::check_natural;
@@ -70,7 +70,8 @@ pub(super) fn count(call: &Call<'_>) -> Result<Job> {
         None,
         fields.get("hint"),
         &query::Variables::new(),
-    )?;
+    )?
+    .part(Part::default().by(fields.object("collation")));
     let deadline = call.deadline()?;
     Ok(Job::Read(Box::new(move |read| {
         // Of a view it is a stage of its own.

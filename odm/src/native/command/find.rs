@@ -102,7 +102,7 @@ pub(super) fn ask(call: &Call<'_>, fields: &Fields<'_>) -> Result<Asked> {
             batch_size: batch_size.and_then(|size| u32::try_from(size).ok()),
             limit: limit.unwrap_or(0),
             skip: skip.unwrap_or(0),
-            tells_simple: false,
+            ..Part::default().by(fields.object("collation"))
         })
         .between(edges(fields)?)
         .projected(document(fields, "projection")?);

@@ -78,7 +78,7 @@ pub(super) fn find_and_modify(call: &Call<'_>) -> Result<Job> {
         && !updater.as_ref().is_some_and(Updater::needs_position);
     let parse = |sort| query::query(Some(filter), sort, fields.get("hint"), &variables);
     let query = parse(fields.object("sort").filter(|_| !by_id))?.settled_alone(collation)?;
-    let query = query.part(Part::one(fields.object("sort").is_some(), remove));
+    let query = query.part(Part::one(fields.object("sort").is_some(), remove).by(fields.object("collation")));
     let shown = fields.object("fields");
     let mut projection = query.projection_of_one(shown);
     // It reads the order after all where there is a projection to make, and a collection.

@@ -390,7 +390,7 @@ fn delete_statement(
     let query =
         query::query(entry.object("q"), None, entry.get("hint"), &variables)?.settled_alone(collation)?;
     Ok(DeleteStatement {
-        query,
+        query: query.part(Part::default().by(entry.object("collation"))),
         filter: entry.object("q").unwrap_or(Doc::empty()).to_bytes(),
         multi,
     })

@@ -56,6 +56,7 @@ pub(super) fn on_collection(
         return Ok((rows.len() as u64).min(most).saturating_sub(skip));
     }
     let Some(collection) = read.catalog().collection(&ns.database, &ns.collection) else {
+        query.check_count_without_collection()?;
         return Ok(0);
     };
     let query = query.by_default(&collection.rules.collation);

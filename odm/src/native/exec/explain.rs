@@ -93,8 +93,10 @@ pub(crate) fn explain(read: &dyn Read, request: &ExplainRequest) -> Result<Vec<u
     }
     let ns = &request.namespace;
     let collection = read.catalog().collection(&ns.database, &ns.collection).cloned();
-    if collection.is_none() {
-        query.check_without_collection(ns)?;
+    match (&collection, request.counts) {
+        (Some(_), _) => {}
+        (None, true) => query.check_count_without_collection()?,
+        (None, false) => query.check_without_collection(ns)?,
     }
     let wanted = (request.limit > 0).then(|| request.limit.saturating_add(request.skip));
     let (views, is_filtered) = match &collection {

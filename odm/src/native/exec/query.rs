@@ -46,21 +46,23 @@ pub(crate) struct Query {
 }
 
 /// Which part of the documents a command asks for: told by the fault of a query that no plan answers.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
     pub(crate) batch_size: Option<u32>,
     /// 0 is no limit.
     pub(crate) limit: u64,
     pub(crate) skip: u64,
-    /// Whether strings are said to compare by bytes where nothing is said.
-    pub(crate) tells_simple: bool,
+    /// The collation as it was given, BSON bytes.
+    pub(crate) collation: Option<Vec<u8>>,
+    /// Whether the collation is told with all its settings, and where there is none.
+    pub(crate) is_settled: bool,
 }
 
 impl Part {
     /// What an update asks for.
     pub(crate) fn updated() -> Part {
         Part {
-            tells_simple: true,
+            is_settled: true,
             ..Part::default()
         }
     }
@@ -69,8 +71,16 @@ impl Part {
     pub(crate) fn one(is_sorted: bool, is_removed: bool) -> Part {
         Part {
             limit: u64::from(is_sorted),
-            tells_simple: !is_removed,
+            is_settled: !is_removed,
             ..Part::default()
+        }
+    }
+
+    /// The same, strings compared by the collation that is given here, if one is.
+    pub(crate) fn by(self, collation: Option<Doc<'_>>) -> Part {
+        Part {
+            collation: collation.filter(|given| !given.is_empty()).map(Doc::to_bytes),
+            ..self
         }
     }
 }
@@ -130,7 +140,8 @@ impl Query {
             batch_size,
             limit,
             skip,
-            tells_simple,
+            ref collation,
+            is_settled,
         } = self.part;
         let mut told = format!(
             "error processing query: ns={}.{}",
@@ -148,15 +159,14 @@ impl Query {
         let projection = self.projected.as_deref().map_or(Doc::empty(), Doc::Raw);
         told.push_str(&format!(
             "Tree: {}Sort: {sort}\nProj: {projection}\n",
-            self.matcher.root().tree()
+            self.matcher.root().tree(self.running == Some(IN_RUN))
         ));
-        match &self.collation {
-            Some(collation) if collation.spec().is_some() => {
-                told.push_str(&format!("Collation: {}\n", collation.shown()));
-            }
-            Some(_) => told.push_str("Collation: { locale: \"simple\" }\n"),
-            None if tells_simple => told.push_str("Collation: { locale: \"simple\" }\n"),
-            None => {}
+        let settled = self.collation.as_ref().filter(|own| own.spec().is_some());
+        match (is_settled, settled, collation) {
+            (true, Some(settled), _) => told.push_str(&format!("Collation: {}\n", settled.shown())),
+            (true, None, _) => told.push_str("Collation: { locale: \"simple\" }\n"),
+            (false, _, Some(given)) => told.push_str(&format!("Collation: {}\n", Doc::Raw(given))),
+            (false, _, None) => {}
         }
         told.push(' ');
         fault.prefixed(&told)
@@ -420,6 +430,17 @@ impl Query {
         }
         match self.searches_text() {
             true => Err(text_required(Some(&ns.to_string()))),
+            false => Ok(()),
+        }
+    }
+
+    /// The same of a count, which finds nothing then.
+    ///
+    /// # Errors
+    /// 2 for a search with a hint.
+    pub(super) fn check_count_without_collection(&self) -> Result<()> {
+        match self.searches_text() && self.hint.is_some() {
+            true => Err(plan::text_with_hint()),
             false => Ok(()),
         }
     }

@@ -5,14 +5,20 @@ use super::super::aggregate::expression::Expression;
 use super::super::document::display::significant;
 use super::super::document::{Doc, Owned};
 use super::ast::{BitRule, FieldPath, NearField, Node, Predicate, Text, TypeSet};
+use super::near;
 use super::order::kind;
 
 impl Node {
-    /// The conditions in the order in which they are asked.
-    pub(crate) fn tree(&self) -> String {
+    /// The conditions in the order in which they are asked; in a pipeline nearness tells whether it is on the sphere.
+    pub(crate) fn tree(&self, in_pipeline: bool) -> String {
         let mut out = String::new();
         self.clone().simplified().sorted().write(0, &mut out);
-        out
+        match near::of(self) {
+            Some(near) if in_pipeline && near.near.is_spherical() => {
+                out.replace("isNearSphere=0\n", "isNearSphere=1\n")
+            }
+            _ => out,
+        }
     }
 
     /// The first line of the conditions, and what stands in them.
@@ -42,7 +48,11 @@ impl Node {
             Node::Schema(_) => line(level, "$jsonSchema", out),
             Node::Sample(rate) => {
                 indent(level, out);
-                out.push_str(&format!("$expr {{$lt: [{{$rand: {{}}}}, {{$const: {rate}}}]}}"));
+                out.push_str(&match *rate {
+                    rate if rate <= 0.0 => "$expr {$const: false}".to_owned(),
+                    rate if rate >= 1.0 => "$expr {$const: true}".to_owned(),
+                    rate => format!("$expr {{$lt: [{{$rand: {{}}}}, {{$const: {rate}}}]}}"),
+                });
             }
             Node::Text(text) => line(level, &text.shown(), out),
         }
@@ -141,6 +151,7 @@ fn write_predicate(path: &str, predicate: &Predicate, level: usize, out: &mut St
         Predicate::GreaterOrEqual(value) => compared("$gte", value),
         Predicate::In { values, patterns } => match (values.as_slice(), patterns.as_slice()) {
             ([only], []) => compared("$eq", only),
+            ([], [only]) => format!("{path} regex /{}/{}", only.pattern(), only.options()),
             (values, patterns) => {
                 let mut listed = String::new();
                 for value in values {

@@ -27,10 +27,7 @@ pub(super) fn choose(request: &PlanRequest<'_>, hinted: bool) -> Result<Plan> {
         .position(|view| view.definition.text.is_some())
         .ok_or_else(|| required(None))?;
     if hinted {
-        return Err(Fault::new(
-            code::BAD_VALUE,
-            "text and hint not allowed in same query",
-        ));
+        return Err(with_hint());
     }
     let definition = request.indexes[index].definition;
     if definition.hidden {
@@ -64,6 +61,11 @@ pub(super) fn choose(request: &PlanRequest<'_>, hinted: bool) -> Result<Plan> {
         text: Some(Arc::new(text)),
         asked: None,
     })
+}
+
+/// The fault of a search with a hint.
+pub(crate) fn with_hint() -> Fault {
+    Fault::new(code::BAD_VALUE, "text and hint not allowed in same query")
 }
 
 /// The fault of a search without an index; `missing` is the collection, if it is not there.

@@ -42,6 +42,9 @@ impl Display for Node {
                 f.write_str("}")
             }
             Node::Array(items) => list(items, f),
+            Node::Call { operator, arguments } if arguments.is_empty() => {
+                write!(f, "{{{}: {{}}}}", operator.name)
+            }
             Node::Call { operator, arguments } => {
                 write!(f, "{{{}: ", operator.name)?;
                 list(arguments, f)?;

@@ -148,7 +148,7 @@ pub(super) fn find_request(find: backend::Find) -> Result<FindRequest> {
             batch_size: find.batch_size,
             limit: find.limit,
             skip: find.skip,
-            tells_simple: false,
+            ..Part::default()
         })
         .projected(gate_optional(find.projection.as_ref())?);
     Ok(FindRequest {
