@@ -45,27 +45,6 @@ impl Node {
         }
     }
 
-    /// Whether a schema is among the conditions.
-    pub(super) fn has_schema(&self) -> bool {
-        match self {
-            Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => nodes.iter().any(Node::has_schema),
-            Node::Schema(_) => true,
-            _ => false,
-        }
-    }
-
-    /// The same conditions, with those of schemas that can be said without them.
-    pub(super) fn with_schemas_apart(self) -> Node {
-        let all = |nodes: Vec<Node>| nodes.into_iter().map(Node::with_schemas_apart).collect();
-        match self {
-            Node::And(nodes) => Node::And(all(nodes)),
-            Node::Or(nodes) => Node::Or(all(nodes)),
-            Node::Nor(nodes) => Node::Nor(all(nodes)),
-            Node::Schema(schema) => schema.into_node(),
-            other => other,
-        }
-    }
-
     /// The same conditions, what stands in an `And` in an `And` in its place.
     pub(super) fn flat(self) -> Node {
         let all = |nodes: Vec<Node>| -> Vec<Node> { nodes.into_iter().map(Node::flat).collect() };

@@ -4,6 +4,29 @@
 use super::super::ast::{Node, Predicate};
 use super::{Bound, FieldPath, Kind, ObjectRules, Owned, Schema};
 
+impl Node {
+    /// Whether a schema is among the conditions.
+    pub(in super::super) fn has_schema(&self) -> bool {
+        match self {
+            Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => nodes.iter().any(Node::has_schema),
+            Node::Schema(_) => true,
+            _ => false,
+        }
+    }
+
+    /// The same conditions, with those of schemas that can be said without them.
+    pub(in super::super) fn with_schemas_apart(self) -> Node {
+        let all = |nodes: Vec<Node>| nodes.into_iter().map(Node::with_schemas_apart).collect();
+        match self {
+            Node::And(nodes) => Node::And(all(nodes)),
+            Node::Or(nodes) => Node::Or(all(nodes)),
+            Node::Nor(nodes) => Node::Nor(all(nodes)),
+            Node::Schema(schema) => schema.into_node(),
+            other => other,
+        }
+    }
+}
+
 impl Schema {
     /// The same condition on a document. What it says about values of fields stays a schema.
     pub(in super::super) fn into_node(mut self) -> Node {

@@ -1,0 +1,104 @@
+//! What a command asks for, as the fault of a query that no plan answers tells it.
+
+use super::super::super::aggregate::pipeline::IN_RUN;
+use super::super::super::catalog::Collection;
+use super::super::super::document::Doc;
+use super::super::super::fault::Fault;
+use super::Query;
+
+/// Which part of the documents a command asks for: told by the fault of a query that no plan answers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Part {
+    pub(crate) batch_size: Option<u32>,
+    /// 0 is no limit.
+    pub(crate) limit: u64,
+    pub(crate) skip: u64,
+    /// The collation as it was given, BSON bytes.
+    pub(crate) collation: Option<Vec<u8>>,
+    /// Whether the collation is told with all its settings, and where there is none.
+    pub(crate) is_settled: bool,
+}
+
+impl Part {
+    /// What an update asks for.
+    pub(crate) fn updated() -> Part {
+        Part {
+            is_settled: true,
+            ..Part::default()
+        }
+    }
+
+    /// The one document that is changed, or removed.
+    pub(crate) fn one(is_sorted: bool, is_removed: bool) -> Part {
+        Part {
+            limit: u64::from(is_sorted),
+            is_settled: !is_removed,
+            ..Part::default()
+        }
+    }
+
+    /// The same, strings compared by the collation that is given here, if one is.
+    pub(crate) fn by(self, collation: Option<Doc<'_>>) -> Part {
+        Part {
+            collation: collation.filter(|given| !given.is_empty()).map(Doc::to_bytes),
+            ..self
+        }
+    }
+}
+
+impl Query {
+    /// The fault with what was asked for, if it is that no plan answers it.
+    pub(in super::super) fn told(&self, collection: &Collection, fault: Fault) -> Fault {
+        if !fault.is_unplanned() {
+            return fault;
+        }
+        let Part {
+            batch_size,
+            limit,
+            skip,
+            ref collation,
+            is_settled,
+        } = self.part;
+        let mut told = format!(
+            "error processing query: ns={}.{}",
+            collection.database, collection.name
+        );
+        if let Some(size) = batch_size {
+            told.push_str(&format!(" batchSize={size}"));
+        }
+        for (name, number) in [("limit", limit), ("skip", skip)] {
+            if number > 0 {
+                told.push_str(&format!(" {name}={number}"));
+            }
+        }
+        let sort = self.sort.as_ref().map_or(Doc::empty(), |sort| sort.spec());
+        let projection = self.projected.as_deref().map_or(Doc::empty(), Doc::Raw);
+        told.push_str(&format!(
+            "Tree: {}Sort: {sort}\nProj: {projection}\n",
+            self.matcher.root().tree(self.running == Some(IN_RUN))
+        ));
+        let settled = self.collation.as_ref().filter(|own| own.spec().is_some());
+        match (is_settled, settled, collation) {
+            (true, Some(settled), _) => told.push_str(&format!("Collation: {}\n", settled.shown())),
+            (true, None, _) => told.push_str("Collation: { locale: \"simple\" }\n"),
+            (false, _, Some(given)) => told.push_str(&format!("Collation: {}\n", Doc::Raw(given))),
+            (false, _, None) => {}
+        }
+        told.push(' ');
+        fault.prefixed(&told)
+    }
+
+    /// The same query, whose faults tell that this runs it.
+    pub(crate) fn run_by(mut self, running: &'static str) -> Query {
+        self.running = Some(running);
+        self
+    }
+
+    /// A fault of a document that it came to.
+    pub(in super::super) fn in_run(&self, fault: Fault) -> Fault {
+        match self.running {
+            Some(running) => fault.while_running(running),
+            None => fault,
+        }
+    }
+}
