@@ -12,7 +12,7 @@ use self::asked::{
 };
 use super::commands::Step;
 use super::comparable::mapped;
-use super::machine::{Answer, sorted};
+use super::machine::{Answer, sorted, without_digits};
 
 /// Operators that may show a moment in what they give.
 const MOMENTS: [&str; 9] = [
@@ -285,8 +285,9 @@ pub(super) fn reason(
         }
         // The same of the one document that a `findAndModify` dates, and computes with.
         (Answer::Reply(own), Answer::Reply(their))
-            if command.contains_key("fields")
+            if (command.contains_key("fields")
                 && ["$$NOW", "$currentDate"].iter().any(|now| text.contains(now))
+                || name == "findAndModify" && shows_moments(command, before))
                 && without_numbers(own).is_some_and(|own| Some(own) == without_numbers(their)) =>
         {
             Some("the clock")
@@ -466,10 +467,11 @@ fn without_count(reply: &RawDocumentBuf) -> Option<Document> {
     reply.remove("nModified").map(|_| reply)
 }
 
-/// The reply with one number in the place of all that its document has.
+/// The reply with one number in the place of all that its document has, and no digits in its texts.
 fn without_numbers(reply: &RawDocumentBuf) -> Option<Document> {
     let plain = |value| match value {
         Bson::Int32(_) | Bson::Int64(_) | Bson::Double(_) | Bson::Decimal128(_) => Bson::Int32(0),
+        Bson::String(text) => Bson::String(without_digits(&text)),
         other => other,
     };
     let mut reply = Document::try_from(reply.as_ref()).ok()?;

@@ -156,7 +156,7 @@ async fn clear(db: &Db, drops: bool) {
 }
 
 /// A text in which a moment is the same as another.
-fn without_digits(text: &str) -> String {
+pub(super) fn without_digits(text: &str) -> String {
     text.chars().filter(|char| !char.is_ascii_digit()).collect()
 }
 
