@@ -19,7 +19,7 @@ use super::super::aggregate::{Group, Row, constants};
 use super::super::collation::Collation;
 use super::super::document::size::check_buildable;
 use super::super::document::{Doc, Owned, Value};
-use super::super::fault::{Fault, Result, code};
+use super::super::fault::{Class, Fault, Result, code};
 use super::super::matcher::Matcher;
 use super::super::metadata::{Kind, Wanted};
 use super::super::sort::SortSpec;
@@ -128,6 +128,8 @@ pub(crate) struct AggregateCursor {
     /// The input that is not read yet; `None` when the results are all there.
     input: Option<FindCursor>,
     results: VecDeque<Vec<u8>>,
+    /// The fault of what comes behind the results.
+    fault: Option<Fault>,
     /// Where what the stages ask for is found.
     known: Known,
     batch_size: Option<u32>,
@@ -379,6 +381,7 @@ impl AggregateCursor {
             setting: request.setting(collation),
             input: None,
             results: VecDeque::new(),
+            fault: None,
             known: Known {
                 wanted: pipeline.wanted(),
                 text: None,
@@ -477,22 +480,29 @@ impl AggregateCursor {
 
     /// Whether there is nothing left; `false` when that is not known yet.
     pub(crate) fn is_done(&self) -> bool {
-        self.results.is_empty() && self.input.is_none()
+        self.results.is_empty() && self.input.is_none() && self.fault.is_none()
     }
 
     /// The next results, at most so many.
     pub(crate) fn next_batch_of(&mut self, read: &dyn Read, most: Option<usize>) -> Result<Option<Packed>> {
         let mut packed = Packed::default();
+        // At first no more than are asked for, since what comes behind them may fail.
+        let mut wanted = most;
         while !packed.is_full(most) {
             if let Some(row) = self.results.pop_front() {
                 packed.push(&row);
+            } else if let Some(fault) = self.fault.take() {
+                return Err(fault);
             } else if let Some(mut input) = self.input.take() {
-                // No more than is asked for: what comes later may fail.
-                let left = most.map(|most| (most - packed.len()).max(1));
-                if let Some(batch) = input.next_batch_of(read, left)? {
-                    self.input = Some(input);
+                if let Some(batch) = input.next_batch_of(read, wanted)? {
+                    wanted = wanted.map(|wanted| wanted.saturating_mul(2));
                     let rows = (0..batch.len()).filter_map(|at| batch.get(at));
-                    self.run(read, Box::new(rows.map(|row| Ok(Row::from(row.to_vec())))))?;
+                    match self.run(read, Box::new(rows.map(|row| Ok(Row::from(row.to_vec()))))) {
+                        Ok(()) => self.input = Some(input),
+                        // The results before it come first.
+                        Err(fault) if fault.class() == Class::Request => self.fault = Some(fault),
+                        Err(fault) => return Err(fault),
+                    }
                 }
             } else {
                 break;

@@ -15,6 +15,7 @@ use super::super::super::fault::{Fault, Result};
 use super::operator::{Arguments, Operator, lazy, strict};
 use super::{Answer, type_name};
 
+pub(super) use self::parts::NAMES as PARTS;
 pub(super) use self::text::coerced_date;
 pub(crate) use self::text::{date_text, timestamp_text};
 pub(crate) use self::unit::Unit;

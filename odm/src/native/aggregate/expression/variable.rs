@@ -231,7 +231,7 @@ pub(super) fn filter_early<'a>(
     let [input, body, limit] = arguments else {
         return Ok(Answer::Missing);
     };
-    let limit = filter_limit(&limit.evaluate(env)?)?;
+    let limit = filter_limit(&limit.evaluate(env)?).map_err(early_limit)?;
     let input = input.evaluate(env)?;
     filtered(input, body, env, || Ok(limit))
 }
@@ -268,6 +268,19 @@ fn filtered<'a>(
     Ok(Answer::Owned(Owned::Array(result)))
 }
 
+/// The same fault as an early `$group` says it.
+fn early_limit(fault: Fault) -> Fault {
+    let what = match fault.code() {
+        LIMIT_NOT_WHOLE => "'$filter.limit' must evaluate to an integer",
+        LIMIT_NOT_POSITIVE => "'$filter.limit' must be greater than 0",
+        _ => return fault,
+    };
+    Fault::new(fault.code(), what)
+}
+
+const LIMIT_NOT_WHOLE: i32 = 327_391;
+const LIMIT_NOT_POSITIVE: i32 = 327_392;
+
 /// How many items are taken: all where nothing is said.
 fn filter_limit(answer: &Answer<'_>) -> Result<usize> {
     if answer.is_nullish() {
@@ -278,7 +291,7 @@ fn filter_limit(answer: &Answer<'_>) -> Result<usize> {
         .and_then(|value| super::arithmetic::as_i32_exact(&value))
         .ok_or_else(|| {
             Fault::new(
-                327391,
+                LIMIT_NOT_WHOLE,
                 format!(
                     "$filter: limit must be represented as a 32-bit integral value: {}",
                     print::answer(answer)
@@ -287,7 +300,7 @@ fn filter_limit(answer: &Answer<'_>) -> Result<usize> {
         })?;
     if limit <= 0 {
         return Err(Fault::new(
-            327392,
+            LIMIT_NOT_POSITIVE,
             format!("$filter: limit must be greater than 0: {limit}"),
         ));
     }

@@ -174,7 +174,8 @@ pub(super) fn to_parts(_: &'static Operator, arguments: &[Answer<'_>]) -> Result
     )))
 }
 
-const NAMES: [&str; 11] = [
+/// The arguments of `$dateFromParts`.
+pub(in super::super) const NAMES: [&str; 11] = [
     "year",
     "month",
     "day",

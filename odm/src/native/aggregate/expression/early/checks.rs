@@ -7,7 +7,7 @@ use super::super::super::super::document::{Owned, Value};
 use super::super::super::super::fault::{Fault, Result};
 use super::super::Answer;
 use super::super::arithmetic::as_i32_exact;
-use super::super::date::check_zone;
+use super::super::date::{PARTS, check_zone};
 
 /// What a call gives where one of its arguments decides it; otherwise it has to be computed.
 type Decided = ControlFlow<Option<Owned>>;
@@ -35,7 +35,7 @@ pub(super) fn decided(operator: &str, arguments: &[Answer<'_>]) -> Result<Decide
 }
 
 fn fault(operator: &str, code: i32, what: &str) -> Fault {
-    Fault::new(code, format!("{operator} {what}"))
+    Fault::new(code, format!("{operator}{what}"))
 }
 
 fn is_string(answer: &Answer<'_>) -> bool {
@@ -53,10 +53,16 @@ fn added(arguments: &[Answer<'_>]) -> Result<Decided> {
         .iter()
         .all(|answer| is_number(answer) || is_date(answer))
     {
-        return Err(fault("$add", 4_974_203, "only supports numeric or date types"));
+        return Err(Fault::new(
+            4_974_203,
+            "only numbers and dates are allowed in an $add expression",
+        ));
     }
     if arguments.iter().filter(|answer| is_date(answer)).count() > 1 {
-        return Err(fault("$add", 4_848_404, "allows only one date"));
+        return Err(Fault::new(
+            4_848_404,
+            "only one date allowed in an $add expression",
+        ));
     }
     Ok(ControlFlow::Continue(()))
 }
@@ -70,7 +76,7 @@ fn day(operator: &str, zone: &Answer<'_>) -> Result<Decided> {
         return Ok(NULL);
     }
     if !is_string(zone) {
-        return Err(fault(operator, 4_998_200, "requires a string for its timezone"));
+        return Err(fault(operator, 4_998_200, " timezone must be a string"));
     }
     check_zone(zone).map(ControlFlow::Continue)
 }
@@ -80,19 +86,15 @@ fn from_parts(parts: &[Answer<'_>], zone: &Answer<'_>) -> Result<Decided> {
     let given = || parts.iter().filter(|part| !part.is_absent());
     let is_whole = |part: &Answer<'_>| part.value().is_some_and(|value| as_i64_exact(&value).is_some());
     let is_null = |part: &Answer<'_>| matches!(part.value(), None | Some(Value::Null));
-    if given().any(|part| !is_null(part) && !is_whole(part)) {
-        return Err(fault(
-            "$dateFromParts",
+    let mut named = parts.iter().zip(PARTS).filter(|(part, _)| !part.is_absent());
+    if let Some((_, name)) = named.find(|(part, _)| !is_null(part) && !is_whole(part)) {
+        return Err(Fault::new(
             4_848_979,
-            "requires whole numbers for its parts",
+            format!("'{name}' must evaluate to an integer"),
         ));
     }
     if !zone.is_absent() && !is_string(zone) {
-        return Err(fault(
-            "$dateFromParts",
-            4_848_980,
-            "requires a string for its timezone",
-        ));
+        return Err(Fault::new(4_848_980, "'timezone' must evaluate to a string"));
     }
     match given().any(is_null) {
         true => Ok(NULL),
@@ -114,21 +116,21 @@ fn position(
         return Ok(ControlFlow::Continue(()));
     }
     if wanted.is_nullish() {
-        return Err(fault(operator, 5_075_301, "requires something to look for"));
+        return Err(fault(operator, 5_075_301, " substring must resolve to a string"));
     }
     if !is_string(wanted) {
-        return Err(fault(operator, 5_075_302, "requires a string to look for"));
+        return Err(fault(operator, 5_075_302, " substring must resolve to a string"));
     }
-    let codes = [(5_075_303, 5_075_304), (5_075_305, 5_075_306)];
-    for (bound, (type_code, sign_code)) in bounds.iter().zip(codes).rev() {
+    let codes = [("start", 5_075_303, 5_075_304), ("end", 5_075_305, 5_075_306)];
+    for (bound, (name, type_code, sign_code)) in bounds.iter().zip(codes).rev() {
         match bound.value().and_then(|value| as_i32_exact(&value)) {
-            None => return Err(fault(operator, type_code, "requires integral bounds")),
+            None => {
+                let what = format!(" {name} index must resolve to a number");
+                return Err(fault(operator, type_code, &what));
+            }
             Some(bound) if bound < 0 => {
-                return Err(fault(
-                    operator,
-                    sign_code,
-                    "requires bounds that are not negative",
-                ));
+                let what = format!(" {name} index must be positive");
+                return Err(fault(operator, sign_code, &what));
             }
             Some(_) => {}
         }
@@ -141,23 +143,27 @@ fn range(start: &Answer<'_>, end: &Answer<'_>, step: Option<&Answer<'_>>) -> Res
     let bounds = || {
         [Some(start), Some(end), step]
             .into_iter()
-            .zip(0..)
-            .filter_map(|(bound, at)| Some((bound?, at)))
+            .zip([("start", 0), ("end", 1), ("step", 2)])
+            .filter_map(|(bound, (name, at))| Some((bound?, name, at)))
     };
-    for (bound, at) in bounds() {
+    for (bound, name, at) in bounds() {
         match bound.value() {
             None => return Ok(NULL),
             Some(value) if value.is_number() => {}
-            Some(_) => return Err(fault("$range", 5_154_300 + at, "requires numbers")),
+            Some(_) => {
+                let what = format!(" only supports numeric types for {name}");
+                return Err(fault("$range", 5_154_300 + at, &what));
+            }
         }
     }
-    for (bound, at) in bounds() {
+    for (bound, name, at) in bounds() {
         if bound.value().and_then(|value| as_i32_exact(&value)).is_none() {
-            return Err(fault("$range", 5_154_303 + at, "requires 32-bit integers"));
+            let what = format!(" {name} argument cannot be represented as a 32-bit integer");
+            return Err(fault("$range", 5_154_303 + at, &what));
         }
     }
     match step.and_then(Answer::value).and_then(|step| as_i32_exact(&step)) {
-        Some(0) => Err(fault("$range", 5_154_306, "requires a step that is not zero")),
+        Some(0) => Err(fault("$range", 5_154_306, " requires a non-zero step value")),
         _ => Ok(ControlFlow::Continue(())),
     }
 }
@@ -187,33 +193,55 @@ fn pattern_search(
     match options.value() {
         None | Some(Value::Null) => {}
         Some(Value::String(given)) if given.contains('\0') => {
-            return Err(fault(operator, 5_126_604, "allows no null byte in its options"));
+            return Err(fault(
+                operator,
+                5_126_604,
+                ": regex flags must not have embedded null bytes",
+            ));
         }
         Some(Value::String(_)) if !own.is_empty() => {
-            return Err(fault(operator, 5_126_605, "has options twice"));
+            return Err(fault(
+                operator,
+                5_126_605,
+                ": regex options cannot be specified in both BSON RegEx and 'options' field",
+            ));
         }
         Some(Value::String(_)) => {}
-        Some(_) => return Err(fault(operator, 5_126_603, "requires a string for its options")),
+        Some(_) => {
+            return Err(fault(
+                operator,
+                5_126_603,
+                ": regex flags must have either string or null type",
+            ));
+        }
     }
     match pattern.value() {
         None => return Ok(ControlFlow::Break(None)),
         Some(Value::Null) => return Ok(ControlFlow::Break(Some(nothing))),
         Some(Value::String(pattern) | Value::Regex { pattern, .. }) => {
             if pattern.contains('\0') {
-                return Err(fault(operator, 5_126_602, "allows no null byte in its pattern"));
+                return Err(fault(
+                    operator,
+                    5_126_602,
+                    ": regex pattern must not have embedded null bytes",
+                ));
             }
         }
         Some(_) => {
             return Err(fault(
                 operator,
                 5_126_601,
-                "requires a string or a regular expression",
+                ": regex pattern must have either string or BSON RegEx type",
             ));
         }
     }
     // Options that a document lacks are none that could be compiled.
     match options {
-        Answer::Missing => Err(fault(operator, 5_073_403, "cannot compile its pattern")),
+        Answer::Missing => Err(fault(
+            operator,
+            5_073_403,
+            ": error occurred while executing the regular expression",
+        )),
         _ => Ok(ControlFlow::Continue(())),
     }
 }

@@ -95,7 +95,7 @@ const CODES: [(&[&str], i32, i32); 73] = [
     (PARTS, 40_521, 4_997_702),
 ];
 
-/// The fault of a call of the operator with the code that it has in an early `$group`.
+/// The fault of a call of the operator with the code that it has in an early `$group`, and what is said with it.
 pub(super) fn coded(operator: &str, fault: Fault) -> Fault {
     let message = fault.message().to_owned();
     let code = match fault.code() {
@@ -116,20 +116,70 @@ pub(super) fn coded(operator: &str, fault: Fault) -> Fault {
             }
         }
     };
-    Fault::new(code, early_message(operator, code).unwrap_or(message))
+    Fault::new(code, early_message(operator, code, &message))
 }
 
-/// What is said with the code there, where it is something else.
-fn early_message(operator: &str, code: i32) -> Option<String> {
+/// What is said with the code there, with the operator in the place of `{}`; nothing where it is what later stages say.
+fn template(code: i32) -> Option<&'static str> {
     Some(match code {
-        4_903_700 => "$abs only supports numeric types".to_owned(),
-        4_974_201 => "only numbers and dates are allowed in an $add expression".to_owned(),
-        5_066_300 => format!("{operator} input type is not supported"),
-        5_073_401 => format!("{operator}: input must be of type string"),
-        5_075_300 => format!("{operator} string must resolve to a string or null"),
-        5_153_400 => "$concatArrays only supports arrays".to_owned(),
-        5_166_603 => format!("{operator} must have startDate argument convertable to date"),
-        5_166_606 => format!("invalid {operator} 'amount' argument value"),
+        4_903_700 | 4_903_702 | 4_903_703 | 4_903_704 | 4_903_705 | 4_903_707 | 4_903_709 | 5_073_101
+        | 5_154_000 => "{} only supports numeric types",
+        4_903_706 | 4_903_708 => "{}'s argument must be a positive number",
+        4_974_201 => "only numbers and dates are allowed in an $add expression",
+        4_974_202 => "only one date allowed in an $add expression",
+        4_995_501 | 4_995_502 | 5_688_500 => "{} supports only numeric types",
+        4_997_701 | 4_998_200 => "{} timezone must be a string",
+        4_997_702 => "{} iso8601 must be a boolean",
+        4_997_703 => "{} date must have the format of a date",
+        4_997_704 | 4_998_201 => "{} timezone must be a valid timezone",
+        4_998_202 => "{} date must have a format of a date",
+        5_043_001 => "{} requires a document input",
+        5_066_300 => "{} input type is not supported",
+        5_073_001 => "{} supports only strings",
+        5_073_102 => "only numbers are allowed in an {} expression",
+        5_073_201 => "input to {} must be an array",
+        5_073_401 => "{}: input must be of type string",
+        5_075_300 => "{} string must resolve to a string or null",
+        5_126_701 => "{} first argument must be an array",
+        5_126_702 => "{} second argument must be a number",
+        5_126_703 => "{} second argument cannot be represented as a 32-bit integer",
+        5_126_704 | 5_154_901 => "{} argument must be an array",
+        5_126_900 => "All operands of {} must be arrays.",
+        5_153_400 => "{} only supports arrays",
+        5_159_200 => "{}'s argument must be an array",
+        5_166_500 => "{} parameter 'startDate' must be coercible to date",
+        5_166_501 => "{} parameter 'endDate' must be coercible to date",
+        5_166_502 => "{} parameter 'unit' must be a string",
+        5_166_503 => "{} parameter 'unit' must be a valid time unit",
+        5_166_504 => "{} parameter 'timezone' must be a string",
+        5_166_505 => "{} parameter 'timezone' must be a valid timezone",
+        5_166_601 => "{} expects timezone argument of type string",
+        5_166_602 => "{} expects a valid timezone",
+        5_166_603 => "{} must have startDate argument convertable to date",
+        5_166_604 => "{} expects unit argument of type string",
+        5_166_605 => "{} expects a valid time unit",
+        5_166_606 => "invalid {} 'amount' argument value",
+        5_338_801 => "{} parameter 'startOfWeek' must be a string",
+        5_338_802 => "{} parameter 'startOfWeek' must be a valid day of the week",
+        5_687_400 | 5_687_401 => "{} expects argument of type timestamp",
+        6_096_700 => "{} input argument must be an array",
         _ => return None,
     })
+}
+
+/// What is said with the code there. Values are not shown.
+fn early_message(operator: &str, code: i32, later: &str) -> String {
+    if let Some(template) = template(code) {
+        return template.replace("{}", operator);
+    }
+    match code {
+        4_995_503 => {
+            let range = later.rsplit("must be in ").next().unwrap_or_default();
+            let range = range.replace(',', ", ");
+            format!("Cannot apply {operator}, value must be in {range}")
+        }
+        5_073_402 => later.replace(&format!(" in {operator}"), ""),
+        5_154_400 => later.split(", found").next().unwrap_or_default().to_owned(),
+        _ => later.to_owned(),
+    }
 }
