@@ -92,6 +92,7 @@ mod differences_pipelines;
 mod differences_planned;
 mod differences_queries;
 mod differences_results;
+mod differences_schema_filters;
 mod differences_schemas;
 mod differences_seeds;
 mod differences_series;

@@ -81,8 +81,9 @@ pub(crate) struct Context<'a> {
     pub(crate) wanted: Wanted,
 }
 
-/// What precedes the message of a fault of the run.
+/// What precedes the message of a fault of constants.
 pub(crate) const NOT_OPTIMIZED: &str = "Failed to optimize pipeline :: caused by :: ";
+/// What was running, as the faults of a run tell it.
 pub(crate) const IN_RUN: &str = "PlanExecutor error during aggregation";
 
 /// Refuses a search behind other stages.

@@ -392,9 +392,6 @@ fn is_empty(value: Value<'_>) -> bool {
     value.as_document().is_some_and(Doc::is_empty)
 }
 
-/// The code of a stage of a name that no stage has.
-const UNKNOWN_STAGE: i32 = 40_324;
-
 /// The code of a `$geoNear` behind another stage.
 const NEARNESS_NOT_FIRST: i32 = 40_603;
 
@@ -421,8 +418,7 @@ pub(crate) fn view_pipeline(command: &str, value: Value<'_>, ns: &str) -> Result
         )));
     }
     match Pipeline::parse(&stages, &[]) {
-        // Where `$geoNear` stands is told when the view is read, and what is no stage before it is one of a view.
-        Err(fault) if fault.code() == UNKNOWN_STAGE => return Err(fault),
+        // Where `$geoNear` stands is told when the view is read.
         Err(fault) if fault.code() != NEARNESS_NOT_FIRST => return Err(invalid(fault)),
         _ => {}
     }

@@ -194,6 +194,8 @@ impl Node {
 pub(crate) struct NearField {
     pub(crate) path: FieldPath,
     pub(crate) near: Arc<Near>,
+    /// Whether it is told to be on the sphere: `$geoNear` says so itself.
+    pub(crate) tells_sphere: bool,
 }
 
 /// A dotted path, split once.

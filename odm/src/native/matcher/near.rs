@@ -72,8 +72,8 @@ pub(crate) fn of(root: &Node) -> Option<&NearField> {
 pub(super) fn within(root: &Node, distance: f64) -> Node {
     match root {
         Node::Near(field) => Node::Near(NearField {
-            path: field.path.clone(),
             near: Arc::new(field.near.within(distance)),
+            ..field.clone()
         }),
         Node::And(nodes) => Node::And(nodes.iter().map(|node| within(node, distance)).collect()),
         other => other.clone(),

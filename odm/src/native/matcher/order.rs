@@ -4,17 +4,14 @@
 use super::ast::{BitRule, Node, Predicate};
 
 /// That none of the conditions holds; of one field not the one.
-fn none_of(mut nodes: Vec<Node>) -> Node {
-    match (nodes.pop(), nodes.is_empty()) {
-        (Some(Node::Field { path, predicate }), true) => Node::Field {
+fn none_of(nodes: Vec<Node>) -> Node {
+    match <[Node; 1]>::try_from(nodes) {
+        Ok([Node::Field { path, predicate }]) => Node::Field {
             path,
             predicate: Predicate::Not(Box::new(predicate)),
         },
-        (Some(last), _) => {
-            nodes.push(last);
-            Node::Nor(nodes)
-        }
-        (None, _) => Node::Nor(nodes),
+        Ok(only) => Node::Nor(only.into()),
+        Err(nodes) => Node::Nor(nodes),
     }
 }
 

@@ -170,7 +170,11 @@ impl Parser<'_> {
                     return Err(super::near::not_allowed());
                 }
                 let near = Arc::new(Near::parse(*operators)?);
-                nodes.push(Node::Near(NearField { path, near }));
+                nodes.push(Node::Near(NearField {
+                    path,
+                    near,
+                    tells_sphere: false,
+                }));
             }
             Value::Document(operators) if is_expression(*operators, false) => {
                 let predicates = operator::Field { parser: self, name }.predicates(*operators)?;

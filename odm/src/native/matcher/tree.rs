@@ -5,20 +5,12 @@ use super::super::aggregate::expression::Expression;
 use super::super::document::display::significant;
 use super::super::document::{Doc, Owned};
 use super::ast::{BitRule, FieldPath, NearField, Node, Predicate, Text, TypeSet};
-use super::near;
 use super::order::kind;
 
 impl Node {
-    /// The conditions in the order in which they are asked; in a pipeline nearness tells whether it is on the sphere.
-    pub(crate) fn tree(&self, in_pipeline: bool) -> String {
-        let mut out = String::new();
-        self.clone().simplified().sorted().write(0, &mut out);
-        match near::of(self) {
-            Some(near) if in_pipeline && near.near.is_spherical() => {
-                out.replace("isNearSphere=0\n", "isNearSphere=1\n")
-            }
-            _ => out,
-        }
+    /// The conditions in the order in which they are asked.
+    pub(crate) fn tree(&self) -> String {
+        self.clone().simplified().sorted().subtree()
     }
 
     /// The first line of the conditions, and what stands in them.
@@ -62,9 +54,10 @@ impl Node {
 impl NearField {
     fn shown(&self) -> String {
         format!(
-            "GEONEAR  field={} maxdist={} isNearSphere=0",
+            "GEONEAR  field={} maxdist={} isNearSphere={}",
             self.path.as_str(),
-            significant(self.near.max(), 6)
+            significant(self.near.max(), 6),
+            u8::from(self.tells_sphere)
         )
     }
 }

@@ -1,6 +1,5 @@
 //! What a command asks for, as the fault of a query that no plan answers tells it.
 
-use super::super::super::aggregate::pipeline::IN_RUN;
 use super::super::super::catalog::Collection;
 use super::super::super::document::Doc;
 use super::super::super::fault::Fault;
@@ -75,7 +74,7 @@ impl Query {
         let projection = self.projected.as_deref().map_or(Doc::empty(), Doc::Raw);
         told.push_str(&format!(
             "Tree: {}Sort: {sort}\nProj: {projection}\n",
-            self.matcher.root().tree(self.running == Some(IN_RUN))
+            self.matcher.root().tree()
         ));
         let settled = self.collation.as_ref().filter(|own| own.spec().is_some());
         match (is_settled, settled, collation) {

@@ -68,12 +68,14 @@ pub(super) fn query(
     refuse_variables(options)?;
     let collation = collation(options.collation.as_ref())?;
     let hint = options.hint.as_ref().map(value).transpose()?;
-    Query::parse(
+    let query = Query::parse(
         gate(filter)?,
         gate_optional(sort)?,
         hint.as_ref().map(Owned::as_value),
     )
-    .map(|query| query.collated(collation))
+    .map(|query| query.collated(collation))?
+    .part(Part::default().by(gate_optional(options.collation.as_ref())?));
+    Ok(query)
 }
 
 /// What the one statement of an update or deletion finds, and how many it takes; 0 is all.
@@ -148,7 +150,7 @@ pub(super) fn find_request(find: backend::Find) -> Result<FindRequest> {
             batch_size: find.batch_size,
             limit: find.limit,
             skip: find.skip,
-            ..Part::default()
+            ..Part::default().by(gate_optional(find.options.collation.as_ref())?)
         })
         .projected(gate_optional(find.projection.as_ref())?);
     Ok(FindRequest {

@@ -82,7 +82,7 @@ pub(super) fn delete_statement(own: &backend::DeleteStatement) -> Statement {
         let query = Query::parse(gate(&own.filter)?, None, hint.as_ref().map(Owned::as_value))?
             .settled_alone(collation)?;
         Ok(DeleteStatement {
-            query,
+            query: query.part(Part::default().by(gate_optional(own.collation.as_ref())?)),
             filter: own.filter.as_bytes().to_vec(),
             multi: own.multi,
         })
@@ -136,7 +136,10 @@ pub(super) fn find_and_modify_request(own: backend::FindAndModify) -> Result<Fin
     }
     Ok(FindAndModifyRequest {
         namespace: namespace(own.namespace)?,
-        query: query.part(Part::one(own.sort.is_some(), own.modification.is_none())),
+        query: query.part(
+            Part::one(own.sort.is_some(), own.modification.is_none())
+                .by(gate_optional(own.options.collation.as_ref())?),
+        ),
         filter: own.filter.as_bytes().to_vec(),
         projection,
         updater,
