@@ -19,8 +19,12 @@ pub(crate) struct Numbered {
 /// What became of elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Filled {
-    /// So many of the first were put into the document of this number.
-    Put(usize, i64),
+    /// So many of the first were put into a document.
+    Put {
+        count: usize,
+        /// The number of the document, where it was to be opened.
+        opened: Option<i64>,
+    },
     /// The owner's documents are closed.
     Sealed,
 }
@@ -34,7 +38,7 @@ pub(crate) struct Newest {
 
 impl Numbered {
     /// Puts the first of some elements where there is room, as many as there is room for, in one update that `push` makes
-    /// for so many. Two round trips, three where a document is opened; more when others are faster.
+    /// for so many. Two round trips, more when others are faster.
     ///
     /// A document is opened only when the one before it has no room, and its number is in its `_id`: of two who open it,
     /// one puts its elements into the other's.
@@ -70,7 +74,10 @@ impl Numbered {
             };
             match result {
                 Ok(result) if result.matched == 1 || result.upserted_id.is_some() => {
-                    return Ok(Filled::Put(count, number));
+                    return Ok(Filled::Put {
+                        count,
+                        opened: opens.then_some(number),
+                    });
                 }
                 Ok(_) => {}
                 Err(error) if opens && error.is_duplicate_key() => {}

@@ -92,6 +92,13 @@ impl<D, P> FindOneAnd<D, P> {
         action
     }
 
+    /// Gives what a projection in MongoDB's words leaves, untyped.
+    pub fn project_raw(self, projection: impl Into<Raw>) -> FindOneAnd<D, Document> {
+        let mut action = self.untyped();
+        action.draft.operation.projection = action.draft.keep(encode::raw(projection));
+        action
+    }
+
     /// Gives the document untyped.
     pub fn untyped(self) -> FindOneAnd<D, Document> {
         self.decoded(codec::decode_untyped)

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use odm::bson::{Bson, Document, doc};
-use odm::{Collection, Db, Error, ErrorKind, Field, Model, Operand, Path, Result};
+use odm::{Collection, Db, Error, ErrorKind, Field, Filter, Model, Operand, Path, Result, Update};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -142,10 +142,34 @@ impl<M: Model, T> Outlier<M, T> {
         }
     }
 
+    /// Says that the document's array goes on, which whoever reads from here on sees; gives the epoch, or `None` when
+    /// there is no such document.
+    async fn switch(&self, id: &Bson) -> Result<Option<i64>> {
+        let (this, state) = (doc! { "_id": { "$eq": id } }, &self.state);
+        let goes_on = doc! { "$set": { format!("{state}.is"): true } };
+        let switched = self
+            .documents
+            .find_one_and_update(|_| Filter::raw(this), |_| Update::raw(goes_on))
+            .return_new()
+            .project_raw(doc! { "_id": 1, state: 1 });
+        Ok(switched.await?.map(|document| self.read(&document).epoch))
+    }
+
+    /// Whether the document is of this epoch still. Asked after a page was opened: who was late may have opened one that
+    /// was taken over and away before, and nobody comes by there any more.
+    async fn is_of(&self, id: &Bson, epoch: i64) -> Result<bool> {
+        let this = doc! { "_id": { "$eq": id } };
+        let found = self.documents.raw().find(this).limit(1);
+        let found = found.project_raw(doc! { "_id": 1, &self.state: 1 }).await?;
+        Ok(found
+            .first()
+            .is_some_and(|document| self.read(document).epoch == epoch))
+    }
+
     async fn change(&self, condition: Document, change: Document) -> Result<bool> {
         let update = self
             .documents
-            .update_one(|_| odm::Filter::raw(condition), |_| odm::Update::raw(change));
+            .update_one(|_| Filter::raw(condition), |_| Update::raw(change));
         Ok(update.await?.matched == 1)
     }
 }
@@ -167,27 +191,20 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
             if self.change(has_room.clone(), embed.clone()).await? {
                 return Ok(());
             }
-            // The switch. What follows is seen by whoever reads from here on.
-            let this = doc! { "_id": { "$eq": &id } };
-            if !self
-                .change(this, doc! { "$set": { format!("{}.is", self.state): true } })
-                .await?
-            {
-                return Err(not_found(&id));
-            }
-            let head = self.head(&id).await?.ok_or_else(|| not_found(&id))?;
-            if !head.is {
-                continue;
-            }
+            let epoch = self.switch(&id).await?.ok_or_else(|| not_found(&id))?;
             let push = |_| Ok(doc! { "$push": { "items": { "$each": [&item] } } });
-            match self
-                .numbered()
-                .fill(&self.owner(&id, head.epoch), 1, push)
-                .await?
-            {
-                Filled::Put(..) => return Ok(()),
+            match self.numbered().fill(&self.owner(&id, epoch), 1, push).await? {
+                Filled::Put { opened: None, .. } => return Ok(()),
+                Filled::Put {
+                    opened: Some(number), ..
+                } => {
+                    if self.is_of(&id, epoch).await? {
+                        return Ok(());
+                    }
+                    self.discard(&id, epoch, number).await?;
+                }
                 // Somebody began the way back: it is finished, and then there is room.
-                Filled::Sealed => self.take_over(&id, head.epoch).await?,
+                Filled::Sealed => self.take_over(&id, epoch).await?,
             }
         }
     }
@@ -202,8 +219,8 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
         loop {
             // Before the document is written: what comes back after this leaves the epoch closed, which is seen below.
             let head = self.head(&id).await?.ok_or_else(|| not_found(&id))?;
-            let this = odm::Filter::raw(doc! { "_id": { "$eq": &id }, &self.list: { "$eq": &item } });
-            let pull = odm::Update::raw(doc! { "$pullAll": { &self.list: [&item] } });
+            let this = Filter::raw(doc! { "_id": { "$eq": &id }, &self.list: { "$eq": &item } });
+            let pull = Update::raw(doc! { "$pullAll": { &self.list: [&item] } });
             removed |= self.documents.update_one(|_| this, |_| pull).await?.modified > 0;
             if !head.is {
                 return Ok(removed);

@@ -49,6 +49,13 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
         self.pages.delete_many(others).await.map(drop)
     }
 
+    /// Takes away a page that was opened in an epoch that was over. Whoever put something into it finds that out too, and
+    /// puts it elsewhere.
+    pub(super) async fn discard(&self, id: &Bson, epoch: i64, number: i64) -> Result<()> {
+        let key = doc! { "_id": PAGES.key(&self.owner(id, epoch), number), "end": { "$ne": true } };
+        self.pages.delete_one(key).await.map(drop)
+    }
+
     /// Closes the pages: nothing is added to or removed from them any more, and none is opened behind them.
     async fn close(&self, id: &Bson, epoch: i64) -> Result<()> {
         let owner = self.owner(id, epoch);

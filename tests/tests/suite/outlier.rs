@@ -1,17 +1,22 @@
 //! Outliers: an array that goes on elsewhere loses nothing on the way there and back.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use bson::{DateTime, doc};
 use odm::backend::wrap::Fault;
 use odm::{Db, Error, ErrorKind, Model};
 use odm_patterns::outlier::{Outlier, OutlierProblemKind, Overflow};
+use odm_tests::interrupted::interrupted;
 use odm_tests::plain::Plain;
 use serde::{Deserialize, Serialize};
 
 crate::on_every_backend! {
     an_outlier_goes_beside_and_comes_back,
     outliers_lose_nothing_at_once,
+    outliers_lose_nothing_to_who_is_held_up,
     a_crash_at_any_write_of_an_outlier_is_mended,
     outliers_are_part_of_a_transaction,
+    outliers_lose_nothing_to_a_transaction_that_is_held_up,
     what_is_wrong_with_outliers_is_found,
 }
 
@@ -58,8 +63,10 @@ async fn an_outlier_goes_beside_and_comes_back(db: &Db) {
     assert_eq!(log.take().len(), 1);
     for n in 4..12 {
         buyers.add(1, &n).await.unwrap();
+        // The first and every third opens a document, and looks whether it is in time.
+        let opens = (n - 4) % 3 == 0;
+        assert_eq!(log.take().len(), if opens { 5 } else { 4 }, "{n}");
     }
-    log.take();
     assert_eq!(buyers.items(1).await.unwrap(), (0..12).collect::<Vec<_>>());
     assert_eq!(log.take().len(), 2);
     let stored = db.collection::<Book>().get(1).required().await.unwrap();
@@ -132,6 +139,84 @@ async fn outliers_lose_nothing_at_once(db: &Db) {
         assert_eq!(items, expected);
         assert!(buyers.repair().await.unwrap().is_empty());
         assert!(buyers.verify().await.unwrap().is_empty());
+    }
+}
+
+/// Goes beside and comes back, twice, so that a whole epoch passes whatever it began with.
+async fn there_and_back_twice(buyers: &Outlier<Book, i64>) {
+    for round in 0..2 {
+        let items: Vec<i64> = (0..9).map(|n| 1000 + 100 * round + n).collect();
+        for item in &items {
+            buyers.add(1, item).await.unwrap();
+        }
+        for item in &items {
+            assert!(buyers.remove(1, item).await.unwrap(), "{item}");
+        }
+        buyers.settle(1).await.unwrap();
+    }
+}
+
+async fn outliers_lose_nothing_to_who_is_held_up(db: &Db) {
+    #[derive(Clone, Copy, Debug)]
+    enum Work {
+        Add,
+        Remove(i64),
+        Items,
+        Settle,
+    }
+    let works = [
+        Work::Add,
+        Work::Remove(0),
+        Work::Remove(77),
+        Work::Items,
+        Work::Settle,
+    ];
+    for (work, before) in works
+        .into_iter()
+        .flat_map(|work| [2, 4, 5, 8].map(|before| (work, before)))
+    {
+        for nth in 1.. {
+            db.drop_collection("outlier_books").await.ok();
+            db.drop_collection("outlier_books_overflow").await.ok();
+            // Low as the threshold, so that it comes back.
+            let buyers = book(db).await.low(4);
+            for item in 0..before {
+                buyers.add(1, &item).await.unwrap();
+            }
+            for item in 4..before {
+                buyers.remove(1, &item).await.unwrap();
+            }
+            let mut expected = buyers.items(1).await.unwrap();
+            expected.sort_unstable();
+            let other = buyers.clone();
+            let (held, moment) = interrupted(db, nth, async move { there_and_back_twice(&other).await });
+            let held = self::buyers(&held).low(4);
+            let context = format!("{work:?} of {before}, held up at {nth}");
+            match work {
+                Work::Add => {
+                    held.add(1, &77).await.unwrap();
+                    expected.push(77);
+                }
+                Work::Remove(item) => {
+                    let is_there = expected.contains(&item);
+                    assert_eq!(held.remove(1, &item).await.unwrap(), is_there, "{context}");
+                    expected.retain(|other| *other != item);
+                }
+                Work::Items => {
+                    let mut items = held.items(1).await.unwrap();
+                    items.sort_unstable();
+                    assert_eq!(items, expected, "{context}");
+                }
+                Work::Settle => drop(held.settle(1).await.unwrap()),
+            }
+            let mut items = buyers.items(1).await.unwrap();
+            items.sort_unstable();
+            assert_eq!(items, expected, "{context}");
+            assert!(buyers.verify().await.unwrap().is_empty(), "{context}");
+            if !moment.has_come() {
+                break;
+            }
+        }
     }
 }
 
@@ -218,6 +303,39 @@ async fn outliers_are_part_of_a_transaction(db: &Db) {
         );
     }
     assert!(buyers(db).verify().await.unwrap().is_empty());
+}
+
+async fn outliers_lose_nothing_to_a_transaction_that_is_held_up(db: &Db) {
+    for before in [4, 5, 8] {
+        for adds in [false, true] {
+            db.drop_collection("outlier_books").await.ok();
+            db.drop_collection("outlier_books_overflow").await.ok();
+            db.create_collection("outlier_books_overflow").await.unwrap();
+            let outside = book(db).await.low(4);
+            for item in 0..before {
+                outside.add(1, &item).await.unwrap();
+            }
+            for item in 4..before {
+                outside.remove(1, &item).await.unwrap();
+            }
+            let tries = AtomicUsize::new(0);
+            let outcome = db.transaction(async |tx| {
+                let inside = buyers(&tx).low(4);
+                assert_eq!(inside.items(1).await?, [0, 1, 2, 3]);
+                if tries.fetch_add(1, Ordering::Relaxed) == 0 {
+                    there_and_back_twice(&outside).await;
+                }
+                match adds {
+                    true => inside.add(1, &77).await,
+                    false => inside.remove(1, &0).await.map(|removed| assert!(removed)),
+                }
+            });
+            outcome.await.unwrap();
+            let expected: &[i64] = if adds { &[0, 1, 2, 3, 77] } else { &[1, 2, 3] };
+            assert_eq!(outside.items(1).await.unwrap(), expected, "{before} {adds}");
+            assert!(outside.verify().await.unwrap().is_empty());
+        }
+    }
 }
 
 async fn what_is_wrong_with_outliers_is_found(db: &Db) {
