@@ -285,6 +285,11 @@ impl Matcher {
         self
     }
 
+    /// Whether it is without conditions.
+    pub(crate) fn asks_nothing(&self) -> bool {
+        matches!(self.root, Node::Always)
+    }
+
     /// Whether chance has a part in what matches.
     pub(crate) fn is_random(&self) -> bool {
         fn is_random(node: &Node) -> bool {

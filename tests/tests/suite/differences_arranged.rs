@@ -11,6 +11,7 @@ crate::on_every_backend! {
     filters_stay_behind_what_they_ask_for,
     filters_of_groups_choose_the_documents,
     samples_are_taken_before_what_fails,
+    documents_are_passed_over_before_what_fails,
 }
 
 pub(super) async fn documents(db: &Db) {
@@ -328,4 +329,62 @@ async fn samples_are_taken_before_what_fails(db: &Db) {
         ],
     )
     .await;
+}
+
+async fn documents_are_passed_over_before_what_fails(db: &Db) {
+    documents(db).await;
+    let set = || doc! { "$set": { "x": fails() } };
+    let join = || doc! { "$lookup": { "from": "c", "localField": "k", "foreignField": "n", "as": "j" } };
+    let unwound = || doc! { "$unwind": "$j" };
+    let graph = || doc! { "$graphLookup": { "from": "c", "startWith": "$k", "connectFromField": "k", "connectToField": "n", "as": "g" } };
+    let skip = || doc! { "$skip": 9 };
+    let limit = || doc! { "$limit": 20 };
+    let group = || doc! { "$group": { "_id": "$_id", "l": { "$first": "$l" } } };
+    let (sort, filter) = (
+        || doc! { "$sort": { "n": 1 } },
+        || doc! { "$match": { "_id": { "$gt": 0 } } },
+    );
+    let mut cases = Vec::new();
+    for (pipeline, read, inside) in [
+        // By the read of a collection, which a `$facet` does not do.
+        (vec![set(), skip()], true, true),
+        (vec![set(), join(), skip()], true, false),
+        (vec![join(), set(), limit(), join(), skip()], true, false),
+        (vec![filter(), sort(), set(), join(), skip()], true, false),
+        (vec![sort(), limit(), set(), join(), skip()], true, false),
+        (
+            vec![limit(), doc! { "$match": {} }, set(), join(), skip()],
+            true,
+            false,
+        ),
+        (vec![set(), join(), unwound(), skip()], false, false),
+        (vec![set(), graph(), skip()], false, false),
+        (vec![limit(), filter(), set(), join(), skip()], false, false),
+        (vec![limit(), sort(), set(), join(), skip()], false, false),
+        (
+            vec![doc! { "$sample": { "size": 9 } }, set(), join(), skip()],
+            false,
+            false,
+        ),
+        // Behind other stages, before what computes alone.
+        (vec![group(), set(), skip()], true, true),
+        (vec![group(), set(), join(), skip()], false, false),
+        (vec![group(), join(), set(), skip()], true, true),
+        (vec![group(), set(), limit(), skip()], false, false),
+        (vec![group(), sort(), set(), limit(), skip()], true, true),
+        // What becomes of both is computed before they are united.
+        (vec![doc! { "$unionWith": "none" }, set(), skip()], false, false),
+        (
+            vec![doc! { "$unionWith": "none" }, graph(), set(), skip()],
+            true,
+            true,
+        ),
+    ] {
+        let expected = |is_computed| if is_computed { Err(241) } else { Ok(vec![]) };
+        let facet = doc! { "$facet": { "f": bson!(pipeline.clone()) } };
+        let none = doc! { "$match": { "f.0": 1 } };
+        cases.push((vec![facet, none], expected(!inside)));
+        cases.push((pipeline, expected(!read)));
+    }
+    all(db, cases).await;
 }

@@ -196,13 +196,20 @@ impl Pipeline {
             {
                 return Err(text_not_first());
             }
-            pipeline.stages.push(stage);
+            // One that asks nothing is left out.
+            let is_idle = matches!(&value, Value::Document(filter) if name == "$match" && filter.is_empty());
+            if !is_idle {
+                pipeline.stages.push(stage);
+            }
         }
         length::check(stages)?;
         if let Some(fault) = misplaced {
             return Err(fault);
         }
         pipeline.rearrange();
+        if place != Place::Facet {
+            pipeline.bound_reads();
+        }
         pipeline.bound_sorts();
         Ok(pipeline)
     }

@@ -141,6 +141,11 @@ impl Stage {
         }
     }
 
+    /// Whether it gives one document for each that it gets, whatever the others are.
+    pub(super) fn keeps_count(&self) -> bool {
+        matches!(self, Stage::Transform(_) | Stage::Lookup(_))
+    }
+
     /// The path that a join sets.
     pub(super) fn joined(&self) -> Option<&[String]> {
         match self {

@@ -16,9 +16,39 @@ impl Pipeline {
         self.stages = stages;
     }
 
+    /// Lets the read of a collection, and an order at the beginning, pass over documents and stop, instead of what comes
+    /// behind stages that give one document for each. What a bound was in the way of is asked earlier then.
+    pub(super) fn bound_reads(&mut self) {
+        if self.move_bounds() {
+            self.rearrange();
+        }
+    }
+
+    /// Puts bounds where the read of a collection has them; whether one was elsewhere.
+    fn move_bounds(&mut self) -> bool {
+        let mut moves = false;
+        let leading = |stage: &&Stage| matches!(stage, Stage::Match(_));
+        let mut first = self.stages.iter().take_while(leading).count();
+        first += usize::from(matches!(self.stages.get(first), Some(Stage::Sort(_))));
+        for at in first..self.stages.len() {
+            match &self.stages[at] {
+                Stage::Skip(_) | Stage::Limit(_) => {
+                    moves |= at > first;
+                    self.stages[first..=at].rotate_right(1);
+                    first += 1;
+                }
+                stage if stage.keeps_count() => {}
+                _ => break,
+            }
+        }
+        moves
+    }
+
     /// Filters what the pipeline gives by a query's filter.
     pub(crate) fn filter_by(&mut self, filter: &Matcher) {
-        self.filter(Match::of(filter.clone()));
+        if !filter.asks_nothing() {
+            self.filter(Match::of(filter.clone()));
+        }
     }
 
     /// Brings what the pipeline gives in order, and takes a part of it: so many behind so many, all of them if 0.
@@ -28,6 +58,7 @@ impl Pipeline {
         for stage in order.into_iter().chain([Stage::Skip(skip)]).chain(limit) {
             place(&mut self.stages, stage);
         }
+        self.bound_reads();
         self.bound_sorts();
     }
 
@@ -44,6 +75,7 @@ impl Pipeline {
             let mut limit = None;
             for stage in &self.stages[index + 1..] {
                 match stage {
+                    stage if stage.keeps_count() => {}
                     Stage::Skip(count) => wanted = wanted.saturating_add(*count),
                     Stage::Limit(count) => {
                         limit = Some(wanted.saturating_add(*count));
@@ -66,13 +98,36 @@ fn place(stages: &mut Vec<Stage>, stage: Stage) {
         Stage::Skip(0) => return,
         Stage::Match(filter) => return place_filter(stages, *filter),
         Stage::Sort(_) => at = place_of_sort(stages, &stage),
-        Stage::Skip(_) | Stage::Limit(_) | Stage::Sample(_) => {
-            let keeps = |stage: &Stage| matches!(stage, Stage::Transform(_) | Stage::Lookup(_));
-            at -= stages.iter().rev().take_while(|stage| keeps(stage)).count();
+        Stage::Skip(_) => at = place_behind(stages, |stage| matches!(stage, Stage::Transform(_))),
+        Stage::Sample(_) => at = place_behind(stages, Stage::keeps_count),
+        // A sort that may stop stops.
+        Stage::Limit(_) => {
+            let bounds = |stage: &Stage| matches!(stage, Stage::Skip(_) | Stage::Limit(_));
+            let sort = stages
+                .iter()
+                .rfind(|stage| !stage.keeps_count() && !bounds(stage));
+            if matches!(sort, Some(Stage::Sort(_))) {
+                at = place_behind(stages, Stage::keeps_count);
+            }
         }
         _ => {}
     }
     stages.insert(at, stage);
+}
+
+/// Where a stage is put that goes before stages of these kinds. What a union's documents are made into they are made into
+/// before they are united.
+fn place_behind(stages: &[Stage], goes_before: impl Fn(&Stage) -> bool) -> usize {
+    let is_transform = |stage: &&Stage| matches!(stage, Stage::Transform(_));
+    let last_union = stages
+        .iter()
+        .rposition(|stage| matches!(stage, Stage::UnionWith(_)));
+    let first = last_union.map_or(0, |union| {
+        let of_both = stages[union + 1..].iter().take_while(is_transform).count();
+        union + 1 + of_both
+    });
+    let passed = stages[first..].iter().rev();
+    stages.len() - passed.take_while(|stage| goes_before(stage)).count()
 }
 
 /// Puts a filter behind the stages, and each part of it in front of those that it may be asked before.
