@@ -6,19 +6,21 @@
 //! between. Here a document is deleted by its `_id` **and the state in which it was copied**, never by the predicate.
 //!
 //! # The stored shape
-//! The documents as they were, byte by byte, under the same `_id`.
+//! The documents as they were, byte by byte, under the same `_id`. While one is moved it has a field `_moving`, an
+//! `ObjectId`, behind the others at both sides.
 //!
 //! # Guarantees
 //!
 //! | | |
 //! |---|---|
-//! | loss | none: what is deleted was stored in the archive before, as it was |
+//! | loss | none: what is deleted was stored at the other side before, as it was, and still is what was marked for it |
 //! | a change between copy and deletion | is kept: the document stays where it is, and its copy is taken out of the archive again |
-//! | crash | at any write: run it again with the same predicate. Until then a document can be in both places; [`verify`](Archive::verify) lists these, [`repair`](Archive::repair) takes the copies away, and the originals count |
-//! | two at once | move each document once |
-//! | round trips | 1 to find, then for each batch 1 to see what is there, 1 to copy, 1 to delete, and when documents were changed meanwhile 2 more |
+//! | crash | at any write: run it again with the same predicate. Until then a document can be in both places, or have a mark; [`verify`](Archive::verify) lists the first, [`repair`](Archive::repair) takes the copies away, and the originals count, and takes marks off |
+//! | two at once | move each document once. Who moves it back meanwhile, or repairs, loses nothing either: one of them is first, or both leave it where it is |
+//! | round trips | 1 to find, then for each batch 5: mark, see what is there, copy, delete, take the marks off; 2 more where copies are replaced, and up to 7 where documents were changed meanwhile |
 //! | the state | the whole document as the database compares documents (where 1 and 1.0 are the same), and its version where the model has `#[odm(version)]` |
 //! | hooks, rules | what the model declares for deletions and insertions does not happen: nothing is created or deleted. Documents that refer to an archived one refer to nothing, until it is restored |
+//! | the mark | models that refuse unknown fields do not read a document while it is moved; a validator that does refuses the move, and nothing is changed |
 //! | in a transaction | made of `&tx`, all of it is part of the transaction: for some batches, not for millions |
 //! | sharded | writes name `_id` and state; with a shard key other than `_id` they ask all shards |
 //!
@@ -54,6 +56,7 @@
 //! ```
 
 mod audit;
+mod mark;
 mod state;
 mod transfer;
 

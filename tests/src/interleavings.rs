@@ -89,11 +89,22 @@ fn settle(workers: &mut [Worker<'_>; 2]) -> Vec<usize> {
 /// a transaction are operations too. A transaction that met what the other one wrote is begun again when that one has gone
 /// on. `worker` is told which of the two it is. Gives how many orders there are.
 pub async fn every_interleaving(
+    set_up: impl AsyncFnMut() -> Db,
+    worker: impl for<'a> Fn(&'a Db, usize) -> Work<'a>,
+    check: impl AsyncFnMut(&Db, &[usize]),
+) -> usize {
+    every_interleaving_of(usize::MAX, set_up, worker, check).await
+}
+
+/// The same of those orders alone in which a worker that could go on is interrupted so often, together, at the most: of
+/// long workers there are too many others.
+pub async fn every_interleaving_of(
+    interruptions: usize,
     mut set_up: impl AsyncFnMut() -> Db,
     worker: impl for<'a> Fn(&'a Db, usize) -> Work<'a>,
     mut check: impl AsyncFnMut(&Db, &[usize]),
 ) -> usize {
-    // Who was chosen at each place, and whether the other one could have been.
+    // Who was chosen at each place, and whether the other one is still to be.
     let mut path: Vec<(usize, bool)> = Vec::new();
     for count in 1.. {
         let db = set_up().await;
@@ -109,14 +120,19 @@ pub async fn every_interleaving(
         });
         workers.iter_mut().for_each(Worker::settle);
         let mut place = 0;
+        let (mut last, mut interrupted) = (0, 0);
         loop {
             let ready = settle(&mut workers);
             let Some(&first) = ready.first() else { break };
+            let goes_on = ready.contains(&last);
             if place == path.len() {
-                path.push((first, ready.len() == 2));
+                let chosen = if goes_on { last } else { first };
+                path.push((chosen, ready.len() == 2 && interrupted < interruptions));
             }
             let (chosen, _) = path[place];
             assert!(ready.contains(&chosen), "the same order came out differently");
+            interrupted += usize::from(goes_on && chosen != last);
+            last = chosen;
             workers[chosen].step();
             workers[1 - chosen].gate.hope();
             place += 1;
@@ -125,11 +141,11 @@ pub async fn every_interleaving(
         let choices: Vec<usize> = path.iter().map(|(chosen, _)| *chosen).collect();
         check(&db, &choices).await;
         // The last place where the other one has not had its turn.
-        while path.last().is_some_and(|(chosen, both)| !both || *chosen == 1) {
+        while path.last().is_some_and(|(_, is_left)| !is_left) {
             path.pop();
         }
         match path.last_mut() {
-            Some(last) => last.0 = 1,
+            Some(last) => *last = (1 - last.0, false),
             None => return count,
         }
     }

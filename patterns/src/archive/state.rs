@@ -3,6 +3,8 @@
 use odm::bson::{Bson, Document, RawDocumentBuf, doc};
 use odm::{Error, ErrorKind, Model, Result};
 
+use super::mark::FIELD;
+
 /// The condition that a document is as it was read: as a whole, and of the same version where the model has one.
 pub(super) fn unchanged<M: Model>(document: &Document) -> Document {
     let id = document.get("_id").cloned().unwrap_or(Bson::Null);
@@ -15,12 +17,14 @@ pub(super) fn unchanged<M: Model>(document: &Document) -> Document {
     condition
 }
 
-/// Whether two documents are the same bytes.
+/// Whether two documents are the same bytes, but for marks.
 pub(super) fn is_same(one: &Document, other: &Document) -> Result<bool> {
     Ok(encoded(one)?.as_bytes() == encoded(other)?.as_bytes())
 }
 
 fn encoded(document: &Document) -> Result<RawDocumentBuf> {
-    RawDocumentBuf::try_from(document)
+    let mut document = document.clone();
+    document.remove(FIELD);
+    RawDocumentBuf::try_from(&document)
         .map_err(|error| Error::new(ErrorKind::Encode, "the document does not fit bson").with_source(error))
 }

@@ -1,6 +1,5 @@
 //! Moving documents from one collection to another.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -8,6 +7,7 @@ use futures_util::future::BoxFuture;
 use odm::bson::{Bson, Document, doc};
 use odm::{Collection, Filter, Model, Result};
 
+use super::mark::Mark;
 use super::state::{is_same, unchanged};
 
 /// Moves documents: `.await` gives how many. Dropped before its end, it can be run again, and goes on.
@@ -107,39 +107,49 @@ impl<M: Model> Transfer<M> {
 
 impl<M: Model> Sides<M> {
     /// Moves a batch; gives how many are gone from here.
+    ///
+    /// Each document is marked here, stored at the other side with the same mark, and deleted here if it still has the
+    /// mark. Whoever moves it the other way marks it there, and here, so that of two who rely on each other's copies none
+    /// deletes: for both to delete, each would have had to mark the other side before the other one did.
     async fn step(&self, batch: &[Document]) -> Result<u64> {
-        let copied = self.copy(batch).await?;
-        if copied.is_empty() {
-            return Ok(0);
-        }
+        let mark = Mark::new();
+        let claimed = mark.claim::<M>(&self.from, batch).await?;
+        let stored = self.copy(&claimed, &mark).await?;
         let deletions = self.from.bulk_write().unordered();
-        let deletions = copied.iter().fold(deletions, |all, document| {
+        let deletions = stored.iter().fold(deletions, |all, document| {
             all.delete_one(unchanged::<M>(document))
         });
-        let deleted = deletions.await?.deleted;
-        if deleted < copied.len() as u64 {
-            self.take_back(&copied).await?;
+        let deleted = match deletions.is_empty() {
+            true => 0,
+            false => deletions.await?.deleted,
+        };
+        if deleted < claimed.len() as u64 {
+            self.take_back(&stored, &mark).await?;
+            mark.lift(&self.from, &claimed).await?;
+        }
+        if !stored.is_empty() {
+            mark.lift(&self.to, &stored).await?;
         }
         Ok(deleted)
     }
 
-    /// Stores copies; gives the documents that are at the other side as they are here.
-    async fn copy<'a>(&self, batch: &'a [Document]) -> Result<Vec<&'a Document>> {
-        let there = same_ids(&self.to, batch).await?;
-        let mut copied = Vec::with_capacity(batch.len());
+    /// Stores copies; gives the documents that are at the other side with the mark.
+    async fn copy(&self, claimed: &[Document], mark: &Mark) -> Result<Vec<Document>> {
+        let there = same_ids(&self.to, claimed).await?;
+        let mut stored = Vec::with_capacity(claimed.len());
         let (mut fresh, mut others) = (Vec::new(), Vec::new());
-        for document in batch {
+        for document in claimed {
             match with_id(&there, document) {
                 None => fresh.push(document),
-                Some(other) if is_same(other, document)? => copied.push(document),
-                Some(other) => others.push((document, other)),
+                Some(other) if self.replaces || is_same(other, document)? => others.push((document, other)),
+                Some(_) => {}
             }
         }
-        copied.extend(self.insert(fresh).await?);
-        if self.replaces && !others.is_empty() {
-            copied.extend(self.displace(batch, others).await?);
+        stored.extend(self.insert(fresh).await?.into_iter().cloned());
+        if !others.is_empty() {
+            stored.extend(self.displace(claimed, others, mark).await?);
         }
-        Ok(copied)
+        Ok(stored)
     }
 
     /// Stores copies where nothing was; gives those that are there now.
@@ -167,43 +177,50 @@ impl<M: Model> Sides<M> {
             .collect())
     }
 
-    /// Puts copies in the place of other documents of their `_id`s. What was read here may be older than the other copy, by
-    /// a mover that read later: then it is no longer what is here. If it still is, the other is a leftover, and makes room
-    /// unless it is replaced by then.
-    async fn displace<'a>(
+    /// Puts copies in the place of other documents of their `_id`s; gives those that are there now. Who has marked the
+    /// document here since may have stored a newer copy before the others were read, which stays.
+    async fn displace(
         &self,
-        batch: &[Document],
-        others: Vec<(&'a Document, &Document)>,
-    ) -> Result<Vec<&'a Document>> {
-        let here = same_ids(&self.from, batch).await?;
-        let mut copied = Vec::new();
+        claimed: &[Document],
+        others: Vec<(&Document, &Document)>,
+        mark: &Mark,
+    ) -> Result<Vec<Document>> {
+        let here = same_ids(&self.from, claimed).await?;
+        let mut replacements = self.to.bulk_write().unordered();
+        let mut replacing = Vec::new();
         for (document, other) in others {
-            let is_current = match with_id(&here, document) {
-                Some(current) => is_same(current, document)?,
-                None => false,
-            };
-            if is_current {
-                let replaced = self.to.replace_one(unchanged::<M>(other), document).await?;
-                copied.extend((replaced.matched == 1).then_some(document));
+            if with_id(&here, document).is_some_and(|now| mark.is_on(now)) {
+                replacements = replacements.replace_one(unchanged::<M>(other), document);
+                replacing.push(document.clone());
             }
         }
-        Ok(copied)
+        if replacements.is_empty() {
+            return Ok(replacing);
+        }
+        match replacements.await?.matched == replacing.len() as u64 {
+            true => Ok(replacing),
+            false => mark.of(&self.to, &replacing).await,
+        }
     }
 
     /// Takes back the copies of documents that are still here, in whatever state: only copies in the state in which they
-    /// were made, so that what somebody else has copied since stays.
-    async fn take_back(&self, copied: &[&Document]) -> Result<()> {
-        let ids: Vec<&Bson> = copied.iter().filter_map(|document| document.get("_id")).collect();
-        let here = doc! { "_id": { "$in": ids } };
-        let here = self.from.find(here).project_raw(doc! { "_id": 1 }).await?;
-        let mut copies: HashMap<String, &Document> = HashMap::new();
-        for document in copied {
-            copies.insert(key(document), document);
+    /// were made, so that what somebody else has copied since stays. Who relies on a copy to delete here is stopped by the
+    /// mark first.
+    async fn take_back(&self, copied: &[Document], mark: &Mark) -> Result<()> {
+        if copied.is_empty() {
+            return Ok(());
         }
-        let stale = here.iter().filter_map(|document| copies.get(&key(document)));
-        let back = stale.fold(self.to.bulk_write().unordered(), |all, document| {
-            all.delete_one(unchanged::<M>(document))
+        let marks = self.from.bulk_write().unordered();
+        let marks = copied.iter().fold(marks, |all, document| {
+            let id = document.get("_id").unwrap_or(&Bson::Null);
+            all.update_one(doc! { "_id": { "$eq": id } }, mark.setting())
         });
+        marks.await?;
+        let stale = mark.of(&self.from, copied).await?;
+        let back = self.to.bulk_write().unordered();
+        let back = stale
+            .iter()
+            .fold(back, |all, document| all.delete_one(unchanged::<M>(document)));
         match back.is_empty() {
             true => Ok(()),
             false => back.await.map(drop),
@@ -227,10 +244,6 @@ pub(super) fn with_id<'a>(documents: &'a [Document], like: &Document) -> Option<
     documents
         .iter()
         .find(|document| document.get("_id") == like.get("_id"))
-}
-
-fn key(document: &Document) -> String {
-    document.get("_id").map(ToString::to_string).unwrap_or_default()
 }
 
 impl<M: Model> IntoFuture for Transfer<M> {

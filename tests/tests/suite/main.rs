@@ -33,6 +33,7 @@ mod aggregation_inside;
 mod aggregation_series;
 mod approximation;
 mod archive;
+mod archive_interleavings;
 mod attributes;
 mod attributes_finding;
 mod attributes_model;
