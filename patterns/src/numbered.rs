@@ -20,11 +20,7 @@ pub(crate) struct Numbered {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Filled {
     /// So many of the first were put into a document.
-    Put {
-        count: usize,
-        /// The number of the document, where it was to be opened.
-        opened: Option<i64>,
-    },
+    Put(usize),
     /// The owner's documents are closed.
     Sealed,
 }
@@ -41,7 +37,8 @@ impl Numbered {
     /// for so many. Two round trips, more when others are faster.
     ///
     /// A document is opened only when the one before it has no room, and its number is in its `_id`: of two who open it,
-    /// one puts its elements into the other's.
+    /// one puts its elements into the other's. Who is late may open one that was there and is no more: documents of an owner
+    /// that is sealed must stay.
     pub(crate) async fn fill(
         &self,
         owner: &Bson,
@@ -74,10 +71,7 @@ impl Numbered {
             };
             match result {
                 Ok(result) if result.matched == 1 || result.upserted_id.is_some() => {
-                    return Ok(Filled::Put {
-                        count,
-                        opened: opens.then_some(number),
-                    });
+                    return Ok(Filled::Put(count));
                 }
                 Ok(_) => {}
                 Err(error) if opens && error.is_duplicate_key() => {}

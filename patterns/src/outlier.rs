@@ -21,7 +21,8 @@
 //! | reads | [`items`](Outlier::items) gives all that were added before it began |
 //! | crash | at any write: an element was added or not. A way back that was begun is finished by the next that comes by, or by [`repair`](Outlier::repair) |
 //! | transactions | needs none; made of `&tx`, it is part of it |
-//! | round trips | add 1, of an outlier 4 (5 where a document is opened); items 1, of an outlier 2, while it goes back 3 |
+//! | growth | each way back leaves the documents beside, empty, until [`sweep`](Outlier::sweep) |
+//! | round trips | add 1, of an outlier 4; items 1, of an outlier 2, while it goes back 3 |
 //! | sharded | writes name the whole `_id`. Shard the overflow by `_id`, ranged |
 //!
 //! # Example

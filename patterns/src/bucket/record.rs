@@ -115,7 +115,7 @@ impl<S: Serialize, E: Serialize, V: Amount> Buckets<S, E, V> {
         while !rest.is_empty() {
             let pushed = |count| push(rest.get(..count).unwrap_or(rest));
             match buckets.fill(series, rest.len(), pushed).await? {
-                Filled::Put { count, .. } => {
+                Filled::Put(count) => {
                     all.recorded += count as u64;
                     rest = rest.get(count..).unwrap_or_default();
                 }

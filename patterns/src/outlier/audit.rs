@@ -27,7 +27,7 @@ pub enum OutlierProblemKind {
     /// There are elements beside a document that does not say so: it was stored whole, from an older reading.
     /// [`Outlier::repair`] makes it say so.
     Unsaid,
-    /// There are elements left of an epoch that is over. [`Outlier::repair`] takes them away: the document has them.
+    /// There are elements left of an epoch that is over. [`Outlier::repair`] takes them out: the document has them.
     Leftover {
         /// The epoch.
         epoch: i64,
@@ -57,7 +57,7 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
             let kind = match self.head(&id).await? {
                 None => Some(OutlierProblemKind::Orphaned),
                 Some(head) if epoch < head.epoch => {
-                    (!is_end).then_some(OutlierProblemKind::Leftover { epoch })
+                    (!items_of(&page).is_empty()).then_some(OutlierProblemKind::Leftover { epoch })
                 }
                 Some(head) if !head.is => {
                     (!items_of(&page).is_empty() || is_end).then_some(OutlierProblemKind::Unsaid)
@@ -111,11 +111,7 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
                     let documents = self.documents.raw();
                     documents.update_one(doc! { "_id": { "$eq": id } }, says).await?;
                 }
-                OutlierProblemKind::Leftover { epoch } => {
-                    let mut pages = PAGES.of(&self.owner(id, epoch));
-                    pages.insert("end", doc! { "$ne": true });
-                    self.pages.delete_many(pages).await?;
-                }
+                OutlierProblemKind::Leftover { epoch } => self.empty(id, epoch).await?,
                 OutlierProblemKind::Orphaned => {
                     self.pages
                         .delete_many(doc! { "_id.of.id": { "$eq": id } })
@@ -127,7 +123,7 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
         Ok(left)
     }
 
-    /// Takes away the marks that ways back before this time have left, one of each; gives how many. By then whoever
+    /// Takes away the empty documents that ways back before this time have left; gives of how many of these. By then whoever
     /// added at that time must have ended.
     ///
     /// # Errors
@@ -143,6 +139,10 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
                 continue;
             };
             if self.head(&id).await?.is_none_or(|head| head.epoch > epoch) {
+                // The end last, by which the others are found.
+                let mut others = PAGES.of(&self.owner(&id, epoch));
+                others.insert("end", doc! { "$ne": true });
+                self.pages.delete_many(others).await?;
                 let key = doc! { "_id": end.get("_id") };
                 swept += self.pages.delete_one(key).await?.deleted;
             }

@@ -155,17 +155,6 @@ impl<M: Model, T> Outlier<M, T> {
         Ok(switched.await?.map(|document| self.read(&document).epoch))
     }
 
-    /// Whether the document is of this epoch still. Asked after a page was opened: who was late may have opened one that
-    /// was taken over and away before, and nobody comes by there any more.
-    async fn is_of(&self, id: &Bson, epoch: i64) -> Result<bool> {
-        let this = doc! { "_id": { "$eq": id } };
-        let found = self.documents.raw().find(this).limit(1);
-        let found = found.project_raw(doc! { "_id": 1, &self.state: 1 }).await?;
-        Ok(found
-            .first()
-            .is_some_and(|document| self.read(document).epoch == epoch))
-    }
-
     async fn change(&self, condition: Document, change: Document) -> Result<bool> {
         let update = self
             .documents
@@ -194,15 +183,7 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
             let epoch = self.switch(&id).await?.ok_or_else(|| not_found(&id))?;
             let push = |_| Ok(doc! { "$push": { "items": { "$each": [&item] } } });
             match self.numbered().fill(&self.owner(&id, epoch), 1, push).await? {
-                Filled::Put { opened: None, .. } => return Ok(()),
-                Filled::Put {
-                    opened: Some(number), ..
-                } => {
-                    if self.is_of(&id, epoch).await? {
-                        return Ok(());
-                    }
-                    self.discard(&id, epoch, number).await?;
-                }
+                Filled::Put(_) => return Ok(()),
                 // Somebody began the way back: it is finished, and then there is room.
                 Filled::Sealed => self.take_over(&id, epoch).await?,
             }

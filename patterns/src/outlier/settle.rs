@@ -26,7 +26,7 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
         Ok(true)
     }
 
-    /// Closes the pages of an epoch, takes their elements over, and takes them away. Any number can be at it at once.
+    /// Closes the pages of an epoch, takes their elements over, and empties them. Any number can be at it at once.
     pub(super) async fn take_over(&self, id: &Bson, epoch: i64) -> Result<()> {
         self.close(id, epoch).await?;
         let pages = self.pages_of(id, epoch).await?;
@@ -43,17 +43,16 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
         self.documents
             .update_one(|_| Filter::raw(condition), |_| Update::raw(change))
             .await?;
-        // The last page stays, so that who is late finds the epoch closed.
-        let mut others = PAGES.of(&self.owner(id, epoch));
-        others.insert("end", doc! { "$ne": true });
-        self.pages.delete_many(others).await.map(drop)
+        self.empty(id, epoch).await
     }
 
-    /// Takes away a page that was opened in an epoch that was over. Whoever put something into it finds that out too, and
-    /// puts it elsewhere.
-    pub(super) async fn discard(&self, id: &Bson, epoch: i64, number: i64) -> Result<()> {
-        let key = doc! { "_id": PAGES.key(&self.owner(id, epoch), number), "end": { "$ne": true } };
-        self.pages.delete_one(key).await.map(drop)
+    /// Empties the pages of an epoch that is over. They stay, so that who is late finds each of them closed, and opens none
+    /// that nobody would look at.
+    pub(super) async fn empty(&self, id: &Bson, epoch: i64) -> Result<()> {
+        let mut full = PAGES.of(&self.owner(id, epoch));
+        full.insert("items.0", doc! { "$exists": true });
+        let empty = doc! { "$set": { "items": [] } };
+        self.pages.update_many(full, empty).await.map(drop)
     }
 
     /// Closes the pages: nothing is added to or removed from them any more, and none is opened behind them.

@@ -148,6 +148,7 @@ mod outbox;
 mod outlier;
 mod pages;
 mod pages_mixed;
+mod pattern_interleavings;
 mod pipelines;
 mod pipelines_joins;
 mod queue_batches;

@@ -1,0 +1,379 @@
+//! All orders in which the operations of two who work on the same documents can follow each other, for the patterns that
+//! write more than one document and need no transaction for it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use bson::{DateTime, doc};
+use odm::{Db, Embedded, Model, Ref};
+use odm_patterns::bucket::Buckets;
+use odm_patterns::history::History;
+use odm_patterns::outlier::{Outlier, Overflow};
+use odm_patterns::subset::{InStep, Subset};
+use odm_tests::interleavings::every_interleaving_of;
+use odm_tests::plain::Plain;
+use serde::{Deserialize, Serialize};
+
+async fn memory(collections: &[&str]) -> Db {
+    let db = Db::open("memory:").await.unwrap();
+    for name in collections {
+        db.create_collection(name).await.unwrap();
+    }
+    Plain::db(&db)
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Model)]
+#[odm(collection = "books")]
+struct Book {
+    #[serde(rename = "_id")]
+    id: i32,
+    buyers: Vec<i64>,
+    #[serde(default)]
+    overflow: Overflow,
+}
+
+fn buyers(db: &Db) -> Outlier<Book, i64> {
+    Outlier::<Book, i64>::new(db, |b| b.buyers, |b| b.overflow.path().clone())
+        .threshold(2)
+        .low(2)
+        .page(1)
+}
+
+#[tokio::test]
+async fn an_outlier_that_goes_and_comes_loses_no_element() {
+    #[derive(Clone, Copy, Debug)]
+    enum Work {
+        Add(i64),
+        AddAndRemove(i64),
+        Remove(i64),
+        Settle,
+    }
+    let works = [Work::Add(8), Work::AddAndRemove(9), Work::Remove(0), Work::Settle];
+    for (before, interruptions) in [(2, 3), (3, 2)] {
+        let pairs =
+            (0..works.len()).flat_map(|first| (first..works.len()).map(move |second| (first, second)));
+        for (first, second) in pairs.map(|(first, second)| (works[first], works[second])) {
+            every_interleaving_of(
+                interruptions,
+                async || {
+                    let db = memory(&["books", "books_overflow"]).await;
+                    let book = Book {
+                        id: 1,
+                        buyers: vec![],
+                        overflow: Overflow::default(),
+                    };
+                    db.collection::<Book>().insert(book).await.unwrap();
+                    for item in 0..before {
+                        buyers(&db).add(1, &item).await.unwrap();
+                    }
+                    // So few that it comes back.
+                    for item in 2..before {
+                        buyers(&db).remove(1, &item).await.unwrap();
+                    }
+                    db
+                },
+                |db, n| {
+                    Box::pin(async move {
+                        let buyers = buyers(db);
+                        match [first, second][n] {
+                            Work::Add(item) => buyers.add(1, &(item + 100 * n as i64)).await.unwrap(),
+                            Work::AddAndRemove(item) => {
+                                let item = item + 100 * n as i64;
+                                buyers.add(1, &item).await.unwrap();
+                                assert!(buyers.remove(1, &item).await.unwrap());
+                                buyers.settle(1).await.unwrap();
+                            }
+                            Work::Remove(item) => drop(buyers.remove(1, &item).await.unwrap()),
+                            Work::Settle => drop(buyers.settle(1).await.unwrap()),
+                        }
+                    })
+                },
+                async |db, order| {
+                    let mut expected = vec![0, 1];
+                    for (n, work) in [first, second].into_iter().enumerate() {
+                        match work {
+                            Work::Add(item) => expected.push(item + 100 * n as i64),
+                            Work::Remove(item) => expected.retain(|other| *other != item),
+                            Work::AddAndRemove(_) | Work::Settle => {}
+                        }
+                    }
+                    let mut items = buyers(db).items(1).await.unwrap();
+                    items.sort_unstable();
+                    let context = format!("{first:?} and {second:?} of {before} as {order:?}");
+                    assert_eq!(items, expected, "{context}");
+                    assert_eq!(buyers(db).verify().await.unwrap(), [], "{context}");
+                },
+            )
+            .await;
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "products")]
+struct Product {
+    #[serde(rename = "_id")]
+    id: i32,
+    best: Vec<Brief>,
+    #[serde(default)]
+    in_step: InStep,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "reviews")]
+struct Review {
+    #[serde(rename = "_id")]
+    id: i32,
+    product: Ref<Product>,
+    stars: i32,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+struct Brief {
+    #[serde(rename = "_id")]
+    id: i32,
+    stars: i32,
+}
+
+fn best(db: &Db) -> Subset<Product, Review, Brief> {
+    Subset::<Product, Review, Brief>::new(
+        db,
+        2,
+        |p| p.best,
+        |p| p.in_step.path().clone(),
+        |r| r.product.path().clone(),
+        |r| r.stars.desc() & r.id.asc(),
+    )
+}
+
+fn review(id: i32, stars: i32) -> Review {
+    Review {
+        id,
+        product: Ref::new(1),
+        stars,
+    }
+}
+
+#[tokio::test]
+async fn a_subset_is_in_step_whoever_writes_its_children() {
+    #[derive(Clone, Copy, Debug)]
+    enum Work {
+        Insert,
+        Update,
+        Delete,
+        Refresh,
+        Resume,
+    }
+    let works = [
+        Work::Insert,
+        Work::Update,
+        Work::Delete,
+        Work::Refresh,
+        Work::Resume,
+    ];
+    for (first, second) in works
+        .iter()
+        .flat_map(|first| works.map(|second| (*first, second)))
+    {
+        every_interleaving_of(
+            4,
+            async || {
+                let db = memory(&["products", "reviews"]).await;
+                let product = Product {
+                    id: 1,
+                    best: vec![],
+                    in_step: InStep::default(),
+                };
+                db.collection::<Product>().insert(product).await.unwrap();
+                for id in 1..=3 {
+                    best(&db).insert(1, &review(id, id)).await.unwrap();
+                }
+                db
+            },
+            |db, n| {
+                Box::pin(async move {
+                    let best = best(db);
+                    match [first, second][n] {
+                        Work::Insert => drop(best.insert(1, &review(10 + n as i32, 9)).await.unwrap()),
+                        Work::Update => drop(best.update(1, 1, |r| r.stars.inc(5)).await.unwrap()),
+                        Work::Delete => drop(best.delete(1, 3).await.unwrap()),
+                        Work::Refresh => best.refresh(1).await.unwrap(),
+                        Work::Resume => {
+                            let far = DateTime::from_millis(db.now().timestamp_millis() + 60_000);
+                            best.resume(far).await.unwrap();
+                        }
+                    }
+                })
+            },
+            async |db, order| {
+                let context = format!("{first:?} and {second:?} as {order:?}");
+                assert_eq!(best(db).verify().await.unwrap(), [], "{context}");
+                let product = db.collection::<Product>().get(1).required().await.unwrap();
+                assert_eq!(product.best.len(), 2, "{context}");
+            },
+        )
+        .await;
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "policies")]
+struct Policy {
+    #[serde(rename = "_id")]
+    id: i32,
+    insured: i64,
+    #[odm(version)]
+    version: i64,
+}
+
+#[tokio::test]
+async fn a_history_has_every_version_whoever_writes() {
+    #[derive(Clone, Copy, Debug)]
+    enum Work {
+        Update,
+        Change,
+        Delete,
+        Revert,
+        Repair,
+    }
+    let works = [
+        Work::Update,
+        Work::Change,
+        Work::Delete,
+        Work::Revert,
+        Work::Repair,
+    ];
+    for (first, second) in works
+        .iter()
+        .flat_map(|first| works.map(|second| (*first, second)))
+    {
+        let added = Arc::new(AtomicI64::new(0));
+        every_interleaving_of(
+            4,
+            async || {
+                added.store(0, Ordering::SeqCst);
+                let db = memory(&["policies", "policies_history"]).await;
+                let policy = Policy {
+                    id: 1,
+                    insured: 0,
+                    version: 0,
+                };
+                let history = History::<Policy>::new(&db);
+                history.insert(&policy).await.unwrap();
+                history.update(1, |p| p.insured.inc(1)).await.unwrap();
+                db
+            },
+            |db, n| {
+                let added = added.clone();
+                Box::pin(async move {
+                    let history = History::<Policy>::new(db);
+                    match [first, second][n] {
+                        Work::Update => {
+                            let done = history.update(1, |p| p.insured.inc(1)).await;
+                            added.fetch_add(i64::from(done.is_ok()), Ordering::SeqCst);
+                        }
+                        Work::Change => {
+                            let done = history.change(1, |policy| {
+                                policy.insured += 1;
+                                Ok(())
+                            });
+                            added.fetch_add(i64::from(done.await.is_ok()), Ordering::SeqCst);
+                        }
+                        Work::Delete => drop(history.delete(1).await),
+                        Work::Revert => drop(history.revert(1, 0).await),
+                        Work::Repair => drop(history.repair().await.unwrap()),
+                    }
+                })
+            },
+            async |db, order| {
+                let context = format!("{first:?} and {second:?} as {order:?}");
+                let history = History::<Policy>::new(db);
+                assert_eq!(history.verify().await.unwrap(), [], "{context}");
+                let versions = history.versions(1).await.unwrap();
+                let mut last = -1;
+                for version in (0..).take(versions.len()) {
+                    // One of a deletion has no document.
+                    if let Ok(policy) = history.get(1, version).await {
+                        assert_eq!(policy.version, version, "{context}");
+                        last = version;
+                    }
+                }
+                let current = history.collection().get(1).await.unwrap();
+                let is_deleted = [first, second].iter().any(|work| matches!(work, Work::Delete));
+                let is_reverted = [first, second].iter().any(|work| matches!(work, Work::Revert));
+                assert_eq!(current.is_none(), is_deleted, "{context}");
+                let newest = history.get(1, last).await.unwrap();
+                if let Some(current) = current {
+                    assert_eq!(current, newest, "{context}");
+                }
+                if !is_reverted {
+                    assert_eq!(newest.insured, 1 + added.load(Ordering::SeqCst), "{context}");
+                }
+            },
+        )
+        .await;
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+struct Reading {
+    id: i64,
+    at: DateTime,
+    value: i64,
+}
+
+fn reading(id: i64) -> Reading {
+    Reading {
+        id,
+        at: DateTime::from_millis(id * 1000),
+        value: id,
+    }
+}
+
+#[tokio::test]
+async fn buckets_are_full_and_lose_nothing_whoever_records() {
+    let buckets = |db: &Db| Buckets::<i32, Reading>::by_count(db, "readings", 2, |r| r.at).value(|r| r.value);
+    let batches: [&[i64]; 3] = [&[10], &[10, 11], &[10, 11, 12]];
+    for before in 0..3_i64 {
+        for (first, second) in batches
+            .iter()
+            .flat_map(|first| batches.map(|second| (*first, second)))
+        {
+            every_interleaving_of(
+                4,
+                async || {
+                    let db = memory(&["readings"]).await;
+                    buckets(&db).record(&1, (0..before).map(reading)).await.unwrap();
+                    db
+                },
+                |db, n| {
+                    let own: Vec<Reading> = [first, second][n]
+                        .iter()
+                        .map(|id| reading(id + 100 * n as i64))
+                        .collect();
+                    let buckets = buckets(db);
+                    Box::pin(async move {
+                        let count = own.len() as u64;
+                        assert_eq!(buckets.record(&1, own).await.unwrap().recorded, count);
+                    })
+                },
+                async |db, order| {
+                    let context = format!("{first:?} and {second:?} behind {before} as {order:?}");
+                    let page = buckets(db).page(&1, 100, None).await.unwrap();
+                    let mut ids: Vec<i64> = page.entries.iter().map(|entry| entry.id).collect();
+                    ids.sort_unstable();
+                    let mut expected: Vec<i64> = (0..before).chain(first.iter().copied()).collect();
+                    expected.extend(second.iter().map(|id| id + 100));
+                    assert_eq!(ids, expected, "{context}");
+                    assert!(buckets(db).verify().await.unwrap().is_empty(), "{context}");
+                    let stored = db.raw_collection("readings").find(doc! {}).await.unwrap();
+                    let full = stored
+                        .iter()
+                        .filter(|bucket| bucket.get_array("entries").unwrap().len() == 2);
+                    assert!(full.count() + 1 >= stored.len(), "{context}");
+                },
+            )
+            .await;
+        }
+    }
+}
