@@ -30,12 +30,13 @@ impl Pipeline {
         let leading = |stage: &&Stage| matches!(stage, Stage::Match(_));
         let mut first = self.stages.iter().take_while(leading).count();
         first += usize::from(matches!(self.stages.get(first), Some(Stage::Sort(_))));
+        let mut behind = first;
         for at in first..self.stages.len() {
             match &self.stages[at] {
                 Stage::Skip(_) | Stage::Limit(_) => {
-                    moves |= at > first;
-                    self.stages[first..=at].rotate_right(1);
-                    first += 1;
+                    moves |= at > behind;
+                    self.stages[behind..=at].rotate_right(1);
+                    behind += 1;
                 }
                 stage if stage.keeps_count() => {}
                 _ => break,
