@@ -10,7 +10,7 @@ use crate::keyed::integer;
 
 impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
     /// Takes everything back into the document when no more than [`low`](Outlier::low) are left; whether it did. Two round
-    /// trips when there is nothing to do, eight when there is.
+    /// trips when there is nothing to do, ten when there is.
     ///
     /// # Errors
     /// Those of the database: what was begun is finished by the next that comes by.

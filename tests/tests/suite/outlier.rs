@@ -80,8 +80,11 @@ async fn an_outlier_goes_beside_and_comes_back(db: &Db) {
     for n in [0, 10, 11] {
         assert!(buyers.remove(1, &n).await.unwrap());
     }
+    log.take();
     assert!(buyers.settle(1).await.unwrap());
+    assert_eq!(log.take().len(), 10);
     assert!(!buyers.settle(1).await.unwrap());
+    assert_eq!(log.take().len(), 1);
     let stored = db.collection::<Book>().get(1).required().await.unwrap();
     assert_eq!(
         (stored.buyers, stored.overflow.is, stored.overflow.epoch),

@@ -257,6 +257,11 @@ async fn find_one_and_gives_the_old_or_the_new_document(db: &Db) {
         .await
         .unwrap();
     assert_eq!(new.map(|item| item.stock), Some(11));
+    let part = items
+        .find_one_and_update(|i| i.id.eq("a"), |i| i.stock.inc(0))
+        .return_new()
+        .project_raw(bson::doc! { "_id": 0, "stock": 1 });
+    assert_eq!(part.await.unwrap(), Some(bson::doc! { "stock": 11 }));
     let most = items
         .find_one_and_delete(|i| i.stock.gt(0))
         .sort(|i| i.stock.desc())
