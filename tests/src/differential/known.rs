@@ -499,8 +499,8 @@ fn are_anagrams(own: &[Vec<RawDocumentBuf>], their: &[Vec<RawDocumentBuf>]) -> b
 }
 
 /// The characters of the documents as text, with strings in the place of symbols and code: they stand elsewhere in what
-/// is ordered.
-fn as_strings(batches: &[Vec<RawDocumentBuf>]) -> Option<Vec<Vec<Vec<u8>>>> {
+/// is ordered, by themselves or in rows.
+fn as_strings(batches: &[Vec<RawDocumentBuf>]) -> Option<Vec<Vec<u8>>> {
     let plain = |value| match value {
         Bson::Symbol(text) | Bson::JavaScriptCode(text) => Bson::String(text),
         other => other,
@@ -509,10 +509,9 @@ fn as_strings(batches: &[Vec<RawDocumentBuf>]) -> Option<Vec<Vec<Vec<u8>>>> {
         let row = mapped(Bson::Document(Document::try_from(row.as_ref()).ok()?), &plain);
         Some(sorted(format!("{row:?}").as_bytes()))
     };
-    batches
-        .iter()
-        .map(|batch| batch.iter().map(row).collect())
-        .collect()
+    let mut rows: Vec<Vec<u8>> = batches.iter().flatten().map(row).collect::<Option<_>>()?;
+    rows.sort_unstable();
+    Some(rows)
 }
 
 fn has_failed_with(answer: &Answer, code: i32) -> bool {
