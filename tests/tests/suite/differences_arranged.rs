@@ -8,6 +8,7 @@ crate::on_every_backend! {
     filters_are_asked_before_stages_that_fail,
     parts_of_filters_are_asked_before_stages_that_fail,
     filters_of_renamed_fields_ask_for_the_old_ones,
+    filters_of_positions_ask_for_the_whole_array,
     filters_stay_behind_what_they_ask_for,
     filters_of_groups_choose_the_documents,
     samples_are_taken_before_what_fails,
@@ -188,6 +189,46 @@ async fn filters_of_renamed_fields_ask_for_the_old_ones(db: &Db) {
                     doc! { "$match": { "q": 1, "k": 9 } },
                 ],
                 Ok(vec![1, 2]),
+            ),
+        ],
+    )
+    .await;
+}
+
+async fn filters_of_positions_ask_for_the_whole_array(db: &Db) {
+    let both = vec![
+        doc! { "_id": 1, "l": [1], "k": 1, "a": 5 },
+        doc! { "_id": 2, "k": [1, 3], "a": [{ "x": 1 }, { "y": 2 }] },
+    ];
+    insert(db, "c", both).await;
+    let after =
+        |set: &str, filter: Document| vec![doc! { "$set": { set: fails() } }, doc! { "$match": filter }];
+    all(
+        db,
+        vec![
+            (after("a.z", doc! { "a.y": 2 }), Ok(vec![2])),
+            (after("a.z", doc! { "a.1": { "y": 2 } }), Err(241)),
+            (after("a.z", doc! { "a.1.y": 2 }), Err(241)),
+            (
+                after("a.z", doc! { "$or": [{ "a.1.y": 2 }, { "k": 3 }] }),
+                Err(241),
+            ),
+            // No position, or not of that array.
+            (after("a.z", doc! { "a.01": 2 }), Ok(vec![])),
+            (after("a.z", doc! { "a.y.1": 2 }), Ok(vec![])),
+            (after("z", doc! { "a.1.y": 2 }), Ok(vec![2])),
+            (after("a.z", doc! { "$expr": { "$eq": ["$a.1", 2] } }), Ok(vec![])),
+            // What is set makes an element of what was none.
+            (
+                vec![doc! { "$set": { "k.z": 1 } }, doc! { "$match": { "k.1": null } }],
+                Ok(vec![1, 2]),
+            ),
+            (
+                vec![
+                    doc! { "$set": { "x": fails(), "n": "$a" } },
+                    doc! { "$match": { "n.1.y": 2 } },
+                ],
+                Ok(vec![2]),
             ),
         ],
     )

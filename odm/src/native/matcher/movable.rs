@@ -183,7 +183,7 @@ fn moved(node: &Node, changes: &Changes) -> Option<Node> {
         Node::Nor(nodes) => Node::Nor(all(nodes)?),
         Node::Always => Node::Always,
         Node::Field { path, predicate } if is_of_values(predicate) => Node::Field {
-            path: FieldPath::parse(&changes.before(path.as_str())?),
+            path: FieldPath::parse(&path_before(path, changes)?),
             predicate: predicate.clone(),
         },
         Node::Expr(expression) if expression.all_operators(&|name| name != "$rand") => {
@@ -201,6 +201,16 @@ fn moved(node: &Node, changes: &Changes) -> Option<Node> {
         | Node::Sample(_)
         | Node::Text(_) => return None,
     })
+}
+
+/// The path that has had the value: an array that has a position must be as it was, and not only what is there.
+fn path_before(path: &FieldPath, changes: &Changes) -> Option<String> {
+    let mut names = path.segments().iter();
+    let first = names.next().into_iter();
+    let array = first.chain(names.take_while(|segment| segment.index.is_none()));
+    let array: Vec<&str> = array.map(|segment| segment.name.as_str()).collect();
+    let array = array.join(".");
+    Some(changes.before(&array)? + &path.as_str()[array.len()..])
 }
 
 /// Whether no array is asked as a whole.
