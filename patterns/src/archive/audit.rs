@@ -5,7 +5,7 @@ use odm::{Cursor, Model, Result};
 
 use super::Archive;
 use super::mark::{FIELD, Mark};
-use super::state::{is_same, unchanged};
+use super::state::{delete_unchanged, is_same};
 use super::transfer::{same_ids, with_id};
 
 /// How many archived documents are looked up at a time.
@@ -29,15 +29,10 @@ impl<M: Model> Archive<M> {
     pub async fn verify(&self) -> Result<Vec<ArchiveProblem>> {
         let mut problems = Vec::new();
         let mut archived = self.archived.raw().find_all().stream();
-        loop {
-            let (both, is_last) = self.next_both(&mut archived).await?;
-            for (archived, live) in both {
-                problems.push(problem(&archived, &live)?);
-            }
-            if is_last {
-                return Ok(problems);
-            }
+        while let Some((_, found)) = self.next_doubled(&mut archived).await? {
+            problems.extend(found);
         }
+        Ok(problems)
     }
 
     /// Takes the copies of documents that are also out of the archive away from it, each in the state in which it was
@@ -49,15 +44,11 @@ impl<M: Model> Archive<M> {
     pub async fn repair(&self) -> Result<Vec<ArchiveProblem>> {
         let mut repaired = Vec::new();
         let mut archived = self.archived.raw().find_all().stream();
-        loop {
-            let (both, is_last) = self.next_both(&mut archived).await?;
-            for (archived, live) in both {
-                self.take_away(&archived).await?;
-                repaired.push(problem(&archived, &live)?);
+        while let Some((copies, found)) = self.next_doubled(&mut archived).await? {
+            if !copies.is_empty() {
+                self.take_away(&copies).await?;
             }
-            if is_last {
-                break;
-            }
+            repaired.extend(found);
         }
         for side in [self.live.raw(), self.archived.raw()] {
             let (marked, off) = (
@@ -69,26 +60,21 @@ impl<M: Model> Archive<M> {
         Ok(repaired)
     }
 
-    /// Takes away a copy whose original is there: both are marked first, so that nobody relies on the copy any more.
-    async fn take_away(&self, archived: &Document) -> Result<()> {
-        let mark = Mark::new();
-        let copies = self.archived.raw();
-        let claimed = mark.claim::<M>(&copies, std::slice::from_ref(archived)).await?;
-        let Some(claimed) = claimed.first() else {
-            return Ok(());
-        };
-        let id = doc! { "_id": { "$eq": archived.get("_id").unwrap_or(&Bson::Null) } };
-        let live = self.live.raw();
-        if live.update_one(id, mark.setting()).await?.matched == 1 {
-            copies.delete_one(unchanged::<M>(claimed)).await?;
-            mark.lift(&live, std::slice::from_ref(claimed)).await?;
-        }
-        mark.lift(&copies, std::slice::from_ref(claimed)).await
+    /// Takes away copies whose originals are there: both are marked first, so that nobody relies on a copy any more.
+    async fn take_away(&self, archived: &[Document]) -> Result<()> {
+        let (mark, copies, live) = (Mark::new(), self.archived.raw(), self.live.raw());
+        let claimed = mark.claim::<M>(&copies, archived).await?;
+        let doubled = mark.stop(&live, &claimed).await?;
+        delete_unchanged::<M>(&copies, &doubled).await?;
+        mark.lift(&live, &doubled).await?;
+        mark.lift(&copies, &claimed).await
     }
 
-    /// Of the next archived documents those that are also out of the archive, with what is there, and whether these were
-    /// the last.
-    async fn next_both(&self, archived: &mut Cursor<Document>) -> Result<(Vec<(Document, Document)>, bool)> {
+    /// Of the next archived documents those that are also out of the archive, and each as a problem.
+    async fn next_doubled(
+        &self,
+        archived: &mut Cursor<Document>,
+    ) -> Result<Option<(Vec<Document>, Vec<ArchiveProblem>)>> {
         let mut batch = Vec::new();
         while batch.len() < BATCH {
             match archived.try_next().await? {
@@ -96,22 +82,20 @@ impl<M: Model> Archive<M> {
                 None => break,
             }
         }
-        let is_last = batch.len() < BATCH;
-        let live = match batch.is_empty() {
-            true => Vec::new(),
-            false => same_ids(&self.live.raw(), &batch).await?,
-        };
-        let both = live.into_iter().filter_map(|live| {
-            let archived = with_id(&batch, &live)?.clone();
-            Some((archived, live))
-        });
-        Ok((both.collect(), is_last))
+        if batch.is_empty() {
+            return Ok(None);
+        }
+        let live = same_ids(&self.live.raw(), &batch).await?;
+        let (mut doubled, mut problems) = (Vec::new(), Vec::new());
+        for archived in batch {
+            if let Some(live) = with_id(&live, &archived) {
+                problems.push(ArchiveProblem {
+                    id: archived.get("_id").cloned().unwrap_or(Bson::Null),
+                    is_same: is_same(&archived, live)?,
+                });
+                doubled.push(archived);
+            }
+        }
+        Ok(Some((doubled, problems)))
     }
-}
-
-fn problem(archived: &Document, live: &Document) -> Result<ArchiveProblem> {
-    Ok(ArchiveProblem {
-        id: archived.get("_id").cloned().unwrap_or(Bson::Null),
-        is_same: is_same(archived, live)?,
-    })
 }

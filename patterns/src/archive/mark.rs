@@ -4,7 +4,7 @@ use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, Document, doc};
 use odm::{Collection, Model, Result};
 
-use super::state::unchanged;
+use super::state::{ids, unchanged};
 
 /// The field of the mark.
 pub(super) const FIELD: &str = "_moving";
@@ -45,8 +45,19 @@ impl Mark {
         }
     }
 
-    /// What sets it.
-    pub(super) fn setting(&self) -> Document {
+    /// Marks the documents with the `_id`s of these, in whatever state: who relies on one to be as it was is stopped. Gives
+    /// those of these that are there.
+    pub(super) async fn stop(
+        &self,
+        collection: &Collection<Document>,
+        documents: &[Document],
+    ) -> Result<Vec<Document>> {
+        let there = doc! { "_id": ids(documents) };
+        collection.update_many(there, self.setting()).await?;
+        self.of(collection, documents).await
+    }
+
+    fn setting(&self) -> Document {
         doc! { "$set": { FIELD: &self.0 } }
     }
 
@@ -71,10 +82,6 @@ impl Mark {
     }
 
     fn on(&self, documents: &[Document]) -> Document {
-        let ids: Vec<&Bson> = documents
-            .iter()
-            .filter_map(|document| document.get("_id"))
-            .collect();
-        doc! { "_id": { "$in": ids }, FIELD: &self.0 }
+        doc! { "_id": ids(documents), FIELD: &self.0 }
     }
 }

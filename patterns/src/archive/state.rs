@@ -1,7 +1,7 @@
 //! How a document is found again only if it still is what it was.
 
 use odm::bson::{Bson, Document, RawDocumentBuf, doc};
-use odm::{Error, ErrorKind, Model, Result};
+use odm::{Collection, Error, ErrorKind, Model, Result};
 
 use super::mark::FIELD;
 
@@ -15,6 +15,30 @@ pub(super) fn unchanged<M: Model>(document: &Document) -> Document {
     }
     condition.insert("$expr", doc! { "$eq": ["$$ROOT", { "$literal": document }] });
     condition
+}
+
+/// Deletes those documents that are as they were; gives how many.
+pub(super) async fn delete_unchanged<M: Model>(
+    collection: &Collection<Document>,
+    documents: &[Document],
+) -> Result<u64> {
+    let deletions = collection.bulk_write().unordered();
+    let deletions = documents.iter().fold(deletions, |all, document| {
+        all.delete_one(unchanged::<M>(document))
+    });
+    match deletions.is_empty() {
+        true => Ok(0),
+        false => Ok(deletions.await?.deleted),
+    }
+}
+
+/// The condition that an `_id` is one of those of these documents.
+pub(super) fn ids(documents: &[Document]) -> Document {
+    let ids: Vec<&Bson> = documents
+        .iter()
+        .filter_map(|document| document.get("_id"))
+        .collect();
+    doc! { "$in": ids }
 }
 
 /// Whether two documents are the same bytes, but for marks.

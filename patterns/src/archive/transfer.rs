@@ -4,11 +4,11 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use futures_util::future::BoxFuture;
-use odm::bson::{Bson, Document, doc};
+use odm::bson::{Document, doc};
 use odm::{Collection, Filter, Model, Result};
 
 use super::mark::Mark;
-use super::state::{is_same, unchanged};
+use super::state::{delete_unchanged, ids, is_same, unchanged};
 
 /// Moves documents: `.await` gives how many. Dropped before its end, it can be run again, and goes on.
 #[must_use = "an action does nothing until it is awaited"]
@@ -114,15 +114,11 @@ impl<M: Model> Sides<M> {
     async fn step(&self, batch: &[Document]) -> Result<u64> {
         let mark = Mark::new();
         let claimed = mark.claim::<M>(&self.from, batch).await?;
+        if claimed.is_empty() {
+            return Ok(0);
+        }
         let stored = self.copy(&claimed, &mark).await?;
-        let deletions = self.from.bulk_write().unordered();
-        let deletions = stored.iter().fold(deletions, |all, document| {
-            all.delete_one(unchanged::<M>(document))
-        });
-        let deleted = match deletions.is_empty() {
-            true => 0,
-            false => deletions.await?.deleted,
-        };
+        let deleted = delete_unchanged::<M>(&self.from, &stored).await?;
         if deleted < claimed.len() as u64 {
             self.take_back(&stored, &mark).await?;
             mark.lift(&self.from, &claimed).await?;
@@ -210,21 +206,8 @@ impl<M: Model> Sides<M> {
         if copied.is_empty() {
             return Ok(());
         }
-        let marks = self.from.bulk_write().unordered();
-        let marks = copied.iter().fold(marks, |all, document| {
-            let id = document.get("_id").unwrap_or(&Bson::Null);
-            all.update_one(doc! { "_id": { "$eq": id } }, mark.setting())
-        });
-        marks.await?;
-        let stale = mark.of(&self.from, copied).await?;
-        let back = self.to.bulk_write().unordered();
-        let back = stale
-            .iter()
-            .fold(back, |all, document| all.delete_one(unchanged::<M>(document)));
-        match back.is_empty() {
-            true => Ok(()),
-            false => back.await.map(drop),
-        }
+        let stale = mark.stop(&self.from, copied).await?;
+        delete_unchanged::<M>(&self.to, &stale).await.map(drop)
     }
 }
 
@@ -233,11 +216,7 @@ pub(super) async fn same_ids(
     collection: &Collection<Document>,
     documents: &[Document],
 ) -> Result<Vec<Document>> {
-    let ids: Vec<&Bson> = documents
-        .iter()
-        .filter_map(|document| document.get("_id"))
-        .collect();
-    collection.find(doc! { "_id": { "$in": ids } }).await
+    collection.find(doc! { "_id": ids(documents) }).await
 }
 
 pub(super) fn with_id<'a>(documents: &'a [Document], like: &Document) -> Option<&'a Document> {
