@@ -49,12 +49,18 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
     pub async fn verify(&self) -> Result<Vec<OutlierProblem>> {
         let mut problems = Vec::new();
         let mut pages = self.pages.find_all().sort_raw(doc! { "_id": 1 }).stream();
+        // All of a document follow each other.
+        let mut last = None;
         while let Some(page) = pages.try_next().await? {
             let Some((id, epoch)) = owner_of(&page) else {
                 continue;
             };
             let is_end = page.get_bool("end").unwrap_or(false);
-            let kind = match self.head(&id).await? {
+            let head = match last.take() {
+                Some((of, head)) if of == id => head,
+                _ => self.head(&id).await?,
+            };
+            let kind = match &head {
                 None => Some(OutlierProblemKind::Orphaned),
                 Some(head) if epoch < head.epoch => {
                     (!items_of(&page).is_empty()).then_some(OutlierProblemKind::Leftover { epoch })
@@ -67,6 +73,7 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
                     is_closed.then_some(OutlierProblemKind::Unsettled)
                 }
             };
+            last = Some((id.clone(), head));
             let problem = kind.map(|kind| OutlierProblem { id, kind });
             problems.extend(problem.filter(|problem| problems.last() != Some(problem)));
         }
