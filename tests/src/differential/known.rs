@@ -276,7 +276,9 @@ pub(super) fn reason(
             Some("the place of a field that is set again")
         }
         // Its other engine has no symbols and no code: by such a key a group gives a string.
-        (Documents(own), Documents(their)) if is_grouped(&text) && as_strings(own) == as_strings(their) => {
+        (Documents(own), Documents(their))
+            if is_grouped(&text) && shows_symbols(own) && as_strings(own) == as_strings(their) =>
+        {
             Some("symbols and code in a group")
         }
         // The parts of a moment, which each has of its own.
@@ -498,15 +500,27 @@ fn are_anagrams(own: &[Vec<RawDocumentBuf>], their: &[Vec<RawDocumentBuf>]) -> b
     own.eq(their)
 }
 
+/// A symbol and code as the string that they hold.
+fn as_string(value: Bson) -> Bson {
+    match value {
+        Bson::Symbol(text) | Bson::JavaScriptCode(text) => Bson::String(text),
+        other => other,
+    }
+}
+
+/// Whether there is a symbol or code in the documents.
+fn shows_symbols(batches: &[Vec<RawDocumentBuf>]) -> bool {
+    batches.iter().flatten().any(|row| {
+        let row = Document::try_from(row.as_ref()).map(Bson::Document);
+        row.is_ok_and(|row| mapped(row.clone(), &as_string) != row)
+    })
+}
+
 /// The characters of the documents as text, with strings in the place of symbols and code: they stand elsewhere in what
 /// is ordered, by themselves or in rows.
 fn as_strings(batches: &[Vec<RawDocumentBuf>]) -> Option<Vec<Vec<u8>>> {
-    let plain = |value| match value {
-        Bson::Symbol(text) | Bson::JavaScriptCode(text) => Bson::String(text),
-        other => other,
-    };
     let row = |row: &RawDocumentBuf| {
-        let row = mapped(Bson::Document(Document::try_from(row.as_ref()).ok()?), &plain);
+        let row = mapped(Bson::Document(Document::try_from(row.as_ref()).ok()?), &as_string);
         Some(sorted(format!("{row:?}").as_bytes()))
     };
     let mut rows: Vec<Vec<u8>> = batches.iter().flatten().map(row).collect::<Option<_>>()?;
