@@ -86,6 +86,7 @@ mod differences_explain;
 mod differences_finds;
 mod differences_limits;
 mod differences_messages;
+mod differences_messages_early;
 mod differences_metadata;
 mod differences_numbers;
 mod differences_patterns;

@@ -22,7 +22,7 @@ crate::on_every_backend! {
 
 #[derive(Clone, Debug, Serialize, Deserialize, Model)]
 #[odm(collection = "outlier_books")]
-struct Book {
+pub(super) struct Book {
     #[serde(rename = "_id")]
     id: i32,
     buyers: Vec<i64>,
@@ -34,14 +34,14 @@ fn lost() -> Error {
     Error::new(ErrorKind::Network, "connection reset (injected)")
 }
 
-fn buyers(db: &Db) -> Outlier<Book, i64> {
+pub(super) fn buyers(db: &Db) -> Outlier<Book, i64> {
     Outlier::<Book, i64>::new(db, |b| b.buyers, |b| b.overflow.path().clone())
         .threshold(4)
         .low(2)
         .page(3)
 }
 
-async fn book(db: &Db) -> Outlier<Book, i64> {
+pub(super) async fn book(db: &Db) -> Outlier<Book, i64> {
     let book = Book {
         id: 1,
         buyers: vec![],
@@ -143,6 +143,22 @@ async fn outliers_lose_nothing_at_once(db: &Db) {
     }
 }
 
+/// A new book with the first four of so many buyers, the others of which were there; low as the threshold, so that it comes
+/// back.
+async fn with_room_behind(db: &Db, before: i64) -> Outlier<Book, i64> {
+    db.drop_collection("outlier_books").await.ok();
+    db.drop_collection("outlier_books_overflow").await.ok();
+    db.create_collection("outlier_books_overflow").await.unwrap();
+    let buyers = book(db).await.low(4);
+    for item in 0..before {
+        buyers.add(1, &item).await.unwrap();
+    }
+    for item in 4..before {
+        buyers.remove(1, &item).await.unwrap();
+    }
+    buyers
+}
+
 /// Goes beside and comes back, twice, so that a whole epoch passes whatever it began with.
 async fn there_and_back_twice(buyers: &Outlier<Book, i64>) {
     for round in 0..2 {
@@ -177,16 +193,7 @@ async fn outliers_lose_nothing_to_who_is_held_up(db: &Db) {
         .flat_map(|work| [2, 4, 5, 8].map(|before| (work, before)))
     {
         for nth in 1.. {
-            db.drop_collection("outlier_books").await.ok();
-            db.drop_collection("outlier_books_overflow").await.ok();
-            // Low as the threshold, so that it comes back.
-            let buyers = book(db).await.low(4);
-            for item in 0..before {
-                buyers.add(1, &item).await.unwrap();
-            }
-            for item in 4..before {
-                buyers.remove(1, &item).await.unwrap();
-            }
+            let buyers = with_room_behind(db, before).await;
             let mut expected = buyers.items(1).await.unwrap();
             expected.sort_unstable();
             let other = buyers.clone();
@@ -309,16 +316,7 @@ async fn outliers_are_part_of_a_transaction(db: &Db) {
 async fn outliers_lose_nothing_to_a_transaction_that_is_held_up(db: &Db) {
     for before in [4, 5, 8] {
         for adds in [false, true] {
-            db.drop_collection("outlier_books").await.ok();
-            db.drop_collection("outlier_books_overflow").await.ok();
-            db.create_collection("outlier_books_overflow").await.unwrap();
-            let outside = book(db).await.low(4);
-            for item in 0..before {
-                outside.add(1, &item).await.unwrap();
-            }
-            for item in 4..before {
-                outside.remove(1, &item).await.unwrap();
-            }
+            let outside = with_room_behind(db, before).await;
             let tries = AtomicUsize::new(0);
             let outcome = db.transaction(async |tx| {
                 let inside = buyers(&tx).low(4);

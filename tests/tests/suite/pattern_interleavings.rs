@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use bson::{DateTime, doc};
-use odm::{Db, Embedded, Model, Ref};
+use odm::{Db, Embedded, Model};
 use odm_patterns::bucket::Buckets;
 use odm_patterns::history::History;
-use odm_patterns::outlier::{Outlier, Overflow};
-use odm_patterns::subset::{InStep, Subset};
+use odm_patterns::outlier::Outlier;
 use odm_tests::interleavings::every_interleaving_of;
 use odm_tests::plain::Plain;
 use serde::{Deserialize, Serialize};
+
+use super::outlier::{self, Book};
+use super::subset::{best, product, review, shown};
 
 async fn memory(collections: &[&str]) -> Db {
     let db = Db::open("memory:").await.unwrap();
@@ -22,21 +24,8 @@ async fn memory(collections: &[&str]) -> Db {
     Plain::db(&db)
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, Model)]
-#[odm(collection = "books")]
-struct Book {
-    #[serde(rename = "_id")]
-    id: i32,
-    buyers: Vec<i64>,
-    #[serde(default)]
-    overflow: Overflow,
-}
-
 fn buyers(db: &Db) -> Outlier<Book, i64> {
-    Outlier::<Book, i64>::new(db, |b| b.buyers, |b| b.overflow.path().clone())
-        .threshold(2)
-        .low(2)
-        .page(1)
+    outlier::buyers(db).threshold(2).low(2).page(1)
 }
 
 #[tokio::test]
@@ -56,13 +45,8 @@ async fn an_outlier_that_goes_and_comes_loses_no_element() {
             every_interleaving_of(
                 interruptions,
                 async || {
-                    let db = memory(&["books", "books_overflow"]).await;
-                    let book = Book {
-                        id: 1,
-                        buyers: vec![],
-                        overflow: Overflow::default(),
-                    };
-                    db.collection::<Book>().insert(book).await.unwrap();
+                    let db = memory(&["outlier_books", "outlier_books_overflow"]).await;
+                    outlier::book(&db).await;
                     for item in 0..before {
                         buyers(&db).add(1, &item).await.unwrap();
                     }
@@ -109,51 +93,6 @@ async fn an_outlier_that_goes_and_comes_loses_no_element() {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
-#[odm(collection = "products")]
-struct Product {
-    #[serde(rename = "_id")]
-    id: i32,
-    best: Vec<Brief>,
-    #[serde(default)]
-    in_step: InStep,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
-#[odm(collection = "reviews")]
-struct Review {
-    #[serde(rename = "_id")]
-    id: i32,
-    product: Ref<Product>,
-    stars: i32,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
-struct Brief {
-    #[serde(rename = "_id")]
-    id: i32,
-    stars: i32,
-}
-
-fn best(db: &Db) -> Subset<Product, Review, Brief> {
-    Subset::<Product, Review, Brief>::new(
-        db,
-        2,
-        |p| p.best,
-        |p| p.in_step.path().clone(),
-        |r| r.product.path().clone(),
-        |r| r.stars.desc() & r.id.asc(),
-    )
-}
-
-fn review(id: i32, stars: i32) -> Review {
-    Review {
-        id,
-        product: Ref::new(1),
-        stars,
-    }
-}
-
 #[tokio::test]
 async fn a_subset_is_in_step_whoever_writes_its_children() {
     #[derive(Clone, Copy, Debug)]
@@ -178,14 +117,9 @@ async fn a_subset_is_in_step_whoever_writes_its_children() {
         every_interleaving_of(
             4,
             async || {
-                let db = memory(&["products", "reviews"]).await;
-                let product = Product {
-                    id: 1,
-                    best: vec![],
-                    in_step: InStep::default(),
-                };
-                db.collection::<Product>().insert(product).await.unwrap();
-                for id in 1..=3 {
+                let db = memory(&["subset_products", "subset_reviews"]).await;
+                product(&db).await;
+                for id in 1..=4 {
                     best(&db).insert(1, &review(id, id)).await.unwrap();
                 }
                 db
@@ -196,7 +130,7 @@ async fn a_subset_is_in_step_whoever_writes_its_children() {
                     match [first, second][n] {
                         Work::Insert => drop(best.insert(1, &review(10 + n as i32, 9)).await.unwrap()),
                         Work::Update => drop(best.update(1, 1, |r| r.stars.inc(5)).await.unwrap()),
-                        Work::Delete => drop(best.delete(1, 3).await.unwrap()),
+                        Work::Delete => drop(best.delete(1, 4).await.unwrap()),
                         Work::Refresh => best.refresh(1).await.unwrap(),
                         Work::Resume => {
                             let far = DateTime::from_millis(db.now().timestamp_millis() + 60_000);
@@ -208,8 +142,7 @@ async fn a_subset_is_in_step_whoever_writes_its_children() {
             async |db, order| {
                 let context = format!("{first:?} and {second:?} as {order:?}");
                 assert_eq!(best(db).verify().await.unwrap(), [], "{context}");
-                let product = db.collection::<Product>().get(1).required().await.unwrap();
-                assert_eq!(product.best.len(), 2, "{context}");
+                assert_eq!(shown(db).await.len(), 3, "{context}");
             },
         )
         .await;

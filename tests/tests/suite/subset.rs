@@ -16,7 +16,7 @@ crate::on_every_backend! {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
 #[odm(collection = "subset_products")]
-struct Product {
+pub(super) struct Product {
     #[serde(rename = "_id")]
     id: i32,
     best: Vec<Brief>,
@@ -26,16 +26,16 @@ struct Product {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
 #[odm(collection = "subset_reviews", index(keys(product, desc(stars))))]
-struct Review {
+pub(super) struct Review {
     #[serde(rename = "_id")]
     id: i32,
     product: Ref<Product>,
-    stars: i32,
+    pub stars: i32,
     text: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
-struct Brief {
+pub(super) struct Brief {
     #[serde(rename = "_id")]
     id: i32,
     stars: i32,
@@ -45,7 +45,7 @@ fn lost() -> Error {
     Error::new(ErrorKind::Network, "connection reset (injected)")
 }
 
-fn best(db: &Db) -> Subset<Product, Review, Brief> {
+pub(super) fn best(db: &Db) -> Subset<Product, Review, Brief> {
     Subset::<Product, Review, Brief>::new(
         db,
         3,
@@ -56,7 +56,7 @@ fn best(db: &Db) -> Subset<Product, Review, Brief> {
     )
 }
 
-fn review(id: i32, stars: i32) -> Review {
+pub(super) fn review(id: i32, stars: i32) -> Review {
     Review {
         id,
         product: Ref::new(1),
@@ -65,7 +65,7 @@ fn review(id: i32, stars: i32) -> Review {
     }
 }
 
-async fn product(db: &Db) {
+pub(super) async fn product(db: &Db) {
     let product = Product {
         id: 1,
         best: vec![],
@@ -75,7 +75,7 @@ async fn product(db: &Db) {
     db.collection::<Review>().sync_indexes().await.unwrap();
 }
 
-async fn shown(db: &Db) -> Vec<i32> {
+pub(super) async fn shown(db: &Db) -> Vec<i32> {
     let product = db.collection::<Product>().get(1).required().await.unwrap();
     product.best.into_iter().map(|brief| brief.id).collect()
 }
