@@ -24,14 +24,17 @@
 //!
 //! | operation | round trips | what concurrency and a crash can do |
 //! |---|---|---|
-//! | [`upload`](Bucket::upload) | one for each 4 MiB, 1 more | the file is there whole or not at all: its document is written last. A crash leaves chunks: [resume](Upload::resume), or [scrub](Bucket::scrub) |
+//! | [`upload`](Bucket::upload) | one for each 4 MiB, 2 more | the file is there whole or not at all: its document is written last, and taken back if chunks are gone by then. A crash leaves chunks: [resume](Upload::resume), or [scrub](Bucket::scrub) |
 //! | [`download`](Bucket::download), [`download_by_name`](Bucket::download_by_name) | 1, and one for each 4 MiB of what is read; 1 MiB in the embedded engine | missing, doubled and wrong chunks, and a wrong checksum, are errors. A file deleted meanwhile is a missing chunk |
 //! | [`rename`](Bucket::rename), [`rename_by_name`](Bucket::rename_by_name) | 1 | one update, of one document or of all revisions |
-//! | [`delete`](Bucket::delete) | 2 | the file first, then its chunks: a crash in between leaves chunks, which a scrub takes |
+//! | [`delete`](Bucket::delete), [`abort`](Uploading::abort) | 2, and 2 for each hundred chunks | the file first, then its chunks. A crash in between leaves chunks and a [document](StoredFile::discarding) that keeps others from their id, until a scrub or the next `delete` |
+//! | [`scrub`](Bucket::scrub) | 2, and for each upload 3 and 2 for each hundred chunks | as `delete` |
 //! | [`verify`](Bucket::verify) | 2 for each 500 files; contents only [if asked](Verify::contents) | |
 //!
 //! * **Two uploads of one id** are not both stored: the second meets the first's chunks and is
 //!   [`Taken`](GridFsError::Taken). Two of one name are two revisions.
+//! * **Who deletes and who finishes** one id at once do not harm each other, however late either is: there is the whole file,
+//!   or the upload is told that its chunks are [gone](GridFsError::Discarded).
 //! * **Memory** does not grow with the file: 4 MiB, or one chunk if that is more, each way.
 //! * **In a transaction** (`Bucket::new(&tx)`) everything belongs to it, with the limits of transactions: for small files,
 //!   in a bucket whose indexes are there.
@@ -66,6 +69,7 @@
 
 mod bucket;
 mod checksum;
+mod discard;
 mod download;
 mod error;
 mod layout;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use odm::bson::Bson;
+use odm::bson::{Bson, DateTime};
 use odm::{Collection, Db, Error, ErrorKind};
 
+use super::discard::Discard;
 use super::download::Which;
 use super::stored::Chunk;
 use super::verify::orphans;
@@ -100,7 +101,8 @@ impl Bucket {
         }
     }
 
-    /// The documents of the files: to be found, counted, sorted by whatever they say.
+    /// The documents of the files: to be found, counted, sorted by whatever they say. One with
+    /// [`discarding`](StoredFile::discarding) is none: it is being deleted.
     ///
     /// ```
     /// # use odm::{Db, bson::doc};
@@ -166,7 +168,10 @@ impl Bucket {
     pub async fn rename(&self, id: impl Into<Bson>, filename: impl Into<String>) -> Result<(), GridFsError> {
         let (id, filename) = (id.into(), filename.into());
         let files = self.files();
-        let updated = files.update_one(|f| f.id.eq(&id), |f| f.filename.set(filename));
+        let updated = files.update_one(
+            |f| f.id.eq(&id) & f.discarding.missing(),
+            |f| f.filename.set(filename),
+        );
         match updated.await?.matched {
             0 => Err(GridFsError::NoFile { id }),
             _ => Ok(()),
@@ -194,20 +199,26 @@ impl Bucket {
         }
     }
 
-    /// Deletes a file and its chunks, and chunks without a file. Two round trips. Who reads the file meanwhile meets a
-    /// missing chunk.
+    /// Deletes a file and its chunks, and chunks without a file. Two round trips, and two for each hundred chunks. Who
+    /// reads the file meanwhile meets a missing chunk.
     ///
     /// # Errors
     /// [`NoFile`](GridFsError::NoFile).
     pub async fn delete(&self, id: impl Into<Bson>) -> Result<(), GridFsError> {
-        let id = id.into();
-        match self.delete_all(std::slice::from_ref(&id)).await? {
-            0 => Err(GridFsError::NoFile { id }),
-            _ => Ok(()),
+        let held = [id.into()];
+        if self.delete_all(&held).await? == 1 {
+            return Ok(());
         }
+        let discard = Discard::new(self);
+        if discard.hold(&held[0]).await? {
+            discard.delete_chunks(&held).await?;
+            discard.release(&held).await?;
+        }
+        let [id] = held;
+        Err(GridFsError::NoFile { id })
     }
 
-    /// Deletes all files of a name, and says how many. Three round trips.
+    /// Deletes all files of a name, and says how many. Three round trips, and two for each hundred chunks.
     ///
     /// # Errors
     /// [`NoRevision`](GridFsError::NoRevision) if there is none.
@@ -224,8 +235,8 @@ impl Bucket {
         self.delete_all(&ids).await
     }
 
-    /// Deletes the older files of a name, all but the newest `keep`, and says how many. Three round trips, one if there
-    /// is nothing to delete.
+    /// Deletes the older files of a name, all but the newest `keep`, and says how many. Three round trips, and two for
+    /// each hundred chunks; one if there is nothing to delete.
     ///
     /// # Errors
     /// The database's.
@@ -254,11 +265,15 @@ impl Bucket {
         self.delete_all(&ids).await
     }
 
-    /// Deletes files, then chunks; how many files there were.
+    /// Deletes files and their chunks; how many files there were.
     async fn delete_all(&self, ids: &[Bson]) -> Result<u64, GridFsError> {
-        let files = self.files().delete_many(|f| f.id.is_in(ids)).await?;
-        self.chunks().delete_many(|c| c.files_id.is_in(ids)).await?;
-        Ok(files.deleted)
+        let discard = Discard::new(self);
+        let held = discard.hold_files(ids).await?;
+        if !held.is_empty() {
+            discard.delete_chunks(&held).await?;
+            discard.release(&held).await?;
+        }
+        Ok(held.len() as u64)
     }
 
     /// Drops both collections. Two round trips.
@@ -278,8 +293,9 @@ impl Bucket {
     }
 
     /// Deletes chunks that belong to no file, of uploads that stopped: those whose last chunk was written so long ago by
-    /// [`Db::now`]. Choose more than the longest time in which an upload writes nothing and still goes on. One round
-    /// trip to find them, one for each such upload.
+    /// [`Db::now`]. Choose more than the longest time in which an upload writes nothing and still goes on: such a one says
+    /// [`Discarded`](GridFsError::Discarded) at its end. Goes on with what was begun to be deleted so long ago. Two round
+    /// trips to find them; three for each such upload, and two for each hundred of its chunks.
     ///
     /// # Errors
     /// The database's; what was deleted before stays so.
@@ -305,19 +321,29 @@ impl Bucket {
     /// # }
     /// ```
     pub async fn scrub(&self, older_than: std::time::Duration) -> Result<Scrub, GridFsError> {
+        let discard = Discard::new(self);
         let mut scrub = Scrub::default();
         let age = i64::try_from(older_than.as_millis()).unwrap_or(i64::MAX);
         let before = self.db.now().timestamp_millis().saturating_sub(age);
+        let mut delete = async |held: &[Bson]| {
+            scrub.chunks += discard.delete_chunks(held).await?;
+            scrub.uploads += held.len() as u64;
+            discard.release(held).await
+        };
+        let left = discard.take_over(DateTime::from_millis(before)).await?;
+        if !left.is_empty() {
+            delete(&left).await?;
+        }
         for orphan in orphans(self).await? {
-            if orphan.newest.timestamp_millis() > before {
+            let held = [orphan.files_id];
+            if orphan.newest.timestamp_millis() > before || !discard.hold(&held[0]).await? {
                 continue;
             }
-            scrub.chunks += self
-                .chunks()
-                .delete_many(|c| c.files_id.eq(&orphan.files_id))
-                .await?
-                .deleted;
-            scrub.uploads += 1;
+            // It may go on by now.
+            match discard.is_younger(&held[0], before).await? {
+                true => discard.release(&held).await?,
+                false => delete(&held).await?,
+            }
         }
         Ok(scrub)
     }

@@ -70,7 +70,7 @@ impl Download {
         let files = self.bucket.files();
         match &self.which {
             Which::Id(id) => {
-                let found = files.find_one(|f| f.id.eq(id)).await?;
+                let found = files.find_one(|f| f.id.eq(id) & f.discarding.missing()).await?;
                 found.ok_or_else(|| GridFsError::NoFile { id: id.clone() })
             }
             Which::Name(filename, revision) => {

@@ -78,6 +78,12 @@ pub enum GridFsError {
         /// The id.
         id: Bson,
     },
+    /// Chunks of the upload were deleted before it was finished: it was scrubbed or aborted by somebody else, or the file
+    /// was deleted at once. There is no file.
+    Discarded {
+        /// The id.
+        id: Bson,
+    },
     /// Reading the source or writing to the destination failed.
     Io(Arc<std::io::Error>),
     /// The database's error.
@@ -97,6 +103,7 @@ impl GridFsError {
             GridFsError::Layout { .. } => "the file's length or chunk size cannot be",
             GridFsError::Range { .. } => "the range is not within the file",
             GridFsError::Taken { .. } => "the file's id is taken",
+            GridFsError::Discarded { .. } => "chunks of the upload were deleted by somebody else",
             GridFsError::Io(_) => "the source or destination failed",
             GridFsError::Database(error) => error.message(),
         }
@@ -124,7 +131,9 @@ impl fmt::Display for GridFsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let message = self.message();
         match self {
-            GridFsError::NoFile { id } | GridFsError::Taken { id } => write!(f, "{message} (_id: {id})"),
+            GridFsError::NoFile { id } | GridFsError::Taken { id } | GridFsError::Discarded { id } => {
+                write!(f, "{message} (_id: {id})")
+            }
             GridFsError::NoRevision { filename, revision } => {
                 write!(f, "{message} (filename: {filename}, revision: {revision})")
             }
@@ -186,13 +195,14 @@ impl From<std::io::Error> for GridFsError {
     }
 }
 
-/// For bodies of [`Db::transaction`](odm::Db::transaction): kind `NotFound`, `Corrupt`, `DuplicateKey`,
+/// For bodies of [`Db::transaction`](odm::Db::transaction): kind `NotFound`, `Corrupt`, `DuplicateKey`, `Conflict`,
 /// `InvalidArgument` or `Io`, with the reason as the source.
 impl From<GridFsError> for Error {
     fn from(error: GridFsError) -> Error {
         let kind = match &error {
             GridFsError::Database(inner) => return inner.clone(),
             GridFsError::Taken { .. } => ErrorKind::DuplicateKey,
+            GridFsError::Discarded { .. } => ErrorKind::Conflict,
             GridFsError::Range { .. } => ErrorKind::InvalidArgument,
             GridFsError::Io(_) => ErrorKind::Io,
             other if other.is_not_found() => ErrorKind::NotFound,

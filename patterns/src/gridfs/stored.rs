@@ -40,6 +40,10 @@ pub struct StoredFile {
     /// Of old files; new ones have it in `metadata`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aliases: Option<Vec<String>>,
+    /// By whom the chunks of this id are being deleted, where they are: there is no file, then. A process that ended over
+    /// that leaves it to [`scrub`](super::Bucket::scrub).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discarding: Option<ObjectId>,
 }
 
 impl StoredFile {

@@ -2,11 +2,12 @@
 
 use odm::bson::oid::ObjectId;
 use odm::bson::spec::BinarySubtype;
-use odm::bson::{Binary, Bson, Document};
+use odm::bson::{Binary, Bson, Document, doc, serialize_to_document};
 use odm::{Error, ErrorKind};
 
 use super::bucket::batch;
 use super::checksum::Checksum;
+use super::discard::Discard;
 use super::stored::Chunk;
 use super::{Bucket, GridFsError, StoredFile};
 
@@ -28,6 +29,8 @@ pub struct Uploading {
     next: i64,
     /// Chunks below may be there already, of an upload that stopped.
     seen: i64,
+    /// Somebody else's chunk is where one of these would be.
+    taken: bool,
     broken: bool,
 }
 
@@ -50,6 +53,7 @@ impl Uploading {
             buffer: Vec::new(),
             next: 0,
             seen: 0,
+            taken: false,
             broken: false,
         }
     }
@@ -98,19 +102,16 @@ impl Uploading {
             .await
     }
 
-    /// Stores the rest and the file's document: now the file is there. Two round trips.
+    /// Stores the rest and the file's document: now the file is there. Two round trips, and one to see that nobody
+    /// deleted chunks of it meanwhile; three more where chunks of a longer upload that stopped are in the way.
     ///
     /// # Errors
-    /// As [`write`](Uploading::write).
+    /// As [`write`](Uploading::write); [`Discarded`](GridFsError::Discarded) where chunks of it are there no longer, and
+    /// then there is no file.
     pub async fn finish(mut self) -> Result<StoredFile, GridFsError> {
         self.check()?;
         let length = self.position();
         self.store(self.buffer.len()).await?;
-        if self.seen > self.next {
-            let (id, next) = (&self.id, self.next as i32);
-            let chunks = self.bucket.chunks();
-            chunks.delete_many(|c| c.files_id.eq(id) & c.n.gte(next)).await?;
-        }
         let file = StoredFile {
             id: self.id,
             length: i64::try_from(length).unwrap_or(i64::MAX),
@@ -122,32 +123,31 @@ impl Uploading {
             metadata: self.metadata,
             content_type: None,
             aliases: None,
+            discarding: None,
         };
-        match self.bucket.files().insert(&file).await {
-            Ok(_) => Ok(file),
-            Err(error) if error.is_duplicate_key() => {
-                // An empty file has no chunks that could have been in the way: these are ours.
-                let files = self.bucket.files();
-                if files.exists(|f| f.id.eq(&file.id) & f.length.eq(0)).await? {
-                    let chunks = self.bucket.chunks();
-                    chunks.delete_many(|c| c.files_id.eq(&file.id)).await?;
-                }
-                Err(GridFsError::Taken { id: file.id })
-            }
-            Err(error) => Err(error.into()),
+        match self.seen > self.next {
+            true => replace_surplus(&self.bucket, &file, self.next).await?,
+            false => insert(&self.bucket, &file).await?,
         }
+        if self.next > 0 {
+            check_whole(&self.bucket, &file, self.next).await?;
+        }
+        Ok(file)
     }
 
-    /// Deletes what was stored. One round trip to see that nobody else finished the file, and one more.
+    /// Deletes what was stored. Two round trips, and two for each hundred chunks.
     ///
     /// # Errors
-    /// [`Taken`](GridFsError::Taken) if somebody else did; the database's.
+    /// [`Taken`](GridFsError::Taken) if somebody else finished the file, or an operation said that somebody else is
+    /// storing it; the database's.
     pub async fn abort(self) -> Result<(), GridFsError> {
-        let id = self.id;
-        if self.bucket.files().exists(|f| f.id.eq(&id)).await? {
-            return Err(GridFsError::Taken { id });
+        let discard = Discard::new(&self.bucket);
+        if self.taken || !discard.hold(&self.id).await? {
+            return Err(GridFsError::Taken { id: self.id });
         }
-        self.bucket.chunks().delete_many(|c| c.files_id.eq(&id)).await?;
+        let held = [self.id];
+        discard.delete_chunks(&held).await?;
+        discard.release(&held).await?;
         Ok(())
     }
 
@@ -185,6 +185,7 @@ impl Uploading {
             match self.bucket.chunks().insert_many(&fresh).await {
                 Ok(_) => {}
                 Err(error) if error.is_duplicate_key() => {
+                    self.taken = true;
                     return Err(GridFsError::Taken { id: self.id.clone() });
                 }
                 Err(error) => return Err(error.into()),
@@ -259,4 +260,72 @@ impl Uploading {
         }
         Ok(())
     }
+}
+
+/// Stores the document of a file.
+async fn insert(bucket: &Bucket, file: &StoredFile) -> Result<(), GridFsError> {
+    match bucket.files().insert(file).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.is_duplicate_key() => {
+            delete_strays(bucket, &file.id).await?;
+            Err(GridFsError::Taken { id: file.id.clone() })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Deletes the chunks that have an empty file's id: it has none that could have been in the way of an upload's.
+async fn delete_strays(bucket: &Bucket, id: &Bson) -> Result<(), GridFsError> {
+    let chunks = bucket.chunks().raw();
+    let strays = chunks
+        .find(doc! { "files_id": id })
+        .project_raw(doc! { "_id": 1 })
+        .await?;
+    let strays: Vec<_> = strays.iter().filter_map(|chunk| chunk.get("_id")).collect();
+    let files = bucket.files();
+    // They were read before: an id that is free again has none of them.
+    if files
+        .exists(|f| f.id.eq(id) & f.length.eq(0) & f.discarding.missing())
+        .await?
+    {
+        chunks.delete_many(doc! { "_id": { "$in": strays } }).await?;
+    }
+    Ok(())
+}
+
+/// Stores the document of a file when the chunks behind its last one are gone, which a longer upload left.
+async fn replace_surplus(bucket: &Bucket, file: &StoredFile, count: i64) -> Result<(), GridFsError> {
+    let discard = Discard::new(bucket);
+    if !discard.hold_free(&file.id).await? {
+        return Err(GridFsError::Taken { id: file.id.clone() });
+    }
+    discard.delete_behind(&file.id, count).await?;
+    let document = serialize_to_document(file).map_err(|error| {
+        Error::new(ErrorKind::Encode, "the file's document does not fit BSON").with_source(error)
+    })?;
+    let files = bucket.files().raw();
+    match files
+        .replace_one(discard.document_of(&file.id), &document)
+        .await?
+        .matched
+    {
+        0 => Err(GridFsError::Discarded { id: file.id.clone() }),
+        _ => Ok(()),
+    }
+}
+
+/// Takes back the document of a file that has not all of its chunks.
+async fn check_whole(bucket: &Bucket, file: &StoredFile, count: i64) -> Result<(), GridFsError> {
+    let chunks = bucket.chunks();
+    let last = i32::try_from(count - 1).unwrap_or(i32::MAX);
+    let there = chunks
+        .count(|c| c.files_id.eq(&file.id) & c.n.gte(0) & c.n.lte(last))
+        .await?;
+    if there == count.unsigned_abs() {
+        return Ok(());
+    }
+    let own = bucket.files();
+    own.delete_many(|f| f.id.eq(&file.id) & f.upload_date.eq(file.upload_date) & f.length.eq(file.length))
+        .await?;
+    Err(GridFsError::Discarded { id: file.id.clone() })
 }

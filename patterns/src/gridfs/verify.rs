@@ -89,11 +89,12 @@ pub enum FileProblemKind {
         /// The content's.
         found: String,
     },
-    /// There are chunks and no file: of an upload that goes on, or one that stopped.
+    /// There are chunks and no file: of an upload that goes on, or one that stopped; or they are being deleted, or that
+    /// stopped.
     Orphan {
         /// How many.
         chunks: u64,
-        /// When the last of them was written.
+        /// When the last of them was written, or began to be deleted.
         newest: DateTime,
     },
 }
@@ -174,6 +175,17 @@ impl Verify {
             .map(|sums| Ok((key(sums.get("_id").unwrap_or(&Bson::Null))?, sums)))
             .collect::<Result<_, GridFsError>>()?;
         for file in files {
+            if file.discarding.is_some() {
+                let chunks = sums.get(&key(&file.id)?).map_or(0, |sums| integer(sums, "count"));
+                problems.push(FileProblem {
+                    id: file.id.clone(),
+                    kind: FileProblemKind::Orphan {
+                        chunks: chunks.unsigned_abs(),
+                        newest: file.upload_date,
+                    },
+                });
+                continue;
+            }
             let layout = match Layout::of(file) {
                 Ok(layout) => layout,
                 Err(error) => {

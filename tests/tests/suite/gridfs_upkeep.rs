@@ -340,11 +340,12 @@ async fn left_overs_are_scrubbed_by_age(db: &Db) {
     assert_eq!(kinds(&left), [&FileProblemKind::Orphan { chunks: 10, newest }]);
     going_on.finish().await.unwrap();
     assert_eq!(at(0).download(3).bytes().await.unwrap(), [1; 40]);
-    // One that was scrubbed too early is a damaged file, and never a wrong one.
+    // One that was scrubbed too early is no file.
     slow.write(&[1; 4]).await.unwrap();
-    slow.finish().await.unwrap();
-    assert!(at(0).download(2).bytes().await.unwrap_err().is_damaged());
-    at(0).delete(2).await.unwrap();
+    let error = slow.finish().await.unwrap_err();
+    assert!(matches!(error, GridFsError::Discarded { .. }), "{error}");
+    assert!(at(0).download(2).bytes().await.unwrap_err().is_not_found());
+    assert_eq!(at(3600).scrub(hour).await.unwrap().chunks, 1);
 
     let aborted = begin(at(0), 4).await;
     aborted.abort().await.unwrap();

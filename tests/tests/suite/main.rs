@@ -112,6 +112,7 @@ mod filters;
 mod find_edges;
 mod geo;
 mod gridfs;
+mod gridfs_interleavings;
 mod gridfs_spec;
 mod gridfs_upkeep;
 mod history;
