@@ -361,12 +361,9 @@ pub(super) fn reason(
         (Documents(_), Documents(_)) if matches_around_set(command) => {
             Some("a $match on the document around a field that is set")
         }
-        // An inclusion in an array, beside a computed field, leaves holes in it that `$unwind` and groups find.
-        (_, their)
-            if !their.is_refused()
-                && (text.contains("$unwind") || is_grouped(&text))
-                && leaves_holes(command) =>
-        {
+        // An inclusion in an array, beside a computed field, leaves holes in it that `$unwind` and groups find, and what
+        // is behind them may fail for.
+        _ if (text.contains("$unwind") || is_grouped(&text)) && leaves_holes(command) => {
             Some("elements that a $project left out")
         }
         // Only what later stages need is kept before a `$sort`: by a path with positions there are fewer elements then.
