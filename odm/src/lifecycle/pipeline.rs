@@ -22,6 +22,8 @@ use crate::cursor;
 use crate::db::Answer;
 use crate::error::{Error, ErrorKind, Result};
 
+const CHANGED: &str = "the document was changed since it was loaded";
+
 /// Makes the writes of an operation.
 pub(crate) fn write<'a>(
     plan: &'static Plan,
@@ -129,8 +131,7 @@ impl Sending<'_> {
         }
         if let ([terms], [write]) = (self.terms.as_slice(), writes.as_slice())
             && write.upsert
-            && !terms.conditions.is_empty()
-            && !names_id(&terms.filter)
+            && self.is_in_steps(terms)
         {
             return self.upsert_in_steps(batch, write.clone(), terms).await;
         }
@@ -206,8 +207,14 @@ impl Sending<'_> {
         }
     }
 
-    /// An upsert whose filter several documents can match: a document that does not meet the conditions is an error,
-    /// not a reason to insert another.
+    /// Whether an upsert is made by more than one operation: where several documents can match its filter, and where one
+    /// that fails because of a document that is there would end the transaction.
+    fn is_in_steps(&self, terms: &Terms) -> bool {
+        let fails = self.target.db().guard().is_some() && !terms.is_empty();
+        fails || (!terms.conditions.is_empty() && !names_id(&terms.filter))
+    }
+
+    /// An upsert for which a document that does not meet its terms is an error, not a reason to insert another.
     async fn upsert_in_steps(&self, batch: &Batch, write: Write, terms: &Terms) -> Result<Answer> {
         let mut first = write.clone();
         first.upsert = false;
@@ -255,6 +262,13 @@ impl Sending<'_> {
         if !error.is_duplicate_key() || error.index() != Some("_id_") || !names_id(&terms.filter) {
             return error;
         }
+        // The error has ended the transaction, if there was one: nothing can be read in it.
+        if self.target.db().guard().is_some() {
+            return match terms.version {
+                Some(_) => Error::new(ErrorKind::Conflict, CHANGED).with_source(error),
+                None => error,
+            };
+        }
         match self.stored(&terms.filter).await {
             Ok(Some(stored)) => match self.unmet(terms, stored) {
                 Ok(unmet) => unmet.with_source(error),
@@ -266,8 +280,7 @@ impl Sending<'_> {
 
     fn unmet(&self, terms: &Terms, stored: RawDocumentBuf) -> Result<Error> {
         if terms.version.is_some() {
-            let text = "the document was changed since it was loaded";
-            return Ok(conflict(text, stored));
+            return Ok(conflict(CHANGED, stored));
         }
         let mut violations = Vec::new();
         for condition in &terms.conditions {

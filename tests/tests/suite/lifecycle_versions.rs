@@ -7,6 +7,7 @@ use super::lifecycle_models::Page;
 crate::on_every_backend! {
     every_write_counts,
     a_stale_document_is_a_conflict_with_the_current_one,
+    a_stale_document_is_a_conflict_in_a_transaction_too,
     documents_from_before_versions_can_be_written,
     of_many_at_once_one_wins_each_version,
 }
@@ -92,6 +93,61 @@ async fn a_stale_document_is_a_conflict_with_the_current_one(db: &Db) {
     assert_eq!(pages.replace(Page::new(7, "x")).await.unwrap().matched, 0);
     let saved = pages.save(Page::new(7, "x")).await.unwrap();
     assert_eq!(saved.upserted_id, Some(7));
+}
+
+async fn a_stale_document_is_a_conflict_in_a_transaction_too(db: &Db) {
+    let pages = db.collection::<Page>();
+    let mine = Page::new(1, "mine");
+    pages.insert(&mine).await.unwrap();
+    pages
+        .update_one(|p| p.id.eq(1), |p| p.text.set("theirs"))
+        .await
+        .unwrap();
+    for way in 0..5 {
+        let written = db.transaction(async |tx| {
+            let pages = tx.collection::<Page>();
+            match way {
+                0 => pages.save(&mine).await.map(drop),
+                1 => pages.replace(&mine).await.map(drop),
+                2 => pages
+                    .find_one_and_replace(|p| p.id.eq(1), &mine)
+                    .upsert()
+                    .await
+                    .map(drop),
+                3 => pages.bulk_write().save(&mine).await.map(drop),
+                _ => pages
+                    .bulk_write()
+                    .save(Page::new(5, "x"))
+                    .save(&mine)
+                    .await
+                    .map(drop),
+            }
+        });
+        let error = written.await.unwrap_err();
+        let kind = error
+            .write_errors()
+            .first()
+            .map_or(error.kind(), |first| first.error.kind());
+        assert_eq!(kind, ErrorKind::Conflict, "{way}: {error}");
+        if way < 3 {
+            let current = error.current::<Page>().unwrap().unwrap();
+            assert_eq!((current.text.as_str(), current.version), ("theirs", 1));
+        }
+    }
+    assert_eq!(version(db, 1).await, 1);
+    // What is not there is stored, and what was seen is changed.
+    let seen = pages.get(1).required().await.unwrap();
+    db.transaction(async |tx| {
+        let pages = tx.collection::<Page>();
+        let saved = pages.save(Page::new(7, "x")).await?;
+        assert_eq!(saved.upserted_id, Some(7));
+        pages.save(&seen).await
+    })
+    .await
+    .unwrap();
+    pages.save(Page::new(8, "x")).await.unwrap();
+    assert_eq!(version(db, 1).await, 2);
+    assert_eq!(version(db, 7).await, version(db, 8).await);
 }
 
 async fn documents_from_before_versions_can_be_written(db: &Db) {
