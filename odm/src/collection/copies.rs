@@ -87,7 +87,8 @@ impl<M: Model> Collection<M> {
         Ok(report)
     }
 
-    /// Makes the copies in the matching documents what their sources are now.
+    /// Makes the copies in the matching documents what their sources are now. In a transaction it is done once more
+    /// when that is committed, where a failure is not told.
     ///
     /// After a write that refers to something else, this leaves no gap: a change of the source before it is seen by
     /// it, one after it sees the documents.
@@ -99,9 +100,16 @@ impl<M: Model> Collection<M> {
         filter: impl FnOnce(M::Fields<M>) -> query::Filter<M>,
     ) -> Result<RepairReport> {
         let filter = filter(M::fields()).to_document();
-        StaleCopies::new(M::DESCRIPTOR, self.target(), filter)
-            .repair()
-            .await
+        let target = self.target();
+        let copies = StaleCopies::new(M::DESCRIPTOR, target, filter.clone());
+        let report = copies.repair().await?;
+        let db = target.db();
+        if let Some(guard) = db.guard() {
+            let outer = target.within(db.outer().executor());
+            let again = StaleCopies::new(M::DESCRIPTOR, &outer, filter);
+            guard.after_commit(Box::pin(async move { drop(again.repair().await) }));
+        }
+        Ok(report)
     }
 
     /// Looks for copies in these documents that are not what their sources are. See [`StaleCopies`].

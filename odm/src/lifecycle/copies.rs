@@ -7,6 +7,7 @@
 use bson::oid::ObjectId;
 use bson::raw::CStr;
 use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
+use futures_core::future::BoxFuture;
 
 use super::scope::{Scope, Settings};
 use super::write::{Kind, Write};
@@ -132,7 +133,10 @@ impl Copied {
     }
 
     /// Makes the copies of what was marked anew, as far as they do not wait.
-    pub(super) async fn follow(&self, target: &Target, marked: RawDocumentBuf) -> Result<()> {
+    ///
+    /// A transaction does not see documents that are stored while it runs, and those who store them do not see what it
+    /// changes. So it leaves the mark, and this is done again when it is committed.
+    pub(super) async fn follow(&'static self, target: &Target, marked: RawDocumentBuf) -> Result<()> {
         if !self.has_immediate {
             return Ok(());
         }
@@ -153,10 +157,25 @@ impl Copied {
                 write_copies(&holder, statements).await?;
             }
         }
-        match self.has_eventual {
-            true => Ok(()),
-            false => unmark(target, marked, true).await,
+        if self.has_eventual {
+            return Ok(());
         }
+        let db = target.db();
+        match db.guard() {
+            None => unmark(target, marked, true).await,
+            Some(guard) => {
+                let outer = target.within(db.outer().executor());
+                guard.after_commit(self.follow_again(outer, marked));
+                Ok(())
+            }
+        }
+    }
+
+    /// The same once more. What fails here has the mark still.
+    fn follow_again(&'static self, target: Target, marked: RawDocumentBuf) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let _ = self.follow(&target, marked).await;
+        })
     }
 }
 
