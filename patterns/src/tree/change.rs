@@ -26,6 +26,12 @@ pub(super) enum Change {
     Insert {
         forests: Vec<(Seedlings, Place)>,
     },
+    /// Copies of what was read when the tree had this version.
+    Copy {
+        seen: i64,
+        copies: Seedlings,
+        place: Place,
+    },
     Move {
         id: Bson,
         place: Place,
@@ -60,6 +66,16 @@ pub(super) enum Change {
     },
 }
 
+impl Change {
+    /// The version of the tree without which the change means nothing.
+    pub(super) fn seen(&self) -> Option<i64> {
+        match self {
+            Change::Copy { seen, .. } => Some(*seen),
+            _ => None,
+        }
+    }
+}
+
 /// What a change did, beyond its writes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
@@ -88,6 +104,7 @@ impl Core {
                         self.number_anew(&mut plan).await?;
                     }
                 }
+                Change::Copy { copies, place, .. } => self.plan_insert(copies, place, &mut plan).await?,
                 Change::Move { id, place } => self.plan_move(id, place, &mut plan).await?,
                 Change::Delete { id, mode, for_ever } => {
                     plan.for_ever = *for_ever;

@@ -7,12 +7,13 @@ use odm::{Backoff, Error, ErrorKind};
 use super::change::{Change, Outcome};
 use super::core::Core;
 use super::error::{Result, TreeError};
+use super::forest::Forest;
 use super::gate::{Prepared, Ruling};
 use super::layout::equal;
 use super::plan::{Plan, Write};
 
 /// How often a change is planned anew because others were first.
-const ATTEMPTS: usize = 10_000;
+pub(super) const ATTEMPTS: usize = 10_000;
 
 /// How many writes go into one operation.
 const BATCH: usize = 2_000;
@@ -53,6 +54,10 @@ impl Core {
 
     async fn execute_inside(&self, change: &Change) -> Result<Outcome> {
         let state = self.touch_state().await?;
+        let is_older = |seen: i64| state.intent.is_some() || state.version != seen + 1;
+        if change.seen().is_some_and(is_older) {
+            return Err(outdated());
+        }
         if let Some(intent) = state.intent {
             self.carry_out(&intent).await?;
         }
@@ -70,6 +75,9 @@ impl Core {
             let Some(version) = turns.next(self).await? else {
                 continue;
             };
+            if change.seen().is_some_and(|seen| seen != version) {
+                return Err(outdated());
+            }
             let planned = self.plan(change).await;
             // What was read while others wrote says nothing: neither that it cannot be, nor that all is done.
             let is_nothing = planned.as_ref().is_ok_and(|(plan, _)| plan.is_empty());
@@ -87,10 +95,47 @@ impl Core {
             }
             turns.lost().await;
         }
-        Err(TreeError::Database(Error::new(
-            ErrorKind::Conflict,
-            "other changes of the tree were always first",
-        )))
+        Err(never_first())
+    }
+
+    /// A node with all below it, read while nobody changes the tree, and the version that this had; none where somebody
+    /// did, or others were waited for.
+    pub(super) async fn read_unchanged(&self, id: &Bson, turns: &mut Turns) -> Result<Option<(Forest, i64)>> {
+        let Some(seen) = self.with_places().unchanged(turns).await? else {
+            return Ok(None);
+        };
+        match self.subtree(id, None).await {
+            Ok(forest) => Ok(Some((forest, seen))),
+            Err(_) if self.is_changed_since(seen).await? => {
+                turns.lost().await;
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Carries out a change of what was read; `false` where somebody has changed the tree since.
+    pub(super) async fn execute_read(&self, change: &Change, turns: &mut Turns) -> Result<bool> {
+        match self.execute(change).await {
+            Ok(_) => Ok(true),
+            Err(error) if is_outdated(&error) => {
+                turns.lost().await;
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The version of a tree that nobody changes, in a transaction until that is over.
+    async fn unchanged(&self, turns: &mut Turns) -> Result<Option<i64>> {
+        if !self.db.in_transaction() {
+            return turns.next(self).await;
+        }
+        let state = self.touch_state().await?;
+        if let Some(intent) = &state.intent {
+            self.carry_out(intent).await?;
+        }
+        Ok(Some(state.version))
     }
 
     /// Asks those that refer to what goes, and carries the writes out by an intent; `false` when the tree was changed
@@ -180,6 +225,24 @@ impl Core {
         }
         Ok(())
     }
+}
+
+const OUTDATED: &str = "the tree was changed since it was read";
+
+/// The error of a change that is to be made anew of what there is by now.
+fn outdated() -> TreeError {
+    TreeError::Database(Error::new(ErrorKind::Conflict, OUTDATED))
+}
+
+fn is_outdated(error: &TreeError) -> bool {
+    matches!(error, TreeError::Database(error) if error.message() == OUTDATED)
+}
+
+pub(super) fn never_first() -> TreeError {
+    TreeError::Database(Error::new(
+        ErrorKind::Conflict,
+        "other changes of the tree were always first",
+    ))
 }
 
 /// Waiting for one's turn where there are no transactions.

@@ -143,6 +143,16 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
         Ok(self.collection.decode(&node.raw)?)
     }
 
+    /// The same of a document that is not stored, or no longer.
+    pub(super) fn decode_document(&self, document: &Document) -> Result<M> {
+        let raw = RawDocumentBuf::try_from(document).map_err(|error| {
+            let error =
+                odm::Error::new(odm::ErrorKind::Encode, "the node does not fit bson").with_source(error);
+            TreeError::Database(error)
+        })?;
+        Ok(self.collection.decode(&raw)?)
+    }
+
     pub(super) fn decode_all(&self, nodes: &[Node]) -> Result<Vec<M>> {
         nodes.iter().map(|node| self.decode(node)).collect()
     }

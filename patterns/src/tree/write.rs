@@ -6,6 +6,7 @@ use odm::{Field, Model, Operand};
 use super::branch::Branch;
 use super::change::{Change, Outcome, Seedlings};
 use super::error::{Result, TreeError};
+use super::execute::{ATTEMPTS, Turns, never_first};
 use super::handle::Tree;
 use super::identity::Identity;
 use super::model::{KeepsOrder, TreeModel};
@@ -226,7 +227,7 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
     }
 
     /// Copies a node with all below it to be a child of another, which may be itself or below it. `copy` makes the copies,
-    /// with `_id`s of their own. Gives the copy of the node.
+    /// with `_id`s of their own: anew, where somebody else has changed the tree meanwhile. Gives the copy of the node.
     ///
     /// # Errors
     /// `NotFound`; `DuplicateKey` when a copy has an `_id` that is there; `PathTooLong`, `TooDeep`.
@@ -252,27 +253,42 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
 
     async fn copy_at(&self, id: Bson, place: Place, mut copy: impl FnMut(&M) -> M) -> Result<M> {
         let core = self.core()?;
-        let forest = core.subtree(&id, None).await?;
-        let mut copies = Vec::with_capacity(forest.nodes.len());
-        let mut parents = Vec::with_capacity(forest.nodes.len());
-        let mut places = vec![None; forest.nodes.len()];
-        for (at, _) in forest.preorder() {
-            places[at] = Some(copies.len());
-            parents.push(match forest.tops.contains(&at) {
-                true => None,
-                false => forest.parents[at].and_then(|parent| places[parent]),
-            });
-            copies.push(copy(&self.decode(&forest.nodes[at])?));
+        let mut turns = Turns::default();
+        for _ in 0..ATTEMPTS {
+            let Some((forest, seen)) = core.read_unchanged(&id, &mut turns).await? else {
+                continue;
+            };
+            let mut copies = Vec::with_capacity(forest.nodes.len());
+            let mut parents = Vec::with_capacity(forest.nodes.len());
+            let mut places = vec![None; forest.nodes.len()];
+            for (at, _) in forest.preorder() {
+                places[at] = Some(copies.len());
+                parents.push(match forest.tops.contains(&at) {
+                    true => None,
+                    false => forest.parents[at].and_then(|parent| places[parent]),
+                });
+                copies.push(copy(&self.decode(&forest.nodes[at])?));
+            }
+            let documents = self.encode(copies).await?;
+            let first = documents.first().cloned().unwrap_or_default();
+            let copies = documents.into_iter().zip(parents).collect();
+            let place = place.clone();
+            let change = Change::Copy { seen, copies, place };
+            if core.execute_read(&change, &mut turns).await? {
+                return self.stored(&first).await;
+            }
         }
-        let documents = self.encode(copies).await?;
-        let new = documents
-            .first()
-            .and_then(|document| document.get("_id"))
-            .cloned();
-        self.insert_documents(documents.into_iter().zip(parents).collect(), place)
-            .await?;
-        let new = core.need(&new.unwrap_or(Bson::Null)).await?;
-        self.decode(&new)
+        Err(never_first())
+    }
+
+    /// A node as it is stored by now.
+    async fn stored(&self, document: &Document) -> Result<M> {
+        let id = document.get("_id").unwrap_or(&Bson::Null);
+        match self.core()?.get(id).await? {
+            Some(node) => self.decode(&node),
+            // Somebody else has deleted it since.
+            None => self.decode_document(document),
+        }
     }
 
     /// Looks for everything that is not as it should be. Reads all nodes; writes nothing.

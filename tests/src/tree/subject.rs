@@ -208,7 +208,11 @@ impl<K: Stored, S: KeepsOrder> Subject<K, S> {
     async fn copy(&self, key: &K, place: &Place<K>, first: &K) -> Result<(), Refusal> {
         let target = self.target(place).await?;
         let mut next = first.clone();
-        let name = |_: &K::Node| {
+        let name = |node: &K::Node| {
+            // Again from the top.
+            if K::of(node) == *key {
+                next = first.clone();
+            }
             let name = next.clone();
             next = name.successor();
             name.node()
