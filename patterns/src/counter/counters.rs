@@ -146,18 +146,23 @@ impl<T: Amount> Counters<T> {
             return Ok(None);
         }
         let shard = match &event.id {
-            Some(id) => hash(id) % u64::from(self.shape.shards),
-            None => self.turn.fetch_add(1, Ordering::Relaxed) as u64 % u64::from(self.shape.shards),
+            Some(id) => self.shard_of(id),
+            None => (self.turn.fetch_add(1, Ordering::Relaxed) as u64 % u64::from(self.shape.shards)) as u16,
         };
         let cell = Cell::of_event(&self.shape, event)?;
         let mut changes = Vec::with_capacity(self.shape.layouts.len());
         for layout in 0..self.shape.layouts.len() {
-            let mut change = Change::of(self.place(layout, &event.key, at, shard as u16)?);
+            let mut change = Change::of(self.place(layout, &event.key, at, shard)?);
             self.add(&mut change, at, &cell)?;
             change.seen.extend(event.id.clone());
             changes.push(change);
         }
         Ok(Some(changes))
+    }
+
+    /// Which of a document's shards remembers an id.
+    pub(super) fn shard_of(&self, id: &str) -> u16 {
+        (hash(id) % u64::from(self.shape.shards)) as u16
     }
 
     /// Adds figures to all granularities of a document.

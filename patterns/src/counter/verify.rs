@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use odm::bson::{Bson, DateTime, Document, doc};
-use odm::{Error, ErrorKind, Result};
+use odm::{Error, ErrorKind, Result, Tx};
 
 use super::change::{Change, Place};
 use super::counters::Counters;
@@ -14,6 +14,9 @@ use super::report::Cell;
 use crate::computed::Amount;
 use crate::dotted::value_at;
 use crate::period::Unit;
+
+/// Figures by the collection and the `_id` of their document.
+type Anew<T> = BTreeMap<(String, String), Change<T>>;
 
 /// What is wrong with a document of counters.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,22 +142,70 @@ impl<T: Amount> Counters<T> {
     }
 
     /// Makes the documents of a key anew from the events of a range, which must be all that are of this key in the periods
-    /// of the documents: the range is widened to those. In one transaction, so that what is counted meanwhile conflicts
-    /// with it, and it runs again; the ids of events that the documents remember stay.
+    /// of the documents: the range is widened to those. In one transaction, in which `events` reads them: what is counted
+    /// meanwhile conflicts with it, and it runs again, reading anew. The documents remember the ids of these events, the
+    /// last so many of each, and no others.
     ///
     /// Cost: a transaction that deletes and writes each document of the range once.
     ///
     /// # Errors
     /// `InvalidArgument` for an event that is of another key or out of the range, for layouts of all time, and as
-    /// [`record`](Counters::record); `Unsupported` where there are no transactions.
-    pub async fn recount(
-        &self,
-        key: &Key,
-        range: Range<DateTime>,
-        events: impl IntoIterator<Item = Event<T>>,
-    ) -> Result<()> {
+    /// [`record`](Counters::record); those of `events`; `Unsupported` where there are no transactions.
+    ///
+    /// ```
+    /// # use odm::{Db, bson::{DateTime, doc}};
+    /// use odm_patterns::counter::{Counters, Event, Key, Layout, Shape};
+    /// use odm_patterns::period::Unit;
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// # let db = Db::open("memory:").await?;
+    /// let views = Counters::new(&db, "views", Shape::new(Layout::per(Unit::Day)))?;
+    /// let (home, now) = (Key::of("page", "/"), DateTime::now());
+    /// db.raw_collection("visits").insert(doc! { "_id": "v1", "at": now }).await?;
+    /// views
+    ///     .recount(&home, now..now, async |tx| {
+    ///         let visits = tx.raw_collection("visits").find(doc! {}).await?;
+    ///         let event = |visit: &odm::bson::Document| {
+    ///             let id = visit.get_str("_id").unwrap_or_default();
+    ///             Event::of(home.clone()).at(now).id(id)
+    ///         };
+    ///         Ok(visits.iter().map(event).collect())
+    ///     })
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn recount<F, Fut>(&self, key: &Key, range: Range<DateTime>, mut events: F) -> Result<()>
+    where
+        F: FnMut(Tx) -> Fut,
+        Fut: Future<Output = Result<Vec<Event<T>>>>,
+    {
         let range = self.widened(range)?;
-        let mut anew: BTreeMap<(String, String), Change<T>> = BTreeMap::new();
+        let places = self.places(key, &range)?;
+        let (places, range) = (&places, &range);
+        self.db
+            .transaction(|tx| {
+                let events = events(tx.clone());
+                async move {
+                    let anew = self.counted_anew(key, range, events.await?)?;
+                    for place in places {
+                        let ids = doc! { "_id": { "$in": self.shards_of(&place.id) } };
+                        tx.raw_collection(&place.collection).delete_many(ids).await?;
+                    }
+                    let inner = self.on(&tx);
+                    for change in anew.values() {
+                        inner.apply(change).await?;
+                    }
+                    Ok(())
+                }
+            })
+            .await
+    }
+
+    /// What events of a key come to, by the documents that they are counted in.
+    fn counted_anew(&self, key: &Key, range: &Range<DateTime>, events: Vec<Event<T>>) -> Result<Anew<T>> {
+        let mut anew = Anew::new();
         for event in events {
             let at = event.at.unwrap_or_else(|| self.db.now());
             if event.key != *key || !range.contains(&at) {
@@ -162,56 +213,16 @@ impl<T: Amount> Counters<T> {
                 return Err(Error::new(ErrorKind::InvalidArgument, text));
             }
             let cell = Cell::of_event(&self.shape, &event)?;
+            let shard = event.id.as_deref().map_or(0, |id| self.shard_of(id));
             for layout in 0..self.shape.layouts.len() {
-                let place = self.place(layout, key, at, 0)?;
+                let place = self.place(layout, key, at, shard)?;
                 let name = (place.collection.clone(), place.id.clone());
                 let change = anew.entry(name).or_insert_with(|| Change::of(place));
                 self.add(change, at, &cell)?;
+                change.seen.extend(event.id.clone());
             }
         }
-        let places = self.places(key, &range)?;
-        let (anew, places) = (&anew, &places);
-        self.db
-            .transaction(async |tx| {
-                let inner = self.on(&tx);
-                for place in places {
-                    let documents = tx.raw_collection(&place.collection);
-                    let ids = doc! { "_id": { "$in": self.shards_of(&place.id) } };
-                    let old = documents.find(&ids).await?;
-                    documents.delete_many(ids).await?;
-                    if let Some(change) = anew.get(&(place.collection.clone(), place.id.clone())) {
-                        inner.apply(change).await?;
-                    }
-                    for change in self.memories(place, &old)? {
-                        inner.apply(&change).await?;
-                    }
-                }
-                Ok(())
-            })
-            .await
-    }
-
-    /// The ids of events that the shards of a document remember.
-    fn memories(&self, place: &Place, old: &[Document]) -> Result<Vec<Change<T>>> {
-        let mut memories = Vec::new();
-        for document in old {
-            let seen = document.get_array("seen").into_iter().flatten();
-            let seen: Vec<String> = seen.filter_map(Bson::as_str).map(str::to_owned).collect();
-            if seen.is_empty() {
-                continue;
-            }
-            let shard = document.get_i32("shard").unwrap_or(0);
-            let mut change = Change::of(Place {
-                id: document.get_str("_id").unwrap_or_default().to_owned(),
-                shard: u16::try_from(shard).unwrap_or(0),
-                ..place.clone()
-            });
-            let total = &self.shape.layouts[place.layout].total;
-            change.add(&self.shape, total, &Cell::zero(&self.shape))?;
-            change.seen = seen;
-            memories.push(change);
-        }
-        Ok(memories)
+        Ok(anew)
     }
 
     /// A range widened until it consists of whole documents of every layout.

@@ -468,18 +468,34 @@ async fn wrong_figures_are_found_and_counted_anew(db: &Db) {
         &|kind| matches!(kind, CounterProblemKind::NotANumber { path } if path == "total")
     ));
 
+    let named = (events.iter().cloned().enumerate()).map(|(at, event)| event.id(format!("e{at}")));
+    let named: Vec<_> = named.collect();
     views
-        .recount(&page("/"), month.clone(), events.clone())
+        .recount(&page("/"), month.clone(), async |_| Ok(named.clone()))
         .await
         .unwrap();
     assert_eq!(views.verify().await.unwrap(), []);
     let after = views.report(&page("/"), month.clone(), Unit::Day).await.unwrap();
     assert_eq!(after, before);
-    // What was remembered still is.
-    let again = views.record(events[3].clone().id("e3")).await.unwrap();
+    // What was counted is remembered.
+    let again = views.record(named[3].clone()).await.unwrap();
     assert_eq!(again, Recorded::Before);
-    let error = views.recount(&page("/b"), month, events).await.unwrap_err();
+    let error = views
+        .recount(&page("/b"), month.clone(), async |_| Ok(named.clone()))
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    // Those that were not recorded yet are too.
+    raw.delete_many(doc! {}).await.unwrap();
+    views
+        .recount(&page("/"), month.clone(), async |_| Ok(named.clone()))
+        .await
+        .unwrap();
+    for event in named {
+        assert_eq!(views.record(event).await.unwrap(), Recorded::Before);
+    }
+    let after = views.report(&page("/"), month, Unit::Day).await.unwrap();
+    assert_eq!(after, before);
 }
 
 async fn what_cannot_be_counted_is_refused(db: &Db) {
