@@ -445,6 +445,12 @@ async fn an_inbox_handles_each_event_once_and_in_order(db: &Db) {
     other.start_after("a", 2).await.unwrap();
     other.start_after("a", 1).await.unwrap();
     let nothing = async |_| Ok(());
+    for sequence in [0, -1] {
+        other.start_after("b", sequence).await.unwrap();
+    }
+    assert_eq!(other.receive("b", 1, nothing).await.unwrap(), Received::Now(()));
+    assert_eq!(other.receive("b", 1, nothing).await.unwrap(), Received::Before);
+    assert_eq!(other.receive("b", 2, nothing).await.unwrap(), Received::Now(()));
     assert_eq!(other.receive("a", 1, nothing).await.unwrap(), Received::Before);
     assert_eq!(other.receive("a", 3, nothing).await.unwrap(), Received::Now(()));
     let wrong = other.receive("a", 0, nothing).await.unwrap_err();
