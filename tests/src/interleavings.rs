@@ -58,6 +58,11 @@ impl Worker<'_> {
         self.work.is_some() && self.gate.is_waited_at()
     }
 
+    /// Whether its operation goes on by itself, on another thread.
+    fn is_busy(&self, other: &Worker<'_>) -> bool {
+        self.work.is_some() && self.gate.is_inside() && !other.gate.holds()
+    }
+
     fn pauses(&self) -> bool {
         self.work.is_some() && self.gate.is_idle()
     }
@@ -76,7 +81,9 @@ fn settle(workers: &mut [Worker<'_>; 2]) -> Vec<usize> {
         };
         let ready: Vec<usize> = (0..2).filter(goes_on).collect();
         // Who met too many conflicts pauses for a while: whether that is over must not depend on the time.
-        let stands = !workers.iter().any(Worker::pauses);
+        let [one, other] = &*workers;
+        let is_busy = one.is_busy(other) || other.is_busy(one);
+        let stands = !is_busy && !workers.iter().any(Worker::pauses);
         if stands && (!ready.is_empty() || workers.iter().all(|worker| worker.work.is_none())) {
             return ready;
         }

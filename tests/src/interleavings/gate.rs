@@ -17,6 +17,8 @@ pub(super) struct Gate {
     inside: AtomicBool,
     /// What is waited for begins a transaction.
     begins: AtomicBool,
+    /// A transaction is open, which others may wait for.
+    holds: AtomicBool,
     /// The last transaction met what the other one wrote, who has not done anything since: it would meet it again.
     in_vain: AtomicBool,
 }
@@ -46,6 +48,16 @@ impl Gate {
     /// Whether nothing is asked: who is not done pauses before another try.
     pub(super) fn is_idle(&self) -> bool {
         !self.is_waited_at() && !self.inside.load(Ordering::SeqCst)
+    }
+
+    /// Whether an operation is under way.
+    pub(super) fn is_inside(&self) -> bool {
+        self.inside.load(Ordering::SeqCst)
+    }
+
+    /// Whether the other one may have to wait for this one.
+    pub(super) fn holds(&self) -> bool {
+        self.holds.load(Ordering::SeqCst)
     }
 
     fn note<T>(&self, result: Result<T>) -> Result<T> {
@@ -108,6 +120,7 @@ impl<B: Backend + ?Sized> Backend for Gated<B> {
         Box::pin(async move {
             self.gate.pass(true).await;
             let transaction = self.gate.note(self.inner.begin(options).await)?;
+            self.gate.holds.store(true, Ordering::SeqCst);
             let gated: Arc<dyn Transaction> = Arc::new(Gated::new(transaction, self.gate.clone()));
             Ok(gated)
         })
@@ -118,7 +131,9 @@ impl Transaction for Gated<dyn Transaction> {
     fn commit(&self) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
             self.gate.pass(false).await;
-            self.gate.note(self.inner.commit().await)
+            let committed = self.inner.commit().await;
+            self.gate.holds.store(false, Ordering::SeqCst);
+            self.gate.note(committed)
         })
     }
 
@@ -126,6 +141,7 @@ impl Transaction for Gated<dyn Transaction> {
         Box::pin(async move {
             self.gate.pass(false).await;
             self.inner.abort().await;
+            self.gate.holds.store(false, Ordering::SeqCst);
             self.gate.inside.store(false, Ordering::SeqCst);
         })
     }
