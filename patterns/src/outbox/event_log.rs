@@ -221,41 +221,59 @@ impl EventLog {
         Ok(pruned)
     }
 
-    /// Looks through all sources for missing events and wrong counters. Reads all events that wait.
+    /// Looks through all sources for missing events and wrong counters. Reads all events that wait, again where the source
+    /// was changed while they were read.
     ///
     /// # Errors
     /// Those of the database.
     pub async fn verify(&self) -> Result<Vec<EventProblem>> {
         let mut problems = Vec::new();
         let mut sources = self.sources.find_all().stream();
-        while let Some(source) = sources.try_next().await? {
-            let mut add = |kind| {
-                problems.push(EventProblem {
-                    source: source.id.clone(),
-                    kind,
-                });
-            };
-            let counted = source.last - source.delivered;
-            if source.pending != counted {
-                let stored = source.pending;
-                add(EventProblemKind::WrongPending { stored, counted });
-            }
-            let mut next = source.delivered + 1;
-            let waiting = self.events.find(|_| range(&source.id, source.delivered));
-            let mut waiting = waiting.sort_raw(doc! { "_id": 1 }).stream();
-            while let Some(event) = waiting.try_next().await? {
-                let sequence = event.id.sequence;
-                for missing in next..sequence.min(source.last + 1) {
-                    add(EventProblemKind::Gap { missing });
+        while let Some(mut source) = sources.try_next().await? {
+            let mut found = self.problems_of(&source).await?;
+            while !found.is_empty() {
+                match self.sources.get(source.id.clone()).await? {
+                    Some(now) if now == source => break,
+                    Some(now) => {
+                        found = self.problems_of(&now).await?;
+                        source = now;
+                    }
+                    None => found.clear(),
                 }
-                if sequence > source.last {
-                    add(EventProblemKind::Beyond { sequence });
-                }
-                next = sequence + 1;
             }
-            for missing in next..=source.last {
+            problems.append(&mut found);
+        }
+        Ok(problems)
+    }
+
+    async fn problems_of(&self, source: &SourceRecord) -> Result<Vec<EventProblem>> {
+        let mut problems = Vec::new();
+        let mut add = |kind| {
+            problems.push(EventProblem {
+                source: source.id.clone(),
+                kind,
+            });
+        };
+        let counted = source.last - source.delivered;
+        if source.pending != counted {
+            let stored = source.pending;
+            add(EventProblemKind::WrongPending { stored, counted });
+        }
+        let mut next = source.delivered + 1;
+        let waiting = self.events.find(|_| range(&source.id, source.delivered));
+        let mut waiting = waiting.sort_raw(doc! { "_id": 1 }).stream();
+        while let Some(event) = waiting.try_next().await? {
+            let sequence = event.id.sequence;
+            for missing in next..sequence.min(source.last + 1) {
                 add(EventProblemKind::Gap { missing });
             }
+            if sequence > source.last {
+                add(EventProblemKind::Beyond { sequence });
+            }
+            next = sequence + 1;
+        }
+        for missing in next..=source.last {
+            add(EventProblemKind::Gap { missing });
         }
         Ok(problems)
     }

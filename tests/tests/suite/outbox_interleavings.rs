@@ -562,3 +562,41 @@ async fn two_relays_and_an_inbox_are_exactly_once_in_every_order() {
     }
     println!("{orders} orders of two relays and an inbox");
 }
+
+/// Neither what is appended nor what is published meanwhile is a problem.
+#[tokio::test]
+async fn a_log_is_sound_at_any_time() {
+    for is_relay in [false, true] {
+        let found = Arc::new(Mutex::new(Vec::new()));
+        let orders = every_interleaving_of(
+            3,
+            async || {
+                let db = Db::open("memory:").await.unwrap();
+                let message = Message::new(&db, "added", &1_i64).unwrap();
+                EventLog::new(&db).append("a", [message]).await.unwrap();
+                db
+            },
+            |db, n| {
+                let found = found.clone();
+                Box::pin(async move {
+                    let log = EventLog::new(db);
+                    if n == 0 {
+                        *found.lock().unwrap() = log.verify().await.unwrap();
+                    } else if is_relay {
+                        log.relay(async |_| Ok::<(), Error>(())).await.unwrap();
+                        log.prune(DateTime::MAX).await.unwrap();
+                    } else {
+                        let message = Message::new(db, "added", &1_i64).unwrap();
+                        log.append("a", [message]).await.unwrap();
+                    }
+                })
+            },
+            async |_, order| {
+                let found = std::mem::take(&mut *found.lock().unwrap());
+                assert_eq!(found, [], "{is_relay} as {order:?}");
+            },
+        )
+        .await;
+        assert!(orders > 3, "{orders}");
+    }
+}
