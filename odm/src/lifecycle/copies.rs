@@ -13,6 +13,7 @@ use super::scope::{Scope, Settings};
 use super::write::{Kind, Write};
 use crate::backend::{self, Modification, Operation, ReadOptions, UpdateStatement, WriteStatement};
 use crate::collection::Target;
+use crate::cursor;
 use crate::error::Result;
 use crate::query::update::{Action, Change};
 use crate::relation::{self, DeclaredCopy};
@@ -137,6 +138,11 @@ impl Copied {
     /// A transaction does not see documents that are stored while it runs, and those who store them do not see what it
     /// changes. So it leaves the mark, and this is done again when it is committed.
     pub(super) async fn follow(&'static self, target: &Target, marked: RawDocumentBuf) -> Result<()> {
+        self.make_anew(target, marked, false).await
+    }
+
+    /// `again`: what is up to date is not written once more, for hooks see every write.
+    async fn make_anew(&'static self, target: &Target, marked: RawDocumentBuf, again: bool) -> Result<()> {
         if !self.has_immediate {
             return Ok(());
         }
@@ -149,12 +155,16 @@ impl Copied {
             let holder = (place.model.open)(target, None, place.model.collection)?;
             for sources in sources.chunks(STATEMENTS) {
                 let mut statements = Vec::with_capacity(sources.len());
+                let mut outdated = RawArrayBuf::new();
                 for source in sources {
                     if let Some(copied) = place.copied_from(source)? {
                         statements.push(place.update(&copied, None)?);
+                        outdated.push(place.outdated(&copied)?);
                     }
                 }
-                write_copies(&holder, statements).await?;
+                if !again || (!statements.is_empty() && has_any(&holder, outdated).await?) {
+                    write_copies(&holder, statements).await?;
+                }
             }
         }
         if self.has_eventual {
@@ -174,7 +184,7 @@ impl Copied {
     /// The same once more. What fails here has the mark still.
     fn follow_again(&'static self, target: Target, marked: RawDocumentBuf) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            let _ = self.follow(&target, marked).await;
+            let _ = self.make_anew(&target, marked, true).await;
         })
     }
 }
@@ -216,6 +226,20 @@ fn id_of(write: &Write) -> Option<RawBson> {
         RawBsonRef::RegularExpression(_) => None,
         id => Some(id.into()),
     }
+}
+
+/// Whether a document of a model that holds copies matches one of the filters.
+async fn has_any(holder: &Target, filters: RawArrayBuf) -> Result<bool> {
+    let mut find = relation::find_sources(holder, rawdoc! { "$or": filters });
+    find.limit = 1;
+    find.projection = Some(rawdoc! { "_id": 1 });
+    let mut find = Operation::Find(find);
+    if let Some(plan) = holder.plan() {
+        super::narrow_kind(plan, &mut find)?;
+    }
+    let cursor = holder.execute(find).await?.cursor()?;
+    let first = cursor::first(holder, "find", cursor, |_| Ok(())).await?;
+    Ok(first.is_some())
 }
 
 /// Writes copies by the way of every write of the model that holds them; how many documents changed.

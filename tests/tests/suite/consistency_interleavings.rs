@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use bson::{DateTime, RawBson, RawDocument, doc};
+use odm::backend::wrap::LogEntry;
 use odm::{Db, Derivation, Derived, Embedded, ErrorKind, Filter, Model, Ref, Update};
 use odm_tests::interleavings::every_interleaving_of;
 use odm_tests::plain::Plain;
@@ -114,6 +115,22 @@ async fn a_holder_that_is_stored_while_a_change_runs_is_followed(db: &Db) {
     assert_eq!(parts.count(|p| p.maker.name.eq("third")).await.unwrap(), 3);
     let pending = doc! { "copies_pending": { "$exists": true } };
     assert_eq!(makers.raw().count(pending).await.unwrap(), 0);
+    // Who is up to date is not written again.
+    let (logged, log) = db.logged();
+    let makers = logged.collection::<Maker>();
+    makers
+        .update_one(|m| m.id.eq(1), |m| m.name.set("fourth"))
+        .await
+        .unwrap();
+    let is_write = |entry: &&LogEntry| {
+        let is_of_parts = entry
+            .namespace
+            .as_ref()
+            .is_some_and(|of| of.collection == "parts");
+        is_of_parts && entry.operation == "update"
+    };
+    assert_eq!(log.entries().iter().filter(is_write).count(), 1);
+    assert_eq!(parts.count(|p| p.maker.name.eq("fourth")).await.unwrap(), 3);
 }
 
 async fn a_stale_source_is_a_conflict_with_the_current_one(db: &Db) {
