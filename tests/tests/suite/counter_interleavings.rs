@@ -362,3 +362,139 @@ async fn what_is_counted_beside_a_recount_stays_counted() {
         assert!(orders > 5, "{orders}");
     }
 }
+
+/// Without shards: with which one a program begins is by chance.
+#[tokio::test]
+async fn a_roll_up_loses_nothing_and_counts_nothing_twice_in_every_order() {
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Work {
+        RollUp,
+        /// Of a day that is over.
+        RecordLate,
+        /// Of the day that goes on.
+        Record,
+        /// Straight into the coarse ones.
+        RecordCoarse,
+        Preallocate,
+        /// Of both, at one point of time.
+        Read,
+    }
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Before {
+        Nothing,
+        Days,
+        /// A run that stopped between two documents.
+        Stopped,
+    }
+    let works = [
+        Work::RollUp,
+        Work::RecordLate,
+        Work::Record,
+        Work::RecordCoarse,
+        Work::Preallocate,
+        Work::Read,
+    ];
+    let fine = |db: &Db| Counters::new(db, "fine", days()).unwrap();
+    let coarse = |db: &Db| {
+        let shape = Shape::new(Layout::per(Unit::Month).by(Unit::Day)).measure(bytes());
+        Counters::new(db, "coarse", shape).unwrap()
+    };
+    let event = |time: &str| Event::of(page("/")).at(at(time)).value("bytes", 50);
+    let range = at("2026-11-01T00:00:00Z")..at("2026-11-04T00:00:00Z");
+    let report = async |db: &Db| {
+        let mut report = fine(db)
+            .report(&page("/"), range.clone(), Unit::Day)
+            .await
+            .unwrap();
+        let other = coarse(db)
+            .report(&page("/"), range.clone(), Unit::Day)
+            .await
+            .unwrap();
+        report.add(&other).unwrap();
+        report
+    };
+    let mut orders = 0;
+    for before in [Before::Nothing, Before::Days, Before::Stopped] {
+        for second in works {
+            let seen = Arc::new(Mutex::new(None));
+            orders += every_interleaving_of(
+                2,
+                async || {
+                    let db = Db::open("memory:").await.unwrap();
+                    db.create_collection("fine").await.unwrap();
+                    db.create_collection("coarse").await.unwrap();
+                    if before != Before::Nothing {
+                        for time in [FIRST, FIRST, SECOND, THIRD] {
+                            fine(&db).record(event(time)).await.unwrap();
+                        }
+                    }
+                    if before == Before::Stopped {
+                        let (faulty, faults) = db.faulty();
+                        faults.add(Fault::nth("commitTransaction", 2).crash());
+                        let rolled = fine(&faulty).roll_up(&coarse(&faulty), at(THIRD)).await;
+                        rolled.unwrap_err();
+                    }
+                    db
+                },
+                |db, n| {
+                    let seen = seen.clone();
+                    let range = range.clone();
+                    Box::pin(async move {
+                        match [Work::RollUp, second][n] {
+                            Work::RollUp => {
+                                fine(db).roll_up(&coarse(db), at(THIRD)).await.unwrap();
+                            }
+                            Work::RecordLate => drop(fine(db).record(event(FIRST)).await.unwrap()),
+                            Work::Record => drop(fine(db).record(event(THIRD)).await.unwrap()),
+                            Work::RecordCoarse => drop(coarse(db).record(event(FIRST)).await.unwrap()),
+                            Work::Preallocate => {
+                                fine(db).preallocate(&page("/"), at(FIRST)).await.unwrap();
+                                coarse(db).preallocate(&page("/"), at(FIRST)).await.unwrap();
+                            }
+                            Work::Read => {
+                                let counts = db.transaction(async |tx| {
+                                    let (key, day) = (page("/"), Unit::Day);
+                                    let mut read = fine(&tx).report(&key, range.clone(), day).await?;
+                                    read.add(&coarse(&tx).report(&key, range.clone(), day).await?)?;
+                                    Ok(read.counts())
+                                });
+                                *seen.lock().unwrap() = Some(counts.await.unwrap());
+                            }
+                        }
+                    })
+                },
+                async |db, order| {
+                    let context = format!("{second:?} {before:?} as {order:?}");
+                    let mut expected = match before {
+                        Before::Nothing => [0, 0, 0],
+                        _ => [2, 1, 1],
+                    };
+                    if let Some(seen) = seen.lock().unwrap().take() {
+                        assert_eq!(seen, expected, "{context}");
+                    }
+                    match second {
+                        Work::RecordLate | Work::RecordCoarse => expected[0] += 1,
+                        Work::Record => expected[2] += 1,
+                        Work::RollUp | Work::Preallocate | Work::Read => {}
+                    }
+                    assert_eq!(report(db).await.counts(), expected, "{context}");
+                    let sum = report(db).await.total().unwrap().values["bytes"].sum;
+                    assert_eq!(sum, expected.iter().sum::<i64>() * 50, "{context}");
+                    // The next run moves what came late.
+                    fine(db).roll_up(&coarse(db), at(THIRD)).await.unwrap();
+                    assert_eq!(report(db).await.counts(), expected, "{context}");
+                    let left = db.raw_collection("fine").find(doc! {}).await.unwrap();
+                    for left in &left {
+                        let id = left.get_str("_id").unwrap();
+                        assert!(id.starts_with("day:2026-11-03"), "{id}: {context}");
+                    }
+                    for views in [fine(db), coarse(db)] {
+                        assert_eq!(views.verify().await.unwrap(), [], "{context}");
+                    }
+                },
+            )
+            .await;
+        }
+    }
+    println!("{orders} orders of a roll-up and another");
+}
