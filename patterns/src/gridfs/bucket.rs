@@ -211,8 +211,7 @@ impl Bucket {
         }
         let discard = Discard::new(self);
         if discard.hold(&held[0]).await? {
-            discard.delete_chunks(&held).await?;
-            discard.release(&held).await?;
+            discard.finish(&held).await?;
         }
         let [id] = held;
         Err(GridFsError::NoFile { id })
@@ -270,8 +269,7 @@ impl Bucket {
         let discard = Discard::new(self);
         let held = discard.hold_files(ids).await?;
         if !held.is_empty() {
-            discard.delete_chunks(&held).await?;
-            discard.release(&held).await?;
+            discard.finish(&held).await?;
         }
         Ok(held.len() as u64)
     }
@@ -326,9 +324,9 @@ impl Bucket {
         let age = i64::try_from(older_than.as_millis()).unwrap_or(i64::MAX);
         let before = self.db.now().timestamp_millis().saturating_sub(age);
         let mut delete = async |held: &[Bson]| {
-            scrub.chunks += discard.delete_chunks(held).await?;
+            scrub.chunks += discard.finish(held).await?;
             scrub.uploads += held.len() as u64;
-            discard.release(held).await
+            Ok::<(), Error>(())
         };
         let left = discard.take_over(DateTime::from_millis(before)).await?;
         if !left.is_empty() {

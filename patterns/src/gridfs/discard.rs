@@ -124,10 +124,12 @@ impl<'a> Discard<'a> {
         self.chunks().exists(younger).await
     }
 
-    /// Deletes the chunks of ids that are held; how many. Two round trips for each hundred, and one if there are none, or
-    /// no more behind a hundred.
-    pub(super) async fn delete_chunks(&self, held: &[Bson]) -> Result<u64> {
-        self.delete(doc! { "files_id": { "$in": held } }).await
+    /// Deletes the chunks of ids that are held, and holds these no longer; how many chunks. Two round trips for each
+    /// hundred, and one if there are none, or no more behind a hundred; one more.
+    pub(super) async fn finish(&self, held: &[Bson]) -> Result<u64> {
+        let deleted = self.delete(doc! { "files_id": { "$in": held } }).await?;
+        self.release(held).await?;
+        Ok(deleted)
     }
 
     /// Deletes the chunks from `n` on of an id that is held.

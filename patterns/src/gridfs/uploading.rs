@@ -145,9 +145,7 @@ impl Uploading {
         if self.taken || !discard.hold(&self.id).await? {
             return Err(GridFsError::Taken { id: self.id });
         }
-        let held = [self.id];
-        discard.delete_chunks(&held).await?;
-        discard.release(&held).await?;
+        discard.finish(&[self.id]).await?;
         Ok(())
     }
 
