@@ -159,7 +159,9 @@ impl Copied {
                 for source in sources {
                     if let Some(copied) = place.copied_from(source)? {
                         statements.push(place.update(&copied, None)?);
-                        outdated.push(place.outdated(&copied)?);
+                        if again {
+                            outdated.push(place.outdated(&copied)?);
+                        }
                     }
                 }
                 if !again || (!statements.is_empty() && has_any(&holder, outdated).await?) {
