@@ -92,6 +92,11 @@ fn settle(workers: &mut [Worker<'_>; 2]) -> Vec<usize> {
     }
 }
 
+/// Pairs of these, each once, and each with itself.
+pub fn pairs<T: Copy, const N: usize>(works: [T; N]) -> impl Iterator<Item = [T; 2]> {
+    (0..N).flat_map(move |first| (first..N).map(move |second| [works[first], works[second]]))
+}
+
 /// Runs two workers in every order of their operations, each on a database in memory of its own; beginning and ending
 /// a transaction are operations too. A transaction that met what the other one wrote is begun again when that one has gone
 /// on. `worker` is told which of the two it is. Gives how many orders there are.

@@ -7,7 +7,7 @@ use odm::backend::wrap::Fault;
 use odm::{Db, Error, ErrorKind};
 use odm_patterns::counter::{Counters, Event, Layout, Measure, Recorded, Shape};
 use odm_patterns::period::Unit;
-use odm_tests::interleavings::every_interleaving_of;
+use odm_tests::interleavings::{every_interleaving_of, pairs};
 use odm_tests::plain::Plain;
 
 use super::counter::{at, page};
@@ -15,11 +15,6 @@ use super::counter::{at, page};
 const FIRST: &str = "2026-11-01T10:00:00Z";
 const SECOND: &str = "2026-11-02T11:00:00Z";
 const THIRD: &str = "2026-11-03T12:00:00Z";
-
-/// Pairs of these, each once.
-fn pairs<T: Copy, const N: usize>(works: [T; N]) -> impl Iterator<Item = [T; 2]> {
-    (0..N).flat_map(move |first| (first..N).map(move |second| [works[first], works[second]]))
-}
 
 fn bytes() -> Measure<i64> {
     Measure::new("bytes").extremes().histogram([10, 100])

@@ -8,13 +8,8 @@ use odm::{Db, Error, ErrorKind, Model, Tx};
 use odm_patterns::computed::{Accumulate, Figures, Running};
 use odm_patterns::hold::Answered;
 use odm_patterns::money::{Accounts, Currency, Money, TransferError};
-use odm_tests::interleavings::every_interleaving_of;
+use odm_tests::interleavings::{every_interleaving_of, pairs};
 use serde::{Deserialize, Serialize};
-
-/// Pairs of these, each once.
-fn pairs<T: Copy, const N: usize>(works: [T; N]) -> impl Iterator<Item = [T; 2]> {
-    (0..N).flat_map(move |first| (first..N).map(move |second| [works[first], works[second]]))
-}
 
 #[derive(Clone, Debug, Serialize, Deserialize, Model)]
 #[odm(collection = "plays")]

@@ -122,6 +122,7 @@ mod history;
 mod hold;
 mod idempotency;
 mod idempotency_interleavings;
+mod inbox_interleavings;
 mod index_filters;
 mod indexes;
 mod indexes_options;
