@@ -546,13 +546,20 @@ impl Core {
         Ok(found)
     }
 
+    /// The node at the end of a chain; none where one is missing.
+    pub(super) async fn end_of_chain(&self, field: &str, links: &[(Bson, Document)]) -> Result<Option<Node>> {
+        let mut end = None;
+        for (value, _) in links {
+            end = self.child_by(field, value, end.as_ref()).await?;
+            if end.is_none() {
+                break;
+            }
+        }
+        Ok(end)
+    }
+
     /// The child, or root, whose field has a value.
-    pub(super) async fn child_by(
-        &self,
-        field: &str,
-        value: &Bson,
-        parent: Option<&Node>,
-    ) -> Result<Option<Node>> {
+    async fn child_by(&self, field: &str, value: &Bson, parent: Option<&Node>) -> Result<Option<Node>> {
         let mut filter = match self.layout.shape {
             Shape::Children => {
                 let ids = match parent {

@@ -136,26 +136,23 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
             .into_iter()
             .map(|document| (at_path(&document, &path), document))
             .collect();
-        // Most often all is there.
+        let Some((_, new)) = links.last() else {
+            return Ok(None);
+        };
         let core = self.core()?;
-        let mut found = None;
-        for (value, _) in &links {
-            match core.child_by(&path, value, found.as_ref()).await? {
-                Some(node) => found = Some(node),
-                None => {
-                    found = None;
-                    break;
-                }
+        for _ in 0..ATTEMPTS {
+            // Most often all is there.
+            if let Some(node) = core.end_of_chain(&path, &links).await? {
+                return self.decode(&node).map(Some);
             }
+            let (field, links) = (path.clone(), links.clone());
+            let outcome = self.change(Change::Chain { field, links }).await?;
+            if outcome.ids.last() == new.get("_id") {
+                return self.stored(new).await.map(Some);
+            }
+            // Others have made the node since it was looked for.
         }
-        if found.is_none() {
-            let outcome = self.change(Change::Chain { field: path, links }).await?;
-            found = match outcome.ids.last() {
-                Some(last) => Some(core.need(last).await?),
-                None => None,
-            };
-        }
-        found.map(|node| self.decode(&node)).transpose()
+        Err(never_first())
     }
 
     /// Makes a node, with all below it, a child of another: behind the others, or where the sort key says.

@@ -9,8 +9,8 @@ use odm::Db;
 use odm::backend::TransactionOptions;
 use odm::backend::wrap::Fault;
 use odm_patterns::tree::{
-    ArrayOfAncestors, ChildReference, KeepsOrder, MaterializedPaths, NestedSets, ParentReference, Tree,
-    TreeError, TreeOptions,
+    ArrayOfAncestors, ChildReference, DeleteMode, KeepsOrder, MaterializedPaths, NestedSets, ParentReference,
+    Tree, TreeError, TreeOptions,
 };
 use odm_tests::each_model;
 use odm_tests::interleavings::every_interleaving_of;
@@ -465,6 +465,61 @@ async fn a_chain_that_two_look_for_is_made_once() {
                         let expected = if matches!(beginning, Beginning::Nothing) { 3 } else { 9 };
                         assert_eq!(subject.outline().await.unwrap().len(), expected, "{context}");
                         assert_eq!(subject.stored().await.len(), expected, "{context}");
+                        assert_eq!(subject.problems().await, Vec::<String>::new(), "{context}");
+                    },
+                )
+                .await;
+            }
+        }
+    });
+}
+
+#[tokio::test]
+async fn a_chain_whose_end_another_deletes_is_given_as_it_was_made() {
+    each_model!(S => {
+        for ways in ALIKE.into_iter().chain([MIXED]) {
+            for end in ["node 5", "new"] {
+                let deleted = Arc::new(Mutex::new(None));
+                every_interleaving_of(
+                    2,
+                    async || Beginning::Sound.set_up::<S>(ways[1]).await.0,
+                    |db, n| {
+                        let deleted = deleted.clone();
+                        Box::pin(async move {
+                            let (_, tree) = ways[n].tree::<S>(db);
+                            if n == 0 {
+                                let names = ["node 1", end].map(str::to_owned);
+                                let make = |name: &String| Numbered {
+                                    id: 100 + name.len() as i64,
+                                    name: name.clone(),
+                                };
+                                let last = tree.find_or_create(&names, |node| node.name, make).await;
+                                assert_eq!(last.unwrap().unwrap().name, end);
+                                return;
+                            }
+                            let nodes = db.raw_collection("nodes");
+                            let there = nodes.find_one(doc! { "name": end }).await.unwrap();
+                            let there = there.map(|node| node.get_i64("_id").unwrap());
+                            if let Some(id) = there {
+                                tree.delete(id, DeleteMode::Cascade).await.unwrap();
+                            }
+                            *deleted.lock().unwrap() = there;
+                        })
+                    },
+                    async |db, order| {
+                        let context = format!("{ways:?} {end} as {order:?}");
+                        let (db, tree) = Way::Transactions.tree::<S>(db);
+                        let subject = Subject::<i64, S>::of(&db, tree);
+                        let deleted = deleted.lock().unwrap().take();
+                        let stored = subject.stored().await;
+                        let left = stored.len() - 6;
+                        match (end, deleted) {
+                            // Found and deleted, or deleted and made anew.
+                            ("node 5", Some(5)) => assert!(left <= 1, "{context}"),
+                            ("new", None) => assert_eq!(left, 2, "{context}"),
+                            ("new", Some(103)) => assert_eq!(left, 1, "{context}"),
+                            other => panic!("{other:?}: {context}"),
+                        }
                         assert_eq!(subject.problems().await, Vec::<String>::new(), "{context}");
                     },
                 )
