@@ -181,11 +181,11 @@ impl Ledger {
     ///
     /// # Errors
     /// Those of `is_used` and of the database.
-    pub async fn settle(
-        &self,
-        older_than: Duration,
-        mut is_used: impl AsyncFnMut(&Number) -> Result<bool>,
-    ) -> Result<u64, LedgerError> {
+    pub async fn settle<F, Fut>(&self, older_than: Duration, mut is_used: F) -> Result<u64, LedgerError>
+    where
+        F: FnMut(Number) -> Fut,
+        Fut: Future<Output = Result<bool>>,
+    {
         let now = self.sequence.db.now().timestamp_millis();
         let oldest = now.saturating_sub(i64::try_from(older_than.as_millis()).unwrap_or(i64::MAX));
         let mut settled = 0;
@@ -193,7 +193,7 @@ impl Ledger {
             if reservation.since.timestamp_millis() > oldest {
                 continue;
             }
-            let done = match is_used(&number).await? {
+            let done = match is_used(number.clone()).await? {
                 true => self.used(&number).await,
                 false => self.void(&number, "abandoned").await,
             };

@@ -412,7 +412,7 @@ async fn a_ledger_has_no_gap_after_crashes(db: &Db) {
         let numbers = sequence(&db).ledger();
         if number % 10 == 0 || died == crashes() {
             assert_eq!(numbers.audit(None, used(&db).await).await.unwrap(), []);
-            let is_used = async |number: &Number| used_numbers.exists(doc! {"n": number.value}).await;
+            let is_used = async |number: Number| used_numbers.exists(doc! {"n": number.value}).await;
             numbers.settle(Duration::ZERO, is_used).await.unwrap();
             assert_eq!(numbers.open().await.unwrap(), []);
             assert_eq!(numbers.audit(None, used(&db).await).await.unwrap(), []);

@@ -352,7 +352,7 @@ async fn a_ledger_accounts_for_every_number_in_every_order() {
 
     fn settle(numbers: Ledger, db: Db) -> BoxFuture<'static, u64> {
         let used = db.raw_collection("used");
-        let is_used = move |number: &Number| {
+        let is_used = move |number: Number| {
             let (used, filter) = (used.clone(), doc! {"n": number.value});
             async move { used.exists(filter).await }
         };
