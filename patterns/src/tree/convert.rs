@@ -14,6 +14,7 @@ use super::layout::{Layout, Shape};
 use super::model::TreeModel;
 use super::options::TreeOptions;
 use super::plan::Plan;
+use super::state::{LAYOUT, State};
 use super::verify::Linked;
 
 impl<M: Model, S: TreeModel> Tree<M, S> {
@@ -22,7 +23,9 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
     ///
     /// The writes are recorded as an intent first: when the process ends on the way, the next opening, change or repair
     /// of either tree carries them out, so that there is nothing to resume by hand. Readers meanwhile see nodes of both
-    /// kinds. Not inside a transaction.
+    /// kinds. From then on only handles of the new model, with the same fields and style of paths, change and verify the
+    /// tree: to others, which may be those of a program that runs on in an older version, it says `Converted`. To convert
+    /// what is converted already changes nothing. Not inside a transaction.
     ///
     /// ```
     /// # use odm::{Db, Model};
@@ -99,8 +102,13 @@ impl Core {
         let turn = self.turn.clone();
         let _turn = turn.lock().await;
         let core = self.with_places();
+        let mark = target.layout.mark();
+        let is_done = |state: &State| state.intent.is_none() && state.layout.as_ref() == Some(&mark);
         let mut turns = Turns::default();
         loop {
+            if core.state().await?.as_ref().is_some_and(is_done) {
+                return Ok(());
+            }
             let Some(version) = turns.next(&core).await? else {
                 continue;
             };
@@ -167,6 +175,7 @@ impl Core {
         };
         let mut state = Document::new();
         state.insert("roots", listed);
+        state.insert(LAYOUT, target.mark());
         plan.state = state;
         Ok(plan)
     }

@@ -82,6 +82,11 @@ pub enum TreeError {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// The tree was [converted](super::Tree::convert) since, and only handles of its new model and options change it.
+    Converted {
+        /// The model, its fields, and how paths are written.
+        to: String,
+    },
     /// The stored tree is damaged in a way that the operation cannot go on: [`verify`](super::Tree::verify) tells, and
     /// [`repair`](super::Tree::repair) mends.
     Damaged {
@@ -119,7 +124,8 @@ impl TreeError {
             TreeError::IntoOwnDescendant { .. }
             | TreeError::ParentDeleted { .. }
             | TreeError::InvalidPosition { .. }
-            | TreeError::InvalidOption { .. } => ErrorKind::InvalidArgument,
+            | TreeError::InvalidOption { .. }
+            | TreeError::Converted { .. } => ErrorKind::InvalidArgument,
             TreeError::Damaged { .. } => ErrorKind::Corrupt,
             TreeError::Database(error) => error.kind(),
         }
@@ -137,7 +143,9 @@ impl TreeError {
             | TreeError::HasChildren { id }
             | TreeError::ParentDeleted { id, .. }
             | TreeError::Damaged { id, .. } => Some(id),
-            TreeError::InvalidPosition { .. } | TreeError::InvalidOption { .. } => None,
+            TreeError::InvalidPosition { .. }
+            | TreeError::InvalidOption { .. }
+            | TreeError::Converted { .. } => None,
             TreeError::Database(error) => error.id(),
         }
     }
@@ -176,6 +184,9 @@ impl fmt::Display for TreeError {
             TreeError::InvalidPosition { reason } => write!(f, "the position does not fit: {reason}"),
             TreeError::InvalidOption { option, reason } => {
                 write!(f, "an option is wrong: {reason} (option: {option})")
+            }
+            TreeError::Converted { to } => {
+                write!(f, "the tree is stored in another way by now (as {to})")
             }
             TreeError::Damaged { id, reason } => write!(f, "the tree is damaged: {reason} (_id: {id})"),
             TreeError::Database(error) => error.fmt(f),

@@ -11,6 +11,7 @@ use super::forest::Forest;
 use super::gate::{Prepared, Ruling};
 use super::layout::equal;
 use super::plan::{Plan, Write};
+use super::state::State;
 
 /// How often a change is planned anew because others were first.
 pub(super) const ATTEMPTS: usize = 10_000;
@@ -58,9 +59,7 @@ impl Core {
         if change.seen().is_some_and(is_older) {
             return Err(outdated());
         }
-        if let Some(intent) = state.intent {
-            self.carry_out(&intent).await?;
-        }
+        self.begin_inside(&state).await?;
         let (plan, outcome) = self.plan(change).await?;
         let prepared = self.prepare(plan).await?;
         self.apply(&prepared.plan).await?;
@@ -132,10 +131,19 @@ impl Core {
             return turns.next(self).await;
         }
         let state = self.touch_state().await?;
-        if let Some(intent) = &state.intent {
-            self.carry_out(intent).await?;
-        }
+        self.begin_inside(&state).await?;
         Ok(Some(state.version))
+    }
+
+    /// Carries out, in a transaction that has the turn, what others began.
+    async fn begin_inside(&self, state: &State) -> Result<()> {
+        let Some(intent) = &state.intent else {
+            return self.check_layout(state);
+        };
+        self.carry_out(intent).await?;
+        // It may have been a conversion.
+        let now = self.state().await?;
+        now.map_or(Ok(()), |now| self.check_layout(&now))
     }
 
     /// Asks those that refer to what goes, and carries the writes out by an intent; `false` when the tree was changed
@@ -267,6 +275,7 @@ impl Turns {
     pub(super) async fn next(&mut self, core: &Core) -> Result<Option<i64>> {
         let state = core.ensure_state().await?;
         let Some(intent) = state.intent else {
+            core.check_layout(&state)?;
             return Ok(Some(state.version));
         };
         let fence = intent.get_i64("fence").ok();

@@ -144,6 +144,18 @@ impl Layout {
         fields
     }
 
+    /// How it says in the state of a converted tree in which way this is stored.
+    pub(super) fn mark(&self) -> String {
+        let style = match (self.shape, self.style) {
+            (Shape::Paths, PathStyle::Enclosed) => "; enclosed by ",
+            (Shape::Paths, PathStyle::Trailing) => "; before ",
+            (Shape::Paths, PathStyle::Threaded) => "; threaded by ",
+            _ => return format!("{}: {}", self.shape.name(), self.fields().join(", ")),
+        };
+        let fields = self.fields().join(", ");
+        format!("{}: {fields}{style}{}", self.shape.name(), self.delimiter)
+    }
+
     /// The filter, for the nodes of this tree alone.
     pub(super) fn scoped(&self, mut filter: Document) -> Document {
         if let Some((field, value)) = &self.tenant {

@@ -8,12 +8,17 @@ use super::error::{Result, TreeError};
 use super::layout::Shape;
 use super::plan::Plan;
 
+/// The field of the layout that a tree was converted to.
+pub(super) const LAYOUT: &str = "layout";
+
 /// The state of a tree, as it was read.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     pub(super) version: i64,
     pub(super) intent: Option<Document>,
     pub(super) has_roots: bool,
+    /// How it is stored, where it was converted.
+    pub(super) layout: Option<String>,
 }
 
 impl State {
@@ -26,11 +31,23 @@ impl State {
             },
             intent: document.get_document("intent").ok().cloned(),
             has_roots: document.get_array("roots").is_ok(),
+            layout: document.get_str(LAYOUT).ok().map(str::to_owned),
         }
     }
 }
 
 impl Core {
+    /// Refuses what would go by a layout that the tree has no more.
+    pub(super) fn check_layout(&self, state: &State) -> Result<()> {
+        match &state.layout {
+            Some(layout) if *layout != self.layout.mark() => {
+                let to = layout.clone();
+                Err(TreeError::Converted { to })
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn state_filter(&self) -> Document {
         doc! { "_id": self.layout.state_id() }
     }
@@ -70,6 +87,7 @@ impl Core {
                 version: 0,
                 intent: None,
                 has_roots: false,
+                layout: None,
             },
             State::read,
         );
@@ -118,7 +136,7 @@ impl Core {
     pub(super) async fn adopt_roots(&self) -> Result<()> {
         loop {
             let state = self.ensure_state().await?;
-            if self.layout.shape != Shape::Children || state.has_roots {
+            if self.layout.shape != Shape::Children || state.has_roots || self.check_layout(&state).is_err() {
                 return Ok(());
             }
             let roots = self.unlisted_roots().await?;

@@ -79,6 +79,9 @@ impl Core {
         if state.as_ref().is_some_and(|state| state.intent.is_some()) {
             problems.add(&Bson::Null, TreeProblemKind::PendingIntent);
         }
+        if let Some(state) = &state {
+            self.check_layout(state)?;
+        }
         let nodes = self.everything().await?;
         let layout = &*self.layout;
         let roots = match layout.shape {

@@ -3,13 +3,14 @@
 use bson::Document;
 use odm::backend::wrap::Fault;
 use odm::{Db, Error, ErrorKind};
-use odm_patterns::tree::{KeepsOrder, Tree, TreeOptions};
+use odm_patterns::tree::{DeleteMode, KeepsOrder, PathStyle, Tree, TreeError, TreeOptions};
 
 use odm_tests::each_model;
 use odm_tests::tree::{Forest, Named, Numbered, Place, Stored as _, Subject};
 
 crate::on_every_backend! {
     trees_become_trees_of_every_other_model_in_place,
+    a_converted_tree_is_left_alone_by_handles_of_the_old_model,
     trees_become_trees_in_other_collections,
     an_interrupted_conversion_is_finished_by_the_next_opening,
     what_another_model_cannot_hold_is_not_converted,
@@ -80,6 +81,71 @@ async fn in_place<S: KeepsOrder, T: KeepsOrder>(db: &Db) {
     assert_eq!(converted.outline().await, Ok(forest.outline()));
     assert_eq!(converted.problems().await, Vec::<String>::new());
     converted.clear().await;
+}
+
+async fn a_converted_tree_is_left_alone_by_handles_of_the_old_model(db: &Db) {
+    each_model!(S => each_model!(T => left_alone::<S, T>(db).await));
+}
+
+async fn left_alone<S: KeepsOrder, T: KeepsOrder>(db: &Db) {
+    let (old, forest) = seeded::<S>(db).await;
+    let to_threads = || TreeOptions::new().path_style(PathStyle::Threaded);
+    old.tree.convert::<T>(to_threads()).await.expect("converted");
+    let is_same = own_layout::<S>() == own_layout::<T>() && own_layout::<T>() != "materialized_paths";
+    let stored = old.stored().await;
+    let refused = |error: &TreeError| {
+        assert!(
+            matches!(error, TreeError::Converted { to } if to.contains(own_layout::<T>())),
+            "{error}"
+        );
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    };
+    if !is_same {
+        refused(&old.tree.insert_root(50.node()).await.expect_err("another model"));
+        refused(&old.tree.move_under(2, 6).await.expect_err("another model"));
+        refused(
+            &old.tree
+                .delete(2, DeleteMode::Cascade)
+                .await
+                .expect_err("another model"),
+        );
+        refused(&old.tree.rebuild().await.expect_err("another model"));
+        refused(&old.tree.verify().await.expect_err("another model"));
+        let back = old.tree.convert::<S>(TreeOptions::new()).await;
+        refused(&back.err().expect("another model"));
+        let opened = Tree::<Numbered, S>::open(db, TreeOptions::new())
+            .await
+            .expect("it opens");
+        refused(&opened.insert_root(50.node()).await.expect_err("another model"));
+        if db.capabilities().transactions {
+            let inside = db.transaction(async |tx| {
+                old.tree.within(&tx).insert_root(50.node()).await?;
+                Ok(())
+            });
+            let error = TreeError::from(inside.await.expect_err("another model"));
+            refused(&error);
+        }
+    }
+    // Whoever does not know that it is done asks again.
+    let again = old.tree.convert::<T>(to_threads()).await.expect("converted");
+    assert_eq!(old.stored().await, stored);
+    let again = Subject::<i64, T>::of(db, again);
+    is_whole(&again, &forest).await;
+    again.clear().await;
+}
+
+/// What stands in the state of a tree that was converted.
+fn own_layout<S: KeepsOrder>() -> &'static str {
+    let name = std::any::type_name::<S>();
+    let names = [
+        ("ParentReference", "parent_reference"),
+        ("ChildReference", "child_reference"),
+        ("ArrayOfAncestors", "array_of_ancestors"),
+        ("MaterializedPaths", "materialized_paths"),
+        ("NestedSets", "nested_sets"),
+    ];
+    let found = names.into_iter().find(|(model, _)| name.ends_with(model));
+    found.expect("one of the five").1
 }
 
 async fn trees_become_trees_in_other_collections(db: &Db) {

@@ -529,6 +529,62 @@ async fn a_chain_whose_end_another_deletes_is_given_as_it_was_made() {
     });
 }
 
+/// The change is made before the conversion, or its handle is told that it is one of the old model.
+async fn converted<S: KeepsOrder, T: KeepsOrder>(ways: [Way; 2], task: &Task) {
+    let reference = Mutex::new(Forest::default());
+    let answer = Arc::new(Mutex::new(None));
+    every_interleaving_of(
+        1,
+        async || {
+            let (db, forest) = Beginning::Sound.set_up::<S>(ways[1]).await;
+            *reference.lock().unwrap() = forest;
+            db
+        },
+        |db, n| {
+            let (task, answer) = (task.clone(), answer.clone());
+            Box::pin(async move {
+                let (db, tree) = ways[n].tree::<S>(db);
+                if n == 0 {
+                    tree.convert::<T>(TreeOptions::new()).await.unwrap();
+                } else {
+                    *answer.lock().unwrap() = Some(task.run(&db, tree).await);
+                }
+            })
+        },
+        async |db, order| {
+            let context = format!("{task:?} {ways:?} as {order:?}");
+            let mut forest = reference.lock().unwrap().clone();
+            match answer.lock().unwrap().take().unwrap() {
+                Ok(()) => task.apply(&mut forest).unwrap(),
+                Err(Refusal::Other(error)) => assert!(error.contains("Converted"), "{context}: {error}"),
+                Err(other) => panic!("{context}: {other:?}"),
+            }
+            let (db, tree) = Way::Transactions.tree::<T>(db);
+            let subject = Subject::<i64, T>::of(&db, tree);
+            assert_eq!(subject.outline().await, Ok(forest.outline()), "{context}");
+            assert_eq!(subject.problems().await, Vec::<String>::new(), "{context}");
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_handle_of_the_old_model_changes_no_converted_tree() {
+    let tasks = [
+        Task::Ask(Operation::Insert(50, Place::Left(4))),
+        Task::Ask(Operation::Delete(2, OnDelete::Adopt)),
+    ];
+    for ways in ALIKE.into_iter().chain([MIXED]) {
+        for task in &tasks {
+            converted::<ParentReference, NestedSets>(ways, task).await;
+            converted::<NestedSets, ChildReference>(ways, task).await;
+            converted::<ChildReference, MaterializedPaths>(ways, task).await;
+            converted::<MaterializedPaths, ArrayOfAncestors>(ways, task).await;
+            converted::<ArrayOfAncestors, ParentReference>(ways, task).await;
+        }
+    }
+}
+
 /// Where there are transactions, what is read by one query.
 #[tokio::test]
 async fn a_reader_sees_a_change_as_a_whole() {
