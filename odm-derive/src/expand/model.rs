@@ -165,7 +165,8 @@ pub(super) fn of_kinds(
     let keys = kinds
         .iter()
         .map(|(ident, ty, _)| quote!(#this::#ident(kind) => <#ty as __odm::Model>::key(kind),));
-    let types = kinds.iter().map(|(_, ty, _)| ty);
+    let types: Vec<&TokenStream> = kinds.iter().map(|(_, ty, _)| *ty).collect();
+    let rules = relations::of_kinds(expansion, model, &types);
     let options = model.options.as_ref().map(|options| quote!(.options(#options)));
     let referrers = relations::referrers(model);
     quote! {
@@ -182,6 +183,7 @@ pub(super) fn of_kinds(
         }
         const _: __odm::Lifecycle = <#this as __odm::Model>::LIFECYCLE;
         #(impl __odm::KindOf<#this> for #types {})*
+        #rules
     }
 }
 

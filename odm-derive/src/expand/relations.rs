@@ -99,6 +99,24 @@ pub(super) fn implementation(expansion: &Expansion<'_>, model: &Model<'_>) -> To
     quote!(#(#keys)* #inverses #(#referrers)*)
 }
 
+/// That an enum's deletions know of references to it, and those of each of its kinds.
+pub(super) fn of_kinds(expansion: &Expansion<'_>, model: &Model<'_>, kinds: &[&TokenStream]) -> TokenStream {
+    let this = &expansion.this;
+    let referrers = model.referred_by.iter().map(|referrer| {
+        let known = kinds
+            .iter()
+            .map(|kind| quote_spanned!(kind.span().resolved_at(Span::call_site())=> known::<#kind>();));
+        quote_spanned! {referrer.span()=>
+            impl __odm::ReferredBy<#referrer> for #this {}
+            const _: () = {
+                const fn known<K: __odm::ReferredBy<#referrer>>() {}
+                #(#known)*
+            };
+        }
+    });
+    quote!(#(#referrers)*)
+}
+
 /// What is declared of references inside of embedded documents, for the descriptor.
 pub(super) fn nested(expansion: &Expansion<'_>, model: &Model<'_>) -> TokenStream {
     if model.references.is_empty() {

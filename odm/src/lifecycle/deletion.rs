@@ -104,6 +104,7 @@ impl Sending<'_> {
                 softly: softly.to_vec(),
                 ruled: Vec::new(),
                 purge: self.purge,
+                now: self.now,
             };
             let (answer, failed) = match (is_ruled, run.as_slice()) {
                 (true, [write]) => match part.delete(batch, write).await {
@@ -141,7 +142,7 @@ impl Sending<'_> {
     async fn delete(&self, batch: &Batch, write: &Write) -> Result<Answer> {
         let documents = self.doomed(batch, write).await?;
         let doom = Doom::of(self.plan.model, self.target, documents, self.purge).await?;
-        doom.carry_out().await?;
+        doom.carry_out(self.now).await?;
         let softly = self.softly.contains(&true);
         let mut whole = WriteResult::default();
         let mut last = None;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
+use bson::{DateTime, RawBsonRef, RawDocument, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
 use super::condition::GUARD;
@@ -58,6 +58,7 @@ async fn run(
         terms,
         softly,
         ruled,
+        now,
         after,
     } = ready;
     let sending = Sending {
@@ -67,6 +68,7 @@ async fn run(
         softly,
         ruled,
         purge: settings.purge,
+        now,
     };
     let answer = sending.send(&mut batch).await?;
     // A transaction in which something failed is over.
@@ -121,6 +123,8 @@ pub(super) struct Sending<'a> {
     /// Whether the write is a deletion that means something for documents that refer.
     pub(super) ruled: Vec<bool>,
     pub(super) purge: bool,
+    /// The time of the writes, and of what they mean for others.
+    pub(super) now: DateTime,
 }
 
 impl Sending<'_> {
@@ -192,6 +196,7 @@ impl Sending<'_> {
                 softly: Vec::new(),
                 ruled: Vec::new(),
                 purge: self.purge,
+                now: self.now,
             };
             let answer = part.execute(batch.carry(run)?, softly).await?;
             let failed = merge(&mut whole, answer.as_write(), start);

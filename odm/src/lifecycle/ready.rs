@@ -1,7 +1,7 @@
 //! Writes on which everything is done that comes before the database, and what is to be done when they are written.
 
 use bson::oid::ObjectId;
-use bson::{RawBsonRef, RawDocumentBuf};
+use bson::{DateTime, RawBsonRef, RawDocumentBuf};
 
 use super::copies::{Copied, PENDING};
 use super::deletion;
@@ -26,6 +26,8 @@ pub(crate) struct Ready {
     pub(super) softly: Vec<bool>,
     /// Whether the write is a deletion that means something for documents that refer.
     pub(super) ruled: Vec<bool>,
+    /// The time of the writes.
+    pub(super) now: DateTime,
     pub(super) after: After,
 }
 
@@ -90,12 +92,14 @@ impl Ready {
             }
             _ => None,
         };
+        let now = stages.now;
         validator.finish()?;
         Ok(Ready {
             batch,
             terms,
             softly,
             ruled,
+            now,
             after: After {
                 plan,
                 asked,
@@ -235,7 +239,7 @@ pub(crate) async fn rule(
     }
     let doom = Doom::of(plan.model, target, documents, purge).await?;
     match ruling {
-        Ruling::CarryOut => doom.carry_out().await,
+        Ruling::CarryOut => doom.carry_out(target.executor().now()).await,
         _ => Ok(()),
     }
 }

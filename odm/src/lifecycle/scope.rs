@@ -1,6 +1,6 @@
 //! Which documents an action sees: the living, the softly deleted, or both.
 
-use bson::{RawBson, RawDocumentBuf};
+use bson::{DateTime, RawBson, RawDocumentBuf};
 
 use super::document;
 use super::plan::Plan;
@@ -17,6 +17,8 @@ pub(crate) struct Settings {
     pub(crate) purge: bool,
     /// Whether the rules of the references to what is deleted were carried out already.
     pub(crate) carried_out: bool,
+    /// The time of a larger write that this is a part of.
+    pub(crate) at: Option<DateTime>,
 }
 
 /// Which documents.

@@ -67,7 +67,7 @@ impl<'a> Stages<'a> {
         Stages {
             plan,
             settings,
-            now: target.executor().now(),
+            now: settings.at.unwrap_or_else(|| target.executor().now()),
             validator,
             marks: copied.map(|copied| (copied, ObjectId::new())),
             has_marked: false,

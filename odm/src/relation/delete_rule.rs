@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use bson::Bson;
+
 use super::key::ReferenceKey;
 use super::link::Link;
 use super::reference::Ref;
@@ -23,7 +25,7 @@ pub enum DeleteRule {
 }
 
 /// Which documents deny a deletion: part of an error of kind [`Referenced`](crate::ErrorKind::Referenced).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Referring {
     /// The model that refers, by its Rust name.
@@ -32,11 +34,17 @@ pub struct Referring {
     pub field: &'static str,
     /// How many documents of the model refer to what was to be deleted, without those that are deleted with it.
     pub count: u64,
+    /// The `_id` of one of them.
+    pub id: Bson,
 }
 
 impl fmt::Display for Referring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {}.{}", self.count, self.model, self.field)
+        write!(
+            f,
+            "{} of {}.{}, as that with _id {}",
+            self.count, self.model, self.field, self.id
+        )
     }
 }
 

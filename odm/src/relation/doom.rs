@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use bson::{RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
+use bson::{Bson, DateTime, RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 
 use super::delete_rule::{DeleteRule, Referring};
 use super::fetch::{self, KEYS, Keys};
@@ -22,14 +22,26 @@ pub(crate) fn has_rules(model: &'static ModelDescriptor) -> bool {
     rules_about(model).next().is_some()
 }
 
-/// The references to a model that have rules.
+/// The references to a model, or to one of the kinds that it holds, that have rules.
 fn rules_about(model: &'static ModelDescriptor) -> impl Iterator<Item = DeclaredRelation> {
-    let models = model.referred_by.iter().map(|referrer| referrer());
+    let mut models: Vec<&'static ModelDescriptor> = Vec::new();
+    let kinds = model.kinds.iter().map(|kind| kind.model);
+    for referrer in std::iter::once(model)
+        .chain(kinds)
+        .flat_map(|model| model.referred_by)
+    {
+        let referrer = referrer();
+        if !models.iter().any(|known| known.is(referrer)) {
+            models.push(referrer);
+        }
+    }
     models
+        .into_iter()
         .flat_map(ModelDescriptor::relations)
         .filter(move |relation| {
-            let relation = relation.relation;
-            relation.on_delete.is_some() && (relation.targets)().iter().any(|target| target.is(model))
+            relation.relation.on_delete.is_some()
+                && (relation.refers_to(model)
+                    || model.kinds.iter().any(|kind| relation.refers_to(kind.model)))
         })
 }
 
@@ -66,6 +78,9 @@ impl Doom<'_> {
             {
                 names.push(root.to_owned());
             }
+        }
+        if !model.kinds.is_empty() && names.iter().all(|name| name != model.tag) {
+            names.push(model.tag.to_owned());
         }
         let mut projection = RawDocumentBuf::new();
         for field in &names {
@@ -127,9 +142,8 @@ impl Doom<'_> {
             all: HashSet::new(),
         };
         for relation in rules_about(model) {
-            let count = doom.count(&level, &relation).await?;
             let text = "other documents refer to this one by a reference with a rule";
-            refuse(count, text, &relation)?;
+            doom.refuse(&level, &relation, text).await?;
         }
         Ok(())
     }
@@ -183,21 +197,21 @@ impl Doom<'_> {
     async fn check(&self) -> Result<()> {
         for level in &self.levels {
             for relation in rules(level.model, DeleteRule::Deny) {
-                let count = self.count(level, &relation).await?;
-                refuse(
-                    count,
-                    "other documents refer to what is to be deleted, and deny it",
-                    &relation,
-                )?;
+                let text = "other documents refer to what is to be deleted, and deny it";
+                self.refuse(level, &relation, text).await?;
             }
         }
         Ok(())
     }
 
-    /// How many documents refer to those of a level that do not go themselves.
-    async fn count(&self, level: &Level, relation: &DeclaredRelation) -> Result<u64> {
+    /// Looks whether documents that do not go themselves refer to those of a level.
+    ///
+    /// # Errors
+    /// `Referenced` when there are any.
+    async fn refuse(&self, level: &Level, relation: &DeclaredRelation, text: &'static str) -> Result<()> {
         let target = self.open(relation)?;
         let mut count = 0;
+        let mut first = None;
         for filter in level.filters(relation)? {
             let find = find(&target, filter, rawdoc! { "_id": 1 }, Scope::Living)?;
             let mut cursor = target.execute(find).await?.cursor()?;
@@ -205,21 +219,33 @@ impl Doom<'_> {
                 for index in 0..batch.len() {
                     let Some(document) = batch.get(index) else { break };
                     let key = (target.namespace().collection.clone(), id(document)?);
-                    count += u64::from(!self.all.contains(&key));
+                    if !self.all.contains(&key) {
+                        count += 1;
+                        first = first.or(document.get("_id").map_err(malformed)?.map(Bson::try_from));
+                    }
                 }
             }
         }
-        Ok(count)
+        if count == 0 {
+            return Ok(());
+        }
+        let id = first.transpose().map_err(malformed)?.unwrap_or(Bson::Null);
+        Err(Error::new(ErrorKind::Referenced, text).with_referring(Referring {
+            model: relation.model.name,
+            field: relation.stored,
+            count,
+            id,
+        }))
     }
 
-    /// Writes all but the deletion of the documents that it began with.
-    pub(crate) async fn carry_out(&self) -> Result<()> {
+    /// Writes all but the deletion of the documents that it began with, everything at one time.
+    pub(crate) async fn carry_out(&self, at: DateTime) -> Result<()> {
         for (depth, level) in self.levels.iter().enumerate().rev() {
             for relation in rules(level.model, DeleteRule::Nullify) {
-                self.release(level, &relation, Release::Null).await?;
+                self.release(level, &relation, Release::Null, at).await?;
             }
             for relation in rules(level.model, DeleteRule::Pull) {
-                self.release(level, &relation, Release::TakeOut).await?;
+                self.release(level, &relation, Release::TakeOut, at).await?;
             }
             if depth > 0 {
                 for filter in level.by_id()? {
@@ -234,7 +260,7 @@ impl Doom<'_> {
                         ordered: true,
                         options: ReadOptions::default(),
                     });
-                    write(&level.target, operation, self.purge).await?;
+                    write(&level.target, operation, self.purge, at).await?;
                 }
             }
         }
@@ -249,13 +275,19 @@ impl Doom<'_> {
         }
     }
 
-    async fn release(&self, level: &Level, relation: &DeclaredRelation, how: Release) -> Result<()> {
+    async fn release(
+        &self,
+        level: &Level,
+        relation: &DeclaredRelation,
+        how: Release,
+        at: DateTime,
+    ) -> Result<()> {
         let target = self.open(relation)?;
         let steps = relation.steps();
         for keys in level.keys(relation)? {
             let filter = referring(&steps, keys.clone())?;
             let update = update_of(&target, filter, releasing(&steps, keys, how)?, true);
-            write(&target, update, false).await?;
+            write(&target, update, false, at).await?;
         }
         Ok(())
     }
@@ -274,38 +306,40 @@ impl Level {
     }
 
     fn by_id(&self) -> Result<Vec<RawDocumentBuf>> {
-        let keys = self.values(&Steps::dotted("_id"))?.into_iter();
+        let keys = values(&self.documents, &Steps::dotted("_id"))?.into_iter();
         Ok(keys.map(|keys| rawdoc! { "_id": { "$in": keys } }).collect())
     }
 
     /// What references to the documents hold.
     fn keys(&self, relation: &DeclaredRelation) -> Result<Vec<RawArrayBuf>> {
-        self.values(&Steps::dotted(&(relation.relation.by)()))
+        let documents = self.documents.iter();
+        let meant = documents.filter(|document| self.is_meant(document, relation));
+        values(meant, &Steps::dotted(&(relation.relation.by)()))
     }
 
-    /// The values that the documents have at a path, each array for a part of them.
-    fn values(&self, path: &Steps) -> Result<Vec<RawArrayBuf>> {
-        let mut keys = Keys::default();
-        for document in &self.documents {
-            if let Some(key) = path.one(document)? {
-                keys.add(key);
-            }
+    /// Whether the references can be to a document: those to one kind are not to the others of an enum.
+    fn is_meant(&self, document: &RawDocument, relation: &DeclaredRelation) -> bool {
+        if relation.refers_to(self.model) {
+            return true;
         }
-        Ok(keys.chunks())
+        let name = document.get_str(self.model.tag).ok();
+        let mut kinds = self.model.kinds.iter();
+        kinds.any(|kind| Some(kind.name) == name && relation.refers_to(kind.model))
     }
 }
 
-/// # Errors
-/// `Referenced` when there are any.
-fn refuse(count: u64, text: &'static str, relation: &DeclaredRelation) -> Result<()> {
-    if count == 0 {
-        return Ok(());
+/// The values that documents have at a path, each array for a part of them.
+fn values<'a>(
+    documents: impl IntoIterator<Item = &'a RawDocumentBuf>,
+    path: &Steps,
+) -> Result<Vec<RawArrayBuf>> {
+    let mut keys = Keys::default();
+    for document in documents {
+        if let Some(key) = path.one(document)? {
+            keys.add(key);
+        }
     }
-    Err(Error::new(ErrorKind::Referenced, text).with_referring(Referring {
-        model: relation.model.name,
-        field: relation.stored,
-        count,
-    }))
+    Ok(keys.chunks())
 }
 
 fn rules(model: &'static ModelDescriptor, rule: DeleteRule) -> impl Iterator<Item = DeclaredRelation> {
@@ -354,11 +388,12 @@ pub(super) fn update_of(
 }
 
 /// Writes as a rule asks, by the way of every write; how many documents it met.
-async fn write(target: &Target, operation: Operation, purge: bool) -> Result<()> {
+async fn write(target: &Target, operation: Operation, purge: bool, at: DateTime) -> Result<()> {
     let settings = Settings {
         scope: Scope::All,
         purge,
         carried_out: true,
+        at: Some(at),
         ..Settings::default()
     };
     let result = target.write(operation, settings).await?.write()?;

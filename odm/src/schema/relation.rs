@@ -106,6 +106,13 @@ impl DeclaredRelation {
         }
         steps
     }
+
+    /// Whether references are to documents of this model, or of an enum one of whose kinds it is.
+    pub(crate) fn refers_to(&self, model: &ModelDescriptor) -> bool {
+        let targets = (self.relation.targets)();
+        let mut targets = targets.iter();
+        targets.any(|target| target.is(model) || target.kinds.iter().any(|kind| kind.model.is(model)))
+    }
 }
 
 impl RelationDescriptor {
