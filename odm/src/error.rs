@@ -362,7 +362,13 @@ impl Error {
 
     /// Adds why a validator refused the document.
     pub fn with_details(self, details: Document) -> Error {
-        self.with(|inner| inner.details = Some(details))
+        self.with(|inner| {
+            inner.id = inner
+                .id
+                .take()
+                .or_else(|| details.get("failingDocumentId").cloned());
+            inner.details = Some(details);
+        })
     }
 
     pub(crate) fn with_violations(self, violations: Vec<Violation>) -> Error {

@@ -84,7 +84,7 @@ impl Sending<'_> {
     /// Runs of other writes and each deletion, one after the other: what a deletion finds depends on what was
     /// written before it.
     pub(super) async fn send_deletions(&self, batch: &Batch, writes: Vec<Write>) -> Result<Answer> {
-        let is_ordered = !matches!(&batch.carrier, Operation::BulkWrite(bulk) if !bulk.ordered);
+        let is_ordered = batch.is_ordered();
         let mut whole = WriteResult::default();
         let mut last = None;
         let mut start = 0;
@@ -142,6 +142,15 @@ impl Sending<'_> {
     async fn delete(&self, batch: &Batch, write: &Write) -> Result<Answer> {
         let documents = self.doomed(batch, write).await?;
         let doom = Doom::of(self.plan.model, self.target, documents, self.purge).await?;
+        let done = self.delete_all(batch, write, &doom).await;
+        if let (Err(error), Some(guard)) = (&done, self.target.db().guard()) {
+            // What refers may be written already.
+            guard.fail(error.clone());
+        }
+        done
+    }
+
+    async fn delete_all(&self, batch: &Batch, write: &Write, doom: &Doom<'_>) -> Result<Answer> {
         doom.carry_out(self.now).await?;
         let softly = self.softly.contains(&true);
         let mut whole = WriteResult::default();

@@ -16,7 +16,7 @@ use super::scope::Settings;
 use super::stages::Terms;
 use super::violation::{self, Violation};
 use super::write::{Batch, Write};
-use crate::backend::{self, Operation, ReadOptions, WriteResult};
+use crate::backend::{self, Operation, ReadOptions, WriteResult, WriteSummary};
 use crate::collection::Target;
 use crate::cursor;
 use crate::db::Answer;
@@ -52,7 +52,7 @@ async fn run(
     {
         return deletion::in_transaction(plan, target, operation, settings).await;
     }
-    let ready = Ready::make(plan, target, operation, settings).await?;
+    let ready = Ready::make_some(plan, target, operation, settings).await?;
     let Ready {
         mut batch,
         terms,
@@ -60,7 +60,12 @@ async fn run(
         ruled,
         now,
         after,
+        refused,
     } = ready;
+    if batch.writes.is_empty() && !refused.errors.is_empty() {
+        let result = refused.join(WriteResult::default());
+        return Ok(target.executor().answer(batch.carrier.name(), result));
+    }
     let sending = Sending {
         plan,
         target,
@@ -72,8 +77,14 @@ async fn run(
     };
     let answer = sending.send(&mut batch).await?;
     // A transaction in which something failed is over.
-    let is_over =
-        target.db().guard().is_some() && answer.as_write().is_some_and(|result| !result.errors.is_empty());
+    let failed = answer.as_write().filter(|result| !result.errors.is_empty());
+    let is_over = target.db().guard().is_some() && failed.is_some();
+    if let (Some(guard), Some(result)) = (target.db().guard(), failed)
+        && result.summary != WriteSummary::default()
+        && let Some((_, error)) = result.errors.first()
+    {
+        guard.fail(error.clone());
+    }
     if let (Some((derived, token, marked)), false) = (after.underived, is_over) {
         derived.follow(target, token, marked).await?;
     }
@@ -84,7 +95,13 @@ async fn run(
         let done = written(&answer, &batch.carrier, after.asked);
         run_hooks(hooks, target, done).await?;
     }
-    Ok(answer)
+    match answer.as_write() {
+        Some(result) if !refused.errors.is_empty() => {
+            let whole = refused.join(result.clone());
+            Ok(answer.with_write(whole))
+        }
+        _ => Ok(answer),
+    }
 }
 
 /// The writes that took effect.

@@ -1,7 +1,7 @@
 //! Writes on which everything is done that comes before the database, and what is to be done when they are written.
 
 use bson::oid::ObjectId;
-use bson::{DateTime, RawBsonRef, RawDocumentBuf};
+use bson::{Bson, DateTime, RawBsonRef, RawDocumentBuf};
 
 use super::copies::{Copied, PENDING};
 use super::deletion;
@@ -11,10 +11,11 @@ use super::plan::Plan;
 use super::scope::Settings;
 use super::stages::{Stages, Terms};
 use super::validator::Validator;
+use super::violation::{self, Violation};
 use super::write::{Batch, Kind, Write};
-use crate::backend::{Operation, WriteStatement};
+use crate::backend::{Operation, WriteResult, WriteStatement};
 use crate::collection::Target;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::relation::Doom;
 
 /// Writes with what hooks, dates, version, validation and soft deletion make of them.
@@ -29,6 +30,7 @@ pub(crate) struct Ready {
     /// The time of the writes.
     pub(super) now: DateTime,
     pub(super) after: After,
+    pub(super) refused: Refused,
 }
 
 /// What is to be done when writes are written.
@@ -43,9 +45,31 @@ pub(crate) struct After {
     pub(super) underived: Option<(&'static DerivedFields, ObjectId, RawDocumentBuf)>,
 }
 
+/// The writes that break rules of the model, where the others are made all the same.
+#[derive(Default)]
+pub(super) struct Refused {
+    pub(super) errors: Vec<(usize, Error)>,
+    /// The places of the others in the batch.
+    pub(super) others: Vec<usize>,
+}
+
 impl Ready {
-    /// Runs the hooks of `before` and the stages.
+    /// Runs the hooks of `before` and the stages, for all writes or none.
     pub(crate) async fn make(
+        plan: &'static Plan,
+        target: &Target,
+        operation: Operation,
+        settings: Settings,
+    ) -> Result<Ready> {
+        let mut ready = Ready::make_some(plan, target, operation, settings).await?;
+        match ready.refused.errors.is_empty() {
+            true => Ok(ready),
+            false => Err(ready.refused.errors.swap_remove(0).1),
+        }
+    }
+
+    /// The same; of a batch in no order without the writes that break rules, unless a transaction makes all or nothing.
+    pub(super) async fn make_some(
         plan: &'static Plan,
         target: &Target,
         operation: Operation,
@@ -79,21 +103,36 @@ impl Ready {
             ruled.push(was_delete && has_rules);
             softly.push(was_delete && !matches!(write.kind, Kind::Delete));
         }
-        let marked = match (copied, stages.marks) {
-            (Some(copied), Some((_, token))) if stages.has_marked => {
+        let (marks, has_marked) = (stages.marks, stages.has_marked);
+        let (token, has_derived, now) = (stages.token, stages.has_derived, stages.now);
+        let violations = validator.into_violations();
+        let mut refused = Refused::default();
+        if !violations.is_empty() {
+            if batch.is_ordered() || target.db().guard().is_some() {
+                return Err(broken(violations, &batch));
+            }
+            refused = Refused::of(violations, &batch);
+            let Refused { others, .. } = &refused;
+            keep(&mut batch.writes, others);
+            keep(&mut terms, others);
+            keep(&mut softly, others);
+            keep(&mut ruled, others);
+            if !asked.is_empty() {
+                keep(&mut asked, others);
+            }
+        }
+        let marked = match (copied, marks) {
+            (Some(copied), Some((_, token))) if has_marked => {
                 Some((copied, Copied::marked_by(&batch.writes, token)))
             }
             _ => None,
         };
         let underived = match &plan.derived {
-            Some(derived) if stages.has_derived => {
-                let token = stages.token;
+            Some(derived) if has_derived => {
                 Some((derived, token, DerivedFields::marked_by(&batch.writes, token)))
             }
             _ => None,
         };
-        let now = stages.now;
-        validator.finish()?;
         Ok(Ready {
             batch,
             terms,
@@ -106,6 +145,7 @@ impl Ready {
                 marked,
                 underived,
             },
+            refused,
         })
     }
 
@@ -125,6 +165,65 @@ impl Ready {
         let statements = writes.into_iter().map(Write::into_statement);
         Ok((statements.collect::<Result<_>>()?, self.after))
     }
+}
+
+impl Refused {
+    fn of(violations: Vec<Violation>, batch: &Batch) -> Refused {
+        let mut refused = Refused::default();
+        // In the order of the writes.
+        let mut violations = violations.into_iter().peekable();
+        for place in 0..batch.writes.len() {
+            let own: Vec<Violation> =
+                std::iter::from_fn(|| violations.next_if(|violation| violation.statement == place)).collect();
+            match own.is_empty() {
+                true => refused.others.push(place),
+                false => refused.errors.push((place, broken(own, batch))),
+            }
+        }
+        refused
+    }
+
+    /// What is told of the whole batch.
+    pub(super) fn join(self, mut result: WriteResult) -> WriteResult {
+        let place = |place: usize| self.others.get(place).copied().unwrap_or(place);
+        for (index, _) in &mut result.errors {
+            *index = place(*index);
+        }
+        for (index, _) in &mut result.upserted {
+            *index = place(*index);
+        }
+        result.errors.extend(self.errors);
+        result.errors.sort_by_key(|(index, _)| *index);
+        result
+    }
+}
+
+/// The error of broken rules, with the `_id` of the first document that breaks one.
+fn broken(violations: Vec<Violation>, batch: &Batch) -> Error {
+    let first = violations
+        .first()
+        .and_then(|first| batch.writes.get(first.statement));
+    let id = first.and_then(|write| match &write.kind {
+        Kind::Insert(document) | Kind::Replace(document) => Bson::try_from(document.get("_id").ok()??).ok(),
+        _ => None,
+    });
+    let error = match violation::finish(violations) {
+        Err(error) => error,
+        Ok(()) => return Error::new(ErrorKind::Validation, "the document breaks rules of its model"),
+    };
+    match id {
+        Some(id) => error.with_id(id),
+        None => error,
+    }
+}
+
+/// Keeps what stands at these places, which are in order.
+fn keep<T>(all: &mut Vec<T>, places: &[usize]) {
+    let mut place = 0;
+    all.retain(|_| {
+        place += 1;
+        places.binary_search(&(place - 1)).is_ok()
+    });
 }
 
 impl After {

@@ -25,6 +25,10 @@ impl Validator {
         violation::finish(self.violations)
     }
 
+    pub(crate) fn into_violations(self) -> Vec<Violation> {
+        self.violations
+    }
+
     /// The values to come are at this path.
     pub(crate) fn at(&mut self, path: &str) {
         path.clone_into(&mut self.path);

@@ -41,7 +41,14 @@ pub(crate) fn finish(violations: Vec<Violation>) -> Result<()> {
     if violations.is_empty() {
         return Ok(());
     }
-    let shown: Vec<String> = violations.iter().take(8).map(ToString::to_string).collect();
+    let is_batch = violations
+        .iter()
+        .any(|violation| violation.statement != violations[0].statement);
+    let shown = violations.iter().take(8).map(|violation| match is_batch {
+        true => format!("{violation} (document {} of the batch)", violation.statement),
+        false => violation.to_string(),
+    });
+    let shown: Vec<String> = shown.collect();
     let more = if violations.len() > shown.len() {
         ", .."
     } else {

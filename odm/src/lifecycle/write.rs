@@ -111,6 +111,15 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
+    /// Whether a write that fails keeps those behind it from being made.
+    pub(super) fn is_ordered(&self) -> bool {
+        match &self.carrier {
+            Operation::Insert(insert) => insert.ordered,
+            Operation::BulkWrite(bulk) => bulk.ordered,
+            _ => true,
+        }
+    }
+
     /// The writes of an operation; none of one that does not write documents.
     pub(crate) fn take(mut operation: Operation) -> Result<Batch> {
         let writes = match &mut operation {

@@ -133,6 +133,11 @@ impl Guard {
             .get_or_insert(error);
     }
 
+    /// The same after an operation that failed in its middle, with its error.
+    pub(crate) fn fail(&self, error: Error) {
+        self.doom(error.behind(SWALLOWED));
+    }
+
     pub(crate) async fn commit(&self) -> Result<()> {
         let doomed = self.doomed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(error) = doomed {

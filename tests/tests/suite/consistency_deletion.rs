@@ -13,6 +13,7 @@ crate::on_every_backend! {
     a_deletion_is_part_of_the_running_transaction,
     what_denies_is_named_and_nothing_is_written,
     a_batch_with_a_denied_deletion_says_which,
+    a_batch_that_fails_in_its_middle_ends_its_transaction,
     circles_end,
     soft_deletions_carry_them_out_softly,
     references_by_another_field_have_rules,
@@ -399,4 +400,37 @@ async fn a_crash_at_any_write_leaves_what_a_second_try_finishes(db: &Db) {
         assert_eq!(crashes, 7 + u64::from(with_transactions));
         base.drop().await.unwrap();
     }
+}
+
+async fn a_batch_that_fails_in_its_middle_ends_its_transaction(db: &Db) {
+    if !db.capabilities().transactions {
+        return;
+    }
+    houses(db).await;
+    let loan = Loan {
+        id: 1,
+        title: Ref::new(21),
+    };
+    db.collection::<Loan>().insert(loan).await.unwrap();
+    let before = stored(db).await;
+    let error = db
+        .transaction(async |tx| {
+            let batch = tx.collection::<House>().bulk_write();
+            let batch = batch.delete_one(|h| h.id.eq(1)).delete_one(|h| h.id.eq(2));
+            assert_eq!(batch.await.unwrap_err().kind(), ErrorKind::Referenced);
+            Ok::<_, Error>(())
+        })
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Referenced);
+    assert_eq!(stored(db).await, before);
+    // Nothing of it was written.
+    db.transaction(async |tx| {
+        let denied = tx.collection::<House>().delete(2).await;
+        assert_eq!(denied.unwrap_err().kind(), ErrorKind::Referenced);
+        tx.collection::<House>().delete(1).await
+    })
+    .await
+    .unwrap();
+    assert_eq!(ids(db, "houses").await, [2]);
 }

@@ -220,3 +220,4 @@ mod updates;
 mod version;
 mod views;
 mod writes;
+mod writes_refused;

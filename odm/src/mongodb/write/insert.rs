@@ -28,7 +28,59 @@ pub(in crate::mongodb) async fn insert(
     Ok(Response::Write(result))
 }
 
+/// The driver refuses a whole batch for one document that is too large. Here that one fails, as it does on the server.
 pub(super) async fn insert_all(
+    backend: &MongoBackend,
+    namespace: &Namespace,
+    mut documents: Vec<RawDocumentBuf>,
+    ordered: bool,
+    comment: Option<String>,
+    session: Option<&SharedSession>,
+) -> Attempt<WriteResult> {
+    let fits = |document: &RawDocumentBuf| document.as_bytes().len() <= MAX_DOCUMENT_BYTES;
+    let Some(first) = documents.iter().position(|document| !fits(document)) else {
+        return insert_fitting(backend, namespace, documents, ordered, comment, session).await;
+    };
+    let mut refused = Vec::new();
+    let mut places = Vec::with_capacity(documents.len());
+    let behind_first = documents.split_off(first).into_iter().enumerate();
+    places.extend(0..first);
+    for (place, document) in behind_first.map(|(place, document)| (place + first, document)) {
+        if !fits(&document) {
+            refused.push((place, too_large(&document)));
+            if ordered {
+                break;
+            }
+        } else {
+            places.push(place);
+            documents.push(document);
+        }
+    }
+    let mut result = insert_fitting(backend, namespace, documents, ordered, comment, session).await?;
+    for (place, _) in &mut result.errors {
+        *place = places.get(*place).copied().unwrap_or(*place);
+    }
+    if result.errors.is_empty() || !ordered {
+        result.errors.extend(refused);
+        result.errors.sort_by_key(|(place, _)| *place);
+    }
+    Ok(result)
+}
+
+fn too_large(document: &RawDocumentBuf) -> Error {
+    let bytes = document.as_bytes().len();
+    if bytes <= MAX_SENT_BYTES {
+        let text =
+            format!("object to insert too large. size in bytes: {bytes}, max size: {MAX_DOCUMENT_BYTES}");
+        return error::from_code(BAD_VALUE, text, None);
+    }
+    let text = format!(
+        "BSONObj size: {bytes} (0x{bytes:X}) is invalid. Size must be between 0 and {MAX_SENT_BYTES}(16MB)"
+    );
+    error::from_code(BSON_TOO_LARGE, text, None)
+}
+
+async fn insert_fitting(
     backend: &MongoBackend,
     namespace: &Namespace,
     mut documents: Vec<RawDocumentBuf>,
@@ -98,6 +150,16 @@ pub(super) async fn insert_all(
     }
     Ok(result)
 }
+
+/// How large a document can be.
+const MAX_DOCUMENT_BYTES: usize = 16 * 1024 * 1024;
+
+/// How large one can be that the server reads at all.
+const MAX_SENT_BYTES: usize = MAX_DOCUMENT_BYTES + 16 * 1024;
+
+// The server's codes for what is larger than either.
+const BAD_VALUE: i32 = 2;
+const BSON_TOO_LARGE: i32 = 10334;
 
 /// The driver encodes each document once more. What is larger than this is not kept until the reply comes.
 const LARGE: usize = 256 * 1024;

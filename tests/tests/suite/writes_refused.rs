@@ -1,0 +1,143 @@
+//! Which documents of a batch were refused, and what became of the others.
+
+use bson::doc;
+use odm::{Db, Error, ErrorKind, Filter, Model};
+use serde::{Deserialize, Serialize};
+
+crate::on_every_backend! {
+    one_document_that_breaks_rules_is_named,
+    a_batch_in_order_is_refused_whole,
+    a_batch_in_no_order_is_made_without_what_breaks_rules,
+    in_a_transaction_nothing_of_a_batch_is_stored,
+    documents_that_are_too_large_fail_alone,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "items")]
+struct Item {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[odm(validate(min = 0))]
+    n: i32,
+}
+
+fn item(id: i32, n: i32) -> Item {
+    Item { id, n }
+}
+
+async fn count(db: &Db) -> u64 {
+    db.collection::<Item>().count(|_| Filter::all()).await.unwrap()
+}
+
+/// Two break a rule, and one has the `_id` of another.
+fn some_wrong() -> [Item; 5] {
+    [item(1, 1), item(2, -1), item(3, 3), item(1, 4), item(5, -5)]
+}
+
+fn failed(error: &Error) -> Vec<(usize, ErrorKind)> {
+    let failed = error.write_errors().iter();
+    failed.map(|one| (one.index, one.error.kind())).collect()
+}
+
+async fn one_document_that_breaks_rules_is_named(db: &Db) {
+    let items = db.collection::<Item>();
+    let error = items.insert(item(7, -1)).await.unwrap_err();
+    assert_eq!((error.id(), error.path()), (Some(&7.into()), Some("n")));
+    let error = items.save(&item(8, -1)).await.unwrap_err();
+    assert_eq!((error.id(), error.path()), (Some(&8.into()), Some("n")));
+}
+
+async fn a_batch_in_order_is_refused_whole(db: &Db) {
+    let error = db
+        .collection::<Item>()
+        .insert_many(some_wrong())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (error.kind(), error.id()),
+        (ErrorKind::Validation, Some(&2.into()))
+    );
+    let statements = error.violations().iter().map(|violation| violation.statement);
+    assert_eq!(statements.collect::<Vec<_>>(), [1, 4]);
+    assert!(error.message().contains("(document 4 of the batch)"), "{error}");
+    assert_eq!(count(db).await, 0);
+}
+
+async fn a_batch_in_no_order_is_made_without_what_breaks_rules(db: &Db) {
+    let items = db.collection::<Item>();
+    let error = items.insert_many(some_wrong()).unordered().await.unwrap_err();
+    let (rule, key) = (ErrorKind::Validation, ErrorKind::DuplicateKey);
+    assert_eq!(failed(&error), [(1, rule), (3, key), (4, rule)]);
+    assert_eq!(error.write_errors()[2].error.id(), Some(&5.into()));
+    let partial = error.partial_write().unwrap();
+    assert_eq!(partial.summary.inserted, 2);
+    assert_eq!(partial.inserted, [(0, 1.into()), (2, 3.into())]);
+    assert_eq!(count(db).await, 2);
+
+    let batch = items.bulk_write().insert(item(9, -9));
+    let batch = batch.update_one(|i| i.id.eq(1), |i| i.n.set(-3));
+    let batch = batch.update_one(|i| i.id.eq(3), |i| i.n.set(30));
+    let batch = batch.upsert(|i| i.id.eq(4), |i| i.n.set(40));
+    let error = batch.unordered().await.unwrap_err();
+    assert_eq!(failed(&error), [(0, rule), (1, rule)]);
+    assert_eq!(error.partial_write().unwrap().upserted, [(3, 4.into())]);
+    assert_eq!(items.get(3).required().await.unwrap().n, 30);
+    assert_eq!(items.get(4).required().await.unwrap().n, 40);
+
+    let error = items.insert_many([item(20, -1)]).unordered().await.unwrap_err();
+    assert_eq!(failed(&error), [(0, rule)]);
+    assert_eq!(count(db).await, 3);
+}
+
+async fn in_a_transaction_nothing_of_a_batch_is_stored(db: &Db) {
+    if !db.capabilities().transactions {
+        return;
+    }
+    let error = db
+        .transaction(async |tx| {
+            let two = [item(30, 1), item(31, -1)];
+            tx.collection::<Item>().insert_many(two).unordered().await
+        })
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (error.kind(), error.id()),
+        (ErrorKind::Validation, Some(&31.into()))
+    );
+    assert_eq!(count(db).await, 0);
+}
+
+async fn documents_that_are_too_large_fail_alone(db: &Db) {
+    const MIB: usize = 1 << 20;
+    let raw = db.raw_collection("large");
+    let filled = |id: i32, bytes: usize| doc! { "_id": id, "x": "x".repeat(bytes) };
+    let some = |first: i32| {
+        [
+            filled(first, 1),
+            filled(first + 1, 17 * MIB),
+            filled(first + 2, 1),
+            filled(first + 3, 16 * MIB),
+        ]
+    };
+    let error = raw.insert_many(some(0)).unordered().await.unwrap_err();
+    let codes = error
+        .write_errors()
+        .iter()
+        .map(|one| (one.index, one.error.code()));
+    assert_eq!(codes.collect::<Vec<_>>(), [(1, Some(10334)), (3, Some(2))]);
+    assert_eq!(error.partial_write().unwrap().summary.inserted, 2);
+    let error = raw.insert_many(some(10)).await.unwrap_err();
+    let codes = error
+        .write_errors()
+        .iter()
+        .map(|one| (one.index, one.error.code()));
+    assert_eq!(codes.collect::<Vec<_>>(), [(1, Some(10334))]);
+    assert_eq!(error.partial_write().unwrap().summary.inserted, 1);
+    for (bytes, code) in [(16 * MIB, 2), (17 * MIB, 10334)] {
+        let error = raw.insert(filled(20, bytes)).await.unwrap_err();
+        assert_eq!(error.code(), Some(code), "{error}");
+    }
+    let ids = raw.find(doc! {}).sort_raw(doc! { "_id": 1 }).await.unwrap();
+    let ids: Vec<i32> = ids.iter().map(|found| found.get_i32("_id").unwrap()).collect();
+    assert_eq!(ids, [0, 2, 10]);
+}
