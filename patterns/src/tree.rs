@@ -46,7 +46,9 @@
 //! | [`NestedSets`] | `left`, `right`, `parent` | `parent`, `left`; `left`, `right`; `right` |
 //!
 //! The first, third and fourth have a `position` beside, unless [`ByKey`] says that siblings need no places. The fields
-//! need not be in the model's struct; where they are, the tree overwrites them. Nodes that the tree did not insert are
+//! need not be in the model's struct; where they are, the tree overwrites them. [`Tree::save`] and [`Tree::edit`] write a
+//! whole node but for them; whole writes through the collection (`save`, `replace`, `update_with_retry`) take a node out of
+//! the tree. Nodes that the tree did not insert are
 //! read as they are: the parent of a path is then its last segment, and roots of child references are found once, by
 //! reading all. Every tree has one small document in the collection `.._trees`, and where there are no transactions each
 //! node that was written has the number of its last change in a field `tree_fence`.
@@ -69,6 +71,7 @@
 //! |---|---|
 //! | insert, load, copy | inserts: hooks of `before` first, before the place is looked for; dates, version, validation; hooks of `after` at the end |
 //! | move, reorder, repair, rebuild, convert, and what these and others do to parents, siblings and descendants | an update of each document whose fields change: hooks, date of change, version, validation of the tree's fields that the model declares. So what was loaded before is not stored over a node that was moved, where there is a version |
+//! | [save](Tree::save), [edit](Tree::edit) | a replacement: hooks, date of change, version, validation of the whole document |
 //! | delete | a deletion: hooks, the rules of references, soft deletion. Where it is soft, nodes keep their places, unseen but by [`Tree::with_deleted`], until [`Tree::restore`] or [`Tree::purge`] |
 //! | rename | the insertion of the new document and the deletion, for ever, of the old one; refused where others refer to the node by a reference with a rule |
 //!
@@ -102,6 +105,7 @@ mod convert;
 mod core;
 mod derive;
 mod descendants;
+mod edit;
 mod error;
 mod execute;
 mod forest;

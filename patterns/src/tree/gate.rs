@@ -206,7 +206,7 @@ fn encoded(document: &Document) -> Result<RawDocumentBuf> {
     super::repair::encoded(document)
 }
 
-fn decoded(document: &RawDocument) -> Result<Document> {
+pub(super) fn decoded(document: &RawDocument) -> Result<Document> {
     Document::try_from(document).map_err(|error| {
         let error = Error::new(ErrorKind::Encode, "the write does not fit bson").with_source(error);
         TreeError::Database(error)

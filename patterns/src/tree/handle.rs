@@ -124,8 +124,9 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
         }
     }
 
-    /// The collection of the nodes. Its updates may change what the tree has no fields for; the fields of the tree
-    /// are the tree's, and replacing a document by one that does not have them takes the node out of the tree.
+    /// The collection of the nodes. Its updates, and saves of tracked documents, may change what the tree has no fields
+    /// for. The fields of the tree are the tree's: a whole write (`save`, `replace`, `update_with_retry`) of a struct that
+    /// does not declare them takes the node out of the tree. [`Tree::save`] and [`Tree::edit`] are for that.
     pub fn collection(&self) -> &Collection<M> {
         &self.collection
     }

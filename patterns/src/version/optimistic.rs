@@ -12,6 +12,9 @@ use super::error::VersionError;
 pub trait Optimistic<M: Model> {
     /// Loads a document, lets `change` change it, and stores it if it still is of the same version; otherwise runs
     /// `change` again on the document as it is by then. What `change` gives in the end is given.
+    ///
+    /// The document is stored whole, by [`Collection::replace`]: what is stored in it and the model does not declare is
+    /// gone then. Nodes of a tree are edited by [`Tree::edit`](crate::tree::Tree::edit).
     fn update_with_retry<T, E, F>(&self, id: impl Operand<M::Key>, change: F) -> UpdateWithRetry<M, F>
     where
         F: FnMut(&mut M) -> Result<T, E>;

@@ -207,6 +207,7 @@ mod tree_books;
 mod tree_changes;
 mod tree_conversion;
 mod tree_costs;
+mod tree_edits;
 mod tree_integrity;
 mod tree_interleavings;
 mod tree_lifecycle;

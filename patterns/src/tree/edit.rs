@@ -1,0 +1,161 @@
+//! Whole writes of nodes, which keep their places.
+
+use odm::backend::{Modification, UpdateStatement, WriteStatement};
+use odm::bson::{Bson, Document, doc};
+use odm::{Error, ErrorKind, Model, Operand};
+
+use super::core::{Core, Scope};
+use super::error::{Result, TreeError};
+use super::gate::decoded;
+use super::handle::Tree;
+use super::intent::FENCE;
+use super::model::TreeModel;
+
+/// How often an edit is made anew because others were first.
+const ATTEMPTS: u32 = 10;
+
+impl<M: Model, S: TreeModel> Tree<M, S> {
+    /// Stores a node that was loaded and changed: the whole document, but for the fields of the tree, which stay as they
+    /// are stored. So a node keeps its place whether its struct declares these fields or not, and whoever moves it
+    /// meanwhile.
+    ///
+    /// Hooks, rules, dates and the version are those of [`Collection::replace`](odm::Collection::replace). Two round trips,
+    /// refused three.
+    ///
+    /// ```
+    /// # use odm::{Db, Model};
+    /// # use odm_patterns::tree::{ArrayOfAncestors, Tree, TreeOptions};
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// # let db = Db::open("memory:").await?;
+    /// #[derive(Serialize, Deserialize, Model)]
+    /// struct Category {
+    ///     #[serde(rename = "_id")]
+    ///     id: String,
+    ///     title: String,
+    /// }
+    ///
+    /// let tree = Tree::<Category, ArrayOfAncestors>::open(&db, TreeOptions::new()).await?;
+    /// tree.insert_root(Category { id: "all".into(), title: "All".into() }).await?;
+    /// tree.insert_child("all", Category { id: "shoes".into(), title: "Schoes".into() }).await?;
+    ///
+    /// let mut shoes = tree.get("shoes").await?.expect("it is there");
+    /// shoes.title = "Shoes".to_owned();
+    /// tree.save(&shoes).await?;
+    /// assert_eq!(tree.children("all").await?[0].title, "Shoes");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound`: new nodes are inserted at a place. `Converted`. `Database`: of kind `Conflict` when the model has a
+    /// version and the node was changed since it was loaded; `Validation`.
+    pub async fn save(&self, node: &M) -> Result<()> {
+        let core = self.core()?;
+        let id = self.key(node.key())?;
+        if self.replace_around(core, &id, node).await? {
+            return Ok(());
+        }
+        core.need(&id).await?;
+        Err(TreeError::Database(self.conflict(&id)))
+    }
+
+    /// Loads a node, lets `change` change it, and stores it by [`save`](Tree::save); again, up to ten times, when somebody
+    /// was faster. Gives what `change` gave last. The model has a version: without one, what others write meanwhile would
+    /// be lost.
+    ///
+    /// # Errors
+    /// As [`save`](Tree::save), and what `change` says: then nothing is changed. `Database` of kind `InvalidArgument` for a
+    /// model without `#[odm(version)]`.
+    pub async fn edit<T>(
+        &self,
+        id: impl Operand<M::Key>,
+        mut change: impl FnMut(&mut M) -> odm::Result<T>,
+    ) -> Result<T> {
+        let core = self.core()?;
+        let id = self.key(id)?;
+        if M::version_field().is_none() {
+            let error = Error::new(ErrorKind::InvalidArgument, "the model has no version");
+            return Err(error.with_model(M::DESCRIPTOR.name).with_id(id).into());
+        }
+        for _ in 0..ATTEMPTS {
+            let mut node = self.decode(&core.need(&id).await?)?;
+            let value = change(&mut node)?;
+            if self.key(node.key())? != id {
+                let error = Error::new(
+                    ErrorKind::InvalidArgument,
+                    "the `_id` of a node changes by `rename`",
+                );
+                return Err(error.with_model(M::DESCRIPTOR.name).with_id(id).into());
+            }
+            if self.replace_around(core, &id, &node).await? {
+                return Ok(value);
+            }
+        }
+        Err(TreeError::Database(self.conflict(&id)))
+    }
+
+    fn conflict(&self, id: &Bson) -> Error {
+        Error::new(
+            ErrorKind::Conflict,
+            "the document was changed since it was loaded",
+        )
+        .with_model(M::DESCRIPTOR.name)
+        .with_namespace(self.collection.name().to_owned())
+        .with_id(id.clone())
+    }
+
+    /// Replaces what is stored of a node but for the fields of the tree; whether it was there, and of its version.
+    async fn replace_around(&self, core: &Core, id: &Bson, node: &M) -> Result<bool> {
+        if let Some(state) = core.state().await? {
+            core.check_layout(&state)?;
+        }
+        let mut bulk = self.collection.bulk_write();
+        if core.scope == Scope::All {
+            bulk = bulk.with_deleted();
+        }
+        let prepared = bulk
+            .replace_one(|_| M::key_field().eq(node.key()), node)
+            .prepared()
+            .await?;
+        let [WriteStatement::Update(statement)] = prepared.statements() else {
+            return Err(unfit("a hook made another write of it", id));
+        };
+        let filter = core.layout.scoped(decoded(&statement.filter)?);
+        let update = core.around(statement, id)?;
+        if core.nodes.update_one(filter, update).await?.matched == 0 {
+            return Ok(false);
+        }
+        prepared.written().await?;
+        Ok(true)
+    }
+}
+
+impl Core {
+    /// The same write, but for the fields of the tree.
+    fn around(&self, statement: &UpdateStatement, id: &Bson) -> Result<Vec<Document>> {
+        let Modification::Replacement(replacement) = &statement.modification else {
+            return Err(unfit("a hook made another write of it", id));
+        };
+        let mut document = decoded(replacement)?;
+        let mut kept = self.layout.fields();
+        kept.extend(self.layout.tenant.as_ref().map(|(field, _)| field.as_str()));
+        kept.push(FENCE);
+        document.remove("_id");
+        let mut whole = doc! { "_id": id };
+        whole.extend(document);
+        let mut places = Document::new();
+        for field in kept {
+            whole.remove(field);
+            // What is not stored is left out.
+            places.insert(field, format!("${field}"));
+        }
+        let merged = doc! { "$mergeObjects": [{ "$literal": whole }, places] };
+        Ok(vec![doc! { "$replaceWith": merged }])
+    }
+}
+
+fn unfit(message: &'static str, id: &Bson) -> TreeError {
+    TreeError::Database(Error::new(ErrorKind::Unsupported, message).with_id(id.clone()))
+}
