@@ -12,9 +12,9 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Keys::run`] | the effect, and the stored result, are one transaction: once, or not at all. A refusal is stored too, and what was written before it is rolled back |
+//! | [`Keys::run`] | the effect, and the stored result, are one transaction: once, or not at all. A refusal is stored too, in one write with its key, and what was written before it is rolled back |
 //! | [`Keys::begin`] and [`Permit::complete`] by themselves | one permit at a time; a permit whose time is over can be taken over, and its holder then cannot store a result. What it did outside of the database meanwhile, it did: pass [`Permit::token`] on as a fence |
-//! | inside your transaction | [`Keys::on`]`(&tx)`: the key is stored with what you write, or not at all |
+//! | inside your transaction | [`Keys::on`]`(&tx)`: the key is stored with what you write, or not at all. A refusal in it is given, and can only end it: see [`Keys::run`] |
 //! | crash | the key is free again when the lease is over; with `run` at once |
 //! | same key, other request | [`Begin::Mismatch`], always |
 //! | forgetting | results are kept for [`keep`](Keys::keep) (24 hours), then a TTL index deletes them, and the key is fresh. Until it does, they are treated as gone |

@@ -51,7 +51,8 @@ pub enum Ran<T, E> {
     Now(Result<T, E>),
     /// It was done, or refused, before.
     Replayed(Result<T, E>),
-    /// Somebody is at it.
+    /// Somebody has a permit of [`Keys::begin`] for it. Of several `run`s none sees another so: they wait for its
+    /// transaction.
     InProgress {
         /// When the lease is over.
         until: DateTime,
@@ -117,6 +118,17 @@ impl Keys {
         key: &str,
         request: &impl Serialize,
     ) -> Result<Begin<T, E>> {
+        self.enter(scope, key, request, None).await
+    }
+
+    /// Begins a key, or stores a result under it in the same write, unless somebody has it.
+    async fn enter<T: DeserializeOwned, E: DeserializeOwned>(
+        &self,
+        scope: &str,
+        key: &str,
+        request: &impl Serialize,
+        result: Option<&Document>,
+    ) -> Result<Begin<T, E>> {
         let fingerprint = fingerprint(request)?;
         let id = KeyId {
             scope: scope.to_owned(),
@@ -124,7 +136,8 @@ impl Keys {
         };
         for _ in 0..TRIES {
             let permit = ObjectId::new();
-            let found = match self.insert(&id, &fingerprint, permit).await {
+            let fresh = |token| self.fresh(&fingerprint, permit, token, result);
+            let found = match self.insert(&id, fresh(1)).await {
                 // Another one inserted it at the same time.
                 Err(error) if error.is_duplicate_key() => continue,
                 found => found?,
@@ -145,8 +158,9 @@ impl Keys {
                     return Ok(Begin::InProgress { until: found.until });
                 }
             }
-            if self.take_over(&found, &fingerprint, permit).await? {
-                return Ok(Begin::Fresh(self.permit(id, permit, found.token + 1)));
+            let token = found.token + 1;
+            if self.take_over(&found, fresh(token)).await? {
+                return Ok(Begin::Fresh(self.permit(id, permit, token)));
             }
         }
         Err(Error::new(
@@ -159,7 +173,10 @@ impl Keys {
     /// wrote is rolled back, and the refusal is the result. After a database error nothing is stored, and the key is as
     /// it was. As the body of any transaction it may run several times.
     ///
-    /// Cost: 3 round trips beside the body's: key, result, commit. A refusal takes 4: key, abort, key, result.
+    /// In a transaction of the caller's, by [`on`](Keys::on), a refusal cannot be rolled back by itself: it is given as
+    /// [`Ran::Now`] and not stored, and the transaction can only be aborted. Pass it on as the error of the transaction.
+    ///
+    /// Cost: 3 round trips beside the body's: key, result, commit. A refusal takes 3 too: key, abort, key with result.
     ///
     /// # Errors
     /// Those of the body and of the database.
@@ -207,7 +224,7 @@ impl Keys {
         }
     }
 
-    /// Stores a refusal by itself, since what belonged to it was rolled back.
+    /// Stores a refusal by itself, since what belonged to it was rolled back: the key with its result, in one write.
     async fn refuse<T: Serialize + DeserializeOwned, E: Serialize + DeserializeOwned>(
         &self,
         scope: &str,
@@ -215,12 +232,14 @@ impl Keys {
         request: &impl Serialize,
         refusal: E,
     ) -> Result<Ran<T, E>> {
-        match self.begin(scope, key, request).await? {
-            Begin::Fresh(permit) => {
-                let result = Err(refusal);
-                permit.complete::<T, E>(&result).await?;
-                Ok(Ran::Now(result))
-            }
+        let refused = Err(refusal);
+        // The caller's transaction has the key and what was written, and is to be aborted.
+        if self.db.in_transaction() {
+            return Ok(Ran::Now(refused));
+        }
+        let result = encoded::<T, E>(&refused)?;
+        match self.enter(scope, key, request, Some(&result)).await? {
+            Begin::Fresh(_) => Ok(Ran::Now(refused)),
             other => other
                 .into_ran()
                 .ok_or_else(|| Error::new(ErrorKind::Conflict, "the idempotency key kept changing")),
@@ -240,8 +259,7 @@ impl Keys {
     }
 
     /// Inserts the key, or gives the one that is there.
-    async fn insert(&self, id: &KeyId, fingerprint: &str, permit: ObjectId) -> Result<Option<KeyRecord>> {
-        let fields = self.fresh(fingerprint, permit, 1);
+    async fn insert(&self, id: &KeyId, fields: Document) -> Result<Option<KeyRecord>> {
         let insert = Update::raw(doc! { "$setOnInsert": fields });
         self.collection
             .find_one_and_update(|k| k.id.eq(id), |_| insert)
@@ -249,9 +267,12 @@ impl Keys {
             .await
     }
 
-    async fn take_over(&self, found: &KeyRecord, fingerprint: &str, permit: ObjectId) -> Result<bool> {
-        let fields = self.fresh(fingerprint, permit, found.token + 1);
-        let update = doc! { "$set": fields, "$unset": { "result": "" } };
+    async fn take_over(&self, found: &KeyRecord, fields: Document) -> Result<bool> {
+        let mut update = doc! {};
+        if !fields.contains_key("result") {
+            update.insert("$unset", doc! { "result": "" });
+        }
+        update.insert("$set", fields);
         let k = KeyRecord::fields();
         let unchanged = k.id.eq(&found.id)
             & k.permit.eq(found.permit)
@@ -264,16 +285,21 @@ impl Keys {
         Ok(update.await?.matched == 1)
     }
 
-    fn fresh(&self, fingerprint: &str, permit: ObjectId, token: i64) -> Document {
+    fn fresh(&self, fingerprint: &str, permit: ObjectId, token: i64, result: Option<&Document>) -> Document {
         let (until, expires) = self.times();
-        doc! {
+        let mut fields = doc! {
             "fingerprint": fingerprint,
             "token": token,
             "permit": permit,
             "until": until,
             "created": self.db.now(),
             "expires": expires,
+        };
+        if let Some(result) = result {
+            fields.insert("result", result.clone());
+            fields.insert("expires", later(self.db.now(), self.keep));
         }
+        fields
     }
 
     /// The ends of a lease that begins now, and of the key.
@@ -302,6 +328,18 @@ impl<T, E> Begin<T, E> {
             Begin::Mismatch => Some(Ran::Mismatch),
         }
     }
+}
+
+/// A result as it is stored.
+pub(super) fn encoded<T: Serialize, E: Serialize>(result: &Result<T, E>) -> Result<Document> {
+    let stored = |value: odm::bson::error::Result<Bson>| {
+        value
+            .map_err(|error| Error::new(ErrorKind::Encode, "the result does not fit BSON").with_source(error))
+    };
+    Ok(match result {
+        Ok(value) => doc! { "ok": stored(odm::bson::serialize_to_bson(value))? },
+        Err(error) => doc! { "err": stored(odm::bson::serialize_to_bson(error))? },
+    })
 }
 
 enum Stop<E> {

@@ -4,7 +4,7 @@ use odm::bson::{Bson, doc};
 use odm::{Db, Error, ErrorKind, Filter, Model, Result};
 use serde::Serialize;
 
-use super::keys::Keys;
+use super::keys::{Keys, encoded};
 use super::record::{KeyId, KeyRecord};
 use crate::later::later;
 
@@ -38,10 +38,7 @@ impl Permit {
     /// `Conflict` when somebody else has a permit by now: in a transaction, give it back, so that the effect is rolled
     /// back. `Encode` for a result that does not fit BSON.
     pub async fn complete<T: Serialize, E: Serialize>(&self, result: &Result<T, E>) -> Result<()> {
-        let result = match result {
-            Ok(value) => doc! { "ok": stored(value)? },
-            Err(error) => doc! { "err": stored(error)? },
-        };
+        let result = encoded(result)?;
         let expires = later(self.keys.db.now(), self.keys.keep);
         let update = self.keys.collection.update_one(
             |_| self.mine(),
@@ -90,9 +87,4 @@ impl Permit {
             ),
         }
     }
-}
-
-fn stored(value: &impl Serialize) -> Result<Bson> {
-    odm::bson::serialize_to_bson(value)
-        .map_err(|error| Error::new(ErrorKind::Encode, "the result does not fit BSON").with_source(error))
 }

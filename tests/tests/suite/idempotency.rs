@@ -20,6 +20,9 @@ crate::on_every_backend! {
     of_many_runs_at_once_one_has_an_effect,
     a_crash_at_any_write_of_a_run_is_done_once,
     a_permit_is_completed_in_the_callers_transaction,
+    a_refusal_is_given_to_all_who_come_at_once,
+    a_crash_at_any_write_of_a_refusal_leaves_no_permit,
+    a_refusal_in_the_callers_transaction_is_given_and_ends_it,
 }
 
 fn clocked(db: &Db) -> (Db, Arc<AtomicI64>) {
@@ -198,7 +201,7 @@ async fn effect_and_result_are_one_transaction(db: &Db) {
         run(&keys, "r", 13).await.unwrap(),
         Ran::Now(Err("thirteen".to_owned()))
     );
-    assert_eq!(log.take().len(), 4 + 1);
+    assert_eq!(log.take().len(), 3 + 1);
     assert_eq!(
         run(&keys, "r", 13).await.unwrap(),
         Ran::Replayed(Err("thirteen".to_owned()))
@@ -279,4 +282,88 @@ async fn a_permit_is_completed_in_the_callers_transaction(db: &Db) {
         .unwrap();
     assert!(matches!(begin(&keys, 1).await, Begin::Replay(Ok(3))));
     assert_eq!(db.collection::<KeyRecord>().find_all().await.unwrap().len(), 1);
+}
+
+async fn a_refusal_is_given_to_all_who_come_at_once(db: &Db) {
+    for round in 0..5 {
+        let keys = Keys::new(db);
+        let tasks: Vec<_> = (0..4)
+            .map(|_| {
+                let keys = keys.clone();
+                tokio::spawn(async move { run(&keys, &format!("k{round}"), 13).await.unwrap() })
+            })
+            .collect();
+        let mut now = 0;
+        for task in tasks {
+            match task.await.unwrap() {
+                Ran::Now(Err(refusal)) if refusal == "thirteen" => now += 1,
+                Ran::Replayed(Err(refusal)) if refusal == "thirteen" => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!((now, effects(db).await), (1, 0));
+    }
+}
+
+async fn a_crash_at_any_write_of_a_refusal_leaves_no_permit(db: &Db) {
+    for after in [false, true] {
+        for n in 1.. {
+            db.drop().await.unwrap();
+            let (faulty, faults) = db.faulty();
+            let lost = Error::new(ErrorKind::Network, "connection reset (injected)");
+            match after {
+                false => faults.add(Fault::nth_write(n).crash()),
+                true => faults.add(Fault::nth_write(n).after(lost)),
+            }
+            run(&Keys::new(&faulty), "k", 13).await.ok();
+            let failed = faults.failures() > 0;
+            let again = run(&Keys::new(db), "k", 13).await.unwrap();
+            assert!(
+                matches!(&again, Ran::Now(Err(refusal)) | Ran::Replayed(Err(refusal)) if refusal == "thirteen"),
+                "{again:?}"
+            );
+            assert_eq!(effects(db).await, 0);
+            if !failed {
+                assert!(n > 3);
+                break;
+            }
+        }
+    }
+}
+
+async fn a_refusal_in_the_callers_transaction_is_given_and_ends_it(db: &Db) {
+    #[derive(Debug)]
+    enum Stop {
+        Refused(String),
+        Database(Error),
+    }
+    impl From<Error> for Stop {
+        fn from(error: Error) -> Stop {
+            Stop::Database(error)
+        }
+    }
+    let keys = Keys::new(db);
+    run(&keys, "warm", 1).await.unwrap();
+    let options = odm::backend::TransactionOptions::default();
+    let passed_on = db.transaction_with(options, async |tx| match run(&keys.on(&tx), "k", 13).await? {
+        Ran::Now(Err(refusal)) => Err(Stop::Refused(refusal)),
+        other => panic!("{other:?}"),
+    });
+    let passed_on: Result<(), Stop> = passed_on.await;
+    assert!(
+        matches!(&passed_on, Err(Stop::Refused(refusal)) if refusal == "thirteen"),
+        "{passed_on:?}"
+    );
+    // What was written before it must not be kept.
+    let swallowed = db.transaction(async |tx| run(&keys.on(&tx), "k", 13).await).await;
+    assert_eq!(swallowed.unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert_eq!(effects(db).await, 1);
+    assert!(keys.get("scope", "k").await.unwrap().is_none());
+    // What is not refused is committed with the rest.
+    let done = db
+        .transaction(async |tx| run(&keys.on(&tx), "k", 4).await)
+        .await
+        .unwrap();
+    assert_eq!((done, effects(db).await), (Ran::Now(Ok(8)), 2));
+    assert_eq!(run(&keys, "k", 4).await.unwrap(), Ran::Replayed(Ok(8)));
 }

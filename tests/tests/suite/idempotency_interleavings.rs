@@ -170,6 +170,11 @@ async fn a_request_is_done_once_whoever_sends_it() {
                     let is_done = now.iter().filter(|result| result.is_ok()).count();
                     assert_eq!(effects(db).await, is_done + done, "{context}");
                     assert!(now.len() + done <= 1, "{context}");
+                    // Who runs waits for who runs.
+                    if before != Before::Begun && pair.iter().all(|work| matches!(work, Work::Run(_))) {
+                        let busy = |told: &Option<_>| matches!(told, Some(Ok(Ran::InProgress { .. })));
+                        assert!(!told.iter().any(busy), "{context}");
+                    }
                     let mut expected: Option<Result<i32, String>> = now.first().cloned();
                     if before == Before::Done {
                         expected = Some(Ok(2));
