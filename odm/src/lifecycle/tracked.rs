@@ -10,6 +10,7 @@ use bson::{RawDocument, RawDocumentBuf};
 use super::pipeline::{conflict, find_one};
 use super::plan::Plan;
 use super::scope::{Scope, Settings};
+use super::versions::with_id;
 use super::{document, narrow};
 use crate::action::migrate_one;
 use crate::backend::{self, Modification, Operation, ReadOptions};
@@ -18,6 +19,8 @@ use crate::collection::{Collection, Record, encode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
 use crate::query::update::Form;
+
+const GONE: &str = "the document is gone";
 
 /// A document that was loaded with [`tracked`](crate::action::FindOne::tracked): it derefs to the model, and
 /// [`save`](Tracked::save) sends only what was changed since.
@@ -113,7 +116,7 @@ impl<M: Model> Tracked<M> {
             if !migrate_one(target, stored, upgraded.clone()).await? {
                 let error = match find_one(target, &by_id).await? {
                     Some(stored) => conflict("the document was changed since it was loaded", stored),
-                    None => Error::new(ErrorKind::NotFound, "the document is gone"),
+                    None => with_id(Error::new(ErrorKind::NotFound, GONE), &self.loaded),
                 };
                 return Err(target.explain(error, "update"));
             }
@@ -165,7 +168,7 @@ impl<M: Model> Tracked<M> {
         }
         let error = match find_one(target, &by_id).await? {
             Some(stored) => conflict("the document was changed since it was loaded", stored),
-            None => Error::new(ErrorKind::NotFound, "the document is gone"),
+            None => with_id(Error::new(ErrorKind::NotFound, GONE), &self.loaded),
         };
         Err(target.explain(error, "findAndModify"))
     }

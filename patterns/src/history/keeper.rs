@@ -100,7 +100,7 @@ impl<M: Model> History<M> {
             match changed.await {
                 Ok(()) => return Ok(current.version + 1),
                 Err(VersionError::Conflict { .. }) => {}
-                Err(VersionError::NotFound) => return Err(HistoryError::NotFound),
+                Err(VersionError::NotFound { .. }) => return Err(HistoryError::NotFound),
                 Err(error) => return Err(Error::from(error).into()),
             }
         }

@@ -3,7 +3,10 @@
 use std::convert::Infallible;
 use std::fmt;
 
+use odm::bson::Bson;
 use odm::{Error, ErrorKind};
+
+const MISSING: &str = "there is no such document";
 
 /// Why a document was not changed; `E` is what the code that changes it says.
 #[derive(Clone, Debug)]
@@ -12,7 +15,12 @@ pub enum VersionError<E = Infallible> {
     /// The model has no field with `#[odm(version)]`.
     NoVersion,
     /// There is no such document.
-    NotFound,
+    NotFound {
+        /// The Rust name of the model.
+        model: &'static str,
+        /// The `_id` that was asked for.
+        id: Bson,
+    },
     /// Others were first, every time.
     Conflict {
         /// How often it was tried.
@@ -28,7 +36,7 @@ impl<E: fmt::Display> fmt::Display for VersionError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             VersionError::NoVersion => f.write_str("the model has no version"),
-            VersionError::NotFound => f.write_str("there is no such document"),
+            VersionError::NotFound { model, id } => write!(f, "{MISSING} (model: {model}, _id: {id})"),
             VersionError::Conflict { attempts } => {
                 write!(f, "the document is of another version (attempts: {attempts})")
             }
@@ -52,7 +60,12 @@ impl<E: fmt::Debug + fmt::Display + Send + Sync + 'static> From<VersionError<E>>
         let kind = match &error {
             VersionError::Database(inner) => return inner.clone(),
             VersionError::NoVersion => ErrorKind::InvalidArgument,
-            VersionError::NotFound => ErrorKind::NotFound,
+            VersionError::NotFound { model, id } => {
+                let plain = Error::new(ErrorKind::NotFound, MISSING)
+                    .with_model(model)
+                    .with_id(id.clone());
+                return plain.with_source(error);
+            }
             VersionError::Conflict { .. } => ErrorKind::Conflict,
             VersionError::Refused(_) => ErrorKind::Validation,
         };

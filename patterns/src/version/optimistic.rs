@@ -63,14 +63,25 @@ impl<M: Model> Optimistic<M> for Collection<M> {
                 self.exists(|_| M::key_field().eq(&id)),
             )
         });
+        let missing = missing::<M, _>(self, &id);
         async move {
             let (update, exists) = prepared.ok_or(VersionError::NoVersion)?;
             match update.await?.matched {
                 1 => Ok(()),
                 _ if exists.await? => Err(VersionError::Conflict { attempts: 1 }),
-                _ => Err(VersionError::NotFound),
+                _ => Err(missing),
             }
         }
+    }
+}
+
+fn missing<M: Model, E>(collection: &Collection<M>, id: &M::Key) -> VersionError<E> {
+    match collection.encode_key(id) {
+        Ok(id) => VersionError::NotFound {
+            model: M::DESCRIPTOR.name,
+            id,
+        },
+        Err(error) => error.into(),
     }
 }
 
@@ -101,12 +112,12 @@ impl<M: Model, F> UpdateWithRetry<M, F> {
             .collection
             .get(&self.id)
             .await?
-            .ok_or(VersionError::NotFound)?;
+            .ok_or_else(|| missing(&self.collection, &self.id))?;
         for _ in 0..self.attempts {
             let value = (self.change)(&mut document).map_err(VersionError::Refused)?;
             match self.collection.replace(&document).await {
                 Ok(result) if result.matched == 1 => return Ok(value),
-                Ok(_) => return Err(VersionError::NotFound),
+                Ok(_) => return Err(missing(&self.collection, &self.id)),
                 // The conflict of a version carries the document; that of a transaction does not, and is the caller's.
                 Err(error) if error.is_conflict() => match error.current::<M>()? {
                     Some(current) => document = current,

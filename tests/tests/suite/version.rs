@@ -64,7 +64,14 @@ async fn a_change_is_made_again_until_nobody_was_first(db: &Db) {
     let refused: Outcome<()> = pages.update_with_retry(1, |_| Err("no".to_owned())).await;
     assert!(matches!(refused.unwrap_err(), VersionError::Refused(text) if text == "no"));
     let missing: Outcome<()> = pages.update_with_retry(2, |_| Ok(())).await;
-    assert!(matches!(missing.unwrap_err(), VersionError::NotFound));
+    let missing = missing.unwrap_err();
+    assert!(matches!(&missing, VersionError::NotFound { id, .. } if *id == 2.into()));
+    assert_eq!(
+        missing.to_string(),
+        "there is no such document (model: Page, _id: 2)"
+    );
+    let missing = odm::Error::from(missing);
+    assert_eq!((missing.model(), missing.id()), (Some("Page"), Some(&2.into())));
     let unversioned: Outcome<()> = db
         .collection::<Unversioned>()
         .update_with_retry(1, |_| Ok(()))
@@ -156,7 +163,7 @@ async fn an_update_holds_for_one_version(db: &Db) {
     pages.update_if(1, 1, |p| p.words.push("c")).await.unwrap();
     assert_eq!(pages.get(1).required().await.unwrap().words, ["a", "c"]);
     let missing = pages.update_if(2, 0, |p| p.words.push("b")).await.unwrap_err();
-    assert!(matches!(missing, VersionError::NotFound));
+    assert!(matches!(missing, VersionError::NotFound { .. }));
     let unversioned = db
         .collection::<Unversioned>()
         .update_if(1, 0, |p| p.words.push("b"))
