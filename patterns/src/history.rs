@@ -26,6 +26,7 @@
 //! | round trips | a change 3: read, copy, write. [`versions`](History::versions) 2, [`as_of`](History::as_of) 4 at the most |
 //! | times | with `#[odm(updated)]` exact. Without, a change counts from when the version before it was copied last: the moment of the change, unless its writer died or lost between the two writes and no other change of that version came after it |
 //! | deletion | the last version stays, with its end. [`restore`](History::restore) goes on with the next version |
+//! | soft deletion | is a deletion: what stays of the document is no version. `restore` keeps it in the history (with a field `gone`), where its number is skipped |
 //! | sharded | writes name the whole `_id`. Shard the history by `_id`, ranged, so that the versions of a document are together |
 //! | time | [`Db::now`](odm::Db::now) |
 //!

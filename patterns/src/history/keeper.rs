@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use odm::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
+use odm::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use odm::{Collection, Db, Error, ErrorKind, Filter, Model, Operand, Result, Update};
 
 use super::error::HistoryError;
@@ -23,6 +23,8 @@ pub struct History<M> {
 pub(super) struct Current {
     pub(super) stored: RawDocumentBuf,
     pub(super) version: i64,
+    /// Whether it is softly deleted: there for the database, and gone for everybody else.
+    pub(super) is_deleted: bool,
 }
 
 impl<M: Model> History<M> {
@@ -141,7 +143,8 @@ impl<M: Model> History<M> {
         }
     }
 
-    /// Deletes a document; its versions stay. Three round trips.
+    /// Deletes a document; its versions stay. Of a model with `#[odm(soft_delete)]` the document stays too, unseen: here as
+    /// elsewhere it is deleted. Three round trips.
     ///
     /// # Errors
     /// `NotFound`, `Conflict`, `Clash`, `NoVersion`; those of a deletion.
@@ -178,33 +181,53 @@ impl<M: Model> History<M> {
         Err(self.too_often())
     }
 
-    /// Brings a deleted document back, as a new version; gives that. It is inserted as it was, without the model's hooks.
-    /// Three round trips.
+    /// Brings a deleted document back, as a new version; gives that. It is inserted as it was, without the model's hooks. One
+    /// that was deleted softly is restored as [`Collection::restore`] does. Four round trips at the most.
     ///
     /// # Errors
     /// `AlreadyThere`; `NotFound` when there is no history of it.
     pub async fn restore(&self, id: impl Operand<M::Key>) -> Result<i64, HistoryError> {
         version_field::<M>()?;
-        let id = self.documents.encode_key(id)?;
-        let last = self.newest(&id, true).await?.ok_or(HistoryError::NotFound)?;
+        let id = id.with(Clone::clone);
+        let key = self.documents.encode_key(&id)?;
+        for _ in 0..self.attempts {
+            let Some(current) = self.current(&key).await? else {
+                return self.restore_last(&key).await;
+            };
+            if !current.is_deleted {
+                return Err(match self.newest(&key, false).await? {
+                    Some(_) => HistoryError::AlreadyThere,
+                    None => HistoryError::NotFound,
+                });
+            }
+            // What stays of a deleted document has a version too.
+            self.keep(&key, &current, None).await?;
+            let same = self.of_version(&id, current.version)?;
+            if self.documents.restore(|_| same).await?.modified == 1 {
+                return Ok(current.version + 1);
+            }
+        }
+        Err(self.too_often())
+    }
+
+    /// Inserts the last version of a document that is not there.
+    async fn restore_last(&self, id: &Bson) -> Result<i64, HistoryError> {
+        let last = self.newest(id, true).await?.ok_or(HistoryError::NotFound)?;
         let version = RECORDS.number_of(&last);
         let mut document = last.get_document("document").cloned().unwrap_or_default();
         put_version::<M>(&mut document, version + 1)?;
+        if let Some(field) = self.documents.soft_delete_field()
+            && document.contains_key(field)
+        {
+            document.insert(field, Bson::Null);
+        }
         let now = self.db.now();
         if let Some(field) = M::updated_field()
             && matches!(document.get(field), Some(Bson::DateTime(_)))
         {
             document.insert(field, now);
         }
-        if self
-            .documents
-            .raw()
-            .exists(doc! { "_id": { "$eq": &id } })
-            .await?
-        {
-            return Err(HistoryError::AlreadyThere);
-        }
-        let key = doc! { "_id": RECORDS.key(&id, version) };
+        let key = doc! { "_id": RECORDS.key(id, version) };
         let restored = doc! { "$set": { "restored": now } };
         self.records.update_one(key, restored).await?;
         match self.documents.raw().insert(document).await {
@@ -219,7 +242,13 @@ impl<M: Model> History<M> {
     async fn copy(&self, id: &M::Key, end: Option<&str>) -> Result<Current, HistoryError> {
         version_field::<M>()?;
         let key = self.documents.encode_key(id)?;
-        let current = self.current(&key).await?.ok_or(HistoryError::NotFound)?;
+        let current = self.current(&key).await?.filter(|current| !current.is_deleted);
+        let current = current.ok_or(HistoryError::NotFound)?;
+        self.keep(&key, &current, end).await?;
+        Ok(current)
+    }
+
+    async fn keep(&self, key: &Bson, current: &Current, end: Option<&str>) -> Result<(), HistoryError> {
         let version = current.version;
         let now = self.db.now();
         let mut set = doc! { "until": now };
@@ -228,10 +257,13 @@ impl<M: Model> History<M> {
         }
         let stored = document(&current.stored)?;
         let mut first = doc! { "document": stored.clone() };
+        if let Some(gone) = self.documents.soft_delete_field().filter(|_| current.is_deleted) {
+            first.insert("gone", stored.get(gone));
+        }
         if let Some(from @ Bson::DateTime(_)) = M::updated_field().and_then(|field| stored.get(field)) {
             first.insert("from", from);
         }
-        let record = doc! { "_id": RECORDS.key(&key, version) };
+        let record = doc! { "_id": RECORDS.key(key, version) };
         let update = doc! { "$set": set, "$setOnInsert": first };
         let kept = loop {
             let kept = self.records.find_one_and_update(record.clone(), update.clone());
@@ -243,7 +275,7 @@ impl<M: Model> History<M> {
         };
         let is_same = kept.is_some_and(|kept| kept.get_document("document").ok() == Some(&stored));
         match is_same {
-            true => Ok(current),
+            true => Ok(()),
             false => Err(HistoryError::Clash { version }),
         }
     }
@@ -265,8 +297,20 @@ impl<M: Model> History<M> {
         let found = self.documents.raw().find(same).limit(1).encoded().await?;
         Ok(found.into_iter().next().map(|stored| {
             let version = version_in::<M>(&stored);
-            Current { stored, version }
+            let is_deleted = self.is_deleted(&stored);
+            Current {
+                stored,
+                version,
+                is_deleted,
+            }
         }))
+    }
+
+    /// Whether this is what stays of a document that was deleted softly.
+    fn is_deleted(&self, stored: &RawDocument) -> bool {
+        let field = self.documents.soft_delete_field();
+        let value = field.and_then(|field| stored.get(field).ok().flatten());
+        value.is_some_and(|value| value != RawBsonRef::Null)
     }
 
     fn of_version(&self, id: &M::Key, version: i64) -> Result<Filter<M>, HistoryError> {

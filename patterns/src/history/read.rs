@@ -6,7 +6,7 @@ use odm::{Model, Operand, Result};
 use super::difference::{Difference, differences};
 use super::error::HistoryError;
 use super::keeper::{History, document, raw, version_field};
-use super::version_info::{Mark, RECORDS, VersionInfo, timeline};
+use super::version_info::{Mark, RECORDS, VersionInfo, timeline, was_gone};
 
 impl<M: Model> History<M> {
     /// The versions of a document that are kept, the oldest first and the current one last. Of one that was deleted, the
@@ -15,20 +15,30 @@ impl<M: Model> History<M> {
     /// # Errors
     /// Those of the database.
     pub async fn versions(&self, id: impl Operand<M::Key>) -> Result<Vec<VersionInfo>, HistoryError> {
-        version_field::<M>()?;
         let id = self.documents.encode_key(id)?;
+        let (marks, is_there) = self.marks(&id).await?;
+        Ok(timeline(&marks, is_there))
+    }
+
+    /// The marks of all versions, and whether the document is there now.
+    async fn marks(&self, id: &Bson) -> Result<(Vec<Mark>, bool), HistoryError> {
+        version_field::<M>()?;
         // In this order: what replaces the version that is read here is copied before it is written.
-        let current = self.current(&id).await?;
-        let records = self.records.find(RECORDS.of(&id)).sort_raw(doc! { "_id": 1 });
+        let current = self.current(id).await?;
+        let records = self.records.find(RECORDS.of(id)).sort_raw(doc! { "_id": 1 });
         let records = records.project_raw(doc! { "document": 0 }).await?;
         let mut marks: Vec<Mark> = records.iter().map(Mark::read).collect();
         if let Some(current) = &current {
             marks.retain(|mark| mark.version < current.version);
             let stored = document(&current.stored)?;
-            let from = M::updated_field().and_then(|field| stored.get_datetime(field).ok().copied());
-            marks.push(Mark::current(current.version, from));
+            let date = |field: Option<&str>| field.and_then(|field| stored.get_datetime(field).ok().copied());
+            marks.push(match current.is_deleted {
+                true => Mark::gone(current.version, date(self.documents.soft_delete_field()), None),
+                false => Mark::current(current.version, date(M::updated_field())),
+            });
         }
-        Ok(timeline(&marks, current.is_some()))
+        let is_there = current.is_some_and(|current| !current.is_deleted);
+        Ok((marks, is_there))
     }
 
     /// A document as it was at a version. One round trip, of the current version two.
@@ -48,7 +58,12 @@ impl<M: Model> History<M> {
     /// `Forgotten` when that is further back than the history; `NotFound` when nothing is known of such a document.
     pub async fn as_of(&self, id: impl Operand<M::Key>, time: DateTime) -> Result<Option<M>, HistoryError> {
         let id = id.with(Clone::clone);
-        let versions = self.versions(&id).await?;
+        let key = self.documents.encode_key(&id)?;
+        let (marks, is_there) = self.marks(&key).await?;
+        if was_gone(&marks, time) {
+            return Ok(None);
+        }
+        let versions = timeline(&marks, is_there);
         let first = versions.first().ok_or(HistoryError::NotFound)?;
         let begun = versions
             .iter()
@@ -90,7 +105,9 @@ impl<M: Model> History<M> {
             return Ok(record);
         }
         match self.current(id).await? {
-            Some(current) if current.version == version => Ok(document(&current.stored)?),
+            Some(current) if current.version == version && !current.is_deleted => {
+                Ok(document(&current.stored)?)
+            }
             // It was the current one a moment ago.
             _ => self.recorded(id, version).await,
         }
@@ -103,7 +120,7 @@ impl<M: Model> History<M> {
     }
 
     async fn record(&self, id: &Bson, version: i64) -> Result<Option<Document>> {
-        let key = doc! { "_id": RECORDS.key(id, version) };
+        let key = doc! { "_id": RECORDS.key(id, version), "gone": { "$exists": false } };
         let mut record = self.records.find_one(key).await?;
         Ok(record
             .as_mut()

@@ -31,6 +31,10 @@ pub struct VersionInfo {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     pub(super) version: i64,
+    /// The last number that is its own: that of what stayed of it when it was deleted softly, if it was.
+    last: i64,
+    /// Whether this is what stays of a softly deleted document.
+    is_gone: bool,
     from: Option<DateTime>,
     until: Option<DateTime>,
     deleted: Option<DateTime>,
@@ -40,8 +44,14 @@ pub(super) struct Mark {
 impl Mark {
     pub(super) fn read(record: &Document) -> Mark {
         let date = |field| record.get_datetime(field).ok().copied();
+        let version = RECORDS.number_of(record);
+        if record.contains_key("gone") {
+            return Mark::gone(version, date("gone"), date("until"));
+        }
         Mark {
-            version: RECORDS.number_of(record),
+            version,
+            last: version,
+            is_gone: false,
             from: date("from"),
             until: date("until"),
             deleted: date("deleted"),
@@ -52,22 +62,70 @@ impl Mark {
     pub(super) fn current(version: i64, from: Option<DateTime>) -> Mark {
         Mark {
             version,
+            last: version,
+            is_gone: false,
             from,
             until: None,
             deleted: None,
             restored: None,
         }
     }
+
+    /// What stays of a softly deleted document, and when it was restored.
+    pub(super) fn gone(version: i64, deleted: Option<DateTime>, restored: Option<DateTime>) -> Mark {
+        Mark {
+            is_gone: true,
+            deleted,
+            restored,
+            ..Mark::current(version, None)
+        }
+    }
+}
+
+/// The marks of what was there: what stayed of a deleted document says when that was deleted, and restored.
+fn present(marks: &[Mark]) -> Vec<Mark> {
+    let mut present: Vec<Mark> = Vec::with_capacity(marks.len());
+    let mut gone: Option<&Mark> = None;
+    for mark in marks {
+        if !mark.is_gone {
+            let back = gone.take().filter(|gone| gone.version + 1 == mark.version);
+            present.push(Mark {
+                from: mark.from.or(back.and_then(|gone| gone.restored)),
+                ..*mark
+            });
+            continue;
+        }
+        gone = Some(mark);
+        if let Some(before) = present
+            .last_mut()
+            .filter(|before| before.last + 1 == mark.version)
+        {
+            before.deleted = mark.deleted.or(before.deleted).or(before.until);
+            before.restored = mark.restored;
+            before.last = mark.version;
+        }
+    }
+    present
+}
+
+/// Whether the document was softly deleted at this time, also where the history does not have what was deleted.
+pub(super) fn was_gone(marks: &[Mark], time: DateTime) -> bool {
+    let mut gone = marks.iter().filter(|mark| mark.is_gone);
+    gone.any(|mark| {
+        mark.deleted.is_some_and(|deleted| deleted <= time)
+            && mark.restored.is_none_or(|restored| time < restored)
+    })
 }
 
 /// What these marks say, in the order of versions, with the current one last if there is one.
 pub(super) fn timeline(marks: &[Mark], has_current: bool) -> Vec<VersionInfo> {
+    let marks = present(marks);
     let mut versions: Vec<VersionInfo> = Vec::with_capacity(marks.len());
     for (index, mark) in marks.iter().enumerate() {
         let before = index.checked_sub(1).and_then(|index| marks.get(index));
         let next = marks.get(index + 1);
         let since_copy = before
-            .filter(|before| before.version + 1 == mark.version)
+            .filter(|before| before.last + 1 == mark.version)
             .and_then(|before| before.restored.or(before.until));
         let is_current = has_current && next.is_none();
         // A deletion counts when the document is not there now, or was brought back. Otherwise somebody changed it at the
@@ -77,7 +135,7 @@ pub(super) fn timeline(marks: &[Mark], has_current: bool) -> Vec<VersionInfo> {
             Some(_) => mark.restored.is_some(),
         });
         let next_from = next
-            .filter(|next| next.version == mark.version + 1)
+            .filter(|next| next.version == mark.last + 1)
             .and_then(|next| next.from);
         versions.push(VersionInfo {
             version: mark.version,

@@ -20,6 +20,30 @@ crate::on_every_backend! {
     a_history_is_part_of_a_transaction,
     versions_are_forgotten_by_age_and_number,
     what_went_around_the_history_is_found,
+    softly_deleted_is_deleted,
+    softly_deleted_around_the_history_is_deleted,
+    a_crash_at_any_write_of_a_soft_deletion_loses_no_version,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "history_letters")]
+struct Letter {
+    #[serde(rename = "_id")]
+    id: i32,
+    text: String,
+    #[odm(version)]
+    version: i64,
+    #[odm(soft_delete)]
+    deleted: Option<DateTime>,
+}
+
+fn letter(text: &str) -> Letter {
+    Letter {
+        id: 1,
+        text: text.into(),
+        version: 0,
+        deleted: None,
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -467,4 +491,153 @@ async fn what_went_around_the_history_is_found(db: &Db) {
             .await
             .contains(&HistoryProblemKind::Misplaced { version: 0 })
     );
+}
+
+async fn softly_deleted_is_deleted(db: &Db) {
+    let (db, seconds) = clocked(db);
+    let history = History::<Letter>::new(&db);
+    let text = |found: Option<Letter>| found.map(|letter| letter.text);
+    history.insert(&letter("a")).await.unwrap();
+    seconds.store(2_000, Ordering::SeqCst);
+    assert_eq!(history.update(1, |l| l.text.set("b")).await.unwrap(), 1);
+    seconds.store(3_000, Ordering::SeqCst);
+    history.delete(1).await.unwrap();
+    for gone in [
+        history.delete(1).await.map(|()| 0),
+        history.update(1, |l| l.text.set("c")).await,
+        history.revert(1, 0).await,
+        history.change(1, |_| Ok(0)).await,
+        history.replace(&letter("c")).await,
+    ] {
+        assert!(matches!(gone, Err(HistoryError::NotFound)), "{gone:?}");
+    }
+    assert!(matches!(
+        history.insert(&letter("c")).await,
+        Err(HistoryError::Clash { .. })
+    ));
+    assert_eq!(text(history.as_of(1, at(1_999)).await.unwrap()), Some("a".into()));
+    assert_eq!(text(history.as_of(1, at(2_999)).await.unwrap()), Some("b".into()));
+    for time in [3_000, 9_000] {
+        assert_eq!(history.as_of(1, at(time)).await.unwrap(), None);
+    }
+    let versions = history.versions(1).await.unwrap();
+    assert_eq!(versions.len(), 2);
+    let last = &versions[1];
+    assert_eq!((last.version, last.until), (1, Some(at(3_000))));
+    assert!(last.was_deleted && !last.is_current);
+    // What stays of it is no version.
+    assert!(matches!(
+        history.get(1, 2).await,
+        Err(HistoryError::NoSuchVersion { version: 2 })
+    ));
+    assert_eq!(history.verify().await.unwrap(), []);
+
+    seconds.store(4_000, Ordering::SeqCst);
+    assert_eq!(history.restore(1).await.unwrap(), 3);
+    assert!(matches!(
+        history.restore(1).await,
+        Err(HistoryError::AlreadyThere)
+    ));
+    let restored = Letter {
+        version: 3,
+        ..letter("b")
+    };
+    assert_eq!(history.collection().get(1).await.unwrap(), Some(restored.clone()));
+    assert_eq!(history.as_of(1, at(3_999)).await.unwrap(), None);
+    assert_eq!(history.as_of(1, at(4_000)).await.unwrap(), Some(restored));
+    assert_eq!(text(history.as_of(1, at(2_999)).await.unwrap()), Some("b".into()));
+    for missing in [
+        history.get(1, 2).await.map(drop),
+        history.revert(1, 2).await.map(drop),
+    ] {
+        assert!(matches!(missing, Err(HistoryError::NoSuchVersion { version: 2 })));
+    }
+    let versions = history.versions(1).await.unwrap();
+    let shown: Vec<_> = versions
+        .iter()
+        .map(|v| (v.version, v.from, v.was_deleted, v.is_current))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            (0, None, false, false),
+            (1, Some(at(2_000)), true, false),
+            (3, Some(at(4_000)), false, true)
+        ]
+    );
+    assert_eq!(history.revert(1, 0).await.unwrap(), 4);
+    assert_eq!(history.verify().await.unwrap(), []);
+
+    // Again, and for good: the last version can still be brought back.
+    seconds.store(5_000, Ordering::SeqCst);
+    history.delete(1).await.unwrap();
+    assert_eq!(history.restore(1).await.unwrap(), 6);
+    history.delete(1).await.unwrap();
+    history.collection().purge(|l| l.id.eq(1)).await.unwrap();
+    assert_eq!(history.as_of(1, at(9_000)).await.unwrap(), None);
+    history.restore(1).await.unwrap();
+    assert_eq!(text(history.collection().get(1).await.unwrap()), Some("a".into()));
+    assert!(matches!(history.restore(2).await, Err(HistoryError::NotFound)));
+}
+
+async fn softly_deleted_around_the_history_is_deleted(db: &Db) {
+    let (db, seconds) = clocked(db);
+    let history = History::<Letter>::new(&db);
+    history.insert(&letter("a")).await.unwrap();
+    seconds.store(2_000, Ordering::SeqCst);
+    history.update(1, |l| l.text.set("b")).await.unwrap();
+    seconds.store(3_000, Ordering::SeqCst);
+    history.collection().delete(1).await.unwrap();
+    assert_eq!(history.as_of(1, at(3_000)).await.unwrap(), None);
+    let problems = history.verify().await.unwrap();
+    assert_eq!(problems.len(), 1);
+    assert_eq!(problems[0].kind, HistoryProblemKind::Gap { from: 1, to: 1 });
+    seconds.store(4_000, Ordering::SeqCst);
+    assert_eq!(history.restore(1).await.unwrap(), 3);
+    assert_eq!(history.as_of(1, at(3_999)).await.unwrap(), None);
+    let restored = history
+        .as_of(1, at(4_000))
+        .await
+        .unwrap()
+        .map(|letter| letter.text);
+    assert_eq!(restored, Some("b".into()));
+}
+
+async fn a_crash_at_any_write_of_a_soft_deletion_loses_no_version(db: &Db) {
+    for restores in [false, true] {
+        for n in 1.. {
+            db.drop().await.unwrap();
+            let history = History::<Letter>::new(db);
+            history.insert(&letter("a")).await.unwrap();
+            history.update(1, |l| l.text.set("b")).await.unwrap();
+            if restores {
+                history.delete(1).await.unwrap();
+            }
+            let (faulty, faults) = db.faulty();
+            faults.add(Fault::nth_write(n).crash());
+            let crashing = History::<Letter>::new(&faulty);
+            match restores {
+                false => drop(crashing.delete(1).await),
+                true => drop(crashing.restore(1).await),
+            }
+            let failed = faults.failures() > 0;
+            // It is as it was, and goes on.
+            let is_there = history.collection().get(1).await.unwrap().is_some();
+            assert_eq!(is_there, restores != failed);
+            assert_eq!(
+                history.as_of(1, DateTime::now()).await.unwrap().is_some(),
+                is_there
+            );
+            match is_there {
+                true => history.delete(1).await.unwrap(),
+                false => drop(history.restore(1).await.unwrap()),
+            }
+            assert_eq!(history.get(1, 0).await.unwrap().text, "a");
+            assert_eq!(history.get(1, 1).await.unwrap().text, "b");
+            assert_eq!(history.verify().await.unwrap(), []);
+            if !failed {
+                break;
+            }
+        }
+    }
 }
