@@ -90,6 +90,11 @@
 //! # }
 //! ```
 
+#![allow(
+    clippy::result_large_err,
+    reason = "callers match on the fields; what fails is followed by a round trip, not by a loop"
+)]
+
 mod audit;
 mod checkout;
 mod error;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use odm::bson::Bson;
 use odm::{Error, ErrorKind};
 
 /// Why an operation of a [`Shelf`](super::Shelf) was refused.
@@ -14,7 +15,17 @@ pub enum HoldError {
         available: i64,
     },
     /// There is no document with this `_id`.
-    NoItem,
+    NoItem {
+        /// The Rust name of the model.
+        model: &'static str,
+        /// The `_id` that was asked for.
+        id: Bson,
+    },
+    /// So many copies do not fit the field that counts them.
+    DoesNotFit {
+        /// The `_id` of the document.
+        id: Bson,
+    },
     /// No hold of this id is known, or nobody of this name has a copy.
     UnknownHold,
     /// The hold's time is over.
@@ -34,7 +45,8 @@ impl HoldError {
     pub fn message(&self) -> &str {
         match self {
             HoldError::SoldOut { .. } => "there are not enough copies",
-            HoldError::NoItem => "there is no such item",
+            HoldError::NoItem { .. } => "there is no such item",
+            HoldError::DoesNotFit { .. } => "so many copies do not fit the field that counts them",
             HoldError::UnknownHold => "the hold is not known",
             HoldError::Expired => "the hold has expired",
             HoldError::AlreadyConfirmed => "the hold was confirmed before",
@@ -50,6 +62,8 @@ impl fmt::Display for HoldError {
         match self {
             HoldError::Database(error) => error.fmt(f),
             HoldError::SoldOut { available } => write!(f, "{} (available: {available})", self.message()),
+            HoldError::NoItem { model, id } => write!(f, "{} (model: {model}, _id: {id})", self.message()),
+            HoldError::DoesNotFit { id } => write!(f, "{} (_id: {id})", self.message()),
             other => f.write_str(other.message()),
         }
     }
@@ -69,9 +83,15 @@ impl From<HoldError> for Error {
     fn from(error: HoldError) -> Error {
         let kind = match &error {
             HoldError::Database(inner) => return inner.clone(),
-            HoldError::NoItem | HoldError::UnknownHold => ErrorKind::NotFound,
+            HoldError::NoItem { .. } | HoldError::UnknownHold => ErrorKind::NotFound,
             _ => ErrorKind::Validation,
         };
-        Error::new(kind, error.message().to_owned()).with_source(error)
+        let plain = Error::new(kind, error.message().to_owned());
+        let plain = match &error {
+            HoldError::NoItem { model, id } => plain.with_model(model).with_id(id.clone()),
+            HoldError::DoesNotFit { id } => plain.with_id(id.clone()),
+            _ => plain,
+        };
+        plain.with_source(error)
     }
 }

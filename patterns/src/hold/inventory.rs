@@ -56,6 +56,19 @@ impl<M> Inventory<M> {
     }
 }
 
+impl<M> Clone for Inventory<M> {
+    fn clone(&self) -> Inventory<M> {
+        Inventory {
+            available: self.available.clone(),
+            checkout: self.checkout.clone(),
+            sold: self.sold.clone(),
+            stock: self.stock.clone(),
+            settled: self.settled.clone(),
+            marker: PhantomData,
+        }
+    }
+}
+
 impl<M> fmt::Debug for Inventory<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Inventory")

@@ -11,7 +11,7 @@ use super::inventory::{Inventory, Stocked};
 use super::seen::{Seen, Stock};
 use super::statement::{Statement, Which};
 
-/// The documents of a model with copies to take and hold. Made in a transaction (`Shelf::new(&tx)`), its operations are
+/// The documents of a model with copies to take and hold. Cheap to clone. Made in a transaction (`Shelf::new(&tx)`), its operations are
 /// part of it.
 pub struct Shelf<M> {
     pub(super) db: Db,
@@ -217,28 +217,34 @@ impl<M: Stocked> Shelf<M> {
     /// Adds copies, or takes some away that are available.
     ///
     /// # Errors
-    /// `SoldOut` when fewer than that are available, `NoItem`.
+    /// `SoldOut` when fewer than that are available, `NoItem`; `DoesNotFit` when a field that is stored as a 32-bit number
+    /// would become a 64-bit one.
     pub async fn restock(&self, id: impl Operand<M::Key>, more: i32) -> Result<(), HoldError> {
         let id = id.with(Clone::clone);
         let mut change = doc! { &self.inventory.available: more };
         if let Some(stock) = &self.inventory.stock {
             change.insert(stock, more);
         }
-        let least = doc! { "$gte": i64::from(more.min(0)).abs() };
-        let condition = match more < 0 {
-            true => doc! { &self.inventory.available: least },
-            false => Document::new(),
-        };
-        match self
+        let mut conditions = vec![fits(&self.inventory.available, more)];
+        conditions.extend(self.inventory.stock.as_deref().map(|stock| fits(stock, more)));
+        if more < 0 {
+            let least = doc! { "$gte": i64::from(more).abs() };
+            conditions.push(doc! { &self.inventory.available: least });
+        }
+        let condition = doc! { "$and": conditions };
+        if self
             .write_operators(&id, condition, doc! { "$inc": change })
             .await?
         {
-            true => Ok(()),
-            false => {
-                let available = self.look(&id).await?.stock.available;
-                Err(HoldError::SoldOut { available })
-            }
+            return Ok(());
         }
+        let available = self.look(&id).await?.stock.available;
+        Err(match more < 0 && available < i64::from(more).abs() {
+            true => HoldError::SoldOut { available },
+            false => HoldError::DoesNotFit {
+                id: self.collection.encode_key(&id)?,
+            },
+        })
     }
 
     /// How many copies of a document there are, and where.
@@ -325,7 +331,11 @@ impl<M: Stocked> Shelf<M> {
             .find_one(|_| M::key_field().eq(id))
             .untyped()
             .await?;
-        let document = found.ok_or(HoldError::NoItem)?;
+        let Some(document) = found else {
+            let id = self.collection.encode_key(id)?;
+            let model = M::DESCRIPTOR.name;
+            return Err(HoldError::NoItem { model, id });
+        };
         Ok(Seen::read(&self.inventory, self.db.now(), &document))
     }
 
@@ -338,12 +348,33 @@ impl<M: Stocked> Shelf<M> {
     }
 }
 
+/// The condition that a number stays one of its type: what does not fit `i32` would become an `i64`, which a field of the
+/// former cannot be read from, and what does not fit that is refused by the database.
+fn fits(field: &str, more: i32) -> Document {
+    let most = match more > 0 {
+        true => doc! { field: { "$lte": i32::MAX - more } },
+        false => doc! { field: { "$gte": i32::MIN - more.max(-i32::MAX) } },
+    };
+    doc! { "$or": [{ field: { "$not": { "$type": "int" } } }, most] }
+}
+
 fn refusal(ending: Option<Ending>) -> HoldError {
     match ending {
         None => HoldError::UnknownHold,
         Some(Ending::Confirmed) => HoldError::AlreadyConfirmed,
         Some(Ending::Released) => HoldError::AlreadyReleased,
         Some(Ending::Expired) => HoldError::Expired,
+    }
+}
+
+impl<M> Clone for Shelf<M> {
+    fn clone(&self) -> Shelf<M> {
+        Shelf {
+            db: self.db.clone(),
+            collection: self.collection.clone(),
+            inventory: self.inventory.clone(),
+            remember: self.remember,
+        }
     }
 }
 

@@ -25,6 +25,8 @@ crate::on_every_backend! {
     a_lost_reply_is_answered_when_asked_again,
     holds_are_parts_of_transactions,
     wrong_figures_are_found_and_repaired,
+    copies_that_the_fields_cannot_count_are_refused,
+    an_item_that_is_missing_is_named,
 }
 
 /// The manual's shape.
@@ -202,10 +204,10 @@ async fn the_manuals_documents_are_taken_as_they_are(db: &Db) {
     let error = shelf.give_back(1, "joe").await.unwrap_err();
     assert!(matches!(error, HoldError::UnknownHold), "{error}");
     let error = shelf.give_back(2, "joe").await.unwrap_err();
-    assert!(matches!(error, HoldError::NoItem), "{error}");
+    assert!(matches!(error, HoldError::NoItem { .. }), "{error}");
     assert!(matches!(
         shelf.take(2, "joe").await.unwrap_err(),
-        HoldError::NoItem
+        HoldError::NoItem { .. }
     ));
     let book = db.collection::<Title>().get(1).required().await.unwrap();
     assert_eq!((book.available, book.checkout.len()), (3, 0));
@@ -305,7 +307,7 @@ async fn every_operation_is_idempotent_by_the_holds_id(db: &Db) {
         shelf.restock(9, 1).await.unwrap_err(),
         shelf.stock(9).await.unwrap_err(),
     ] {
-        assert!(matches!(error, HoldError::NoItem), "{error}");
+        assert!(matches!(error, HoldError::NoItem { .. }), "{error}");
     }
     let error = Error::from(shelf.hold(1, "x", "ann", 0, second(10)).await.unwrap_err());
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
@@ -527,4 +529,55 @@ async fn wrong_figures_are_found_and_repaired(db: &Db) {
     assert_eq!(report.repaired, [bson::Bson::Int32(1)]);
     assert_eq!(kinds(report.left), expected[1..]);
     assert_eq!(shelf.stock(1).await.unwrap().available, 1);
+}
+
+async fn copies_that_the_fields_cannot_count_are_refused(db: &Db) {
+    // Clones are the same shelf.
+    let shelf = title(db, 2).await.clone();
+    for more in [i32::MAX, i32::MAX - 1] {
+        let error = shelf.restock(1, more).await.unwrap_err();
+        assert!(
+            matches!(error, HoldError::DoesNotFit { ref id } if *id == 1.into()),
+            "{error}"
+        );
+    }
+    shelf.restock(1, i32::MAX - 2).await.unwrap();
+    assert_eq!(
+        db.collection::<Title>()
+            .get(1)
+            .required()
+            .await
+            .unwrap()
+            .available,
+        i32::MAX
+    );
+    let error = Error::from(shelf.restock(1, 1).await.unwrap_err());
+    assert_eq!(
+        (error.kind(), error.id()),
+        (ErrorKind::Validation, Some(&1.into()))
+    );
+    shelf.restock(1, 0).await.unwrap();
+    shelf.restock(1, -i32::MAX).await.unwrap();
+    let error = shelf.restock(1, i32::MIN).await.unwrap_err();
+    assert!(matches!(error, HoldError::SoldOut { available: 0 }), "{error}");
+    // A wider number goes on.
+    let wide = doc! { "_id": 5, "title": "", "available": i64::from(i32::MAX), "checkout": [] };
+    db.raw_collection("hold_books").insert(wide).await.unwrap();
+    shelf.restock(5, 1).await.unwrap();
+    assert_eq!(shelf.stock(5).await.unwrap().available, 1 << 31);
+}
+
+async fn an_item_that_is_missing_is_named(db: &Db) {
+    let shelf = title(db, 2).await;
+    let error = shelf.take(9, "joe").await.unwrap_err();
+    assert_eq!(error.to_string(), "there is no such item (model: Title, _id: 9)");
+    let outcome: odm::Result<()> = db
+        .transaction(async |tx| Ok(Shelf::<Title>::new(&tx).take(9, "joe").await?))
+        .await;
+    let error = outcome.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.model(), error.id()),
+        (ErrorKind::NotFound, Some("Title"), Some(&9.into()))
+    );
+    drop(shelf);
 }
