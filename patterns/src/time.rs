@@ -20,7 +20,7 @@
 //! A [`Period`] is a local hour, day, week, month, quarter or year as a range of instants, 23 or 25 hours long where clocks
 //! change: [`in_period`](LocalTime::in_period) is a plain range of dates that any index on the date answers.
 //! [`truncated_in`](LocalTime::truncated_in) groups by it in a pipeline, and [`Period::covering`] gives the groups that there
-//! should be.
+//! should be, but for the few that begin elsewhere.
 //!
 //! # Guarantees
 //!

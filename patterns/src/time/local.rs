@@ -16,7 +16,9 @@ pub trait LocalTime<R> {
     /// The beginning of its local hour, day, week, month or year in the zone of this IANA name, for pipelines: what to
     /// group by. By the rules of the database, which may be of another version.
     ///
-    /// The beginnings of days, weeks, months, quarters and years are those of [`Period`]s; hours are counted evenly from
+    /// The beginnings of days, weeks, months, quarters and years are those of [`Period`]s, but for a day whose midnight comes
+    /// twice (Azores and Havana in autumn): a period begins with the first, and this gives the second for all of it, even for
+    /// what came before; so for the week, month, quarter or year that begins with such a day. Hours are counted evenly from
     /// the beginning of the year 2000 there, and so are not those of the clock in a zone whose clocks change by half hours.
     fn truncated_in(&self, unit: Unit, zone: &str) -> Expr<R, DateTime>;
 }

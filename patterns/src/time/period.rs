@@ -70,7 +70,8 @@ impl Period {
     }
 
     /// All periods of this unit that have a part of a range of dates, in their order: what there is to be counted, also
-    /// where nothing happened.
+    /// where nothing happened. Groups of [`truncated_in`](super::LocalTime::truncated_in) have their beginnings as keys, but
+    /// for those that it names.
     ///
     /// # Errors
     /// `OutOfRange`; also for more than a million of them.
