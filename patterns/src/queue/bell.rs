@@ -35,10 +35,15 @@ impl Bell {
         }
     }
 
+    /// How often it has rung.
+    pub(super) fn times(&self) -> u64 {
+        self.lock().times
+    }
+
     pub(super) fn listen(&self) -> Listening {
         Listening {
             bell: self.clone(),
-            since: self.lock().times,
+            since: self.times(),
         }
     }
 

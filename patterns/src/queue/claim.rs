@@ -2,7 +2,8 @@
 
 use odm::bson::oid::ObjectId;
 use odm::bson::{DateTime, RawArrayBuf, rawdoc};
-use odm::{Filter, Model, Result, Update};
+use odm::{Embedded, Filter, Model, Result, Update};
+use serde::{Deserialize, Serialize};
 
 use super::Queue;
 use super::failure::Failure;
@@ -15,6 +16,32 @@ use super::stored::{BY_ID, State, Stored, StoredFields, StoredLease};
 /// How often a batch is looked for again, further behind, when others took what was found.
 const TRIES: u64 = 4;
 
+/// What came of looking for jobs.
+#[derive(Debug)]
+pub(super) enum Looked<J> {
+    /// At least one job.
+    Claimed(Vec<Claimed<J>>),
+    /// Nothing is ready, or the queue is paused.
+    Nothing,
+    /// The [rate](super::Options::rate_limit) does not allow any now.
+    NoPermit,
+    /// Others took what was found; there may be more.
+    Outrun,
+}
+
+/// A batch of jobs as they are stored, taken.
+enum Batch {
+    Jobs(Vec<Stored>),
+    Nothing,
+    Outrun,
+}
+
+#[derive(Debug, Serialize, Deserialize, Embedded)]
+struct OnlyId {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+}
+
 impl<J: Job> Queue<J> {
     /// Claims the first job that is ready, if there is one and the queue is not [paused](Queue::pause): it is this owner's
     /// until its [lease](super::Options::lease) ends. The claim counts as an attempt.
@@ -26,8 +53,19 @@ impl<J: Job> Queue<J> {
     /// As any operation. When the reply is lost the job was claimed all the same, and becomes ready again when its lease
     /// ends.
     pub async fn claim(&self) -> Result<Option<Claimed<J>>> {
-        if self.is_paused().await? || self.permits(1).await? == 0 {
-            return Ok(None);
+        match self.look_for_one().await? {
+            Looked::Claimed(mut jobs) => Ok(jobs.pop()),
+            Looked::Nothing | Looked::NoPermit | Looked::Outrun => Ok(None),
+        }
+    }
+
+    /// As [`claim`](Queue::claim), and says why there is none.
+    pub(super) async fn look_for_one(&self) -> Result<Looked<J>> {
+        if self.is_paused().await? {
+            return Ok(Looked::Nothing);
+        }
+        if self.permits(1).await? == 0 {
+            return Ok(Looked::NoPermit);
         }
         loop {
             let mut found = self.claim_ready().await?;
@@ -36,10 +74,10 @@ impl<J: Job> Queue<J> {
             }
             let Some(found) = found else {
                 self.give_back(1).await?;
-                return Ok(None);
+                return Ok(Looked::Nothing);
             };
             if let Some(claimed) = self.read(found).await? {
-                return Ok(Some(claimed));
+                return Ok(Looked::Claimed(vec![claimed]));
             }
         }
     }
@@ -50,24 +88,49 @@ impl<J: Job> Queue<J> {
     /// # Errors
     /// As [`claim`](Queue::claim).
     pub async fn claim_many(&self, count: u32) -> Result<Vec<Claimed<J>>> {
+        match self.look_for(count).await? {
+            Looked::Claimed(jobs) => Ok(jobs),
+            Looked::Nothing | Looked::NoPermit | Looked::Outrun => Ok(Vec::new()),
+        }
+    }
+
+    /// Claims up to so many jobs, and says why there is none.
+    pub(super) async fn look_for(&self, count: u32) -> Result<Looked<J>> {
         if count == 0 || self.is_paused().await? {
-            return Ok(Vec::new());
+            return Ok(Looked::Nothing);
         }
         let permits = self.permits(count).await?;
         if permits == 0 {
-            return Ok(Vec::new());
+            return Ok(Looked::NoPermit);
         }
-        let mut found = self.claim_batch(permits).await?;
-        if found.is_empty() && self.promote().await?.found > 0 {
-            found = self.claim_batch(permits).await?;
+        loop {
+            let mut found = self.find_batch(permits).await?;
+            if let Batch::Nothing = found
+                && self.promote().await?.found > 0
+            {
+                found = self.find_batch(permits).await?;
+            }
+            let jobs = match found {
+                Batch::Jobs(jobs) => jobs,
+                none => {
+                    self.give_back(permits).await?;
+                    return Ok(match none {
+                        Batch::Outrun => Looked::Outrun,
+                        _ => Looked::Nothing,
+                    });
+                }
+            };
+            let mut claimed = Vec::with_capacity(jobs.len());
+            for job in jobs {
+                claimed.extend(self.read(job).await?);
+            }
+            // When none of them is a `J` there may be more behind them.
+            if !claimed.is_empty() {
+                let used = u32::try_from(claimed.len()).unwrap_or(u32::MAX);
+                self.give_back(permits.saturating_sub(used)).await?;
+                return Ok(Looked::Claimed(claimed));
+            }
         }
-        let unused = permits.saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX));
-        self.give_back(unused).await?;
-        let mut claimed = Vec::with_capacity(found.len());
-        for job in found {
-            claimed.extend(self.read(job).await?);
-        }
-        Ok(claimed)
     }
 
     /// The job as its own type; one that does not fit is dead, so that it is not claimed again and again.
@@ -135,17 +198,32 @@ impl<J> Queue<J> {
         Ok(None)
     }
 
-    async fn claim_batch(&self, count: u32) -> Result<Vec<Stored>> {
-        for part in self.parts() {
-            let claimed = self.claim_batch_of(part, count).await?;
-            if !claimed.is_empty() {
-                return Ok(claimed);
-            }
-        }
-        Ok(Vec::new())
+    /// Whether a job is ready, or would be if somebody asked for it. One round trip.
+    pub(super) async fn has_ready(&self) -> Result<bool> {
+        let now = order::at(self.now());
+        let others = [State::Scheduled, State::Failed, State::Running];
+        let found = self
+            .jobs
+            .find(|j| j.state.eq(State::Ready) | (j.state.is_in(others) & j.order.lte(now)))
+            .limit(1)
+            .project::<OnlyId>()
+            .await?;
+        Ok(!found.is_empty())
     }
 
-    async fn claim_batch_of(&self, part: Part, count: u32) -> Result<Vec<Stored>> {
+    async fn find_batch(&self, count: u32) -> Result<Batch> {
+        let mut none = Batch::Nothing;
+        for part in self.parts() {
+            match self.find_batch_of(part, count).await? {
+                Batch::Jobs(jobs) => return Ok(Batch::Jobs(jobs)),
+                Batch::Outrun => none = Batch::Outrun,
+                Batch::Nothing => {}
+            }
+        }
+        Ok(none)
+    }
+
+    async fn find_batch_of(&self, part: Part, count: u32) -> Result<Batch> {
         for again in 0..TRIES {
             // The second time the jobs at the head belong to somebody else.
             let mut jobs = self
@@ -156,7 +234,10 @@ impl<J> Queue<J> {
                 .limit(u64::from(count))
                 .await?;
             if jobs.is_empty() {
-                break;
+                return Ok(match again {
+                    0 => Batch::Nothing,
+                    _ => Batch::Outrun,
+                });
             }
             let ids: RawArrayBuf = jobs.iter().map(|job| job.id).collect();
             let past = Past::of(&jobs);
@@ -189,7 +270,7 @@ impl<J> Queue<J> {
                 for job in &mut jobs {
                     self.note_taken(job, claim, until);
                 }
-                return Ok(jobs);
+                return Ok(Batch::Jobs(jobs));
             }
             let mut jobs = self
                 .jobs
@@ -197,9 +278,12 @@ impl<J> Queue<J> {
                 .hint(BY_ID)
                 .await?;
             jobs.sort_by_key(|job| job.place);
-            return Ok(jobs);
+            return Ok(match jobs.is_empty() {
+                true => Batch::Outrun,
+                false => Batch::Jobs(jobs),
+            });
         }
-        Ok(Vec::new())
+        Ok(Batch::Outrun)
     }
 
     fn lease_end(&self) -> DateTime {

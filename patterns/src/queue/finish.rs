@@ -207,6 +207,7 @@ impl<J> Queue<J> {
 
     async fn put_back(&self, lease: &Lease, back: Back) -> Result<()> {
         let place = order::place(order::lane_of(lease.place), lease.priority, back.due);
+        let is_due = back.due <= self.now();
         let changed = self
             .jobs
             .update_one(
@@ -226,10 +227,13 @@ impl<J> Queue<J> {
                 },
             )
             .await?;
-        match changed.matched {
-            0 => self.canceled_or_lost(lease).await,
-            _ => Ok(()),
+        if changed.matched == 0 {
+            return self.canceled_or_lost(lease).await;
         }
+        if is_due {
+            self.settle(Vec::new()).await;
+        }
+        Ok(())
     }
 
     /// A job that was called off while it ran ends here; otherwise the lease is lost.

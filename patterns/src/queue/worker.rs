@@ -146,7 +146,12 @@ impl<J: Job> Worker<J> {
         Worker { watch, ..self }
     }
 
-    /// Ends when nothing is ready and nothing runs.
+    /// Ends when nothing is ready and none of its own jobs runs. It looks once more after the last of them ended, so that
+    /// what this let go, or what its handler enqueued, is done too; and it waits for a [rate](super::Options::rate_limit)
+    /// that holds jobs up. When the look itself fails, it looks again after the [poll](Worker::poll).
+    ///
+    /// Left are jobs that are not ready: those of later, those that failed and are tried again later, those of groups that
+    /// wait for such a one, and those that run elsewhere. A [paused](Queue::pause) queue counts as empty.
     pub fn until_empty(self) -> Worker<J> {
         Worker {
             until_empty: true,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bson::doc;
-use futures_util::future::{join, pending};
+use futures_util::future::{join, join_all, pending};
 use odm::Db;
 use odm::backend::wrap::Fault;
 use odm_patterns::queue::{Failure, New, Queue, State, Stop, Task, Wait, Worker};
@@ -22,6 +22,12 @@ crate::on_every_backend! {
     an_idle_worker_is_woken,
     a_worker_goes_on_after_errors,
     a_handler_completes_its_job_in_a_transaction,
+    a_worker_until_empty_does_what_its_groups_let_go,
+    a_worker_until_empty_does_what_becomes_ready_meanwhile,
+    a_worker_until_empty_waits_for_permits,
+    a_worker_until_empty_leaves_what_is_not_ready,
+    workers_until_empty_leave_nothing_to_each_other,
+    a_worker_until_empty_passes_over_what_is_no_job,
 }
 
 fn worker(queue: &Queue<Work>, clock: &Clock) -> Worker<Work> {
@@ -359,5 +365,240 @@ async fn a_handler_completes_its_job_in_a_transaction(db: &Db) {
     );
     for entry in queue.list(State::Done, 0).await.unwrap() {
         assert_eq!(entry.result::<String>().unwrap().as_deref(), Some("booked"));
+    }
+}
+
+async fn left(queue: &Queue<Work>) -> (u64, u64) {
+    let statistics = queue.statistics().await.unwrap();
+    (statistics.ready, statistics.waiting)
+}
+
+fn in_group(group: &str, job: i32) -> New<Work> {
+    New::job(Work::Number(job)).group(group)
+}
+
+async fn a_worker_until_empty_does_what_its_groups_let_go(db: &Db) {
+    for concurrency in [1, 2, 5] {
+        for (groups, limit) in [(1, 1), (3, 1), (1, 2)] {
+            let (queue, clock) = queue_with(db, options().group_limit(limit)).await;
+            for job in 0..20 {
+                let group = format!("group {}", job % groups);
+                queue.enqueue(in_group(&group, job)).await.unwrap();
+            }
+            let order = Mutex::new(Vec::new());
+            let run = worker(&queue, &clock).concurrency(concurrency).until_empty();
+            let summary = run
+                .run(
+                    async |task: Task<Work>| {
+                        order.lock().unwrap().push(number(&task.job));
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                        Ok::<_, Failure>(())
+                    },
+                    pending(),
+                )
+                .await;
+            let context = format!("{concurrency} at a time, {groups} groups of {limit}");
+            assert_eq!((summary.done, summary.errors), (20, 0), "{context}");
+            assert_eq!(left(&queue).await, (0, 0), "{context}");
+            let order = order.into_inner().unwrap();
+            for group in (0..groups).filter(|_| limit == 1) {
+                let of_group = order.iter().filter(|job| *job % groups == group);
+                assert!(of_group.is_sorted(), "{context}: {order:?}");
+            }
+            clear(&queue).await;
+        }
+    }
+}
+
+async fn a_worker_until_empty_does_what_becomes_ready_meanwhile(db: &Db) {
+    for concurrency in [1, 2, 5] {
+        let (queue, clock) = queue(db).await;
+        // This handle rings no bell of the worker's.
+        let elsewhere: Queue<Work> = Queue::with_options(queue.db(), "work", options());
+        queue.enqueue(Work::Number(1)).await.unwrap();
+        let summary = worker(&queue, &clock)
+            .concurrency(concurrency)
+            .until_empty()
+            .run(
+                async |task: Task<Work>| {
+                    // By now a second look has found nothing.
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    match (number(&task.job), task.lease.attempt) {
+                        (4, 1) => Err(Failure::retry("at once").after(Duration::ZERO)),
+                        (4, _)
+                            if queue
+                                .get(task.id())
+                                .await?
+                                .is_some_and(|entry| entry.errors.len() < 3) =>
+                        {
+                            Err(Failure::retry("and again").after(Duration::ZERO))
+                        }
+                        (job @ 1..4, _) => {
+                            elsewhere.enqueue(Work::Number(job + 1)).await?;
+                            Ok(())
+                        }
+                        _ => Ok(()),
+                    }
+                },
+                pending(),
+            )
+            .await;
+        assert_eq!(left(&queue).await, (0, 0), "{concurrency} at a time: {summary:?}");
+        assert_eq!((summary.done, summary.failed), (3, 3), "{concurrency} at a time");
+        assert_eq!(state(&queue, 4).await, Some(State::Dead));
+        clear(&queue).await;
+    }
+}
+
+async fn a_worker_until_empty_waits_for_permits(db: &Db) {
+    for concurrency in [1, 2, 5] {
+        let (queue, clock) =
+            queue_with(db, options().lease(seconds(86_400)).rate_limit(3, seconds(30))).await;
+        queue.enqueue_many((0..10).map(Work::Number)).await.unwrap();
+        let run = worker(&queue, &clock).concurrency(concurrency).until_empty();
+        let run = run.run(async |_: Task<Work>| Ok::<_, Failure>(()), pending());
+        let (end, mut ended) = oneshot::channel();
+        let run = async {
+            let summary = run.await;
+            end.send(()).unwrap();
+            summary
+        };
+        let drive = until(async || {
+            clock.step(500);
+            ended.try_recv().is_ok()
+        });
+        let begun = clock.now();
+        let (summary, ()) = join(run, drive).await;
+        assert_eq!((summary.done, summary.errors), (10, 0), "{concurrency} at a time");
+        assert_eq!(left(&queue).await, (0, 0));
+        assert!(clock.now() - begun >= 70_000, "{concurrency} at a time");
+        clear(&queue).await;
+    }
+}
+
+async fn a_worker_until_empty_leaves_what_is_not_ready(db: &Db) {
+    for concurrency in [1, 2, 5] {
+        let (queue, clock) = queue(db).await;
+        for job in 0..5 {
+            queue.enqueue(in_group("group", job)).await.unwrap();
+        }
+        queue
+            .enqueue(New::job(Work::Number(5)).delay(seconds(1)))
+            .await
+            .unwrap();
+        let summary = worker(&queue, &clock)
+            .concurrency(concurrency)
+            .until_empty()
+            .run(
+                async |task: Task<Work>| match number(&task.job) {
+                    1 => Err(Failure::retry("not yet")),
+                    _ => Ok(()),
+                },
+                pending(),
+            )
+            .await;
+        // The order of a group is kept, so that the others wait for the one that failed.
+        assert_eq!((summary.done, summary.failed), (1, 1), "{concurrency} at a time");
+        let statistics = queue.statistics().await.unwrap();
+        let counts = (
+            statistics.ready,
+            statistics.waiting,
+            statistics.scheduled,
+            statistics.failed,
+        );
+        assert_eq!(counts, (0, 3, 1, 1), "{concurrency} at a time");
+        // It ends at once when the queue is paused, and leaves all.
+        clock.advance(seconds(100));
+        queue.pause().await.unwrap();
+        let paused = worker(&queue, &clock).concurrency(concurrency).until_empty();
+        let summary = paused
+            .run(async |_: Task<Work>| Ok::<_, Failure>(()), pending())
+            .await;
+        assert_eq!((summary.done, summary.errors), (0, 0));
+        queue.resume().await.unwrap();
+        let summary = paused
+            .run(async |_: Task<Work>| Ok::<_, Failure>(()), pending())
+            .await;
+        assert_eq!(
+            (summary.done, left(&queue).await),
+            (5, (0, 0)),
+            "{concurrency} at a time"
+        );
+        clear(&queue).await;
+    }
+}
+
+async fn workers_until_empty_leave_nothing_to_each_other(db: &Db) {
+    for concurrency in [1, 2, 5] {
+        for groups in [0, 1, 4] {
+            let (queue, clock) = queue(db).await;
+            for job in 0..20 {
+                let new = New::job(Work::Number(job));
+                let new = match groups {
+                    0 => new,
+                    _ => new.group(format!("group {}", job % groups)),
+                };
+                queue.enqueue(new).await.unwrap();
+            }
+            let others: Vec<Queue<Work>> = (0..3)
+                .map(|_| Queue::with_options(queue.db(), "work", options()))
+                .collect();
+            let runs = others.iter().map(|queue| {
+                let worker = worker(queue, &clock).concurrency(concurrency).until_empty();
+                async move {
+                    let handler = async |_: Task<Work>| {
+                        tokio::task::yield_now().await;
+                        Ok::<_, Failure>(())
+                    };
+                    worker.run(handler, pending()).await
+                }
+            });
+            let done: u64 = join_all(runs).await.iter().map(|summary| summary.done).sum();
+            let context = format!("{concurrency} at a time, {groups} groups");
+            assert_eq!((done, left(&queue).await), (20, (0, 0)), "{context}");
+            clear(&queue).await;
+        }
+    }
+}
+
+async fn a_worker_until_empty_passes_over_what_is_no_job(db: &Db) {
+    for concurrency in [1, 2, 5] {
+        // The clock runs on while a claim is on its way: no lease may end by that.
+        let options = || options().lease(seconds(86_400));
+        let (queue, clock) = queue_with(db, options()).await;
+        let strangers: Queue<String> = Queue::with_options(queue.db(), "work", options());
+        strangers
+            .enqueue_many((0..7).map(|n| n.to_string()))
+            .await
+            .unwrap();
+        queue.enqueue(Work::Number(1)).await.unwrap();
+        // The first look fails, as does the second.
+        let (faulty, faults) = queue.db().faulty();
+        let lost = || odm::Error::new(odm::ErrorKind::Network, "connection reset");
+        faults.add(Fault::nth_operation(1).before(lost()));
+        faults.add(Fault::nth_operation(2).before(lost()));
+        let doomed: Queue<Work> = Queue::with_options(&faulty, "work", options());
+        let worker = worker(&doomed, &clock).concurrency(concurrency).until_empty();
+        let (end, mut ended) = oneshot::channel();
+        let run = async {
+            let summary = worker
+                .run(async |_: Task<Work>| Ok::<_, Failure>(()), pending())
+                .await;
+            end.send(()).unwrap();
+            summary
+        };
+        let drive = until(async || {
+            clock.step(200);
+            ended.try_recv().is_ok()
+        });
+        let (summary, ()) = join(run, drive).await;
+        assert_eq!((summary.done, summary.errors), (1, 2), "{concurrency} at a time");
+        let statistics = queue.statistics().await.unwrap();
+        assert_eq!(
+            (statistics.ready, statistics.dead),
+            (0, 7),
+            "{concurrency} at a time"
+        );
+        clear(&queue).await;
     }
 }

@@ -4,7 +4,8 @@ use odm::bson::Document;
 use odm::bson::oid::ObjectId;
 use odm::{ChangeStream, Result};
 
-use crate::queue::{Claimed, Tended};
+use crate::queue::Tended;
+use crate::queue::claim::Looked;
 
 /// What a worker waits for.
 pub(super) enum Event<J> {
@@ -12,7 +13,7 @@ pub(super) enum Event<J> {
     Stop,
     /// The time that handlers have after that is over.
     TimeIsUp,
-    Claimed(Result<Vec<Claimed<J>>>),
+    Looked(Result<Looked<J>>),
     /// Time to look again.
     Poll,
     /// Somebody in this process did something that may have made a job ready.

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::event::{End, Event};
 use super::{Summary, Task, Worker};
+use crate::queue::claim::Looked;
 use crate::queue::failure::Failure;
 use crate::queue::job::Job;
 use crate::queue::lease::{Claimed, Lease, LeaseLost};
@@ -30,11 +31,16 @@ pub(super) struct Run<'a, J, H> {
     running: HashMap<ObjectId, (Lease, Signal)>,
     stopping: bool,
     claiming: bool,
-    /// Nothing was ready when it was looked for the last time.
+    /// Looking again is of no use before something wakes the worker.
     idle: bool,
+    /// Nothing was ready when it was looked for the last time.
+    empty: bool,
     /// Something may have become ready since that look began.
     woken: bool,
+    /// How often the bell had rung when that look began.
+    heard: u64,
     polling: bool,
+    tending: bool,
     watching: bool,
     summary: Summary,
 }
@@ -55,8 +61,11 @@ where
             stopping: false,
             claiming: false,
             idle: false,
+            empty: false,
             woken: false,
+            heard: worker.queue.shared.bell.times(),
             polling: false,
+            tending: false,
             watching: false,
             summary: Summary::default(),
         }
@@ -68,6 +77,7 @@ where
         self.listen();
         self.watch(None);
         loop {
+            self.hear();
             self.claim();
             if self.is_over() {
                 break;
@@ -86,34 +96,42 @@ where
     }
 
     fn is_over(&self) -> bool {
-        let nothing_to_do = self.running.is_empty() && !self.claiming;
-        nothing_to_do && (self.stopping || (self.worker.until_empty && self.idle))
+        let is_empty = || self.worker.until_empty && self.idle && self.empty && !self.tending;
+        self.running.is_empty() && !self.claiming && (self.stopping || is_empty())
+    }
+
+    /// Whoever rings does so before what rang ends in an event: what the last look found counts only if nobody has.
+    fn hear(&mut self) {
+        if self.worker.queue.shared.bell.times() != self.heard {
+            self.wake();
+        }
     }
 
     fn take(&mut self, event: Event<J>) {
         match event {
             Event::Stop => self.stop(),
             Event::TimeIsUp => {}
-            Event::Claimed(Ok(jobs)) => {
+            Event::Looked(Ok(looked)) => {
                 self.claiming = false;
-                self.idle = jobs.is_empty() && !self.woken;
-                for job in jobs {
-                    self.work(job);
+                self.idle = !self.woken && matches!(looked, Looked::Nothing | Looked::NoPermit);
+                self.empty = matches!(looked, Looked::Nothing);
+                if let Looked::Claimed(jobs) = looked {
+                    for job in jobs {
+                        self.work(job);
+                    }
                 }
             }
-            Event::Claimed(Err(error)) => {
+            Event::Looked(Err(error)) => {
                 self.claiming = false;
                 self.idle = true;
+                self.empty = false;
                 self.note(&error);
             }
             Event::Poll => {
                 self.polling = false;
                 self.wake();
             }
-            Event::Rung => {
-                self.wake();
-                self.listen();
-            }
+            Event::Rung => self.listen(),
             Event::Changed(Some(stream)) => {
                 self.wake();
                 self.watch(Some(stream));
@@ -121,6 +139,7 @@ where
             Event::Changed(None) => self.watching = false,
             Event::Tend => self.tend(),
             Event::Tended(tended) => {
+                self.tending = false;
                 match tended {
                     Ok(tended) if tended.found + tended.admitted > 0 => self.wake(),
                     Ok(_) => {}
@@ -139,6 +158,10 @@ where
                     End::Failed => self.summary.failed += 1,
                     End::Lost => self.summary.lost += 1,
                     End::Error(error) => self.note(&error),
+                }
+                // Its handler may have enqueued by a handle of its own, which rings no bell here.
+                if self.worker.until_empty && self.running.is_empty() {
+                    self.wake();
                 }
             }
         }
@@ -212,16 +235,28 @@ where
         self.claiming = true;
         self.woken = false;
         let queue = &self.worker.queue;
+        self.heard = queue.shared.bell.times();
         let free = u32::try_from(free).unwrap_or(u32::MAX);
+        let until_empty = self.worker.until_empty;
         self.events.push(Box::pin(async move {
-            Event::Claimed(match free {
-                1 => queue.claim().await.map(|claimed| claimed.into_iter().collect()),
-                many => queue.claim_many(many).await,
+            let looked = match free {
+                1 => queue.look_for_one().await,
+                many => queue.look_for(many).await,
+            };
+            Event::Looked(match looked {
+                // Without jobs there is nothing to wait for a permit for.
+                Ok(Looked::NoPermit) if until_empty => match queue.has_ready().await {
+                    Ok(true) => Ok(Looked::NoPermit),
+                    Ok(false) => Ok(Looked::Nothing),
+                    Err(error) => Err(error),
+                },
+                looked => looked,
             })
         }));
     }
 
-    fn tend(&self) {
+    fn tend(&mut self) {
+        self.tending = true;
         let worker = self.worker;
         self.events.push(Box::pin(async move {
             #[cfg(feature = "cron")]
