@@ -28,6 +28,7 @@
 //! | atomicity | an entry and the figures are one update. Several entries at once: one update for each bucket |
 //! | concurrency | no bucket twice, no entry lost; a bucket by count never has more than its size |
 //! | crash, lost reply | the entry is there or not. With [`unique`](Buckets::unique) it can be recorded again: it is there once. By count, repeat it before others of the same id are recorded elsewhere at the same time |
+//! | change of an entry | [`replace`](Buckets::replace) and [`remove`](Buckets::remove) are one update of one bucket, which computes the figures anew from its entries. Either can be done again |
 //! | in a transaction | as outside |
 //! | deletion by age | [`forget_before`](Buckets::forget_before) deletes buckets whose newest entry is older, one by one, each on that condition |
 //! | sharded | writes name the whole `_id`. Shard by `_id`, ranged, so that the buckets of a series are together |
@@ -79,6 +80,7 @@ mod buckets;
 mod encoded;
 mod page;
 mod record;
+mod replace;
 mod stored;
 
 pub use self::audit::{BucketProblem, BucketProblemKind};

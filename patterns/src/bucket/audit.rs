@@ -59,6 +59,45 @@ pub enum BucketProblemKind {
     Malformed,
 }
 
+impl<S, E, V: Amount> Buckets<S, E, V> {
+    /// The stage of an update that computes anew what is kept beside the entries.
+    pub(super) fn recount(&self) -> Result<Document> {
+        let at = format!("$entries.{}", self.names.at);
+        let count = doc! { "$toLong": { "$size": "$entries" } };
+        let mut set = doc! {
+            "count": count.clone(),
+            "from": { "$ifNull": [{ "$min": at.clone() }, "$from"] },
+            "to": { "$ifNull": [{ "$max": at }, "$to"] },
+        };
+        if let Some(path) = &self.names.value {
+            let values = format!("$entries.{path}");
+            let zero = value::to_bson(&V::zero())?;
+            let squares = doc! {
+                "$map": { "input": values.clone(), "in": { "$multiply": ["$$this", "$$this"] } },
+            };
+            let figures = doc! {
+                "count": count,
+                "sum": { "$add": [zero.clone(), { "$sum": values.clone() }] },
+                "squares": { "$add": [zero, { "$sum": squares }] },
+                "min": { "$min": values.clone() },
+                "max": { "$max": values },
+            };
+            set.insert("figures", figures);
+        }
+        Ok(doc! { "$set": set })
+    }
+
+    /// The stage behind it that fails where whole numbers have become too large to be summed exactly.
+    pub(super) fn exact(&self) -> Result<Option<Document>> {
+        let is_whole = matches!(value::to_bson(&V::zero())?, Bson::Int64(_));
+        let exact = doc! { "$set": {
+            "figures.sum": { "$toLong": "$figures.sum" },
+            "figures.squares": { "$toLong": "$figures.squares" },
+        } };
+        Ok(self.names.value.as_ref().filter(|_| is_whole).map(|_| exact))
+    }
+}
+
 impl<S: Serialize + DeserializeOwned, E: DeserializeOwned, V: Amount> Buckets<S, E, V> {
     /// Holds all buckets against their entries. Reads the whole collection.
     ///
@@ -109,33 +148,6 @@ impl<S: Serialize + DeserializeOwned, E: DeserializeOwned, V: Amount> Buckets<S,
             }
         }
         Ok(left)
-    }
-
-    /// The stage of an update that computes anew what is kept beside the entries.
-    pub(super) fn recount(&self) -> Result<Document> {
-        let at = format!("$entries.{}", self.names.at);
-        let count = doc! { "$toLong": { "$size": "$entries" } };
-        let mut set = doc! {
-            "count": count.clone(),
-            "from": { "$ifNull": [{ "$min": at.clone() }, "$from"] },
-            "to": { "$ifNull": [{ "$max": at }, "$to"] },
-        };
-        if let Some(path) = &self.names.value {
-            let values = format!("$entries.{path}");
-            let zero = value::to_bson(&V::zero())?;
-            let squares = doc! {
-                "$map": { "input": values.clone(), "in": { "$multiply": ["$$this", "$$this"] } },
-            };
-            let figures = doc! {
-                "count": count,
-                "sum": { "$add": [zero.clone(), { "$sum": values.clone() }] },
-                "squares": { "$add": [zero, { "$sum": squares }] },
-                "min": { "$min": values.clone() },
-                "max": { "$max": values },
-            };
-            set.insert("figures", figures);
-        }
-        Ok(doc! { "$set": set })
     }
 
     fn problems_of(&self, bucket: &Document, number: i64) -> Vec<BucketProblemKind> {

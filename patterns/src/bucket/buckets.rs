@@ -108,6 +108,16 @@ impl<S, E, V> Buckets<S, E, V> {
         &self.buckets
     }
 
+    pub(super) fn unique_path(&self) -> Result<&str> {
+        self.names.unique.as_deref().ok_or_else(|| {
+            let error = Error::new(
+                ErrorKind::InvalidArgument,
+                "the buckets' entries have no unique key",
+            );
+            error.with_namespace(self.buckets.name())
+        })
+    }
+
     /// Builds the indexes that reading by time and deletion by age need, beside that on `_id`. One round trip.
     ///
     /// # Errors
@@ -189,10 +199,7 @@ impl<S: Serialize + DeserializeOwned, E: DeserializeOwned, V: Amount> Buckets<S,
     /// # Errors
     /// `InvalidArgument` when the buckets have no [`unique`](Buckets::unique) key.
     pub async fn remove<K: Serialize>(&self, series: &S, key: &K) -> Result<bool> {
-        let Some(unique) = &self.names.unique else {
-            let text = "the buckets' entries have no unique key";
-            return Err(Error::new(ErrorKind::InvalidArgument, text));
-        };
+        let unique = self.unique_path()?;
         let key = value::to_bson(key)?;
         let mut condition = BUCKETS.of(&value::to_bson(series)?);
         condition.insert(format!("entries.{unique}"), doc! { "$eq": &key });

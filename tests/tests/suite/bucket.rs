@@ -18,6 +18,9 @@ crate::on_every_backend! {
     a_fault_at_any_write_loses_and_doubles_nothing,
     pages_give_every_entry_once,
     buckets_go_by_age_and_entries_by_key,
+    an_entry_is_replaced_in_its_place,
+    replacing_is_part_of_a_transaction,
+    figures_that_cannot_hold_an_entry_keep_the_old_one,
     recording_is_part_of_a_transaction,
     drifting_buckets_are_found_and_mended,
     what_is_no_entry_is_an_error,
@@ -269,6 +272,130 @@ async fn buckets_go_by_age_and_entries_by_key(db: &Db) {
     let plain = Buckets::<String, Reading>::by_count(db, "bucket_plain", 5, |r| r.at);
     let refused = plain.remove(&roof(), &1).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
+}
+
+async fn an_entry_is_replaced_in_its_place(db: &Db) {
+    for kind in [by_span, by_count] {
+        let readings = kind(db);
+        readings.prepare().await.unwrap();
+        readings.record(&roof(), (0..23).map(reading)).await.unwrap();
+        readings
+            .record(&"attic".to_owned(), (0..3).map(reading))
+            .await
+            .unwrap();
+        let edited = |id: i64, value: i64| Reading { value, ..reading(id) };
+        let mut expected: Vec<Reading> = (0..23).map(reading).collect();
+        // In the middle, first and last; the least and the greatest; the same again.
+        for (id, value) in [(12, -7), (0, 500), (22, 1), (12, 44), (12, 44), (22, 44)] {
+            assert!(readings.replace(&roof(), &edited(id, value)).await.unwrap());
+            expected[id as usize].value = value;
+            let range = readings.range(&roof(), at(0)..at(99)).await.unwrap();
+            assert_eq!(range, expected);
+            let page = readings.page(&roof(), 99, None).await.unwrap();
+            assert!(page.entries.iter().rev().eq(&expected), "{page:?}");
+            assert_eq!(readings.verify().await.unwrap(), []);
+        }
+        let buckets = readings.buckets(&roof(), at(12)..at(13)).await.unwrap();
+        let figures = buckets[0].figures.as_ref().unwrap();
+        let values = buckets[0].entries.iter().map(|entry| entry.value);
+        assert_eq!(figures.sum, values.clone().sum::<i64>());
+        assert_eq!((figures.min, figures.max), (values.clone().min(), values.max()));
+        // Nothing is put where nothing was, and other series keep theirs.
+        assert!(!readings.replace(&roof(), &reading(23)).await.unwrap());
+        assert!(!readings.replace(&"cellar".to_owned(), &reading(1)).await.unwrap());
+        let attic = readings.range(&"attic".to_owned(), at(0)..at(99)).await.unwrap();
+        assert_eq!(attic, (0..3).map(reading).collect::<Vec<_>>());
+        readings.remove(&roof(), &12_i64).await.unwrap();
+        assert!(!readings.replace(&roof(), &reading(12)).await.unwrap());
+        // One round trip.
+        let (logged, log) = db.logged();
+        assert!(kind(&logged).replace(&roof(), &edited(3, 3)).await.unwrap());
+        assert_eq!(log.counts(), [("update", 1)]);
+        assert_eq!(readings.verify().await.unwrap(), []);
+    }
+    // By count another time is no other bucket; by span it is, and there it is not.
+    let late = Reading {
+        at: at(999),
+        ..reading(3)
+    };
+    assert!(!by_span(db).replace(&roof(), &late).await.unwrap());
+    assert!(by_count(db).replace(&roof(), &late).await.unwrap());
+    assert_eq!(
+        by_count(db).range(&roof(), at(900)..at(1000)).await.unwrap(),
+        [late]
+    );
+    assert_eq!(by_count(db).verify().await.unwrap(), []);
+    let plain = Buckets::<String, Reading>::by_count(db, "bucket_plain", 5, |r| r.at);
+    let refused = plain.replace(&roof(), &reading(1)).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
+    assert_eq!(refused.namespace(), Some("bucket_plain"));
+    let keyed = Buckets::<String, Keyed>::by_count(db, "bucket_keyed", 5, |r| r.at).unique(|r| r.key);
+    let entry = Keyed { key: None, at: at(1) };
+    keyed.record(&roof(), [&entry]).await.unwrap();
+    let refused = keyed.replace(&roof(), &entry).await.unwrap_err();
+    assert_eq!(
+        (refused.kind(), refused.path()),
+        (ErrorKind::InvalidArgument, Some("key"))
+    );
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+struct Keyed {
+    key: Option<i64>,
+    at: DateTime,
+}
+
+async fn replacing_is_part_of_a_transaction(db: &Db) {
+    for kind in [by_span, by_count] {
+        kind(db).record(&roof(), (0..4).map(reading)).await.unwrap();
+        let edited = Reading {
+            value: -1,
+            ..reading(2)
+        };
+        for commits in [false, true] {
+            let outcome = db
+                .transaction(async |tx| {
+                    assert!(kind(&tx).replace(&roof(), &edited).await?);
+                    match commits {
+                        true => Ok(()),
+                        false => Err(Error::new(ErrorKind::Validation, "no")),
+                    }
+                })
+                .await;
+            assert_eq!(outcome.is_ok(), commits);
+            let stored = kind(db).range(&roof(), at(2)..at(3)).await.unwrap();
+            assert_eq!(stored[0].value == -1, commits);
+        }
+        assert_eq!(kind(db).verify().await.unwrap(), []);
+    }
+}
+
+async fn figures_that_cannot_hold_an_entry_keep_the_old_one(db: &Db) {
+    for kind in [by_span, by_count] {
+        let readings = kind(db);
+        let large = |id: i64| Reading {
+            value: 3_000_000_000,
+            ..reading(id)
+        };
+        readings
+            .record(&roof(), [large(0), reading(1), reading(2)])
+            .await
+            .unwrap();
+        // The squares of two of them are more than 64 bits hold.
+        readings.replace(&roof(), &large(1)).await.unwrap_err();
+        let too_large = Reading {
+            value: i64::MAX,
+            ..reading(1)
+        };
+        let refused = readings.replace(&roof(), &too_large).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Encode);
+        let stored = readings.range(&roof(), at(0)..at(9)).await.unwrap();
+        assert_eq!(stored, [large(0), reading(1), reading(2)]);
+        assert_eq!(readings.verify().await.unwrap(), []);
+        assert!(readings.replace(&roof(), &reading(0)).await.unwrap());
+        assert!(readings.replace(&roof(), &large(1)).await.unwrap());
+        assert_eq!(readings.verify().await.unwrap(), []);
+    }
 }
 
 async fn recording_is_part_of_a_transaction(db: &Db) {

@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use bson::{DateTime, doc};
 use odm::{Db, Embedded, Model};
 use odm_patterns::bucket::Buckets;
 use odm_patterns::history::History;
 use odm_patterns::outlier::Outlier;
-use odm_tests::interleavings::every_interleaving_of;
+use odm_tests::interleavings::{every_interleaving_of, pairs};
 use odm_tests::plain::Plain;
 use serde::{Deserialize, Serialize};
 
@@ -304,6 +305,98 @@ async fn buckets_are_full_and_lose_nothing_whoever_records() {
                         .iter()
                         .filter(|bucket| bucket.get_array("entries").unwrap().len() == 2);
                     assert!(full.count() + 1 >= stored.len(), "{context}");
+                },
+            )
+            .await;
+        }
+    }
+}
+
+/// What one of two does to the entry of key 2.
+#[derive(Clone, Copy, Debug)]
+enum Edit {
+    Replace,
+    Remove,
+    Record,
+    RecordOthers,
+}
+
+#[tokio::test]
+async fn an_edited_entry_is_what_one_of_two_made_it() {
+    let by_count = |db: &Db| Buckets::<i32, Reading>::by_count(db, "readings", 3, |r| r.at);
+    let by_span =
+        |db: &Db| Buckets::<i32, Reading>::by_span(db, "readings", Duration::from_secs(4), |r| r.at);
+    for spans in [false, true] {
+        let buckets = |db: &Db| {
+            let buckets = if spans { by_span(db) } else { by_count(db) };
+            buckets.value(|r| r.value).unique(|r| r.id)
+        };
+        for works in pairs([Edit::Replace, Edit::Remove, Edit::Record, Edit::RecordOthers]) {
+            every_interleaving_of(
+                4,
+                async || {
+                    let db = memory(&["readings"]).await;
+                    buckets(&db).record(&1, (0..4).map(reading)).await.unwrap();
+                    db
+                },
+                |db, n| {
+                    let buckets = buckets(db);
+                    Box::pin(async move {
+                        let value = 100 + n as i64;
+                        let edited = Reading { value, ..reading(2) };
+                        match works[n] {
+                            Edit::Replace => {
+                                buckets.replace(&1, &edited).await.unwrap();
+                            }
+                            Edit::Remove => {
+                                buckets.remove(&1, &2_i64).await.unwrap();
+                            }
+                            Edit::Record => {
+                                buckets.record(&1, [edited]).await.unwrap();
+                            }
+                            Edit::RecordOthers => {
+                                let others = [4, 5].map(|id| reading(id + 10 * n as i64));
+                                buckets.record(&1, others).await.unwrap();
+                            }
+                        }
+                    })
+                },
+                async |db, order| {
+                    let context = format!("{works:?}, by span: {spans}, as {order:?}");
+                    assert_eq!(buckets(db).verify().await.unwrap(), [], "{context}");
+                    let page = buckets(db).page(&1, 100, None).await.unwrap();
+                    let found: Vec<i64> = page
+                        .entries
+                        .iter()
+                        .filter(|entry| entry.id == 2)
+                        .map(|entry| entry.value)
+                        .collect();
+                    let removes = works.iter().any(|work| matches!(work, Edit::Remove));
+                    let replaced = (0..2).filter(|n| matches!(works[*n], Edit::Replace));
+                    let mut values: Vec<i64> = replaced.map(|n| 100 + n as i64).collect();
+                    match (removes, values.is_empty()) {
+                        // It may be recorded anew behind the removal, but not replaced.
+                        (true, _) => {
+                            let recorded = (0..2).filter(|n| matches!(works[*n], Edit::Record));
+                            let recorded: Vec<i64> = recorded.map(|n| 100 + n as i64).collect();
+                            assert!(found.is_empty() || found == recorded, "{found:?}: {context}");
+                        }
+                        (false, true) => assert_eq!(found, [2], "{context}"),
+                        (false, false) => {
+                            values.retain(|value| found == [*value]);
+                            assert_eq!(values.len(), 1, "{found:?}: {context}");
+                        }
+                    }
+                    let others = page.entries.iter().filter(|entry| entry.id != 2);
+                    assert!(
+                        others.clone().all(|entry| *entry == reading(entry.id)),
+                        "{context}"
+                    );
+                    let more = works
+                        .iter()
+                        .filter(|work| matches!(work, Edit::RecordOthers))
+                        .count();
+                    assert_eq!(others.count(), 3 + 2 * more, "{context}");
                 },
             )
             .await;
