@@ -69,7 +69,7 @@ pub use self::explain::Explain;
 pub use self::find::Find;
 pub(crate) use self::find::projection;
 pub use self::find_one::{FindOne, Required};
-pub use self::find_one_and::FindOneAnd;
+pub use self::find_one_and::{FindOneAnd, FindOneAndRequired};
 pub use self::index_use::{IndexUse, IndexUseCheck};
 pub use self::insert_many::{InsertMany, InsertManyResult};
 pub use self::insert_one::{Insert, InsertOne, InsertOneResult};

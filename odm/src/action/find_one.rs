@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bson::{Bson, Document};
+use bson::{Bson, Document, RawDocument};
 
 use super::setters::runs;
 use super::{Draft, Explain, Find, Hint, LoadOne};
@@ -167,17 +167,25 @@ pub(super) struct Wanted {
 
 impl Wanted {
     pub(super) fn by(draft: &Draft<backend::Find>) -> Wanted {
-        let id = draft.operation.filter.get("_id").ok().flatten();
+        Wanted::matching(&draft.target, &draft.operation.filter)
+    }
+
+    pub(super) fn matching(target: &Target, filter: &RawDocument) -> Wanted {
+        let id = filter.get("_id").ok().flatten();
         Wanted {
-            target: draft.target.clone(),
+            target: target.clone(),
             id: id.and_then(|id| Bson::try_from(id).ok()),
         }
     }
 
     pub(super) fn missing(self) -> Error {
+        self.missing_for("find")
+    }
+
+    pub(super) fn missing_for(self, operation: &'static str) -> Error {
         let error = Error::new(ErrorKind::NotFound, "no document matches");
         let error = self.id.into_iter().fold(error, Error::with_id);
-        self.target.explain(error, "find")
+        self.target.explain(error, operation)
     }
 }
 

@@ -6,13 +6,14 @@ use std::marker::PhantomData;
 use bson::{Document, RawDocumentBuf};
 
 use super::find::projection;
+use super::find_one::Wanted;
 use super::setters::{runs, setters};
 use super::{Draft, Explain};
 use crate::backend::{self, Operation, ReadOptions};
 use crate::codec::{self, Raw};
 use crate::collection::{Record, Target, encode};
 use crate::cursor::Decode;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Embedded, Model};
 use crate::query::{BuiltUpdate, Sort};
 
@@ -112,6 +113,13 @@ impl<D, P> FindOneAnd<D, P> {
         }
     }
 
+    /// Takes a missing document for an error of kind `NotFound`, which carries the `_id` when it was asked by. An
+    /// [`upsert`](FindOneAnd::upsert) needs [`return_new`](FindOneAnd::return_new) beside it: without it the document that
+    /// it inserts would be missing, which is an error of kind `InvalidArgument`, before anything is written.
+    pub fn required(self) -> FindOneAndRequired<D, P> {
+        FindOneAndRequired { action: self }
+    }
+
     /// How the document would be found. Nothing is changed.
     pub fn explain(self) -> Explain {
         Explain::new(self.draft.map(Operation::FindAndModify))
@@ -141,6 +149,34 @@ impl<M: Model, P> FindOneAnd<M, P> {
 
 setters!([D, P] FindOneAnd<D, P>: hint, comment, max_time, collation, variables, scope, timeless);
 runs!([D: 'static, P: Send + 'static] FindOneAnd<D, P> => Option<P>);
+
+/// Changes, replaces or deletes one document that must be there, and gives it. One round trip.
+#[must_use = "an action does nothing until it is awaited"]
+pub struct FindOneAndRequired<D, P = D> {
+    action: FindOneAnd<D, P>,
+}
+
+impl<D, P> FindOneAndRequired<D, P> {
+    async fn run(self) -> Result<P> {
+        let draft = &self.action.draft;
+        if draft.operation.upsert && !draft.operation.return_new {
+            let text = "an upsert gives no document that it inserts: ask for the new one";
+            let error = Error::new(ErrorKind::InvalidArgument, text);
+            return Err(draft.target.explain(error, "findAndModify"));
+        }
+        let wanted = Wanted::matching(&draft.target, &draft.operation.filter);
+        let found = self.action.run().await?;
+        found.ok_or_else(|| wanted.missing_for("findAndModify"))
+    }
+}
+
+runs!([D: 'static, P: Send + 'static] FindOneAndRequired<D, P> => P);
+
+impl<D, P> fmt::Debug for FindOneAndRequired<D, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FindOneAndRequired").field(&self.action).finish()
+    }
+}
 
 impl<D, P> Clone for FindOneAnd<D, P> {
     fn clone(&self) -> Self {

@@ -19,6 +19,7 @@ crate::on_every_backend! {
     a_bulk_write_runs_in_order_and_counts_each_kind,
     a_bulk_write_names_every_statement_that_failed,
     find_one_and_gives_the_old_or_the_new_document,
+    what_find_one_and_must_find_is_there_or_an_error,
     upsert_seeds_from_the_filter,
 }
 
@@ -279,6 +280,76 @@ async fn find_one_and_gives_the_old_or_the_new_document(db: &Db) {
         .await
         .unwrap();
     assert_eq!(none, None);
+}
+
+async fn what_find_one_and_must_find_is_there_or_an_error(db: &Db) {
+    let items = db.collection::<Item>();
+    items
+        .insert_many([Item::new("a", 1), Item::new("b", 2)])
+        .await
+        .unwrap();
+    let old = items
+        .find_one_and_update(|i| i.id.eq("a"), |i| i.stock.inc(5))
+        .required();
+    assert_eq!(old.await.unwrap().stock, 1);
+    let new = items.find_one_and_replace(|i| i.id.eq("a"), Item::new("a", 9));
+    assert_eq!(new.return_new().required().await.unwrap().stock, 9);
+    let gone = items
+        .find_one_and_delete(|i| i.stock.gt(0))
+        .sort(|i| i.stock.desc());
+    assert_eq!(gone.required().await.unwrap().id, "a");
+
+    let asked = items.get("a").required().await.unwrap_err();
+    let errors = [
+        items
+            .find_one_and_update(|i| i.id.eq("a"), |i| i.stock.inc(5))
+            .required()
+            .await,
+        items
+            .find_one_and_replace(|i| i.id.eq("a"), Item::new("a", 9))
+            .required()
+            .await,
+        items.find_one_and_delete(|i| i.id.eq("a")).required().await,
+    ];
+    for error in errors.map(Result::unwrap_err) {
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert_eq!(error.message(), asked.message());
+        assert_eq!(
+            (error.model(), error.namespace()),
+            (asked.model(), asked.namespace())
+        );
+        assert_eq!(error.id(), Some(&bson::Bson::from("a")));
+        assert_eq!(error.operation(), Some("findAndModify"));
+    }
+    let error = items
+        .find_one_and_delete(|i| i.stock.gt(99))
+        .required()
+        .await
+        .unwrap_err();
+    assert_eq!((error.kind(), error.id()), (ErrorKind::NotFound, None));
+
+    // What an upsert inserts is the new document, or nothing: then nothing is written.
+    let upsert = || {
+        items
+            .find_one_and_update(|i| i.id.eq("c"), |i| i.stock.inc(5))
+            .upsert()
+            .untyped()
+    };
+    let error = upsert().required().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert_eq!(items.get("c").await.unwrap(), None);
+    let new = upsert().return_new().required().await.unwrap();
+    assert_eq!(new.get("_id"), Some(&bson::Bson::from("c")));
+    let raw = db.raw_collection("none_of_these");
+    let error = raw
+        .find_one_and_delete(bson::doc! { "_id": 7 })
+        .required()
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (error.kind(), error.id()),
+        (ErrorKind::NotFound, Some(&bson::Bson::Int32(7)))
+    );
 }
 
 async fn upsert_seeds_from_the_filter(db: &Db) {
