@@ -5,7 +5,7 @@ mod render;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{BitAnd, BitOr, Not};
+use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Not};
 
 use bson::raw::{CStr, CString, cstr};
 use bson::{RawBson, RawDocumentBuf};
@@ -164,6 +164,20 @@ impl<R> BitOr for Filter<R> {
     /// Documents that one of the two matches.
     fn bitor(self, other: Filter<R>) -> Filter<R> {
         Filter::or([self, other])
+    }
+}
+
+impl<R> BitAndAssign for Filter<R> {
+    /// Narrows it: `filter &= b.year.gt(1900)`.
+    fn bitand_assign(&mut self, other: Filter<R>) {
+        *self = std::mem::replace(self, Filter::all()) & other;
+    }
+}
+
+impl<R> BitOrAssign for Filter<R> {
+    /// Widens it: `filter |= b.year.is_none()`.
+    fn bitor_assign(&mut self, other: Filter<R>) {
+        *self = std::mem::replace(self, Filter::none()) | other;
     }
 }
 

@@ -6,7 +6,7 @@ mod raw;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::BitAnd;
+use std::ops::{BitAnd, BitAndAssign};
 
 use bson::RawDocumentBuf;
 
@@ -201,6 +201,13 @@ impl<R> BitAnd for Update<R> {
     /// Both changes, in one update. Two changes of one field are an error when the update is used.
     fn bitand(self, other: Update<R>) -> Update<R> {
         Update::from_result(self.form.and_then(|form| form.and(other.form?)))
+    }
+}
+
+impl<R> BitAndAssign for Update<R> {
+    /// Adds a change: `update &= b.price.set(10)`.
+    fn bitand_assign(&mut self, other: Update<R>) {
+        *self = std::mem::replace(self, Update::none()) & other;
     }
 }
 

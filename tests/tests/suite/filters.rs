@@ -14,6 +14,7 @@ crate::on_every_backend! {
     numbers_and_bits,
     a_users_text_is_never_an_operator,
     a_scope_is_a_function,
+    a_filter_grows_condition_by_condition,
 }
 
 async fn stocked(db: &Db) -> odm::Collection<Item> {
@@ -209,4 +210,37 @@ async fn a_scope_is_a_function(db: &Db) {
     assert_eq!(ids(&items, scarce).await, "ab");
     let field: Field<Item, i32> = <Item as odm::Model>::fields().stock;
     assert_eq!(ids(&items, |_| field.eq(4)).await, "d");
+}
+
+async fn a_filter_grows_condition_by_condition(db: &Db) {
+    let items = stocked(db).await;
+    let search = |least: Option<i32>, tag: Option<&str>, others: &[&str]| {
+        let i = <Item as odm::Model>::fields();
+        let mut filter = Filter::all();
+        if let Some(least) = least {
+            filter &= i.stock.gte(least);
+        }
+        if let Some(tag) = tag {
+            filter &= i.tags.has(tag);
+        }
+        for other in others {
+            filter |= i.id.eq(*other);
+        }
+        filter
+    };
+    assert_eq!(ids(&items, |_| search(None, None, &[])).await, "abcde");
+    assert_eq!(ids(&items, |_| search(Some(2), None, &[])).await, "bcde");
+    assert_eq!(ids(&items, |_| search(Some(2), Some("y"), &[])).await, "bd");
+    assert_eq!(
+        ids(&items, |_| search(Some(2), Some("y"), &["a", "e"])).await,
+        "abde"
+    );
+    let i = <Item as odm::Model>::fields();
+    let mut grown = i.stock.gt(1);
+    grown &= i.stock.lt(3);
+    let whole = i.stock.gt(1) & i.stock.lt(3);
+    assert_eq!(grown.to_document().unwrap(), whole.to_document().unwrap());
+    let mut none = Filter::none();
+    none |= i.stock.gt(1);
+    assert_eq!(ids(&items, |_| none).await, "bcde");
 }

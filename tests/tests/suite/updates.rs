@@ -18,6 +18,7 @@ crate::on_every_backend! {
     wrong_targets_are_errors_with_the_servers_codes,
     a_missing_factor_is_zero_times_the_operand,
     an_update_of_many_that_fails_counts_nothing,
+    an_update_grows_change_by_change,
 }
 
 type Fields = <Item as odm::Embedded>::Fields<Item>;
@@ -274,4 +275,19 @@ async fn an_update_of_many_that_fails_counts_nothing(db: &Db) {
     assert_eq!((result.summary.matched, result.summary.modified), (0, 0));
     // What was changed before the failure stays changed.
     assert_eq!(raw.count(&doc! { "n": 2 }).await.unwrap(), 1);
+}
+
+async fn an_update_grows_change_by_change(db: &Db) {
+    let i = <Item as odm::Model>::fields();
+    let mut update = Update::none();
+    for (stock, note) in [(Some(7), None), (None, Some("seven"))] {
+        if let Some(stock) = stock {
+            update &= i.stock.set(stock);
+        }
+        if let Some(note) = note {
+            update &= i.note.set(note);
+        }
+    }
+    let item = after(db, Item::new("a", 1), |_| update).await;
+    assert_eq!((item.stock, item.note.as_deref()), (7, Some("seven")));
 }
