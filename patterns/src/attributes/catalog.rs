@@ -16,6 +16,11 @@ use super::stored::{Attributes, Form, listed, scoped};
 use super::units::Units;
 
 /// A model whose documents have a type, and attributes that depend on it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` says nothing of attributes",
+    label = "no model with attributes",
+    note = "write `impl odm_patterns::attributes::Attributed for {Self}`"
+)]
 pub trait Attributed: Model {
     /// In which form the attributes are stored.
     type Form: Form;

@@ -12,6 +12,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::given::{Given, Held};
 
 /// In which form attributes are stored: [`Scoped`] or [`Listed`].
+#[diagnostic::on_unimplemented(
+    message = "attributes are not stored as `{Self}`",
+    label = "not a form of attributes",
+    note = "the forms are `Scoped` and `Listed`"
+)]
 pub trait Form: sealed::Sealed + Send + Sync + 'static {
     /// Whether it is the list.
     #[doc(hidden)]

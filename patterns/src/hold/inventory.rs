@@ -8,6 +8,11 @@ use odm::{Field, Integer, Model};
 use super::checkout::{Checkout, Settled};
 
 /// A model with copies that can be taken and held.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say how many copies there are",
+    label = "no model with copies",
+    note = "write `impl odm_patterns::hold::Stocked for {Self}`"
+)]
 pub trait Stocked: Model {
     /// Which fields say how many there are and who has them.
     fn inventory(fields: Self::Fields<Self>) -> Inventory<Self>;

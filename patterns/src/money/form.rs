@@ -12,8 +12,14 @@ use super::error::MoneyError;
 use super::rounding::Rounding;
 
 /// A way to store [`Money`](super::Money): [`Minor`], [`Arbitrary`] or [`Decimal34`].
+#[diagnostic::on_unimplemented(
+    message = "money is not stored as `{Self}`",
+    label = "not a form of money",
+    note = "the forms are `Minor`, `Arbitrary` and `Decimal34`"
+)]
 pub trait Form: sealed::Form {}
 
+#[diagnostic::do_not_recommend]
 impl<F: sealed::Form> Form for F {}
 
 /// Exact precision: a whole number of units of a [`Scale`], `{amount: 999, currency: "USD"}`, 64 bits.
@@ -31,6 +37,11 @@ pub struct Arbitrary;
 pub struct Decimal34;
 
 /// How many decimals the unit has that [`Minor`] counts.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say how many decimals a unit has",
+    label = "not a scale",
+    note = "`Iso` and `Digits<N>` do; or write `impl odm_patterns::money::Scale for {Self}`"
+)]
 pub trait Scale: 'static {
     /// The decimals of amounts of this currency; none where there is no unit.
     fn digits(currency: Currency) -> Option<u32>;

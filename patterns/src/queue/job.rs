@@ -24,6 +24,11 @@ use serde::de::DeserializeOwned;
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a job",
+    label = "cannot be queued",
+    note = "write `impl odm_patterns::queue::Job for ..{{}}`, on a type of your own; `String` and `bson::Document` are jobs"
+)]
 pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// What the job is called in the database and in statistics; it chooses the [retry policy](super::Options::retry_for).
     fn kind(&self) -> &str {

@@ -36,6 +36,11 @@ pub trait StoresPaths: TreeModel {}
 pub trait StoresIntervals: TreeModel {}
 
 /// Whether siblings keep an order of their own: [`Positioned`] or [`ByKey`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say how siblings are placed",
+    label = "not an order of siblings",
+    note = "`Positioned` and `ByKey` do"
+)]
 pub trait SiblingPlaces: sealed::Places {}
 
 /// Siblings have places: a field `position` beside the fields of the manual.

@@ -5,6 +5,11 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 
 /// How a worker waits. A closure from a length of time to a boxed future is one.
+#[diagnostic::on_unimplemented(
+    message = "a worker cannot wait by `{Self}`",
+    label = "no way to wait",
+    note = "give it a closure `|length: Duration| -> BoxFuture<'static, ()>`, or `impl odm_patterns::queue::Wait for ..`"
+)]
 pub trait Wait: Send + Sync {
     /// Ready after this long.
     fn wait(&self, length: Duration) -> BoxFuture<'static, ()>;
