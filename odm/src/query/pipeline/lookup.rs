@@ -35,7 +35,7 @@ impl<T: Embedded, S> Pipeline<T, S> {
     /// Joins the documents of another model (`$lookup`): `Out` is `T` with an array of them.
     ///
     /// `books.aggregate().lookup::<Publisher, Whole>(|b, p, w| w.publishers.joins(&b.publisher, &p.id))`. Softly deleted
-    /// documents of the other model are left out.
+    /// documents of the other model are left out, and so are documents of other kinds.
     pub fn lookup<F: Model, Out: Embedded>(
         self,
         join: impl FnOnce(T::Fields<T>, F::Fields<F>, Out::Fields<Out>) -> Joining<T, F, Out>,
@@ -55,14 +55,15 @@ impl<T: Embedded, S> Pipeline<T, S> {
             F::fields(),
             Out::fields_at(Path::root()),
         );
-        let argument = join.argument(refine(living()));
+        let argument = join.argument(refine(seen()));
         self.then(cstr!("$lookup"), argument)
     }
 
     /// The documents, and behind them those of another model, made documents of `T` by stages of their own
-    /// (`$unionWith`). Softly deleted documents of the other model are left out.
+    /// (`$unionWith`). Softly deleted documents of the other model are left out, and so are documents of
+    /// other kinds.
     pub fn union_with<F: Model>(self, stages: impl FnOnce(Pipeline<F>) -> Pipeline<T>) -> Pipeline<T, S> {
-        let argument = stages(living()).stages.map(|stages| {
+        let argument = stages(seen()).stages.map(|stages| {
             let mut argument = RawDocumentBuf::new();
             argument.append(cstr!("coll"), F::DESCRIPTOR.collection);
             argument.append(cstr!("pipeline"), stages.into_iter().collect::<RawArrayBuf>());
@@ -87,11 +88,18 @@ impl<R, F: Model, Out> Joining<R, F, Out> {
     }
 }
 
-/// The documents of a model that are not softly deleted.
-fn living<F: Model>() -> Pipeline<F> {
-    match F::LIFECYCLE.soft_delete_field() {
-        Some(name) => Pipeline::new().raw(bson::doc! { "$match": { name: bson::Bson::Null } }),
-        None => Pipeline::new(),
+/// The documents of a model as its own collection shows them: those of its kind that are not softly deleted.
+fn seen<F: Model>() -> Pipeline<F> {
+    let mut condition = bson::Document::new();
+    if let Some(kind) = F::LIFECYCLE.kind {
+        condition.insert(kind.tag, kind.name);
+    }
+    if let Some(name) = F::LIFECYCLE.soft_delete_field() {
+        condition.insert(name, bson::Bson::Null);
+    }
+    match condition.is_empty() {
+        true => Pipeline::new(),
+        false => Pipeline::new().raw(bson::doc! { "$match": condition }),
     }
 }
 
