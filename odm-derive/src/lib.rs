@@ -28,7 +28,7 @@ use self::input::Derive;
 /// | on the struct | |
 /// |---|---|
 /// | `collection = "books"` | the collection; the type's name in snake case and plural without it |
-/// | `index(keys(title, desc(author.name)), ..)` | an index over these fields; each may be in `asc(..)`, `desc(..)`, `hashed(..)`, `text(..)`; then `unique`, `sparse`, `name = ".."`, `expire_after = "30d"` (or seconds), `partial = \|b\| b.available.gt(0)` |
+/// | `index(keys(title, desc(author.name)), ..)` | an index over these fields; each may be in `asc(..)`, `desc(..)`, `hashed(..)`, `text(..)`; then `unique`, `sparse`, `name = ".."`, `expire_after = "30d"` (or seconds), `all_kinds`, `partial = \|b\| b.available.gt(0)` |
 /// | `hooks` | code runs around the writes: `impl odm::Hooks for Book` |
 /// | `validate = function` | `fn(&Book) -> Result<(), impl Display>` says what is wrong with a whole document |
 /// | `referred_by(Book, Loan)` | the models whose references to this one say `on_delete` |

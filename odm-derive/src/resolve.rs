@@ -250,6 +250,15 @@ fn model<'a>(
             .into_iter()
             .map(|index| ModelIndex { index, checked: true }),
     );
+    if kind.is_none() {
+        for span in indexes.iter().filter_map(|index| index.index.all_kinds) {
+            problems.at_span(
+                span,
+                "an index of all kinds on a model that is none of several",
+                "say which kind the documents are: `kind = \"cat\"`, or remove `all_kinds`",
+            );
+        }
+    }
     let (mut inverses, mut reference_keys, mut rules) = (Vec::new(), Vec::new(), Vec::new());
     for declared in fields.iter_mut() {
         let Some(resolved) = &declared.resolved else {

@@ -16,6 +16,7 @@ use std::marker::PhantomData;
 use bson::Document;
 
 pub use self::encode::RawUpdate;
+pub(crate) use self::index_info::Kinds;
 pub use self::index_info::{IndexChange, IndexDrift, IndexInfo};
 pub use self::record::Record;
 pub(crate) use self::target::Target;
@@ -586,12 +587,12 @@ impl<M: Model> Collection<M> {
 
     /// Compares the indexes that the model declares with those that exist.
     pub fn index_drift(&self) -> IndexDriftCheck {
-        IndexDriftCheck::new(&self.target, M::DESCRIPTOR.all_indexes())
+        IndexDriftCheck::new(&self.target, M::DESCRIPTOR)
     }
 
     /// Builds the declared indexes that are missing; drops and rebuilds others only when asked.
     pub fn sync_indexes(&self) -> SyncIndexes {
-        SyncIndexes::new(&self.target, M::DESCRIPTOR.all_indexes())
+        SyncIndexes::new(&self.target, M::DESCRIPTOR)
     }
 }
 

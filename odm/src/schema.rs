@@ -156,8 +156,9 @@ impl ModelDescriptor {
         self
     }
 
-    /// The declared indexes, those of all kinds: an index that several kinds declare alike is there once. A model of
-    /// which others hold copies has one more, of the documents whose copies wait. So has one with derived fields, and the
+    /// The declared indexes, those of all kinds: an index that several kinds declare alike is there once. One that a kind
+    /// declares and that refuses or deletes documents is over that kind's alone, unless it says
+    /// [`all_kinds`](IndexDeclaration::all_kinds). A model of which others hold copies has one more, of the documents whose copies wait. So has one with derived fields, and the
     /// indexes over these.
     pub fn all_indexes(&self) -> Vec<IndexDeclaration> {
         let mut all: Vec<IndexDeclaration> = (self.indexes)();
@@ -167,6 +168,7 @@ impl ModelDescriptor {
         if self.kinds.is_empty() {
             all.extend(DerivedFields::indexes(self));
         }
+        let mut all: Vec<_> = all.into_iter().map(|index| index.of_kind(self.kind)).collect();
         for kind in self.kinds {
             for index in kind.model.all_indexes() {
                 let same = |known: &IndexDeclaration| match (known.to_spec(), index.to_spec()) {

@@ -26,6 +26,8 @@ pub(crate) struct Index {
     /// A closure or the path of a function.
     pub(crate) partial: Option<TokenStream>,
     pub(crate) hidden: bool,
+    /// Where it was written.
+    pub(crate) all_kinds: Option<Span>,
     /// An expression that gives a document.
     pub(crate) collation: Option<TokenStream>,
     /// The same, with options in MongoDB's words.
@@ -75,7 +77,8 @@ const ORDERS: [&str; 7] = [
 ];
 
 /// The options of every index by name.
-const OPTIONS: [&str; 12] = [
+const OPTIONS: [&str; 13] = [
+    "all_kinds",
     "bits",
     "bounds",
     "collation",
@@ -122,6 +125,7 @@ impl Index {
             expire_after: None,
             partial: None,
             hidden: false,
+            all_kinds: None,
             collation: None,
             options: None,
             language: None,
@@ -250,6 +254,7 @@ impl Index {
                 tokens::until_comma(meta.value()?)
             }),
             "hidden" => flag(&mut self.hidden, meta, key),
+            "all_kinds" => once(&mut self.all_kinds, meta, key, |meta| Ok(meta.path.span())),
             "collation" => once(&mut self.collation, meta, key, |meta| {
                 tokens::until_comma(meta.value()?)
             }),

@@ -296,6 +296,9 @@ fn indexes(expansion: &Expansion<'_>, indexes: &[ModelIndex]) -> TokenStream {
         if index.hidden {
             declaration.extend(quote!(.hidden()));
         }
+        if index.all_kinds.is_some() {
+            declaration.extend(quote!(.all_kinds()));
+        }
         for (method, value) in [
             ("language", &index.language),
             ("language_field", &index.language_field),

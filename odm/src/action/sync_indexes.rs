@@ -3,9 +3,9 @@
 use super::list_indexes::ListIndexes;
 use super::setters::runs;
 use crate::backend::{self, IndexSpec};
-use crate::collection::{IndexDrift, IndexInfo, Target, encode};
+use crate::collection::{IndexDrift, IndexInfo, Kinds, Target, encode};
 use crate::error::{Error, ErrorKind, Result};
-use crate::schema::IndexDeclaration;
+use crate::schema::{IndexDeclaration, ModelDescriptor};
 
 /// Compares the indexes that the model declares with those that exist. Changes nothing. One round trip.
 #[derive(Clone, Debug)]
@@ -13,13 +13,15 @@ use crate::schema::IndexDeclaration;
 pub struct IndexDriftCheck {
     target: Target,
     declared: Vec<IndexDeclaration>,
+    kinds: Kinds,
 }
 
 impl IndexDriftCheck {
-    pub(crate) fn new(target: &Target, declared: Vec<IndexDeclaration>) -> IndexDriftCheck {
+    pub(crate) fn new(target: &Target, model: &ModelDescriptor) -> IndexDriftCheck {
         IndexDriftCheck {
             target: target.clone(),
-            declared,
+            declared: model.all_indexes(),
+            kinds: Kinds::of(model),
         }
     }
 
@@ -32,7 +34,7 @@ impl IndexDriftCheck {
         let declared = declared.collect::<Result<Vec<_>>>();
         let declared = declared.map_err(|error| target.explain(error, "listIndexes"))?;
         let existing = ListIndexes::new(&target).run().await?;
-        Ok(IndexDrift::between(declared, existing))
+        Ok(IndexDrift::between(declared, existing, self.kinds))
     }
 }
 
@@ -68,9 +70,9 @@ pub struct SyncedIndexes {
 }
 
 impl SyncIndexes {
-    pub(crate) fn new(target: &Target, declared: Vec<IndexDeclaration>) -> SyncIndexes {
+    pub(crate) fn new(target: &Target, model: &ModelDescriptor) -> SyncIndexes {
         SyncIndexes {
-            check: IndexDriftCheck::new(target, declared),
+            check: IndexDriftCheck::new(target, model),
             drop_unknown: false,
             rebuild_changed: false,
         }
@@ -100,8 +102,7 @@ impl SyncIndexes {
 
     async fn run(self) -> Result<SyncedIndexes> {
         let target = self.check.target.clone();
-        let kind = target.plan().and_then(|plan| plan.lifecycle.kind);
-        if self.drop_unknown && kind.is_some() {
+        if self.drop_unknown && self.check.kinds.is_one() {
             let message = "one kind of a collection's documents does not know the indexes of the others; drop unknown \
                            ones by the enum of all kinds";
             let error = Error::new(ErrorKind::Unsupported, message);

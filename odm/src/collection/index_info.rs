@@ -6,6 +6,7 @@ use bson::{Bson, Document, RawDocument};
 
 use crate::codec;
 use crate::error::{Error, ErrorKind, Result};
+use crate::schema::ModelDescriptor;
 
 /// An index, as the database lists it or as it would once it is built.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,7 +151,7 @@ impl IndexDrift {
         self.missing.is_empty() && self.changed.is_empty() && self.unknown.is_empty()
     }
 
-    pub(crate) fn between(declared: Vec<IndexInfo>, existing: Vec<IndexInfo>) -> IndexDrift {
+    pub(crate) fn between(declared: Vec<IndexInfo>, existing: Vec<IndexInfo>, kinds: Kinds) -> IndexDrift {
         let mut drift = IndexDrift::default();
         // What an index does not say is as the collection has it, and so has `_id`'s.
         let inherited = existing
@@ -178,7 +179,9 @@ impl IndexDrift {
         for index in open {
             let shape = index.shape();
             let by_name = rest.iter().position(|existing| existing.name == index.name);
-            match by_name.or_else(|| rest.iter().position(|existing| existing.shape() == shape)) {
+            let by_keys =
+                |existing: &IndexInfo| existing.shape() == shape && kinds.could_be(&index, existing);
+            match by_name.or_else(|| rest.iter().position(by_keys)) {
                 Some(position) => {
                     let existing = rest.remove(position);
                     let differences = index.differences(&existing);
@@ -193,6 +196,49 @@ impl IndexDrift {
         }
         drift.unknown = rest;
         drift
+    }
+}
+
+/// Which of a collection's documents a model holds, when it shares the collection with others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Kinds {
+    /// The field that tells the kinds apart; empty where there are none.
+    tag: &'static str,
+    /// The model's own kind; none for an enum of them.
+    own: Option<&'static str>,
+}
+
+impl Kinds {
+    pub(crate) fn of(model: &ModelDescriptor) -> Kinds {
+        Kinds {
+            tag: model.kind.map_or(model.tag, |kind| kind.tag),
+            own: model.kind.map(|kind| kind.name),
+        }
+    }
+
+    /// Whether one kind is known, and not the others.
+    pub(crate) fn is_one(self) -> bool {
+        self.own.is_some()
+    }
+
+    /// Whether an index over the same fields could be the declared one as it was once. That of another kind is not, nor is
+    /// one of all kinds that does no harm to the others.
+    fn could_be(self, declared: &IndexInfo, existing: &IndexInfo) -> bool {
+        if self.tag.is_empty() {
+            return true;
+        }
+        match (self.kind_of(declared), self.kind_of(existing)) {
+            (Some(one), Some(other)) => one == other,
+            (None, Some(other)) => self.own.is_none_or(|own| own == other),
+            (Some(_), None) => existing.unique || existing.spec.contains_key("expireAfterSeconds"),
+            (None, None) => true,
+        }
+    }
+
+    /// The kind whose documents alone the index holds.
+    fn kind_of(self, index: &IndexInfo) -> Option<&str> {
+        let filter = index.spec.get_document("partialFilterExpression").ok()?;
+        filter.get_str(self.tag).ok()
     }
 }
 
@@ -291,7 +337,29 @@ mod tests {
 
     fn check(declared: Vec<Document>, existing: Vec<Document>) -> IndexDrift {
         let read = |specs: Vec<Document>| specs.into_iter().map(index).collect();
-        IndexDrift::between(read(declared), read(existing))
+        IndexDrift::between(read(declared), read(existing), Kinds::default())
+    }
+
+    #[test]
+    fn indexes_of_other_kinds_are_others() {
+        let (tag, own) = ("kind", Some("cat"));
+        let of = |kind: &str| doc! {"key": {"a": 1}, "name": format!("a_1_{kind}"), "unique": true, "partialFilterExpression": {"kind": kind}};
+        let all = doc! {"key": {"a": 1}, "name": "a_1"};
+        let unique = doc! {"key": {"a": 1}, "name": "a_1", "unique": true};
+        let counts = |declared: &Document, existing: &Document| {
+            let drift = IndexDrift::between(
+                vec![index(declared.clone())],
+                vec![index(existing.clone())],
+                Kinds { tag, own },
+            );
+            (drift.missing.len(), drift.changed.len(), drift.unknown.len())
+        };
+        assert_eq!(counts(&of("cat"), &of("cat")), (0, 0, 0));
+        assert_eq!(counts(&of("cat"), &of("dog")), (1, 0, 1));
+        assert_eq!(counts(&all, &of("dog")), (1, 0, 1));
+        assert_eq!(counts(&all, &of("cat")), (0, 1, 0));
+        assert_eq!(counts(&of("cat"), &all), (1, 0, 1), "it harms nobody");
+        assert_eq!(counts(&of("cat"), &unique), (0, 1, 0), "it refuses dogs");
     }
 
     #[test]

@@ -72,9 +72,8 @@ impl Db {
                     .validator(validator)
                     .await?;
             }
-            let indexes = model.all_indexes();
-            if !indexes.is_empty() {
-                SyncIndexes::new(&target, indexes).await?;
+            if !model.all_indexes().is_empty() {
+                SyncIndexes::new(&target, model).await?;
             }
         }
         self.store_models(models).await

@@ -7,6 +7,7 @@ use bson::{Document, RawDocumentBuf, rawdoc};
 use crate::codec;
 use crate::error::{Error, ErrorKind, Result};
 use crate::geo::Located;
+use crate::lifecycle::{Kind, narrowed};
 use crate::model::{Date, Field, Model, Path, Segment};
 use crate::query::Filter;
 
@@ -29,6 +30,9 @@ pub struct IndexDeclaration {
     /// The fields of a wildcard index over all fields: these alone, or all but these.
     chosen: Option<(bool, Vec<Path>)>,
     more: Option<Document>,
+    /// The kind whose documents it holds to something or deletes.
+    kind: Option<Kind>,
+    all_kinds: bool,
 }
 
 /// How one field of an index is kept.
@@ -175,6 +179,24 @@ impl IndexDeclaration {
         self
     }
 
+    /// Of a model that is one kind of its collection's documents: holds those of all kinds to what it says. Without it, a
+    /// unique or expiring index is over the documents of the kind alone.
+    pub fn all_kinds(mut self) -> IndexDeclaration {
+        self.all_kinds = true;
+        self
+    }
+
+    /// The index as one kind of a collection's documents declares it: one that refuses or deletes documents is over the
+    /// documents of that kind alone, unless it says otherwise. Any other is as it was, so that it serves all kinds.
+    pub(crate) fn of_kind(mut self, kind: Option<Kind>) -> IndexDeclaration {
+        let has = |option| self.more.as_ref().is_some_and(|more| more.contains_key(option));
+        let deletes = self.expire_after_seconds.is_some() || has("expireAfterSeconds");
+        if (deletes || self.unique || has("unique")) && !self.all_kinds {
+            self.kind = kind;
+        }
+        self
+    }
+
     fn key<R, T>(mut self, field: &Field<R, T>, order: IndexOrder) -> IndexDeclaration {
         self.keys.push((field.path().clone(), order));
         self
@@ -220,7 +242,7 @@ impl IndexDeclaration {
         &self.keys
     }
 
-    /// Whether it leaves out documents by a filter.
+    /// Whether it leaves out documents of its model by a filter.
     pub(crate) fn is_partial(&self) -> bool {
         self.partial.is_some()
     }
@@ -230,7 +252,8 @@ impl IndexDeclaration {
         self.unique
     }
 
-    /// The name: the given one, or the one that MongoDB derives, `title_1_author.name_-1`.
+    /// The name: the given one, or the one that MongoDB derives, `title_1_author.name_-1`; with the kind behind it, if the
+    /// index is over the documents of one kind alone.
     pub fn name(&self) -> String {
         match self.name {
             Some(name) => name.to_owned(),
@@ -240,7 +263,11 @@ impl IndexDeclaration {
                     .iter()
                     .map(|(path, order)| format!("{}_{order}", stored_key(path, *order)))
                     .collect();
-                parts.join("_")
+                let name = parts.join("_");
+                match self.kind {
+                    Some(kind) => format!("{name}_{}", kind.name),
+                    None => name,
+                }
             }
         }
     }
@@ -267,12 +294,7 @@ impl IndexDeclaration {
                 let message = "a flattened field has no path of its own to index";
                 return Err(Error::new(ErrorKind::Schema, message).with_index(name));
             }
-            let cstr = bson::raw::CString::try_from(path.clone()).map_err(|error| {
-                let message = "the name of an indexed field holds a NUL";
-                Error::new(ErrorKind::Schema, message)
-                    .with_path(path)
-                    .with_source(error)
-            })?;
+            let cstr = cstring(path)?;
             match order {
                 IndexOrder::Ascending | IndexOrder::Wildcard => key.append(cstr, 1),
                 IndexOrder::Descending => key.append(cstr, -1),
@@ -286,11 +308,12 @@ impl IndexDeclaration {
         if self.unique {
             spec.append(bson::cstr!("unique"), true);
         }
-        if self.sparse {
+        let partial = self.partial_filter()?;
+        if self.is_sparse() && partial.is_none() {
             spec.append(bson::cstr!("sparse"), true);
         }
-        if let Some(partial) = &self.partial {
-            spec.append(bson::cstr!("partialFilterExpression"), partial.clone()?);
+        if let Some(partial) = partial {
+            spec.append(bson::cstr!("partialFilterExpression"), partial);
         }
         if let Some(seconds) = self.expire_after_seconds {
             spec.append(bson::cstr!("expireAfterSeconds"), i64::from(seconds));
@@ -326,7 +349,13 @@ impl IndexDeclaration {
             spec.append(bson::cstr!("collation"), codec::encode_untyped(collation)?);
         }
         if let Some(more) = &self.more {
-            let more = codec::encode_untyped(more)?;
+            let mut more = more.clone();
+            if self.kind.is_some() {
+                // Both are in the filter already.
+                more.remove("partialFilterExpression");
+                more.remove("sparse");
+            }
+            let more = codec::encode_untyped(&more)?;
             let kept = spec.iter().filter_map(|option| option.ok());
             let kept = kept.filter(|(name, _)| !matches!(more.get(name.as_str()), Ok(Some(_))));
             let mut all = RawDocumentBuf::new();
@@ -337,6 +366,58 @@ impl IndexDeclaration {
         }
         Ok(spec)
     }
+
+    fn is_sparse(&self) -> bool {
+        let more = self.more.as_ref().and_then(|more| more.get_bool("sparse").ok());
+        match self.kind {
+            Some(_) => more.unwrap_or(self.sparse),
+            None => self.sparse,
+        }
+    }
+
+    /// The filter that documents must match to be in the index: the declared one, and the kind. A filter and `sparse` do
+    /// not go together, so that of a kind asks for one of the fields itself.
+    fn partial_filter(&self) -> Result<Option<RawDocumentBuf>> {
+        let declared = self.partial.clone().transpose()?;
+        let Some(kind) = self.kind else {
+            return Ok(declared);
+        };
+        let more = self.more.as_ref();
+        let more = more.and_then(|more| more.get_document("partialFilterExpression").ok());
+        let mut filter = match more {
+            Some(filter) => codec::encode_untyped(filter)?,
+            None => declared.unwrap_or_default(),
+        };
+        if self.is_sparse() {
+            let there = |path: &Path| -> Result<RawDocumentBuf> {
+                let mut there = RawDocumentBuf::new();
+                there.append(cstring(path.to_string())?, rawdoc! { "$exists": true });
+                Ok(there)
+            };
+            let mut fields = self.keys.iter().map(|(path, _)| there(path));
+            let condition = match (fields.next(), fields.len()) {
+                (Some(only), 0) => only?,
+                (first, _) => {
+                    let fields = first.into_iter().chain(fields).collect::<Result<Vec<_>>>()?;
+                    rawdoc! { "$or": fields.into_iter().collect::<bson::RawArrayBuf>() }
+                }
+            };
+            filter = narrowed(&filter, &condition)?;
+        }
+        let mut tag = RawDocumentBuf::new();
+        tag.append(cstring(kind.tag.to_owned())?, kind.name);
+        narrowed(&tag, &filter).map(Some)
+    }
+}
+
+/// A field's name as BSON takes it.
+fn cstring(name: String) -> Result<bson::raw::CString> {
+    bson::raw::CString::try_from(name.clone()).map_err(|error| {
+        let message = "the name of an indexed field holds a NUL";
+        Error::new(ErrorKind::Schema, message)
+            .with_path(name)
+            .with_source(error)
+    })
 }
 
 /// A key's name in a specification.
@@ -352,11 +433,7 @@ fn stored_key(path: &Path, order: IndexOrder) -> String {
 fn named<'a>(numbers: impl Iterator<Item = (&'a Path, i64)>) -> Result<RawDocumentBuf> {
     let mut document = RawDocumentBuf::new();
     for (path, number) in numbers {
-        let name = bson::raw::CString::try_from(path.to_string()).map_err(|error| {
-            let message = "the name of an indexed field holds a NUL";
-            Error::new(ErrorKind::Schema, message).with_source(error)
-        })?;
-        document.append(name, number);
+        document.append(cstring(path.to_string())?, number);
     }
     Ok(document)
 }
@@ -436,6 +513,37 @@ mod tests {
             "key": { "attributes.$**": 1 }, "collation": { "locale": "en" }, "name": "own",
         };
         assert_eq!(index.to_spec().unwrap(), expected);
+    }
+
+    #[test]
+    fn a_kind_refuses_and_deletes_among_its_own() {
+        let kind = Some(Kind::new("kind", "cat"));
+        let filter = |index: IndexDeclaration| {
+            let spec = index.of_kind(kind).to_spec().unwrap();
+            assert!(spec.get("sparse").unwrap().is_none());
+            let filter = spec.get_document("partialFilterExpression").ok();
+            filter.map(ToOwned::to_owned)
+        };
+        let of = |name| IndexDeclaration::new().asc(&field(name));
+        let own = Some(rawdoc! { "kind": "cat" });
+        assert_eq!(filter(of("seen")), None);
+        assert_eq!(filter(of("seen").unique()), own);
+        assert_eq!(filter(of("seen").expire_after(&field("seen"), 1)), own);
+        let raw = bson::doc! { "expireAfterSeconds": 1, "partialFilterExpression": { "n": 1 } };
+        assert_eq!(
+            filter(of("seen").options(raw)),
+            Some(rawdoc! { "kind": "cat", "n": 1 })
+        );
+        let sparse = rawdoc! { "kind": "cat", "seen": { "$exists": true } };
+        assert_eq!(filter(of("seen").unique().sparse()), Some(sparse));
+        let both = of("a").asc(&field("b")).unique().sparse();
+        let there = |name: &str| bson::doc! { name: { "$exists": true } };
+        let either = bson::doc! { "kind": "cat", "$or": [there("a"), there("b")] };
+        assert_eq!(filter(both), Some(codec::encode_untyped(&either).unwrap()));
+        assert_eq!(filter(of("seen").unique().all_kinds()), None);
+        assert_eq!(of("seen").unique().of_kind(kind).name(), "seen_1_cat");
+        assert_eq!(of("seen").unique().named("own").of_kind(kind).name(), "own");
+        assert_eq!(of("seen").of_kind(kind).name(), "seen_1");
     }
 
     #[test]

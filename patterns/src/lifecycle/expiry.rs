@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use odm::bson::{Bson, DateTime, Document, doc};
-use odm::{Collection, Db, Field, Filter, Model, Operand, Result, Update};
+use odm::{Collection, Db, Error, ErrorKind, Field, Filter, IndexInfo, Model, Operand, Result, Update};
 
 use crate::keyed::integer;
 
@@ -27,6 +27,12 @@ pub enum ExpiryProblem {
     OtherTime {
         /// After how many seconds.
         seconds: i64,
+    },
+    /// An index deletes documents of all the kinds that share the collection by a field of this name. Drop it, then call
+    /// [`Expiry::prepare`].
+    AllKinds {
+        /// The index's name.
+        index: String,
     },
     /// A document has something in the field that is no date.
     NotADate {
@@ -62,26 +68,41 @@ impl<M: Model> Expiry<M> {
 
     /// Builds the TTL index, or gives it another time. Two round trips.
     ///
+    /// Where the model is one kind of its collection's documents, the index is over this kind alone.
+    ///
     /// # Errors
-    /// Those of building an index.
+    /// `Schema` where another index deletes documents of all kinds by the field; those of building an index.
     pub async fn prepare(&self) -> Result<()> {
         let mut keys = Document::new();
         keys.insert(&self.date, 1);
         let seconds = u32::try_from(self.after.as_secs())
             .unwrap_or(i32::MAX as u32)
             .min(i32::MAX as u32);
-        match self.index().await? {
-            Some(Some(known)) if known == i64::from(seconds) => Ok(()),
-            Some(_) => {
-                let modify = self.documents.modify().expire_after_seconds(keys, seconds);
-                modify.await.map(drop)
+        let (own, of_all) = self.indexes().await?;
+        if let Some(of_all) = of_all {
+            let message = "an index deletes documents of all kinds by this field; drop it, and prepare the expiry of \
+                           this kind again";
+            return Err(Error::new(ErrorKind::Schema, message)
+                .with_model(M::DESCRIPTOR.name)
+                .with_path(self.date.as_str())
+                .with_index(of_all.name));
+        }
+        match own {
+            Some(own) if seconds_of(&own) == Some(i64::from(seconds)) => Ok(()),
+            Some(own) => {
+                let modify = self.documents.modify();
+                modify.expire_after_seconds(own.name, seconds).await.map(drop)
             }
             None => {
-                let index = doc! {
+                let mut index = doc! {
                     "name": format!("{}_1", self.date),
                     "key": keys,
                     "expireAfterSeconds": i64::from(seconds),
                 };
+                if let Some(kind) = M::DESCRIPTOR.kind {
+                    index.insert("name", format!("{}_1_{}", self.date, kind.name));
+                    index.insert("partialFilterExpression", doc! { kind.tag: kind.name });
+                }
                 self.documents.raw().create_indexes().index_raw(index).await
             }
         }
@@ -129,13 +150,18 @@ impl<M: Model> Expiry<M> {
     pub async fn verify(&self) -> Result<Vec<ExpiryProblem>> {
         let mut problems = Vec::new();
         let seconds = i64::try_from(self.after.as_secs()).unwrap_or(i64::MAX);
-        match self.index().await? {
-            None | Some(None) => problems.push(ExpiryProblem::NoIndex),
-            Some(Some(known)) if known == seconds => {}
-            Some(Some(seconds)) => problems.push(ExpiryProblem::OtherTime { seconds }),
+        let (own, of_all) = self.indexes().await?;
+        match own.as_ref().and_then(seconds_of) {
+            None => problems.push(ExpiryProblem::NoIndex),
+            Some(known) if known == seconds => {}
+            Some(seconds) => problems.push(ExpiryProblem::OtherTime { seconds }),
         }
-        let not_dates =
+        problems.extend(of_all.map(|index| ExpiryProblem::AllKinds { index: index.name }));
+        let mut not_dates =
             doc! { &self.date: { "$exists": true, "$ne": Bson::Null, "$not": { "$type": "date" } } };
+        if let Some(kind) = M::DESCRIPTOR.kind {
+            not_dates.insert(kind.tag, kind.name);
+        }
         let found = self
             .documents
             .raw()
@@ -152,27 +178,50 @@ impl<M: Model> Expiry<M> {
         Ok(problems)
     }
 
-    /// The time of the index on the field, if there is an index, and if it has one.
-    async fn index(&self) -> Result<Option<Option<i64>>> {
+    /// The index on the field over the model's documents, and one of a kind's field that deletes those of all kinds.
+    async fn indexes(&self) -> Result<(Option<IndexInfo>, Option<IndexInfo>)> {
         let indexes = match self.documents.list_indexes().await {
             // There is no collection yet.
-            Err(error) if error.code() == Some(26) => return Ok(None),
+            Err(error) if error.code() == Some(26) => return Ok((None, None)),
             indexes => indexes?,
         };
-        let ours = indexes.into_iter().find(|index| {
-            let mut keys = index.keys.iter();
-            keys.next().is_some_and(|(name, _)| *name == self.date) && keys.next().is_none()
-        });
-        Ok(ours.map(|index| match index.spec.get("expireAfterSeconds") {
-            Some(Bson::Double(seconds)) => Some(*seconds as i64),
-            seconds => seconds.and_then(integer),
-        }))
+        let mut on_field: Vec<IndexInfo> = indexes
+            .into_iter()
+            .filter(|index| {
+                let mut keys = index.keys.iter();
+                keys.next().is_some_and(|(name, _)| *name == self.date) && keys.next().is_none()
+            })
+            .collect();
+        let Some(kind) = M::DESCRIPTOR.kind else {
+            // One that is over a part of the documents, such as another kind's, leaves the others where they are.
+            on_field.sort_by_key(|index| index.spec.contains_key("partialFilterExpression"));
+            return Ok((on_field.into_iter().next(), None));
+        };
+        let (mut own, mut of_all) = (None, None);
+        for index in on_field {
+            let filter = index.spec.get_document("partialFilterExpression").ok();
+            match filter.and_then(|filter| filter.get_str(kind.tag).ok()) {
+                Some(name) if name == kind.name => own = own.or(Some(index)),
+                Some(_) => {}
+                None if index.spec.contains_key("expireAfterSeconds") => of_all = of_all.or(Some(index)),
+                None => {}
+            }
+        }
+        Ok((own, of_all))
     }
 
     /// The latest date that has expired by now.
     fn latest(&self) -> DateTime {
         let after = i64::try_from(self.after.as_millis()).unwrap_or(i64::MAX);
         DateTime::from_millis(self.db.now().timestamp_millis().saturating_sub(after))
+    }
+}
+
+/// After how many seconds the index deletes, if it does.
+fn seconds_of(index: &IndexInfo) -> Option<i64> {
+    match index.spec.get("expireAfterSeconds")? {
+        Bson::Double(seconds) => Some(*seconds as i64),
+        seconds => integer(seconds),
     }
 }
 

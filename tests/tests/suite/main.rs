@@ -130,6 +130,7 @@ mod indexes_options;
 mod indexes_wildcard;
 mod interchange;
 mod kinds;
+mod kinds_indexes;
 mod kinds_joined;
 mod library;
 mod lifecycle_bounds;
