@@ -80,7 +80,9 @@ impl<D: Record> BulkWrite<D> {
         self.draft.operation.statements.is_empty()
     }
 
-    /// Takes deleted documents out even where the model is deleted softly.
+    /// Deletions take documents out even where the model is deleted softly.
+    ///
+    /// Only the living are seen, unless the action says `with_deleted()` or `only_deleted()`.
     pub fn for_ever(mut self) -> Self {
         self.draft.settings.purge = true;
         self

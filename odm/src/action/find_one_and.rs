@@ -75,6 +75,8 @@ impl<D, P> FindOneAnd<D, P> {
     }
 
     /// A deletion takes the document out even where the model is deleted softly.
+    ///
+    /// Only the living are seen, unless the action says `with_deleted()` or `only_deleted()`.
     pub fn for_ever(mut self) -> Self {
         self.draft.settings.purge = true;
         self

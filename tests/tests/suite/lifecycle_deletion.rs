@@ -99,6 +99,12 @@ async fn deleted_documents_come_back_or_go_for_ever(db: &Db) {
     let gone = files.find_one_and_delete(|f| f.id.eq(4)).for_ever();
     assert!(gone.await.unwrap().is_some());
     assert_eq!(files.raw().count(doc! {}).await.unwrap(), 0);
+    // Of those that are softly deleted already only who asks for them.
+    files.insert(File::new(5, "e")).await.unwrap();
+    files.delete(5).await.unwrap();
+    assert_eq!(files.delete(5).for_ever().await.unwrap().deleted, 0);
+    let gone = files.delete(5).for_ever().with_deleted();
+    assert_eq!(gone.await.unwrap().deleted, 1);
     let error = db.collection::<Note>().restore(|n| n.id.eq(1)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
 }

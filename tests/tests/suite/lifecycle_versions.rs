@@ -83,6 +83,14 @@ async fn a_stale_document_is_a_conflict_with_the_current_one(db: &Db) {
     assert_eq!(log.entries().len(), 8);
     let bulk = pages.bulk_write().save(&mine).await.unwrap_err();
     assert_eq!(bulk.write_errors()[0].error.kind(), ErrorKind::Conflict);
+    // A batch of one is told what the write is told; one of several, how many matched.
+    let bulk = pages.bulk_write().replace_one(|p| p.id.eq(1), &mine);
+    assert_eq!(bulk.await.unwrap_err().kind(), ErrorKind::Conflict);
+    let bulk = pages
+        .bulk_write()
+        .replace_one(|p| p.id.eq(1), &mine)
+        .delete_one(|p| p.id.eq(99));
+    assert_eq!(bulk.await.unwrap().matched, 0);
     // Seen, it can be written.
     mine.version = 1;
     log.take();
