@@ -190,14 +190,15 @@ fn difference(bound: &Literal, step: &RawBson) -> Bson {
 
 /// The stage that fails an update by a pipeline when an array is longer than its bound.
 pub(crate) fn guard_stage(bounds: &[(String, u32)]) -> Document {
-    let sizes: Vec<Document> = bounds.iter().map(|(path, _)| size(path)).collect();
-    let too_long = bounds.iter().map(|(path, bound)| {
-        doc! { "$gt": [size(path), i64::from(*bound)] }
+    let branches = bounds.iter().map(|(path, bound)| {
+        // A conversion that fails with a text that names itself and the array; it depends on the document, so that it is
+        // made only then.
+        let name = doc! { "$literal": format!("{path}: ") };
+        let fail = doc! { "$toInt": { "$concat": [GUARD, name, { "$toString": size(path) }] } };
+        doc! { "case": { "$gt": [size(path), i64::from(*bound)] }, "then": fail }
     });
-    let too_long: Vec<Document> = too_long.collect();
-    // A conversion that fails with a text that names itself; it depends on the document, so that it is made only then.
-    let fail = doc! { "$toInt": { "$concat": [GUARD, { "$toString": { "$max": sizes } }] } };
-    doc! { "$replaceWith": { "$cond": [{ "$or": too_long }, fail, "$$ROOT"] } }
+    let branches: Vec<Document> = branches.collect();
+    doc! { "$replaceWith": { "$switch": { "branches": branches, "default": "$$ROOT" } } }
 }
 
 /// What the error of [`guard_stage`] says.

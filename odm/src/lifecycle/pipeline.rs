@@ -10,6 +10,7 @@ use futures_core::future::BoxFuture;
 
 use super::condition::GUARD;
 use super::deletion;
+use super::place::Place;
 use super::plan::Plan;
 use super::ready::{Ready, copied, has_rules, run_hooks};
 use super::scope::Settings;
@@ -268,13 +269,14 @@ impl Sending<'_> {
     async fn translated(&self, index: usize, error: Error) -> Error {
         if error.message().contains(GUARD) {
             let violation = Violation {
-                path: String::new(),
+                path,
                 rule: "max_items",
-                message: "an array is longer than its bound".into(),
+                message: message.into(),
                 statement: index,
             };
             return match violation::finish(vec![violation]) {
                 Err(broken) => broken.with_source(error),
+            let (path, message) = self.too_long(error.message());
                 Ok(()) => error,
             };
         }
@@ -308,6 +310,20 @@ impl Sending<'_> {
         for condition in &terms.conditions {
             if let Some(message) = condition.broken(&stored)? {
                 violations.push(Violation {
+    /// Which array a pipeline made too long, as the error of the guard says it.
+    fn too_long(&self, text: &str) -> (String, String) {
+        let said = text.split_once(GUARD).map_or("", |(_, said)| said);
+        let said = said.split('\'').next().unwrap_or_default().rsplit_once(": ");
+        let bound = |path: &str| Place::find(self.plan.declared, path)?.bound();
+        match said.and_then(|(path, items)| Some((path, items, bound(path)?))) {
+            Some((path, items, bound)) => (
+                path.to_owned(),
+                format!("must have at most {bound} elements, and has {items}"),
+            ),
+            None => (String::new(), "an array is longer than its bound".to_owned()),
+        }
+    }
+
                     path: condition.path.clone(),
                     rule: message.rule,
                     message: message.text,
