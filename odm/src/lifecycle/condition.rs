@@ -4,7 +4,7 @@
 use bson::{Bson, Document, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 
 use super::document;
-use super::literal::Literal;
+use super::sum::Sum;
 use super::violation::Message;
 use crate::codec::Raw;
 use crate::error::Result;
@@ -20,24 +20,11 @@ pub(crate) struct Condition {
 #[derive(Clone, Debug)]
 pub(crate) enum Must {
     /// The array has room for so many more elements.
-    HaveRoom {
-        bound: u32,
-        more: usize,
-    },
+    HaveRoom { bound: u32, more: usize },
     /// The array has room for those of these elements that it does not hold.
-    HaveRoomFor {
-        bound: u32,
-        elements: Vec<RawBson>,
-    },
-    /// The number stays in its bound when this is added.
-    StayAbove {
-        least: Literal,
-        step: RawBson,
-    },
-    StayBelow {
-        most: Literal,
-        step: RawBson,
-    },
+    HaveRoomFor { bound: u32, elements: Vec<RawBson> },
+    /// The number keeps its rule when something is added.
+    Keep(Sum),
 }
 
 /// The elements that a change adds to an array.
@@ -110,29 +97,21 @@ impl Condition {
                     ] } }
                 }
             },
-            Must::StayAbove { least, step } => {
-                doc! { path: { "$not": { "$lt": difference(least, step) } } }
-            }
-            Must::StayBelow { most, step } => {
-                doc! { path: { "$not": { "$gt": difference(most, step) } } }
-            }
+            Must::Keep(sum) => sum.filter().unwrap_or_default(),
         };
         Raw::from(filter).into_document()
     }
 
-    /// What the condition says of a stored document that does not meet it.
-    pub(crate) fn broken(&self, stored: &RawDocument) -> Result<Option<Message>> {
+    /// What the condition says of a stored document that does not meet it, and where.
+    pub(crate) fn broken(&self, stored: &RawDocument) -> Result<Vec<(String, Message)>> {
         let value = document::at(stored, &self.path);
         let items = match value {
             Some(RawBsonRef::Array(array)) => array.into_iter().count(),
             _ => 0,
         };
-        let full = |bound: u32| Message {
-            rule: "max_items",
-            text: format!("must have at most {bound} elements, and has {items}").into(),
-        };
-        Ok(match &self.must {
-            Must::HaveRoom { bound, more } => (items + more > *bound as usize).then(|| full(*bound)),
+        let (bound, more) = match &self.must {
+            Must::Keep(sum) => return Ok(sum.broken(stored, &self.path)),
+            Must::HaveRoom { bound, more } => (*bound, *more),
             Must::HaveRoomFor { bound, elements } => {
                 let held: Vec<RawBson> = match value {
                     Some(RawBsonRef::Array(array)) => {
@@ -140,52 +119,24 @@ impl Condition {
                     }
                     _ => Vec::new(),
                 };
-                let more = elements.iter().filter(|element| !held.contains(element)).count();
-                (items + more > *bound as usize).then(|| full(*bound))
+                let more = elements.iter().filter(|element| !held.contains(element));
+                (*bound, more.count())
             }
-            Must::StayAbove { least, step } => {
-                let limit = Literal::from(difference(least, step));
-                value.filter(|value| limit.is_above(*value)).map(|_| Message {
-                    rule: "min",
-                    text: format!("must be at least {least}").into(),
-                })
-            }
-            Must::StayBelow { most, step } => {
-                let limit = Literal::from(difference(most, step));
-                value.filter(|value| limit.is_below(*value)).map(|_| Message {
-                    rule: "max",
-                    text: format!("must be at most {most}").into(),
-                })
-            }
-        })
+        };
+        if items + more <= bound as usize {
+            return Ok(Vec::new());
+        }
+        let full = Message {
+            rule: "max_items",
+            text: format!("must have at most {bound} elements, and has {items}").into(),
+        };
+        Ok(vec![(self.path.clone(), full)])
     }
 }
 
 /// The position that must be free for so many more elements; none when only a missing array has room.
 fn last_free(bound: u32, more: usize) -> Option<usize> {
     (bound as usize).checked_sub(more)
-}
-
-/// `bound - step`, a whole number if both are.
-fn difference(bound: &Literal, step: &RawBson) -> Bson {
-    let whole = |value: &Bson| match value {
-        Bson::Int32(number) => Some(i64::from(*number)),
-        Bson::Int64(number) => Some(*number),
-        _ => None,
-    };
-    let double = |value: &Bson| match value {
-        Bson::Double(number) => *number,
-        Bson::Decimal128(number) => number.to_string().parse().unwrap_or(f64::NAN),
-        value => whole(value).unwrap_or_default() as f64,
-    };
-    let step = Bson::try_from(step.clone()).unwrap_or(Bson::Null);
-    match (whole(bound.bson()), whole(&step)) {
-        (Some(bound), Some(step)) => match bound.checked_sub(step) {
-            Some(difference) => Bson::Int64(difference),
-            None => Bson::Double(bound as f64 - step as f64),
-        },
-        _ => Bson::Double(double(bound.bson()) - double(&step)),
-    }
 }
 
 /// The stage that fails an update by a pipeline when an array is longer than its bound.

@@ -1,7 +1,7 @@
 //! Small changes of encoded documents.
 
 use bson::raw::{CStr, CString};
-use bson::{RawBson, RawDocument, RawDocumentBuf};
+use bson::{RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::validator::malformed;
 use crate::error::{Error, ErrorKind, Result};
@@ -66,15 +66,35 @@ pub(crate) fn integer(document: &RawDocument, name: &str) -> Option<i64> {
     }
 }
 
-/// The value at a dotted path through documents.
-pub(crate) fn at<'d>(document: &'d RawDocument, path: &str) -> Option<bson::RawBsonRef<'d>> {
-    let (first, rest) = path
-        .split_once('.')
-        .map_or((path, None), |(first, rest)| (first, Some(rest)));
-    let value = document.get(first).ok().flatten()?;
-    match (rest, value) {
-        (None, value) => Some(value),
-        (Some(rest), bson::RawBsonRef::Document(inner)) => at(inner, rest),
-        (Some(_), _) => None,
+/// The value at a dotted path through documents, and through arrays by positions.
+pub(crate) fn at<'d>(document: &'d RawDocument, path: &str) -> Option<RawBsonRef<'d>> {
+    within(RawBsonRef::Document(document), path)
+}
+
+/// The value at a dotted path in a value; the value itself by an empty one.
+pub(super) fn within<'d>(value: RawBsonRef<'d>, path: &str) -> Option<RawBsonRef<'d>> {
+    if path.is_empty() {
+        return Some(value);
     }
+    path.split('.').try_fold(value, |value, segment| match value {
+        RawBsonRef::Document(document) => document.get(segment).ok().flatten(),
+        RawBsonRef::Array(array) => array.get(segment.parse().ok()?).ok().flatten(),
+        _ => None,
+    })
+}
+
+/// The document with this value at a dotted path through documents.
+pub(super) fn with_path(document: &RawDocument, path: &str, value: RawBson) -> Result<RawDocumentBuf> {
+    let Some((first, rest)) = path.split_once('.') else {
+        return with_field(document, path, value);
+    };
+    let inner = match document.get(first) {
+        Ok(Some(RawBsonRef::Document(inner))) => inner.to_owned(),
+        _ => RawDocumentBuf::new(),
+    };
+    with_field(
+        document,
+        first,
+        RawBson::Document(with_path(&inner, rest, value)?),
+    )
 }

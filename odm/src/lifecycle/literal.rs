@@ -45,6 +45,10 @@ impl Literal {
         &self.0
     }
 
+    pub(crate) fn is_number(&self) -> bool {
+        Number::of(&self.0).is_some() || matches!(self.0, Bson::Decimal128(_))
+    }
+
     /// Whether the value is a number below this one, or not a number.
     pub(crate) fn is_above(&self, value: RawBsonRef<'_>) -> bool {
         is_number(value) && !matches!(self.compare(value), Some(Ordering::Less | Ordering::Equal))

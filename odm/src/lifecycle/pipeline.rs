@@ -148,6 +148,11 @@ pub(super) struct Sending<'a> {
 impl Sending<'_> {
     async fn send(&self, batch: &mut Batch) -> Result<Answer> {
         let writes = std::mem::take(&mut batch.writes);
+        if writes.len() > 1 {
+            // Whether there is a document to change, nobody asks in a batch.
+            let refused = self.terms.iter().flat_map(|terms| terms.insertion.clone());
+            violation::finish(refused.collect())?;
+        }
         if self.ruled.contains(&true) {
             return self.send_deletions(batch, writes).await;
         }
@@ -230,14 +235,16 @@ impl Sending<'_> {
         }
     }
 
-    /// Whether an upsert is made by more than one operation: where several documents can match its filter, and where one
-    /// that fails because of a document that is there would end the transaction.
+    /// Whether an upsert is made by more than one operation: where several documents can match its filter, where it can
+    /// only update, and where one that fails because of a document that is there would end the transaction.
     fn is_in_steps(&self, terms: &Terms) -> bool {
         let fails = self.target.db().guard().is_some() && !terms.is_empty();
-        fails || (!terms.conditions.is_empty() && !names_id(&terms.filter))
+        let refuses = !terms.insertion.is_empty();
+        fails || refuses || (!terms.conditions.is_empty() && !names_id(&terms.filter))
     }
 
-    /// An upsert for which a document that does not meet its terms is an error, not a reason to insert another.
+    /// An upsert for which a document that does not meet its terms is an error, not a reason to insert another; or that
+    /// would insert what its model refuses.
     async fn upsert_in_steps(&self, batch: &Batch, write: Write, terms: &Terms) -> Result<Answer> {
         let mut first = write.clone();
         first.upsert = false;
@@ -248,6 +255,7 @@ impl Sending<'_> {
         if let Some(stored) = self.stored(&terms.filter).await? {
             return Err(self.unmet(terms, stored)?);
         }
+        violation::finish(terms.insertion.clone())?;
         self.execute(batch.carry(vec![write])?, false).await
     }
 
@@ -268,6 +276,7 @@ impl Sending<'_> {
     /// The error of a write that met the `_id` of a document that it did not find, or the guard of a pipeline.
     async fn translated(&self, index: usize, error: Error) -> Error {
         if error.message().contains(GUARD) {
+            let (path, message) = self.too_long(error.message());
             let violation = Violation {
                 path,
                 rule: "max_items",
@@ -276,7 +285,6 @@ impl Sending<'_> {
             };
             return match violation::finish(vec![violation]) {
                 Err(broken) => broken.with_source(error),
-            let (path, message) = self.too_long(error.message());
                 Ok(()) => error,
             };
         }
@@ -302,14 +310,6 @@ impl Sending<'_> {
         }
     }
 
-    fn unmet(&self, terms: &Terms, stored: RawDocumentBuf) -> Result<Error> {
-        if terms.version.is_some() {
-            return Ok(conflict(CHANGED, stored));
-        }
-        let mut violations = Vec::new();
-        for condition in &terms.conditions {
-            if let Some(message) = condition.broken(&stored)? {
-                violations.push(Violation {
     /// Which array a pipeline made too long, as the error of the guard says it.
     fn too_long(&self, text: &str) -> (String, String) {
         let said = text.split_once(GUARD).map_or("", |(_, said)| said);
@@ -324,7 +324,15 @@ impl Sending<'_> {
         }
     }
 
-                    path: condition.path.clone(),
+    fn unmet(&self, terms: &Terms, stored: RawDocumentBuf) -> Result<Error> {
+        if terms.version.is_some() {
+            return Ok(conflict(CHANGED, stored));
+        }
+        let mut violations = Vec::new();
+        for condition in &terms.conditions {
+            for (path, message) in condition.broken(&stored)? {
+                violations.push(Violation {
+                    path,
                     rule: message.rule,
                     message: message.text,
                     statement: 0,

@@ -161,6 +161,8 @@ impl Ready {
 
     /// The statements that a batch sends, and what is to be done when they are written.
     pub(crate) fn into_statements(mut self) -> Result<(Vec<WriteStatement>, After)> {
+        let refused = self.terms.iter().flat_map(|terms| terms.insertion.clone());
+        violation::finish(refused.collect())?;
         let writes = std::mem::take(&mut self.batch.writes);
         let statements = writes.into_iter().map(Write::into_statement);
         Ok((statements.collect::<Result<_>>()?, self.after))

@@ -9,13 +9,15 @@ use super::copies::{Copied, PENDING, STAMP};
 use super::declared::Declared;
 use super::derivation::DERIVED_PENDING;
 use super::document;
+use super::insertion;
 use super::place::Place;
 use super::plan::{Plan, Stamp};
 use super::rule::Rule;
 use super::scope::Settings;
+use super::sum::Sum;
 use super::validator::Validator;
 use super::versions;
-use super::violation::Message;
+use super::violation::{Message, Violation};
 use super::write::{Kind, Write};
 use crate::codec::{self, Raw};
 use crate::collection::Target;
@@ -31,6 +33,8 @@ pub(crate) struct Terms {
     /// The version that a replacement is based on.
     pub(crate) version: Option<i64>,
     pub(crate) conditions: Vec<Condition>,
+    /// What would be wrong with the document that an upsert inserts.
+    pub(crate) insertion: Vec<Violation>,
 }
 
 impl Terms {
@@ -118,7 +122,10 @@ impl Stages<'_> {
                 self.check(&whole)?;
                 write.kind = self.replacing(whole)?;
             }
-            Kind::Update(Form::Changes { changes, .. }) => {
+            Kind::Update(Form::Changes {
+                changes,
+                array_filters,
+            }) => {
                 self.mark_changes(changes, write.upsert)?;
                 self.stamp_changes(changes, write.upsert)?;
                 self.pending_changes(changes, write.upsert);
@@ -133,7 +140,16 @@ impl Stages<'_> {
                 }
                 if self.plan.has_rules {
                     for change in &*changes {
-                        self.check_change(change, &mut terms.conditions)?;
+                        self.check_change(change, (&terms.filter, array_filters), &mut terms.conditions)?;
+                    }
+                    if write.upsert {
+                        terms.insertion = insertion::violations(
+                            self.plan.declared,
+                            &terms.filter,
+                            changes,
+                            &terms.conditions,
+                            self.validator.beside(),
+                        )?;
                     }
                 }
             }
@@ -352,7 +368,13 @@ impl Stages<'_> {
         Ok(())
     }
 
-    fn check_change(&mut self, change: &Change, conditions: &mut Vec<Condition>) -> Result<()> {
+    /// With the write's filter and those of arrays.
+    fn check_change(
+        &mut self,
+        change: &Change,
+        (filter, array_filters): (&RawDocumentBuf, &[RawDocumentBuf]),
+        conditions: &mut Vec<Condition>,
+    ) -> Result<()> {
         let path = change.path.to_string();
         if let Action::Rename(to) = &change.action
             && let Some(bound) =
@@ -383,18 +405,17 @@ impl Stages<'_> {
                 self.validator
                     .value(place.rules.iter().copied(), place.nested, value.as_raw_bson_ref())
             }
-            Action::Increment(step) if !place.is_positional => {
+            Action::Increment(step) => {
                 for rule in &place.rules {
-                    let step = step.clone();
-                    let must = match rule {
-                        Rule::Min(bound) => Must::StayAbove { least: bound(), step },
-                        Rule::Max(bound) => Must::StayBelow { most: bound(), step },
-                        _ => continue,
-                    };
-                    conditions.push(Condition {
-                        path: path.clone(),
-                        must,
-                    });
+                    if let (Rule::Finite, Some(message)) = (rule, rule.broken(step.as_raw_bson_ref())?) {
+                        self.validator.found(message);
+                    }
+                    if let Some(sum) = Sum::of(rule, step, &path, filter, array_filters)? {
+                        conditions.push(Condition {
+                            path: path.clone(),
+                            must: Must::Keep(sum),
+                        });
+                    }
                 }
                 Ok(())
             }

@@ -25,7 +25,15 @@ impl Validator {
         violation::finish(self.violations)
     }
 
-    pub(crate) fn into_violations(self) -> Vec<Violation> {
+    /// Another one for the same document or statement.
+    pub(super) fn beside(&self) -> Validator {
+        Validator {
+            statement: self.statement,
+            ..Validator::default()
+        }
+    }
+
+    pub(super) fn into_violations(self) -> Vec<Violation> {
         self.violations
     }
 

@@ -140,6 +140,7 @@ mod lifecycle_derived_faults;
 mod lifecycle_hooks;
 mod lifecycle_models;
 mod lifecycle_rules;
+mod lifecycle_sums;
 mod lifecycle_times;
 mod lifecycle_tracked;
 mod lifecycle_versions;
