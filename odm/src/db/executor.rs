@@ -159,6 +159,22 @@ impl Answer {
         }
     }
 
+    /// The document, if it is one that was there.
+    pub(crate) fn as_document(&self) -> Option<&RawDocumentBuf> {
+        match &self.response {
+            Response::Document(document) => document.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The same with another document.
+    pub(crate) fn with_document(self, document: Option<RawDocumentBuf>) -> Answer {
+        Answer {
+            response: Response::Document(document),
+            ..self
+        }
+    }
+
     pub(crate) fn write(self) -> Result<WriteResult> {
         match self.response {
             Response::Write(result) => Ok(result),

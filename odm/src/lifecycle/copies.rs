@@ -35,6 +35,8 @@ pub(crate) struct Copied {
     paths: Vec<&'static str>,
     /// Whether the stamp is to be counted.
     pub(super) is_stamped: bool,
+    /// Whether copies are made in documents of the same collection, be it by way of others.
+    pub(super) comes_back: bool,
     has_immediate: bool,
     has_eventual: bool,
 }
@@ -57,6 +59,7 @@ impl Copied {
         }
         Some(Copied {
             is_stamped: places.iter().any(|place| place.copy.is_stamped),
+            comes_back: comes_back(model),
             has_immediate: places.iter().any(|place| !place.copy.is_eventual),
             has_eventual: places.iter().any(|place| place.copy.is_eventual),
             places,
@@ -155,18 +158,30 @@ impl Copied {
             let holder = (place.model.open)(target, None, place.model.collection)?;
             for sources in sources.chunks(STATEMENTS) {
                 let mut statements = Vec::with_capacity(sources.len());
+                let mut versions = Vec::new();
                 let mut outdated = RawArrayBuf::new();
                 for source in sources {
-                    if let Some(copied) = place.copied_from(source)? {
-                        statements.push(place.update(&copied, None)?);
-                        if again {
-                            outdated.push(place.outdated(&copied)?);
+                    let Some(copied) = place.copied_from(source)? else {
+                        continue;
+                    };
+                    match self.comes_back {
+                        true => {
+                            statements.push(place.update(&copied, Some(place.holding_others(&copied)?))?);
+                            versions.push(place.update(&copied, None)?);
+                            outdated.push(place.holding_others(&copied)?);
+                        }
+                        false => {
+                            statements.push(place.update(&copied, None)?);
+                            if again {
+                                outdated.push(place.outdated(&copied)?);
+                            }
                         }
                     }
                 }
                 if !again || (!statements.is_empty() && has_any(&holder, outdated).await?) {
                     write_copies(&holder, statements).await?;
                 }
+                write_versions(&holder, versions).await?;
             }
         }
         if self.has_eventual {
@@ -189,6 +204,27 @@ impl Copied {
             let _ = self.make_anew(&target, marked, true).await;
         })
     }
+}
+
+/// Whether a change of the model's documents is followed by changes of documents of its collection.
+fn comes_back(model: &'static ModelDescriptor) -> bool {
+    let mut reached: Vec<&'static ModelDescriptor> = Vec::new();
+    let mut next = vec![model];
+    while let Some(from) = next.pop() {
+        for place in from.copied().iter().filter(|place| !place.copy.is_eventual) {
+            if place.model.collection == model.collection {
+                return true;
+            }
+            if !reached
+                .iter()
+                .any(|other| other.name == place.model.name && other.collection == place.model.collection)
+            {
+                reached.push(place.model);
+                next.push(place.model);
+            }
+        }
+    }
+    false
 }
 
 /// `bson`'s macros take names as constants.
@@ -266,6 +302,28 @@ pub(crate) async fn write_copies(holder: &Target, statements: Vec<UpdateStatemen
     match result.errors.into_iter().next() {
         Some((_, error)) => Err(holder.explain(error, "update")),
         None => Ok(result.summary.modified),
+    }
+}
+
+/// Writes which version of their sources copies have that hold the same as before. No change of the documents: their
+/// own versions stay, or a change would never be over where copies come back to the model that they come from.
+async fn write_versions(holder: &Target, statements: Vec<UpdateStatement>) -> Result<()> {
+    if statements.is_empty() {
+        return Ok(());
+    }
+    let mut operation = Operation::Update(backend::Update {
+        namespace: holder.namespace().clone(),
+        statements,
+        ordered: true,
+        options: ReadOptions::default(),
+    });
+    if let Some(plan) = holder.plan() {
+        super::narrow_kind(plan, &mut operation)?;
+    }
+    let result = holder.execute(operation).await?.write()?;
+    match result.errors.into_iter().next() {
+        Some((_, error)) => Err(holder.explain(error, "update")),
+        None => Ok(()),
     }
 }
 

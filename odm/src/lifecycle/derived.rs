@@ -67,7 +67,7 @@ use crate::schema::IndexDeclaration;
 ///
 /// A batch with such an update is one transaction where there are transactions: all of it, or nothing.
 ///
-/// What find-and-modify returns has the field as it was before such a second write. Writes by
+/// A document that find-and-modify is to return as it is then is read again behind such a second write. Writes by
 /// [`Collection::raw`](crate::Collection::raw) go around all of it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say how a field is derived",

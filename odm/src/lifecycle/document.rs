@@ -27,6 +27,15 @@ pub(crate) fn with_field(document: &RawDocument, name: &str, value: RawBson) -> 
     Ok(changed)
 }
 
+/// The document without this field.
+pub(crate) fn without(document: &RawDocument, name: &str) -> RawDocumentBuf {
+    let mut changed = RawDocumentBuf::new();
+    for (key, value) in document.iter().flatten().filter(|(key, _)| key.as_str() != name) {
+        changed.append(key, value);
+    }
+    changed
+}
+
 /// A name as BSON takes it.
 pub(crate) fn key(name: &str) -> Result<CString> {
     CString::try_from(name).map_err(|error| {

@@ -10,9 +10,10 @@ use futures_core::future::BoxFuture;
 
 use super::condition::GUARD;
 use super::deletion;
+use super::document;
 use super::place::Place;
 use super::plan::Plan;
-use super::ready::{Ready, copied, has_rules, run_hooks};
+use super::ready::{After, Ready, copied, has_rules, run_hooks};
 use super::scope::Settings;
 use super::stages::Terms;
 use super::violation::{self, Violation};
@@ -67,6 +68,7 @@ async fn run(
         let result = refused.join(WriteResult::default());
         return Ok(target.executor().answer(batch.carrier.name(), result));
     }
+    let again = Again::of(&mut batch.carrier, &after);
     let sending = Sending {
         plan,
         target,
@@ -76,7 +78,7 @@ async fn run(
         purge: settings.purge,
         now,
     };
-    let answer = sending.send(&mut batch).await?;
+    let mut answer = sending.send(&mut batch).await?;
     // A transaction in which something failed is over.
     let failed = answer.as_write().filter(|result| !result.errors.is_empty());
     let is_over = target.db().guard().is_some() && failed.is_some();
@@ -92,6 +94,9 @@ async fn run(
     if let (Some((copied, marked)), false) = (after.marked, is_over) {
         copied.follow(target, marked).await?;
     }
+    if let Some(again) = again {
+        answer = again.read(target, answer).await?;
+    }
     if let Some(hooks) = plan.lifecycle.hooks {
         let done = written(&answer, &batch.carrier, after.asked);
         run_hooks(hooks, target, done).await?;
@@ -102,6 +107,46 @@ async fn run(
             Ok(answer.with_write(whole))
         }
         _ => Ok(answer),
+    }
+}
+
+/// A changed document that is asked for, and changed once more by what follows the write: it is read behind that.
+struct Again {
+    projection: Option<RawDocumentBuf>,
+}
+
+impl Again {
+    /// Lets the operation give the `_id`, by which the document is found again.
+    fn of(carrier: &mut Operation, after: &After) -> Option<Again> {
+        let Operation::FindAndModify(find) = carrier else {
+            return None;
+        };
+        let follows =
+            after.underived.is_some() || (after.marked.as_ref()).is_some_and(|(copied, _)| copied.comes_back);
+        if !follows || !find.return_new {
+            return None;
+        }
+        let projection = find.projection.clone();
+        find.projection = projection
+            .as_deref()
+            .map(|projection| document::without(projection, "_id"))
+            .filter(|projection| !projection.is_empty());
+        Some(Again { projection })
+    }
+
+    async fn read(self, target: &Target, answer: Answer) -> Result<Answer> {
+        let Some(Some(id)) = answer.as_document().map(|found| found.get("_id").ok().flatten()) else {
+            return Ok(answer);
+        };
+        let filter = document::single(bson::cstr!("_id"), document::single(bson::cstr!("$eq"), id));
+        let operation = Operation::Find(backend::Find {
+            projection: self.projection,
+            limit: 1,
+            ..backend::Find::new(target.namespace().clone(), filter)
+        });
+        let cursor = target.execute(operation).await?.cursor()?;
+        let stored = cursor::first(target, "find", cursor, |document| Ok(document.to_owned())).await?;
+        Ok(answer.with_document(stored))
     }
 }
 

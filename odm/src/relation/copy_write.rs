@@ -44,6 +44,23 @@ impl DeclaredCopy {
         self.filter(&copied.key, Which::OlderThan(copied.version))
     }
 
+    /// The documents with copies that are older than these values and hold others.
+    pub(crate) fn holding_others(&self, copied: &Copied) -> Result<RawDocumentBuf> {
+        let any = any(&self.steps, "$$ROOT", 0, &|copy| {
+            let is_meant = self.is_meant(copy, &copied.key, Which::OlderThan(copied.version))?;
+            let mut others = RawArrayBuf::new();
+            for (field, value) in &copied.values {
+                let held = format!("{copy}.{field}");
+                others.push(match value {
+                    Some(value) => rawdoc! { "$ne": [held, literal(value.clone())] },
+                    None => rawdoc! { "$ne": [{ "$type": held }, "missing"] },
+                });
+            }
+            Ok(rawdoc! { "$and": [is_meant, { "$or": others }] })
+        });
+        Ok(rawdoc! { "$expr": any? })
+    }
+
     /// The update of all copies that are older than these values, in documents that a filter narrows further.
     pub(crate) fn update(
         &self,
