@@ -19,6 +19,7 @@ pub use self::encode::RawUpdate;
 pub(crate) use self::index_info::Kinds;
 pub use self::index_info::{IndexChange, IndexDrift, IndexInfo};
 pub use self::record::Record;
+pub(crate) use self::record::{read, read_rest};
 pub(crate) use self::target::Target;
 use crate::action::{
     Aggregate, BulkWrite, Count, CreateCollection, CreateIndexes, Delete, Distinct, Exists, Find, FindOne,

@@ -95,6 +95,24 @@ pub struct FieldDescriptor {
 }
 
 impl ModelDescriptor {
+    /// Whether something of the documents is flattened into them: it may take all fields that nothing else takes.
+    pub(crate) const fn has_flattened(&self) -> bool {
+        let (mut field, mut kind) = (0, 0);
+        while field < self.fields.len() {
+            if self.fields[field].is_flattened() {
+                return true;
+            }
+            field += 1;
+        }
+        while kind < self.kinds.len() {
+            if self.kinds[kind].model.has_flattened() {
+                return true;
+            }
+            kind += 1;
+        }
+        false
+    }
+
     /// What a derive found.
     #[doc(hidden)]
     pub const fn new<M: Model>(

@@ -9,7 +9,7 @@ use super::write_back::WriteBack;
 use super::{Draft, Explain, FindOne, Join, Load};
 use crate::backend::{self, Operation, Tail};
 use crate::codec::{self, Raw};
-use crate::collection::{Record, Target, encode};
+use crate::collection::{Record, Target, encode, read_rest};
 use crate::cursor::{self, Cursor, Decode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lifecycle::Tracked;
@@ -87,8 +87,14 @@ impl<D, P> Find<D, P> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn project<Q: Embedded>(self) -> Find<D, Q> {
-        let mut found: Find<D, Q> = self.decoded(codec::decode_document::<Q>);
+    pub fn project<Q: Embedded>(self) -> Find<D, Q>
+    where
+        D: Record,
+    {
+        let mut found: Find<D, Q> = self.decoded(match names::<Q>() {
+            Some(_) => codec::decode_document::<Q>,
+            None => read_rest::<D, Q>,
+        });
         found.draft.operation.projection = found.draft.keep(projection::<Q>()).flatten();
         found
     }

@@ -8,6 +8,7 @@ use super::setters::runs;
 use super::{Draft, Explain, Find, Hint, LoadOne};
 use crate::backend;
 use crate::codec::Raw;
+use crate::collection::Record;
 use crate::collection::Target;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lifecycle::Tracked;
@@ -69,7 +70,10 @@ impl<D, P> FindOne<D, P> {
     }
 
     /// Fetches only the stored fields of another type, and decodes that.
-    pub fn project<Q: Embedded>(self) -> FindOne<D, Q> {
+    pub fn project<Q: Embedded>(self) -> FindOne<D, Q>
+    where
+        D: Record,
+    {
         FindOne {
             find: self.find.project(),
         }

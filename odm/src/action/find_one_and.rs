@@ -11,11 +11,12 @@ use super::setters::{runs, setters};
 use super::{Draft, Explain};
 use crate::backend::{self, Operation, ReadOptions};
 use crate::codec::{self, Raw};
-use crate::collection::{Record, Target, encode};
+use crate::collection::{Record, Target, encode, read_rest};
 use crate::cursor::Decode;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Embedded, Model};
 use crate::query::{BuiltUpdate, Sort};
+use crate::schema::names;
 
 /// Changes, replaces or deletes one document and gives it, as one atomic step: `.await` gives the document, or
 /// `None` when none matched. One round trip.
@@ -89,8 +90,14 @@ impl<D, P> FindOneAnd<D, P> {
     }
 
     /// Gives only the stored fields of another type, decoded as that.
-    pub fn project<Q: Embedded>(self) -> FindOneAnd<D, Q> {
-        let mut action: FindOneAnd<D, Q> = self.decoded(codec::decode_document::<Q>);
+    pub fn project<Q: Embedded>(self) -> FindOneAnd<D, Q>
+    where
+        D: Record,
+    {
+        let mut action: FindOneAnd<D, Q> = self.decoded(match names::<Q>() {
+            Some(_) => codec::decode_document::<Q>,
+            None => read_rest::<D, Q>,
+        });
         action.draft.operation.projection = action.draft.keep(projection::<Q>()).flatten();
         action
     }

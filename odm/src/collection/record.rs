@@ -73,10 +73,10 @@ impl<M: Model> Record for M {
 
     fn decode(document: &RawDocument) -> Result<M> {
         let mut value: M = match M::LIFECYCLE.versions {
-            None => codec::decode_document(document)?,
+            None => read(document)?,
             Some(versions) => match versions.upgraded(document)? {
-                None => codec::decode_document(document)?,
-                Some(upgraded) => codec::decode_document(&upgraded)?,
+                None => read(document)?,
+                Some(upgraded) => read(&upgraded)?,
             },
         };
         if let Some(after_load) = M::AFTER_LOAD {
@@ -142,6 +142,23 @@ impl Record for Document {
 
     fn key_in(&self, encoded: &RawDocument, _generated: bool) -> Result<Bson> {
         key_of(encoded)
+    }
+}
+
+/// Decodes a document of the model, in its present shape. What the framework keeps beside the model's fields does not
+/// get into what takes all other fields.
+pub(crate) fn read<M: Model>(document: &RawDocument) -> Result<M> {
+    if const { M::DESCRIPTOR.has_flattened() } {
+        return read_rest::<M, M>(document);
+    }
+    codec::decode_document(document)
+}
+
+/// Decodes a document of the model as a type that may take all fields that it does not name.
+pub(crate) fn read_rest<D: Record, Q: DeserializeOwned>(document: &RawDocument) -> Result<Q> {
+    match D::plan().and_then(|plan| plan.unmarked(document)) {
+        Some(unmarked) => codec::decode_document(&unmarked),
+        None => codec::decode_document(document),
     }
 }
 

@@ -4,16 +4,16 @@ use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use bson::{DateTime, RawBson};
+use bson::{DateTime, RawBson, RawDocument, RawDocumentBuf};
 
-use super::copies::Copied;
+use super::copies::{Copied, PENDING, STAMP};
 use super::declared::Declared;
 use super::deletion::deletes;
-use super::derivation::DerivedFields;
+use super::derivation::{DERIVED_PENDING, DerivedFields};
 use super::hooks::HookTable;
 use super::kind::Kind;
 use super::timestamp::Version;
-use super::versions::Versions;
+use super::versions::{self, Versions};
 use crate::backend::Operation;
 use crate::error::Result;
 use crate::model::Model;
@@ -154,6 +154,8 @@ pub(crate) struct Plan {
     pub(crate) copied: Option<Copied>,
     /// The fields that are made of others.
     pub(crate) derived: Option<DerivedFields>,
+    /// The fields of the documents that are no fields of the model.
+    marks: Vec<&'static str>,
     /// Whether only deletions mean something.
     is_about_deletions: bool,
 }
@@ -162,6 +164,22 @@ impl Plan {
     /// Whether a write has to go through it.
     pub(crate) fn concerns(&self, operation: &Operation) -> bool {
         !self.is_about_deletions || deletes(operation)
+    }
+
+    /// The document without the fields that are no fields of the model; `None` when it has none of them.
+    pub(crate) fn unmarked(&self, document: &RawDocument) -> Option<RawDocumentBuf> {
+        let is_mark = |name: &str| self.marks.contains(&name);
+        if !document.iter().flatten().any(|(name, _)| is_mark(name.as_str())) {
+            return None;
+        }
+        let mut unmarked = RawDocumentBuf::new();
+        for element in document {
+            let (name, value) = element.ok()?;
+            if !is_mark(name.as_str()) {
+                unmarked.append(name, value);
+            }
+        }
+        Some(unmarked)
     }
 
     /// The plan of a model, made at its first use and kept as long as the process.
@@ -182,7 +200,20 @@ impl Plan {
                 && derived.is_none()
                 && M::LIFECYCLE.is_none();
             (is_referred_to || !is_about_deletions).then(|| {
+                let mut marks = Vec::new();
+                marks.extend(derived.is_some().then_some(DERIVED_PENDING));
+                marks.extend(copied.is_some().then_some(PENDING));
+                marks.extend(
+                    copied
+                        .as_ref()
+                        .is_some_and(|copied| copied.is_stamped)
+                        .then_some(STAMP),
+                );
+                marks.extend(M::LIFECYCLE.versions.map(|_| versions::FIELD));
+                marks.extend(M::LIFECYCLE.kind.map(|kind| kind.tag));
+                marks.retain(|mark| M::DESCRIPTOR.fields.iter().all(|field| field.stored != *mark));
                 let plan = Plan {
+                    marks,
                     lifecycle: M::LIFECYCLE,
                     declared,
                     has_rules,

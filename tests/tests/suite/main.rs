@@ -139,6 +139,7 @@ mod lifecycle_derived;
 mod lifecycle_derived_faults;
 mod lifecycle_hooks;
 mod lifecycle_models;
+mod lifecycle_read_back;
 mod lifecycle_rules;
 mod lifecycle_sums;
 mod lifecycle_times;

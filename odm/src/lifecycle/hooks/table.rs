@@ -8,6 +8,7 @@ use futures_core::future::BoxFuture;
 use super::update_write::{DeleteWrite, UpdateWrite};
 use super::{HookContext, Hooks};
 use crate::codec;
+use crate::collection::read;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lifecycle::write::{Kind, Write};
 
@@ -70,11 +71,11 @@ fn encoded<M: Hooks>(value: &M, before: &RawDocument) -> Result<RawDocumentBuf> 
 async fn after<M: Hooks>(write: &Write, context: &HookContext) -> Result<()> {
     match &write.kind {
         Kind::Insert(document) => {
-            let value: M = codec::decode_document(document)?;
+            let value: M = read(document)?;
             M::after_insert(&value, context).await
         }
         Kind::Replace(document) => {
-            let value: M = codec::decode_document(document)?;
+            let value: M = read(document)?;
             M::after_replace(&value, context).await
         }
         Kind::Update(_) => M::after_update(&UpdateWrite::new(write), context).await,
