@@ -1,6 +1,6 @@
 //! Between documents and values without a query: for code that reads or writes stored documents itself.
 
-use bson::{Bson, RawDocument};
+use bson::{Bson, RawDocument, RawDocumentBuf};
 
 use super::{Collection, Record};
 use crate::codec;
@@ -63,6 +63,13 @@ impl<M: Model> Collection<M> {
     /// hooks, rules, soft deletion, copies, references with rules.
     pub fn has_lifecycle(&self) -> bool {
         self.target().plan().is_some()
+    }
+
+    /// A stored document without the fields that are no fields of the model, which say for a time that copies or derived
+    /// fields are to follow.
+    pub fn unmarked(&self, stored: RawDocumentBuf) -> RawDocumentBuf {
+        let plan = self.target().plan();
+        plan.and_then(|plan| plan.unmarked(&stored)).unwrap_or(stored)
     }
 
     /// The stored name of the field of `#[odm(soft_delete)]`.

@@ -273,8 +273,12 @@ impl<M: Model> History<M> {
                 kept => break kept?,
             }
         };
-        let is_same = kept.is_some_and(|kept| kept.get_document("document").ok() == Some(&stored));
-        match is_same {
+        let kept = kept.as_ref().and_then(|kept| kept.get_document("document").ok());
+        let kept = kept.map(raw).transpose()?;
+        let kept = kept
+            .map(|kept| document(&self.documents.unmarked(kept)))
+            .transpose()?;
+        match kept.as_ref() == Some(&stored) {
             true => Ok(()),
             false => Err(HistoryError::Clash { version }),
         }
@@ -296,6 +300,8 @@ impl<M: Model> History<M> {
         let same = doc! { "_id": { "$eq": id } };
         let found = self.documents.raw().find(same).limit(1).encoded().await?;
         Ok(found.into_iter().next().map(|stored| {
+            // What follows a version is no part of it.
+            let stored = self.documents.unmarked(stored);
             let version = version_in::<M>(&stored);
             let is_deleted = self.is_deleted(&stored);
             Current {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use bson::{Bson, DateTime, doc};
 use odm::backend::wrap::Fault;
-use odm::{Db, Error, ErrorKind, Model};
+use odm::{Db, Embedded, Error, ErrorKind, Model, Ref};
 use odm_patterns::history::{History, HistoryError, HistoryProblemKind};
 use odm_tests::plain::Plain;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,7 @@ crate::on_every_backend! {
     softly_deleted_is_deleted,
     softly_deleted_around_the_history_is_deleted,
     a_crash_at_any_write_of_a_soft_deletion_loses_no_version,
+    copies_that_follow_are_no_part_of_a_version,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -640,4 +641,71 @@ async fn a_crash_at_any_write_of_a_soft_deletion_loses_no_version(db: &Db) {
             }
         }
     }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "history_authors", copied_to(Column))]
+struct Author {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+    #[odm(version)]
+    version: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+#[odm(copy_of(Author, eventual))]
+struct Byline {
+    #[odm(source)]
+    id: Ref<Author>,
+    name: String,
+    #[odm(source_version)]
+    version: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "history_columns")]
+struct Column {
+    #[serde(rename = "_id")]
+    id: i32,
+    by: Byline,
+}
+
+async fn copies_that_follow_are_no_part_of_a_version(db: &Db) {
+    let by = Byline {
+        id: Ref::new(1),
+        name: "a".into(),
+        version: 0,
+    };
+    db.collection::<Column>()
+        .insert(Column { id: 1, by })
+        .await
+        .unwrap();
+    let authors = History::<Author>::new(db);
+    let first = Author {
+        id: 1,
+        name: "a".into(),
+        version: 0,
+    };
+    authors.insert(&first).await.unwrap();
+    authors.update(1, |a| a.name.set("b")).await.unwrap();
+    // Copied into the history while its copies wait, and changed when they have followed.
+    let refused = authors.change(1, |_| {
+        Err::<(), _>(Error::new(ErrorKind::Validation, "not today"))
+    });
+    assert!(refused.await.is_err());
+    assert_eq!(db.collection::<Author>().propagate_pending().await.unwrap(), 1);
+    authors.update(1, |a| a.name.set("c")).await.unwrap();
+    let names = async |authors: &History<Author>| {
+        let versions = authors.versions(1).await.unwrap();
+        let mut names = Vec::new();
+        for version in versions {
+            names.push(authors.get(1, version.version).await.unwrap().name);
+        }
+        names
+    };
+    assert_eq!(names(&authors).await, ["a", "b", "c"]);
+    assert!(authors.verify().await.unwrap().is_empty());
+    authors.delete(1).await.unwrap();
+    assert_eq!(db.collection::<Author>().get(1).await.unwrap(), None);
 }
