@@ -14,6 +14,7 @@ mod untyped;
 
 pub use self::raw::Raw;
 pub(crate) use self::shape::check_depth;
+use self::unfit::Unfit;
 pub(crate) use self::untyped::{decode_untyped, encode_untyped};
 
 use std::cell::Cell;
@@ -99,20 +100,29 @@ const MOST_KEPT: usize = 16 * 1024;
 /// `Decode` naming the path of the field that does not fit, `Corrupt` for bytes that are no BSON.
 /// The path is found by decoding once more, so success pays nothing for it.
 pub(crate) fn decode_document<T: DeserializeOwned>(document: &RawDocument) -> Result<T> {
-    if let Some(value) = decode::decode(document.as_bytes()) {
-        return Ok(value);
+    let bytes = document.as_bytes();
+    match decode::decode(bytes) {
+        Ok(value) => return Ok(value),
+        Err(Unfit::Left) => {}
+        Err(Unfit::Refused) => return Err(named(refused(&trace::refused_path::<T>(bytes)), document)),
     }
-    check_depth(document.as_bytes())?;
-    bson::deserialize_from_slice(document.as_bytes()).map_err(|error| {
-        let error = decode_error(error, &trace::decode_path::<T>(document.as_bytes()));
-        match document.get("_id") {
-            Ok(Some(id)) => match Bson::try_from(id) {
-                Ok(id) => error.with_id(id),
-                Err(_) => error,
-            },
-            _ => error,
-        }
-    })
+    check_depth(bytes)?;
+    bson::deserialize_from_slice(bytes)
+        .map_err(|error| named(decode_error(error, &trace::decode_path::<T>(bytes)), document))
+}
+
+/// The error with the document's `_id`.
+fn named(error: Error, document: &RawDocument) -> Error {
+    match document.get("_id").ok().flatten().map(Bson::try_from) {
+        Some(Ok(id)) => error.with_id(id),
+        _ => error,
+    }
+}
+
+/// The error of a value that only its extended JSON would make fit.
+fn refused(path: &str) -> Error {
+    let error = Error::new(ErrorKind::Decode, "the stored document does not fit the type");
+    with_path(error, path).with_source(Unfit::Refused)
 }
 
 /// Decodes one value.
@@ -122,8 +132,13 @@ pub(crate) fn decode_document<T: DeserializeOwned>(document: &RawDocument) -> Re
 pub(crate) fn decode_value<T: DeserializeOwned>(value: RawBsonRef<'_>) -> Result<T> {
     let mut document = RawDocumentBuf::new();
     document.append(bson::raw::cstr!("v"), value);
-    if let Some(Lone { v }) = decode::decode(document.as_bytes()) {
-        return Ok(v);
+    match decode::decode(document.as_bytes()) {
+        Ok(Lone { v }) => return Ok(v),
+        Err(Unfit::Left) => {}
+        Err(Unfit::Refused) => {
+            let path = trace::refused_path::<Lone<T>>(document.as_bytes());
+            return Err(refused(inner(&path)));
+        }
     }
     check_depth(document.as_bytes())?;
     let lone: Lone<T> = bson::deserialize_from_slice(document.as_bytes())

@@ -9,6 +9,7 @@ mod raw;
 use std::any::type_name;
 use std::iter;
 
+use bson::{Bson, RawDocument};
 use serde::de::value::{BorrowedStrDeserializer, MapDeserializer};
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer as _, MapAccess, SeqAccess,
@@ -22,6 +23,8 @@ use super::unfit::Unfit;
 
 /// The visitor of everything that `bson` decodes by way of its `Bson`. It takes shorter forms than others.
 const BSON_VISITOR: &str = "bson::de::serde::BsonVisitor";
+/// Where the visitors are that follow the path.
+const TRACE: &str = "serde_path_to_error::";
 /// What `bson` calls the types that its decoder treats apart.
 const PRIVATE: &str = "$__";
 pub(super) const UUID: &str = "$__bson_private_uuid";
@@ -36,18 +39,16 @@ const NULL: u8 = 0x0A;
 const OBJECT_ID: u8 = 0x07;
 const BINARY: u8 = 0x05;
 
-/// Decodes a document; `None` when the bytes are damaged, do not fit the type, or hold what is left to `bson`.
-pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
-    let document = Decoder {
-        kind: DOCUMENT,
-        value: bytes,
-        depth: 0,
-    };
-    T::deserialize(document).ok()
+/// Decodes a document.
+///
+/// # Errors
+/// When the bytes are damaged, do not fit the type, or hold what is left to `bson`.
+pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> std::result::Result<T, Unfit> {
+    T::deserialize(Decoder::of(bytes))
 }
 
 /// One value: its type, and exactly its bytes.
-struct Decoder<'de> {
+pub(super) struct Decoder<'de> {
     kind: u8,
     value: &'de [u8],
     /// How many documents and arrays it is in.
@@ -57,25 +58,56 @@ struct Decoder<'de> {
 type Result<T> = std::result::Result<T, Unfit>;
 
 impl<'de> Decoder<'de> {
+    /// What gives a document.
+    pub(super) fn of(bytes: &'de [u8]) -> Decoder<'de> {
+        Decoder {
+            kind: DOCUMENT,
+            value: bytes,
+            depth: 0,
+        }
+    }
+
+    /// Whether a value of this kind is shown as a document of extended JSON.
+    fn is_shown_as_document(&self) -> bool {
+        match self.kind {
+            0x01 | STRING | DOCUMENT | ARRAY | 0x08 | NULL | 0x10 | 0x12 => false,
+            BINARY => !matches!(self.value, [_, _, _, _, 0, ..]),
+            _ => true,
+        }
+    }
+
+    /// The value as `bson` has it.
+    fn bson(&self) -> Result<Bson> {
+        let mut bytes = vec![0; 4];
+        bytes.extend([self.kind, b'v', 0]);
+        bytes.extend(self.value);
+        bytes.push(0);
+        let length = i32::try_from(bytes.len()).map_err(|_| Unfit::Left)?;
+        bytes[..4].copy_from_slice(&length.to_le_bytes());
+        let document = RawDocument::from_bytes(&bytes).map_err(|_| Unfit::Left)?;
+        let value = document.get("v").ok().flatten().ok_or(Unfit::Left)?;
+        Bson::try_from(value).map_err(|_| Unfit::Left)
+    }
+
     fn fixed<const N: usize>(&self) -> Result<[u8; N]> {
-        self.value.try_into().map_err(|_| Unfit)
+        self.value.try_into().map_err(|_| Unfit::Left)
     }
 
     fn text(&self) -> Result<&'de str> {
         match self.value {
-            [_, _, _, _, text @ .., 0] => str::from_utf8(text).map_err(|_| Unfit),
-            _ => Err(Unfit),
+            [_, _, _, _, text @ .., 0] => str::from_utf8(text).map_err(|_| Unfit::Left),
+            _ => Err(Unfit::Left),
         }
     }
 
     /// The fields of a document, or the items of an array.
     fn elements(&self) -> Result<Elements<'de>> {
         let [a, b, c, d, elements @ .., 0] = self.value else {
-            return Err(Unfit);
+            return Err(Unfit::Left);
         };
         let length = usize::try_from(i32::from_le_bytes([*a, *b, *c, *d]));
         if length != Ok(self.value.len()) || self.depth >= MAX_DEPTH {
-            return Err(Unfit);
+            return Err(Unfit::Left);
         }
         Ok(Elements {
             rest: elements,
@@ -93,6 +125,12 @@ impl<'de> Decoder<'de> {
         visitor.visit_map(MapDeserializer::new(iter::once(("$date", long))))
     }
 
+    /// A value of a kind that is rare, for `bson`'s own visitor.
+    fn by_bson<V: Visitor<'de>>(&self, visitor: V) -> Result<V::Value> {
+        let value = bson::Deserializer::new(self.bson()?);
+        value.deserialize_any(visitor).map_err(|_| Unfit::Left)
+    }
+
     fn object_id<V: Visitor<'de>>(&self, visitor: V) -> Result<V::Value> {
         if is_bson::<V>() {
             return visitor.visit_map(MapDeserializer::new(iter::once(("$oid", self.value))));
@@ -104,6 +142,17 @@ impl<'de> Decoder<'de> {
 
 fn is_bson<V>() -> bool {
     type_name::<V>() == BSON_VISITOR
+}
+
+/// Whether the visitor makes a `Bson`, be it in what follows the path.
+fn makes_bson<V>() -> bool {
+    let name = type_name::<V>();
+    name == BSON_VISITOR || (name.starts_with(TRACE) && name.contains(BSON_VISITOR))
+}
+
+/// Whether the visitor is one of `bson`, be it in what follows the path.
+fn is_of_bson<V>() -> bool {
+    type_name::<V>().starts_with("bson::") || makes_bson::<V>()
 }
 
 impl<'de> Deserializer<'de> for Decoder<'de> {
@@ -118,13 +167,14 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
             BINARY => match self.value {
                 // Of other subtypes the text in base64 is expected.
                 [_, _, _, _, 0, bytes @ ..] => visitor.visit_borrowed_bytes(bytes),
-                _ => Err(Unfit),
+                _ if makes_bson::<V>() => self.by_bson(visitor),
+                _ => Err(Unfit::Left),
             },
             OBJECT_ID => self.object_id(visitor),
             0x08 => match self.value {
                 [0] => visitor.visit_bool(false),
                 [1] => visitor.visit_bool(true),
-                _ => Err(Unfit),
+                _ => Err(Unfit::Left),
             },
             DATE => self.date(visitor),
             NULL => visitor.visit_unit(),
@@ -134,8 +184,32 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
                 "$numberDecimalBytes",
                 self.value,
             )))),
-            _ => Err(Unfit),
+            _ if makes_bson::<V>() => self.by_bson(visitor),
+            _ => Err(Unfit::Left),
         }
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value> {
+        if self.is_shown_as_document()
+            && !name.starts_with('$')
+            && !fields.iter().any(|field| field.starts_with('$'))
+            && !is_of_bson::<V>()
+        {
+            return Err(Unfit::Refused);
+        }
+        self.deserialize_any(visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        if self.is_shown_as_document() && !is_of_bson::<V>() {
+            return Err(Unfit::Refused);
+        }
+        self.deserialize_any(visitor)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -160,7 +234,7 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
             (raw::VALUE, ..) | (raw::DOCUMENT, DOCUMENT, _) | (raw::ARRAY, ARRAY, _) => {
                 raw::visit(self, visitor)
             }
-            _ if name.starts_with(PRIVATE) => Err(Unfit),
+            _ if name.starts_with(PRIVATE) => Err(Unfit::Left),
             _ => visitor.visit_newtype_struct(self),
         }
     }
@@ -174,7 +248,7 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
         match self.kind {
             STRING => visitor.visit_enum(self.text()?.into_deserializer()),
             DOCUMENT => visitor.visit_enum(self.elements()?),
-            _ => Err(Unfit),
+            _ => Err(Unfit::Left),
         }
     }
 
@@ -188,7 +262,7 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
     }
 
     forward_to_deserialize_any! {
-        bool char str byte_buf unit unit_struct string identifier seq tuple tuple_struct struct map
+        bool char str byte_buf unit unit_struct string identifier seq tuple tuple_struct
         i8 i16 i32 i64 u8 u16 u32 u64 f32 f64
     }
 }
@@ -206,11 +280,11 @@ impl<'de> Elements<'de> {
         let Some((&kind, named)) = self.rest.split_first() else {
             return Ok(None);
         };
-        let end = shape::name_end(named).ok_or(Unfit)?;
-        let (name, value) = named.split_at_checked(end).ok_or(Unfit)?;
-        let value = value.get(1..).ok_or(Unfit)?;
-        let size = shape::value_size(kind, value).ok_or(Unfit)?;
-        let (value, rest) = value.split_at_checked(size).ok_or(Unfit)?;
+        let end = shape::name_end(named).ok_or(Unfit::Left)?;
+        let (name, value) = named.split_at_checked(end).ok_or(Unfit::Left)?;
+        let value = value.get(1..).ok_or(Unfit::Left)?;
+        let size = shape::value_size(kind, value).ok_or(Unfit::Left)?;
+        let (value, rest) = value.split_at_checked(size).ok_or(Unfit::Left)?;
         self.rest = rest;
         let depth = self.depth;
         Ok(Some((name, Decoder { kind, value, depth })))
@@ -226,7 +300,7 @@ impl<'de> Elements<'de> {
     }
 
     fn value(&mut self) -> Result<Decoder<'de>> {
-        self.value.take().ok_or(Unfit)
+        self.value.take().ok_or(Unfit::Left)
     }
 }
 
@@ -235,7 +309,7 @@ struct Name<'de>(&'de [u8]);
 
 impl<'de> Name<'de> {
     fn text(&self) -> Result<BorrowedStrDeserializer<'de, Unfit>> {
-        let text = str::from_utf8(self.0).map_err(|_| Unfit)?;
+        let text = str::from_utf8(self.0).map_err(|_| Unfit::Left)?;
         Ok(BorrowedStrDeserializer::new(text))
     }
 }
@@ -249,7 +323,11 @@ impl<'de> Deserializer<'de> for Name<'de> {
 
     /// It is compared with the names of a type: whether it is text shows there.
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        visitor.visit_borrowed_bytes(self.0)
+        // What follows the path keeps no bytes.
+        match type_name::<V>().starts_with(TRACE) {
+            true => self.deserialize_any(visitor),
+            false => visitor.visit_borrowed_bytes(self.0),
+        }
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -302,7 +380,7 @@ impl<'de> EnumAccess<'de> for Elements<'de> {
     type Variant = Decoder<'de>;
 
     fn variant_seed<V: DeserializeSeed<'de>>(mut self, seed: V) -> Result<(V::Value, Decoder<'de>)> {
-        let name = self.name()?.ok_or(Unfit)?;
+        let name = self.name()?.ok_or(Unfit::Left)?;
         let variant = seed.deserialize(name)?;
         Ok((variant, self.value()?))
     }
@@ -312,7 +390,7 @@ impl<'de> VariantAccess<'de> for Decoder<'de> {
     type Error = Unfit;
 
     fn unit_variant(self) -> Result<()> {
-        Err(Unfit)
+        Err(Unfit::Left)
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value> {

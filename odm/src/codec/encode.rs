@@ -72,14 +72,16 @@ type Result<T> = std::result::Result<T, Unfit>;
 
 /// A length as it is stored.
 fn length(bytes: usize) -> Result<[u8; 4]> {
-    i32::try_from(bytes).map(i32::to_le_bytes).map_err(|_| Unfit)
+    i32::try_from(bytes)
+        .map(i32::to_le_bytes)
+        .map_err(|_| Unfit::Left)
 }
 
 /// Adds a name and its end.
 #[inline]
 fn add_name(bytes: &mut Vec<u8>, name: &str) -> Result<()> {
     if name.as_bytes().contains(&0) {
-        return Err(Unfit);
+        return Err(Unfit::Left);
     }
     bytes.extend_from_slice(name.as_bytes());
     bytes.push(0);
@@ -119,7 +121,7 @@ impl<'b> Encoder<'b> {
                 Ok(())
             }
             Place::Document if kind == DOCUMENT => Ok(()),
-            Place::Document | Place::Name => Err(Unfit),
+            Place::Document | Place::Name => Err(Unfit::Left),
         }
     }
 
@@ -209,7 +211,7 @@ impl<'b> Serializer for Encoder<'b> {
 
     #[inline]
     fn serialize_u64(self, value: u64) -> Result<()> {
-        self.serialize_i64(i64::try_from(value).map_err(|_| Unfit)?)
+        self.serialize_i64(i64::try_from(value).map_err(|_| Unfit::Left)?)
     }
 
     #[inline]
@@ -224,7 +226,7 @@ impl<'b> Serializer for Encoder<'b> {
 
     fn serialize_char(self, value: char) -> Result<()> {
         match self.place {
-            Place::Name => Err(Unfit),
+            Place::Name => Err(Unfit::Left),
             _ => self.serialize_str(value.encode_utf8(&mut [0; 4])),
         }
     }
@@ -286,7 +288,7 @@ impl<'b> Serializer for Encoder<'b> {
             UUID => Blob::Binary(UUID_SUBTYPE),
             decode::RAW_DOCUMENT => Blob::Document,
             decode::RAW_ARRAY => Blob::Array,
-            _ if name.starts_with('$') => return Err(Unfit),
+            _ if name.starts_with('$') => return Err(Unfit::Left),
             _ => self.blob,
         };
         value.serialize(self)
@@ -337,7 +339,7 @@ impl<'b> Serializer for Encoder<'b> {
         }
         match Wrapped::of(name) {
             Some(wrapped) => Ok(Fields::Scalar(self, wrapped)),
-            None => Err(Unfit),
+            None => Err(Unfit::Left),
         }
     }
 
@@ -393,7 +395,7 @@ impl Elements<'_> {
         self.bytes.push(0);
         match u8::try_from(self.count) {
             Ok(digit @ 0..10) => self.bytes.push(b'0' + digit),
-            _ => write!(self.bytes, "{}", self.count).map_err(|_| Unfit)?,
+            _ => write!(self.bytes, "{}", self.count).map_err(|_| Unfit::Left)?,
         }
         self.bytes.push(0);
         self.count += 1;
@@ -500,7 +502,7 @@ impl SerializeStruct for Fields<'_> {
                 Ok(RawBson::ObjectId(id)) => encoder.add(OBJECT_ID, &id.bytes()),
                 Ok(RawBson::DateTime(date)) => encoder.add(DATE, &date.timestamp_millis().to_le_bytes()),
                 Ok(RawBson::Decimal128(decimal)) => encoder.add(DECIMAL, &decimal.bytes()),
-                _ => Err(Unfit),
+                _ => Err(Unfit::Left),
             },
         }
     }

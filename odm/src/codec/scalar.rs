@@ -73,7 +73,7 @@ impl Serializer for Scalar {
     }
 
     fn serialize_u64(self, value: u64) -> Scalars {
-        i64::try_from(value).map(RawBson::Int64).map_err(|_| Unfit)
+        i64::try_from(value).map(RawBson::Int64).map_err(|_| Unfit::Left)
     }
 
     fn serialize_f32(self, value: f32) -> Scalars {
@@ -93,19 +93,19 @@ impl Serializer for Scalar {
             Part::Value => Ok(RawBson::String(value.to_owned())),
             Part::ObjectId => ObjectId::parse_str(value)
                 .map(RawBson::ObjectId)
-                .map_err(|_| Unfit),
+                .map_err(|_| Unfit::Left),
             Part::Millis => {
-                let millis = value.parse().map_err(|_| Unfit)?;
+                let millis = value.parse().map_err(|_| Unfit::Left)?;
                 Ok(RawBson::DateTime(DateTime::from_millis(millis)))
             }
-            Part::Date | Part::Decimal => Err(Unfit),
+            Part::Date | Part::Decimal => Err(Unfit::Left),
         }
     }
 
     fn serialize_bytes(self, value: &[u8]) -> Scalars {
         match (self.0, value.try_into()) {
             (Part::Decimal, Ok(bytes)) => Ok(RawBson::Decimal128(Decimal128::from_bytes(bytes))),
-            _ => Err(Unfit),
+            _ => Err(Unfit::Left),
         }
     }
 
@@ -132,7 +132,7 @@ impl Serializer for Scalar {
     fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, value: &T) -> Scalars {
         match name.starts_with('$') {
             // `bson`'s own, which mean something.
-            true => Err(Unfit),
+            true => Err(Unfit::Left),
             false => value.serialize(self),
         }
     }
@@ -144,19 +144,19 @@ impl Serializer for Scalar {
         _: &'static str,
         _: &T,
     ) -> Scalars {
-        Err(Unfit)
+        Err(Unfit::Left)
     }
 
     fn serialize_seq(self, _: Option<usize>) -> Result<Self::SerializeSeq, Unfit> {
-        Err(Unfit)
+        Err(Unfit::Left)
     }
 
     fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, Unfit> {
-        Err(Unfit)
+        Err(Unfit::Left)
     }
 
     fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self::SerializeTupleStruct, Unfit> {
-        Err(Unfit)
+        Err(Unfit::Left)
     }
 
     fn serialize_tuple_variant(
@@ -166,18 +166,18 @@ impl Serializer for Scalar {
         _: &'static str,
         _: usize,
     ) -> Result<Self::SerializeTupleVariant, Unfit> {
-        Err(Unfit)
+        Err(Unfit::Left)
     }
 
     fn serialize_map(self, _: Option<usize>) -> Result<Self::SerializeMap, Unfit> {
-        Err(Unfit)
+        Err(Unfit::Left)
     }
 
     fn serialize_struct(self, name: &'static str, _: usize) -> Result<Wrapped, Unfit> {
         match self.0 {
-            Part::Value => Wrapped::of(name).ok_or(Unfit),
+            Part::Value => Wrapped::of(name).ok_or(Unfit::Left),
             Part::Date => Ok(Wrapped::new(Part::Millis)),
-            Part::ObjectId | Part::Millis | Part::Decimal => Err(Unfit),
+            Part::ObjectId | Part::Millis | Part::Decimal => Err(Unfit::Left),
         }
     }
 
@@ -188,7 +188,7 @@ impl Serializer for Scalar {
         _: &'static str,
         _: usize,
     ) -> Result<Self::SerializeStructVariant, Unfit> {
-        Err(Unfit)
+        Err(Unfit::Left)
     }
 
     fn is_human_readable(&self) -> bool {
@@ -234,12 +234,12 @@ impl SerializeStruct for Wrapped {
         );
         match fits && self.value.replace(value).is_none() {
             true => Ok(()),
-            false => Err(Unfit),
+            false => Err(Unfit::Left),
         }
     }
 
     fn end(self) -> Scalars {
-        self.value.ok_or(Unfit)
+        self.value.ok_or(Unfit::Left)
     }
 }
 

@@ -6,6 +6,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_path_to_error::{Path, Segment, Track};
 
+use super::decode::Decoder;
+
 thread_local! {
     /// `bson` takes no seed and gives no deserializer out, so the path leaves the traced run this way.
     static FOUND: RefCell<String> = const { RefCell::new(String::new()) };
@@ -23,6 +25,16 @@ pub(super) fn decode_path<T: DeserializeOwned>(bytes: &[u8]) -> String {
     FOUND.take();
     let _ = bson::deserialize_from_slice::<Traced<T>>(bytes);
     FOUND.take()
+}
+
+/// The dotted path at which our own decoder fails.
+pub(super) fn refused_path<T: DeserializeOwned>(bytes: &[u8]) -> String {
+    let mut track = Track::new();
+    let decoder = serde_path_to_error::Deserializer::new(Decoder::of(bytes), &mut track);
+    match T::deserialize(decoder) {
+        Ok(_) => String::new(),
+        Err(_) => dotted(&track.path()),
+    }
 }
 
 struct Traced<T>(T);

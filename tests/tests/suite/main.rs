@@ -198,6 +198,7 @@ mod search_keeping;
 mod search_model;
 mod sequence;
 mod sequence_interleavings;
+mod stored_kinds;
 mod subset;
 mod supported;
 mod text;

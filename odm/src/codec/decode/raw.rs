@@ -53,7 +53,7 @@ impl<'de, D: Deserializer<'de, Error = Unfit>> MapAccess<'de> for Marked<D> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value> {
-        seed.deserialize(self.value.take().ok_or(Unfit)?)
+        seed.deserialize(self.value.take().ok_or(Unfit::Left)?)
     }
 }
 
