@@ -45,9 +45,7 @@ pub(crate) fn encode_value<T: Serialize + ?Sized>(value: &T) -> Result<RawBson> 
 fn encode_by_document<T: Serialize + ?Sized>(value: &T) -> Result<RawBson> {
     let lone = Lone { v: value };
     let mut bytes = Vec::with_capacity(32);
-    if let Err(error) = encode_into(&lone, &mut bytes) {
-        return Err(encode_error(error, inner(&trace::encode_path(&lone))));
-    }
+    encode_into(&lone, &mut bytes, inner)?;
     let document = framed(bytes)?;
     match document.iter().next() {
         Some(Ok((_, value))) => Ok(value.into()),
@@ -64,7 +62,7 @@ pub(crate) fn encode_document<T: Serialize + ?Sized>(value: &T) -> Result<RawDoc
     // A small document then takes the memory that it needs, all at once.
     let mut buffer = BUFFER.take();
     buffer.clear();
-    let written = encode_into(&value, &mut buffer).map(|()| match buffer.len() {
+    let written = encode_into(&value, &mut buffer, |path| path).map(|()| match buffer.len() {
         ..=MOST_KEPT => buffer.to_vec(),
         _ => std::mem::take(&mut buffer),
     });
@@ -73,17 +71,25 @@ pub(crate) fn encode_document<T: Serialize + ?Sized>(value: &T) -> Result<RawDoc
     }
     match written {
         Ok(bytes) => id_first(framed(bytes)?),
-        Err(error) => Err(encode_error(error, &trace::encode_path(&value))),
+        Err(error) => Err(error),
     }
 }
 
-/// Encodes a document into an empty buffer.
-fn encode_into<T: Serialize>(value: &T, buffer: &mut Vec<u8>) -> bson::error::Result<()> {
-    if encode::encode(value, buffer).is_some() {
+/// Encodes a document into an empty buffer. Errors have that part of the path that is inside of what matters.
+fn encode_into<T: Serialize>(value: &T, buffer: &mut Vec<u8>, inside: fn(&str) -> &str) -> Result<()> {
+    if encode::encode(value, buffer).is_ok() {
         return Ok(());
     }
     buffer.clear();
     bson::serialize_to_buffer(value, buffer)
+        .map_err(|error| encode_error(error, inside(&trace::encode_path(value))))?;
+    match RawDocument::from_bytes(&*buffer).ok().and_then(encode::repeated) {
+        None => Ok(()),
+        Some(path) => {
+            let error = Error::new(ErrorKind::Encode, "two fields of a document have the same name");
+            Err(with_path(error, inside(&path)))
+        }
+    }
 }
 
 thread_local! {

@@ -8,7 +8,7 @@ mod tests;
 
 use std::io::Write as _;
 
-use bson::RawBson;
+use bson::{RawBson, RawBsonRef, RawDocument};
 use serde::Serialize;
 use serde::ser::{
     SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
@@ -17,6 +17,7 @@ use serde::ser::{
 
 use super::decode::{self, UUID, UUID_SUBTYPE};
 use super::scalar::Wrapped;
+use super::shape;
 use super::unfit::Unfit;
 
 const DOUBLE: u8 = 0x01;
@@ -32,15 +33,49 @@ const INT: u8 = 0x10;
 const LONG: u8 = 0x12;
 const DECIMAL: u8 = 0x13;
 
-/// Adds the value's document to the bytes; `None` when it is no document, cannot be encoded, or holds what is left to
-/// `bson`: what was added is of no use then.
-pub(super) fn encode<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) -> Option<()> {
+/// Adds the value's document to the bytes.
+///
+/// # Errors
+/// When it is no document, cannot be encoded, or holds what is left to `bson`: what was added is of no use then.
+pub(super) fn encode<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) -> Result<()> {
     let document = Encoder {
         bytes,
         place: Place::Document,
         blob: Blob::Binary(0),
     };
-    value.serialize(document).ok()
+    value.serialize(document)
+}
+
+/// The path of a field whose document has another of the same name.
+pub(super) fn repeated(document: &RawDocument) -> Option<String> {
+    let bytes = document.as_bytes();
+    if let Some(name) = repeated_name(bytes.get(4..)?) {
+        return Some(String::from_utf8_lossy(name).into_owned());
+    }
+    document.iter().flatten().find_map(|(name, value)| {
+        let inner = match value {
+            RawBsonRef::Document(inner) => repeated(inner),
+            RawBsonRef::Array(items) => RawDocument::from_bytes(items.as_bytes()).ok().and_then(repeated),
+            _ => None,
+        };
+        inner.map(|inner| format!("{name}.{inner}"))
+    })
+}
+
+/// A name that comes twice among these elements.
+fn repeated_name(mut elements: &[u8]) -> Option<&[u8]> {
+    let mut names: Vec<&[u8]> = Vec::new();
+    while let Some((&kind, named)) = elements.split_first().filter(|(kind, _)| **kind != 0) {
+        let (name, value) = named.split_at_checked(shape::name_end(named)?)?;
+        let value = value.get(1..)?;
+        elements = value.get(shape::value_size(kind, value)?..)?;
+        names.push(name);
+    }
+    names.sort_unstable();
+    names
+        .windows(2)
+        .find(|pair| pair[0] == pair[1])
+        .map(|pair| pair[0])
 }
 
 /// What takes one value.
@@ -143,6 +178,7 @@ impl<'b> Encoder<'b> {
             count: 0,
             value: 0,
             outer: None,
+            is_open: false,
         })
     }
 
@@ -328,8 +364,11 @@ impl<'b> Serializer for Encoder<'b> {
         self.variant(variant, ARRAY)
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Elements<'b>> {
-        self.elements(DOCUMENT)
+    fn serialize_map(self, length: Option<usize>) -> Result<Elements<'b>> {
+        Ok(Elements {
+            is_open: length.is_none(),
+            ..self.elements(DOCUMENT)?
+        })
     }
 
     #[inline]
@@ -368,6 +407,8 @@ struct Elements<'b> {
     value: usize,
     /// Where the document begins in which it is the only element.
     outer: Option<usize>,
+    /// Whether several may have added to it, not knowing of each other: what is flattened is.
+    is_open: bool,
 }
 
 impl Elements<'_> {
@@ -458,7 +499,10 @@ impl SerializeMap for Elements<'_> {
     }
 
     fn end(self) -> Result<()> {
-        self.finish()
+        match self.is_open && repeated_name(&self.bytes[self.start + 4..]).is_some() {
+            true => Err(Unfit::Refused),
+            false => self.finish(),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 crate::on_every_backend! {
     values_of_other_kinds_are_no_documents,
     rare_kinds_are_read_as_what_they_are,
+    a_name_is_not_stored_twice,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
@@ -106,4 +107,51 @@ async fn rare_kinds_are_read_as_what_they_are(db: &Db) {
         pieces.save(&read).await.unwrap();
         assert_eq!(pieces.get(1).required().await.unwrap(), read);
     }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+struct Spot {
+    city: String,
+    #[serde(flatten)]
+    at: At,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+struct At {
+    lat: i32,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "places_with_more")]
+struct PlaceWithMore {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[serde(flatten)]
+    spot: Spot,
+    #[serde(flatten)]
+    rest: HashMap<String, Bson>,
+    #[serde(default)]
+    inner: Vec<Loose>,
+}
+
+async fn a_name_is_not_stored_twice(db: &Db) {
+    let places = db.collection::<PlaceWithMore>();
+    let place = |rest: Document| PlaceWithMore {
+        id: 1,
+        spot: Spot {
+            city: "Bonn".to_owned(),
+            at: At { lat: 50 },
+        },
+        rest: rest.into_iter().collect(),
+        inner: Vec::new(),
+    };
+    for rare in [Bson::Null, Bson::MinKey] {
+        let twice = place(doc! {"city": "Rome", "rare": rare.clone()});
+        let error = places.insert(&twice).await.unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Encode, Some("city")));
+        let error = places.save(&twice).await.unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Encode, Some("city")));
+        places.save(&place(doc! {"rare": rare})).await.unwrap();
+    }
+    assert_eq!(places.get(1).required().await.unwrap().rest["rare"], Bson::MinKey);
 }

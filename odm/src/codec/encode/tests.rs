@@ -26,7 +26,7 @@ fn check_left<T: Serialize>(value: &T) {
 
 fn ours<T: Serialize>(value: &T) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    encode(value, &mut bytes).map(|()| bytes)
+    encode(value, &mut bytes).ok().map(|()| bytes)
 }
 
 fn theirs<T: Serialize>(value: &T) -> bson::error::Result<Vec<u8>> {
