@@ -5,6 +5,7 @@
 
 mod decode;
 mod encode;
+mod nesting;
 mod raw;
 mod scalar;
 mod shape;
@@ -34,7 +35,8 @@ struct Lone<T> {
 /// Encodes one value.
 ///
 /// # Errors
-/// `Encode` when the value does not fit BSON; the error's path is relative to the value.
+/// `Encode` when the value does not fit BSON; the error's path is relative to the value. `InvalidArgument` when it is
+/// nested too deep.
 pub(crate) fn encode_value<T: Serialize + ?Sized>(value: &T) -> Result<RawBson> {
     match scalar::encode(value) {
         Some(scalar) => Ok(scalar),
@@ -57,7 +59,8 @@ fn encode_by_document<T: Serialize + ?Sized>(value: &T) -> Result<RawBson> {
 /// Encodes a document, with `_id` as its first field.
 ///
 /// # Errors
-/// `Encode` when the value does not fit BSON, or is not stored as a document.
+/// `Encode` when the value does not fit BSON, or is not stored as a document. `InvalidArgument` when it is nested too
+/// deep.
 pub(crate) fn encode_document<T: Serialize + ?Sized>(value: &T) -> Result<RawDocumentBuf> {
     // A small document then takes the memory that it needs, all at once.
     let mut buffer = BUFFER.take();
@@ -69,10 +72,7 @@ pub(crate) fn encode_document<T: Serialize + ?Sized>(value: &T) -> Result<RawDoc
     if buffer.capacity() <= MOST_KEPT {
         BUFFER.set(buffer);
     }
-    match written {
-        Ok(bytes) => id_first(framed(bytes)?),
-        Err(error) => Err(error),
-    }
+    id_first(framed(written?)?)
 }
 
 /// Encodes a document into an empty buffer. Errors have that part of the path that is inside of what matters.
@@ -80,6 +80,8 @@ fn encode_into<T: Serialize>(value: &T, buffer: &mut Vec<u8>, inside: fn(&str) -
     if encode::encode(value, buffer).is_ok() {
         return Ok(());
     }
+    // What follows recurses as deep as the value goes.
+    nesting::check(value)?;
     buffer.clear();
     bson::serialize_to_buffer(value, buffer)
         .map_err(|error| encode_error(error, inside(&trace::encode_path(value))))?;

@@ -17,7 +17,7 @@ use serde::ser::{
 
 use super::decode::{self, UUID, UUID_SUBTYPE};
 use super::scalar::Wrapped;
-use super::shape;
+use super::shape::{self, MAX_DEPTH};
 use super::unfit::Unfit;
 
 const DOUBLE: u8 = 0x01;
@@ -42,6 +42,7 @@ pub(super) fn encode<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) -> R
         bytes,
         place: Place::Document,
         blob: Blob::Binary(0),
+        depth: 0,
     };
     value.serialize(document)
 }
@@ -83,6 +84,8 @@ struct Encoder<'b> {
     bytes: &'b mut Vec<u8>,
     place: Place,
     blob: Blob,
+    /// How many documents and arrays are open.
+    depth: u8,
 }
 
 #[derive(Clone, Copy)]
@@ -139,11 +142,12 @@ fn add_long(bytes: &mut Vec<u8>, value: &[u8]) {
 impl<'b> Encoder<'b> {
     /// What takes the value of an element whose type goes here.
     #[inline]
-    fn at(bytes: &'b mut Vec<u8>, place: usize) -> Encoder<'b> {
+    fn at(bytes: &'b mut Vec<u8>, place: usize, depth: u8) -> Encoder<'b> {
         Encoder {
             bytes,
             place: Place::Element(place),
             blob: Blob::Binary(0),
+            depth,
         }
     }
 
@@ -170,6 +174,9 @@ impl<'b> Encoder<'b> {
     #[inline]
     fn elements(mut self, kind: u8) -> Result<Elements<'b>> {
         self.begin(kind)?;
+        if usize::from(self.depth) >= MAX_DEPTH {
+            return Err(Unfit::Left);
+        }
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&[0; 4]);
         Ok(Elements {
@@ -179,6 +186,7 @@ impl<'b> Encoder<'b> {
             value: 0,
             outer: None,
             is_open: false,
+            depth: self.depth + 1,
         })
     }
 
@@ -186,7 +194,7 @@ impl<'b> Encoder<'b> {
     fn variant(self, variant: &str, kind: u8) -> Result<Elements<'b>> {
         let mut outer = self.elements(DOCUMENT)?;
         outer.name(variant)?;
-        let inner = Encoder::at(outer.bytes, outer.value).elements(kind)?;
+        let inner = Encoder::at(outer.bytes, outer.value, outer.depth).elements(kind)?;
         Ok(Elements {
             outer: Some(outer.start),
             ..inner
@@ -409,6 +417,8 @@ struct Elements<'b> {
     outer: Option<usize>,
     /// Whether several may have added to it, not knowing of each other: what is flattened is.
     is_open: bool,
+    /// How many documents and arrays are open, this one counted.
+    depth: u8,
 }
 
 impl Elements<'_> {
@@ -421,7 +431,7 @@ impl Elements<'_> {
 
     #[inline]
     fn add<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
-        value.serialize(Encoder::at(self.bytes, self.value))
+        value.serialize(Encoder::at(self.bytes, self.value, self.depth))
     }
 
     #[inline]
@@ -491,6 +501,7 @@ impl SerializeMap for Elements<'_> {
             bytes: self.bytes,
             place: Place::Name,
             blob: Blob::Binary(0),
+            depth: self.depth,
         })
     }
 

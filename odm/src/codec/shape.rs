@@ -169,7 +169,7 @@ pub(super) fn check_document(document: &Document) -> Result<()> {
     Ok(())
 }
 
-fn too_deep() -> Error {
+pub(super) fn too_deep() -> Error {
     Error::new(
         ErrorKind::InvalidArgument,
         "documents are nested more than 200 deep",
