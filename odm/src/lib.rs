@@ -107,8 +107,8 @@ pub use self::db::{ChangeLog, CollectionInfo, Db, Durability, ModelDrift, OpenOp
 pub use self::error::{Error, ErrorKind, PartialWrite, Result, WriteError};
 pub use self::interchange::{AsBson, as_bson};
 pub use self::lifecycle::{
-    DERIVED_PENDING, DeleteWrite, Deletion, Derivation, Derived, HookContext, Hooks, Kind, KindOf, Measured,
-    Timestamp, Tracked, UpdateWrite, Version, Violation,
+    DERIVED_PENDING, DeleteWrite, Deletion, Derivation, Derived, DerivedField, HookContext, Hooks, Kind,
+    KindOf, Measured, Timestamp, Tracked, UpdateWrite, Version, Violation,
 };
 pub use self::model::{
     ArrayCondition, ArrayType, Codec, Date, Embedded, Field, FieldType, Handle, Id, IdType, Lazy, MapKey,

@@ -6,6 +6,7 @@ use bson::{DateTime, RawBson, RawDocument};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::declared::Declared;
+use super::derived_field::DerivedField;
 use crate::error::Result;
 use crate::model::{Field, FieldType, Path, Stored};
 use crate::schema::IndexDeclaration;
@@ -49,6 +50,8 @@ use crate::schema::IndexDeclaration;
 /// assert_eq!(books.get(1).required().await?.slug.get().map(String::as_str), Some("moby-dick"));
 /// books.update_one(|b| b.id.eq(1), |b| b.title.set("The Whale")).await?;
 /// assert_eq!(books.get(1).required().await?.slug.get().map(String::as_str), Some("the-whale"));
+/// // It is asked for as a field of the value's type is.
+/// assert_eq!(books.count(|b| b.slug.eq("the-whale") & b.slug.starts_with("the")).await?, 1);
 /// # Ok(())
 /// # }
 /// ```
@@ -63,7 +66,7 @@ use crate::schema::IndexDeclaration;
 /// | update that sets all [sources](Derivation::sources) of all derived fields whole | derived from what is set, in the same write |
 /// | update that changes none of them | nothing to do |
 /// | any other update of a source, upserts by fields, pipelines | the same write marks the document (`derived_pending`), and the field is derived from the document as it is then, in the same transaction; where there are none, in a second write that takes the mark only if it is still the one of this update. What an interruption leaves is found by the mark: [`Collection::rederive`](crate::Collection::rederive) |
-/// | an update of the field itself | refused: `InvalidArgument` |
+/// | an update of the field itself | does not compile; a raw one is refused: `InvalidArgument` |
 ///
 /// A batch with such an update is one transaction where there are transactions: all of it, or nothing.
 ///
@@ -119,7 +122,7 @@ pub struct Deriving {
 }
 
 impl<D: Derivation> FieldType for Derived<D> {
-    type Handle<R> = Field<R, Derived<D>>;
+    type Handle<R> = DerivedField<R, D>;
     type Optional<R> = Field<R, Option<Derived<D>>>;
 
     const DECLARED: &'static Declared = &Declared::Derived(Deriving {

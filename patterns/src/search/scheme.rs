@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use odm::bson::{RawBsonRef, RawDocument};
-use odm::{ArrayType, Field, Model, Text};
+use odm::{ArrayType, DerivedField, Field, Model, Text};
 
 use super::analyzer::{Analyzer, Hash, Token};
 use super::error::{Result, SearchError};
-use super::keywords::Keywords;
+use super::keywords::KeywordsOf;
 
 /// A model whose documents are searched by their words.
 ///
@@ -34,7 +34,7 @@ pub struct Scheme<M> {
 
 impl<M: Searchable> Scheme<M> {
     /// Of the keywords in this field, made by this analyzer.
-    pub fn new(keywords: Field<M, Keywords<M>>, analyzer: Analyzer) -> Scheme<M> {
+    pub fn new(keywords: DerivedField<M, KeywordsOf<M>>, analyzer: Analyzer) -> Scheme<M> {
         let field = keywords.path().to_string();
         Scheme {
             resolved: Resolved {

@@ -71,6 +71,7 @@ mod conversions;
 mod counter;
 mod counter_faults;
 mod counter_interleavings;
+mod derived_fields;
 mod differences;
 mod differences_arguments;
 mod differences_arranged;
