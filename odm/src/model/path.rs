@@ -28,6 +28,8 @@ pub enum Segment {
     Key(Arc<str>),
     /// An array index.
     Index(u32),
+    /// Any element of an array: nothing in the text.
+    Any,
     /// `$`: the element that the filter matched.
     Matched,
     /// `$[]`: every element.
@@ -99,9 +101,10 @@ impl Path {
 
     /// The dotted text of a declaration, in which `*` stands for all values of a map.
     pub(crate) fn declared(&self) -> String {
-        let names = self.segments().into_iter().map(|segment| match segment {
-            Segment::Where(condition) if condition.is_every_value() => "*".to_owned(),
-            segment => segment.to_string(),
+        let names = self.segments().into_iter().filter_map(|segment| match segment {
+            Segment::Any => None,
+            Segment::Where(condition) if condition.is_every_value() => Some("*".to_owned()),
+            segment => Some(segment.to_string()),
         });
         names.collect::<Vec<_>>().join(".")
     }
@@ -118,6 +121,9 @@ impl Path {
             parent.render_onto(text, name);
         }
         let Some(segment) = &self.last else { return };
+        if matches!(segment, Segment::Any) {
+            return;
+        }
         if !text.is_empty() {
             text.push('.');
         }
@@ -162,13 +168,7 @@ impl Base {
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(parent) = &self.parent.0 {
-            write!(f, "{parent}.")?;
-        }
-        match &self.last {
-            Some(segment) => segment.fmt(f),
-            None => Ok(()),
-        }
+        f.write_str(&self.render(|_| "..".to_owned()))
     }
 }
 
@@ -178,6 +178,7 @@ impl fmt::Display for Segment {
             Segment::Name(name) => f.write_str(name),
             Segment::Key(key) => f.write_str(key),
             Segment::Index(index) => write!(f, "{index}"),
+            Segment::Any => Ok(()),
             Segment::Matched => f.write_str("$"),
             Segment::All => f.write_str("$[]"),
             Segment::Filtered(name) => write!(f, "$[{name}]"),
@@ -198,6 +199,10 @@ mod tests {
         let base = items.then(Segment::Index(3)).into_base();
         assert_eq!(base.child("price").to_string(), "items.3.price");
         assert_eq!(base.path().to_string(), "items.3");
+        let any = items.then(Segment::Any);
+        assert_eq!(any.to_string(), "items");
+        assert_eq!(any.child("price").to_string(), "items.price");
+        assert_eq!(any.child("price").declared(), "items.price");
         let filtered = items.then(Segment::Filtered("low".into())).child("price");
         assert_eq!(filtered.render(|_| String::new()), "items.$[low].price");
     }

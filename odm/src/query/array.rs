@@ -4,7 +4,8 @@ use bson::raw::cstr;
 use bson::{RawBson, RawDocumentBuf};
 use serde::Serialize;
 
-use super::filter::{Filter, Node, Test, array};
+use super::encode::Tested;
+use super::filter::{Filter, Node, Test, array, is_plain};
 use super::operand::Operand;
 use crate::error::{Error, Result};
 use crate::model::{ArrayType, Field, FieldType, Path};
@@ -15,11 +16,8 @@ impl<R, T> Field<R, T> {
     where
         T: ArrayType,
     {
-        Filter::test(
-            self.query_path(),
-            cstr!("$size"),
-            Ok(RawBson::Int64(elements.into())),
-        )
+        let elements = Ok(RawBson::Int64(elements.into()));
+        Filter::from_result(self.operator(Tested::Array, cstr!("$size"), elements))
     }
 
     /// An array without elements. Documents without the array do not match.
@@ -38,8 +36,8 @@ impl<R, T> Field<R, T> {
         T: ArrayType<Item: Serialize>,
     {
         Filter::from_result(
-            self.query_path()
-                .and_then(|path| Ok(Node::equal(path, self.element(element)?))),
+            self.element(element)
+                .and_then(|element| self.equal(true, element)),
         )
     }
 
@@ -50,8 +48,8 @@ impl<R, T> Field<R, T> {
         I: IntoIterator<Item: Operand<T::Item>>,
     {
         Filter::from_result(
-            self.query_path()
-                .and_then(|path| Ok(Node::one_of(path, self.elements(elements)?))),
+            self.elements(elements)
+                .and_then(|elements| self.one_of(true, elements)),
         )
     }
 
@@ -61,23 +59,7 @@ impl<R, T> Field<R, T> {
         T: ArrayType<Item: Serialize>,
         I: IntoIterator<Item: Operand<T::Item>>,
     {
-        Filter::from_result(self.query_path().and_then(|path| {
-            let elements = self.elements(elements)?;
-            // `$all` would match by stored patterns instead of comparing them.
-            if elements
-                .iter()
-                .any(|element| matches!(element, RawBson::RegularExpression(_)))
-            {
-                let each = elements
-                    .into_iter()
-                    .map(|element| Node::equal(path.clone(), element));
-                return Ok(Node::And(each.collect()));
-            }
-            Ok(Node::Test {
-                path,
-                test: Test::Operators(vec![(cstr!("$all"), array(elements))]),
-            })
-        }))
+        Filter::from_result(self.elements(elements).and_then(|elements| self.all_of(elements)))
     }
 
     /// One single element meets the whole condition, written on a plain value: `v.gt(1) & v.lt(5)`.
@@ -131,8 +113,38 @@ impl<R, T> Field<R, T> {
 
 impl<R, T> Field<R, T> {
     fn matching<E>(&self, condition: Filter<E>) -> Filter<R> {
+        // A condition on a plain value has no `|`; that one element meets one of several is that one meets the first, or
+        // one meets the next.
+        if let Ok(node @ Node::Or(conditions)) = condition.node()
+            && node.is_on_value()
+        {
+            let each = conditions
+                .iter()
+                .map(|condition| self.matching(Filter::<E>::from_node(condition.clone())));
+            return Filter::or(each);
+        }
         let condition = self.element_condition(condition).map(RawBson::Document);
-        Filter::test(self.query_path(), cstr!("$elemMatch"), condition)
+        Filter::from_result(self.operator(Tested::Array, cstr!("$elemMatch"), condition))
+    }
+
+    /// The condition that each of these is equal to an element.
+    fn all_of(&self, elements: Vec<RawBson>) -> Result<Node> {
+        let all = |values: RawBson| vec![(cstr!("$all"), values)];
+        let is_simple = |element: &RawBson| is_plain(element) && !matches!(element, RawBson::Array(_));
+        let is_near = self.has_near_elements()?;
+        if elements.is_empty() || is_near && elements.iter().all(is_simple) {
+            return self.tested(Tested::Array, Test::Operators(all(array(elements))));
+        }
+        // `$all` would match by stored patterns, take documents for operators, and reach no array in an array.
+        if is_near {
+            let each = elements.into_iter().map(|element| self.equal(true, element));
+            return each.collect::<Result<_>>().map(Node::and);
+        }
+        let each = elements.into_iter().map(|element| {
+            let equal: RawDocumentBuf = [(cstr!("$eq"), element)].into_iter().collect();
+            RawBson::Document([(cstr!("$elemMatch"), equal)].into_iter().collect())
+        });
+        self.tested(Tested::Array, Test::Operators(all(array(each))))
     }
 
     /// A condition on an element as `$elemMatch` and `$pull` take it.

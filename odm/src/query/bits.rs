@@ -3,6 +3,7 @@
 use bson::raw::{CStr, cstr};
 use bson::{RawArrayBuf, RawBson};
 
+use super::encode::Tested;
 use super::filter::Filter;
 use super::traits::Integer;
 use crate::model::{Field, Numeric};
@@ -70,7 +71,7 @@ impl<R, T> Field<R, T> {
     where
         T: Integer,
     {
-        Filter::test(self.query_path(), operator, Ok(bits.into().0))
+        Filter::from_result(self.operator(Tested::Value, operator, Ok(bits.into().0)))
     }
 }
 
@@ -81,6 +82,6 @@ impl<R, T> Field<R, T> {
         T: Numeric,
     {
         let operand: RawArrayBuf = [divisor, remainder].into_iter().collect();
-        Filter::test(self.query_path(), cstr!("$mod"), Ok(RawBson::Array(operand)))
+        Filter::from_result(self.operator(Tested::Value, cstr!("$mod"), Ok(RawBson::Array(operand))))
     }
 }

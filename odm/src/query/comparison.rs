@@ -1,10 +1,11 @@
 //! Filters by comparison.
 
 use bson::RawBson;
-use bson::raw::{CStr, CString, cstr};
+use bson::raw::{CStr, cstr};
 use serde::Serialize;
 
-use super::filter::{Filter, Node, Test, array};
+use super::encode::Tested;
+use super::filter::Filter;
 use super::operand::Operand;
 use crate::model::{Field, Ordered};
 
@@ -16,10 +17,7 @@ impl<R, T> Field<R, T> {
     where
         T: Serialize,
     {
-        Filter::from_result(
-            self.query_path()
-                .and_then(|path| Ok(Node::equal(path, self.operand(value)?))),
-        )
+        Filter::from_result(self.operand(value).and_then(|value| self.equal(false, value)))
     }
 
     /// Not equal: the exact complement of [`eq`](Field::eq), documents without the field included.
@@ -37,8 +35,8 @@ impl<R, T> Field<R, T> {
         I: IntoIterator<Item: Operand<T>>,
     {
         Filter::from_result(
-            self.query_path()
-                .and_then(|path| Ok(Node::one_of(path, self.operands(values)?))),
+            self.operands(values)
+                .and_then(|values| self.one_of(false, values)),
         )
     }
 
@@ -89,27 +87,9 @@ impl<R, T> Field<R, T> {
     where
         T: Ordered + Serialize,
     {
-        Filter::test(self.query_path(), operator, self.operand(value))
-    }
-}
-
-impl Node {
-    /// Equality with one of these. Stored patterns are compared one by one: `$in` would match by them.
-    pub(super) fn one_of(path: CString, values: Vec<RawBson>) -> Node {
-        if values
-            .iter()
-            .any(|value| matches!(value, RawBson::RegularExpression(_)))
-        {
-            return Node::Or(
-                values
-                    .into_iter()
-                    .map(|value| Node::equal(path.clone(), value))
-                    .collect(),
-            );
-        }
-        Node::Test {
-            path,
-            test: Test::Operators(vec![(cstr!("$in"), array(values))]),
-        }
+        Filter::from_result(self.operand(value).and_then(|value| {
+            let tested = Tested::by(false, matches!(value, RawBson::Array(_)));
+            self.operator(tested, operator, Ok(value))
+        }))
     }
 }

@@ -11,14 +11,17 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{ArrayCondition, ArrayType, Field, FieldType, MapType, Path, Segment};
 
 impl<R, T> Field<R, T> {
-    /// Any element, in filters: `b.authors.any().starts_with("H")`, `p.addresses.any().city.eq("Faketon")`.
+    /// Any element, in filters: `b.authors.any().starts_with("H")`, `p.addresses.any().city.eq("Faketon")`. In a sort
+    /// and an index it stands for all elements. Updates and expressions do not take it.
+    ///
+    /// An array in an array is reached by one `any()` for each: `m.rows.any().any().gt(5)`, `m.rows.any().size(3)`.
     ///
     /// Two conditions on `any()` may be met by two elements; see [`elem_match`](Field::elem_match).
     pub fn any(&self) -> <T::Item as FieldType>::Handle<R>
     where
         T: ArrayType<Item: FieldType>,
     {
-        self.reach(None)
+        self.reach(Segment::Any)
     }
 
     /// The element at this position, counted from 0: in filters and updates.
@@ -26,7 +29,7 @@ impl<R, T> Field<R, T> {
     where
         T: ArrayType<Item: FieldType>,
     {
-        self.reach(Some(Segment::Index(position)))
+        self.reach(Segment::Index(position))
     }
 
     /// The first element that the filter matched (`$`), in updates.
@@ -36,7 +39,7 @@ impl<R, T> Field<R, T> {
     where
         T: ArrayType<Item: FieldType>,
     {
-        self.reach(Some(Segment::Matched))
+        self.reach(Segment::Matched)
     }
 
     /// Every element (`$[]`), in updates.
@@ -44,7 +47,7 @@ impl<R, T> Field<R, T> {
     where
         T: ArrayType<Item: FieldType>,
     {
-        self.reach(Some(Segment::All))
+        self.reach(Segment::All)
     }
 
     /// The elements that meet a condition (`$[f0]` with its array filter), in updates.
@@ -78,14 +81,14 @@ impl<R, T> Field<R, T> {
         T: ArrayType<Item: FieldType>,
     {
         let node = condition(<T::Item as FieldType>::handle(Path::root())).into_node();
-        self.reach(Some(Segment::Where(Arc::new(ElementCondition(node)))))
+        self.reach(Segment::Where(Arc::new(ElementCondition(node))))
     }
 
-    fn reach(&self, segment: Option<Segment>) -> <T::Item as FieldType>::Handle<R>
+    fn reach(&self, segment: Segment) -> <T::Item as FieldType>::Handle<R>
     where
         T: ArrayType<Item: FieldType>,
     {
-        <T::Item as FieldType>::handle(self.element_path(segment))
+        <T::Item as FieldType>::handle(self.element_path(Some(segment)))
     }
 }
 

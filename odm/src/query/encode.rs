@@ -1,33 +1,85 @@
 //! Paths and operands of a field, as they go into filters and updates.
 
-use bson::raw::CString;
+use bson::raw::{CStr, CString, cstr};
 use bson::{RawBson, RawDocumentBuf};
 use serde::Serialize;
 
+use super::filter::{Node, Test, array, is_plain};
 use super::operand::Operand;
 use crate::codec::encode_value;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{ArrayCondition, ArrayType, Field, Path, Segment};
 
 impl<R, T> Field<R, T> {
-    /// The path for filters and sorts, where positions of updates have no meaning.
+    /// The path for sorts and stages, where positions of updates have no meaning and arrays in arrays are not reached.
     pub(super) fn query_path(&self) -> Result<CString> {
+        let place = Place::of(self.path(), Tested::Value)?;
+        match place.arrays.is_empty() {
+            true => Ok(place.last),
+            false => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "only filters reach the elements of arrays in arrays",
+            )
+            .with_path(self.path().to_string())),
+        }
+    }
+
+    /// The condition that this test is on the field.
+    pub(super) fn tested(&self, tested: Tested, test: Test) -> Result<Node> {
+        Place::of(self.path(), tested)?.node(test)
+    }
+
+    /// The condition that one operator is on the field.
+    pub(super) fn operator(
+        &self,
+        tested: Tested,
+        operator: &'static CStr,
+        value: Result<RawBson>,
+    ) -> Result<Node> {
+        let place = Place::of(self.path(), tested)?;
+        place.node(Test::Operators(vec![(operator, value?)]))
+    }
+
+    /// The condition that the field, or an element of it, is equal to one of these.
+    pub(super) fn one_of(&self, is_element: bool, values: Vec<RawBson>) -> Result<Node> {
+        // `$in` would match by stored patterns, and takes no document that looks like operators.
+        if !values.iter().all(is_plain) {
+            let each = values.into_iter().map(|value| self.equal(is_element, value));
+            return each.collect::<Result<_>>().map(Node::or);
+        }
+        let tested = Tested::by(is_element, values.iter().any(is_array));
+        self.tested(tested, Test::Operators(vec![(cstr!("$in"), array(values))]))
+    }
+
+    /// The condition that the field, or an element of it, is equal to this.
+    pub(super) fn equal(&self, is_element: bool, value: RawBson) -> Result<Node> {
+        self.tested(Tested::by(is_element, is_array(&value)), Test::equal(value))
+    }
+
+    /// Whether a test of this field's elements is one of its own path.
+    pub(super) fn has_near_elements(&self) -> Result<bool> {
+        Ok(Place::of(self.path(), Tested::Element)?.arrays.is_empty())
+    }
+
+    /// Whether updates know the path.
+    pub(super) fn changeable(&self) -> Result<()> {
         if self.path().is_plain() {
-            return path_text(self.path().render(|_| String::new()));
+            return Ok(());
         }
-        for segment in self.path().segments() {
-            match segment {
-                Segment::Where(condition) => {
-                    condition.document("f0")?;
-                    return Err(positional(self.path()));
-                }
-                Segment::Matched | Segment::All | Segment::Filtered(_) => {
-                    return Err(positional(self.path()));
-                }
-                Segment::Name(_) | Segment::Key(_) | Segment::Index(_) => {}
-            }
+        self.reachable()?;
+        match self
+            .path()
+            .segments()
+            .iter()
+            .any(|segment| matches!(segment, Segment::Any))
+        {
+            false => Ok(()),
+            true => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "`any` is for filters; in updates reach elements by `each`, `matched`, `filtered` or `at`",
+            )
+            .with_path(self.path().to_string())),
         }
-        path_text(self.path().to_string())
     }
 
     /// Whether the path leads somewhere: not past an array with its own codec, not by a key that cannot be in one.
@@ -126,6 +178,109 @@ impl<R, T> Field<R, T> {
     }
 }
 
+/// What of a field a condition is about.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Tested {
+    /// The value. Of an array reached by `any` MongoDB tests the elements then, so that it must not be one.
+    Value,
+    /// The value, which is an array.
+    Array,
+    /// An element of the value.
+    Element,
+    /// An element of the value, which is an array.
+    ElementArray,
+}
+
+impl Tested {
+    pub(super) fn by(is_element: bool, is_array: bool) -> Tested {
+        match (is_element, is_array) {
+            (false, false) => Tested::Value,
+            (false, true) => Tested::Array,
+            (true, false) => Tested::Element,
+            (true, true) => Tested::ElementArray,
+        }
+    }
+}
+
+/// Where a condition is: below arrays whose elements no path reaches, but `$elemMatch` does.
+struct Place {
+    /// The paths of those arrays, each from the element of the one before.
+    arrays: Vec<CString>,
+    /// The path from the element of the last.
+    last: CString,
+}
+
+impl Place {
+    fn of(path: &Path, tested: Tested) -> Result<Place> {
+        if path.is_plain() && (matches!(tested, Tested::Value | Tested::Array)) {
+            return Ok(Place {
+                arrays: Vec::new(),
+                last: path_text(path.to_string())?,
+            });
+        }
+        let element = Segment::Any;
+        let mut segments = path.segments();
+        if matches!(tested, Tested::Element | Tested::ElementArray) {
+            segments.push(&element);
+        }
+        let is_array = matches!(tested, Tested::Array | Tested::ElementArray);
+        let mut arrays = Vec::new();
+        let mut last = String::new();
+        let mut is_at_index = false;
+        let mut segments = segments.into_iter().peekable();
+        while let Some(segment) = segments.next() {
+            match segment {
+                Segment::Where(condition) => {
+                    condition.document("f0")?;
+                    return Err(positional(path));
+                }
+                Segment::Matched | Segment::All | Segment::Filtered(_) => return Err(positional(path)),
+                Segment::Any => {
+                    // A path goes into the elements of the array that it names, once, and not of one that is an element.
+                    let is_near = match segments.peek() {
+                        Some(Segment::Any | Segment::Index(_)) => false,
+                        Some(_) => true,
+                        None => !is_array,
+                    };
+                    if !is_near || last.is_empty() || is_at_index {
+                        arrays.push(path_text(std::mem::take(&mut last))?);
+                    }
+                }
+                Segment::Name(_) | Segment::Key(_) | Segment::Index(_) => {
+                    if !last.is_empty() {
+                        last.push('.');
+                    }
+                    last.push_str(&segment.to_string());
+                }
+            }
+            is_at_index = matches!(segment, Segment::Index(_));
+        }
+        Ok(Place {
+            arrays,
+            last: path_text(last)?,
+        })
+    }
+
+    fn node(self, test: Test) -> Result<Node> {
+        let mut node = Node::Test {
+            path: self.last,
+            test,
+        };
+        for path in self.arrays.into_iter().rev() {
+            let condition = RawBson::Document(node.element_document()?);
+            node = Node::Test {
+                path,
+                test: Test::Operators(vec![(cstr!("$elemMatch"), condition)]),
+            };
+        }
+        Ok(node)
+    }
+}
+
+fn is_array(value: &RawBson) -> bool {
+    matches!(value, RawBson::Array(_))
+}
+
 impl<R, T> Field<R, T> {
     /// Puts this field's path into an error.
     pub(super) fn located<V>(&self, result: Result<V>) -> Result<V> {
@@ -146,7 +301,7 @@ impl ArrayCondition for OwnCodec {
 pub(super) fn own_codec() -> Error {
     Error::new(
         ErrorKind::Unsupported,
-        "the elements of an array with its own serde codec cannot be reached; use a raw filter, update or stage",
+        "the elements of an array and the values of a map with their own serde codec (`as_bson`, `with`) cannot be reached; use a raw filter, update or stage",
     )
 }
 

@@ -142,6 +142,7 @@ fn reference(segments: Vec<&Segment>) -> Result<RawBson> {
                 condition.document("f0")?;
                 return Err(no_path());
             }
+            Segment::Any => return Err(no_any()),
             _ => return Err(no_path()),
         }
         match text.is_empty() {
@@ -161,6 +162,14 @@ fn no_path() -> Error {
     Error::new(
         ErrorKind::InvalidArgument,
         "expressions do not reach array elements by path; use `value().at(..)`, `value().map(..)` or `value().filter(..)`",
+    )
+}
+
+fn no_any() -> Error {
+    Error::new(
+        ErrorKind::InvalidArgument,
+        "expressions have no `any`: a filter asks elements by `any()` without `value()`, or by `elem_match(..)`; an \
+         expression works on the array: `value().contains(..)`, `value().map(..)` or `value().filter(..)`",
     )
 }
 

@@ -7,10 +7,10 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Not};
 
-use bson::raw::{CStr, CString, cstr};
+use bson::raw::{CStr, cstr};
 use bson::{RawBson, RawDocumentBuf};
 
-pub(crate) use self::node::{Node, Test, array, starts_with_operator};
+pub(crate) use self::node::{Node, Test, array, is_plain, starts_with_operator};
 use crate::codec::Raw;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -100,7 +100,7 @@ impl<R> Filter<R> {
         match &self.node {
             Ok(node) if node.is_on_value() => Err(Error::new(
                 ErrorKind::InvalidArgument,
-                "a condition on the value itself is for elements of arrays; flattened fields are asked one by one",
+                "a flattened field is not stored as one value: ask its fields one by one (a condition on a value itself is for elements of arrays)",
             )),
             Ok(node) => Ok(node.document()),
             Err(error) => Err(error.clone()),
@@ -110,6 +110,10 @@ impl<R> Filter<R> {
     /// Whether this is [`Filter::all`].
     pub fn is_all(&self) -> bool {
         matches!(self.node, Ok(Node::All))
+    }
+
+    pub(super) fn node(&self) -> Result<&Node, &Error> {
+        self.node.as_ref()
     }
 
     pub(crate) fn into_node(self) -> Result<Node> {
@@ -125,16 +129,6 @@ impl<R> Filter<R> {
             node,
             marker: PhantomData,
         }
-    }
-
-    /// The test of one operator on one path.
-    pub(super) fn test(path: Result<CString>, operator: &'static CStr, value: Result<RawBson>) -> Filter<R> {
-        Filter::from_result(path.and_then(|path| {
-            Ok(Node::Test {
-                path,
-                test: Test::Operators(vec![(operator, value?)]),
-            })
-        }))
     }
 
     fn operator(name: &'static CStr, value: impl Into<Raw>) -> Filter<R> {

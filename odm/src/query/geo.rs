@@ -5,6 +5,7 @@ use std::ops::{Bound, RangeBounds};
 use bson::raw::{CStr, cstr};
 use bson::{RawBson, RawDocumentBuf};
 
+use super::encode::Tested;
 use super::filter::Filter;
 use crate::codec::encode_value;
 use crate::geo::{Area, Geometry, Located, Point};
@@ -20,7 +21,7 @@ impl<R, T> Field<R, T> {
     {
         let area = area.into();
         let operand = area.encode().map(|value| document(area.name(), value));
-        Filter::test(self.query_path(), cstr!("$geoWithin"), operand)
+        Filter::from_result(self.operator(Tested::Value, cstr!("$geoWithin"), operand))
     }
 
     /// Lies inside this circle on the globe; the radius is in meters.
@@ -37,7 +38,7 @@ impl<R, T> Field<R, T> {
         T: Located,
     {
         let operand = encode_value(&shape.into()).map(|value| document(cstr!("$geometry"), value));
-        Filter::test(self.query_path(), cstr!("$geoIntersects"), operand)
+        Filter::from_result(self.operator(Tested::Value, cstr!("$geoIntersects"), operand))
     }
 
     /// Is so many meters from this place: `..`, `..=500.0`, `200.0..=500.0`. The nearest documents come first.
@@ -56,7 +57,7 @@ impl<R, T> Field<R, T> {
             distances(&mut near, meters);
             RawBson::Document(near)
         });
-        Filter::test(self.query_path(), cstr!("$near"), operand)
+        Filter::from_result(self.operator(Tested::Value, cstr!("$near"), operand))
     }
 }
 

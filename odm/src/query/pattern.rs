@@ -3,7 +3,8 @@
 use bson::RawBson;
 use bson::raw::cstr;
 
-use super::filter::{Filter, Node, Test};
+use super::encode::Tested;
+use super::filter::{Filter, Test};
 use crate::model::{Field, Text};
 
 impl<R, T> Field<R, T> {
@@ -21,10 +22,7 @@ impl<R, T> Field<R, T> {
         if !options.is_empty() {
             operators.push((cstr!("$options"), RawBson::String(options)));
         }
-        Filter::from_result(self.query_path().map(|path| Node::Test {
-            path,
-            test: Test::Operators(operators),
-        }))
+        Filter::from_result(self.tested(Tested::Value, Test::Operators(operators)))
     }
 
     /// Starts with this text, upper and lower case told apart. An index on the field is used as a range.

@@ -4,14 +4,15 @@ use bson::RawBson;
 use bson::raw::cstr;
 
 use super::bson_type::BsonType;
-use super::filter::{Filter, Node, Test, array};
+use super::encode::Tested;
+use super::filter::{Filter, array};
 use super::traits::Nullable;
 use crate::model::Field;
 
 impl<R, T> Field<R, T> {
     /// The document has the field, be it null.
     pub fn exists(&self) -> Filter<R> {
-        Filter::test(self.query_path(), cstr!("$exists"), Ok(RawBson::Boolean(true)))
+        Filter::from_result(self.operator(Tested::Value, cstr!("$exists"), Ok(RawBson::Boolean(true))))
     }
 
     /// The document has no such field.
@@ -21,13 +22,16 @@ impl<R, T> Field<R, T> {
 
     /// The value is stored with this type, or is an array with such an element.
     pub fn has_type(&self, kind: BsonType) -> Filter<R> {
-        Filter::test(self.query_path(), cstr!("$type"), Ok(RawBson::from(kind.alias())))
+        let tested = Tested::by(false, kind == BsonType::Array);
+        Filter::from_result(self.operator(tested, cstr!("$type"), Ok(RawBson::from(kind.alias()))))
     }
 
     /// The value is stored with one of these types.
     pub fn has_type_in(&self, kinds: impl IntoIterator<Item = BsonType>) -> Filter<R> {
+        let kinds: Vec<BsonType> = kinds.into_iter().collect();
+        let tested = Tested::by(false, kinds.contains(&BsonType::Array));
         let kinds = array(kinds.into_iter().map(|kind| RawBson::from(kind.alias())));
-        Filter::test(self.query_path(), cstr!("$type"), Ok(kinds))
+        Filter::from_result(self.operator(tested, cstr!("$type"), Ok(kinds)))
     }
 }
 
@@ -45,10 +49,7 @@ impl<R, T> Field<R, T> {
     where
         T: Nullable,
     {
-        Filter::from_result(self.query_path().map(|path| Node::Test {
-            path,
-            test: Test::Equal(RawBson::Null),
-        }))
+        Filter::from_result(self.equal(false, RawBson::Null))
     }
 
     /// There is a value: the exact complement of [`is_none`](Field::is_none).

@@ -129,7 +129,7 @@ impl<R> Update<R> {
 
     /// One change of one field.
     pub(super) fn change<T>(field: &Field<R, T>, action: Result<Action>) -> Update<R> {
-        Update::from_result(field.reachable().and(action).and_then(|action| {
+        Update::from_result(field.changeable().and(action).and_then(|action| {
             let path = field.path().clone();
             match path.is_root() {
                 false => Ok(Form::changes(vec![Change { path, action }])),

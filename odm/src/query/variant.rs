@@ -1,6 +1,6 @@
 //! Filters on the variants of enums.
 
-use super::filter::{Filter, Node};
+use super::filter::Filter;
 use crate::codec::encode_value;
 use crate::model::{Field, Handle, Variant, VariantTest};
 
@@ -10,9 +10,7 @@ impl<R, F> Variant<R, F> {
         match self.test() {
             VariantTest::Exists(path) => Field::<R, ()>::new(path.clone()).exists(),
             VariantTest::Tag(path, name) => Filter::from_result(
-                Field::<R, ()>::new(path.clone())
-                    .query_path()
-                    .and_then(|path| Ok(Node::equal(path, encode_value(*name)?))),
+                encode_value(*name).and_then(|name| Field::<R, ()>::new(path.clone()).equal(false, name)),
             ),
         }
     }

@@ -36,6 +36,7 @@ impl Steps {
         for segment in path.segments() {
             match segment {
                 Segment::Name(_) | Segment::Key(_) | Segment::Index(_) => names.push(segment.to_string()),
+                Segment::Any => {}
                 Segment::Where(condition) if condition.is_every_value() => names.push(VALUES.to_owned()),
                 Segment::Where(condition) => {
                     condition.document("f0")?;

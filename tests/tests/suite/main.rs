@@ -114,6 +114,7 @@ mod encrypted_fields;
 mod expiry;
 mod figures_interleavings;
 mod filters;
+mod filters_nested;
 mod find_edges;
 mod geo;
 mod gridfs;

@@ -65,7 +65,8 @@ impl<R, T> Valued for &Field<R, T> {
 /// constant. Constants of other types are made by [`literal`](super::literal).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand for a `{T}` in an expression over `{R}`",
-    label = "expected a field, an expression or a constant of type `{T}`"
+    label = "expected a field, an expression or a constant of type `{T}`",
+    note = "constants of other types than the plain ones, such as options, arrays and structs: `odm::expr::literal(..)`"
 )]
 pub trait Term<R, T> {
     /// The value, constants being encoded as those that they are compared with.

@@ -33,15 +33,6 @@ pub(crate) enum Test {
 }
 
 impl Node {
-    /// Equality with the value as it is: never taken for a pattern or for operators.
-    pub(crate) fn equal(path: CString, value: RawBson) -> Node {
-        let test = match is_plain(&value) {
-            true => Test::Equal(value),
-            false => Test::Operators(vec![(cstr!("$eq"), value)]),
-        };
-        Node::Test { path, test }
-    }
-
     pub(super) fn raw(document: RawDocumentBuf) -> Node {
         match document.is_empty() {
             true => Node::All,
@@ -58,7 +49,7 @@ impl Node {
         }
     }
 
-    pub(super) fn and(nodes: Vec<Node>) -> Node {
+    pub(in crate::query) fn and(nodes: Vec<Node>) -> Node {
         let mut all = Vec::with_capacity(nodes.len());
         for node in nodes {
             match node {
@@ -71,7 +62,7 @@ impl Node {
         single(all, Node::All, Node::And)
     }
 
-    pub(super) fn or(nodes: Vec<Node>) -> Node {
+    pub(in crate::query) fn or(nodes: Vec<Node>) -> Node {
         let mut any = Vec::with_capacity(nodes.len());
         for node in nodes {
             match node {
@@ -112,6 +103,14 @@ fn single(mut nodes: Vec<Node>, none: Node, many: impl FnOnce(Vec<Node>) -> Node
 }
 
 impl Test {
+    /// Equality with the value as it is: never taken for a pattern or for operators.
+    pub(crate) fn equal(value: RawBson) -> Test {
+        match is_plain(&value) {
+            true => Test::Equal(value),
+            false => Test::Operators(vec![(cstr!("$eq"), value)]),
+        }
+    }
+
     fn not(self) -> Test {
         let mut operators = match self {
             Test::Equal(value) => return Test::Operators(vec![(cstr!("$ne"), value)]),

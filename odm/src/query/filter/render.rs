@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use bson::raw::{CStr, CString, cstr};
 use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 
-use super::node::{Node, Test};
+use super::node::{Node, Test, array};
 use crate::error::{Error, ErrorKind, Result};
 
 /// What stands beside one name.
@@ -62,18 +62,7 @@ impl Node {
     }
 
     fn value_operators(&self, operators: &mut Vec<(&'static CStr, RawBson)>) -> Result<()> {
-        let mut push =
-            |name: &'static CStr, value: RawBson| match operators.iter().any(|(taken, _)| *taken == name) {
-                true => Err(Error::new(
-                    ErrorKind::InvalidArgument,
-                    "one operator stands twice in the condition on an array element",
-                )
-                .with_path(name.as_str())),
-                false => {
-                    operators.push((name, value));
-                    Ok(())
-                }
-            };
+        let mut push = |name: &'static CStr, value: RawBson| add_operator(operators, name, value);
         match self {
             Node::All => Ok(()),
             Node::Never => push(cstr!("$in"), RawBson::Array(RawArrayBuf::new())),
@@ -135,6 +124,45 @@ impl Node {
             Some(last) if fits(last, &fields) => merge(last, fields),
             _ => documents.push(fields),
         }
+    }
+}
+
+/// Adds an operator to those on an element's own value.
+fn add_operator(
+    operators: &mut Vec<(&'static CStr, RawBson)>,
+    name: &'static CStr,
+    value: RawBson,
+) -> Result<()> {
+    // Several conditions on elements can be said by one `$all`.
+    if let Some(mut conditions) = element_conditions(name, &value)
+        && let Some(taken) = operators
+            .iter_mut()
+            .find(|(name, value)| element_conditions(name, value).is_some())
+    {
+        let mut all = element_conditions(taken.0, &taken.1).unwrap_or_default();
+        all.append(&mut conditions);
+        *taken = (cstr!("$all"), array(all));
+        return Ok(());
+    }
+    if operators.iter().any(|(taken, _)| *taken == name) {
+        let message = "one operator stands twice in the condition on an array element";
+        return Err(Error::new(ErrorKind::InvalidArgument, message).with_path(name.as_str()));
+    }
+    operators.push((name, value));
+    Ok(())
+}
+
+/// The `$elemMatch` of an operator on an array's elements.
+fn element_conditions(name: &CStr, value: &RawBson) -> Option<Vec<RawBson>> {
+    match (name.as_str(), value) {
+        ("$elemMatch", value) => Some(vec![RawBson::Document(
+            [(cstr!("$elemMatch"), value.clone())].into_iter().collect(),
+        )]),
+        // On an element's own value these are all `$elemMatch`, and one of none is never met.
+        ("$all", RawBson::Array(all)) if !all.is_empty() => {
+            Some(all.into_iter().flatten().map(RawBson::from).collect())
+        }
+        _ => None,
     }
 }
 

@@ -175,7 +175,10 @@ fn arrays() {
     check(|b| b.ratings.any().gt(4), doc! { "ratings": { "$gt": 4 } });
     check(|b| b.ratings.at(0).gt(4), doc! { "ratings.0": { "$gt": 4 } });
     check(|b| b.grid.at(1).at(2).eq(4), doc! { "grid.1.2": 4 });
-    check(|b| b.grid.has([1, 2]), doc! { "grid": [1, 2] });
+    check(
+        |b| b.grid.has([1, 2]),
+        doc! { "grid": { "$elemMatch": { "$eq": [1, 2] } } },
+    );
     check(|b| b.checkouts.any().by.eq("joe"), doc! { "checkouts.by": "joe" });
     check(
         |b| b.checkouts.at(3).days.lt(7),
@@ -229,8 +232,15 @@ fn one_element_meets_the_whole_condition() {
         |b| b.ratings.elem_match(|_| Filter::all()),
         doc! { "ratings": { "$elemMatch": { "$exists": true } } },
     );
-    refused(
+    check(
         |b| b.ratings.elem_match(|v| v.lt(1) | v.gt(5)),
+        doc! { "$or": [
+            { "ratings": { "$elemMatch": { "$lt": 1 } } },
+            { "ratings": { "$elemMatch": { "$gt": 5 } } },
+        ] },
+    );
+    refused(
+        |b| b.ratings.elem_match(|v| v.ne(3) & (v.lt(1) | v.gt(5))),
         ErrorKind::InvalidArgument,
         "ratings",
     );

@@ -28,7 +28,7 @@ impl<R> Update<R> {
     ///
     /// # Errors
     /// `Encode` when a value does not fit BSON, naming the field; `InvalidArgument` when two changes touch the same
-    /// field (the same path, or one inside the other), naming both.
+    /// field (the same path, or one inside the other), naming them.
     pub fn build(self) -> Result<BuiltUpdate> {
         self.into_form()?.build()
     }
@@ -164,7 +164,10 @@ fn no_conflict(touched: Vec<CString>) -> Result<()> {
                 "two changes of one update touch the same field",
             )
             .with_code(40)
-            .with_path(format!("{outer}, {inner}")));
+            .with_path(match outer == inner {
+                true => inner.to_string(),
+                false => format!("{outer}, {inner}"),
+            }));
         }
     }
     Ok(())
