@@ -99,6 +99,21 @@ pub(super) fn shape<'a>(
         return None;
     };
     let mut is_right = !variants.is_empty();
+    // Those that are skipped, and `#[serde(other)]`.
+    let left_out = data
+        .variants
+        .iter()
+        .filter(|variant| matches!(variant.fields, syn::Fields::Unit))
+        .filter(|variant| variants.iter().all(|taken| taken.ident != &variant.ident));
+    for variant in left_out {
+        problems.at(
+            &variant.ident,
+            "a kind without a model could not be written back",
+            "leave the variant out, without `#[serde(other)]` or `#[serde(skip)]`: documents of other kinds are read by \
+             `raw()`",
+        );
+        is_right = false;
+    }
     for variant in variants {
         if variant.untagged || !matches!(variant.content, Content::One(_, Storage::Typed)) {
             problems.at_span(variant.ident.span(), "each variant holds one model", help);
