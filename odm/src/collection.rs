@@ -123,7 +123,7 @@ impl<D: Record> Collection<D> {
 
     /// Gets the document with this `_id`, or `None`; [`required`](FindOne::required) makes `None` an error.
     pub fn get(&self, id: impl Operand<D::Key>) -> FindOne<D> {
-        Find::new(&self.target, id.with(encode::by_key::<D>)).first()
+        Find::new(&self.target, id.with_operand(encode::by_key::<D>)).first()
     }
 
     /// Gets the documents with these `_id`s, in no order that is promised; those that are not there are left
@@ -153,7 +153,7 @@ impl<D: Record> Collection<D> {
 
     /// Deletes the document with this `_id`.
     pub fn delete(&self, id: impl Operand<D::Key>) -> Delete {
-        Delete::new(&self.target, id.with(encode::by_key::<D>), false)
+        Delete::new(&self.target, id.with_operand(encode::by_key::<D>), false)
     }
 
     /// How many documents there are, as the collection says of itself: fast, and exact unless the server had a

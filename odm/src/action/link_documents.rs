@@ -89,5 +89,5 @@ runs!([] LinkDocuments => bool);
 
 /// An `_id` as it is stored, which is how references hold it.
 fn key_of<M: Model>(id: impl Operand<M::Key>) -> Result<RawBson> {
-    id.with(|id| codec::encode_value(&Ref::<M>::new(id.clone())))
+    id.with_operand(|id| codec::encode_value(&Ref::<M>::new(id.clone())))
 }

@@ -134,7 +134,7 @@ pub(crate) fn by_keys<D: Record, K: Operand<D::Key>>(
 ) -> Result<RawDocumentBuf> {
     let mut array = bson::RawArrayBuf::new();
     for key in keys {
-        array.push(key.with(|key| match D::encode_key(key) {
+        array.push(key.with_operand(|key| match D::encode_key(key) {
             Some(value) => value,
             None => codec::encode_value(key),
         })?);

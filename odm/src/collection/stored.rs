@@ -41,7 +41,7 @@ impl<D: Record> Collection<D> {
     /// # Errors
     /// `Encode` when the value does not fit BSON.
     pub fn encode_key(&self, id: impl Operand<D::Key>) -> Result<Bson> {
-        let value = id.with(|key| match D::encode_key(key) {
+        let value = id.with_operand(|key| match D::encode_key(key) {
             Some(value) => value,
             None => codec::encode_value(key),
         })?;

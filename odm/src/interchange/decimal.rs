@@ -79,12 +79,12 @@ impl Increment for Decimal {
 
 #[diagnostic::do_not_recommend]
 impl Operand<Decimal128> for Decimal {
-    fn with<O>(self, take: impl FnOnce(&Decimal128) -> O) -> O {
+    fn with_operand<O>(self, take: impl FnOnce(&Decimal128) -> O) -> O {
         // A decimal of 29 digits is one of 34; `Decimal128` itself can always be made.
         take(&stored(&self).unwrap_or_else(|_| Decimal128::from_bytes([0; 16])))
     }
 
-    fn into_owned(self) -> Option<Decimal128> {
+    fn into_operand(self) -> Option<Decimal128> {
         stored(&self).ok()
     }
 }

@@ -17,7 +17,7 @@ impl<R, T> Field<R, T> {
     where
         T: Increment,
     {
-        let amount = amount.with(|step| match self.codec() {
+        let amount = amount.with_operand(|step| match self.codec() {
             None => self.located(encode_value(step)),
             Some(codec) => self.located(match T::from_step(step) {
                 Some(amount) => codec(&amount),
@@ -35,7 +35,7 @@ impl<R, T> Field<R, T> {
     where
         T: Increment,
     {
-        let factor = factor.with(|factor| self.located(encode_value(factor)));
+        let factor = factor.with_operand(|factor| self.located(encode_value(factor)));
         Update::change(self, factor.map(Action::Multiply))
     }
 }

@@ -100,7 +100,7 @@ impl<R, T> Field<R, T> {
     where
         T: Serialize,
     {
-        operand.with(|value| self.encode(value))
+        operand.with_operand(|value| self.encode(value))
     }
 
     pub(super) fn encode(&self, value: &T) -> Result<RawBson>
@@ -134,9 +134,9 @@ impl<R, T> Field<R, T> {
         T: ArrayType<Item: Serialize>,
     {
         let element = match self.codec() {
-            None => operand.with(encode_value),
+            None => operand.with_operand(encode_value),
             Some(codec) => operand
-                .into_owned()
+                .into_operand()
                 .and_then(T::one)
                 .ok_or_else(own_codec)
                 .and_then(|array| codec(&array))

@@ -35,55 +35,55 @@ use std::sync::Arc;
 pub trait Operand<T> {
     /// Hands the value over.
     #[doc(hidden)]
-    fn with<O>(self, take: impl FnOnce(&T) -> O) -> O;
+    fn with_operand<O>(self, take: impl FnOnce(&T) -> O) -> O;
 
     /// Gives the value away, if it is there to be given.
     #[doc(hidden)]
-    fn into_owned(self) -> Option<T>
+    fn into_operand(self) -> Option<T>
     where
         Self: Sized;
 }
 
 #[diagnostic::do_not_recommend]
 impl<T> Operand<T> for T {
-    fn with<O>(self, take: impl FnOnce(&T) -> O) -> O {
+    fn with_operand<O>(self, take: impl FnOnce(&T) -> O) -> O {
         take(&self)
     }
 
-    fn into_owned(self) -> Option<T> {
+    fn into_operand(self) -> Option<T> {
         Some(self)
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T> Operand<T> for &T {
-    fn with<O>(self, take: impl FnOnce(&T) -> O) -> O {
+    fn with_operand<O>(self, take: impl FnOnce(&T) -> O) -> O {
         take(self)
     }
 
-    fn into_owned(self) -> Option<T> {
+    fn into_operand(self) -> Option<T> {
         None
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T> Operand<Option<T>> for T {
-    fn with<O>(self, take: impl FnOnce(&Option<T>) -> O) -> O {
+    fn with_operand<O>(self, take: impl FnOnce(&Option<T>) -> O) -> O {
         take(&Some(self))
     }
 
-    fn into_owned(self) -> Option<Option<T>> {
+    fn into_operand(self) -> Option<Option<T>> {
         Some(Some(self))
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Clone> Operand<Option<T>> for &T {
-    fn with<O>(self, take: impl FnOnce(&Option<T>) -> O) -> O {
+    fn with_operand<O>(self, take: impl FnOnce(&Option<T>) -> O) -> O {
         take(&Some(self.clone()))
     }
 
-    fn into_owned(self) -> Option<Option<T>> {
+    fn into_operand(self) -> Option<Option<T>> {
         Some(Some(self.clone()))
     }
 }
@@ -92,22 +92,22 @@ macro_rules! texts {
     ($($text:ty)*) => {$(
         #[diagnostic::do_not_recommend]
         impl Operand<$text> for &str {
-            fn with<O>(self, take: impl FnOnce(&$text) -> O) -> O {
+            fn with_operand<O>(self, take: impl FnOnce(&$text) -> O) -> O {
                 take(&self.into())
             }
 
-            fn into_owned(self) -> Option<$text> {
+            fn into_operand(self) -> Option<$text> {
                 Some(self.into())
             }
         }
 
         #[diagnostic::do_not_recommend]
         impl Operand<Option<$text>> for &str {
-            fn with<O>(self, take: impl FnOnce(&Option<$text>) -> O) -> O {
+            fn with_operand<O>(self, take: impl FnOnce(&Option<$text>) -> O) -> O {
                 take(&Some(self.into()))
             }
 
-            fn into_owned(self) -> Option<Option<$text>> {
+            fn into_operand(self) -> Option<Option<$text>> {
                 Some(Some(self.into()))
             }
         }
@@ -118,22 +118,22 @@ texts!(String Box<str> Rc<str> Arc<str> bson::Bson std::path::PathBuf);
 
 #[diagnostic::do_not_recommend]
 impl Operand<Cow<'static, str>> for &str {
-    fn with<O>(self, take: impl FnOnce(&Cow<'static, str>) -> O) -> O {
+    fn with_operand<O>(self, take: impl FnOnce(&Cow<'static, str>) -> O) -> O {
         take(&Cow::Owned(self.to_owned()))
     }
 
-    fn into_owned(self) -> Option<Cow<'static, str>> {
+    fn into_operand(self) -> Option<Cow<'static, str>> {
         Some(Cow::Owned(self.to_owned()))
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl Operand<Option<Cow<'static, str>>> for &str {
-    fn with<O>(self, take: impl FnOnce(&Option<Cow<'static, str>>) -> O) -> O {
+    fn with_operand<O>(self, take: impl FnOnce(&Option<Cow<'static, str>>) -> O) -> O {
         take(&Some(Cow::Owned(self.to_owned())))
     }
 
-    fn into_owned(self) -> Option<Option<Cow<'static, str>>> {
+    fn into_operand(self) -> Option<Option<Cow<'static, str>>> {
         Some(Some(Cow::Owned(self.to_owned())))
     }
 }
@@ -141,77 +141,77 @@ impl Operand<Option<Cow<'static, str>>> for &str {
 /// A whole number where a float is asked for: `b.price.gt(10)`. Every `i32` is an `f64`.
 #[diagnostic::do_not_recommend]
 impl Operand<f64> for i32 {
-    fn with<O>(self, take: impl FnOnce(&f64) -> O) -> O {
+    fn with_operand<O>(self, take: impl FnOnce(&f64) -> O) -> O {
         take(&self.into())
     }
 
-    fn into_owned(self) -> Option<f64> {
+    fn into_operand(self) -> Option<f64> {
         Some(self.into())
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl Operand<Option<f64>> for i32 {
-    fn with<O>(self, take: impl FnOnce(&Option<f64>) -> O) -> O {
+    fn with_operand<O>(self, take: impl FnOnce(&Option<f64>) -> O) -> O {
         take(&Some(self.into()))
     }
 
-    fn into_owned(self) -> Option<Option<f64>> {
+    fn into_operand(self) -> Option<Option<f64>> {
         Some(Some(self.into()))
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Clone> Operand<Vec<T>> for &[T] {
-    fn with<O>(self, take: impl FnOnce(&Vec<T>) -> O) -> O {
+    fn with_operand<O>(self, take: impl FnOnce(&Vec<T>) -> O) -> O {
         take(&self.to_vec())
     }
 
-    fn into_owned(self) -> Option<Vec<T>> {
+    fn into_operand(self) -> Option<Vec<T>> {
         Some(self.to_vec())
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T, const N: usize> Operand<Vec<T>> for [T; N] {
-    fn with<O>(self, take: impl FnOnce(&Vec<T>) -> O) -> O {
+    fn with_operand<O>(self, take: impl FnOnce(&Vec<T>) -> O) -> O {
         take(&Vec::from(self))
     }
 
-    fn into_owned(self) -> Option<Vec<T>> {
+    fn into_operand(self) -> Option<Vec<T>> {
         Some(Vec::from(self))
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Clone, const N: usize> Operand<Vec<T>> for &[T; N] {
-    fn with<O>(self, take: impl FnOnce(&Vec<T>) -> O) -> O {
+    fn with_operand<O>(self, take: impl FnOnce(&Vec<T>) -> O) -> O {
         take(&self.to_vec())
     }
 
-    fn into_owned(self) -> Option<Vec<T>> {
+    fn into_operand(self) -> Option<Vec<T>> {
         Some(self.to_vec())
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<const N: usize> Operand<Vec<String>> for [&str; N] {
-    fn with<O>(self, take: impl FnOnce(&Vec<String>) -> O) -> O {
+    fn with_operand<O>(self, take: impl FnOnce(&Vec<String>) -> O) -> O {
         take(&self.map(str::to_owned).into())
     }
 
-    fn into_owned(self) -> Option<Vec<String>> {
+    fn into_operand(self) -> Option<Vec<String>> {
         Some(self.map(str::to_owned).into())
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl Operand<Vec<String>> for &[&str] {
-    fn with<O>(self, take: impl FnOnce(&Vec<String>) -> O) -> O {
+    fn with_operand<O>(self, take: impl FnOnce(&Vec<String>) -> O) -> O {
         take(&self.iter().map(|&text| text.to_owned()).collect())
     }
 
-    fn into_owned(self) -> Option<Vec<String>> {
+    fn into_operand(self) -> Option<Vec<String>> {
         Some(self.iter().map(|&text| text.to_owned()).collect())
     }
 }

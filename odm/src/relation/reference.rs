@@ -131,22 +131,22 @@ macro_rules! keys {
 
         #[diagnostic::do_not_recommend]
         impl<T: Model, K: ReferenceKey<T, Value = $key> $($generics)*> Operand<Ref<T, K>> for $key {
-            fn with<O>(self, take: impl FnOnce(&Ref<T, K>) -> O) -> O {
+            fn with_operand<O>(self, take: impl FnOnce(&Ref<T, K>) -> O) -> O {
                 take(&Ref::keyed(self))
             }
 
-            fn into_owned(self) -> Option<Ref<T, K>> {
+            fn into_operand(self) -> Option<Ref<T, K>> {
                 Some(Ref::keyed(self))
             }
         }
 
         #[diagnostic::do_not_recommend]
         impl<T: Model, K: ReferenceKey<T, Value = $key> $($generics)*> Operand<Option<Ref<T, K>>> for $key {
-            fn with<O>(self, take: impl FnOnce(&Option<Ref<T, K>>) -> O) -> O {
+            fn with_operand<O>(self, take: impl FnOnce(&Option<Ref<T, K>>) -> O) -> O {
                 take(&Some(Ref::keyed(self)))
             }
 
-            fn into_owned(self) -> Option<Option<Ref<T, K>>> {
+            fn into_operand(self) -> Option<Option<Ref<T, K>>> {
                 Some(Some(Ref::keyed(self)))
             }
         }
@@ -166,44 +166,44 @@ keys! {
 
 #[diagnostic::do_not_recommend]
 impl<T: Model, K: ReferenceKey<T, Value = String>> Operand<Ref<T, K>> for &str {
-    fn with<O>(self, take: impl FnOnce(&Ref<T, K>) -> O) -> O {
+    fn with_operand<O>(self, take: impl FnOnce(&Ref<T, K>) -> O) -> O {
         take(&Ref::keyed(self.to_owned()))
     }
 
-    fn into_owned(self) -> Option<Ref<T, K>> {
+    fn into_operand(self) -> Option<Ref<T, K>> {
         Some(Ref::keyed(self.to_owned()))
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Model, K: ReferenceKey<T, Value = String>> Operand<Option<Ref<T, K>>> for &str {
-    fn with<O>(self, take: impl FnOnce(&Option<Ref<T, K>>) -> O) -> O {
+    fn with_operand<O>(self, take: impl FnOnce(&Option<Ref<T, K>>) -> O) -> O {
         take(&Some(Ref::keyed(self.to_owned())))
     }
 
-    fn into_owned(self) -> Option<Option<Ref<T, K>>> {
+    fn into_operand(self) -> Option<Option<Ref<T, K>>> {
         Some(Some(Ref::keyed(self.to_owned())))
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Model, K: ReferenceKey<T>> Operand<Ref<T, K>> for &T {
-    fn with<O>(self, take: impl FnOnce(&Ref<T, K>) -> O) -> O {
+    fn with_operand<O>(self, take: impl FnOnce(&Ref<T, K>) -> O) -> O {
         take(&Ref::by(self))
     }
 
-    fn into_owned(self) -> Option<Ref<T, K>> {
+    fn into_operand(self) -> Option<Ref<T, K>> {
         Some(Ref::by(self))
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Model, K: ReferenceKey<T>> Operand<Option<Ref<T, K>>> for &T {
-    fn with<O>(self, take: impl FnOnce(&Option<Ref<T, K>>) -> O) -> O {
+    fn with_operand<O>(self, take: impl FnOnce(&Option<Ref<T, K>>) -> O) -> O {
         take(&Some(Ref::by(self)))
     }
 
-    fn into_owned(self) -> Option<Option<Ref<T, K>>> {
+    fn into_operand(self) -> Option<Option<Ref<T, K>>> {
         Some(Some(Ref::by(self)))
     }
 }

@@ -74,7 +74,7 @@ impl<M: Model> Batched<M> {
     /// # Errors
     /// Those of an update.
     pub async fn add(&self, id: impl Operand<M::Key>, amount: i64) -> Result<bool> {
-        let id = id.with(Clone::clone);
+        let id = id.with_operand(Clone::clone);
         let key = self.documents.encode_key(&id)?.to_string();
         let due = {
             let mut pending = self.lock();

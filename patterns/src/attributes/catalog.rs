@@ -230,7 +230,7 @@ impl<M: Attributed> Catalog<M> {
         attribute: &str,
         value: impl Into<Given>,
     ) -> Result<()> {
-        self.put(id.with(Clone::clone), attribute, Held::One(value.into()))
+        self.put(id.with_operand(Clone::clone), attribute, Held::One(value.into()))
             .await
     }
 
@@ -245,7 +245,7 @@ impl<M: Attributed> Catalog<M> {
         values: impl IntoIterator<Item = V>,
     ) -> Result<()> {
         let values = values.into_iter().map(Into::into).collect();
-        self.put(id.with(Clone::clone), attribute, Held::Many(values))
+        self.put(id.with_operand(Clone::clone), attribute, Held::Many(values))
             .await
     }
 
@@ -295,7 +295,7 @@ impl<M: Attributed> Catalog<M> {
     /// # Errors
     /// As [`set`](Catalog::set); `Validation` for an attribute that is required.
     pub async fn unset(&self, id: impl Operand<M::Key>, attribute: &str) -> Result<()> {
-        let id = id.with(Clone::clone);
+        let id = id.with_operand(Clone::clone);
         let is_free = |own: &ProductType| own.definition(attribute).is_none_or(|own| !own.is_required);
         let allowed: Vec<&str> = self
             .types

@@ -96,7 +96,7 @@ impl<M: Model, T: Amount> Figures<M, T> {
         Figures {
             db: db.clone(),
             collection: collection.clone(),
-            id: id.with(Clone::clone),
+            id: id.with_operand(Clone::clone),
             field: figures(M::fields()).clone(),
         }
     }

@@ -94,7 +94,7 @@ impl<M: Model> History<M> {
         id: impl Operand<M::Key>,
         change: impl FnOnce(M::Fields<M>) -> Update<M>,
     ) -> Result<i64, HistoryError> {
-        let id = id.with(Clone::clone);
+        let id = id.with_operand(Clone::clone);
         let change = change(M::fields());
         for _ in 0..self.attempts {
             let current = self.copy(&id, None).await?;
@@ -119,7 +119,7 @@ impl<M: Model> History<M> {
         id: impl Operand<M::Key>,
         mut change: impl FnMut(&mut M) -> Result<T>,
     ) -> Result<T, HistoryError> {
-        let id = id.with(Clone::clone);
+        let id = id.with_operand(Clone::clone);
         for _ in 0..self.attempts {
             let current = self.copy(&id, None).await?;
             let mut document = self.documents.decode(&current.stored)?;
@@ -149,7 +149,7 @@ impl<M: Model> History<M> {
     /// # Errors
     /// `NotFound`, `Conflict`, `Clash`, `NoVersion`; those of a deletion.
     pub async fn delete(&self, id: impl Operand<M::Key>) -> Result<(), HistoryError> {
-        let id = id.with(Clone::clone);
+        let id = id.with_operand(Clone::clone);
         for _ in 0..self.attempts {
             let current = self.copy(&id, Some("deleted")).await?;
             let same = self.of_version(&id, current.version)?;
@@ -165,7 +165,7 @@ impl<M: Model> History<M> {
     /// # Errors
     /// `NoSuchVersion`; as [`update`](History::update).
     pub async fn revert(&self, id: impl Operand<M::Key>, version: i64) -> Result<i64, HistoryError> {
-        let id = id.with(Clone::clone);
+        let id = id.with_operand(Clone::clone);
         let key = self.documents.encode_key(&id)?;
         for _ in 0..self.attempts {
             let current = self.copy(&id, None).await?;

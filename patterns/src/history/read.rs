@@ -57,7 +57,7 @@ impl<M: Model> History<M> {
     /// # Errors
     /// `Forgotten` when that is further back than the history; `NotFound` when nothing is known of such a document.
     pub async fn as_of(&self, id: impl Operand<M::Key>, time: DateTime) -> Result<Option<M>, HistoryError> {
-        let id = id.with(Clone::clone);
+        let id = id.with_operand(Clone::clone);
         let key = self.documents.encode_key(&id)?;
         let (marks, is_there) = self.marks(&key).await?;
         if was_gone(&marks, time) {

@@ -60,7 +60,7 @@ impl<M: Stocked> Shelf<M> {
     /// # Errors
     /// `SoldOut`, `NoItem`.
     pub async fn take(&self, id: impl Operand<M::Key>, by: &str) -> Result<(), HoldError> {
-        let id = id.with(Clone::clone);
+        let id = id.with_operand(Clone::clone);
         let entry = Checkout::new(by, self.db.now());
         self.check_out(&id, &entry).await.map(drop)
     }
@@ -70,7 +70,7 @@ impl<M: Stocked> Shelf<M> {
     /// # Errors
     /// `UnknownHold` when this person has none, `NoItem`.
     pub async fn give_back(&self, id: impl Operand<M::Key>, by: &str) -> Result<(), HoldError> {
-        let id = id.with(Clone::clone);
+        let id = id.with_operand(Clone::clone);
         let statement = self.statement();
         match self
             .write(&id, statement.has_loan(by), statement.check_in_of(by))
@@ -94,7 +94,7 @@ impl<M: Stocked> Shelf<M> {
         quantity: u32,
         until: DateTime,
     ) -> Result<Answered, HoldError> {
-        let id = id.with(Clone::clone);
+        let id = id.with_operand(Clone::clone);
         self.check_out(&id, &self.entry(hold, by, quantity, Some(until))?)
             .await
     }
@@ -111,7 +111,7 @@ impl<M: Stocked> Shelf<M> {
         by: &str,
         quantity: u32,
     ) -> Result<Answered, HoldError> {
-        let id = id.with(Clone::clone);
+        let id = id.with_operand(Clone::clone);
         self.check_out(&id, &self.entry(hold, by, quantity, None)?).await
     }
 
@@ -120,7 +120,7 @@ impl<M: Stocked> Shelf<M> {
     /// # Errors
     /// `Expired`, `UnknownHold`, `AlreadyReleased`, `NoItem`.
     pub async fn confirm(&self, id: impl Operand<M::Key>, hold: &str) -> Result<Answered, HoldError> {
-        let id = id.with(Clone::clone);
+        let id = id.with_operand(Clone::clone);
         let statement = self.statement();
         let done = match &self.inventory.sold {
             Some(sold) => {
@@ -152,7 +152,7 @@ impl<M: Stocked> Shelf<M> {
     /// # Errors
     /// `AlreadyConfirmed`, `UnknownHold`, `NoItem`.
     pub async fn release(&self, id: impl Operand<M::Key>, hold: &str) -> Result<Answered, HoldError> {
-        let id = id.with(Clone::clone);
+        let id = id.with_operand(Clone::clone);
         let statement = self.statement();
         let back = statement.check_in(&Which::Hold(hold), Ending::Released);
         if self.write(&id, statement.is_out(hold), back).await? {
@@ -174,7 +174,7 @@ impl<M: Stocked> Shelf<M> {
         hold: &str,
         until: DateTime,
     ) -> Result<(), HoldError> {
-        let id = id.with(Clone::clone);
+        let id = id.with_operand(Clone::clone);
         let statement = self.statement();
         let change = doc! { "$set": { format!("{}.$.until", self.inventory.checkout): until } };
         if self.write_operators(&id, statement.is_held(hold), change).await? {
@@ -193,7 +193,7 @@ impl<M: Stocked> Shelf<M> {
     /// # Errors
     /// Those of the database.
     pub async fn expire(&self, id: impl Operand<M::Key>) -> Result<bool, HoldError> {
-        let id = id.with(Clone::clone);
+        let id = id.with_operand(Clone::clone);
         let statement = self.statement();
         let back = statement.check_in(&Which::Expired, Ending::Expired);
         self.write(&id, statement.has_expired(), back).await
@@ -220,7 +220,7 @@ impl<M: Stocked> Shelf<M> {
     /// `SoldOut` when fewer than that are available, `NoItem`; `DoesNotFit` when a field that is stored as a 32-bit number
     /// would become a 64-bit one.
     pub async fn restock(&self, id: impl Operand<M::Key>, more: i32) -> Result<(), HoldError> {
-        let id = id.with(Clone::clone);
+        let id = id.with_operand(Clone::clone);
         let mut change = doc! { &self.inventory.available: more };
         if let Some(stock) = &self.inventory.stock {
             change.insert(stock, more);
@@ -252,7 +252,7 @@ impl<M: Stocked> Shelf<M> {
     /// # Errors
     /// `NoItem`.
     pub async fn stock(&self, id: impl Operand<M::Key>) -> Result<Stock, HoldError> {
-        let id = id.with(Clone::clone);
+        let id = id.with_operand(Clone::clone);
         Ok(self.look(&id).await?.stock)
     }
 

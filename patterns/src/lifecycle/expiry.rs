@@ -123,7 +123,7 @@ impl<M: Model> Expiry<M> {
     /// # Errors
     /// Those of an update.
     pub async fn extend(&self, id: impl Operand<M::Key>, date: DateTime) -> Result<bool> {
-        let condition = id.with(|id| M::key_field().eq(id)) & self.alive();
+        let condition = id.with_operand(|id| M::key_field().eq(id)) & self.alive();
         let change = Update::raw(doc! { "$set": { &self.date: date } });
         Ok(self
             .documents

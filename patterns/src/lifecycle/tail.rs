@@ -40,7 +40,7 @@ impl<M: Model> Tail<M> {
     /// Goes on behind a document: the last that was handled before the program stopped.
     #[must_use]
     pub fn after(mut self, id: impl Operand<M::Key>) -> Tail<M> {
-        self.last = Some(id.with(Clone::clone));
+        self.last = Some(id.with_operand(Clone::clone));
         self
     }
 

@@ -192,7 +192,7 @@ impl<R, F: Form, T> MoneyField<R, F, T> {
 
     /// Sets both, amount and currency, wherever they stand.
     pub fn put(&self, money: impl Operand<Money<F>>) -> Update<R> {
-        money.with(|money| {
+        money.with_operand(|money| {
             let text = self
                 .text
                 .as_ref()
@@ -226,7 +226,7 @@ impl<R, F: Form, T> MoneyField<R, F, T> {
     }
 
     fn compared(&self, comparison: Comparison, money: impl Operand<Money<F>>) -> Filter<R> {
-        money.with(|money| {
+        money.with_operand(|money| {
             let currency = self.currency.eq(money.currency());
             let Some(text) = &self.text else {
                 return currency & self.at(comparison, money.amount(), money.currency());
@@ -359,7 +359,7 @@ where
     /// An update cannot refuse: whether the stored money is of the same currency is for the filter, which says
     /// [`is_of`](MoneyField::is_of).
     pub fn inc(&self, money: impl Operand<Money<F>>) -> Update<R> {
-        money.with(|money| match F::number(money.amount(), money.currency()) {
+        money.with_operand(|money| match F::number(money.amount(), money.currency()) {
             Ok(number) => self.amount.inc(number),
             Err(_) => self.number(money),
         })

@@ -173,7 +173,7 @@ impl Effect {
         marks: impl FnOnce(M::Fields<M>) -> Field<M, Vec<Mark>>,
     ) -> Target<M> {
         Target {
-            id: id.with(Clone::clone),
+            id: id.with_operand(Clone::clone),
             marks: marks(M::fields()),
             key: self.mark_key(),
         }

@@ -128,7 +128,7 @@ impl<M: Model, C: Model, S: Embedded + Serialize + Send + 'static> Subset<M, C, 
         child: impl Operand<C::Key>,
         change: impl FnOnce(C::Fields<C>) -> Update<C>,
     ) -> Result<bool> {
-        let (child, change) = (child.with(Clone::clone), change(C::fields()));
+        let (child, change) = (child.with_operand(Clone::clone), change(C::fields()));
         self.write(parent, async |children| {
             let changed = children.update_one(|_| C::key_field().eq(&child), |_| change.clone());
             Ok(changed.await?.matched == 1)
@@ -141,7 +141,7 @@ impl<M: Model, C: Model, S: Embedded + Serialize + Send + 'static> Subset<M, C, 
     /// # Errors
     /// As [`write`](Subset::write).
     pub async fn delete(&self, parent: impl Operand<M::Key>, child: impl Operand<C::Key>) -> Result<bool> {
-        let child = child.with(Clone::clone);
+        let child = child.with_operand(Clone::clone);
         self.write(parent, async |children| {
             Ok(children.delete(&child).await?.deleted == 1)
         })

@@ -38,7 +38,7 @@ impl<M: Model> Optimistic<M> for Collection<M> {
     {
         UpdateWithRetry {
             collection: self.clone(),
-            id: id.with(Clone::clone),
+            id: id.with_operand(Clone::clone),
             change,
             attempts: 10,
         }
@@ -50,7 +50,7 @@ impl<M: Model> Optimistic<M> for Collection<M> {
         version: i64,
         change: impl FnOnce(M::Fields<M>) -> Update<M>,
     ) -> impl Future<Output = Result<(), VersionError>> + Send {
-        let id = id.with(Clone::clone);
+        let id = id.with_operand(Clone::clone);
         let prepared = M::version_field().map(|field| {
             let known = match version {
                 // Stored before the model had versions.

@@ -147,7 +147,7 @@ impl<R, M> Term<R, Id<M>> for Id<M> {
 /// A constant as the field's values are stored.
 fn encoded<T: Serialize>(value: impl Operand<T>, codec: Option<Codec<T>>) -> Result<RawBson> {
     value
-        .with(|value| match codec {
+        .with_operand(|value| match codec {
             Some(codec) => codec(value),
             None => encode_value(value),
         })
