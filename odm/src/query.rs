@@ -30,6 +30,7 @@ mod variant;
 
 pub use self::bits::Bits;
 pub use self::bson_type::BsonType;
+pub(crate) use self::element::every_value;
 pub use self::filter::Filter;
 pub(crate) use self::keyset::{Keyset, Place};
 pub use self::operand::Operand;

@@ -117,9 +117,14 @@ impl<R, T> Field<R, T> {
     where
         T: MapType<Value: FieldType>,
     {
-        let path = self.path().then(Segment::Where(Arc::new(EveryValue)));
+        let path = self.path().then(every_value());
         <T::Value as FieldType>::handle(path)
     }
+}
+
+/// The step to all values of a map.
+pub(crate) fn every_value() -> Segment {
+    Segment::Where(Arc::new(EveryValue))
 }
 
 /// Stands in the path for all values of a map.

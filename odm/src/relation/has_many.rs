@@ -8,7 +8,7 @@ use bson::{RawDocument, RawDocumentBuf};
 use super::inverse::{LinksTo, key_path};
 use super::plan::{Inverse, Links, Node, Plan};
 use super::relation_trait::{Joinable, Relation};
-use super::shape::Searchable;
+use super::shape::Reference;
 use super::shelf::Shelf;
 use super::stored::Steps;
 use super::to::{Alone, Extra, Nested, links};
@@ -18,7 +18,7 @@ use crate::collection::{Record, Target, encode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lifecycle::Scope;
 use crate::model::{Embedded, Model, Path};
-use crate::query::{Filter, Sort};
+use crate::query::{Filter, Sort, every_value};
 
 /// The documents of `C` that refer to a document of `P`: `Book::by_publisher()` for the books of a publisher.
 ///
@@ -91,13 +91,19 @@ struct Asked {
 }
 
 impl<P: Model, C: Model> HasMany<P, C> {
-    pub(super) fn new<X: Searchable>(path: Path) -> HasMany<P, C>
+    pub(super) fn new<X: Reference>(mut path: Path) -> HasMany<P, C>
     where
         X::Link: LinksTo<P>,
     {
+        for _ in 0..X::MAPS {
+            path = path.then(every_value());
+        }
         let asked = Asked {
             path,
-            links: links::<X>(),
+            links: match X::MAPS {
+                0 => links::<X>(),
+                _ => links::<X::Link>(),
+            },
             named: <X::Link as LinksTo<P>>::NAMED,
             key: key_path::<X>(),
             collection: C::DESCRIPTOR.collection.to_owned(),

@@ -5,7 +5,7 @@ use super::has_many::HasMany;
 use super::key::ReferenceKey;
 use super::link::Link;
 use super::reference::Ref;
-use super::shape::{Reference, Searchable};
+use super::shape::Reference;
 use crate::model::{Field, Model};
 
 /// A link that can point to documents of `P`.
@@ -27,7 +27,7 @@ impl<T: Model, K: ReferenceKey<T>> LinksTo<T> for Ref<T, K> {
 impl<M: Model> LinksTo<M> for DbRef<M> {}
 impl<M: Model> LinksTo<M> for DbRef<bson::Document> {}
 
-impl<C: Model, X: Searchable> Field<C, X> {
+impl<C: Model, X> Field<C, X> {
     /// The documents whose field this is and that refer to a document of `P`: an inverse that is not declared.
     ///
     /// ```
@@ -58,7 +58,7 @@ impl<C: Model, X: Searchable> Field<C, X> {
     /// ```
     pub fn inverse<P: Model>(&self) -> HasMany<P, C>
     where
-        X::Link: LinksTo<P>,
+        X: Reference<Link: LinksTo<P>>,
     {
         HasMany::new::<X>(self.path().clone())
     }

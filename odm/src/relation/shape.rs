@@ -30,6 +30,10 @@ pub trait Reference {
     /// How many references there can be.
     const KIND: RelationKind;
 
+    /// How many maps the references are in, one in another.
+    #[doc(hidden)]
+    const MAPS: usize = 0;
+
     /// Goes through a stored value of the type.
     #[doc(hidden)]
     fn assemble<V: Send>(
@@ -40,9 +44,9 @@ pub trait Reference {
 
 /// References that a filter can search for.
 #[diagnostic::on_unimplemented(
-    message = "references in `{Self}` cannot be searched for",
-    label = "no inverse",
-    note = "a filter reaches options, lists and sets of references, but not all values of a map"
+    message = "no filter reaches the references in `{Self}`",
+    label = "cannot be joined, and takes no rule",
+    note = "options, lists and sets of references can be joined, linked and ruled; those in a map's values are loaded: `.load(..)`"
 )]
 pub trait Searchable: Reference {}
 
@@ -72,6 +76,7 @@ impl<X: Reference> Reference for Option<X> {
     type Output<V: Send> = X::Output<V>;
 
     const KIND: RelationKind = X::KIND;
+    const MAPS: usize = X::MAPS;
 
     fn assemble<V: Send>(
         value: Option<RawBsonRef<'_>>,
@@ -106,6 +111,7 @@ macro_rules! lists {
             type Output<V: Send> = Vec<X::Output<V>>;
 
             const KIND: RelationKind = RelationKind::Many;
+            const MAPS: usize = X::MAPS;
 
             fn assemble<V: Send>(
                 value: Option<RawBsonRef<'_>>,
@@ -154,6 +160,7 @@ impl<K: Ord + DeserializeOwned + Send, X: Reference> Reference for BTreeMap<K, X
     type Output<V: Send> = BTreeMap<K, X::Output<V>>;
 
     const KIND: RelationKind = RelationKind::Map;
+    const MAPS: usize = X::MAPS + 1;
 
     fn assemble<V: Send>(
         value: Option<RawBsonRef<'_>>,
@@ -173,6 +180,7 @@ where
     type Output<V: Send> = HashMap<K, X::Output<V>, S>;
 
     const KIND: RelationKind = RelationKind::Map;
+    const MAPS: usize = X::MAPS + 1;
 
     fn assemble<V: Send>(
         value: Option<RawBsonRef<'_>>,
