@@ -32,8 +32,8 @@ pub trait Relation<R>: Send + Sync + 'static {
 /// the same database.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be joined to `{R}`",
-    label = "not in one collection",
-    note = "references that name their collection, and those in a map's values, are loaded: `.load(..)`"
+    label = "no `$lookup` gives this",
+    note = "what is joined is in one collection: counts, references that name their collection, and what is in a map's values are loaded: `.load(..)`, `.with(..)`"
 )]
 pub trait Joinable<R>: Relation<R> {}
 
