@@ -1,8 +1,8 @@
 //! `inverse = by_publisher`, `inverse(one = of_patron)`.
 
-use syn::Ident;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
+use syn::{Ident, Token};
 
 use crate::problem::{problem, unknown};
 
@@ -18,7 +18,7 @@ impl Inverse {
     pub(super) fn read(meta: &ParseNestedMeta<'_>) -> syn::Result<Inverse> {
         if !meta.input.peek(syn::token::Paren) {
             return Ok(Inverse {
-                name: meta.value()?.parse()?,
+                name: name(meta)?,
                 one: false,
             });
         }
@@ -28,7 +28,7 @@ impl Inverse {
             match key.as_str() {
                 "one" | "many" if inverse.is_none() => {
                     inverse = Some(Inverse {
-                        name: meta.value()?.parse()?,
+                        name: name(&meta)?,
                         one: key == "one",
                     });
                     Ok(())
@@ -41,12 +41,26 @@ impl Inverse {
                 _ => Err(unknown(meta.path.span(), "option", &key, &["many", "one"])),
             }
         })?;
-        inverse.ok_or_else(|| {
-            problem(
-                meta.path.span(),
-                "an inverse has a name",
-                "`inverse = by_publisher`, or `inverse(one = of_patron)` where at most one document refers",
-            )
-        })
+        inverse.ok_or_else(|| problem(meta.path.span(), NAMELESS, FORM))
+    }
+}
+
+const NAMELESS: &str = "an inverse has a name";
+const FORM: &str =
+    "`inverse = by_publisher`, or `inverse(one = of_patron)` where at most one document refers";
+
+/// The name after `=`, a bare word.
+fn name(meta: &ParseNestedMeta<'_>) -> syn::Result<Ident> {
+    if !meta.input.peek(Token![=]) {
+        return Err(problem(meta.path.span(), NAMELESS, FORM));
+    }
+    let value = meta.value()?;
+    match value.peek(Ident) {
+        true => value.parse(),
+        false => Err(problem(
+            value.span(),
+            "the name of an inverse is a bare word, the name of a function",
+            FORM,
+        )),
     }
 }
