@@ -4,6 +4,7 @@
 //! a plan for a whole batch of parents and leaves a [`Shelf`]; the typed side takes each parent's share from it.
 
 mod audit;
+mod comparing;
 mod copy_circle;
 mod copy_of;
 mod copy_source;
@@ -35,6 +36,7 @@ mod to;
 mod two_way;
 
 pub(crate) use self::audit::Audit;
+pub(crate) use self::comparing::{declared as declared_collation, said as said_collation};
 pub use self::copy_of::{CopiedValue, CopyDeclaration, CopyOf, SourceReference, SourceVersion};
 pub(crate) use self::copy_source::{find as find_sources, ids, read as read_sources};
 pub use self::db_ref::DbRef;
@@ -47,7 +49,7 @@ pub use self::every::{Every, Values};
 pub(crate) use self::fetch::Keys as CopyKeys;
 pub use self::has_many::{CountOf, HasMany, HasOne};
 pub use self::inverse::LinksTo;
-pub(crate) use self::join::{DOCUMENT, joined, stages};
+pub(crate) use self::join::{DOCUMENT, Joining};
 pub use self::key::{ById, ReferenceKey};
 pub use self::link::Link;
 pub(crate) use self::link::{Aim, Open};

@@ -11,7 +11,9 @@ use crate::collection::Target;
 use crate::cursor::{self, Decode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
-use crate::relation::{DOCUMENT, Joinable, Loads, Plan, With, joined, stages, with_needed};
+use crate::relation::{
+    DOCUMENT, Joinable, Joining, Loads, Plan, With, declared_collation, said_collation, with_needed,
+};
 
 /// Finds documents joined with what belongs to them: as [`Load`](super::Load), by one pipeline with a `$lookup` for
 /// each relation.
@@ -37,7 +39,14 @@ impl<M: Model, P: Send + 'static, L: Loads<M>> Join<M, P, L> {
         let decode = self.find.decode();
         let mut draft = self.find.into_draft();
         let plan = draft.keep(self.relations.plan());
-        let (target, operation) = pipeline(draft, plan.as_ref())?;
+        let said = draft.operation.options.collation.as_ref().map(said_collation);
+        let joining = Joining {
+            collation: match said.transpose() {
+                Ok(said) => said.unwrap_or_else(|| declared_collation(M::DESCRIPTOR)),
+                Err(error) => draft.keep(Err(error)),
+            },
+        };
+        let (target, operation) = pipeline(draft, &joining, plan.as_ref())?;
         // Without a plan the draft has failed.
         let Some(plan) = plan else { return Ok(Vec::new()) };
         let mut cursor = target.execute(operation).await?.cursor()?;
@@ -45,7 +54,7 @@ impl<M: Model, P: Send + 'static, L: Loads<M>> Join<M, P, L> {
         while let Some(batch) = cursor::next_batch(&target, "aggregate", &mut *cursor).await? {
             for index in 0..batch.len() {
                 let Some(document) = batch.get(index) else { break };
-                let row = row::<M, P, L>(&self.relations, decode, &plan, &target, document);
+                let row = row::<M, P, L>(&self.relations, decode, &joining, &plan, &target, document);
                 rows.push(row.map_err(|error| target.explain(error, "aggregate"))?);
             }
         }
@@ -56,6 +65,7 @@ impl<M: Model, P: Send + 'static, L: Loads<M>> Join<M, P, L> {
 fn row<M: Model, P: Send, L: Loads<M>>(
     relations: &L,
     decode: Decode<P>,
+    joining: &Joining,
     plan: &Plan,
     target: &Target,
     document: &RawDocument,
@@ -63,15 +73,19 @@ fn row<M: Model, P: Send, L: Loads<M>>(
     let stored = document.get_document(DOCUMENT).map_err(|error| {
         Error::new(ErrorKind::Corrupt, "the stored document is malformed").with_source(error)
     })?;
-    let shelf = joined(plan, target, document)?;
+    let shelf = joining.joined(plan, target, stored, document)?;
     relations.row(decode(stored)?, &shelf, stored)
 }
 
 /// The find as a pipeline, with the stages that join.
-fn pipeline(draft: Draft<backend::Find>, plan: Option<&Plan>) -> Result<(Target, Operation)> {
+fn pipeline(
+    draft: Draft<backend::Find>,
+    joining: &Joining,
+    plan: Option<&Plan>,
+) -> Result<(Target, Operation)> {
     let mut draft = draft;
     let target = draft.target.clone();
-    let joins = plan.map(|plan| stages(plan, &target));
+    let joins = plan.map(|plan| joining.stages(plan, &target));
     let joins = joins.and_then(|joins| draft.keep(joins)).unwrap_or_default();
     let mut needed = Vec::new();
     if let Some(plan) = plan {

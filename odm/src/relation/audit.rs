@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use bson::{Bson, RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 
+use super::comparing;
 use super::declared_copy::DeclaredCopy;
 use super::delete_rule::DeleteRule;
 use super::doom::update_of;
@@ -372,7 +373,13 @@ impl Check {
         let filter = and(vec![filter, referring(&steps, keys.clone())?]);
         let release = |filter, how| -> Result<Option<Operation>> {
             let change = releasing(&steps, keys.clone(), how)?;
-            Ok(Some(update_of(target, filter, change, true)))
+            Ok(Some(update_of(
+                target,
+                filter,
+                change,
+                true,
+                comparing::for_keys(&keys),
+            )))
         };
         Ok(match self.relation.relation.on_delete {
             None | Some(DeleteRule::Deny) => None,
@@ -382,7 +389,7 @@ impl Check {
                     filter,
                     multi: true,
                     hint: None,
-                    collation: None,
+                    collation: comparing::for_keys(&keys),
                 }],
                 ordered: true,
                 options: ReadOptions::default(),

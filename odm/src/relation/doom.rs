@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 use bson::{Bson, DateTime, RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 
+use super::comparing;
 use super::delete_rule::{DeleteRule, Referring};
 use super::fetch::{self, KEYS, Keys};
 use super::identity::Identity;
 use super::place::{Release, referring, releasing};
-use super::plan::name;
+use super::plan::{and, name, with_needed};
 use super::stored::{Steps, malformed};
 use crate::backend::{self, DeleteStatement, Modification, Operation, ReadOptions, UpdateStatement};
 use crate::collection::Target;
@@ -185,10 +186,12 @@ impl Doom<'_> {
         };
         let projection = Doom::projection(relation.model)?;
         let mut all = Vec::new();
-        for filter in level.filters(relation)? {
-            let find = find(&target, filter, projection.clone(), scope)?;
-            let cursor = target.execute(find).await?.cursor()?;
-            all.extend(cursor::collect(&target, "find", cursor, |document| Ok(document.to_owned())).await?);
+        for keys in level.keys(relation)? {
+            let keep = &mut |document: &RawDocument| {
+                all.push(document.to_owned());
+                Ok(())
+            };
+            read(&target, relation, &keys, projection.clone(), scope, keep).await?;
         }
         Ok((target, all))
     }
@@ -212,24 +215,24 @@ impl Doom<'_> {
         let target = self.open(relation)?;
         let mut count = 0;
         let mut first = None;
-        for filter in level.filters(relation)? {
-            let find = find(&target, filter, rawdoc! { "_id": 1 }, Scope::Living)?;
-            let mut cursor = target.execute(find).await?.cursor()?;
-            while let Some(batch) = cursor::next_batch(&target, "find", &mut *cursor).await? {
-                for index in 0..batch.len() {
-                    let Some(document) = batch.get(index) else { break };
-                    let key = (target.namespace().collection.clone(), id(document)?);
-                    if !self.all.contains(&key) {
-                        count += 1;
-                        first = first.or(document.get("_id").map_err(malformed)?.map(Bson::try_from));
+        for keys in level.keys(relation)? {
+            let add = &mut |document: &RawDocument| {
+                let key = (target.namespace().collection.clone(), id(document)?);
+                if !self.all.contains(&key) {
+                    count += 1;
+                    if first.is_none() {
+                        let id = document.get("_id").map_err(malformed)?;
+                        first = id.map(Bson::try_from).transpose().map_err(malformed)?;
                     }
                 }
-            }
+                Ok(())
+            };
+            read(&target, relation, &keys, rawdoc! { "_id": 1 }, Scope::Living, add).await?;
         }
         if count == 0 {
             return Ok(());
         }
-        let id = first.transpose().map_err(malformed)?.unwrap_or(Bson::Null);
+        let id = first.unwrap_or(Bson::Null);
         Err(Error::new(ErrorKind::Referenced, text).with_referring(Referring {
             model: relation.model.name,
             field: relation.stored,
@@ -286,8 +289,29 @@ impl Doom<'_> {
         let steps = relation.steps();
         for keys in level.keys(relation)? {
             let filter = referring(&steps, keys.clone())?;
-            let update = update_of(&target, filter, releasing(&steps, keys, how)?, true);
-            write(&target, update, false, at).await?;
+            let mut filters = vec![filter.clone()];
+            if is_collated(relation, &keys) {
+                // What is to be written is found by the collection's own indexes, which compare by its collation.
+                let mut ids = Keys::default();
+                let add = &mut |document: &RawDocument| {
+                    ids.add(
+                        document
+                            .get("_id")
+                            .map_err(malformed)?
+                            .unwrap_or(RawBsonRef::Null),
+                    );
+                    Ok(())
+                };
+                read(&target, relation, &keys, rawdoc! { "_id": 1 }, Scope::All, add).await?;
+                let by_id = |ids| and(vec![rawdoc! { "_id": { "$in": ids } }, filter.clone()]);
+                filters = ids.chunks().into_iter().map(by_id).collect();
+            }
+            for filter in filters {
+                let collation = comparing::for_keys(&keys);
+                let change = releasing(&steps, keys.clone(), how)?;
+                let update = update_of(&target, filter, change, true, collation);
+                write(&target, update, false, at).await?;
+            }
         }
         Ok(())
     }
@@ -298,23 +322,20 @@ impl Doom<'_> {
 }
 
 impl Level {
-    /// What refers to the documents, each filter for a part of them.
-    fn filters(&self, relation: &DeclaredRelation) -> Result<Vec<RawDocumentBuf>> {
-        let steps = relation.steps();
-        let keys = self.keys(relation)?.into_iter();
-        keys.map(|keys| referring(&steps, keys)).collect()
-    }
-
     fn by_id(&self) -> Result<Vec<RawDocumentBuf>> {
-        let keys = values(&self.documents, &Steps::dotted("_id"))?.into_iter();
+        let keys = values(&self.documents, &Steps::dotted("_id"), Keys::add)?.into_iter();
         Ok(keys.map(|keys| rawdoc! { "_id": { "$in": keys } }).collect())
     }
 
-    /// What references to the documents hold.
+    /// What references to the documents hold. To a document without a key nothing refers.
     fn keys(&self, relation: &DeclaredRelation) -> Result<Vec<RawArrayBuf>> {
         let documents = self.documents.iter();
         let meant = documents.filter(|document| self.is_meant(document, relation));
-        values(meant, &Steps::dotted(&(relation.relation.by)()))
+        values(
+            meant,
+            &Steps::dotted(&(relation.relation.by)()),
+            Keys::add_reference,
+        )
     }
 
     /// Whether the references can be to a document: those to one kind are not to the others of an enum.
@@ -332,11 +353,12 @@ impl Level {
 fn values<'a>(
     documents: impl IntoIterator<Item = &'a RawDocumentBuf>,
     path: &Steps,
+    add: fn(&mut Keys, RawBsonRef<'_>),
 ) -> Result<Vec<RawArrayBuf>> {
     let mut keys = Keys::default();
     for document in documents {
         if let Some(key) = path.one(document)? {
-            keys.add(key);
+            add(&mut keys, key);
         }
     }
     Ok(keys.chunks())
@@ -351,17 +373,60 @@ fn id(document: &RawDocument) -> Result<Identity> {
     Ok(Identity::of(id.unwrap_or(RawBsonRef::Null)))
 }
 
-fn find(
+/// Whether the collection's own collation could take some of the keys for others.
+fn is_collated(relation: &DeclaredRelation, keys: &RawArrayBuf) -> bool {
+    comparing::hold_text(keys) && comparing::declared(relation.model).is_some()
+}
+
+/// Gives the documents that refer to some of the keys.
+async fn read(
     target: &Target,
-    filter: RawDocumentBuf,
+    relation: &DeclaredRelation,
+    keys: &RawArrayBuf,
     projection: RawDocumentBuf,
     scope: Scope,
-) -> Result<Operation> {
-    let mut operation = Operation::Find(fetch::find(target, filter, Some(projection), Some(KEYS)));
+    give: &mut (dyn FnMut(&RawDocument) -> Result<()> + Send),
+) -> Result<()> {
+    let path = Steps::declared(relation.stored);
+    let chosen = match is_collated(relation, keys) {
+        true => Some(fetch::wanted(keys)?),
+        false => None,
+    };
+    let projection = match &chosen {
+        Some(_) => {
+            let needed = Vec::from_iter(path.root().map(str::to_owned));
+            with_needed(Some(projection), &needed)?
+        }
+        None => Some(projection),
+    };
+    let filter = referring(&relation.steps(), keys.clone())?;
+    let mut find = fetch::find(target, filter, projection, Some(KEYS));
+    if chosen.is_none() {
+        find.options.collation = comparing::for_keys(keys);
+    }
+    let mut operation = Operation::Find(find);
     if let Some(plan) = target.plan() {
         narrow(plan, &mut operation, scope)?;
     }
-    Ok(operation)
+    let mut cursor = target.execute(operation).await?.cursor()?;
+    while let Some(batch) = cursor::next_batch(target, "find", &mut *cursor).await? {
+        for index in 0..batch.len() {
+            let Some(document) = batch.get(index) else { break };
+            let mut refers = chosen.is_none();
+            if let Some(chosen) = &chosen {
+                path.each(document, &mut |value| {
+                    relation.relation.links.each(Some(value), &mut |pointer| {
+                        refers |= chosen.contains(&Identity::of(pointer.key));
+                        Ok(())
+                    })
+                })?;
+            }
+            if refers {
+                give(document)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// One update.
@@ -370,6 +435,7 @@ pub(super) fn update_of(
     filter: RawDocumentBuf,
     modification: Modification,
     multi: bool,
+    collation: Option<RawDocumentBuf>,
 ) -> Operation {
     Operation::Update(backend::Update {
         namespace: target.namespace().clone(),
@@ -380,7 +446,7 @@ pub(super) fn update_of(
             upsert: false,
             array_filters: Vec::new(),
             hint: None,
-            collation: None,
+            collation,
         }],
         ordered: true,
         options: ReadOptions::default(),

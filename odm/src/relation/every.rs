@@ -72,7 +72,7 @@ fn plan(path: &Path, map: bool, inner: Plan) -> Result<Plan> {
     Ok(Plan(Node::Inside {
         path: Steps::of(path)?,
         map,
-        inner: Box::new(inner),
+        inner: Box::new(inner.of_embedded()),
     }))
 }
 

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use futures_core::future::BoxFuture;
 
+use super::comparing::{self, hold_text};
 use super::identity::Identity;
+use super::join::refine;
 use super::place;
 use super::plan::{Forward, Inverse, Node, Plan, and, scoped, with_needed};
 use super::shelf::{Group, INSIDE, Kept, Place, Shelf, place};
@@ -106,6 +108,13 @@ impl Keys {
         }
     }
 
+    /// Adds what references to a document hold; null, by which nothing is referred to, is none.
+    pub(super) fn add_reference(&mut self, key: RawBsonRef<'_>) {
+        if !matches!(key, RawBsonRef::Null | RawBsonRef::Undefined) {
+            self.add(key);
+        }
+    }
+
     /// The keys as arrays, each small enough for one query.
     pub(crate) fn chunks(self) -> Vec<RawArrayBuf> {
         let mut chunks = Vec::new();
@@ -186,6 +195,19 @@ impl Forward {
     }
 }
 
+/// What leaves only some of what refers for each key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cut {
+    /// Nothing: all are wanted.
+    None,
+    /// The query for the only key.
+    OfOne,
+    /// A pipeline for all keys.
+    OfEach,
+    /// What is read is cut.
+    InMemory,
+}
+
 impl Inverse {
     async fn fetch(
         &self,
@@ -196,15 +218,39 @@ impl Inverse {
         let keys = self.keys(documents)?;
         let mut group = Group::new((self.open)(parents, None, &self.collection)?);
         for chunk in keys.chunks() {
-            // For a single parent, skip and limit are those of the query.
-            let one = (&chunk).into_iter().nth(1).is_none();
-            match one || (self.skip == 0 && self.limit == 0) || self.field.has_values() {
-                true => self.fetch_all(parents, chunk, &mut group, options).await?,
-                false => self.fetch_some(parents, chunk, &mut group, options).await?,
+            match self.cut_by(&chunk) {
+                Cut::None | Cut::OfOne | Cut::InMemory => {
+                    self.fetch_all(parents, chunk, &mut group, options).await?
+                }
+                Cut::OfEach => self.fetch_some(parents, chunk, &mut group, options).await?,
             }
         }
         self.nested.fetch_into(&mut group, options).await?;
         Ok(Kept::Inverse(Box::new(group)))
+    }
+
+    /// What leaves only some for each of the keys.
+    fn cut_by(&self, keys: &RawArrayBuf) -> Cut {
+        let is_one = keys.into_iter().nth(1).is_none();
+        let hold_text = hold_text(keys);
+        if !self.is_cut() {
+            Cut::None
+        } else if self.is_loose() || (hold_text && self.collation.is_some()) {
+            // What refers to something else is among what the backend finds.
+            Cut::InMemory
+        } else if is_one {
+            Cut::OfOne
+        } else if self.field.has_values() || self.embedded {
+            // No index finds what is in a map's values, and no pipeline begins with embedded documents.
+            Cut::InMemory
+        } else if self.collation == self.parents_collation
+            || (self.filter.is_none() && self.sort.is_none() && !hold_text)
+        {
+            Cut::OfEach
+        } else {
+            // A pipeline on the parents compares by their collation.
+            Cut::InMemory
+        }
     }
 
     /// All that refer, or those of a single parent: a find by the field that refers.
@@ -218,11 +264,12 @@ impl Inverse {
         let filter = self.filter(parents, &keys)?;
         let mut find = find(&group.target, filter, self.projection()?, None);
         find.sort = self.sort.clone();
-        let one = (&keys).into_iter().nth(1).is_none();
-        if one {
-            (find.skip, find.limit) = (self.skip, self.limit);
-        }
         find.options = options.clone();
+        let cut = self.cut_by(&keys);
+        if cut == Cut::OfOne {
+            (find.skip, find.limit) = (self.skip, self.limit);
+            find.options.collation = comparing::for_keys(&keys);
+        }
         let wanted = wanted(&keys)?;
         let here = parents.namespace().collection.as_str();
         read(find, self.scope, group, |document, found| {
@@ -233,8 +280,7 @@ impl Inverse {
             })
         })
         .await?;
-        if !one && (self.skip > 0 || self.limit > 0) {
-            // No index finds what is in a map's values, so that all was read at once.
+        if cut == Cut::InMemory {
             group.cut(&wanted, self.skip, self.limit);
         }
         Ok(())
@@ -249,15 +295,19 @@ impl Inverse {
         group: &mut Group,
         options: &ReadOptions,
     ) -> Result<()> {
+        let mut options = options.clone();
+        options.collation = comparing::for_keys(&keys);
         let by_key = place::one(&self.key.text(), rawdoc! { "$in": keys })?;
         let key = format!("${}", self.key.text());
         let mut pipeline = vec![
             rawdoc! { "$match": by_key },
             rawdoc! { "$project": { "_id": 0, "k": key } },
         ];
-        pipeline.push(self.lookup("k", INSIDE, parents, &group.target)?);
+        let (mut lookup, inner) = self.lookup("k", INSIDE, parents, &group.target, true)?;
+        refine(&mut lookup, inner);
+        pipeline.push(rawdoc! { "$lookup": lookup });
         pipeline.push(rawdoc! { "$unwind": format!("${INSIDE}") });
-        let answer = aggregate(parents, pipeline, options);
+        let answer = aggregate(parents, pipeline, &options);
         let target = group.target.clone();
         let mut cursor = target.execute(answer).await.and_then(|answer| answer.cursor())?;
         while let Some(batch) = crate::cursor::next_batch(&target, "aggregate", &mut *cursor).await? {
@@ -271,15 +321,16 @@ impl Inverse {
         Ok(())
     }
 
-    /// The stage that joins what refers to the value at `local`.
+    /// What a `$lookup` says that joins what refers to the value at `local`, and its own stages.
     pub(super) fn lookup(
         &self,
         local: &str,
         into: &str,
         parents: &Target,
         target: &Target,
-    ) -> Result<RawDocumentBuf> {
-        let mut inner = RawArrayBuf::new();
+        cuts: bool,
+    ) -> Result<(RawDocumentBuf, Vec<RawDocumentBuf>)> {
+        let mut inner = Vec::new();
         let mut conditions = self.conditions(&parents.namespace().collection)?;
         conditions.extend(scoped(target, self.scope)?);
         let conditions = and(conditions);
@@ -289,25 +340,22 @@ impl Inverse {
         if let Some(sort) = &self.sort {
             inner.push(rawdoc! { "$sort": sort.clone() });
         }
-        if self.skip > 0 {
+        if cuts && self.skip > 0 {
             inner.push(rawdoc! { "$skip": i64::try_from(self.skip).unwrap_or(i64::MAX) });
         }
-        if self.limit > 0 {
+        if cuts && self.limit > 0 {
             inner.push(rawdoc! { "$limit": i64::try_from(self.limit).unwrap_or(i64::MAX) });
         }
         if let Some(projection) = self.projection()? {
             inner.push(rawdoc! { "$project": projection });
         }
-        let mut lookup = rawdoc! {
+        let lookup = rawdoc! {
             "from": self.collection.as_str(),
             "localField": local,
             "foreignField": self.foreign(),
             "as": into,
         };
-        if !inner.is_empty() {
-            lookup.append(bson::cstr!("pipeline"), inner);
-        }
-        Ok(rawdoc! { "$lookup": lookup })
+        Ok((lookup, inner))
     }
 
     async fn count(
@@ -320,6 +368,13 @@ impl Inverse {
         let mut counts = HashMap::new();
         for chunk in self.keys(documents)?.chunks() {
             let wanted = wanted(&chunk)?;
+            if self.is_loose() || (self.collation.is_some() && hold_text(&chunk)) {
+                self.count_read(parents, &target, &chunk, options, &mut counts)
+                    .await?;
+                continue;
+            }
+            let mut options = options.clone();
+            options.collation = comparing::for_keys(&chunk);
             let mut pipeline = vec![rawdoc! { "$match": self.filter(parents, &chunk)? }];
             let key: RawBson = match self.field.has_values() {
                 true => self.field.collected(),
@@ -336,7 +391,7 @@ impl Inverse {
                 }
             }
             let answer = target
-                .execute(seen(&target, aggregate(&target, pipeline, options), self.scope)?)
+                .execute(seen(&target, aggregate(&target, pipeline, &options), self.scope)?)
                 .await;
             let mut cursor = answer.and_then(|answer| answer.cursor())?;
             while let Some(batch) = crate::cursor::next_batch(&target, "aggregate", &mut *cursor).await? {
@@ -358,11 +413,43 @@ impl Inverse {
         Ok(Kept::Counts(counts))
     }
 
+    /// Counts by reading what refers: where a group of the backend would take some keys for others.
+    async fn count_read(
+        &self,
+        parents: &Target,
+        target: &Target,
+        keys: &RawArrayBuf,
+        options: &ReadOptions,
+        counts: &mut HashMap<Identity, u64>,
+    ) -> Result<()> {
+        let wanted = wanted(keys)?;
+        let needed = Vec::from_iter(self.field.root().map(str::to_owned));
+        let projection = with_needed(Some(rawdoc! { "_id": 0 }), &needed)?;
+        let mut find = find(target, self.filter(parents, keys)?, projection, None);
+        find.options = options.clone();
+        let here = parents.namespace().collection.as_str();
+        let operation = seen(target, Operation::Find(find), self.scope)?;
+        let mut cursor = target.execute(operation).await?.cursor()?;
+        while let Some(batch) = crate::cursor::next_batch(target, "find", &mut *cursor).await? {
+            for index in 0..batch.len() {
+                let Some(document) = batch.get(index) else { break };
+                self.referred(document, here, &mut |key| {
+                    let identity = Identity::of(key);
+                    if wanted.contains(&identity) {
+                        *counts.entry(identity).or_insert(0) += 1;
+                    }
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What references to the documents hold. To a document without a key nothing refers.
     fn keys(&self, documents: &[&RawDocument]) -> Result<Keys> {
         let mut keys = Keys::default();
         for document in documents {
             if let Some(key) = self.key.one(document)? {
-                keys.add(key);
+                keys.add_reference(key);
             }
         }
         Ok(keys)
@@ -411,7 +498,8 @@ impl Inverse {
     }
 }
 
-fn wanted(keys: &RawArrayBuf) -> Result<std::collections::HashSet<Identity>> {
+/// The keys as what they are told apart by.
+pub(super) fn wanted(keys: &RawArrayBuf) -> Result<std::collections::HashSet<Identity>> {
     let keys = keys
         .into_iter()
         .map(|key| key.map(Identity::of).map_err(malformed));

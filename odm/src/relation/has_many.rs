@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 
 use bson::{RawDocument, RawDocumentBuf};
 
+use super::comparing;
 use super::inverse::{LinksTo, key_path};
 use super::plan::{Inverse, Links, Node, Plan};
 use super::relation_trait::{Joinable, Relation};
@@ -210,13 +211,15 @@ impl<P: Model, C: Model, Q, N> HasMany<P, C, Q, N> {
             let error = Error::new(ErrorKind::InvalidArgument, message).with_model(C::DESCRIPTOR.name);
             return Err(error.with_path(asked.path.declared()));
         }
-        Ok(Plan(Node::Inverse(Inverse {
+        Ok(Plan(Node::Inverse(Box::new(Inverse {
             key: Steps::dotted(&asked.key),
             open: Target::sibling::<C>,
             collection: asked.collection.clone(),
             field,
             links: asked.links,
             named: asked.named,
+            parents_collation: comparing::declared(P::DESCRIPTOR),
+            collation: comparing::declared(C::DESCRIPTOR),
             filter: asked.filter.clone().transpose()?,
             sort: asked.sort.clone().transpose()?,
             skip: asked.skip,
@@ -224,8 +227,9 @@ impl<P: Model, C: Model, Q, N> HasMany<P, C, Q, N> {
             projection: asked.projection.clone().transpose()?,
             counted,
             scope: asked.scope,
+            embedded: false,
             nested: Box::new(nested),
-        })))
+        }))))
     }
 }
 

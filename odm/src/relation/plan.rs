@@ -1,6 +1,6 @@
 //! What is to be loaded, without its types.
 
-use bson::{RawBsonRef, RawDocumentBuf, rawdoc};
+use bson::{Document, RawBsonRef, RawDocumentBuf, rawdoc};
 
 use super::link::{Aim, Open, Pointer};
 use super::stored::{Steps, elements};
@@ -26,7 +26,7 @@ pub(super) enum Node {
         inner: Box<Plan>,
     },
     Forward(Forward),
-    Inverse(Inverse),
+    Inverse(Box<Inverse>),
 }
 
 /// What a field refers to.
@@ -57,6 +57,9 @@ pub(super) struct Inverse {
     pub(super) links: Links,
     /// Whether references name their collection.
     pub(super) named: bool,
+    /// The collation that the model of the parents declares, and that of what refers.
+    pub(super) parents_collation: Option<Document>,
+    pub(super) collation: Option<Document>,
     pub(super) filter: Option<RawDocumentBuf>,
     pub(super) sort: Option<RawDocumentBuf>,
     pub(super) skip: u64,
@@ -65,6 +68,8 @@ pub(super) struct Inverse {
     pub(super) counted: bool,
     /// Which documents count as there.
     pub(super) scope: Scope,
+    /// Whether the parents are embedded in other documents, so that their own collection need not have them.
+    pub(super) embedded: bool,
     pub(super) nested: Box<Plan>,
 }
 
@@ -82,6 +87,21 @@ type Values = fn(Option<RawBsonRef<'_>>, &mut dyn FnMut(RawBsonRef<'_>) -> Resul
 impl Plan {
     pub(crate) fn nothing() -> Plan {
         Plan(Node::Nothing)
+    }
+
+    /// The same of documents that are embedded in others.
+    pub(super) fn of_embedded(mut self) -> Plan {
+        self.set_embedded();
+        self
+    }
+
+    fn set_embedded(&mut self) {
+        match &mut self.0 {
+            Node::Nothing | Node::Forward(_) => {}
+            Node::All(plans) => plans.iter_mut().for_each(Plan::set_embedded),
+            Node::Inside { inner, .. } => inner.set_embedded(),
+            Node::Inverse(inverse) => inverse.embedded = true,
+        }
     }
 
     /// Adds the names of the fields that the documents must have for this.
@@ -121,6 +141,17 @@ impl Links {
 }
 
 impl Inverse {
+    /// Whether only some for each parent are given.
+    pub(super) fn is_cut(&self) -> bool {
+        self.skip > 0 || self.limit > 0
+    }
+
+    /// Whether the backend's condition on the field that refers can meet what refers to something else: of several
+    /// references in one document, one can name the collection and another one hold the key.
+    pub(super) fn is_loose(&self) -> bool {
+        self.named && !(self.links.single && self.field.is_plain())
+    }
+
     /// The stored field with the key: of a DBRef the `$id`.
     pub(super) fn foreign(&self) -> String {
         match self.named {

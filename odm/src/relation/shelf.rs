@@ -104,7 +104,53 @@ impl Shelf {
     }
 }
 
+impl Shelf {
+    /// Adds what was left for other documents. What is there already stays.
+    pub(super) fn add(&mut self, other: Shelf) {
+        match (&mut self.0, other.0) {
+            (Kept::All(parts), Kept::All(others)) => {
+                for (part, other) in parts.iter_mut().zip(others) {
+                    part.add(other);
+                }
+            }
+            (Kept::Inside(inner), Kept::Inside(other)) => inner.add(*other),
+            (Kept::Inverse(group), Kept::Inverse(other)) => group.add(*other),
+            (Kept::Forward(groups), Kept::Forward(others)) => {
+                for (place, other) in others {
+                    match groups.get_mut(&place) {
+                        Some(group) => group.add(other),
+                        None => {
+                            groups.insert(place, other);
+                        }
+                    }
+                }
+            }
+            (Kept::Counts(counts), Kept::Counts(others)) => {
+                for (key, count) in others {
+                    counts.entry(key).or_insert(count);
+                }
+            }
+            (kept @ Kept::Nothing, other) => *kept = other,
+            _ => {}
+        }
+    }
+}
+
 impl Group {
+    fn add(&mut self, other: Group) {
+        let before = self.batches.len() as u32;
+        for (key, mut positions) in other.found {
+            self.found.entry(key).or_insert_with(|| {
+                for position in &mut positions {
+                    position.batch += before;
+                }
+                positions
+            });
+        }
+        self.batches.extend(other.batches);
+        self.nested.add(*other.nested);
+    }
+
     pub(super) fn new(target: Target) -> Group {
         Group {
             target,

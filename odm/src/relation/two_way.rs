@@ -360,7 +360,7 @@ impl Side {
             }
         };
         let change = Modification::Operators(change);
-        Ok(update_of(&self.target, filter, change, false))
+        Ok(update_of(&self.target, filter, change, false, None))
     }
 
     fn detaching(&self, id: &RawBson, key: &RawBson) -> Result<Operation> {
@@ -373,7 +373,7 @@ impl Side {
             false => Release::Null,
         };
         let change = releasing(&self.steps, keys, how)?;
-        Ok(update_of(&self.target, filter, change, false))
+        Ok(update_of(&self.target, filter, change, false, None))
     }
 
     async fn attach(&self, id: &RawBson, key: &RawBson, old: Option<&RawBson>, held: &Held) -> Result<bool> {

@@ -94,6 +94,11 @@ impl CollectionDeclaration {
         self.option("collation", collation)
     }
 
+    /// The collation, if one is declared.
+    pub(crate) fn own_collation(&self) -> Option<&Document> {
+        self.options.get_document("collation").ok()
+    }
+
     /// Has the database hold every write against the rules that the model declares.
     pub fn validated(mut self) -> CollectionDeclaration {
         self.validated = true;

@@ -184,6 +184,8 @@ mod reads;
 mod recent;
 mod relations;
 mod relations_inverse;
+mod relations_joins;
+mod relations_keys;
 mod relations_loads;
 mod relations_nested;
 mod saga;
