@@ -188,7 +188,7 @@ impl<M: Model> History<M> {
     /// `AlreadyThere`; `NotFound` when there is no history of it.
     pub async fn restore(&self, id: impl Operand<M::Key>) -> Result<i64, HistoryError> {
         version_field::<M>()?;
-        let id = id.with(Clone::clone);
+        let id = id.with_operand(Clone::clone);
         let key = self.documents.encode_key(&id)?;
         for _ in 0..self.attempts {
             let Some(current) = self.current(&key).await? else {

@@ -694,7 +694,7 @@ async fn copies_that_follow_are_no_part_of_a_version(db: &Db) {
         Err::<(), _>(Error::new(ErrorKind::Validation, "not today"))
     });
     assert!(refused.await.is_err());
-    assert_eq!(db.collection::<Author>().propagate_pending().await.unwrap(), 1);
+    db.collection::<Author>().propagate_pending().await.unwrap();
     authors.update(1, |a| a.name.set("c")).await.unwrap();
     let names = async |authors: &History<Author>| {
         let versions = authors.versions(1).await.unwrap();
