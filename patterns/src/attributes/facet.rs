@@ -55,7 +55,7 @@ impl<M: Attributed> Catalog<M> {
 impl<'a, M: Attributed> Facets<'a, M> {
     /// Only among these products.
     pub fn among(mut self, filter: Filter<M>) -> Self {
-        self.among = self.among & filter;
+        self.among &= filter;
         self
     }
 

@@ -218,7 +218,7 @@ impl<J> Queue<J> {
                         & j.place.set(place)
                         & j.due.set(back.due);
                     if !back.counts {
-                        update = update & j.attempts.inc(-1);
+                        update &= j.attempts.inc(-1);
                     }
                     match back.error {
                         Some(error) => update & self.logging(&j, error),
@@ -291,10 +291,10 @@ impl<J> Queue<J> {
         let mut update =
             j.state.set(state) & j.order.set(self.prune_at(state, now)) & j.finished.set(Some(now));
         if in_group {
-            update = update & j.slot.unset();
+            update &= j.slot.unset();
         }
         if let Some(result) = result {
-            update = update & j.result.set(Some(result));
+            update &= j.result.set(Some(result));
         }
         match error {
             Some(error) => update & self.logging(j, error),

@@ -240,21 +240,20 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
                 & s.attempt.set(next.attempt)
                 & self.remembered(&s, event);
             if let Some((position, settled)) = next.settled {
-                change = change & s.steps.at(index(position)).state.set(settled);
+                change &= s.steps.at(index(position)).state.set(settled);
             }
             if let Some(position) = next.begun {
-                change = change & s.steps.at(index(position)).state.set(StepState::Begun);
+                change &= s.steps.at(index(position)).state.set(StepState::Begun);
             }
             if let Some(state) = state {
-                change = change & s.state.set(state);
+                change &= s.state.set(state);
             }
-            change = change
-                & match (error, kind) {
-                    (Some(error), _) => s.error.set(error),
-                    // Why it turned around is the error that it ends with.
-                    (None, EventKind::Compensated) => Update::none(),
-                    (None, _) => s.error.unset(),
-                };
+            change &= match (error, kind) {
+                (Some(error), _) => s.error.set(error),
+                // Why it turned around is the error that it ends with.
+                (None, EventKind::Compensated) => Update::none(),
+                (None, _) => s.error.unset(),
+            };
             match next.status.is_active() {
                 true => change & s.due.set(later(now, self.lease)),
                 false if next.status.is_stuck() => change & s.lease.owner.unset(),

@@ -105,17 +105,16 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
             .into_iter()
             .chain(next.begun.map(|at| (at, StepState::Begun)))
         {
-            change = change
-                & s.steps
-                    .at(u32::try_from(position).unwrap_or(u32::MAX))
-                    .state
-                    .set(state);
+            change &= s
+                .steps
+                .at(u32::try_from(position).unwrap_or(u32::MAX))
+                .state
+                .set(state);
         }
-        change = change
-            & match next.status.is_finished() {
-                true => s.finished.set(now),
-                false => Update::none(),
-            };
+        change &= match next.status.is_finished() {
+            true => s.finished.set(now),
+            false => Update::none(),
+        };
         let filter = self.fence(record) & s.status.eq(record.status);
         match self.collection.update_one(|_| filter, |_| change).await?.matched {
             1 => Ok(()),

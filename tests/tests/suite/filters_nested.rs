@@ -323,7 +323,7 @@ async fn values_that_look_like_operators(db: &Db) {
             let text = format!("{filter:?}");
             let none = !filter.clone();
             let found = held.find(|_| filter).await.unwrap();
-            assert_eq!(found, [own.clone()], "{text}");
+            assert_eq!(found, std::slice::from_ref(&own), "{text}");
             assert_eq!(held.count(|_| none).await.unwrap(), 1, "not {text}");
         }
         held.delete(id).await.unwrap();

@@ -101,7 +101,8 @@ async fn elements_of_arrays_keep_their_rules(db: &Db) {
         result.await
     };
     let c = Cart::fields;
-    let refused: [(Update<Cart>, &[(&str, &str)]); 9] = [
+    type Broken = &'static [(&'static str, &'static str)];
+    let refused: [(Update<Cart>, Broken); 9] = [
         (c().lines.each().count.inc(-5), &[("lines.0.count", "min")]),
         (c().lines.at(0).count.inc(-5), &[("lines.0.count", "min")]),
         (
@@ -201,7 +202,8 @@ async fn a_number_that_is_missing_becomes_what_is_added(db: &Db) {
 async fn an_upsert_inserts_nothing_that_the_model_refuses(db: &Db) {
     let carts = db.collection::<Cart>();
     let c = Cart::fields;
-    let refused: [(Filter<Cart>, Update<Cart>, (&str, &str)); 8] = [
+    type Broken = (&'static str, &'static str);
+    let refused: [(Filter<Cart>, Update<Cart>, Broken); 8] = [
         (c().id.eq(2), c().points.inc(11), ("points", "max")),
         (c().name.eq("x"), c().points.inc(-1), ("points", "min")),
         (

@@ -151,7 +151,7 @@ async fn a_name_is_not_stored_twice(db: &Db) {
         assert_eq!((error.kind(), error.path()), (ErrorKind::Encode, Some("city")));
         let error = places.save(&twice).await.unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::Encode, Some("city")));
-        places.save(&place(doc! {"rare": rare})).await.unwrap();
+        places.save(place(doc! {"rare": rare})).await.unwrap();
     }
     assert_eq!(places.get(1).required().await.unwrap().rest["rare"], Bson::MinKey);
 }

@@ -225,9 +225,12 @@ async fn what_cannot_be_saved_is_refused(db: &Db) {
             "{missing:?}"
         );
         let stale = section(3);
-        tree.edit(3, |node| Ok(node.title.push('!')))
-            .await
-            .expect("edited");
+        tree.edit(3, |node| {
+            node.title.push('!');
+            Ok(())
+        })
+        .await
+        .expect("edited");
         let stale = Section { version: 5, ..stale };
         let TreeError::Database(conflict) = tree.save(&stale).await.expect_err("it is of another version")
         else {
@@ -269,7 +272,10 @@ async fn a_saved_node_stays_with_its_tenant(db: &Db) {
         tree(tenant).insert_root(section(tenant)).await.expect("inserted");
     }
     tree(1)
-        .edit(1, |node| Ok(node.title.push('!')))
+        .edit(1, |node| {
+            node.title.push('!');
+            Ok(())
+        })
         .await
         .expect("edited");
     let other = tree(1).save(&section(2)).await;
@@ -325,7 +331,13 @@ async fn many_edit_and_move_at_once(db: &Db) {
         tokio::spawn(async move {
             for _ in 0..5 {
                 loop {
-                    match tree.edit(2, |node| Ok(node.title.push('!'))).await {
+                    match tree
+                        .edit(2, |node| {
+                            node.title.push('!');
+                            Ok(())
+                        })
+                        .await
+                    {
                         Err(error) if error.kind() == ErrorKind::Conflict => {}
                         edited => break edited.expect("edited"),
                     }

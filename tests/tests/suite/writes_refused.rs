@@ -43,7 +43,7 @@ async fn one_document_that_breaks_rules_is_named(db: &Db) {
     let items = db.collection::<Item>();
     let error = items.insert(item(7, -1)).await.unwrap_err();
     assert_eq!((error.id(), error.path()), (Some(&7.into()), Some("n")));
-    let error = items.save(&item(8, -1)).await.unwrap_err();
+    let error = items.save(item(8, -1)).await.unwrap_err();
     assert_eq!((error.id(), error.path()), (Some(&8.into()), Some("n")));
 }
 
