@@ -65,11 +65,10 @@ impl<M: Model> Collection<M> {
         self.target().plan().is_some()
     }
 
-    /// A stored document without the fields that are no fields of the model, which say for a time that copies or derived
-    /// fields are to follow.
-    pub fn unmarked(&self, stored: RawDocumentBuf) -> RawDocumentBuf {
+    /// A stored document without the fields that say for a time that copies or derived fields are to follow.
+    pub fn settled(&self, stored: RawDocumentBuf) -> RawDocumentBuf {
         let plan = self.target().plan();
-        plan.and_then(|plan| plan.unmarked(&stored)).unwrap_or(stored)
+        plan.and_then(|plan| plan.settled(&stored)).unwrap_or(stored)
     }
 
     /// The stored name of the field of `#[odm(soft_delete)]`.

@@ -156,6 +156,8 @@ pub(crate) struct Plan {
     pub(crate) derived: Option<DerivedFields>,
     /// The fields of the documents that are no fields of the model.
     marks: Vec<&'static str>,
+    /// Those of them that say for a time that something is to follow.
+    pending: Vec<&'static str>,
     /// Whether only deletions mean something.
     is_about_deletions: bool,
 }
@@ -168,18 +170,12 @@ impl Plan {
 
     /// The document without the fields that are no fields of the model; `None` when it has none of them.
     pub(crate) fn unmarked(&self, document: &RawDocument) -> Option<RawDocumentBuf> {
-        let is_mark = |name: &str| self.marks.contains(&name);
-        if !document.iter().flatten().any(|(name, _)| is_mark(name.as_str())) {
-            return None;
-        }
-        let mut unmarked = RawDocumentBuf::new();
-        for element in document {
-            let (name, value) = element.ok()?;
-            if !is_mark(name.as_str()) {
-                unmarked.append(name, value);
-            }
-        }
-        Some(unmarked)
+        without(document, &self.marks)
+    }
+
+    /// The document as it is when everything has followed; `None` when nothing is to follow.
+    pub(crate) fn settled(&self, document: &RawDocument) -> Option<RawDocumentBuf> {
+        without(document, &self.pending)
     }
 
     /// The plan of a model, made at its first use and kept as long as the process.
@@ -200,9 +196,10 @@ impl Plan {
                 && derived.is_none()
                 && M::LIFECYCLE.is_none();
             (is_referred_to || !is_about_deletions).then(|| {
-                let mut marks = Vec::new();
-                marks.extend(derived.is_some().then_some(DERIVED_PENDING));
-                marks.extend(copied.is_some().then_some(PENDING));
+                let mut pending = Vec::new();
+                pending.extend(derived.is_some().then_some(DERIVED_PENDING));
+                pending.extend(copied.is_some().then_some(PENDING));
+                let mut marks = pending.clone();
                 marks.extend(
                     copied
                         .as_ref()
@@ -211,9 +208,12 @@ impl Plan {
                 );
                 marks.extend(M::LIFECYCLE.versions.map(|_| versions::FIELD));
                 marks.extend(M::LIFECYCLE.kind.map(|kind| kind.tag));
-                marks.retain(|mark| M::DESCRIPTOR.fields.iter().all(|field| field.stored != *mark));
+                let is_field = |mark: &str| M::DESCRIPTOR.fields.iter().any(|field| field.stored == mark);
+                marks.retain(|mark| !is_field(mark));
+                pending.retain(|mark| !is_field(mark));
                 let plan = Plan {
                     marks,
+                    pending,
                     lifecycle: M::LIFECYCLE,
                     declared,
                     has_rules,
@@ -228,4 +228,20 @@ impl Plan {
             })
         })
     }
+}
+
+/// The document without these fields; `None` when it has none of them.
+fn without(document: &RawDocument, names: &[&str]) -> Option<RawDocumentBuf> {
+    let is_one = |name: &str| names.contains(&name);
+    if !document.iter().flatten().any(|(name, _)| is_one(name.as_str())) {
+        return None;
+    }
+    let mut left = RawDocumentBuf::new();
+    for element in document {
+        let (name, value) = element.ok()?;
+        if !is_one(name.as_str()) {
+            left.append(name, value);
+        }
+    }
+    Some(left)
 }

@@ -276,7 +276,7 @@ impl<M: Model> History<M> {
         let kept = kept.as_ref().and_then(|kept| kept.get_document("document").ok());
         let kept = kept.map(raw).transpose()?;
         let kept = kept
-            .map(|kept| document(&self.documents.unmarked(kept)))
+            .map(|kept| document(&self.documents.settled(kept)))
             .transpose()?;
         match kept.as_ref() == Some(&stored) {
             true => Ok(()),
@@ -301,7 +301,7 @@ impl<M: Model> History<M> {
         let found = self.documents.raw().find(same).limit(1).encoded().await?;
         Ok(found.into_iter().next().map(|stored| {
             // What follows a version is no part of it.
-            let stored = self.documents.unmarked(stored);
+            let stored = self.documents.settled(stored);
             let version = version_in::<M>(&stored);
             let is_deleted = self.is_deleted(&stored);
             Current {

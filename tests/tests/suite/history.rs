@@ -24,6 +24,7 @@ crate::on_every_backend! {
     softly_deleted_around_the_history_is_deleted,
     a_crash_at_any_write_of_a_soft_deletion_loses_no_version,
     copies_that_follow_are_no_part_of_a_version,
+    versions_keep_their_kind_and_shape,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -708,4 +709,55 @@ async fn copies_that_follow_are_no_part_of_a_version(db: &Db) {
     assert!(authors.verify().await.unwrap().is_empty());
     authors.delete(1).await.unwrap();
     assert_eq!(db.collection::<Author>().get(1).await.unwrap(), None);
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(
+    collection = "history_acts",
+    kind = "deed",
+    schema_version = 2,
+    migrate(doubled)
+)]
+struct Deed {
+    #[serde(rename = "_id")]
+    id: i32,
+    amount: i32,
+    #[odm(version)]
+    version: i64,
+}
+
+/// It shows when it is done once more.
+fn doubled(stored: &mut bson::Document) -> odm::Result<()> {
+    let amount = stored.get_i32("amount").unwrap_or_default();
+    stored.insert("amount", 2 * amount);
+    Ok(())
+}
+
+async fn versions_keep_their_kind_and_shape(db: &Db) {
+    let deeds = History::<Deed>::new(db);
+    let first = Deed {
+        id: 1,
+        amount: 10,
+        version: 0,
+    };
+    deeds.insert(&first).await.unwrap();
+    deeds.update(1, |d| d.amount.set(11)).await.unwrap();
+    assert_eq!(deeds.get(1, 0).await.unwrap().amount, 10);
+    deeds.revert(1, 0).await.unwrap();
+    assert_eq!(
+        db.collection::<Deed>().get(1).required().await.unwrap().amount,
+        10
+    );
+    deeds.delete(1).await.unwrap();
+    deeds.restore(1).await.unwrap();
+    let restored = db.collection::<Deed>().get(1).required().await.unwrap();
+    assert_eq!(restored.amount, 10);
+    let stored = db
+        .raw_collection("history_acts")
+        .find_one(doc! {"_id": 1})
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(stored.get_str("kind").unwrap(), "deed");
+    assert_eq!(stored.get_i32("schema_version").unwrap(), 2);
 }
