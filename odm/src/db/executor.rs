@@ -73,6 +73,15 @@ impl Executor {
         }
     }
 
+    /// A transaction in which a write failed is over, as it is on the server.
+    fn check(&self, response: &Response) {
+        if let (Some(guard), Response::Write(result)) = (&self.guard, response)
+            && let Some((_, error)) = result.errors.first()
+        {
+            guard.fail(error.clone());
+        }
+    }
+
     /// Tells the transaction's guard of an error, so that it knows whether running it again may help.
     pub(crate) fn notice(&self, error: &Error) {
         if let Some(guard) = &self.guard {
@@ -107,6 +116,7 @@ impl Future for Executing<'_> {
             Ok(response) => {
                 let response = ready!(response.as_mut().poll(ctx));
                 let response = response.inspect_err(|error| executor.notice(error))?;
+                executor.check(&response);
                 let backend = executor.backend.name();
                 Poll::Ready(Ok(Answer {
                     response,

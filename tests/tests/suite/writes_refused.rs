@@ -10,6 +10,7 @@ crate::on_every_backend! {
     a_batch_in_no_order_is_made_without_what_breaks_rules,
     in_a_transaction_nothing_of_a_batch_is_stored,
     documents_that_are_too_large_fail_alone,
+    a_transaction_in_which_a_write_failed_is_over,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -140,4 +141,25 @@ async fn documents_that_are_too_large_fail_alone(db: &Db) {
     let ids = raw.find(doc! {}).sort_raw(doc! { "_id": 1 }).await.unwrap();
     let ids: Vec<i32> = ids.iter().map(|found| found.get_i32("_id").unwrap()).collect();
     assert_eq!(ids, [0, 2, 10]);
+}
+
+async fn a_transaction_in_which_a_write_failed_is_over(db: &Db) {
+    if !db.capabilities().transactions {
+        return;
+    }
+    let raw = db.raw_collection("large");
+    raw.insert(doc! { "_id": 1 }).await.unwrap();
+    let large = || doc! { "_id": 3, "x": "x".repeat(17 << 20) };
+    for (second, code) in [(large(), 10334), (doc! { "_id": 1 }, 11000)] {
+        let swallowed = db.transaction(async |tx| {
+            let raw = tx.raw_collection("large");
+            let two = [doc! { "_id": 2 }, second.clone()];
+            let error = raw.insert_many(two).unordered().await.unwrap_err();
+            assert_eq!(error.write_errors()[0].error.code(), Some(code));
+            Ok::<_, Error>(())
+        });
+        let error = swallowed.await.unwrap_err();
+        assert_eq!(error.code(), Some(code), "{error}");
+        assert_eq!(raw.find_all().await.unwrap(), [doc! { "_id": 1 }]);
+    }
 }
