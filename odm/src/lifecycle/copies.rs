@@ -14,6 +14,7 @@ use super::write::{Kind, Write};
 use crate::backend::{self, Modification, Operation, ReadOptions, UpdateStatement, WriteStatement};
 use crate::collection::Target;
 use crate::cursor;
+use crate::db::Answer;
 use crate::error::Result;
 use crate::query::update::{Action, Change};
 use crate::relation::{self, DeclaredCopy};
@@ -166,9 +167,10 @@ impl Copied {
                     };
                     match self.comes_back {
                         true => {
-                            statements.push(place.update(&copied, Some(place.holding_others(&copied)?))?);
+                            let others = place.holding_others(&copied)?;
+                            outdated.push(others.clone());
+                            statements.push(place.update(&copied, Some(others))?);
                             versions.push(place.update(&copied, None)?);
-                            outdated.push(place.holding_others(&copied)?);
                         }
                         false => {
                             statements.push(place.update(&copied, None)?);
@@ -215,10 +217,7 @@ fn comes_back(model: &'static ModelDescriptor) -> bool {
             if place.model.collection == model.collection {
                 return true;
             }
-            if !reached
-                .iter()
-                .any(|other| other.name == place.model.name && other.collection == place.model.collection)
-            {
+            if !reached.iter().any(|other| other.is(place.model)) {
                 reached.push(place.model);
                 next.push(place.model);
             }
@@ -285,6 +284,16 @@ pub(crate) async fn write_copies(holder: &Target, statements: Vec<UpdateStatemen
     if statements.is_empty() {
         return Ok(0);
     }
+    let settings = Settings {
+        scope: Scope::All,
+        ..Settings::default()
+    };
+    let answer = holder.write(updates(holder, statements)?, settings).await?;
+    modified(holder, answer)
+}
+
+/// Updates of documents of the holder's kind.
+fn updates(holder: &Target, statements: Vec<UpdateStatement>) -> Result<Operation> {
     let mut operation = Operation::Update(backend::Update {
         namespace: holder.namespace().clone(),
         statements,
@@ -294,11 +303,11 @@ pub(crate) async fn write_copies(holder: &Target, statements: Vec<UpdateStatemen
     if let Some(plan) = holder.plan() {
         super::narrow_kind(plan, &mut operation)?;
     }
-    let settings = Settings {
-        scope: Scope::All,
-        ..Settings::default()
-    };
-    let result = holder.write(operation, settings).await?.write()?;
+    Ok(operation)
+}
+
+fn modified(holder: &Target, answer: Answer) -> Result<u64> {
+    let result = answer.write()?;
     match result.errors.into_iter().next() {
         Some((_, error)) => Err(holder.explain(error, "update")),
         None => Ok(result.summary.modified),
@@ -311,20 +320,8 @@ async fn write_versions(holder: &Target, statements: Vec<UpdateStatement>) -> Re
     if statements.is_empty() {
         return Ok(());
     }
-    let mut operation = Operation::Update(backend::Update {
-        namespace: holder.namespace().clone(),
-        statements,
-        ordered: true,
-        options: ReadOptions::default(),
-    });
-    if let Some(plan) = holder.plan() {
-        super::narrow_kind(plan, &mut operation)?;
-    }
-    let result = holder.execute(operation).await?.write()?;
-    match result.errors.into_iter().next() {
-        Some((_, error)) => Err(holder.explain(error, "update")),
-        None => Ok(()),
-    }
+    let answer = holder.execute(updates(holder, statements)?).await?;
+    modified(holder, answer).map(drop)
 }
 
 /// Takes the mark away. No change of the document: nothing that the model declares sees it.

@@ -15,7 +15,7 @@ use super::violation::{self, Violation};
 use super::write::{Batch, Kind, Write};
 use crate::backend::{Operation, WriteResult, WriteStatement};
 use crate::collection::Target;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::relation::Doom;
 
 /// Writes with what hooks, dates, version, validation and soft deletion make of them.
@@ -61,11 +61,7 @@ impl Ready {
         operation: Operation,
         settings: Settings,
     ) -> Result<Ready> {
-        let mut ready = Ready::make_some(plan, target, operation, settings).await?;
-        match ready.refused.errors.is_empty() {
-            true => Ok(ready),
-            false => Err(ready.refused.errors.swap_remove(0).1),
-        }
+        Ready::make_of(plan, target, operation, settings, false).await
     }
 
     /// The same; of a batch in no order without the writes that break rules, unless a transaction makes all or nothing.
@@ -74,6 +70,16 @@ impl Ready {
         target: &Target,
         operation: Operation,
         settings: Settings,
+    ) -> Result<Ready> {
+        Ready::make_of(plan, target, operation, settings, true).await
+    }
+
+    async fn make_of(
+        plan: &'static Plan,
+        target: &Target,
+        operation: Operation,
+        settings: Settings,
+        some: bool,
     ) -> Result<Ready> {
         let has_rules = has_rules(plan, target, settings);
         let copied = copied(plan, target);
@@ -108,7 +114,7 @@ impl Ready {
         let violations = validator.into_violations();
         let mut refused = Refused::default();
         if !violations.is_empty() {
-            if batch.is_ordered() || target.db().guard().is_some() {
+            if !some || batch.is_ordered() || target.db().guard().is_some() {
                 return Err(broken(violations, &batch));
             }
             refused = Refused::of(violations, &batch);
@@ -209,10 +215,7 @@ fn broken(violations: Vec<Violation>, batch: &Batch) -> Error {
         Kind::Insert(document) | Kind::Replace(document) => Bson::try_from(document.get("_id").ok()??).ok(),
         _ => None,
     });
-    let error = match violation::finish(violations) {
-        Err(error) => error,
-        Ok(()) => return Error::new(ErrorKind::Validation, "the document breaks rules of its model"),
-    };
+    let error = violation::error(violations);
     match id {
         Some(id) => error.with_id(id),
         None => error,

@@ -38,12 +38,17 @@ impl fmt::Display for Violation {
 
 /// One error of all violations; none without any.
 pub(crate) fn finish(violations: Vec<Violation>) -> Result<()> {
-    if violations.is_empty() {
-        return Ok(());
+    match violations.is_empty() {
+        true => Ok(()),
+        false => Err(error(violations)),
     }
+}
+
+/// One error of all violations, of which there are some.
+pub(crate) fn error(violations: Vec<Violation>) -> Error {
     let is_batch = violations
-        .iter()
-        .any(|violation| violation.statement != violations[0].statement);
+        .windows(2)
+        .any(|pair| pair[0].statement != pair[1].statement);
     let shown = violations.iter().take(8).map(|violation| match is_batch {
         true => format!("{violation} (document {} of the batch)", violation.statement),
         false => violation.to_string(),
@@ -58,5 +63,5 @@ pub(crate) fn finish(violations: Vec<Violation>) -> Result<()> {
         "the document breaks rules of its model: {}{more}",
         shown.join(", ")
     );
-    Err(Error::new(ErrorKind::Validation, text).with_violations(violations))
+    Error::new(ErrorKind::Validation, text).with_violations(violations)
 }

@@ -301,7 +301,8 @@ impl ArrayCondition for OwnCodec {
 pub(super) fn own_codec() -> Error {
     Error::new(
         ErrorKind::Unsupported,
-        "the elements of an array and the values of a map with their own serde codec (`as_bson`, `with`) cannot be reached; use a raw filter, update or stage",
+        "the elements of an array and the values of a map with their own serde codec (`as_bson`, `with`) cannot be \
+         reached; use a raw filter, update or stage",
     )
 }
 

@@ -100,7 +100,8 @@ impl<R> Filter<R> {
         match &self.node {
             Ok(node) if node.is_on_value() => Err(Error::new(
                 ErrorKind::InvalidArgument,
-                "a flattened field is not stored as one value: ask its fields one by one (a condition on a value itself is for elements of arrays)",
+                "a flattened field is not stored as one value: ask its fields one by one (a condition on a value itself \
+                 is for elements of arrays)",
             )),
             Ok(node) => Ok(node.document()),
             Err(error) => Err(error.clone()),

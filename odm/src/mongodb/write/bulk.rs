@@ -5,7 +5,7 @@ use super::batch::{Batch, Kind, absorb};
 use super::delete::delete_single;
 use super::insert::insert_all;
 use super::update::update_single;
-use crate::backend::{BulkWrite, Namespace, ReadOptions, Response, WriteResult, WriteStatement};
+use crate::backend::{BulkWrite, Insert, Namespace, ReadOptions, Response, WriteResult, WriteStatement};
 
 /// Writes of several kinds: neighbours of one kind share a round trip, since their order among themselves is kept
 /// by the server.
@@ -80,15 +80,13 @@ async fn bulk_run(
     }
     match kind {
         None => {
-            insert_all(
-                backend,
-                namespace,
+            let insert = Insert {
+                namespace: namespace.clone(),
                 documents,
                 ordered,
-                options.comment.clone(),
-                session,
-            )
-            .await
+                comment: options.comment.clone(),
+            };
+            insert_all(backend, insert, session).await
         }
         Some(kind) => batch.run(backend, kind, &documents, session).await,
     }

@@ -7,7 +7,7 @@ use ::mongodb::error::ErrorKind as DriverKind;
 use bson::{Bson, Document, RawDocument, RawDocumentBuf};
 
 use super::super::{Attempt, MongoBackend, SharedSession, collections, error};
-use crate::backend::{Insert, Namespace, Response, WriteResult};
+use crate::backend::{Insert, Response, WriteResult};
 use crate::error::Error;
 
 /// Inserts raw documents; the driver splits what is too large for one message.
@@ -16,30 +16,19 @@ pub(in crate::mongodb) async fn insert(
     insert: Insert,
     session: Option<&SharedSession>,
 ) -> Attempt<Response> {
-    let result = insert_all(
-        backend,
-        &insert.namespace,
-        insert.documents,
-        insert.ordered,
-        insert.comment,
-        session,
-    )
-    .await?;
-    Ok(Response::Write(result))
+    Ok(Response::Write(insert_all(backend, insert, session).await?))
 }
 
 /// The driver refuses a whole batch for one document that is too large. Here that one fails, as it does on the server.
 pub(super) async fn insert_all(
     backend: &MongoBackend,
-    namespace: &Namespace,
-    mut documents: Vec<RawDocumentBuf>,
-    ordered: bool,
-    comment: Option<String>,
+    mut insert: Insert,
     session: Option<&SharedSession>,
 ) -> Attempt<WriteResult> {
+    let (ordered, documents) = (insert.ordered, &mut insert.documents);
     let fits = |document: &RawDocumentBuf| document.as_bytes().len() <= MAX_DOCUMENT_BYTES;
     let Some(first) = documents.iter().position(|document| !fits(document)) else {
-        return insert_fitting(backend, namespace, documents, ordered, comment, session).await;
+        return insert_fitting(backend, insert, session).await;
     };
     let mut refused = Vec::new();
     let mut places = Vec::with_capacity(documents.len());
@@ -56,7 +45,7 @@ pub(super) async fn insert_all(
             documents.push(document);
         }
     }
-    let mut result = insert_fitting(backend, namespace, documents, ordered, comment, session).await?;
+    let mut result = insert_fitting(backend, insert, session).await?;
     for (place, _) in &mut result.errors {
         *place = places.get(*place).copied().unwrap_or(*place);
     }
@@ -82,12 +71,16 @@ fn too_large(document: &RawDocumentBuf) -> Error {
 
 async fn insert_fitting(
     backend: &MongoBackend,
-    namespace: &Namespace,
-    mut documents: Vec<RawDocumentBuf>,
-    ordered: bool,
-    comment: Option<String>,
+    insert: Insert,
     session: Option<&SharedSession>,
 ) -> Attempt<WriteResult> {
+    let Insert {
+        namespace,
+        mut documents,
+        ordered,
+        comment,
+    } = insert;
+    let namespace = &namespace;
     let mut result = WriteResult::default();
     if documents.is_empty() {
         return Ok(result);
