@@ -280,11 +280,7 @@ impl IndexDeclaration {
         let name = self.name();
         let mut key = RawDocumentBuf::new();
         for (path, order) in &self.keys {
-            let stored = |segment: &&Segment| {
-                matches!(segment, Segment::Name(_) | Segment::Key(_) | Segment::Index(_))
-            };
-            if !path.segments().iter().all(stored) {
-                let message = "an index is over stored names: not over matched elements or what is inside a field with its own codec";
+            if let Some(message) = no_key(path) {
                 return Err(Error::new(ErrorKind::Schema, message)
                     .with_index(name)
                     .with_path(path.to_string()));
@@ -418,6 +414,28 @@ fn cstring(name: String) -> Result<bson::raw::CString> {
             .with_path(name)
             .with_source(error)
     })
+}
+
+/// Why no index can be over this path.
+fn no_key(path: &Path) -> Option<&'static str> {
+    let segments = path.segments();
+    let is_stored = |segment: &&Segment| {
+        matches!(
+            segment,
+            Segment::Name(_) | Segment::Key(_) | Segment::Index(_) | Segment::Any
+        )
+    };
+    if !segments.iter().all(is_stored) {
+        return Some(
+            "an index is over stored names: not over matched elements or what is inside a field with its own codec",
+        );
+    }
+    // An index goes into the elements of the array that its path names, and not of one that is an element.
+    let in_element = |pair: &[&Segment]| matches!(pair, [Segment::Any, Segment::Any | Segment::Index(_)]);
+    segments
+        .windows(2)
+        .any(in_element)
+        .then_some("an index does not reach into arrays that are elements of arrays")
 }
 
 /// A key's name in a specification.

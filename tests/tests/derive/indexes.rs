@@ -87,6 +87,23 @@ struct ByPosition {
 }
 
 #[test]
+fn elements_of_elements_cannot_be_indexed() {
+    #[derive(Debug, Serialize, Deserialize, Model)]
+    #[odm(index(keys(rows.any().any())), index(keys(rows.any().at(1))), index(keys(rows.any())))]
+    struct Grid {
+        _id: i32,
+        rows: Vec<Vec<i32>>,
+    }
+    for index in &(Grid::DESCRIPTOR.indexes)()[..2] {
+        let error = index.to_spec().unwrap_err();
+        assert_eq!(error.kind(), odm::ErrorKind::Schema);
+        assert!(error.to_string().contains("elements of arrays"), "{error}");
+    }
+    let outer = (Grid::DESCRIPTOR.indexes)()[2].to_spec().unwrap();
+    assert_eq!(outer, rawdoc! { "key": { "rows": 1 }, "name": "rows_1" });
+}
+
+#[test]
 fn positions_of_updates_cannot_be_indexed() {
     #[derive(Debug, Serialize, Deserialize, Model)]
     #[odm(index(keys(authors.each().name)))]
