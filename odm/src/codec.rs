@@ -83,12 +83,17 @@ fn encode_into<T: Serialize>(value: &T, buffer: &mut Vec<u8>, inside: fn(&str) -
     // What follows recurses as deep as the value goes.
     nesting::check(value)?;
     buffer.clear();
-    bson::serialize_to_buffer(value, buffer)
-        .map_err(|error| encode_error(error, inside(&trace::encode_path(value))))?;
+    bson::serialize_to_buffer(value, buffer).map_err(|error| {
+        let (path, words) = trace::own_encode(value);
+        match words.has_other_names {
+            true => words.error(ErrorKind::Encode, NO_FIT, inside(&path)),
+            false => encode_error(error, inside(&trace::encode_path(value))),
+        }
+    })?;
     match RawDocument::from_bytes(&*buffer).ok().and_then(encode::repeated) {
         None => Ok(()),
         Some(path) => {
-            let error = Error::new(ErrorKind::Encode, "two fields of a document have the same name");
+            let error = Error::new(ErrorKind::Encode, unfit::REPEATED);
             Err(with_path(error, inside(&path)))
         }
     }
@@ -111,12 +116,35 @@ pub(crate) fn decode_document<T: DeserializeOwned>(document: &RawDocument) -> Re
     let bytes = document.as_bytes();
     match decode::decode(bytes) {
         Ok(value) => return Ok(value),
-        Err(Unfit::Left) => {}
-        Err(Unfit::Refused) => return Err(named(refused(&trace::refused_path::<T>(bytes)), document)),
+        Err(Unfit::Left | Unfit::Rare) => {}
+        Err(Unfit::Refused) => return Err(named(refused(&trace::own_decode::<T>(bytes).0), document)),
     }
+    decode_by_bson(bytes, |path| path).map_err(|error| named(error, document))
+}
+
+/// Decodes what our own decoder does not. Errors have that part of the path that is inside of what matters.
+fn decode_by_bson<T: DeserializeOwned>(bytes: &[u8], inside: fn(&str) -> &str) -> Result<T> {
     check_depth(bytes)?;
-    bson::deserialize_from_slice(bytes)
-        .map_err(|error| named(decode_error(error, &trace::decode_path::<T>(bytes)), document))
+    bson::deserialize_from_slice(bytes).map_err(|error| {
+        let (path, words) = trace::own_decode::<T>(bytes);
+        match words.has_other_names {
+            true => words.error(ErrorKind::Decode, NO_TYPE, inside(&path)),
+            false => decode_error(error, inside(&trace::decode_path::<T>(bytes))),
+        }
+    })
+}
+
+/// What an encoding error says that nobody words.
+const NO_FIT: &str = "the value does not fit BSON";
+const NO_TYPE: &str = "the stored document does not fit the type";
+
+/// A map's key as the name of its field.
+///
+/// # Errors
+/// `Encode` for a value that is not written as text.
+pub(crate) fn encode_name<T: Serialize + ?Sized>(key: &T) -> Result<String> {
+    let (name, words) = unfit::listen(|| encode::encode_name(key));
+    name.map_err(|_| words.error(ErrorKind::Encode, NO_FIT, ""))
 }
 
 /// The error with the document's `_id`.
@@ -129,7 +157,7 @@ fn named(error: Error, document: &RawDocument) -> Error {
 
 /// The error of a value that only its extended JSON would make fit.
 fn refused(path: &str) -> Error {
-    let error = Error::new(ErrorKind::Decode, "the stored document does not fit the type");
+    let error = Error::new(ErrorKind::Decode, NO_TYPE);
     with_path(error, path).with_source(Unfit::Refused)
 }
 
@@ -142,16 +170,13 @@ pub(crate) fn decode_value<T: DeserializeOwned>(value: RawBsonRef<'_>) -> Result
     document.append(bson::raw::cstr!("v"), value);
     match decode::decode(document.as_bytes()) {
         Ok(Lone { v }) => return Ok(v),
-        Err(Unfit::Left) => {}
+        Err(Unfit::Left | Unfit::Rare) => {}
         Err(Unfit::Refused) => {
-            let path = trace::refused_path::<Lone<T>>(document.as_bytes());
+            let (path, _) = trace::own_decode::<Lone<T>>(document.as_bytes());
             return Err(refused(inner(&path)));
         }
     }
-    check_depth(document.as_bytes())?;
-    let lone: Lone<T> = bson::deserialize_from_slice(document.as_bytes())
-        .map_err(|error| decode_error(error, inner(&trace::decode_path::<Lone<T>>(document.as_bytes()))))?;
-    Ok(lone.v)
+    decode_by_bson(document.as_bytes(), inner).map(|Lone { v }| v)
 }
 
 fn framed(bytes: Vec<u8>) -> Result<RawDocumentBuf> {
@@ -199,16 +224,14 @@ fn inner(path: &str) -> &str {
 
 fn encode_error(error: bson::error::Error, path: &str) -> Error {
     let message = match &error.kind {
-        bson::error::ErrorKind::TooLargeUnsignedInteger { .. } => {
-            "an integer above 2^63 - 1 does not fit BSON; store it as a string, decimal128 or binary".into()
-        }
-        _ => text(&error, "the value does not fit BSON"),
+        bson::error::ErrorKind::TooLargeUnsignedInteger { .. } => unfit::TOO_LARGE.into(),
+        _ => text(&error, NO_FIT),
     };
     with_path(Error::new(ErrorKind::Encode, message), path).with_source(error)
 }
 
 fn decode_error(error: bson::error::Error, path: &str) -> Error {
-    let message = text(&error, "the stored document does not fit the type");
+    let message = text(&error, NO_TYPE);
     with_path(Error::new(ErrorKind::Decode, message), path).with_source(error)
 }
 
@@ -225,6 +248,9 @@ fn with_path(error: Error, path: &str) -> Error {
         path => error.with_path(path),
     }
 }
+
+#[cfg(test)]
+mod names;
 
 #[cfg(test)]
 mod tests {

@@ -8,18 +8,19 @@ mod raw;
 
 use std::any::type_name;
 use std::iter;
+use std::str::FromStr;
 
 use bson::{Bson, RawDocument};
 use serde::de::value::{BorrowedStrDeserializer, MapDeserializer};
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer as _, MapAccess, SeqAccess,
-    VariantAccess, Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error as _, Expected, IntoDeserializer as _,
+    MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 
 pub(super) use self::raw::{ARRAY as RAW_ARRAY, DOCUMENT as RAW_DOCUMENT};
 use super::shape::{self, MAX_DEPTH};
-use super::unfit::Unfit;
+use super::unfit::{self, Unfit};
 
 /// The visitor of everything that `bson` decodes by way of its `Bson`. It takes shorter forms than others.
 const BSON_VISITOR: &str = "bson::de::serde::BsonVisitor";
@@ -304,7 +305,7 @@ impl<'de> Elements<'de> {
     }
 }
 
-/// The name of a field.
+/// The name of a field, which may be a map's key: of any type that is written as text.
 struct Name<'de>(&'de [u8]);
 
 impl<'de> Name<'de> {
@@ -312,6 +313,23 @@ impl<'de> Name<'de> {
         let text = str::from_utf8(self.0).map_err(|_| Unfit::Left)?;
         Ok(BorrowedStrDeserializer::new(text))
     }
+
+    /// What is written just like this.
+    fn parsed<T: FromStr + ToString>(&self, expected: &dyn Expected) -> Result<T> {
+        unfit::other_name();
+        let text = str::from_utf8(self.0).map_err(|_| Unfit::Left)?;
+        let parsed = text.parse().ok().filter(|parsed: &T| parsed.to_string() == text);
+        parsed.ok_or_else(|| Unfit::invalid_value(Unexpected::Str(text), expected))
+    }
+}
+
+macro_rules! parsed {
+    ($($method:ident($type:ty) $visit:ident;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+            let value: $type = self.parsed(&visitor)?;
+            visitor.$visit(value)
+        }
+    )*};
 }
 
 impl<'de> Deserializer<'de> for Name<'de> {
@@ -339,13 +357,37 @@ impl<'de> Deserializer<'de> for Name<'de> {
         self.text()?.deserialize_enum(name, variants, visitor)
     }
 
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value> {
+        match name.starts_with(PRIVATE) {
+            true => self.deserialize_any(visitor),
+            false => visitor.visit_newtype_struct(self),
+        }
+    }
+
+    parsed! {
+        deserialize_bool(bool) visit_bool;
+        deserialize_i8(i8) visit_i8;
+        deserialize_i16(i16) visit_i16;
+        deserialize_i32(i32) visit_i32;
+        deserialize_i64(i64) visit_i64;
+        deserialize_i128(i128) visit_i128;
+        deserialize_u8(u8) visit_u8;
+        deserialize_u16(u16) visit_u16;
+        deserialize_u32(u32) visit_u32;
+        deserialize_u64(u64) visit_u64;
+        deserialize_u128(u128) visit_u128;
+    }
+
     fn is_human_readable(&self) -> bool {
-        false
+        true
     }
 
     forward_to_deserialize_any! {
-        bool char str bytes byte_buf unit unit_struct string seq tuple tuple_struct struct map option newtype_struct
-        i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 ignored_any
+        char str bytes byte_buf unit unit_struct string seq tuple tuple_struct struct map f32 f64 ignored_any
     }
 }
 

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::io::Write as _;
 
 use bson::{RawBson, RawBsonRef, RawDocument};
@@ -18,7 +19,8 @@ use serde::ser::{
 use super::decode::{self, UUID, UUID_SUBTYPE};
 use super::scalar::Wrapped;
 use super::shape::{self, MAX_DEPTH};
-use super::unfit::Unfit;
+use super::unfit::{self, Unfit};
+use super::{Lone, nesting};
 
 const DOUBLE: u8 = 0x01;
 const STRING: u8 = 0x02;
@@ -38,13 +40,23 @@ const DECIMAL: u8 = 0x13;
 /// # Errors
 /// When it is no document, cannot be encoded, or holds what is left to `bson`: what was added is of no use then.
 pub(super) fn encode<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) -> Result<()> {
-    let document = Encoder {
-        bytes,
-        place: Place::Document,
+    value.serialize(Encoder::of(bytes))
+}
+
+/// A map's key as the name of its field.
+///
+/// # Errors
+/// When it is no text, and nothing that is written as text.
+pub(super) fn encode_name<T: Serialize + ?Sized>(key: &T) -> Result<String> {
+    let mut bytes = Vec::new();
+    key.serialize(Encoder {
+        bytes: &mut bytes,
+        place: Place::Name,
         blob: Blob::Binary(0),
         depth: 0,
-    };
-    value.serialize(document)
+    })?;
+    bytes.pop();
+    String::from_utf8(bytes).map_err(|_| Unfit::Left)
 }
 
 /// The path of a field whose document has another of the same name.
@@ -80,7 +92,7 @@ fn repeated_name(mut elements: &[u8]) -> Option<&[u8]> {
 }
 
 /// What takes one value.
-struct Encoder<'b> {
+pub(super) struct Encoder<'b> {
     bytes: &'b mut Vec<u8>,
     place: Place,
     blob: Blob,
@@ -94,7 +106,7 @@ enum Place {
     Document,
     /// In an element, whose type goes here.
     Element(usize),
-    /// The name of an element.
+    /// The name of an element: text, and what is written as text.
     Name,
 }
 
@@ -140,6 +152,16 @@ fn add_long(bytes: &mut Vec<u8>, value: &[u8]) {
 }
 
 impl<'b> Encoder<'b> {
+    /// What adds a document.
+    pub(super) fn of(bytes: &'b mut Vec<u8>) -> Encoder<'b> {
+        Encoder {
+            bytes,
+            place: Place::Document,
+            blob: Blob::Binary(0),
+            depth: 0,
+        }
+    }
+
     /// What takes the value of an element whose type goes here.
     #[inline]
     fn at(bytes: &'b mut Vec<u8>, place: usize, depth: u8) -> Encoder<'b> {
@@ -161,6 +183,27 @@ impl<'b> Encoder<'b> {
             }
             Place::Document if kind == DOCUMENT => Ok(()),
             Place::Document | Place::Name => Err(Unfit::Left),
+        }
+    }
+
+    /// Adds an integer, which is a name by its digits.
+    #[inline]
+    fn integer<const N: usize>(self, kind: u8, bytes: [u8; N], value: impl fmt::Display) -> Result<()> {
+        match self.place {
+            Place::Name => self.shown(value),
+            _ => self.add(kind, &bytes),
+        }
+    }
+
+    /// Adds a name that is no text.
+    #[cold]
+    fn shown(self, value: impl fmt::Display) -> Result<()> {
+        match self.place {
+            Place::Name => {
+                unfit::other_name();
+                add_name(self.bytes, &value.to_string())
+            }
+            _ => Err(unfit::too_large()),
         }
     }
 
@@ -215,7 +258,7 @@ impl<'b> Serializer for Encoder<'b> {
 
     #[inline]
     fn serialize_bool(self, value: bool) -> Result<()> {
-        self.add(BOOL, &[value.into()])
+        self.integer(BOOL, [value.into()], value)
     }
 
     #[inline]
@@ -230,12 +273,12 @@ impl<'b> Serializer for Encoder<'b> {
 
     #[inline]
     fn serialize_i32(self, value: i32) -> Result<()> {
-        self.add(INT, &value.to_le_bytes())
+        self.integer(INT, value.to_le_bytes(), value)
     }
 
     #[inline]
     fn serialize_i64(self, value: i64) -> Result<()> {
-        self.add(LONG, &value.to_le_bytes())
+        self.integer(LONG, value.to_le_bytes(), value)
     }
 
     #[inline]
@@ -255,7 +298,18 @@ impl<'b> Serializer for Encoder<'b> {
 
     #[inline]
     fn serialize_u64(self, value: u64) -> Result<()> {
-        self.serialize_i64(i64::try_from(value).map_err(|_| Unfit::Left)?)
+        match i64::try_from(value) {
+            Ok(value) => self.serialize_i64(value),
+            Err(_) => self.shown(value),
+        }
+    }
+
+    fn serialize_i128(self, value: i128) -> Result<()> {
+        self.shown(value)
+    }
+
+    fn serialize_u128(self, value: u128) -> Result<()> {
+        self.shown(value)
     }
 
     #[inline]
@@ -269,10 +323,7 @@ impl<'b> Serializer for Encoder<'b> {
     }
 
     fn serialize_char(self, value: char) -> Result<()> {
-        match self.place {
-            Place::Name => Err(Unfit::Left),
-            _ => self.serialize_str(value.encode_utf8(&mut [0; 4])),
-        }
+        self.serialize_str(value.encode_utf8(&mut [0; 4]))
     }
 
     #[inline]
@@ -332,7 +383,7 @@ impl<'b> Serializer for Encoder<'b> {
             UUID => Blob::Binary(UUID_SUBTYPE),
             decode::RAW_DOCUMENT => Blob::Document,
             decode::RAW_ARRAY => Blob::Array,
-            _ if name.starts_with('$') => return Err(Unfit::Left),
+            _ if name.starts_with('$') => return Err(Unfit::Rare),
             _ => self.blob,
         };
         value.serialize(self)
@@ -386,7 +437,7 @@ impl<'b> Serializer for Encoder<'b> {
         }
         match Wrapped::of(name) {
             Some(wrapped) => Ok(Fields::Scalar(self, wrapped)),
-            None => Err(Unfit::Left),
+            None => Err(Unfit::Rare),
         }
     }
 
@@ -400,13 +451,15 @@ impl<'b> Serializer for Encoder<'b> {
         self.variant(variant, DOCUMENT)
     }
 
+    /// A name is text, so what has a form for humans has that one there.
+    #[inline]
     fn is_human_readable(&self) -> bool {
-        false
+        matches!(self.place, Place::Name)
     }
 }
 
 /// The elements of a document or an array.
-struct Elements<'b> {
+pub(super) struct Elements<'b> {
     bytes: &'b mut Vec<u8>,
     start: usize,
     /// How many items an array has.
@@ -431,7 +484,26 @@ impl Elements<'_> {
 
     #[inline]
     fn add<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
-        value.serialize(Encoder::at(self.bytes, self.value, self.depth))
+        let start = self.bytes.len();
+        match value.serialize(Encoder::at(self.bytes, self.value, self.depth)) {
+            Err(Unfit::Rare) => self.add_by_bson(start, value),
+            done => done,
+        }
+    }
+
+    /// Adds a value of a kind that is rare, in `bson`'s own way.
+    #[cold]
+    fn add_by_bson<T: Serialize + ?Sized>(&mut self, start: usize, value: &T) -> Result<()> {
+        // What follows recurses as deep as the value goes.
+        nesting::check_inside(self.depth.into(), value).map_err(|_| Unfit::Left)?;
+        let lone = bson::serialize_to_vec(&Lone { v: value }).map_err(|_| Unfit::Left)?;
+        let [_, _, _, _, kind, _, _, value @ .., 0] = lone.as_slice() else {
+            return Err(Unfit::Left);
+        };
+        self.bytes.truncate(start);
+        self.bytes[self.value] = *kind;
+        self.bytes.extend_from_slice(value);
+        Ok(())
     }
 
     #[inline]
@@ -503,6 +575,7 @@ impl SerializeMap for Elements<'_> {
             blob: Blob::Binary(0),
             depth: self.depth,
         })
+        .map_err(|_| unfit::no_name())
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
@@ -511,7 +584,7 @@ impl SerializeMap for Elements<'_> {
 
     fn end(self) -> Result<()> {
         match self.is_open && repeated_name(&self.bytes[self.start + 4..]).is_some() {
-            true => Err(Unfit::Refused),
+            true => Err(unfit::repeated()),
             false => self.finish(),
         }
     }
@@ -531,7 +604,7 @@ impl SerializeStructVariant for Elements<'_> {
 }
 
 /// The fields of a struct.
-enum Fields<'b> {
+pub(super) enum Fields<'b> {
     Document(Elements<'b>),
     /// Of one by which `bson` means a value.
     Scalar(Encoder<'b>, Wrapped),
@@ -554,7 +627,10 @@ impl SerializeStruct for Fields<'_> {
         match self {
             Fields::Document(elements) => elements.finish(),
             Fields::Scalar(encoder, wrapped) => match wrapped.end() {
-                Ok(RawBson::ObjectId(id)) => encoder.add(OBJECT_ID, &id.bytes()),
+                Ok(RawBson::ObjectId(id)) => match encoder.place {
+                    Place::Name => encoder.shown(id),
+                    _ => encoder.add(OBJECT_ID, &id.bytes()),
+                },
                 Ok(RawBson::DateTime(date)) => encoder.add(DATE, &date.timestamp_millis().to_le_bytes()),
                 Ok(RawBson::Decimal128(decimal)) => encoder.add(DECIMAL, &decimal.bytes()),
                 _ => Err(Unfit::Left),

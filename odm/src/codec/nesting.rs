@@ -15,9 +15,17 @@ use crate::error::Result;
 /// # Errors
 /// `InvalidArgument` for too deep nesting. What else is wrong with the value its serializer says.
 pub(super) fn check<T: Serialize + ?Sized>(value: &T) -> Result<()> {
+    check_inside(0, value)
+}
+
+/// Checks it of a value that is in so many documents and arrays.
+///
+/// # Errors
+/// As of [`check`].
+pub(super) fn check_inside<T: Serialize + ?Sized>(depth: usize, value: &T) -> Result<()> {
     let mut is_too_deep = false;
     let _ = value.serialize(Nesting {
-        depth: 0,
+        depth,
         is_too_deep: &mut is_too_deep,
     });
     match is_too_deep {

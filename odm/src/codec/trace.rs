@@ -7,6 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_path_to_error::{Path, Segment, Track};
 
 use super::decode::Decoder;
+use super::encode::Encoder;
+use super::unfit::{self, Words};
 
 thread_local! {
     /// `bson` takes no seed and gives no deserializer out, so the path leaves the traced run this way.
@@ -27,14 +29,29 @@ pub(super) fn decode_path<T: DeserializeOwned>(bytes: &[u8]) -> String {
     FOUND.take()
 }
 
-/// The dotted path at which our own decoder fails.
-pub(super) fn refused_path<T: DeserializeOwned>(bytes: &[u8]) -> String {
-    let mut track = Track::new();
-    let decoder = serde_path_to_error::Deserializer::new(Decoder::of(bytes), &mut track);
-    match T::deserialize(decoder) {
-        Ok(_) => String::new(),
-        Err(_) => dotted(&track.path()),
-    }
+/// The dotted path at which our own decoder fails, and what it says.
+pub(super) fn own_decode<T: DeserializeOwned>(bytes: &[u8]) -> (String, Words) {
+    unfit::listen(|| {
+        let mut track = Track::new();
+        let decoder = serde_path_to_error::Deserializer::new(Decoder::of(bytes), &mut track);
+        match T::deserialize(decoder) {
+            Ok(_) => String::new(),
+            Err(_) => dotted(&track.path()),
+        }
+    })
+}
+
+/// The dotted path at which our own encoder fails, and what it says.
+pub(super) fn own_encode<T: Serialize + ?Sized>(value: &T) -> (String, Words) {
+    unfit::listen(|| {
+        let mut track = Track::new();
+        let mut bytes = Vec::new();
+        let encoder = serde_path_to_error::Serializer::new(Encoder::of(&mut bytes), &mut track);
+        match value.serialize(encoder) {
+            Ok(()) => String::new(),
+            Err(_) => dotted(&track.path()),
+        }
+    })
 }
 
 struct Traced<T>(T);

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use bson::raw::cstr;
 use bson::{RawBson, RawDocumentBuf};
+use serde::Serialize;
 
 use super::encode::path_text;
 use super::filter::{Filter, Node};
+use crate::codec;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{ArrayCondition, ArrayType, Field, FieldType, MapType, Path, Segment};
 
@@ -93,18 +95,29 @@ impl<R, T> Field<R, T> {
 }
 
 impl<R, T> Field<R, T> {
-    /// The value of this key: `b.titles.key("en").eq("Ulysses")`.
+    /// The value of this key: `b.titles.key("en").eq("Ulysses")`, `b.votes.key(user.id)`, `b.titles.key(Language::English)`.
     ///
-    /// A key that is empty, holds a dot or starts with `$` cannot be part of a path; using it is an error.
-    pub fn key(&self, key: impl AsRef<str>) -> <T::Value as FieldType>::Handle<R>
+    /// A key is whatever serializes to text, and what a map's keys are stored as: integers and bools as they are
+    /// written, enums without data by their names, ObjectIds and UUIDs by their digits.
+    ///
+    /// A key that is empty, holds a dot or starts with `$` cannot be part of a path; using it is an error, and so is one
+    /// that is not written as text.
+    pub fn key(&self, key: impl Serialize) -> <T::Value as FieldType>::Handle<R>
     where
         T: MapType<Value: FieldType>,
     {
-        let key = key.as_ref();
-        let path = match key.is_empty() || key.starts_with('$') || key.contains(['.', '\0']) {
-            false => self.element_path(Some(Segment::Key(key.into()))),
-            true => self.path().then(Segment::Where(Arc::new(BadKey(key.into())))),
+        let path = match codec::encode_name(&key) {
+            Ok(key) if key.is_empty() || key.starts_with('$') || key.contains(['.', '\0']) => {
+                let error = Error::new(
+                    ErrorKind::InvalidArgument,
+                    "a map's key in a path is not empty, has no dot and does not start with `$`",
+                );
+                Err(error.with_path(self.path().then(Segment::Key(key.into())).to_string()))
+            }
+            Ok(key) => Ok(self.element_path(Some(Segment::Key(key.into())))),
+            Err(error) => Err(error.with_path(self.path().to_string())),
         };
+        let path = path.unwrap_or_else(|error| self.path().then(Segment::Where(Arc::new(BadKey(error)))));
         <T::Value as FieldType>::handle(path)
     }
 }
@@ -165,14 +178,10 @@ fn exists() -> RawBson {
 
 /// Stands in the path for a key that cannot.
 #[derive(Debug)]
-struct BadKey(Box<str>);
+struct BadKey(Error);
 
 impl ArrayCondition for BadKey {
     fn document(&self, _: &str) -> Result<RawDocumentBuf> {
-        Err(Error::new(
-            ErrorKind::InvalidArgument,
-            "a map's key in a path is not empty, has no dot and does not start with `$`",
-        )
-        .with_path(self.0.to_string()))
+        Err(self.0.clone())
     }
 }

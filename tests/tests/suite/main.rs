@@ -152,6 +152,7 @@ mod limits_of_size;
 mod local_time;
 mod local_time_zones;
 mod maintenance;
+mod map_keys;
 mod models;
 mod money;
 mod money_accounts;

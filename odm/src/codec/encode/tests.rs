@@ -206,24 +206,24 @@ fn every_type_of_bson_is_encoded_or_left() {
     check(&One {
         v: Bson::Decimal128("NaN".parse().unwrap()),
     });
-    check_left(&One {
+    check(&One {
         v: Binary {
             subtype: BinarySubtype::UserDefined(200),
             bytes: vec![1],
         },
     });
-    check_left(&One {
+    check(&One {
         v: Timestamp {
             time: 1,
             increment: 2,
         },
     });
-    check_left(&doc! { "v": Bson::MaxKey });
-    check_left(&doc! { "v": Bson::MinKey });
-    check_left(&doc! { "v": Bson::Undefined });
-    check_left(&doc! { "v": Bson::Symbol("x".to_owned()) });
-    check_left(&doc! { "v": Bson::JavaScriptCode("x".to_owned()) });
-    check_left(&One {
+    check(&doc! { "v": Bson::MaxKey });
+    check(&doc! { "v": Bson::MinKey });
+    check(&doc! { "v": Bson::Undefined });
+    check(&doc! { "v": Bson::Symbol("x".to_owned()) });
+    check(&doc! { "v": Bson::JavaScriptCode("x".to_owned()) });
+    check(&One {
         v: bson::Regex {
             pattern: bson::raw::cstr!("a").into(),
             options: bson::raw::cstr!("i").into(),
@@ -259,9 +259,6 @@ fn what_cannot_be_encoded_is_left() {
     check_wrong(&One { v: 1_u128 });
     check_wrong(&One { v: Fails });
     check_wrong(&BTreeMap::from([("a\0b", 1)]));
-    check_wrong(&BTreeMap::from([(1, 1)]));
-    check_wrong(&BTreeMap::from([('a', 1)]));
-    check_wrong(&BTreeMap::from([(true, 1)]));
     check_wrong(&BTreeMap::from([((), 1)]));
     check_wrong(&BTreeMap::from([(Choice::With(1), 1)]));
     check_wrong(&BTreeMap::from([([1], 1)]));

@@ -362,7 +362,11 @@ fn positions_of_updates_are_refused() {
         ErrorKind::InvalidArgument,
         "ratings.$[..]",
     );
-    refused(|b| b.titles.key("a.b").eq("x"), ErrorKind::InvalidArgument, "a.b");
+    refused(
+        |b| b.titles.key("a.b").eq("x"),
+        ErrorKind::InvalidArgument,
+        "titles.a.b",
+    );
 }
 
 #[test]

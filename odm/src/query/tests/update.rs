@@ -314,7 +314,11 @@ fn a_pipeline_stands_alone() {
 #[test]
 fn values_that_do_not_fit_name_the_field() {
     refused(|b| b.big.set(u64::MAX) & b.year.inc(1), ErrorKind::Encode, "big");
-    refused(|b| b.titles.key("$x").set("y"), ErrorKind::InvalidArgument, "$x");
+    refused(
+        |b| b.titles.key("$x").set("y"),
+        ErrorKind::InvalidArgument,
+        "titles.$x",
+    );
     let update = Book::fields().codes.at(0).set(255);
     assert_eq!(update.build().unwrap_err().kind(), ErrorKind::Unsupported);
     let update = Book::fields().codes.pull_where(|c| c.eq(255));
