@@ -49,6 +49,7 @@ mod setters;
 mod stale_copies;
 mod sync_indexes;
 mod update;
+mod upserted_id;
 mod verify_relations;
 mod watch;
 mod write_back;

@@ -42,6 +42,7 @@ pub use self::derived::{Derivation, Derived};
 pub use self::derived_field::DerivedField;
 pub(crate) use self::document::{narrowed, with_field};
 pub use self::hooks::{DeleteWrite, HookContext, HookTable, Hooks, UpdateWrite};
+pub(crate) use self::insertion::equal_values;
 pub use self::kind::{Kind, KindOf};
 pub use self::literal::Literal;
 pub(crate) use self::pipeline::write;

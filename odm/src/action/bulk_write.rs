@@ -9,7 +9,7 @@ use super::insert_many::{key_to_bson, partial};
 use super::insert_one::prepare;
 use super::setters::{runs, setters};
 use super::update::{decode_key, update_statement};
-use super::{Draft, PreparedWrites};
+use super::{Draft, PreparedWrites, upserted_id};
 use crate::backend::{self, DeleteStatement, ReadOptions, WriteResult, WriteStatement};
 use crate::codec::Raw;
 use crate::collection::{RawUpdate, Record, Target, encode};
@@ -118,6 +118,12 @@ impl<D: Record> BulkWrite<D> {
         if let (Some(filter), Some(update)) = (filter, update) {
             let mut statement = update_statement(filter, update, how == How::Many);
             statement.upsert = how == How::Upsert;
+            if statement.upsert {
+                self.draft.keep(upserted_id::check::<D>(
+                    &statement.filter,
+                    &statement.modification,
+                ));
+            }
             self.draft
                 .operation
                 .statements

@@ -8,7 +8,7 @@ use bson::{Document, RawDocumentBuf};
 use super::find::projection;
 use super::find_one::Wanted;
 use super::setters::{runs, setters};
-use super::{Draft, Explain};
+use super::{Draft, Explain, upserted_id};
 use crate::backend::{self, Operation, ReadOptions};
 use crate::codec::{self, Raw};
 use crate::collection::{Record, Target, encode, read_rest};
@@ -62,16 +62,24 @@ impl<D: Record> FindOneAnd<D> {
     }
 }
 
+impl<D: Record, P> FindOneAnd<D, P> {
+    /// Inserts a document when none matches. Has no meaning for a deletion. Its `_id` is as with
+    /// [`Update::upsert`](crate::action::Update::upsert).
+    pub fn upsert(mut self) -> Self {
+        let operation = &mut self.draft.operation;
+        operation.upsert = operation.modification.is_some();
+        if let Some(modification) = &operation.modification {
+            let checked = upserted_id::check::<D>(&operation.filter, modification);
+            self.draft.keep(checked);
+        }
+        self
+    }
+}
+
 impl<D, P> FindOneAnd<D, P> {
     /// Gives the document as it is after the change. Has no meaning for a deletion.
     pub fn return_new(mut self) -> Self {
         self.draft.operation.return_new = self.draft.operation.modification.is_some();
-        self
-    }
-
-    /// Inserts a document when none matches. Has no meaning for a deletion.
-    pub fn upsert(mut self) -> Self {
-        self.draft.operation.upsert = self.draft.operation.modification.is_some();
         self
     }
 

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use bson::{RawBson, RawDocumentBuf};
 
 use super::setters::{runs, setters};
-use super::{Draft, Explain};
+use super::{Draft, Explain, upserted_id};
 use crate::backend::{self, Operation, ReadOptions, UpdateStatement, WriteResult};
 use crate::codec;
 use crate::collection::{Record, Target};
@@ -57,10 +57,17 @@ impl<D: Record> Update<D> {
     }
 
     /// Inserts a document when none matches: the filter's equalities with the update applied.
+    ///
+    /// Where neither says which `_id` it gets, the database gives it an ObjectId; an upsert of a model with another type of
+    /// `_id` is refused then, with the kind `InvalidArgument`.
     pub fn upsert(mut self) -> Self {
+        let mut checked = Ok(());
         for statement in &mut self.draft.operation.statements {
             statement.upsert = true;
+            checked =
+                checked.and_then(|()| upserted_id::check::<D>(&statement.filter, &statement.modification));
         }
+        self.draft.keep(checked);
         self
     }
 

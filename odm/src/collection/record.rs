@@ -68,7 +68,13 @@ impl<M: Model> Record for M {
     }
 
     fn encode(&self) -> Result<RawDocumentBuf> {
-        codec::encode_document(self)
+        codec::encode_document(self).map_err(|error| {
+            let id = Self::encode_key(self.key()).unwrap_or_else(|| codec::encode_value(self.key()));
+            match id.map(Bson::try_from) {
+                Ok(Ok(id)) if id != Bson::Null => error.with_id(id),
+                _ => error,
+            }
+        })
     }
 
     fn decode(document: &RawDocument) -> Result<M> {

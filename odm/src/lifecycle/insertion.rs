@@ -21,8 +21,7 @@ pub(super) fn violations(
     conditions: &[Condition],
     mut validator: Validator,
 ) -> Result<Vec<Violation>> {
-    let mut equal = Vec::new();
-    equalities(filter, &mut equal)?;
+    let equal = equal_values(filter)?;
     let mut seed = RawDocumentBuf::new();
     for (path, value) in &equal {
         seed = document::with_path(&seed, path, value.clone())?;
@@ -80,6 +79,15 @@ fn limit(value: &RawBson) -> Option<Literal> {
 }
 
 /// The values that a filter asks fields to be equal to, which the inserted document gets.
+///
+/// # Errors
+/// `InvalidArgument` for a malformed filter.
+pub(crate) fn equal_values(filter: &RawDocument) -> Result<Vec<(String, RawBson)>> {
+    let mut found = Vec::new();
+    equalities(filter, &mut found)?;
+    Ok(found)
+}
+
 fn equalities(filter: &RawDocument, found: &mut Vec<(String, RawBson)>) -> Result<()> {
     for element in filter {
         let (name, value) = element.map_err(malformed)?;

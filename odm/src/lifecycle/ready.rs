@@ -87,7 +87,10 @@ impl Ready {
         if let Some(hooks) = plan.lifecycle.hooks {
             let context = HookContext::new(target.db(), target.namespace().collection.clone());
             for write in &mut batch.writes {
-                (hooks.before)(write, &context).await?;
+                let id = inserted_id(write);
+                (hooks.before)(write, &context)
+                    .await
+                    .map_err(|error| named(error, id))?;
             }
         }
         let mut asked = match plan.lifecycle.hooks {
@@ -211,14 +214,21 @@ fn broken(violations: Vec<Violation>, batch: &Batch) -> Error {
     let first = violations
         .first()
         .and_then(|first| batch.writes.get(first.statement));
-    let id = first.and_then(|write| match &write.kind {
+    named(violation::error(violations), first.and_then(inserted_id))
+}
+
+/// The `_id` of the document that is written.
+fn inserted_id(write: &Write) -> Option<Bson> {
+    match &write.kind {
         Kind::Insert(document) | Kind::Replace(document) => Bson::try_from(document.get("_id").ok()??).ok(),
         _ => None,
-    });
-    let error = violation::error(violations);
-    match id {
-        Some(id) => error.with_id(id),
-        None => error,
+    }
+}
+
+fn named(error: Error, id: Option<Bson>) -> Error {
+    match (error.id(), id) {
+        (None, Some(id)) => error.with_id(id),
+        _ => error,
     }
 }
 

@@ -11,6 +11,8 @@ crate::on_every_backend! {
     in_a_transaction_nothing_of_a_batch_is_stored,
     documents_that_are_too_large_fail_alone,
     a_transaction_in_which_a_write_failed_is_over,
+    an_upsert_does_not_make_an_id_of_another_type,
+    a_document_that_cannot_be_stored_is_named,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -162,4 +164,93 @@ async fn a_transaction_in_which_a_write_failed_is_over(db: &Db) {
         assert_eq!(error.code(), Some(code), "{error}");
         assert_eq!(raw.find_all().await.unwrap(), [doc! { "_id": 1 }]);
     }
+}
+
+async fn an_upsert_does_not_make_an_id_of_another_type(db: &Db) {
+    let items = db.collection::<Item>();
+    let refused = |error: Error| {
+        assert_eq!(
+            (error.kind(), error.path()),
+            (ErrorKind::InvalidArgument, Some("_id"))
+        );
+        assert_eq!(error.model(), Some("Item"));
+    };
+    refused(
+        items
+            .update_one(|i| i.n.eq(1), |i| i.n.set(2))
+            .upsert()
+            .await
+            .unwrap_err(),
+    );
+    refused(
+        items
+            .update_one(|i| i.id.gt(1), |i| i.n.inc(2))
+            .upsert()
+            .await
+            .unwrap_err(),
+    );
+    let changed = items.find_one_and_update(|i| i.n.eq(1), |i| i.n.set(2));
+    refused(changed.upsert().return_new().await.unwrap_err());
+    let batch = items
+        .bulk_write()
+        .insert(item(1, 1))
+        .upsert(|i| i.n.eq(2), |i| i.n.set(3));
+    refused(batch.await.unwrap_err());
+    assert_eq!(count(db).await, 0);
+    // The filter says it, or the update.
+    items
+        .update_one(|i| i.id.eq(4), |i| i.n.set(4))
+        .upsert()
+        .await
+        .unwrap();
+    items
+        .update_one(|i| i.n.eq(5), |i| i.id.set_on_insert(5))
+        .upsert()
+        .await
+        .unwrap();
+    items
+        .bulk_write()
+        .upsert(|i| i.id.is_in([6]) & i.n.exists(), |i| i.n.set(6))
+        .await
+        .unwrap();
+    // Found, so that nothing is inserted; but that is not known before.
+    refused(
+        items
+            .update_one(|i| i.n.eq(4), |i| i.n.set(7))
+            .upsert()
+            .await
+            .unwrap_err(),
+    );
+    assert_eq!(
+        items.find_all().sort(|i| i.id.asc()).await.unwrap(),
+        [item(4, 4), item(5, 5), item(6, 6)]
+    );
+    // An untyped document and one with such an `_id` get theirs.
+    let made = items
+        .raw()
+        .update_one(doc! { "n": 9 }, doc! { "$set": { "n": 9 } });
+    assert!(made.upsert().await.unwrap().upserted_id.is_some());
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "counts")]
+struct Count {
+    #[serde(rename = "_id")]
+    id: String,
+    n: u64,
+}
+
+async fn a_document_that_cannot_be_stored_is_named(db: &Db) {
+    let counts = db.collection::<Count>();
+    let count = |id: &str, n| Count { id: id.to_owned(), n };
+    let documents = [count("a", 1), count("b", u64::MAX)];
+    let named = |error: Error| {
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Encode, Some("n")));
+        assert_eq!(error.id(), Some(&"b".into()));
+    };
+    named(counts.insert(&documents[1]).await.unwrap_err());
+    named(counts.insert_many(&documents).await.unwrap_err());
+    named(counts.bulk_write().save(&documents[1]).await.unwrap_err());
+    named(counts.replace(&documents[1]).await.unwrap_err());
+    assert_eq!(counts.count(|_| Filter::all()).await.unwrap(), 0);
 }
