@@ -15,6 +15,7 @@ crate::on_every_backend! {
     plans_that_do_worse_are_told,
     joins_of_the_last_find_it_by_either_index,
     writes_find_the_same_by_every_plan,
+    what_is_not_null_is_among_what_exists,
 }
 
 const DOCUMENTS: i32 = 2_000;
@@ -336,4 +337,39 @@ async fn writes_find_the_same_by_every_plan(db: &Db) {
         ids(&batch(&run(db, left).await)),
         [1900, 1902, 1904, 1906, 1908, 1909]
     );
+}
+
+async fn what_is_not_null_is_among_what_exists(db: &Db) {
+    let all = (0..200).map(|id| match id % 20 {
+        0 => doc! { "_id": id, "x": 1, "a": id },
+        1 => doc! { "_id": id, "x": 1, "a": null },
+        2 => doc! { "_id": id, "x": 1, "a": [] },
+        _ => doc! { "_id": id, "x": 1 },
+    });
+    insert(db, "c", all.collect()).await;
+    let index =
+        doc! { "key": { "x": 1 }, "name": "x", "partialFilterExpression": { "a": { "$exists": true } } };
+    run(db, doc! { "createIndexes": "c", "indexes": [index] }).await;
+    let filters = [
+        doc! { "x": 1, "a": { "$ne": null } },
+        doc! { "x": 1, "a": { "$not": { "$eq": null } } },
+        doc! { "x": 1, "a": { "$nin": [null, 3] } },
+        doc! { "x": 1, "$nor": [{ "a": null }] },
+        doc! { "x": 1, "$nor": [{ "a": { "$in": [null, 1] } }] },
+    ];
+    for filter in filters {
+        let command = doc! { "find": "c", "filter": filter.clone() };
+        assert_eq!(figure(db, &command, "totalDocsExamined").await, 30, "{filter}");
+        assert_eq!(batch(&run(db, command).await).len(), 20, "{filter}");
+    }
+    let unsure = [
+        doc! { "x": 1, "a": { "$ne": 1 } },
+        doc! { "x": 1, "a": { "$not": { "$gt": 3 } } },
+        doc! { "x": 1, "$nor": [{ "a": 1 }] },
+        doc! { "x": 1, "$nor": [{ "y": 1 }, { "a": { "$in": [null] } }] },
+    ];
+    for filter in unsure {
+        let command = doc! { "find": "c", "filter": filter.clone() };
+        assert_eq!(figure(db, &command, "totalDocsExamined").await, 200, "{filter}");
+    }
 }

@@ -16,12 +16,24 @@ pub(super) fn implies(query: &Node, filter: &Node) -> bool {
         (Node::And(parts), _) if parts.iter().any(|part| implies(part, filter)) => true,
         (_, Node::Or(branches)) => branches.iter().any(|branch| implies(query, branch)),
         (
+            Node::Nor(parts),
+            Node::Field {
+                path,
+                predicate: Predicate::Exists,
+            },
+        ) => excludes_null(parts, path.as_str()),
+        (
             Node::Field { path, predicate },
             Node::Field {
                 path: filter_path,
                 predicate: filter_predicate,
             },
-        ) => path.as_str() == filter_path.as_str() && predicate_implies(predicate, filter_predicate),
+        ) => {
+            path.as_str() == filter_path.as_str()
+                && (predicate_implies(predicate, filter_predicate)
+                    || (matches!(filter_predicate, Predicate::Exists)
+                        && excludes_missing(path.as_str(), predicate)))
+        }
         _ => false,
     }
 }
@@ -32,11 +44,13 @@ pub(super) fn implies_exists(query: &Node, path: &str) -> bool {
         Node::Never => true,
         Node::And(parts) => parts.iter().any(|part| implies_exists(part, path)),
         Node::Or(branches) => branches.iter().all(|branch| implies_exists(branch, path)),
+        Node::Nor(parts) => excludes_null(parts, path),
         Node::Field {
             path: query_path,
             predicate,
         } => {
-            (query_path.as_str() == path && predicate_implies(predicate, &Predicate::Exists))
+            (query_path.as_str() == path
+                && (predicate_implies(predicate, &Predicate::Exists) || excludes_missing(path, predicate)))
                 || element_exists(query_path.as_str(), predicate, path)
         }
         _ => false,
@@ -123,6 +137,37 @@ fn implies_by(query: &Predicate, filter: &Predicate, by: &Collation) -> bool {
                     && (matches!(query, Predicate::Greater(_))
                         || matches!(filter, Predicate::GreaterOrEqual(_))))
         }
+        _ => false,
+    }
+}
+
+/// Whether the predicate is one that null, and so a missing value, does not match: `{$ne: null}`. Behind an empty array
+/// there is nothing at a path, not even a missing value: what is not null need not exist there.
+fn excludes_missing(path: &str, query: &Predicate) -> bool {
+    match query {
+        Predicate::And(parts) => parts.iter().any(|part| excludes_missing(path, part)),
+        Predicate::Collated { inner, .. } => excludes_missing(path, inner),
+        Predicate::Not(inner) => !path.contains('.') && takes_null(inner),
+        _ => false,
+    }
+}
+
+/// The same of a `$nor` of one.
+fn excludes_null(parts: &[Node], path: &str) -> bool {
+    match parts {
+        [Node::Field { path: own, predicate }] => {
+            own.as_str() == path && !path.contains('.') && takes_null(predicate)
+        }
+        _ => false,
+    }
+}
+
+/// Whether null matches the predicate, and with it a missing value.
+fn takes_null(predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::Equal(value) => matches!(value, Owned::Null),
+        Predicate::In { values, .. } => values.iter().any(|value| matches!(value, Owned::Null)),
+        Predicate::Collated { inner, .. } => takes_null(inner),
         _ => false,
     }
 }
