@@ -55,6 +55,8 @@ impl Versions {
             Ok(None | Some(RawBsonRef::Null)) => 1,
             Ok(Some(RawBsonRef::Int32(version))) => version.into(),
             Ok(Some(RawBsonRef::Int64(version))) => version,
+            // Shells and JavaScript write numbers as doubles.
+            Ok(Some(RawBsonRef::Double(version))) if version.fract() == 0.0 => version as i64,
             _ => 0,
         };
         if version < 1 {
@@ -71,9 +73,28 @@ impl Versions {
         Ok(version)
     }
 
-    /// The filter of documents of older versions.
+    /// The filter of documents of older versions, and of those whose version is none.
     pub(crate) fn outdated(&self) -> Result<RawDocumentBuf> {
-        let filter = doc! { "$or": [{ FIELD: { "$lt": self.current } }, { FIELD: Bson::Null }] };
+        let others = [
+            "string",
+            "object",
+            "array",
+            "binData",
+            "objectId",
+            "bool",
+            "date",
+            "regex",
+            "javascript",
+            "symbol",
+            "timestamp",
+            "minKey",
+            "maxKey",
+        ];
+        let filter = doc! { "$or": [
+            { FIELD: { "$lt": self.current } },
+            { FIELD: Bson::Null },
+            { FIELD: { "$type": others.as_slice() } },
+        ] };
         Raw::from(filter).into_document()
     }
 }

@@ -15,6 +15,7 @@ crate::on_every_backend! {
     a_newer_version_is_an_error_of_its_own,
     what_was_read_can_be_written_back,
     a_batch_migrates_all_and_can_be_run_again,
+    versions_of_other_types_are_read_or_told,
     a_migration_that_was_cut_goes_on,
     a_document_that_changed_is_not_overwritten,
 }
@@ -242,6 +243,36 @@ async fn a_batch_migrates_all_and_can_be_run_again(db: &Db) {
         1,
         "a newer document is left alone"
     );
+}
+
+async fn versions_of_other_types_are_read_or_told(db: &Db) {
+    let raw = db.raw_collection("people");
+    let old =
+        |id: i32, version: Bson| doc! {"_id": id, "schema_version": version, "name": "Ann Lee", "visits": []};
+    let wrong = [
+        Bson::from("1"),
+        1.5.into(),
+        doc! {}.into(),
+        true.into(),
+        Bson::Array(vec![]),
+    ];
+    let all = [Bson::Double(1.0), Bson::Int64(1)].into_iter().chain(wrong);
+    let all: Vec<_> = (1..).zip(all).map(|(id, version)| old(id, version)).collect();
+    raw.insert_many(all).await.unwrap();
+    raw.insert(doc! {"_id": 20, "schema_version": 3.0, "first": "Ann", "last": "Lee", "visits": 4_i64})
+        .await
+        .unwrap();
+    let people = db.collection::<Person>();
+    assert_eq!(people.get(1).await.unwrap(), Some(ann(1, 0)));
+    assert_eq!(people.get(20).await.unwrap(), Some(ann(20, 4)));
+    let done = people.migrate().await.unwrap();
+    assert_eq!((done.migrated, done.failed.len()), (2, 5));
+    for (_, error) in &done.failed {
+        assert_eq!(
+            (error.kind(), error.path()),
+            (ErrorKind::Decode, Some("schema_version"))
+        );
+    }
 }
 
 async fn a_migration_that_was_cut_goes_on(db: &Db) {
