@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::mongodb::options::{
     Acknowledgment, ReadConcern as DriverReadConcern, ReadPreference as DriverReadPreference,
@@ -20,9 +21,31 @@ use crate::backend::{
 use crate::error::{Error, ErrorKind, Result};
 
 /// A transaction: one session, used by one operation at a time.
+///
+/// Whoever waits may go away at any time. The driver aborts a dropped transaction only when it knows that the server has
+/// heard of it, so what makes it known, and what ends it, goes on to its end by itself: else the server would keep an open
+/// transaction, and its locks, until that is too old.
 pub(super) struct MongoTransaction {
-    backend: MongoBackend,
+    backend: Arc<MongoBackend>,
     session: SharedSession,
+    /// Whether the server has answered in it.
+    is_known: Arc<AtomicBool>,
+}
+
+/// Does it whether or not somebody still waits for it.
+async fn to_its_end<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+    match tokio::spawn(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(error) => {
+                let message = "the runtime ended before the operation did";
+                Err(Error::new(ErrorKind::Network, message)
+                    .with_backend(super::NAME)
+                    .with_source(error))
+            }
+        },
+    }
 }
 
 impl fmt::Debug for MongoTransaction {
@@ -54,11 +77,12 @@ pub(super) async fn begin(client: Client, options: TransactionOptions) -> Result
     }
     start.await.map_err(locate)?;
     Ok(MongoTransaction {
-        backend: MongoBackend {
+        backend: Arc::new(MongoBackend {
             client,
             cursors: CursorSessions::default(),
-        },
+        }),
         session: Arc::new(Mutex::new(session)),
+        is_known: Arc::default(),
     })
 }
 
@@ -97,10 +121,22 @@ impl Backend for MongoTransaction {
             let name = operation.name();
             let namespace = operation.namespace().map(ToString::to_string);
             // Nothing of a transaction is in doubt before its commit.
-            self.backend
-                .run(operation, Some(&self.session))
-                .await
-                .map_err(|e| error::located(e, name, false, namespace))
+            let locate = move |e| error::located(e, name, false, namespace);
+            if self.is_known.load(Ordering::Relaxed) {
+                return self
+                    .backend
+                    .run(operation, Some(&self.session))
+                    .await
+                    .map_err(locate);
+            }
+            let (backend, session) = (Arc::clone(&self.backend), Arc::clone(&self.session));
+            let is_known = Arc::clone(&self.is_known);
+            to_its_end(async move {
+                let response = backend.run(operation, Some(&session)).await.map_err(locate)?;
+                is_known.store(true, Ordering::Relaxed);
+                Ok(response)
+            })
+            .await
         })
     }
 
@@ -114,19 +150,25 @@ impl Backend for MongoTransaction {
 impl Transaction for MongoTransaction {
     fn commit(&self) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            let mut session = self.session.lock().await;
-            session
-                .commit_transaction()
-                .await
-                .map_err(|e| error::located(e.into(), "commitTransaction", true, None))
+            let session = Arc::clone(&self.session);
+            to_its_end(async move {
+                let mut session = session.lock().await;
+                let committed = session.commit_transaction().await;
+                committed.map_err(|e| error::located(e.into(), "commitTransaction", true, None))
+            })
+            .await
         })
     }
 
     fn abort(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let mut session = self.session.lock().await;
+            let session = Arc::clone(&self.session);
             // A transaction that the server no longer knows is aborted already.
-            let _ = session.abort_transaction().await;
+            let _ = to_its_end(async move {
+                let _ = session.lock().await.abort_transaction().await;
+                Ok(())
+            })
+            .await;
         })
     }
 }

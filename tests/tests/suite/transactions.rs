@@ -1,6 +1,7 @@
 //! Transactions: all or nothing, own writes, conflicts, retries.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use odm::bson::doc;
 use odm::{Db, Error, ErrorKind, Model as _, Tx};
@@ -14,6 +15,7 @@ crate::on_every_backend! {
     the_first_writer_wins,
     conflicting_transactions_are_retried_until_both_are_done,
     a_dropped_transaction_is_aborted_and_releases_what_it_held,
+    a_transaction_cut_in_its_first_operation_holds_nothing,
     a_finished_transaction_takes_no_more_operations,
     two_transactions_cannot_take_one_unique_key,
     a_single_write_waits_for_the_transaction_in_its_way,
@@ -190,6 +192,35 @@ async fn a_dropped_transaction_is_aborted_and_releases_what_it_held(db: &Db) {
         .await
         .unwrap();
     assert_eq!(balance(db, &a).await, 101);
+}
+
+async fn a_transaction_cut_in_its_first_operation_holds_nothing(db: &Db) {
+    let (a, b) = two(db).await;
+    let cut = |account: Account, after: u64| async move {
+        let work = async {
+            let tx = begun_with(db, &account, 10).await;
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            drop(tx);
+        };
+        let after = Duration::from_micros(after);
+        assert!(tokio::time::timeout(after, work).await.is_err());
+    };
+    for after in (0..2_000).step_by(100) {
+        // The other one takes the first one's session out of the pool while its transaction may be open.
+        tokio::join!(cut(a.clone(), after), cut(b.clone(), after + 700));
+    }
+    // The server would abort what nobody ends after a minute.
+    for account in [a, b] {
+        let accounts = db.collection::<Account>();
+        let update = async {
+            accounts
+                .update_one(|x| x.id.eq(account.id), |x| x.balance.inc(1))
+                .await
+        };
+        let update = tokio::time::timeout(Duration::from_secs(30), update);
+        update.await.expect("nothing is in the way").unwrap();
+        assert_eq!(balance(db, &account).await, 101);
+    }
 }
 
 async fn a_finished_transaction_takes_no_more_operations(db: &Db) {
