@@ -97,6 +97,18 @@ pub(crate) fn attributes_agree(
     }
 }
 
+/// That a field of a document is not lost when the document is written.
+pub(crate) fn written(serde: &serde_attr::OnField, problems: &mut Problems) {
+    if let Some(span) = serde.skip_serializing {
+        let help = "`skip` for what is not stored; what users are not to see leave out of the type that you show them";
+        problems.at_span(
+            span,
+            "the field would be read and never written: an insert leaves it out, and a save takes it away",
+            help,
+        );
+    }
+}
+
 /// Where a relation can stand.
 pub(crate) fn relation(odm: &attr::OnField, storage: &Storage, problems: &mut Problems) {
     let typed = matches!(storage, Storage::Typed);

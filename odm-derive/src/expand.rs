@@ -54,7 +54,10 @@ pub(crate) fn expand(container: &Container<'_>) -> TokenStream {
             quote!(#implementation #embedded #model)
         }
         Shape::Newtype(inner) => expansion.newtype(inner),
-        Shape::Value => expansion.value(),
+        Shape::Value => {
+            let (value, id_type) = (expansion.value(), expansion.id_type());
+            quote!(#value #id_type)
+        }
     };
     quote! {
         #outside
@@ -139,11 +142,7 @@ impl<'a> Expansion<'a> {
             self.predicates(TokenStream::new()),
             self.stored(TokenStream::new()),
         );
-        let id_type = self
-            .container
-            .model
-            .is_none()
-            .then(|| quote!(impl #declared __odm::IdType for #this #predicates {}));
+        let id_type = self.container.model.is_none().then(|| self.id_type());
         let life = lifecycle::declared(self.container, this);
         quote! {
             impl #declared __odm::FieldType for #this #predicates {
@@ -156,6 +155,16 @@ impl<'a> Expansion<'a> {
             }
             #id_type
         }
+    }
+
+    /// What is not a model, and not known to be an array, can be an `_id`.
+    fn id_type(&self) -> TokenStream {
+        let this = &self.this;
+        let (declared, predicates) = (
+            self.declared(TokenStream::new()),
+            self.predicates(TokenStream::new()),
+        );
+        quote!(impl #declared __odm::IdType for #this #predicates {})
     }
 
     fn newtype(&self, inner: &TokenStream) -> TokenStream {

@@ -153,6 +153,9 @@ fn declared<'a>(
         };
         check::stored_name(field, ident, &serde, &stored, problems);
         check::attributes_agree(&serde, &odm, skipped, problems);
+        if matches!(derive, Derive::Model) && !skipped && stored != "_id" {
+            check::written(&serde, problems);
+        }
         check::life(&serde, &odm, problems);
         let resolved = (!skipped).then(|| Field {
             ident: ident.clone(),

@@ -267,6 +267,14 @@ impl Db {
         self.execute(operation).await?.done()
     }
 
+    /// As [`drop`](Db::drop), which in an `Arc<Db>` is hidden by the destructor's.
+    ///
+    /// # Errors
+    /// As any operation.
+    pub async fn drop_database(&self) -> Result<()> {
+        self.drop().await
+    }
+
     pub(crate) fn of(executor: Executor, name: &str) -> Db {
         Db {
             executor,

@@ -7,8 +7,9 @@ use std::time::Duration;
 use odm::bson::doc;
 use odm::{Db, Error, ErrorKind, Model as _, Tx};
 
-#[path = "suite/models.rs"] mod models; use models::Account;
-
+#[path = "suite/models.rs"]
+mod models;
+use models::Account;
 
 async fn two(db: &Db) -> (Account, Account) {
     let accounts = db.collection::<Account>();
@@ -519,142 +520,382 @@ async fn a_write_that_changes_nothing_is_in_nobodys_way(db: &Db) {
     assert_eq!(balance(db, &a).await, 101);
 }
 
-    #[test]
-    fn memory_a_committed_transaction_is_there_whole() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { a_committed_transaction_is_there_whole(&db).await }) }
-    #[test]
-    fn native_a_committed_transaction_is_there_whole() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { a_committed_transaction_is_there_whole(&db).await }) }
-    #[test]
-    fn mongo_a_committed_transaction_is_there_whole() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { a_committed_transaction_is_there_whole(&db).await }) }
+#[test]
+fn memory_a_committed_transaction_is_there_whole() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        a_committed_transaction_is_there_whole(&db).await
+    })
+}
+#[test]
+fn native_a_committed_transaction_is_there_whole() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        a_committed_transaction_is_there_whole(&db).await
+    })
+}
+#[test]
+fn mongo_a_committed_transaction_is_there_whole() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        a_committed_transaction_is_there_whole(&db).await
+    })
+}
 
-    #[test]
-    fn memory_a_failed_transaction_leaves_nothing() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { a_failed_transaction_leaves_nothing(&db).await }) }
-    #[test]
-    fn native_a_failed_transaction_leaves_nothing() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { a_failed_transaction_leaves_nothing(&db).await }) }
-    #[test]
-    fn mongo_a_failed_transaction_leaves_nothing() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { a_failed_transaction_leaves_nothing(&db).await }) }
+#[test]
+fn memory_a_failed_transaction_leaves_nothing() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        a_failed_transaction_leaves_nothing(&db).await
+    })
+}
+#[test]
+fn native_a_failed_transaction_leaves_nothing() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        a_failed_transaction_leaves_nothing(&db).await
+    })
+}
+#[test]
+fn mongo_a_failed_transaction_leaves_nothing() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        a_failed_transaction_leaves_nothing(&db).await
+    })
+}
 
-    #[test]
-    fn memory_a_transaction_sees_its_own_writes_and_nobody_elses() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { a_transaction_sees_its_own_writes_and_nobody_elses(&db).await }) }
-    #[test]
-    fn native_a_transaction_sees_its_own_writes_and_nobody_elses() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { a_transaction_sees_its_own_writes_and_nobody_elses(&db).await }) }
-    #[test]
-    fn mongo_a_transaction_sees_its_own_writes_and_nobody_elses() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { a_transaction_sees_its_own_writes_and_nobody_elses(&db).await }) }
+#[test]
+fn memory_a_transaction_sees_its_own_writes_and_nobody_elses() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        a_transaction_sees_its_own_writes_and_nobody_elses(&db).await
+    })
+}
+#[test]
+fn native_a_transaction_sees_its_own_writes_and_nobody_elses() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        a_transaction_sees_its_own_writes_and_nobody_elses(&db).await
+    })
+}
+#[test]
+fn mongo_a_transaction_sees_its_own_writes_and_nobody_elses() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        a_transaction_sees_its_own_writes_and_nobody_elses(&db).await
+    })
+}
 
-    #[test]
-    fn memory_the_first_writer_wins() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { the_first_writer_wins(&db).await }) }
-    #[test]
-    fn native_the_first_writer_wins() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { the_first_writer_wins(&db).await }) }
-    #[test]
-    fn mongo_the_first_writer_wins() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { the_first_writer_wins(&db).await }) }
+#[test]
+fn memory_the_first_writer_wins() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        the_first_writer_wins(&db).await
+    })
+}
+#[test]
+fn native_the_first_writer_wins() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        the_first_writer_wins(&db).await
+    })
+}
+#[test]
+fn mongo_the_first_writer_wins() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        the_first_writer_wins(&db).await
+    })
+}
 
-    #[test]
-    fn memory_conflicting_transactions_are_retried_until_both_are_done() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { conflicting_transactions_are_retried_until_both_are_done(&db).await }) }
-    #[test]
-    fn native_conflicting_transactions_are_retried_until_both_are_done() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { conflicting_transactions_are_retried_until_both_are_done(&db).await }) }
-    #[test]
-    fn mongo_conflicting_transactions_are_retried_until_both_are_done() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { conflicting_transactions_are_retried_until_both_are_done(&db).await }) }
+#[test]
+fn memory_conflicting_transactions_are_retried_until_both_are_done() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        conflicting_transactions_are_retried_until_both_are_done(&db).await
+    })
+}
+#[test]
+fn native_conflicting_transactions_are_retried_until_both_are_done() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        conflicting_transactions_are_retried_until_both_are_done(&db).await
+    })
+}
+#[test]
+fn mongo_conflicting_transactions_are_retried_until_both_are_done() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        conflicting_transactions_are_retried_until_both_are_done(&db).await
+    })
+}
 
-    #[test]
-    fn memory_a_dropped_transaction_is_aborted_and_releases_what_it_held() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { a_dropped_transaction_is_aborted_and_releases_what_it_held(&db).await }) }
-    #[test]
-    fn native_a_dropped_transaction_is_aborted_and_releases_what_it_held() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { a_dropped_transaction_is_aborted_and_releases_what_it_held(&db).await }) }
-    #[test]
-    fn mongo_a_dropped_transaction_is_aborted_and_releases_what_it_held() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { a_dropped_transaction_is_aborted_and_releases_what_it_held(&db).await }) }
+#[test]
+fn memory_a_dropped_transaction_is_aborted_and_releases_what_it_held() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        a_dropped_transaction_is_aborted_and_releases_what_it_held(&db).await
+    })
+}
+#[test]
+fn native_a_dropped_transaction_is_aborted_and_releases_what_it_held() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        a_dropped_transaction_is_aborted_and_releases_what_it_held(&db).await
+    })
+}
+#[test]
+fn mongo_a_dropped_transaction_is_aborted_and_releases_what_it_held() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        a_dropped_transaction_is_aborted_and_releases_what_it_held(&db).await
+    })
+}
 
-    #[test]
-    fn memory_a_transaction_cut_in_its_first_operation_holds_nothing() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { a_transaction_cut_in_its_first_operation_holds_nothing(&db).await }) }
-    #[test]
-    fn native_a_transaction_cut_in_its_first_operation_holds_nothing() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { a_transaction_cut_in_its_first_operation_holds_nothing(&db).await }) }
-    #[test]
-    fn mongo_a_transaction_cut_in_its_first_operation_holds_nothing() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { a_transaction_cut_in_its_first_operation_holds_nothing(&db).await }) }
+#[test]
+fn memory_a_transaction_cut_in_its_first_operation_holds_nothing() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        a_transaction_cut_in_its_first_operation_holds_nothing(&db).await
+    })
+}
+#[test]
+fn native_a_transaction_cut_in_its_first_operation_holds_nothing() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        a_transaction_cut_in_its_first_operation_holds_nothing(&db).await
+    })
+}
+#[test]
+fn mongo_a_transaction_cut_in_its_first_operation_holds_nothing() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        a_transaction_cut_in_its_first_operation_holds_nothing(&db).await
+    })
+}
 
-    #[test]
-    fn memory_a_finished_transaction_takes_no_more_operations() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { a_finished_transaction_takes_no_more_operations(&db).await }) }
-    #[test]
-    fn native_a_finished_transaction_takes_no_more_operations() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { a_finished_transaction_takes_no_more_operations(&db).await }) }
-    #[test]
-    fn mongo_a_finished_transaction_takes_no_more_operations() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { a_finished_transaction_takes_no_more_operations(&db).await }) }
+#[test]
+fn memory_a_finished_transaction_takes_no_more_operations() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        a_finished_transaction_takes_no_more_operations(&db).await
+    })
+}
+#[test]
+fn native_a_finished_transaction_takes_no_more_operations() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        a_finished_transaction_takes_no_more_operations(&db).await
+    })
+}
+#[test]
+fn mongo_a_finished_transaction_takes_no_more_operations() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        a_finished_transaction_takes_no_more_operations(&db).await
+    })
+}
 
-    #[test]
-    fn memory_two_transactions_cannot_take_one_unique_key() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { two_transactions_cannot_take_one_unique_key(&db).await }) }
-    #[test]
-    fn native_two_transactions_cannot_take_one_unique_key() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { two_transactions_cannot_take_one_unique_key(&db).await }) }
-    #[test]
-    fn mongo_two_transactions_cannot_take_one_unique_key() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { two_transactions_cannot_take_one_unique_key(&db).await }) }
+#[test]
+fn memory_two_transactions_cannot_take_one_unique_key() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        two_transactions_cannot_take_one_unique_key(&db).await
+    })
+}
+#[test]
+fn native_two_transactions_cannot_take_one_unique_key() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        two_transactions_cannot_take_one_unique_key(&db).await
+    })
+}
+#[test]
+fn mongo_two_transactions_cannot_take_one_unique_key() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        two_transactions_cannot_take_one_unique_key(&db).await
+    })
+}
 
-    #[test]
-    fn memory_a_single_write_waits_for_the_transaction_in_its_way() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { a_single_write_waits_for_the_transaction_in_its_way(&db).await }) }
-    #[test]
-    fn native_a_single_write_waits_for_the_transaction_in_its_way() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { a_single_write_waits_for_the_transaction_in_its_way(&db).await }) }
-    #[test]
-    fn mongo_a_single_write_waits_for_the_transaction_in_its_way() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { a_single_write_waits_for_the_transaction_in_its_way(&db).await }) }
+#[test]
+fn memory_a_single_write_waits_for_the_transaction_in_its_way() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        a_single_write_waits_for_the_transaction_in_its_way(&db).await
+    })
+}
+#[test]
+fn native_a_single_write_waits_for_the_transaction_in_its_way() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        a_single_write_waits_for_the_transaction_in_its_way(&db).await
+    })
+}
+#[test]
+fn mongo_a_single_write_waits_for_the_transaction_in_its_way() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        a_single_write_waits_for_the_transaction_in_its_way(&db).await
+    })
+}
 
-    #[test]
-    fn memory_a_merge_waits_for_the_transaction_in_its_way() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { a_merge_waits_for_the_transaction_in_its_way(&db).await }) }
-    #[test]
-    fn native_a_merge_waits_for_the_transaction_in_its_way() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { a_merge_waits_for_the_transaction_in_its_way(&db).await }) }
-    #[test]
-    fn mongo_a_merge_waits_for_the_transaction_in_its_way() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { a_merge_waits_for_the_transaction_in_its_way(&db).await }) }
+#[test]
+fn memory_a_merge_waits_for_the_transaction_in_its_way() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        a_merge_waits_for_the_transaction_in_its_way(&db).await
+    })
+}
+#[test]
+fn native_a_merge_waits_for_the_transaction_in_its_way() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        a_merge_waits_for_the_transaction_in_its_way(&db).await
+    })
+}
+#[test]
+fn mongo_a_merge_waits_for_the_transaction_in_its_way() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        a_merge_waits_for_the_transaction_in_its_way(&db).await
+    })
+}
 
-    #[test]
-    fn memory_waiting_writes_leave_the_transaction_a_connection() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { waiting_writes_leave_the_transaction_a_connection(&db).await }) }
-    #[test]
-    fn native_waiting_writes_leave_the_transaction_a_connection() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { waiting_writes_leave_the_transaction_a_connection(&db).await }) }
-    #[test]
-    fn mongo_waiting_writes_leave_the_transaction_a_connection() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { waiting_writes_leave_the_transaction_a_connection(&db).await }) }
+#[test]
+fn memory_waiting_writes_leave_the_transaction_a_connection() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        waiting_writes_leave_the_transaction_a_connection(&db).await
+    })
+}
+#[test]
+fn native_waiting_writes_leave_the_transaction_a_connection() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        waiting_writes_leave_the_transaction_a_connection(&db).await
+    })
+}
+#[test]
+fn mongo_waiting_writes_leave_the_transaction_a_connection() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        waiting_writes_leave_the_transaction_a_connection(&db).await
+    })
+}
 
-    #[test]
-    fn memory_a_collection_can_be_created_inside() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { a_collection_can_be_created_inside(&db).await }) }
-    #[test]
-    fn native_a_collection_can_be_created_inside() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { a_collection_can_be_created_inside(&db).await }) }
-    #[test]
-    fn mongo_a_collection_can_be_created_inside() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { a_collection_can_be_created_inside(&db).await }) }
+#[test]
+fn memory_a_collection_can_be_created_inside() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        a_collection_can_be_created_inside(&db).await
+    })
+}
+#[test]
+fn native_a_collection_can_be_created_inside() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        a_collection_can_be_created_inside(&db).await
+    })
+}
+#[test]
+fn mongo_a_collection_can_be_created_inside() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        a_collection_can_be_created_inside(&db).await
+    })
+}
 
-    #[test]
-    fn memory_a_swallowed_failure_is_the_failure_of_the_transaction() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { a_swallowed_failure_is_the_failure_of_the_transaction(&db).await }) }
-    #[test]
-    fn native_a_swallowed_failure_is_the_failure_of_the_transaction() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { a_swallowed_failure_is_the_failure_of_the_transaction(&db).await }) }
-    #[test]
-    fn mongo_a_swallowed_failure_is_the_failure_of_the_transaction() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { a_swallowed_failure_is_the_failure_of_the_transaction(&db).await }) }
+#[test]
+fn memory_a_swallowed_failure_is_the_failure_of_the_transaction() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        a_swallowed_failure_is_the_failure_of_the_transaction(&db).await
+    })
+}
+#[test]
+fn native_a_swallowed_failure_is_the_failure_of_the_transaction() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        a_swallowed_failure_is_the_failure_of_the_transaction(&db).await
+    })
+}
+#[test]
+fn mongo_a_swallowed_failure_is_the_failure_of_the_transaction() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        a_swallowed_failure_is_the_failure_of_the_transaction(&db).await
+    })
+}
 
-    #[test]
-    fn memory_what_follows_a_swallowed_failure_is_not_retried() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { what_follows_a_swallowed_failure_is_not_retried(&db).await }) }
-    #[test]
-    fn native_what_follows_a_swallowed_failure_is_not_retried() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { what_follows_a_swallowed_failure_is_not_retried(&db).await }) }
-    #[test]
-    fn mongo_what_follows_a_swallowed_failure_is_not_retried() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { what_follows_a_swallowed_failure_is_not_retried(&db).await }) }
+#[test]
+fn memory_what_follows_a_swallowed_failure_is_not_retried() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        what_follows_a_swallowed_failure_is_not_retried(&db).await
+    })
+}
+#[test]
+fn native_what_follows_a_swallowed_failure_is_not_retried() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        what_follows_a_swallowed_failure_is_not_retried(&db).await
+    })
+}
+#[test]
+fn mongo_what_follows_a_swallowed_failure_is_not_retried() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        what_follows_a_swallowed_failure_is_not_retried(&db).await
+    })
+}
 
-    #[test]
-    fn memory_a_swallowed_conflict_is_retried() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { a_swallowed_conflict_is_retried(&db).await }) }
-    #[test]
-    fn native_a_swallowed_conflict_is_retried() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { a_swallowed_conflict_is_retried(&db).await }) }
-    #[test]
-    fn mongo_a_swallowed_conflict_is_retried() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { a_swallowed_conflict_is_retried(&db).await }) }
+#[test]
+fn memory_a_swallowed_conflict_is_retried() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        a_swallowed_conflict_is_retried(&db).await
+    })
+}
+#[test]
+fn native_a_swallowed_conflict_is_retried() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        a_swallowed_conflict_is_retried(&db).await
+    })
+}
+#[test]
+fn mongo_a_swallowed_conflict_is_retried() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        a_swallowed_conflict_is_retried(&db).await
+    })
+}
 
-    #[test]
-    fn memory_a_command_that_cannot_run_inside_leaves_the_transaction_alone() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { a_command_that_cannot_run_inside_leaves_the_transaction_alone(&db).await }) }
-    #[test]
-    fn native_a_command_that_cannot_run_inside_leaves_the_transaction_alone() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { a_command_that_cannot_run_inside_leaves_the_transaction_alone(&db).await }) }
-    #[test]
-    fn mongo_a_command_that_cannot_run_inside_leaves_the_transaction_alone() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { a_command_that_cannot_run_inside_leaves_the_transaction_alone(&db).await }) }
+#[test]
+fn memory_a_command_that_cannot_run_inside_leaves_the_transaction_alone() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        a_command_that_cannot_run_inside_leaves_the_transaction_alone(&db).await
+    })
+}
+#[test]
+fn native_a_command_that_cannot_run_inside_leaves_the_transaction_alone() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        a_command_that_cannot_run_inside_leaves_the_transaction_alone(&db).await
+    })
+}
+#[test]
+fn mongo_a_command_that_cannot_run_inside_leaves_the_transaction_alone() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        a_command_that_cannot_run_inside_leaves_the_transaction_alone(&db).await
+    })
+}
 
-    #[test]
-    fn memory_a_transaction_takes_options() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { a_transaction_takes_options(&db).await }) }
-    #[test]
-    fn native_a_transaction_takes_options() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { a_transaction_takes_options(&db).await }) }
-    #[test]
-    fn mongo_a_transaction_takes_options() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { a_transaction_takes_options(&db).await }) }
+#[test]
+fn memory_a_transaction_takes_options() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        a_transaction_takes_options(&db).await
+    })
+}
+#[test]
+fn native_a_transaction_takes_options() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        a_transaction_takes_options(&db).await
+    })
+}
+#[test]
+fn mongo_a_transaction_takes_options() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        a_transaction_takes_options(&db).await
+    })
+}
 
-    #[test]
-    fn memory_a_single_write_waits_no_longer_than_it_may() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { a_single_write_waits_no_longer_than_it_may(&db).await }) }
-    #[test]
-    fn native_a_single_write_waits_no_longer_than_it_may() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { a_single_write_waits_no_longer_than_it_may(&db).await }) }
-    #[test]
-    fn mongo_a_single_write_waits_no_longer_than_it_may() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { a_single_write_waits_no_longer_than_it_may(&db).await }) }
+#[test]
+fn memory_a_single_write_waits_no_longer_than_it_may() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        a_single_write_waits_no_longer_than_it_may(&db).await
+    })
+}
+#[test]
+fn native_a_single_write_waits_no_longer_than_it_may() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        a_single_write_waits_no_longer_than_it_may(&db).await
+    })
+}
+#[test]
+fn mongo_a_single_write_waits_no_longer_than_it_may() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        a_single_write_waits_no_longer_than_it_may(&db).await
+    })
+}
 
-    #[test]
-    fn memory_a_write_that_changes_nothing_is_in_nobodys_way() { odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move { a_write_that_changes_nothing_is_in_nobodys_way(&db).await }) }
-    #[test]
-    fn native_a_write_that_changes_nothing_is_in_nobodys_way() { odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move { a_write_that_changes_nothing_is_in_nobodys_way(&db).await }) }
-    #[test]
-    fn mongo_a_write_that_changes_nothing_is_in_nobodys_way() { odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move { a_write_that_changes_nothing_is_in_nobodys_way(&db).await }) }
+#[test]
+fn memory_a_write_that_changes_nothing_is_in_nobodys_way() {
+    odm_tests::harness::run(odm_tests::harness::Target::Memory, |db| async move {
+        a_write_that_changes_nothing_is_in_nobodys_way(&db).await
+    })
+}
+#[test]
+fn native_a_write_that_changes_nothing_is_in_nobodys_way() {
+    odm_tests::harness::run(odm_tests::harness::Target::Native, |db| async move {
+        a_write_that_changes_nothing_is_in_nobodys_way(&db).await
+    })
+}
+#[test]
+fn mongo_a_write_that_changes_nothing_is_in_nobodys_way() {
+    odm_tests::harness::run(odm_tests::harness::Target::MongoDb, |db| async move {
+        a_write_that_changes_nothing_is_in_nobodys_way(&db).await
+    })
+}

@@ -31,7 +31,7 @@ macro_rules! values {
 }
 
 values! {
-    bool: IdType;
+    bool: Ordered IdType;
     i8: Ordered Numeric IdType;
     i16: Ordered Numeric IdType;
     i32: Ordered Numeric IdType;

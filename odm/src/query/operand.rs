@@ -30,7 +30,8 @@ use std::sync::Arc;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no value for a field of type `{T}`",
     label = "expected `{T}` or `&{T}`",
-    note = "operands are of the field's own type; convert it first"
+    note = "operands are of the field's own type; convert it first: an id of your own into a reference by `Ref::new(id)`",
+    note = "another field of the document is compared by expressions: `a.value().gt(&b).holds()`"
 )]
 pub trait Operand<T> {
     /// Hands the value over.

@@ -125,6 +125,7 @@ mod history;
 mod hold;
 mod idempotency;
 mod idempotency_interleavings;
+mod ids;
 mod inbox_interleavings;
 mod index_filters;
 mod indexes;
