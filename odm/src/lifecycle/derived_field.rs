@@ -62,6 +62,7 @@ macro_rules! refused {
 refused! {
     set(value);
     set_on_insert(value);
+    set_to(value);
     min(value);
     max(value);
     unset();

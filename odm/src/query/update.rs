@@ -2,6 +2,7 @@
 
 mod build;
 pub(super) mod change;
+mod computed;
 mod raw;
 
 use std::fmt;
@@ -117,7 +118,7 @@ impl<R> Update<R> {
     }
 
     pub(crate) fn into_form(self) -> Result<Form> {
-        self.form
+        self.form.and_then(Form::computed)
     }
 
     pub(crate) fn from_result(form: Result<Form>) -> Update<R> {

@@ -229,6 +229,7 @@ mod tree_reading;
 mod tree_runs;
 mod tree_shapes;
 mod updates;
+mod updates_computed;
 mod version;
 mod views;
 mod writes;

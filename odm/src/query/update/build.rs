@@ -149,7 +149,7 @@ impl Names {
 const FEW: usize = 16;
 
 /// No path may be another's, or lead into it.
-fn no_conflict(touched: Vec<CString>) -> Result<()> {
+pub(super) fn no_conflict(touched: Vec<CString>) -> Result<()> {
     let mut touched: Vec<&str> = touched.iter().map(|path| path.as_str()).collect();
     if touched.len() <= FEW && !any_conflict(&touched) {
         return Ok(());

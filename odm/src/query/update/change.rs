@@ -36,6 +36,8 @@ pub(crate) enum Action {
     PullWhere(RawDocumentBuf),
     PullAll(Vec<RawBson>),
     Bits(BitOperation, RawBson),
+    /// An expression: makes the update a pipeline, before anybody else sees it.
+    Compute(RawBson),
     /// As a raw update had it.
     Raw {
         operator: CString,
@@ -64,7 +66,7 @@ impl Action {
     /// MongoDB's name of the operator.
     pub(crate) fn operator(&self) -> &CStr {
         match self {
-            Action::Set(_) => cstr!("$set"),
+            Action::Set(_) | Action::Compute(_) => cstr!("$set"),
             Action::SetOnInsert(_) => cstr!("$setOnInsert"),
             Action::Unset => cstr!("$unset"),
             Action::Increment(_) => cstr!("$inc"),
@@ -93,6 +95,7 @@ impl Action {
             | Action::Multiply(value)
             | Action::Minimum(value)
             | Action::Maximum(value)
+            | Action::Compute(value)
             | Action::Raw { value, .. } => value,
             Action::Unset => RawBson::String(String::new()),
             Action::Rename(path) => RawBson::String(path.to_string()),
