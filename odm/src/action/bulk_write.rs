@@ -229,6 +229,19 @@ impl<M: Model> BulkWrite<M> {
         )
     }
 
+    /// Replaces the first document that matches, or inserts this one.
+    pub fn upsert_replacement(
+        self,
+        filter: impl FnOnce(M::Fields<M>) -> Filter<M>,
+        document: impl Borrow<M>,
+    ) -> Self {
+        self.update(
+            encode::filter(filter),
+            encode::replacement(document.borrow()),
+            How::Upsert,
+        )
+    }
+
     /// Replaces the document with the same `_id`, or inserts it.
     pub fn save(self, document: impl Borrow<M>) -> Self {
         let document = document.borrow();

@@ -1,6 +1,7 @@
 //! Inserting many documents.
 
 use std::borrow::Borrow;
+use std::collections::HashSet;
 use std::fmt;
 
 use bson::{Bson, RawDocumentBuf};
@@ -22,13 +23,14 @@ use crate::lifecycle::Ready;
 pub struct InsertMany<D: Record> {
     draft: Draft<backend::Insert>,
     ids: Vec<D::Key>,
+    ignores_duplicates: bool,
 }
 
 /// What inserting documents did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InsertManyResult<K> {
-    /// The `_id` of each document, in their order.
+    /// The `_id` of each document that was stored, in their order.
     pub ids: Vec<K>,
 }
 
@@ -57,13 +59,26 @@ impl<D: Record> InsertMany<D> {
             draft.operation.documents.push(encoded);
             ids.push(id);
         }
-        InsertMany { draft, ids }
+        InsertMany {
+            draft,
+            ids,
+            ignores_duplicates: false,
+        }
     }
 
     /// Tries every document, even after a failure. Faster on a sharded collection.
     pub fn unordered(mut self) -> Self {
         self.draft.operation.ordered = false;
         self
+    }
+
+    /// Leaves out the documents whose key a unique index holds already (the one of `_id` too), which is no error then: the
+    /// result has the `_id`s of those that were stored. The batch is [`unordered`](InsertMany::unordered).
+    ///
+    /// In a transaction a taken key is an error all the same, as it ends the transaction.
+    pub fn ignore_duplicates(mut self) -> Self {
+        self.ignores_duplicates = true;
+        self.unordered()
     }
 
     /// Leaves the dates of `#[odm(created)]` and `#[odm(updated)]` as the document has them.
@@ -101,6 +116,14 @@ impl<D: Record> InsertMany<D> {
         let ordered = self.draft.operation.ordered;
         match insert(self.draft).await? {
             None => Ok(InsertManyResult { ids: self.ids }),
+            Some((target, failed)) if self.ignores_duplicates && is_of_duplicates(&target, &failed) => {
+                let taken: HashSet<usize> = failed.errors.iter().map(|(index, _)| *index).collect();
+                let ids = self.ids.into_iter().enumerate();
+                let stored = ids.filter(|(index, _)| !taken.contains(index));
+                Ok(InsertManyResult {
+                    ids: stored.map(|(_, id)| id).collect(),
+                })
+            }
             Some((target, failed)) => {
                 let ids = self.ids.iter().enumerate();
                 let ids = ids
@@ -129,6 +152,12 @@ async fn insert(draft: Draft<backend::Insert>) -> Result<Option<(Target, WriteRe
     } else {
         Some((target, result))
     })
+}
+
+/// Whether nothing failed but for taken keys, and nothing else comes of that.
+fn is_of_duplicates(target: &Target, failed: &WriteResult) -> bool {
+    let mut errors = failed.errors.iter();
+    target.db().guard().is_none() && errors.all(|(_, error)| error.is_duplicate_key())
 }
 
 pub(super) fn key_to_bson<K: serde::Serialize>(key: &K) -> Option<Bson> {

@@ -13,6 +13,8 @@ crate::on_every_backend! {
     a_transaction_in_which_a_write_failed_is_over,
     an_upsert_does_not_make_an_id_of_another_type,
     a_document_that_cannot_be_stored_is_named,
+    duplicates_can_be_left_out,
+    replacements_of_a_batch_insert_what_is_not_there,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -253,4 +255,80 @@ async fn a_document_that_cannot_be_stored_is_named(db: &Db) {
     named(counts.bulk_write().save(&documents[1]).await.unwrap_err());
     named(counts.replace(&documents[1]).await.unwrap_err());
     assert_eq!(counts.count(|_| Filter::all()).await.unwrap(), 0);
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "codes")]
+struct Code {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[odm(unique)]
+    code: String,
+}
+
+fn code(id: i32, code: &str) -> Code {
+    Code {
+        id,
+        code: code.to_owned(),
+    }
+}
+
+async fn codes(db: &Db) -> Vec<Code> {
+    db.collection()
+        .find_all()
+        .sort(|c: CodeFields| c.id.asc())
+        .await
+        .unwrap()
+}
+
+async fn duplicates_can_be_left_out(db: &Db) {
+    let collection = db.collection::<Code>();
+    collection.sync_indexes().await.unwrap();
+    collection.insert(code(1, "a")).await.unwrap();
+    let all = [
+        code(1, "x"),
+        code(2, "a"),
+        code(3, "b"),
+        code(4, "b"),
+        code(5, "c"),
+    ];
+    let stored = collection.insert_many(&all).ignore_duplicates().await.unwrap();
+    assert_eq!(stored.ids, [3, 5]);
+    assert_eq!(codes(db).await, [code(1, "a"), code(3, "b"), code(5, "c")]);
+    let none = collection.insert_many(&all).ignore_duplicates().await.unwrap();
+    assert_eq!(none.ids, [0_i32; 0]);
+    // Other errors stay errors.
+    let items = db.collection::<Item>();
+    let error = items
+        .insert_many(some_wrong())
+        .ignore_duplicates()
+        .await
+        .unwrap_err();
+    let kinds = [
+        (1, ErrorKind::Validation),
+        (3, ErrorKind::DuplicateKey),
+        (4, ErrorKind::Validation),
+    ];
+    assert_eq!(failed(&error), kinds);
+    let tx = db.begin().await.unwrap();
+    let inside = tx
+        .collection::<Code>()
+        .insert_many([code(6, "a")])
+        .ignore_duplicates();
+    assert!(inside.await.is_err());
+    drop(tx);
+    assert_eq!(codes(db).await.len(), 3);
+}
+
+async fn replacements_of_a_batch_insert_what_is_not_there(db: &Db) {
+    let collection = db.collection::<Code>();
+    collection.insert(code(1, "a")).await.unwrap();
+    let result = collection
+        .bulk_write()
+        .upsert_replacement(|c| c.code.eq("a"), code(1, "b"))
+        .upsert_replacement(|c| c.code.eq("z"), code(2, "z"))
+        .await
+        .unwrap();
+    assert_eq!((result.matched, result.upserted_ids), (1, vec![(1, 2)]));
+    assert_eq!(codes(db).await, [code(1, "b"), code(2, "z")]);
 }
