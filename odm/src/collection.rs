@@ -2,6 +2,7 @@
 
 mod copies;
 pub(crate) mod encode;
+mod find_or_insert;
 mod index_info;
 mod record;
 mod references;

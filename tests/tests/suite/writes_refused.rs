@@ -15,6 +15,7 @@ crate::on_every_backend! {
     a_document_that_cannot_be_stored_is_named,
     duplicates_can_be_left_out,
     replacements_of_a_batch_insert_what_is_not_there,
+    what_is_not_found_is_inserted_once,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -331,4 +332,43 @@ async fn replacements_of_a_batch_insert_what_is_not_there(db: &Db) {
         .unwrap();
     assert_eq!((result.matched, result.upserted_ids), (1, vec![(1, 2)]));
     assert_eq!(codes(db).await, [code(1, "b"), code(2, "z")]);
+}
+
+async fn what_is_not_found_is_inserted_once(db: &Db) {
+    let collection = db.collection::<Code>();
+    collection.sync_indexes().await.unwrap();
+    let at_once = (0..12).map(|id| {
+        let collection = collection.clone();
+        async move {
+            collection
+                .find_or_insert(|c| c.code.eq("a"), || code(id, "a"))
+                .await
+        }
+    });
+    let found = futures_util::future::try_join_all(at_once).await.unwrap();
+    assert_eq!(found.iter().filter(|(_, inserted)| *inserted).count(), 1);
+    assert!(found.iter().all(|(document, _)| document == &found[0].0));
+    assert_eq!(codes(db).await, [found[0].0.clone()]);
+    // Another document has the key.
+    let other = code(found[0].0.id, "b");
+    let error = collection
+        .find_or_insert(|c| c.code.eq("b"), || other)
+        .await
+        .unwrap_err();
+    assert!(error.is_duplicate_key());
+    db.transaction(async |tx| {
+        let inside = tx.collection::<Code>();
+        let (made, inserted) = inside
+            .find_or_insert(|c| c.code.eq("t"), || code(50, "t"))
+            .await?;
+        assert!(inserted && made == code(50, "t"));
+        let (_, inserted) = inside
+            .find_or_insert(|c| c.code.eq("t"), || code(51, "t"))
+            .await?;
+        assert!(!inserted);
+        Ok(())
+    })
+    .await
+    .unwrap();
+    assert_eq!(codes(db).await.len(), 2);
 }
