@@ -65,7 +65,8 @@ fn fields(fields: &[Field<'_>]) -> TokenStream {
             let ty = field.ty;
             let way =
                 quote_spanned!(save.span().resolved_at(Span::call_site())=> __odm::Save::#save::<#ty>());
-            declared.extend(quote!(.save(#way)));
+            let by_codec = matches!(field.storage, Storage::Codec(_)).then(|| quote!(.by_codec()));
+            declared.extend(quote!(.save(#way #by_codec)));
         }
         Some(quote!(#declared,))
     });
@@ -95,7 +96,7 @@ fn of_variants(tagging: &Tagging, variants: &[Variant<'_>]) -> Option<TokenStrea
         return None;
     }
     Some(match tagging {
-        Tagging::External => quote!(__odm::Declared::document(&[#declares])),
+        Tagging::External => quote!(__odm::Declared::choice(&[#declares])),
         Tagging::Internal { tag } => quote!(__odm::Declared::variants(#tag, "", &[#declares])),
         Tagging::Adjacent { tag, content } => {
             quote!(__odm::Declared::variants(#tag, #content, &[#declares]))

@@ -29,6 +29,8 @@ pub enum Declared {
         check: Option<Check>,
         /// What it is copied from, if it is a copy.
         copy: Option<fn() -> CopyDeclaration>,
+        /// Whether one of the fields is there: the variant, by its name.
+        is_choice: bool,
     },
     /// An array of such elements.
     Array(Nested),
@@ -79,8 +81,8 @@ pub enum Save {
     Push,
     /// What is new in the array is added to it as to a set, and what is gone taken out.
     AddToSet,
-    /// The difference is added to the number.
-    Increment,
+    /// The difference is added to the number, which keeps to what its type holds.
+    Increment(Option<(i64, i64)>),
 }
 
 impl Save {
@@ -101,7 +103,15 @@ impl Save {
 
     /// [`Save::Increment`].
     pub const fn increment<T: Numeric>() -> Save {
-        Save::Increment
+        Save::Increment(T::RANGE)
+    }
+
+    /// The same for a type that is stored by a codec of its own: nothing is known of what is stored.
+    pub const fn by_codec(self) -> Save {
+        match self {
+            Save::Increment(_) => Save::Increment(None),
+            save => save,
+        }
     }
 }
 
@@ -124,12 +134,28 @@ impl Declared {
         )
     }
 
+    /// Whether it is a document of one field, which names its variant.
+    pub(crate) const fn is_choice(&self) -> bool {
+        matches!(self, Declared::Document { is_choice: true, .. })
+    }
+
     /// A document of these fields.
     pub const fn document(fields: &'static [Declare]) -> Declared {
         Declared::Document {
             fields,
             check: None,
             copy: None,
+            is_choice: false,
+        }
+    }
+
+    /// A document of one of these fields.
+    pub const fn choice(fields: &'static [Declare]) -> Declared {
+        Declared::Document {
+            fields,
+            check: None,
+            copy: None,
+            is_choice: true,
         }
     }
 
@@ -139,16 +165,23 @@ impl Declared {
             fields,
             check: Some(check),
             copy: None,
+            is_choice: false,
         }
     }
 
     /// The same as a copy of another model's fields.
     pub const fn copy_of(self, declaration: fn() -> CopyDeclaration) -> Declared {
         match self {
-            Declared::Document { fields, check, .. } => Declared::Document {
+            Declared::Document {
+                fields,
+                check,
+                is_choice,
+                ..
+            } => Declared::Document {
                 fields,
                 check,
                 copy: Some(declaration),
+                is_choice,
             },
             other => other,
         }

@@ -94,6 +94,14 @@ impl Place {
     }
 }
 
+/// What is declared of a field of a document, or of the values of a map.
+pub(super) fn inside(declared: &'static Declared, name: &str) -> &'static Declared {
+    match declared {
+        Declared::Map(inner) => inner(),
+        declared => field(declared, name).map_or(Declared::nothing(), Declare::nested),
+    }
+}
+
 fn field(declared: &'static Declared, name: &str) -> Option<&'static Declare> {
     match declared {
         Declared::Document { fields, .. } => {

@@ -1,7 +1,9 @@
 //! Documents that know what they were when they were loaded.
 
-mod contested;
 mod difference;
+mod edit;
+mod guard;
+mod number;
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -9,6 +11,7 @@ use std::ops::{Deref, DerefMut};
 use bson::{RawDocument, RawDocumentBuf};
 
 use self::difference::Difference;
+use self::edit::Seen;
 use super::pipeline::{conflict, find_one};
 use super::plan::Plan;
 use super::scope::{Scope, Settings};
@@ -21,14 +24,21 @@ use crate::collection::{Collection, Record, Target, encode};
 use crate::cursor;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
-use crate::query::update::{Action, Change, Form};
+use crate::query::update::{Change, Form};
 
 const CHANGED: &str = "the document was changed since it was loaded";
+
+const APART: &str = "what was changed is a part of something that others took out, or made another kind of, since the \
+                     document was loaded";
+
+const CONTRARY: &str = "the field was changed since the document was loaded, and both changes cannot be kept";
 
 /// How often a merged change is tried. Each time somebody else was faster.
 const ATTEMPTS: usize = 100;
 
 const GONE: &str = "the document is gone";
+
+const OTHER_VERSION: &str = "the document is of another version";
 
 /// A document that was loaded with [`tracked`](crate::action::FindOne::tracked): it derefs to the model, and
 /// [`save`](Tracked::save) sends only what was changed since.
@@ -83,8 +93,7 @@ impl<M: Model> Tracked<M> {
     /// # Errors
     /// `Encode` when the value does not fit BSON.
     pub fn is_changed(&self) -> Result<bool> {
-        let (difference, _) = self.difference()?;
-        Ok(!difference.is_empty())
+        Ok(!self.difference()?.is_empty())
     }
 
     /// Stores what was changed: one update of the changed fields by their dotted paths, whose siblings stay as they
@@ -92,53 +101,99 @@ impl<M: Model> Tracked<M> {
     /// when nothing was changed.
     ///
     /// The document comes back as it is stored then, with what others changed in the meantime. With a version field
-    /// the document must still be the one that was loaded.
+    /// the document must still be the one that was loaded. A part of a nested document is stored if the nested document
+    /// is still there, and the same variant. A softly deleted document is saved as it is, if it was one when it was
+    /// loaded.
     ///
     /// A document of an older schema version is stored in the present shape first, if it is still what was loaded.
     ///
     /// Cost: one round trip; one more when the document was not found, was of an older schema version, or is changed
     /// again by what follows its change (derived fields, copies that come back to it); two more for each time that
-    /// somebody else changed what is merged meanwhile: a set that lost and gained, a map with keys that are no paths.
+    /// somebody else changed what is merged meanwhile: see the guide.
     ///
     /// # Errors
-    /// `Conflict` when the model has versions and the document was changed since it was loaded, or it had an older
-    /// schema version and was; the error carries
-    /// [`current`](Error::current). `NotFound` when it is gone. `Validation` before any round trip. `InvalidArgument` for
-    /// a changed field of the document itself that no path leads to.
+    /// `Conflict` when the model has versions and the document was changed since it was loaded, it had an older
+    /// schema version and was, or its changes and ours cannot both be kept, with the path of the field; the error
+    /// carries [`current`](Error::current). `NotFound` when it is gone. `Validation` before any round trip.
+    /// `InvalidArgument` for a changed `_id`, date of the document's life or version, and for a changed field of the
+    /// document itself that no path leads to.
     pub async fn save(&mut self, collection: &Collection<M>) -> Result<bool> {
+        let saved = self.save_changes(collection).await;
+        saved.map_err(|error| self.located(error, collection))
+    }
+
+    /// As [`save`](Tracked::save), of the document in this version and in no other: for a version that came back from
+    /// outside, as in the `If-Match` of a request.
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Debug, Serialize, Deserialize, odm::Model)]
+    /// # struct Page {
+    /// #     #[serde(rename = "_id")]
+    /// #     id: i32,
+    /// #     text: String,
+    /// #     #[odm(version)]
+    /// #     version: i64,
+    /// # }
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// # let pages = odm::Db::open("memory:").await?.collection::<Page>();
+    /// # pages.insert(Page { id: 1, text: "a".into(), version: 0 }).await?;
+    /// # pages.update_one(|p| p.id.eq(1), |p| p.text.set("b")).await?;
+    /// let mut page = pages.get(1).tracked().required().await?;
+    /// page.text = "mine".to_owned();
+    /// let seen_by_the_client = 0;
+    /// assert!(page.save_if(seen_by_the_client, &pages).await.unwrap_err().is_conflict());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`save`](Tracked::save); `Conflict`, without a round trip, when the document was loaded in another version,
+    /// with what was loaded as the [`current`](Error::current) document; `InvalidArgument` for a model without versions.
+    pub async fn save_if(&mut self, version: i64, collection: &Collection<M>) -> Result<bool> {
+        let loaded = M::LIFECYCLE.version.map(|name| self.loaded_version(name));
+        let error = match loaded {
+            Some(loaded) if loaded == version => return self.save(collection).await,
+            Some(_) => conflict(OTHER_VERSION, self.loaded.clone()),
+            None => Error::new(ErrorKind::InvalidArgument, "the model has no versions"),
+        };
+        Err(self.located(error, collection))
+    }
+
+    /// The error with the document and what else is known of where it happened.
+    fn located(&self, error: Error, collection: &Collection<M>) -> Error {
+        let error = match error.id() {
+            None => with_id(error, &self.loaded),
+            Some(_) => error,
+        };
+        collection.target().explain(error, "findAndModify")
+    }
+
+    fn loaded_version(&self, name: &str) -> i64 {
+        document::integer(&self.loaded, name).unwrap_or(0)
+    }
+
+    async fn save_changes(&mut self, collection: &Collection<M>) -> Result<bool> {
         let target = collection.target();
-        let (difference, encoded) = self
-            .difference()
-            .map_err(|error| target.explain(error, "findAndModify"))?;
+        let difference = self.difference()?;
         if difference.is_empty() {
             target.executor().check_running()?;
             return Ok(false);
         }
+        difference.check()?;
         let by_id = encode::by_id_of(&self.loaded)?;
-        if by_id != encode::by_id_of(&encoded)? {
-            let error = Error::new(
-                ErrorKind::InvalidArgument,
-                "the `_id` of a document cannot change",
-            );
-            return Err(target.explain(error.with_path("_id"), "findAndModify"));
-        }
-        difference
-            .check()
-            .map_err(|error| target.explain(error, "findAndModify"))?;
         if let Some(outdated) = &self.outdated {
             let (stored, upgraded) = &**outdated;
             if !migrate_one(target, stored, upgraded.clone()).await? {
-                let error = match find_one(target, &by_id).await? {
-                    Some(stored) => conflict(CHANGED, stored),
-                    None => with_id(Error::new(ErrorKind::NotFound, GONE), &self.loaded),
-                };
+                let error = self.missed(target, &by_id).await?;
                 return Err(target.explain(error, "update"));
             }
             self.outdated = None;
         }
         let mut filter = by_id.clone();
         if let Some(version) = M::LIFECYCLE.version {
-            let loaded = document::integer(&self.loaded, version).unwrap_or(0);
+            let loaded = self.loaded_version(version);
             let mut condition = RawDocumentBuf::new();
             match loaded {
                 0 => {
@@ -152,15 +207,21 @@ impl<M: Model> Tracked<M> {
             }
             filter = document::narrowed(&filter, &condition)?;
         }
-        if let Some(stored) = self.store(target, &filter, difference).await? {
-            *self = Tracked::decode(&stored).map_err(|error| target.explain(error, "findAndModify"))?;
-            return Ok(true);
+        match self.store(target, &filter, difference).await? {
+            Some(stored) => {
+                *self = Tracked::decode(&stored)?;
+                Ok(true)
+            }
+            None => Err(self.missed(target, &by_id).await?),
         }
-        let error = match find_one(target, &by_id).await? {
+    }
+
+    /// Why the document was not found as it was loaded.
+    async fn missed(&self, target: &Target, by_id: &RawDocumentBuf) -> Result<Error> {
+        Ok(match find_one(target, by_id).await? {
             Some(stored) => conflict(CHANGED, stored),
-            None => with_id(Error::new(ErrorKind::NotFound, GONE), &self.loaded),
-        };
-        Err(target.explain(error, "findAndModify"))
+            None => Error::new(ErrorKind::NotFound, GONE),
+        })
     }
 
     /// Makes the changes of the document that matches the filter, and gives it as it is then.
@@ -170,24 +231,40 @@ impl<M: Model> Tracked<M> {
         filter: &RawDocumentBuf,
         difference: Difference,
     ) -> Result<Option<RawDocumentBuf>> {
-        let mut seen: Option<(RawDocumentBuf, RawDocumentBuf)> = None;
+        let scope = self.scope();
+        let mut seen: Option<Seen> = None;
         for _ in 0..ATTEMPTS {
-            let mut changes = difference.changes.clone();
-            let mut exact = filter.clone();
-            for contested in &difference.contested {
-                let (value, condition) = match &seen {
-                    None => contested.expected()?,
-                    Some((stored, encoded)) => contested.merged(stored, encoded)?,
-                };
-                changes.push(difference::change(contested.path.clone(), Action::Set(value)));
-                exact = document::narrowed(&exact, &condition)?;
+            let mut changes = Vec::with_capacity(difference.edits.len());
+            let mut conditions = Vec::new();
+            for guard in &difference.guards {
+                match &seen {
+                    Some(seen) if !guard.holds(&seen.stored) => {
+                        return Err(conflict(APART, seen.stored.clone()).with_path(guard.path.as_str()));
+                    }
+                    _ => conditions.push(guard.expression()),
+                }
             }
-            let operation = update::<M>(target, exact, changes)?;
+            for edit in &difference.edits {
+                let (action, condition) = match &seen {
+                    None => edit.first(),
+                    Some(seen) => edit.again(seen)?.ok_or_else(|| {
+                        conflict(CONTRARY, seen.stored.clone()).with_path(edit.path.as_str())
+                    })?,
+                };
+                changes.push(difference::change(&edit.path, action));
+                conditions.extend(condition);
+            }
+            let is_plain = conditions.is_empty();
+            let exact = match is_plain {
+                true => filter.clone(),
+                false => document::narrowed(filter, &guard::all(conditions))?,
+            };
+            let operation = update::<M>(target, exact, changes, scope)?;
             let answer = target.write(operation, Settings::default()).await?;
             if let Some(stored) = answer.document()? {
                 return Ok(Some(stored));
             }
-            if difference.contested.is_empty() {
+            if is_plain {
                 return Ok(None);
             }
             // Somebody else was faster, or it is stored otherwise than the model stores it.
@@ -196,18 +273,30 @@ impl<M: Model> Tracked<M> {
                 ..backend::Find::new(target.namespace().clone(), filter.clone())
             });
             if let Some(plan) = Plan::of::<M>() {
-                narrow(plan, &mut find, Scope::Living)?;
+                narrow(plan, &mut find, scope)?;
             }
             let cursor = target.execute(find).await?.cursor()?;
             let Some(stored) = cursor::first(target, "find", cursor, |found| Ok(found.to_owned())).await?
             else {
                 return Ok(None);
             };
-            let value =
-                <M as Record>::decode(&stored).map_err(|error| target.explain(error, "findAndModify"))?;
-            seen = Some((stored, codec::encode_document(&value)?));
+            seen = Some(Seen {
+                encoded: encoded::<M>(&stored)?,
+                stored,
+                encode: encoded::<M>,
+            });
         }
         Ok(None)
+    }
+
+    /// The living, unless the document was loaded as a deleted one.
+    fn scope(&self) -> Scope {
+        let deleted = M::LIFECYCLE.soft_delete_field();
+        let date = deleted.and_then(|name| self.loaded.get(name).ok().flatten());
+        match date {
+            None | Some(bson::RawBsonRef::Null) => Scope::Living,
+            Some(_) => Scope::All,
+        }
     }
 
     /// The document itself.
@@ -215,21 +304,31 @@ impl<M: Model> Tracked<M> {
         self.value
     }
 
-    fn difference(&self) -> Result<(Difference, RawDocumentBuf)> {
+    fn difference(&self) -> Result<Difference> {
         let encoded = codec::encode_document(&self.value)?;
         let lifecycle = &M::LIFECYCLE;
-        let kept = [
-            lifecycle.created.map(|stamp| stamp.name),
-            lifecycle.updated.map(|stamp| stamp.name),
+        let own = [
+            lifecycle.created_name(),
+            lifecycle.updated_name(),
             lifecycle.version,
         ];
-        let difference = Difference::of(M::declared(), &self.loaded, &encoded, &kept)?;
-        Ok((difference, encoded))
+        let own = own.into_iter().flatten().collect();
+        Difference::of(M::declared(), &self.loaded, &encoded, own)
     }
 }
 
+/// A stored document as the model would store it.
+fn encoded<M: Model>(stored: &RawDocument) -> Result<RawDocumentBuf> {
+    codec::encode_document(&<M as Record>::decode(stored)?)
+}
+
 /// The operation that makes the changes, and gives the document as it is then.
-fn update<M: Model>(target: &Target, filter: RawDocumentBuf, changes: Vec<Change>) -> Result<Operation> {
+fn update<M: Model>(
+    target: &Target,
+    filter: RawDocumentBuf,
+    changes: Vec<Change>,
+    scope: Scope,
+) -> Result<Operation> {
     let form = Form::Changes {
         changes,
         array_filters: Vec::new(),
@@ -247,7 +346,7 @@ fn update<M: Model>(target: &Target, filter: RawDocumentBuf, changes: Vec<Change
         options: ReadOptions::default(),
     });
     if let Some(plan) = Plan::of::<M>() {
-        narrow(plan, &mut operation, Scope::Living)?;
+        narrow(plan, &mut operation, scope)?;
     }
     Ok(operation)
 }

@@ -16,7 +16,11 @@ pub trait Ordered {}
     label = "arithmetic needs a number",
     note = "integers, floats, `bson::Decimal128` and newtypes of them are numbers"
 )]
-pub trait Numeric {}
+pub trait Numeric {
+    /// The least and the greatest value, where these are integers.
+    #[doc(hidden)]
+    const RANGE: Option<(i64, i64)> = None;
+}
 
 /// A type stored as a string: `starts_with`, `contains`, `regex`.
 #[diagnostic::on_unimplemented(
@@ -93,7 +97,9 @@ pub trait Newtype: FieldType {
 #[diagnostic::do_not_recommend]
 impl<T: Newtype<Inner: Ordered>> Ordered for T {}
 #[diagnostic::do_not_recommend]
-impl<T: Newtype<Inner: Numeric>> Numeric for T {}
+impl<T: Newtype<Inner: Numeric>> Numeric for T {
+    const RANGE: Option<(i64, i64)> = T::Inner::RANGE;
+}
 #[diagnostic::do_not_recommend]
 impl<T: Newtype<Inner: Text>> Text for T {}
 #[diagnostic::do_not_recommend]
@@ -110,7 +116,9 @@ impl<T: Newtype<Inner: MapType>> MapType for T {
 }
 
 impl<T: Ordered> Ordered for Option<T> {}
-impl<T: Numeric> Numeric for Option<T> {}
+impl<T: Numeric> Numeric for Option<T> {
+    const RANGE: Option<(i64, i64)> = T::RANGE;
+}
 impl<T: Text> Text for Option<T> {}
 impl<T: Date> Date for Option<T> {}
 

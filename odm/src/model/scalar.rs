@@ -32,26 +32,26 @@ macro_rules! values {
 
 values! {
     bool: Ordered IdType;
-    i8: Ordered Numeric IdType;
-    i16: Ordered Numeric IdType;
-    i32: Ordered Numeric IdType;
-    i64: Ordered Numeric IdType;
-    isize: Ordered Numeric IdType;
-    u8: Ordered Numeric IdType;
-    u16: Ordered Numeric IdType;
-    u32: Ordered Numeric IdType;
-    u64: Ordered Numeric IdType;
-    usize: Ordered Numeric IdType;
+    i8: Ordered IdType;
+    i16: Ordered IdType;
+    i32: Ordered IdType;
+    i64: Ordered IdType;
+    isize: Ordered IdType;
+    u8: Ordered IdType;
+    u16: Ordered IdType;
+    u32: Ordered IdType;
+    u64: Ordered IdType;
+    usize: Ordered IdType;
     f32: Ordered Numeric IdType;
     f64: Ordered Numeric IdType;
-    std::num::NonZeroI8: Ordered Numeric IdType;
-    std::num::NonZeroI16: Ordered Numeric IdType;
-    std::num::NonZeroI32: Ordered Numeric IdType;
-    std::num::NonZeroI64: Ordered Numeric IdType;
-    std::num::NonZeroU8: Ordered Numeric IdType;
-    std::num::NonZeroU16: Ordered Numeric IdType;
-    std::num::NonZeroU32: Ordered Numeric IdType;
-    std::num::NonZeroU64: Ordered Numeric IdType;
+    std::num::NonZeroI8: Ordered IdType;
+    std::num::NonZeroI16: Ordered IdType;
+    std::num::NonZeroI32: Ordered IdType;
+    std::num::NonZeroI64: Ordered IdType;
+    std::num::NonZeroU8: Ordered IdType;
+    std::num::NonZeroU16: Ordered IdType;
+    std::num::NonZeroU32: Ordered IdType;
+    std::num::NonZeroU64: Ordered IdType;
     char: Ordered Text IdType;
     String: Ordered Text IdType;
     Box<str>: Ordered Text IdType;
@@ -77,6 +77,36 @@ values! {
     bson::Document: IdType;
     bson::RawDocumentBuf: IdType;
     bson::RawArrayBuf: ;
+}
+
+/// Integers and what they hold, of which no more can be stored than 64 bits with a sign.
+macro_rules! integers {
+    ($($type:ty: $least:expr, $most:expr;)*) => {$(
+        impl Numeric for $type {
+            const RANGE: Option<(i64, i64)> = Some(($least, $most));
+        }
+    )*};
+}
+
+integers! {
+    i8: i8::MIN as i64, i8::MAX as i64;
+    i16: i16::MIN as i64, i16::MAX as i64;
+    i32: i32::MIN as i64, i32::MAX as i64;
+    i64: i64::MIN, i64::MAX;
+    isize: isize::MIN as i64, isize::MAX as i64;
+    u8: 0, u8::MAX as i64;
+    u16: 0, u16::MAX as i64;
+    u32: 0, u32::MAX as i64;
+    u64: 0, i64::MAX;
+    usize: 0, i64::MAX;
+    std::num::NonZeroI8: i8::MIN as i64, i8::MAX as i64;
+    std::num::NonZeroI16: i16::MIN as i64, i16::MAX as i64;
+    std::num::NonZeroI32: i32::MIN as i64, i32::MAX as i64;
+    std::num::NonZeroI64: i64::MIN, i64::MAX;
+    std::num::NonZeroU8: 1, u8::MAX as i64;
+    std::num::NonZeroU16: 1, u16::MAX as i64;
+    std::num::NonZeroU32: 1, u32::MAX as i64;
+    std::num::NonZeroU64: 1, i64::MAX;
 }
 
 plain!([M] Id<M>);

@@ -2,62 +2,71 @@
 
 use bson::{RawBson, RawBsonRef, RawDocument};
 
-use super::contested::{Contested, values};
+use super::edit::{Edit, Merge, is_same, parts, values};
+use super::guard::{self, Guard, Must};
+use super::number;
 use crate::error::{Error, ErrorKind, Result};
-use crate::lifecycle::declared::{Declared, Save};
+use crate::lifecycle::declared::{Declare, Declared, Save};
 use crate::lifecycle::place::Place;
 use crate::lifecycle::validator::malformed;
 use crate::query::update::{Action, Change, raw_path};
 
 /// What makes one document the other.
-#[derive(Default)]
 pub(super) struct Difference {
-    pub(super) changes: Vec<Change>,
-    /// Changes that are merged into what others made of the same value.
-    pub(super) contested: Vec<Contested>,
-    /// A changed field of the document itself that no path leads to.
-    unreachable: Option<String>,
+    pub(super) edits: Vec<Edit>,
+    /// What must still be stored around the edits.
+    pub(super) guards: Vec<Guard>,
+    declared: &'static Declared,
+    /// The fields that writes set by themselves.
+    own: Vec<&'static str>,
+    /// Why no update can make all of it, and the field.
+    refusal: Option<(&'static str, String)>,
 }
 
+const UNREACHABLE: &str = "a field whose name is empty, begins with `$` or holds a dot cannot be saved by its path; save \
+                           the whole document";
+const OWN: &str =
+    "the dates and the version of a document are set by the writes themselves, and cannot be changed";
+const ID: &str = "the `_id` of a document cannot change";
+
 impl Difference {
-    /// What makes `old` the same as `new`, without the fields in `kept`.
+    /// What makes `old` the same as `new`; writes set the fields in `own` by themselves.
     pub(super) fn of(
         declared: &'static Declared,
         old: &RawDocument,
         new: &RawDocument,
-        kept: &[Option<&str>],
+        own: Vec<&'static str>,
     ) -> Result<Difference> {
-        let mut difference = Difference::default();
-        difference.fields(declared, "", old, new)?;
-        difference.changes.retain(|change| {
-            let path = change.path.to_string();
-            path != "_id" && !kept.contains(&Some(path.as_str()))
-        });
-        if old.get("_id").map_err(malformed)? != new.get("_id").map_err(malformed)? {
-            // Not a change that can be made, but one that must be seen.
-            let id = new.get("_id").map_err(malformed)?.map(RawBson::from);
-            let action = id.map_or(Action::Unset, Action::Set);
-            difference.changes.push(change("_id".to_owned(), action));
+        let mut difference = Difference {
+            edits: Vec::new(),
+            guards: Vec::new(),
+            declared,
+            own,
+            refusal: None,
+        };
+        match unreachable(old, new)? {
+            Some(name) => difference.refusal = Some((UNREACHABLE, name)),
+            None => difference.fields(declared, "", old, new)?,
         }
+        difference.guards = guard::fewest(difference.guards);
         Ok(difference)
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.contested.is_empty() && self.unreachable.is_none()
+        self.edits.is_empty() && self.refusal.is_none()
     }
 
     /// That an update can make all of it.
     pub(super) fn check(&self) -> Result<()> {
-        match &self.unreachable {
+        match &self.refusal {
             None => Ok(()),
-            Some(name) => {
-                let message = "a field whose name is empty, begins with `$` or holds a dot cannot be saved by its \
-                               path; save the whole document";
-                Err(Error::new(ErrorKind::InvalidArgument, message).with_path(name))
+            Some((message, name)) => {
+                Err(Error::new(ErrorKind::InvalidArgument, *message).with_path(name.as_str()))
             }
         }
     }
 
+    /// The edits that lead from one of two documents of this type to the other.
     fn fields(
         &mut self,
         declared: &'static Declared,
@@ -65,101 +74,177 @@ impl Difference {
         old: &RawDocument,
         new: &RawDocument,
     ) -> Result<()> {
-        if let Some(name) = unreachable(old, new)? {
-            self.unreachable = Some(name);
+        let before = self.edits.len();
+        let mut changed: Vec<&str> = Vec::new();
+        for (document, other) in [(new, old), (old, new)] {
+            for element in document {
+                let (name, value) = element.map_err(malformed)?;
+                let there = other.get(name).map_err(malformed)?;
+                let is_old = std::ptr::eq(document, old);
+                if is_same(there, Some(value)) || is_old && there.is_some() {
+                    continue;
+                }
+                let (was, is) = match is_old {
+                    true => (Some(value), None),
+                    false => (there, Some(value)),
+                };
+                changed.push(name.as_str());
+                match (path, name.as_str()) {
+                    ("", "_id") => self.refusal = Some((ID, "_id".to_owned())),
+                    ("", own) if self.own.contains(&own) => self.refusal = Some((OWN, own.to_owned())),
+                    (_, name) => self.value(joined(path, name), was, is)?,
+                }
+            }
+        }
+        if self.edits.len() == before {
             return Ok(());
         }
-        for element in new {
-            let (name, value) = element.map_err(malformed)?;
-            let own = joined(path, name.as_str());
-            match old.get(name).map_err(malformed)? {
-                Some(before) if before == value => {}
-                Some(before) => self.changed(declared, own, before, value)?,
-                None => self.changes.push(change(own, Action::Set(value.into()))),
-            }
+        if !path.is_empty() {
+            let must = match declared {
+                Declared::Map(_) => Must::BeMap,
+                _ => Must::BeDocument,
+            };
+            self.guard(path.to_owned(), must);
         }
-        for element in old {
-            let (name, _) = element.map_err(malformed)?;
-            if new.get(name).map_err(malformed)?.is_none() {
-                let own = joined(path, name.as_str());
-                self.changes.push(change(own, Action::Unset));
+        self.variants(declared, path, &changed, (old, new))
+    }
+
+    /// The variants of enums whose fields stand among those of the document must be those that were loaded.
+    fn variants(
+        &mut self,
+        declared: &'static Declared,
+        path: &str,
+        changed: &[&str],
+        (old, new): (&RawDocument, &RawDocument),
+    ) -> Result<()> {
+        match declared {
+            Declared::Variants { tag, .. } => {
+                let name = old.get(tag).map_err(malformed)?.map(RawBson::from);
+                self.guard(joined(path, tag), Must::Be(name));
             }
+            Declared::Document {
+                fields,
+                is_choice: true,
+                ..
+            } => {
+                let is_there = |document: &RawDocument, name| matches!(document.get(name), Ok(Some(_)));
+                let was = fields.iter().find(|field| is_there(old, field.name));
+                let now = fields.iter().filter(|field| is_there(new, field.name));
+                match was {
+                    Some(was) => self.guard(joined(path, was.name), Must::BeThere),
+                    None => now.for_each(|now| self.guard(joined(path, now.name), Must::Be(None))),
+                }
+            }
+            Declared::Document { fields, .. } => {
+                let is_field = |name: &&str| fields.iter().any(|field| field.name == *name);
+                if !changed.iter().all(|name| is_field(name)) {
+                    let flattened = fields.iter().filter(|field| field.name.is_empty());
+                    for nested in flattened.map(Declare::nested) {
+                        self.variants(nested, path, changed, (old, new))?;
+                    }
+                }
+            }
+            _ => {}
         }
         Ok(())
     }
 
-    fn changed(
+    fn guard(&mut self, path: String, must: Must) {
+        let is_known = |guard: &Guard| guard.path == path && guard.must == must;
+        if !self.guards.iter().any(is_known) {
+            self.guards.push(Guard { path, must });
+        }
+    }
+
+    /// The edit of one value, or those of its parts.
+    fn value(
+        &mut self,
+        path: String,
+        old: Option<RawBsonRef<'_>>,
+        new: Option<RawBsonRef<'_>>,
+    ) -> Result<()> {
+        let place = Place::find(self.declared, &path);
+        let save = place.as_ref().map_or(Save::Replace, |place| place.save);
+        let nested = place.map_or(Declared::nothing(), |place| place.nested);
+        let is_nothing = |value: Option<RawBsonRef<'_>>| matches!(value, None | Some(RawBsonRef::Null));
+        let is_number = |value: Option<RawBsonRef<'_>>| value.and_then(number::zero_like).is_some();
+        let is_array = |value: Option<RawBsonRef<'_>>| matches!(value, Some(RawBsonRef::Array(_)));
+        let is_document = |value: Option<RawBsonRef<'_>>| matches!(value, Some(RawBsonRef::Document(_)));
+        let both = |is: fn(Option<RawBsonRef<'_>>) -> bool| {
+            (is(old) || is_nothing(old)) && (is(new) || is_nothing(new))
+        };
+        let (operator, merge) = match save {
+            Save::Increment(range) if both(is_number) => {
+                let step = old.zip(new).and_then(|(old, new)| number::step(old, new));
+                (step.map(Action::Increment), Merge::Number(range))
+            }
+            Save::Push if both(is_array) => {
+                let come = match (old, new) {
+                    (Some(RawBsonRef::Array(old)), Some(RawBsonRef::Array(new))) => {
+                        let (old, new) = (values(old)?, values(new)?);
+                        new.strip_prefix(old.as_slice()).map(<[RawBson]>::to_vec)
+                    }
+                    _ => None,
+                };
+                (come.map(push), Merge::List)
+            }
+            Save::AddToSet if both(is_array) => {
+                let operator = match (old, new) {
+                    (Some(RawBsonRef::Array(old)), Some(RawBsonRef::Array(new))) => {
+                        let (old, new) = (values(old)?, values(new)?);
+                        let without = |one: &[RawBson], other: &[RawBson]| -> Vec<RawBson> {
+                            let one = one.iter().filter(|value| !other.contains(value));
+                            one.cloned().collect()
+                        };
+                        let (gone, come) = (without(&old, &new), without(&new, &old));
+                        match (gone.is_empty(), come.is_empty()) {
+                            (true, false) => Some(Action::AddToSet(come)),
+                            (false, true) => Some(Action::PullAll(gone)),
+                            // Another order is no change of a set.
+                            (true, true) => return Ok(()),
+                            // No operator does both.
+                            (false, false) => None,
+                        }
+                    }
+                    _ => None,
+                };
+                (operator, Merge::Set)
+            }
+            _ => {
+                let inside = old.zip(new).and_then(|(old, new)| parts(nested, old, new));
+                if let Some((before, after)) = inside {
+                    return self.parts(nested, path, before, after);
+                }
+                // A map that is not stored may be one without keys.
+                let is_map = matches!(nested, Declared::Map(_));
+                let comes = is_nothing(old) && is_document(new);
+                if is_map && (comes || is_document(old) && new.is_none()) {
+                    (None, Merge::Fields(nested))
+                } else {
+                    self.edits.push(Edit::anyhow(path, new));
+                    return Ok(());
+                }
+            }
+        };
+        self.edits.push(Edit::merged(path, old, new, operator, merge));
+        Ok(())
+    }
+
+    fn parts(
         &mut self,
         declared: &'static Declared,
         path: String,
-        old: RawBsonRef<'_>,
-        new: RawBsonRef<'_>,
+        old: &RawDocument,
+        new: &RawDocument,
     ) -> Result<()> {
-        let place = Place::find(declared, &path);
-        let save = place.as_ref().map_or(Save::Replace, |place| place.save);
-        let nested = place.map_or(Declared::nothing(), |place| place.nested);
-        let whole = |value: RawBsonRef<'_>| Action::Set(value.into());
-        let action = match (old, new) {
-            (RawBsonRef::Document(before), RawBsonRef::Document(after))
-                if matches!(nested, Declared::Document { .. } | Declared::Map(_)) =>
-            {
-                match unreachable(before, after)? {
-                    None => return self.fields(declared, &path, before, after),
-                    Some(_) => {
-                        self.contested.push(Contested::new(path, old, new));
-                        return Ok(());
-                    }
-                }
-            }
-            (RawBsonRef::Array(before), RawBsonRef::Array(after)) if save == Save::Push => {
-                let (before, mut after) = (values(before)?, values(after)?);
-                match after.starts_with(&before) {
-                    true => push(after.split_off(before.len())),
-                    false => whole(new),
-                }
-            }
-            (RawBsonRef::Array(before), RawBsonRef::Array(after)) if save == Save::AddToSet => {
-                let (before, after) = (values(before)?, values(after)?);
-                let gone: Vec<_> = before
-                    .iter()
-                    .filter(|value| !after.contains(value))
-                    .cloned()
-                    .collect();
-                let come: Vec<_> = after
-                    .iter()
-                    .filter(|value| !before.contains(value))
-                    .cloned()
-                    .collect();
-                match (gone.is_empty(), come.is_empty()) {
-                    (true, false) => Action::AddToSet(come),
-                    (false, true) => Action::PullAll(gone),
-                    // Another order is no change of a set.
-                    (true, true) => return Ok(()),
-                    // No operator does both.
-                    (false, false) => {
-                        self.contested.push(Contested::new(path, old, new));
-                        return Ok(());
-                    }
-                }
-            }
-            (old, new) if save == Save::Increment => match step(old, new) {
-                Some(step) => Action::Increment(step),
-                None => whole(new),
-            },
-            (_, new) => whole(new),
-        };
-        self.changes.push(change(path, action));
-        Ok(())
-    }
-}
-
-/// What must be added to one number to make it the other.
-fn step(old: RawBsonRef<'_>, new: RawBsonRef<'_>) -> Option<RawBson> {
-    match (old, new) {
-        (RawBsonRef::Int32(old), RawBsonRef::Int32(new)) => new.checked_sub(old).map(RawBson::Int32),
-        (RawBsonRef::Int64(old), RawBsonRef::Int64(new)) => new.checked_sub(old).map(RawBson::Int64),
-        (RawBsonRef::Double(old), RawBsonRef::Double(new)) => Some(RawBson::Double(new - old)),
-        _ => None,
+        if unreachable(old, new)?.is_some() {
+            let whole = |document| Some(RawBsonRef::Document(document));
+            let merge = Merge::Fields(declared);
+            let edit = Edit::merged(path, whole(old), whole(new), None, merge);
+            self.edits.push(edit);
+            return Ok(());
+        }
+        self.fields(declared, &path, old, new)
     }
 }
 
@@ -192,9 +277,9 @@ fn joined(path: &str, name: &str) -> String {
     }
 }
 
-pub(super) fn change(path: String, action: Action) -> Change {
+pub(super) fn change(path: &str, action: Action) -> Change {
     Change {
-        path: raw_path(&path),
+        path: raw_path(path),
         action,
     }
 }
