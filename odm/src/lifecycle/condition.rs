@@ -128,7 +128,7 @@ impl Condition {
         }
         let full = Message {
             rule: "max_items",
-            text: format!("must have at most {bound} elements, and has {items}").into(),
+            text: format!("must have at most {bound} elements, and would have {}", items + more).into(),
         };
         Ok(vec![(self.path.clone(), full)])
     }

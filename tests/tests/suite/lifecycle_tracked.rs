@@ -3,13 +3,17 @@
 use bson::doc;
 use odm::{Db, ErrorKind};
 
-use super::lifecycle_models::{Address, Note, Profile};
+use super::lifecycle_models::{Address, Bin, File, Note, Page, Profile};
 
 crate::on_every_backend! {
     only_what_was_changed_is_sent,
     arrays_and_numbers_are_saved_as_declared,
     a_stale_tracked_document_is_a_conflict,
     a_tracked_save_goes_through_the_pipeline,
+    what_was_loaded_as_deleted_is_saved_as_deleted,
+    what_writes_set_themselves_cannot_be_changed,
+    a_version_from_outside_is_asked_for,
+    errors_say_where_they_are,
 }
 
 async fn only_what_was_changed_is_sent(db: &Db) {
@@ -123,6 +127,123 @@ async fn a_tracked_save_goes_through_the_pipeline(db: &Db) {
     let times = (note.created, note.updated);
     let at = bson::DateTime::from_millis;
     assert_eq!(times, (at(3), Some(at(4))));
+}
+
+async fn what_was_loaded_as_deleted_is_saved_as_deleted(db: &Db) {
+    let files = db.collection::<File>();
+    files.insert(File::new(1, "a")).await.unwrap();
+    files.delete(1).await.unwrap();
+    let mut file = files.get(1).with_deleted().tracked().required().await.unwrap();
+    file.name = "b".to_owned();
+    assert!(file.save(&files).await.unwrap());
+    assert!(file.deleted.is_some());
+    assert_eq!(files.get(1).await.unwrap(), None);
+    // Back among the living.
+    file.deleted = None;
+    file.save(&files).await.unwrap();
+    assert_eq!(files.get(1).required().await.unwrap().name, "b");
+    // What was loaded as a living one is not changed behind its deletion.
+    let mut living = files.get(1).with_deleted().tracked().required().await.unwrap();
+    files.delete(1).await.unwrap();
+    living.name = "c".to_owned();
+    let error = living.save(&files).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(error.current::<File>().unwrap().unwrap().deleted.is_some());
+}
+
+async fn what_writes_set_themselves_cannot_be_changed(db: &Db) {
+    let (logged, log) = db.logged();
+    let notes = logged.collection::<Note>();
+    notes.insert(Note::new(1, "a")).await.unwrap();
+    let pages = logged.collection::<Page>();
+    pages.insert(Page::new(1, "a")).await.unwrap();
+    let mut note = notes.get(1).tracked().required().await.unwrap();
+    let mut page = pages.get(1).tracked().required().await.unwrap();
+    log.take();
+    let refused = |error: odm::Error, field: &str| {
+        assert_eq!(
+            (error.kind(), error.path(), error.id()),
+            (
+                ErrorKind::InvalidArgument,
+                Some(field),
+                Some(&bson::Bson::Int32(1))
+            )
+        );
+    };
+    let loaded = (*note).clone();
+    note.created = bson::DateTime::from_millis(7);
+    assert!(note.is_changed().unwrap());
+    refused(note.save(&notes).await.unwrap_err(), "created");
+    *note = loaded;
+    note.updated = None;
+    refused(note.save(&notes).await.unwrap_err(), "updated");
+    (page.version, page.text) = (7, "b".to_owned());
+    refused(page.save(&pages).await.unwrap_err(), "version");
+    assert_eq!(log.entries().len(), 0);
+}
+
+async fn a_version_from_outside_is_asked_for(db: &Db) {
+    let (logged, log) = db.logged();
+    let pages = logged.collection::<Page>();
+    pages.insert(Page::new(1, "a")).await.unwrap();
+    pages
+        .update_one(|p| p.id.eq(1), |p| p.text.set("b"))
+        .await
+        .unwrap();
+    let mut page = pages.get(1).tracked().required().await.unwrap();
+    page.text = "mine".to_owned();
+    log.take();
+    for other in [0, 2] {
+        let error = page.save_if(other, &pages).await.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.id(), error.model()),
+            (ErrorKind::Conflict, Some(&bson::Bson::Int32(1)), Some("Page"))
+        );
+        let current = error.current::<Page>().unwrap().unwrap();
+        assert_eq!((current.text.as_str(), current.version), ("b", 1));
+    }
+    assert_eq!(log.entries().len(), 0);
+    assert!(page.save_if(1, &pages).await.unwrap());
+    assert_eq!((page.text.as_str(), page.version), ("mine", 2));
+    assert!(!page.save_if(2, &pages).await.unwrap());
+    page.text = "late".to_owned();
+    pages
+        .update_one(|p| p.id.eq(1), |p| p.text.set("b"))
+        .await
+        .unwrap();
+    assert!(page.save_if(2, &pages).await.unwrap_err().is_conflict());
+    let notes = logged.collection::<Note>();
+    notes.insert(Note::new(1, "a")).await.unwrap();
+    let mut note = notes.get(1).tracked().required().await.unwrap();
+    let error = note.save_if(0, &notes).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+}
+
+async fn errors_say_where_they_are(db: &Db) {
+    let profiles = db.collection::<Profile>();
+    profiles.insert(Profile::new(1)).await.unwrap();
+    let mut profile = profiles.get(1).tracked().required().await.unwrap();
+    profile.home = Address::new("");
+    let error = profile.save(&profiles).await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.id(), error.model()),
+        (
+            ErrorKind::Validation,
+            Some(&bson::Bson::Int32(1)),
+            Some("Profile")
+        )
+    );
+    let bins = db.collection::<Bin>();
+    bins.insert(Bin::new(1, &[1, 2])).await.unwrap();
+    let push = bins.update_one(|b| b.id.eq(1), |b| b.items.push_each([3, 4]));
+    let error = push.await.unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("`items` must have at most 3 elements, and would have 4"),
+        "{error}"
+    );
+    assert_eq!(error.id(), Some(&bson::Bson::Int32(1)));
 }
 
 /// What crosses threads.
