@@ -34,6 +34,8 @@
 //!   the next `take` or `hold` of the same document, in the same write, or with a sweep, whichever is first.
 //! * **Memory**: `settled` keeps the last [`remember`](Shelf::remember) holds of a document (100 unless said otherwise).
 //!   A hold id that is older than that is [`UnknownHold`](HoldError::UnknownHold), and could be used anew.
+//! * **Softly deleted** items are no longer lent or held: they are [`NoItem`](HoldError::NoItem). What is out comes to its end
+//!   all the same: it can be confirmed, released, given back, and expires.
 //! * **Growth**: `checkout` grows with what is out at one time. Declare `#[odm(max = ..)]` on it if that may be much.
 //! * **Sharded**: every operation is an update by `_id` of one document, which MongoDB routes by the shard key if that is
 //!   `_id`, and otherwise asks all shards for; a sweep asks all shards. Atomicity is that of one document in any case.

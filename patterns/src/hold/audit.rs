@@ -46,13 +46,14 @@ pub struct StockRepair {
 }
 
 impl<M: Stocked> Shelf<M> {
-    /// Looks through all documents for wrong figures. Reads the whole collection.
+    /// Looks through all documents for wrong figures, softly deleted ones too. Reads the whole collection.
     ///
     /// # Errors
     /// Those of the database.
     pub async fn verify(&self) -> Result<Vec<StockProblem>> {
         let mut problems = Vec::new();
-        let mut documents = self.collection.find(|_| Filter::all()).untyped().stream();
+        let documents = self.collection.find(|_| Filter::all()).with_deleted();
+        let mut documents = documents.untyped().stream();
         while let Some(document) = documents.try_next().await? {
             problems.extend(self.problems_of(&document));
         }
@@ -89,7 +90,7 @@ impl<M: Stocked> Shelf<M> {
         let update = self
             .collection
             .update_one(|_| Filter::raw(filter), |_| Update::pipeline([stage]));
-        Ok(update.await?.matched == 1)
+        Ok(update.with_deleted().await?.matched == 1)
     }
 
     fn problems_of(&self, document: &Document) -> Vec<StockProblem> {

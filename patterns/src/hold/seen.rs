@@ -28,6 +28,8 @@ pub(super) struct Seen {
     pub(super) stock: Stock,
     pub(super) entries: Vec<(Option<String>, String, Option<DateTime>, i64)>,
     settled: Vec<(String, String)>,
+    /// Whether it is softly deleted: nobody gets copies of it any more, and what is held stays held.
+    pub(super) is_deleted: bool,
 }
 
 impl Seen {
@@ -57,6 +59,7 @@ impl Seen {
                 stock: inventory.stock.as_deref().map(number),
             },
             entries,
+            is_deleted: false,
             settled: elements_at(document, inventory.settled.as_deref().unwrap_or_default())
                 .filter_map(|end| {
                     let text = |name| end.get_str(name).ok().map(str::to_owned);

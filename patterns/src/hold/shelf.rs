@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use odm::bson::{DateTime, Document, doc};
+use odm::bson::{Bson, DateTime, Document, doc};
 use odm::{Collection, Db, Error, ErrorKind, Filter, Operand, Update};
 
 use super::checkout::{Checkout, Ending};
@@ -72,10 +72,8 @@ impl<M: Stocked> Shelf<M> {
     pub async fn give_back(&self, id: impl Operand<M::Key>, by: &str) -> Result<(), HoldError> {
         let id = id.with_operand(Clone::clone);
         let statement = self.statement();
-        match self
-            .write(&id, statement.has_loan(by), statement.check_in_of(by))
-            .await?
-        {
+        let back = Update::pipeline([statement.check_in_of(by)]);
+        match self.end(&id, statement.has_loan(by), back).await? {
             true => Ok(()),
             false => self.look(&id).await.and(Err(HoldError::UnknownHold)),
         }
@@ -122,17 +120,14 @@ impl<M: Stocked> Shelf<M> {
     pub async fn confirm(&self, id: impl Operand<M::Key>, hold: &str) -> Result<Answered, HoldError> {
         let id = id.with_operand(Clone::clone);
         let statement = self.statement();
-        let done = match &self.inventory.sold {
-            Some(sold) => {
-                self.write(&id, statement.is_held(hold), statement.sell(hold, sold))
-                    .await?
-            }
+        let keep = match &self.inventory.sold {
+            Some(sold) => Update::pipeline([statement.sell(hold, sold)]),
             None => {
-                let lend = doc! { "$unset": { format!("{}.$.until", self.inventory.checkout): "" } };
-                self.write_operators(&id, statement.is_held(hold), lend).await?
+                let until = format!("{}.$.until", self.inventory.checkout);
+                Update::raw(doc! { "$unset": { until: "" } })
             }
         };
-        if done {
+        if self.end(&id, statement.is_held(hold), keep).await? {
             return Ok(Answered::Now);
         }
         let seen = self.look(&id).await?;
@@ -154,8 +149,8 @@ impl<M: Stocked> Shelf<M> {
     pub async fn release(&self, id: impl Operand<M::Key>, hold: &str) -> Result<Answered, HoldError> {
         let id = id.with_operand(Clone::clone);
         let statement = self.statement();
-        let back = statement.check_in(&Which::Hold(hold), Ending::Released);
-        if self.write(&id, statement.is_out(hold), back).await? {
+        let back = Update::pipeline([statement.check_in(&Which::Hold(hold), Ending::Released)]);
+        if self.end(&id, statement.is_out(hold), back).await? {
             return Ok(Answered::Now);
         }
         match self.look(&id).await?.ending(hold) {
@@ -177,7 +172,10 @@ impl<M: Stocked> Shelf<M> {
         let id = id.with_operand(Clone::clone);
         let statement = self.statement();
         let change = doc! { "$set": { format!("{}.$.until", self.inventory.checkout): until } };
-        if self.write_operators(&id, statement.is_held(hold), change).await? {
+        if self
+            .end(&id, statement.is_held(hold), Update::raw(change))
+            .await?
+        {
             return Ok(());
         }
         let seen = self.look(&id).await?;
@@ -195,8 +193,8 @@ impl<M: Stocked> Shelf<M> {
     pub async fn expire(&self, id: impl Operand<M::Key>) -> Result<bool, HoldError> {
         let id = id.with_operand(Clone::clone);
         let statement = self.statement();
-        let back = statement.check_in(&Which::Expired, Ending::Expired);
-        self.write(&id, statement.has_expired(), back).await
+        let back = Update::pipeline([statement.check_in(&Which::Expired, Ending::Expired)]);
+        self.end(&id, statement.has_expired(), back).await
     }
 
     /// Takes back what has expired of all documents, each by itself, and says of how many. An index on
@@ -211,7 +209,7 @@ impl<M: Stocked> Shelf<M> {
             |_| Filter::raw(statement.has_expired()),
             |_| Update::pipeline([back]),
         );
-        Ok(update.await?.modified)
+        Ok(update.with_deleted().await?.modified)
     }
 
     /// Adds copies, or takes some away that are available.
@@ -238,7 +236,7 @@ impl<M: Stocked> Shelf<M> {
         {
             return Ok(());
         }
-        let available = self.look(&id).await?.stock.available;
+        let available = self.look_at_item(&id).await?.stock.available;
         Err(match more < 0 && available < i64::from(more).abs() {
             true => HoldError::SoldOut { available },
             false => HoldError::DoesNotFit {
@@ -253,7 +251,7 @@ impl<M: Stocked> Shelf<M> {
     /// `NoItem`.
     pub async fn stock(&self, id: impl Operand<M::Key>) -> Result<Stock, HoldError> {
         let id = id.with_operand(Clone::clone);
-        Ok(self.look(&id).await?.stock)
+        Ok(self.look_at_item(&id).await?.stock)
     }
 
     fn entry(
@@ -286,7 +284,10 @@ impl<M: Stocked> Shelf<M> {
         let seen = self.look(id).await?;
         let free = seen.stock.available + seen.stock.expired;
         let Some(hold) = &entry.hold else {
-            return Err(HoldError::SoldOut { available: free });
+            return Err(match seen.is_deleted {
+                true => self.no_item(id)?,
+                false => HoldError::SoldOut { available: free },
+            });
         };
         if let Some((until, is_same)) = seen.entry_like(hold, entry) {
             return match until {
@@ -296,6 +297,7 @@ impl<M: Stocked> Shelf<M> {
             };
         }
         Err(match seen.ending(hold) {
+            None if seen.is_deleted => self.no_item(id)?,
             None => HoldError::SoldOut { available: free },
             ending => refusal(ending),
         })
@@ -325,18 +327,41 @@ impl<M: Stocked> Shelf<M> {
         Ok(result.matched == 1)
     }
 
+    /// A change of what is held already: of a softly deleted document too.
+    async fn end(&self, id: &M::Key, condition: Document, update: Update<M>) -> Result<bool, HoldError> {
+        let filter = M::key_field().eq(id) & Filter::raw(condition);
+        let update = self.collection.update_one(|_| filter, |_| update);
+        Ok(update.with_deleted().await?.matched == 1)
+    }
+
+    /// What is stored of a document, softly deleted or not.
     async fn look(&self, id: &M::Key) -> Result<Seen, HoldError> {
-        let found = self
-            .collection
-            .find_one(|_| M::key_field().eq(id))
-            .untyped()
-            .await?;
-        let Some(document) = found else {
-            let id = self.collection.encode_key(id)?;
-            let model = M::DESCRIPTOR.name;
-            return Err(HoldError::NoItem { model, id });
+        let found = self.collection.find_one(|_| M::key_field().eq(id));
+        let Some(document) = found.with_deleted().untyped().await? else {
+            return Err(self.no_item(id)?);
         };
-        Ok(Seen::read(&self.inventory, self.db.now(), &document))
+        let mut seen = Seen::read(&self.inventory, self.db.now(), &document);
+        let gone = self
+            .collection
+            .soft_delete_field()
+            .and_then(|field| document.get(field));
+        seen.is_deleted = gone.is_some_and(|gone| *gone != Bson::Null);
+        Ok(seen)
+    }
+
+    /// The same of one of which copies can be had.
+    async fn look_at_item(&self, id: &M::Key) -> Result<Seen, HoldError> {
+        let seen = self.look(id).await?;
+        match seen.is_deleted {
+            true => Err(self.no_item(id)?),
+            false => Ok(seen),
+        }
+    }
+
+    fn no_item(&self, id: &M::Key) -> Result<HoldError, HoldError> {
+        let model = M::DESCRIPTOR.name;
+        let id = self.collection.encode_key(id)?;
+        Ok(HoldError::NoItem { model, id })
     }
 
     pub(super) fn statement(&self) -> Statement<'_, M> {

@@ -27,6 +27,7 @@ crate::on_every_backend! {
     wrong_figures_are_found_and_repaired,
     copies_that_the_fields_cannot_count_are_refused,
     an_item_that_is_missing_is_named,
+    what_is_held_of_a_deleted_item_comes_to_its_end,
 }
 
 /// The manual's shape.
@@ -580,4 +581,79 @@ async fn an_item_that_is_missing_is_named(db: &Db) {
         (ErrorKind::NotFound, Some("Title"), Some(&9.into()))
     );
     drop(shelf);
+}
+
+/// With what makes it go out of sale, which deletes it softly.
+#[derive(Clone, Debug, Serialize, Deserialize, Model)]
+#[odm(collection = "hold_withdrawn")]
+struct Withdrawn {
+    #[serde(rename = "_id")]
+    id: i32,
+    available: i64,
+    checkout: Vec<Checkout>,
+    sold: i64,
+    stock: i64,
+    settled: Vec<Settled>,
+    #[odm(soft_delete)]
+    gone: Option<DateTime>,
+}
+
+impl Stocked for Withdrawn {
+    fn inventory(w: WithdrawnFields) -> Inventory<Withdrawn> {
+        Inventory::new(&w.available, &w.checkout)
+            .sold(&w.sold)
+            .stock(&w.stock)
+            .settled(&w.settled)
+    }
+}
+
+/// Nobody gets a copy of an item that was withdrawn; who has one keeps it, or gives it back.
+async fn what_is_held_of_a_deleted_item_comes_to_its_end(db: &Db) {
+    let items = db.collection::<Withdrawn>();
+    let item = Withdrawn {
+        id: 1,
+        available: 5,
+        checkout: vec![],
+        sold: 0,
+        stock: 5,
+        settled: vec![],
+        gone: None,
+    };
+    items.insert(item).await.unwrap();
+    let (now, later) = (DateTime::from_millis(1_000_000), DateTime::from_millis(2_000_000));
+    let shelf = Shelf::<Withdrawn>::new(&db.with_clock(move || now));
+    for hold in ["kept", "back", "over"] {
+        shelf.hold(1, hold, "ann", 1, later).await.unwrap();
+    }
+    shelf.take(1, "joe").await.unwrap();
+    items.delete(1).await.unwrap();
+
+    let no_item = |result: Result<Answered, HoldError>| matches!(result, Err(HoldError::NoItem { .. }));
+    assert!(no_item(shelf.hold(1, "new", "ann", 1, later).await));
+    assert!(matches!(
+        shelf.take(1, "ann").await,
+        Err(HoldError::NoItem { .. })
+    ));
+    assert!(matches!(shelf.restock(1, 1).await, Err(HoldError::NoItem { .. })));
+    assert!(matches!(shelf.stock(1).await, Err(HoldError::NoItem { .. })));
+    // A lost reply is answered as it was.
+    let again = shelf.hold(1, "kept", "ann", 1, later).await.unwrap();
+    assert_eq!(again, Answered::Before);
+
+    assert_eq!(shelf.confirm(1, "kept").await.unwrap(), Answered::Now);
+    assert_eq!(shelf.confirm(1, "kept").await.unwrap(), Answered::Before);
+    assert_eq!(shelf.release(1, "back").await.unwrap(), Answered::Now);
+    shelf.give_back(1, "joe").await.unwrap();
+    let after = DateTime::from_millis(3_000_000);
+    let late = Shelf::<Withdrawn>::new(&db.with_clock(move || after));
+    assert_eq!(late.sweep().await.unwrap(), 1);
+    let stored = items.get(1).with_deleted().await.unwrap().unwrap();
+    assert_eq!((stored.available, stored.sold, stored.checkout.len()), (4, 1, 0));
+    items
+        .update_one(|w| w.id.eq(1), |w| w.available.set(3))
+        .with_deleted()
+        .await
+        .unwrap();
+    assert_eq!(shelf.repair().await.unwrap().repaired.len(), 1);
+    assert!(shelf.verify().await.unwrap().is_empty());
 }
