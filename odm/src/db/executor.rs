@@ -82,6 +82,15 @@ impl Executor {
         }
     }
 
+    /// The same; an error that only says that the transaction is over gets what ended it as its source.
+    fn noticed(&self, error: Error) -> Error {
+        self.notice(&error);
+        match &self.guard {
+            Some(guard) => guard.explained(error),
+            None => error,
+        }
+    }
+
     /// Tells the transaction's guard of an error, so that it knows whether running it again may help.
     pub(crate) fn notice(&self, error: &Error) {
         if let Some(guard) = &self.guard {
@@ -115,7 +124,7 @@ impl Future for Executing<'_> {
         match &mut self.state {
             Ok(response) => {
                 let response = ready!(response.as_mut().poll(ctx));
-                let response = response.inspect_err(|error| executor.notice(error))?;
+                let response = response.map_err(|error| executor.noticed(error))?;
                 executor.check(&response);
                 let backend = executor.backend.name();
                 Poll::Ready(Ok(Answer {

@@ -121,6 +121,19 @@ impl Guard {
         }
     }
 
+    /// An operation on a transaction that was aborted before is only told that there is none: with what aborted it as
+    /// the source.
+    pub(crate) fn explained(&self, error: Error) -> Error {
+        match &*self.cause() {
+            Some(cause)
+                if error.code() == Some(NO_SUCH_TRANSACTION) && cause.code() != Some(NO_SUCH_TRANSACTION) =>
+            {
+                error.with_source(cause.clone())
+            }
+            _ => error,
+        }
+    }
+
     pub(super) fn cause(&self) -> MutexGuard<'_, Option<Error>> {
         self.cause.lock().unwrap_or_else(PoisonError::into_inner)
     }
