@@ -37,6 +37,8 @@
 //! | round trips | start 1; claim 1; each step 1 beside its own (atomic: the commit too); turning around 1; [`work`](Sagas::work) 1 more |
 //! | crash | before or after any write: the saga is due again when the lease is over, and goes on from there |
 //! | isolation | none: others see what is done so far. Where they must not, let steps [hold](crate::hold) instead of take |
+//! | soft deletion | a deleted document gets no effect; what it got before is found and undone all the same |
+//! | deletion | what was done to a document that is gone cannot be undone: the saga waits for somebody |
 //! | growth | the history keeps the last 100 events; marks stay until [pruned](Effect::prune_marks), sagas until [pruned](Sagas::prune) |
 //! | time | [`Db::now`](odm::Db::now). Clocks that disagree cost a lease, never correctness: tokens decide |
 //! | sharded | shard `sagas` by `_id`: each write names it; looking for due sagas asks all shards |
@@ -136,7 +138,7 @@ mod sagas;
 
 pub use self::audit::{SagaProblem, SagaProblemKind};
 pub use self::definition::{Definition, Retry, Step};
-pub use self::effect::Effect;
+pub use self::effect::{Effect, Undone};
 pub use self::error::{SagaError, StepError};
 pub use self::mark::{Mark, MarkState};
 pub use self::record::{Event, EventKind, Lease, SagaRecord, SagaStatus, StepRecord, StepState};

@@ -67,7 +67,7 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
 
     fn problems_of(&self, record: &SagaRecord, oldest: i64) -> Vec<SagaProblemKind> {
         let mut kinds = Vec::new();
-        if let Err(SagaError::OtherSteps { stored }) = self.check_steps(record) {
+        if let Err(SagaError::OtherSteps { stored, .. }) = self.check_steps(record) {
             kinds.push(SagaProblemKind::OtherSteps(stored));
         }
         if let Err(error) = record.state::<S>() {

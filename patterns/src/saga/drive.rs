@@ -1,5 +1,7 @@
 //! Working on a saga that is claimed: every write carries the token of the lease.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use odm::backend::TransactionOptions;
 use odm::{Db, Model, Update};
 use serde::Serialize;
@@ -49,7 +51,7 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
             };
             record = match result {
                 Ok(record) => record,
-                Err(Stop::Failed(StepError::LeaseLost)) => return Err(SagaError::LeaseLost),
+                Err(Stop::Failed(StepError::LeaseLost)) => return Err(lease_lost(&record)),
                 Err(Stop::Failed(error)) => match self.fail(&record, position, step, error).await? {
                     (record, true) => record,
                     (record, false) => return self.outcome(record),
@@ -78,19 +80,28 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
             (_, true) => &step.action,
             (Some(compensation), false) => compensation,
             // The definition has lost it since the saga turned around: there is nothing to be undone.
-            (None, false) => return Ok(self.store(&self.db, record, next, None, kind, None).await?),
+            (None, false) => return Ok(self.store(&self.db, record, next, kind, None).await?),
         };
         if !step.is_atomic {
-            let state = action(self.effect(&self.db, record, position), state).await?;
-            return Ok(self
-                .store(&self.db, record, next, Some(&state), kind, None)
-                .await?);
+            let effect = self.effect(&self.db, record, position);
+            let note = effect.note.clone();
+            let state = action(effect, state).await?;
+            let noted = (kind, noted(&note));
+            return Ok(self.settle(&self.db, record, next, &state, noted).await?);
         }
         let body = |tx: odm::Tx| {
             let (action, state) = (action.clone(), state.clone());
             async move {
-                let state = action(self.effect(&tx, record, position), state).await?;
-                Ok(self.store(&tx, record, next, Some(&state), kind, None).await?)
+                let effect = self.effect(&tx, record, position);
+                let note = effect.note.clone();
+                let state = action(effect, state).await?;
+                let noted = (kind, noted(&note));
+                let settled = self.settle(&tx, record, next, &state, noted).await;
+                // The step's transaction may have been ended by what the step did not pass on.
+                settled.map_err(|error| match error {
+                    SagaError::Database(error) => Stop::from(error),
+                    error => Stop::Saga(error),
+                })
             }
         };
         self.db
@@ -130,9 +141,7 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
         if record.status == SagaStatus::Running && !self.is_past_pivot(record) && !may_be_past {
             let turned = self.turned(record, position);
             let kind = EventKind::TurnedAround;
-            let record = self
-                .store(&self.db, record, &turned, None, kind, Some(text))
-                .await?;
+            let record = self.store(&self.db, record, &turned, kind, Some(text)).await?;
             return Ok((record, true));
         }
         let stuck = Move {
@@ -146,7 +155,7 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
             begun: None,
         };
         let record = self
-            .store(&self.db, record, &stuck, None, EventKind::Stuck, Some(text))
+            .store(&self.db, record, &stuck, EventKind::Stuck, Some(text))
             .await?;
         Ok((record, false))
     }
@@ -221,18 +230,43 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
         pivot.is_some_and(|pivot| matches!(pivot.state, StepState::Done | StepState::Skipped))
     }
 
+    /// Stores that a step was done or undone, with what the history says of it.
+    async fn settle(
+        &self,
+        db: &Db,
+        record: &SagaRecord,
+        next: &Move,
+        state: &S,
+        (kind, note): (EventKind, Option<String>),
+    ) -> Result<SagaRecord, SagaError> {
+        let event = self.event(record, kind, note);
+        self.put(db, record, next, Some(state), event, None).await
+    }
+
     /// Stores a move, if the lease is still this one's.
     pub(super) async fn store(
         &self,
         db: &Db,
         record: &SagaRecord,
         next: &Move,
-        state: Option<&S>,
         kind: EventKind,
         error: Option<String>,
     ) -> Result<SagaRecord, SagaError> {
-        let state = state.map(stored).transpose()?;
         let event = self.event(record, kind, error.clone());
+        self.put(db, record, next, None, event, error).await
+    }
+
+    async fn put(
+        &self,
+        db: &Db,
+        record: &SagaRecord,
+        next: &Move,
+        state: Option<&S>,
+        event: Event,
+        error: Option<String>,
+    ) -> Result<SagaRecord, SagaError> {
+        let state = state.map(stored).transpose()?;
+        let kind = event.kind;
         let now = self.db.now();
         let change = |s: SagaRecordFields| {
             let mut change = s.status.set(next.status)
@@ -274,7 +308,7 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
         let written = sagas
             .find_one_and_update(|_| self.fence(record), change)
             .return_new();
-        written.await?.ok_or(SagaError::LeaseLost)
+        written.await?.ok_or_else(|| lease_lost(record))
     }
 
     pub(super) fn event(&self, record: &SagaRecord, kind: EventKind, note: Option<String>) -> Event {
@@ -304,6 +338,7 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
             lease: self.lease,
             is_certain: known.is_some_and(|step| step.state == StepState::Done),
             is_compensation: record.status == SagaStatus::Compensating,
+            note: Arc::default(),
         }
     }
 
@@ -336,15 +371,34 @@ impl From<SagaError> for Stop {
     }
 }
 
-/// The commit's: what it did is looked at by whoever claims the saga next.
+/// That of a step's transaction. Where it says that nothing was kept, and never will be, the step failed; what else it
+/// did is looked at by whoever claims the saga next.
 impl From<odm::Error> for Stop {
     fn from(error: odm::Error) -> Stop {
-        Stop::Saga(error.into())
+        if error.is_unsupported() {
+            return Stop::Saga(error.into());
+        }
+        match StepError::from(error.clone()) {
+            failed @ StepError::Fatal(_) => Stop::Failed(failed),
+            _ => Stop::Saga(error.into()),
+        }
+    }
+}
+
+/// What the history is to say of a step beside its end.
+fn noted(note: &Mutex<Option<String>>) -> Option<String> {
+    note.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+pub(super) fn lease_lost(record: &SagaRecord) -> SagaError {
+    SagaError::LeaseLost {
+        id: record.id.clone(),
     }
 }
 
 fn other_steps(record: &SagaRecord) -> SagaError {
     SagaError::OtherSteps {
+        id: record.id.clone(),
         stored: record.steps.iter().map(|step| step.name.clone()).collect(),
     }
 }

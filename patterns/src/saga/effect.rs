@@ -1,9 +1,10 @@
 //! What a step is given, so that its effect happens once.
 
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use odm::bson::DateTime;
+use odm::bson::{Bson, DateTime};
 use odm::{Collection, Db, Field, Filter, Model, Operand, Update};
 
 use super::error::StepError;
@@ -24,6 +25,22 @@ pub struct Effect {
     pub(super) lease: Duration,
     pub(super) is_certain: bool,
     pub(super) is_compensation: bool,
+    /// What the history says of the step beside its end.
+    pub(super) note: Arc<Mutex<Option<String>>>,
+}
+
+/// What [`Effect::undo`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Undone {
+    /// The effect was made, and is undone now.
+    Now,
+    /// It was undone before, or it is settled since then that it never will be made.
+    Before,
+    /// It was not made, and never will be.
+    NotMade,
+    /// There is no such document, and whether the effect was made of it is not known. The saga's history says so.
+    Gone,
 }
 
 impl Effect {
@@ -82,6 +99,8 @@ impl Effect {
     /// mark. Called again, by this worker or another, it changes nothing. After [`undo`](Effect::undo) it changes
     /// nothing either, however late the worker is.
     ///
+    /// A softly deleted document gets no effect; one that it got before is found all the same.
+    ///
     /// Cost: 1 round trip; 2 when it was made before or is refused.
     ///
     /// # Errors
@@ -100,53 +119,74 @@ impl Effect {
         if collection.update_one(|_| filter, |_| update).await?.matched == 1 {
             return Ok(());
         }
-        let found = collection
-            .find_one(|_| target.document() & target.marks.any().key.eq(&target.key))
-            .untyped()
-            .await?;
-        let Some(document) = found else {
-            return Err(StepError::fatal("the condition of the step does not hold"));
+        let found = collection.find_one(|_| target.document()).with_deleted();
+        let Some(document) = found.untyped().await? else {
+            return Err(refused("there is no such document", collection, &target.id)?);
         };
-        let is_made = elements_at(&document, &target.marks.path().to_string()).any(|mark| {
-            mark.get_str("key").is_ok_and(|own| own == target.key)
-                && mark.get_str("state").is_ok_and(|state| state == "done")
-        });
-        match is_made {
-            true => Ok(()),
-            false => Err(StepError::LeaseLost),
+        let marks = target.marks.path().to_string();
+        let mut made = elements_at(&document, &marks);
+        let Some(made) = made.find(|mark| mark.get_str("key").is_ok_and(|own| own == target.key)) else {
+            let gone = collection
+                .soft_delete_field()
+                .and_then(|field| document.get(field));
+            let why = match gone {
+                None | Some(Bson::Null) => "the condition of the step does not hold",
+                Some(_) => "the document is deleted",
+            };
+            return Err(refused(why, collection, &target.id)?);
+        };
+        match made.get_str("state") {
+            Ok("done") => Ok(()),
+            _ => Err(StepError::LeaseLost),
         }
     }
 
     /// Undoes what [`apply`](Effect::apply) made of the document, once; where it was not made, makes sure that it never
-    /// will be.
+    /// will be. A softly deleted document is a document: what it got is undone.
     ///
-    /// Cost: 1 round trip; 2 when there was nothing to undo, or it was undone before.
+    /// A document that is not there any more is [`Gone`](Undone::Gone) where nobody knows whether the effect was made of
+    /// it, and an error where it is [certain](Effect::is_certain): then the saga waits for somebody.
+    ///
+    /// Cost: 1 round trip; 2 when there was nothing to undo, 3 when it was undone before or the document is gone.
     ///
     /// # Errors
-    /// Those of the database.
+    /// `Gone` when the effect was made and its document is not there; those of the database.
     pub async fn undo<M: Model>(
         &self,
         collection: &Collection<M>,
         id: impl Operand<M::Key>,
         marks: impl FnOnce(M::Fields<M>) -> Field<M, Vec<Mark>>,
         change: impl FnOnce(M::Fields<M>) -> Update<M>,
-    ) -> Result<(), StepError> {
+    ) -> Result<Undone, StepError> {
         let target = self.target(id, marks);
         let made = target
             .marks
             .elem_match(|m| m.key.eq(&target.key) & m.state.eq(MarkState::Done));
         let update = change(M::fields()) & target.marks.matched().state.set(MarkState::Undone);
-        let undone = collection
-            .update_one(|_| target.document() & made, |_| update)
-            .await?;
-        if undone.matched == 0 {
-            let void = self.marking(&target, MarkState::Void);
-            collection.update_one(|_| target.unmarked(), |_| void).await?;
+        let undone = collection.update_one(|_| target.document() & made, |_| update);
+        if undone.with_deleted().await?.matched == 1 {
+            return Ok(Undone::Now);
         }
-        Ok(())
+        let void = self.marking(&target, MarkState::Void);
+        let voided = collection.update_one(|_| target.unmarked(), |_| void);
+        if voided.with_deleted().await?.matched == 1 {
+            return Ok(Undone::NotMade);
+        }
+        if collection.exists(|_| target.document()).with_deleted().await? {
+            return Ok(Undone::Before);
+        }
+        let gone = StepError::Gone {
+            collection: collection.name().to_owned(),
+            id: collection.encode_key(&target.id)?,
+        };
+        if self.is_certain {
+            return Err(gone);
+        }
+        *self.note.lock().unwrap_or_else(PoisonError::into_inner) = Some(gone.to_string());
+        Ok(Undone::Gone)
     }
 
-    /// Takes old marks out of all documents of a collection; gives how many documents had some. They must be older than
+    /// Takes old marks out of all documents of a collection, softly deleted ones too; gives how many documents had some. They must be older than
     /// any worker can be late: a worker that was stopped before its write, and goes on after its mark is gone, would make
     /// the effect again.
     ///
@@ -160,7 +200,8 @@ impl Effect {
         let marks = marks(M::fields());
         let filter = marks.any().at.lt(before);
         let pull = marks.pull_where(|m| m.at.lt(before));
-        Ok(collection.update_many(|_| filter, |_| pull).await?.modified)
+        let pruned = collection.update_many(|_| filter, |_| pull).with_deleted();
+        Ok(pruned.await?.modified)
     }
 
     fn mark_key(&self) -> String {
@@ -186,6 +227,12 @@ impl Effect {
             at: self.db.now(),
         })
     }
+}
+
+/// Why a document does not get an effect, which no other try changes.
+fn refused<M: Model>(why: &str, collection: &Collection<M>, id: &M::Key) -> Result<StepError, StepError> {
+    let (name, id) = (collection.name(), collection.encode_key(id)?);
+    Ok(StepError::fatal(format!("{why} (collection: {name}, _id: {id})")))
 }
 
 /// Where an effect is made, and the key of its mark there.

@@ -4,7 +4,7 @@ use odm::{Model, Update};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::drive::Move;
+use super::drive::{Move, lease_lost};
 use super::error::SagaError;
 use super::record::{EventKind, SagaRecord, SagaStatus, StepState};
 use super::sagas::Sagas;
@@ -58,10 +58,10 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
         let position = usize::try_from(record.step).unwrap_or_default();
         let next = match record.status {
             SagaStatus::Running | SagaStatus::Stuck if self.is_past_pivot(&record) => {
-                return Err(SagaError::PastPivot);
+                return Err(SagaError::PastPivot { id: record.id });
             }
             SagaStatus::Running | SagaStatus::Stuck => self.turned(&record, position),
-            SagaStatus::Compensating => return Err(SagaError::NotStuck),
+            SagaStatus::Compensating => return Err(SagaError::NotStuck { id: record.id }),
             SagaStatus::StuckCompensating => Move {
                 status: SagaStatus::Abandoned,
                 step: record.step,
@@ -69,7 +69,7 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
                 settled: None,
                 begun: None,
             },
-            _ => return Err(SagaError::Finished),
+            _ => return Err(SagaError::Finished { id: record.id }),
         };
         self.act(&record, next, EventKind::Aborted, note).await
     }
@@ -78,8 +78,8 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
         let record = self.get(id).await?;
         match record.status {
             status if status.is_stuck() => Ok(record),
-            status if status.is_active() => Err(SagaError::NotStuck),
-            _ => Err(SagaError::Finished),
+            status if status.is_active() => Err(SagaError::NotStuck { id: record.id }),
+            _ => Err(SagaError::Finished { id: record.id }),
         }
     }
 
@@ -118,7 +118,7 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
         let filter = self.fence(record) & s.status.eq(record.status);
         match self.collection.update_one(|_| filter, |_| change).await?.matched {
             1 => Ok(()),
-            _ => Err(SagaError::LeaseLost),
+            _ => Err(lease_lost(record)),
         }
     }
 }

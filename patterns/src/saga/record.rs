@@ -32,6 +32,9 @@ pub struct SagaRecord {
     pub steps: Vec<StepRecord>,
     /// The state that the steps hand on, as serde writes it.
     pub state: Bson,
+    /// The [fingerprint](crate::idempotency::fingerprint) of the state that it was started with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
     /// The last error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

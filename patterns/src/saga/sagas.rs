@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::definition::Definition;
 use super::error::SagaError;
 use super::record::{Event, EventKind, Lease, SagaRecord, SagaStatus, StepRecord, StepState};
+use crate::idempotency::fingerprint;
 use crate::later::later;
 
 /// How many due sagas are looked for at a time.
@@ -66,7 +67,7 @@ pub enum Outcome<S> {
 pub enum Started {
     /// It is new.
     Now,
-    /// There is one of this id and this definition; its state stays as it is.
+    /// There is one of this id and this definition, started with the same state; it stays as it is.
     Before,
 }
 
@@ -128,10 +129,12 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
         Ok(())
     }
 
-    /// Stores a saga, to be worked on. Nothing of it happens yet. Idempotent by the id. One round trip.
+    /// Stores a saga, to be worked on. Nothing of it happens yet. Idempotent by the id. One round trip, two when it was
+    /// started before.
     ///
     /// # Errors
-    /// `Taken` when the id is that of a saga of another definition.
+    /// `Taken` when the id is that of a saga of another definition; `OtherState` when it is that of one that was started
+    /// with another state, in the sense of [`fingerprint`].
     pub async fn start(&self, id: &str, state: &S) -> Result<Started, SagaError> {
         let now = self.db.now();
         let steps = self
@@ -159,6 +162,7 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
             attempt: 0,
             steps: steps.collect(),
             state: stored(state)?,
+            fingerprint: Some(fingerprint(state)?),
             error: None,
             history: vec![Event {
                 at: now,
@@ -182,14 +186,22 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
             );
             match update.await {
                 Ok(result) if result.upserted_id.is_some() => return Ok(Started::Now),
-                Ok(_) => return Ok(Started::Before),
+                Ok(_) => match self.collection.get(id).await? {
+                    Some(known) if is_same(&known, &started) => return Ok(Started::Before),
+                    Some(_) => return Err(SagaError::OtherState { id: id.to_owned() }),
+                    // It is over and was pruned since: look again.
+                    None if !is_last => {}
+                    None => return Err(SagaError::NotFound { id: id.to_owned() }),
+                },
                 // Another one inserted it at the same time, or it is of another definition: look again.
                 Err(error) if error.is_duplicate_key() && !is_last => {}
-                Err(error) if error.is_duplicate_key() => return Err(SagaError::Taken),
+                Err(error) if error.is_duplicate_key() => {
+                    return Err(SagaError::Taken { id: id.to_owned() });
+                }
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(SagaError::Taken)
+        Err(SagaError::Taken { id: id.to_owned() })
     }
 
     /// Looks at a saga. One round trip.
@@ -200,7 +212,9 @@ impl<S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Sagas<S> {
         let found = self
             .collection
             .find_one(|s| s.id.eq(id) & s.name.eq(&self.definition.name));
-        found.await?.ok_or(SagaError::NotFound)
+        found
+            .await?
+            .ok_or_else(|| SagaError::NotFound { id: id.to_owned() })
     }
 
     /// Claims a saga and works on it until it is over or has to wait. Nothing here sleeps: call it again when
@@ -335,6 +349,15 @@ struct Counted {
     #[serde(rename = "_id")]
     status: SagaStatus,
     sagas: u64,
+}
+
+/// Whether a saga was started with the same state. One that was stored before sagas kept what they were started with
+/// tells only until somebody works on it.
+fn is_same(known: &SagaRecord, started: &SagaRecord) -> bool {
+    match &known.fingerprint {
+        Some(_) => known.fingerprint == started.fingerprint,
+        None => known.lease.token > 0 || known.state == started.state,
+    }
 }
 
 /// A state as it is stored.

@@ -193,6 +193,7 @@ mod relations_loads;
 mod relations_nested;
 mod saga;
 mod saga_crash;
+mod saga_faults;
 mod saga_interleavings;
 mod saga_models;
 mod schema_models;

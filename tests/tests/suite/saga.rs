@@ -193,7 +193,7 @@ async fn behind_the_pivot_somebody_is_asked(db: &Db) {
     assert_eq!(problems[0].kind, SagaProblemKind::Stuck(error));
     assert!(matches!(
         sagas.abort("s", "ops").await.unwrap_err(),
-        SagaError::PastPivot
+        SagaError::PastPivot { .. }
     ));
 
     log.take();
@@ -201,18 +201,18 @@ async fn behind_the_pivot_somebody_is_asked(db: &Db) {
     assert_eq!(log.take().len(), 2);
     assert!(matches!(
         sagas.retry("s", "ops").await.unwrap_err(),
-        SagaError::NotStuck
+        SagaError::NotStuck { .. }
     ));
     assert!(matches!(until_stuck().await, Outcome::Stuck { .. }));
     sagas.skip("s", "ops: done by hand").await.unwrap();
     assert_eq!(sagas.run("s").await.unwrap(), Outcome::Completed(2));
     assert!(matches!(
         sagas.skip("s", "ops").await.unwrap_err(),
-        SagaError::Finished
+        SagaError::Finished { .. }
     ));
     assert!(matches!(
         sagas.abort("s", "ops").await.unwrap_err(),
-        SagaError::Finished
+        SagaError::Finished { .. }
     ));
     let record = sagas.get("s").await.unwrap();
     assert_eq!(record.steps[2].state, StepState::Skipped);
@@ -227,7 +227,7 @@ async fn behind_the_pivot_somebody_is_asked(db: &Db) {
         sagas.skip("x", "").await,
         sagas.abort("x", "").await,
     ] {
-        assert!(matches!(act.unwrap_err(), SagaError::NotFound));
+        assert!(matches!(act.unwrap_err(), SagaError::NotFound { .. }));
     }
 }
 
@@ -282,7 +282,10 @@ async fn a_compensation_that_is_stuck_is_decided_by_somebody(db: &Db) {
     assert_eq!(sagas.counts().await.unwrap(), counts.into());
     assert_eq!(sagas.prune(DateTime::from_millis(0)).await.unwrap(), 0);
     assert_eq!(sagas.prune(DateTime::MAX).await.unwrap(), 2);
-    assert!(matches!(sagas.get("t").await.unwrap_err(), SagaError::NotFound));
+    assert!(matches!(
+        sagas.get("t").await.unwrap_err(),
+        SagaError::NotFound { .. }
+    ));
 }
 
 async fn a_step_that_kills_its_worker_does_not_do_so_for_ever(db: &Db) {
@@ -343,7 +346,10 @@ async fn a_late_worker_changes_nothing(db: &Db) {
     };
     let sagas = Sagas::new(&db, definition("late", Some(other))).unwrap();
     sagas.start("s", &Transfer::new("ann", "joe", 30)).await.unwrap();
-    assert!(matches!(sagas.run("s").await.unwrap_err(), SagaError::LeaseLost));
+    assert!(matches!(
+        sagas.run("s").await.unwrap_err(),
+        SagaError::LeaseLost { .. }
+    ));
     assert_eq!((balance(&db, "ann").await, balance(&db, "joe").await), (70, 30));
     assert_eq!(sagas.get("s").await.unwrap().lease.token, 2);
 }
@@ -368,7 +374,10 @@ async fn an_abort_takes_the_lease_away(db: &Db) {
     }));
     let sagas = Sagas::new(&db, definition).unwrap();
     sagas.start("s", &Transfer::new("ann", "joe", 30)).await.unwrap();
-    assert!(matches!(sagas.run("s").await.unwrap_err(), SagaError::LeaseLost));
+    assert!(matches!(
+        sagas.run("s").await.unwrap_err(),
+        SagaError::LeaseLost { .. }
+    ));
     // Credit has no compensation here: it is what the definition says.
     assert!(matches!(
         sagas.run("s").await.unwrap(),
@@ -377,7 +386,7 @@ async fn an_abort_takes_the_lease_away(db: &Db) {
     assert_eq!((balance(&db, "ann").await, balance(&db, "joe").await), (100, 30));
     assert!(matches!(
         sagas.abort("s", "again").await.unwrap_err(),
-        SagaError::Finished
+        SagaError::Finished { .. }
     ));
 }
 
@@ -391,8 +400,14 @@ async fn a_saga_is_started_with_what_it_is_about(db: &Db) {
         })
         .await;
     assert!(refused.is_err());
-    assert!(matches!(sagas.get("s").await.unwrap_err(), SagaError::NotFound));
-    assert!(matches!(sagas.run("s").await.unwrap_err(), SagaError::NotFound));
+    assert!(matches!(
+        sagas.get("s").await.unwrap_err(),
+        SagaError::NotFound { .. }
+    ));
+    assert!(matches!(
+        sagas.run("s").await.unwrap_err(),
+        SagaError::NotFound { .. }
+    ));
     db.transaction(async |tx| Ok(sagas.on(&tx).start("s", &t).await?))
         .await
         .unwrap();
@@ -400,9 +415,12 @@ async fn a_saga_is_started_with_what_it_is_about(db: &Db) {
     let other = Sagas::new(db, atomic()).unwrap();
     assert!(matches!(
         other.start("s", &t).await.unwrap_err(),
-        SagaError::Taken
+        SagaError::Taken { .. }
     ));
-    assert!(matches!(other.get("s").await.unwrap_err(), SagaError::NotFound));
+    assert!(matches!(
+        other.get("s").await.unwrap_err(),
+        SagaError::NotFound { .. }
+    ));
 }
 
 async fn definitions_are_held_to_what_is_stored(db: &Db) {
@@ -411,7 +429,7 @@ async fn definitions_are_held_to_what_is_stored(db: &Db) {
     sagas.start("s", &0).await.unwrap();
     let changed = Sagas::new(&db, journaled("j", &[("b", 0, 0), ("a", 0, 0)], None)).unwrap();
     match changed.run("s").await.unwrap_err() {
-        SagaError::OtherSteps { stored } => assert_eq!(stored, ["a", "b"]),
+        SagaError::OtherSteps { stored, .. } => assert_eq!(stored, ["a", "b"]),
         other => panic!("{other}"),
     }
     seconds.fetch_add(100, Ordering::SeqCst);
