@@ -97,13 +97,22 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
     }
 
     fn conflict(&self, id: &Bson) -> Error {
-        Error::new(
+        self.told(
             ErrorKind::Conflict,
             "the document was changed since it was loaded",
+            id,
         )
-        .with_model(M::DESCRIPTOR.name)
-        .with_namespace(self.collection.name().to_owned())
-        .with_id(id.clone())
+    }
+
+    fn unfit(&self, id: &Bson) -> Error {
+        self.told(ErrorKind::Unsupported, "a hook made another write of it", id)
+    }
+
+    fn told(&self, kind: ErrorKind, message: &'static str, id: &Bson) -> Error {
+        Error::new(kind, message)
+            .with_model(M::DESCRIPTOR.name)
+            .with_namespace(self.collection.name().to_owned())
+            .with_id(id.clone())
     }
 
     /// Replaces what is stored of a node but for the fields of the tree; whether it was there, and of its version.
@@ -119,11 +128,17 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
             .replace_one(|_| M::key_field().eq(node.key()), node)
             .prepared()
             .await?;
-        let [WriteStatement::Update(statement)] = prepared.statements() else {
-            return Err(unfit("a hook made another write of it", id));
+        let made = match prepared.statements() {
+            [WriteStatement::Update(statement)] => {
+                core.around(statement, id)?.map(|update| (statement, update))
+            }
+            _ => None,
+        };
+        let Some((statement, update)) = made else {
+            core.need(id).await?;
+            return Err(self.unfit(id).into());
         };
         let filter = core.layout.scoped(decoded(&statement.filter)?);
-        let update = core.around(statement, id)?;
         if core.nodes.update_one(filter, update).await?.matched == 0 {
             return Ok(false);
         }
@@ -133,29 +148,42 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
 }
 
 impl Core {
-    /// The same write, but for the fields of the tree.
-    fn around(&self, statement: &UpdateStatement, id: &Bson) -> Result<Vec<Document>> {
-        let Modification::Replacement(replacement) = &statement.modification else {
-            return Err(unfit("a hook made another write of it", id));
-        };
-        let mut document = decoded(replacement)?;
+    /// The same write, but for the fields of the tree; none where it is not that of a whole document.
+    fn around(&self, statement: &UpdateStatement, id: &Bson) -> Result<Option<Vec<Document>>> {
         let mut kept = self.layout.fields();
         kept.extend(self.layout.tenant.as_ref().map(|(field, _)| field.as_str()));
         kept.push(FENCE);
-        document.remove("_id");
-        let mut whole = doc! { "_id": id };
-        whole.extend(document);
-        let mut places = Document::new();
-        for field in kept {
-            whole.remove(field);
-            // What is not stored is left out.
-            places.insert(field, format!("${field}"));
-        }
-        let merged = doc! { "$mergeObjects": [{ "$literal": whole }, places] };
-        Ok(vec![doc! { "$replaceWith": merged }])
+        let whole = match &statement.modification {
+            Modification::Replacement(replacement) => {
+                let mut document = decoded(replacement)?;
+                document.remove("_id");
+                let mut whole = doc! { "_id": id };
+                whole.extend(document);
+                for field in &kept {
+                    whole.remove(*field);
+                }
+                Bson::Document(doc! { "$literal": whole })
+            }
+            // What is computed of the stored document, as the date of its creation is.
+            Modification::Pipeline(stages) => {
+                let [stage] = stages.as_slice() else {
+                    return Ok(None);
+                };
+                let Some(whole) = decoded(stage)?.remove("$replaceWith") else {
+                    return Ok(None);
+                };
+                kept.iter().fold(whole, |whole, field| {
+                    Bson::Document(doc! { "$unsetField": { "field": *field, "input": whole } })
+                })
+            }
+            Modification::Operators(_) => return Ok(None),
+        };
+        // What is not stored is left out.
+        let places: Document = kept
+            .iter()
+            .map(|field| ((*field).to_owned(), Bson::from(format!("${field}"))))
+            .collect();
+        let merged = doc! { "$mergeObjects": [whole, places] };
+        Ok(Some(vec![doc! { "$replaceWith": merged }]))
     }
-}
-
-fn unfit(message: &'static str, id: &Bson) -> TreeError {
-    TreeError::Database(Error::new(ErrorKind::Unsupported, message).with_id(id.clone()))
 }

@@ -15,6 +15,7 @@ crate::on_every_backend! {
     an_edited_node_keeps_its_place,
     a_saved_node_stays_where_others_moved_it,
     a_save_goes_the_way_of_a_replacement,
+    a_saved_node_keeps_the_date_of_its_creation,
     what_cannot_be_saved_is_refused,
     a_saved_node_stays_with_its_tenant,
     saved_nodes_may_be_softly_deleted,
@@ -214,6 +215,68 @@ async fn a_save_goes_the_way_of_a_replacement(db: &Db) {
         sound(&tree, "1(2(3 4) 5)").await;
     }
     everywhere!(db, case, ["ruled", "ruled_trees", "ruled_notes"]);
+}
+
+/// Has a date of creation, and declares fields of the tree or none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "dated")]
+struct Dated {
+    #[serde(rename = "_id")]
+    id: i32,
+    title: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    parent: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    left: Option<i64>,
+    #[odm(created)]
+    created: DateTime,
+    #[odm(updated)]
+    changed: DateTime,
+    #[odm(version)]
+    version: i64,
+}
+
+async fn a_saved_node_keeps_the_date_of_its_creation(db: &Db) {
+    async fn case<S: KeepsOrder>(db: &Db, options: TreeOptions) {
+        let at = |millis| db.with_clock(move || DateTime::from_millis(millis));
+        let dated = |id| Dated {
+            id,
+            title: format!("${id}"),
+            parent: None,
+            path: None,
+            left: None,
+            created: DateTime::from_millis(0),
+            changed: DateTime::from_millis(0),
+            version: 0,
+        };
+        grow::<Dated, S>(&at(1_000), options.clone(), dated).await;
+        let tree = Tree::<Dated, S>::open(&at(2_000), options)
+            .await
+            .expect("it opens");
+        for id in [1, 3] {
+            let mut node = tree.get(id).await.expect("a read").expect("it is there");
+            node.title = "$saved".into();
+            // What the program thinks of the place and of the date says nothing.
+            (node.parent, node.path, node.left) = (Some(9), Some(",9,".into()), Some(99));
+            node.created = DateTime::from_millis(5);
+            tree.save(&node).await.expect("saved");
+            tree.edit(id, |node| Ok(node.title.push('!')))
+                .await
+                .expect("edited");
+            let saved = tree.get(id).await.expect("a read").expect("it is there");
+            let dates = [saved.created, saved.changed].map(|date| date.timestamp_millis());
+            assert_eq!((saved.title.as_str(), dates), ("$saved!", [1_000, 2_000]));
+            assert_eq!(saved.version, node.version + 2);
+        }
+        sound(&tree, "1(2(3 4) 5)").await;
+        let missing = tree.save(&dated(9)).await.expect_err("nobody gave it a place");
+        assert!(matches!(missing, TreeError::NotFound { .. }), "{missing:?}");
+        let missing = tree.edit(9, |_| Ok(())).await.expect_err("it is not there");
+        assert!(matches!(missing, TreeError::NotFound { .. }), "{missing:?}");
+    }
+    everywhere!(db, case, ["dated", "dated_trees"]);
 }
 
 async fn what_cannot_be_saved_is_refused(db: &Db) {
