@@ -90,6 +90,7 @@ mod iso;
 mod order;
 mod rate;
 mod rounding;
+mod total;
 
 pub use self::account::{Account, Accounts, LedgerProblem, Transfer, TransferError};
 pub use self::allocation::Allocation;
@@ -104,3 +105,4 @@ pub use self::format::Format;
 pub use self::order::{InExactOrder, in_exact_order};
 pub use self::rate::Rate;
 pub use self::rounding::Rounding;
+pub use self::total::{OneOfGroup, Total};

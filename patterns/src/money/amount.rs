@@ -8,7 +8,7 @@ use std::ops::Neg;
 use std::str::FromStr;
 
 use odm::FieldType;
-use odm::bson::{Decimal128, Document};
+use odm::bson::Document;
 use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -76,14 +76,6 @@ impl<F: Form> Money<F> {
             currency,
             form: PhantomData,
         }
-    }
-
-    /// What a pipeline's [`total`](MoneyField::total) says, as money.
-    ///
-    /// # Errors
-    /// `Overflow` when the sum is more than the form can hold; `NotFinite`.
-    pub fn of_total(total: Decimal128, currency: Currency) -> Result<Money<F>, MoneyError> {
-        Money::new(F::summed(Decimal::try_from(total)?, currency)?, currency)
     }
 
     /// The same amount in another form.

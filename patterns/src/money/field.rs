@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, Deref, RangeBounds};
 
-use odm::bson::{Bson, Decimal128, Document, RawBson, doc};
+use odm::bson::{Bson, Document, RawBson, doc};
 use odm::{Field, Filter, Handle, Increment, Operand, Path, Sort, Update, expr};
 
 use super::amount::Money;
@@ -13,6 +13,7 @@ use super::decimal::Decimal;
 use super::error::MoneyError;
 use super::exact::{Comparison, compares};
 use super::form::{Counted, Form, Minor, Scale};
+use super::total::Total;
 use crate::dotted::value_at;
 
 /// A field of [`Money`] in documents of the root `R`.
@@ -206,11 +207,11 @@ impl<R, F: Form, T> MoneyField<R, F, T> {
         })
     }
 
-    /// The sum of a group, in decimal128: [`Money::of_total`] makes money of it. Group by the currency.
+    /// The sum of a group, for a field of type [`Total`]: [`Total::money`] makes money of it. Group by the currency.
     ///
     /// Whole units are summed as decimals, since a sum of 64-bit integers silently turns into a double where it
     /// overflows. Exact up to 34 digits; of amounts of arbitrary precision with more digits each is rounded to 34.
-    pub fn total(&self) -> expr::Accumulator<R, Decimal128> {
+    pub fn total(&self) -> expr::Accumulator<R, Total<F>> {
         let (amount, whole) = (self.amount.path().to_string(), self.whole.path().to_string());
         expr::Accumulator::raw(doc! { "$sum": F::summand(&amount, &whole) })
     }

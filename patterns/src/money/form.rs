@@ -112,6 +112,11 @@ pub(super) mod sealed {
         /// The number as a decimal128 that the database can add up.
         fn summand(amount: &str, whole: &str) -> Document;
 
+        /// The number as it is summed.
+        fn summed_as(amount: &Decimal, _: Currency) -> Result<Decimal, MoneyError> {
+            Ok(amount.clone())
+        }
+
         /// The amount of a sum of such numbers.
         fn summed(sum: Decimal, currency: Currency) -> Result<Decimal, MoneyError>;
 
@@ -176,6 +181,10 @@ impl<S: Scale> sealed::Form for Minor<S> {
 
     fn summand(amount: &str, _: &str) -> Document {
         doc! { "$toDecimal": format!("${amount}") }
+    }
+
+    fn summed_as(amount: &Decimal, currency: Currency) -> Result<Decimal, MoneyError> {
+        Self::units(amount, currency).map(Decimal::from)
     }
 
     fn summed(sum: Decimal, currency: Currency) -> Result<Decimal, MoneyError> {

@@ -4,7 +4,7 @@ use bson::{Bson, Decimal128, doc};
 use odm::expr::count;
 use odm::{Db, Embedded, ErrorKind, Model};
 use odm_patterns::money::{
-    Arbitrary, Currency, Decimal, Decimal34, Minor, Money, MoneyError, Rate, Rounding, in_exact_order,
+    Arbitrary, Currency, Decimal, Decimal34, Minor, Money, MoneyError, Rate, Rounding, Total, in_exact_order,
 };
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,7 @@ crate::on_every_backend! {
     money_in_arrays_and_options,
     increments_and_totals,
     totals_do_not_overflow,
+    totals_are_compared_and_summed_of_nothing,
     what_does_not_fit_is_an_error_of_reading,
     rates_are_stored,
     ranges_go_by_the_index,
@@ -302,13 +303,13 @@ async fn money_in_arrays_and_options(db: &Db) {
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize, Embedded)]
-struct Total {
+struct Sums {
     #[serde(rename = "_id")]
     currency: Currency,
     items: i32,
-    price: Decimal128,
-    cost: Decimal128,
-    fee: Decimal128,
+    price: Total,
+    cost: Total<Arbitrary>,
+    fee: Total<Decimal34>,
 }
 
 async fn increments_and_totals(db: &Db) {
@@ -329,9 +330,9 @@ async fn increments_and_totals(db: &Db) {
         )
         .await
         .unwrap();
-    let totals: Vec<Total> = items
+    let totals: Vec<Sums> = items
         .aggregate()
-        .group::<Total>(|i, t| {
+        .group::<Sums>(|i, t| {
             t.currency.by(&i.price.currency)
                 & t.items.is(count())
                 & t.price.is(i.price.total())
@@ -349,22 +350,10 @@ async fn increments_and_totals(db: &Db) {
         [(Currency::USD, 2), (Currency::JPY, 1)]
     );
     let usd = &totals[0];
-    assert_eq!(
-        Money::of_total(usd.price, Currency::USD),
-        Ok(money::<Minor>("0.35 USD"))
-    );
-    assert_eq!(
-        Money::of_total(usd.cost, Currency::USD),
-        Ok(money::<Arbitrary>("0.5 USD"))
-    );
-    assert_eq!(
-        Money::of_total(usd.fee, Currency::USD),
-        Ok(money::<Decimal34>("0.302 USD"))
-    );
-    assert_eq!(
-        Money::of_total(totals[1].price, Currency::JPY),
-        Ok(money::<Minor>("5 JPY"))
-    );
+    assert_eq!(usd.price.money(Currency::USD), Ok(money::<Minor>("0.35 USD")));
+    assert_eq!(usd.cost.money(Currency::USD), Ok(money::<Arbitrary>("0.5 USD")));
+    assert_eq!(usd.fee.money(Currency::USD), Ok(money::<Decimal34>("0.302 USD")));
+    assert_eq!(totals[1].price.money(Currency::JPY), Ok(money::<Minor>("5 JPY")));
 }
 
 async fn totals_do_not_overflow(db: &Db) {
@@ -379,9 +368,9 @@ async fn totals_do_not_overflow(db: &Db) {
             .await
             .unwrap();
     }
-    let totals: Vec<Total> = items
+    let totals: Vec<Sums> = items
         .aggregate()
-        .group::<Total>(|i, t| {
+        .group::<Sums>(|i, t| {
             t.currency.by(&i.price.currency)
                 & t.items.is(count())
                 & t.price.is(i.price.total())
@@ -390,14 +379,10 @@ async fn totals_do_not_overflow(db: &Db) {
         })
         .await
         .unwrap();
-    assert_eq!(totals[0].price.to_string(), "27670116110564327421");
-    assert_eq!(
-        Money::<Minor>::of_total(totals[0].price, Currency::USD),
-        Err(MoneyError::Overflow)
-    );
-    let all: Money<Arbitrary> =
-        Money::new(Decimal::try_from(totals[0].price).unwrap(), Currency::USD).unwrap();
-    assert_eq!(all.to_string(), "27670116110564327421 USD");
+    assert_eq!(totals[0].price.number().to_string(), "27670116110564327421");
+    assert_eq!(totals[0].price.money(Currency::USD), Err(MoneyError::Overflow));
+    let all: Money<Arbitrary> = totals[0].price.money_in(Currency::USD).unwrap();
+    assert_eq!(all.to_string(), "276701161105643274.21 USD");
     // A sum of one document that does not fit is refused by the database, and nothing is changed.
     let more: Money = money("0.01 USD");
     let refused = items
@@ -406,6 +391,48 @@ async fn totals_do_not_overflow(db: &Db) {
         .unwrap_err();
     assert_eq!(refused.code(), Some(2));
     assert_eq!(items.get(1).required().await.unwrap().price.units(), i64::MAX);
+}
+
+async fn totals_are_compared_and_summed_of_nothing(db: &Db) {
+    let items = db.collection::<Item>();
+    for (id, amount) in [(1, "5 EUR"), (2, "2.50 EUR"), (3, "300 JPY")] {
+        items.insert(item(id, amount)).await.unwrap();
+    }
+    let sums = |least: Total| {
+        items
+            .aggregate()
+            .group::<Sums>(|i, t| {
+                t.currency.by(&i.price.currency)
+                    & t.items.is(count())
+                    & t.price.is(i.price.total())
+                    & t.cost.is(i.cost.total())
+                    & t.fee.is(i.fee.total())
+            })
+            .filter(move |t| t.price.gte(least))
+            .sort(|t| t.price.desc())
+    };
+    // The yen has no minor unit of its own: 300 are as many units as 3 euros.
+    let found = sums(Total::of(&money("3 EUR")).unwrap()).await.unwrap();
+    assert_eq!(
+        found
+            .iter()
+            .map(|sums| sums.price.money(sums.currency).unwrap())
+            .collect::<Vec<_>>(),
+        [money("7.5 EUR"), money("300 JPY")]
+    );
+    assert_eq!(found[0].price, Total::of(&money("7.50 EUR")).unwrap());
+    assert_eq!(found[0].cost, Total::of(&money("7.50 EUR")).unwrap());
+    assert_eq!(found[0].cost.money(Currency::EUR), Ok(money("7.50 EUR")));
+    assert_eq!(
+        found[0].price.money_in::<Arbitrary>(Currency::EUR),
+        Ok(money("7.50 EUR"))
+    );
+    assert_eq!(sums(Total::of(&money("7.51 EUR")).unwrap()).await.unwrap(), []);
+    // Where no money is stored the sum is no decimal.
+    let none = items.update_many(|_| odm::Filter::all(), |i| i.cost.unset());
+    none.await.unwrap();
+    let found = sums(Total::of(&money("5 EUR")).unwrap()).await.unwrap();
+    assert!(found[0].cost.money(Currency::EUR).unwrap().is_zero());
 }
 
 async fn what_does_not_fit_is_an_error_of_reading(db: &Db) {

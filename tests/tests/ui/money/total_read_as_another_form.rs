@@ -1,0 +1,30 @@
+use odm::{Embedded, Model};
+use odm_patterns::money::{Arbitrary, Currency, Money, MoneyError, Total};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Model)]
+struct Payment {
+    #[serde(rename = "_id")]
+    id: i32,
+    amount: Money,
+}
+
+#[derive(Serialize, Deserialize, Embedded)]
+struct Paid {
+    #[serde(rename = "_id")]
+    currency: Currency,
+    sum: Total<Arbitrary>,
+}
+
+async fn paid(payments: odm::Collection<Payment>) -> odm::Result<Vec<Paid>> {
+    payments
+        .aggregate()
+        .group::<Paid>(|p, paid| paid.currency.by(&p.amount.currency) & paid.sum.is(p.amount.total()))
+        .await
+}
+
+fn money(total: Total) -> Result<Money<Arbitrary>, MoneyError> {
+    total.money(Currency::EUR)
+}
+
+fn main() {}
