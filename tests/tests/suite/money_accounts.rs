@@ -22,6 +22,7 @@ crate::on_every_backend! {
     without_transactions_it_is_unsupported,
     wrong_books_are_found,
     history_goes_by_its_indexes,
+    the_limit_of_64_bits_is_an_overflow,
 }
 
 fn usd(text: &str) -> Money {
@@ -355,4 +356,35 @@ async fn history_goes_by_its_indexes(db: &Db) {
     let page = accounts.on(&watched).history("joe").limit(3).await.unwrap();
     assert_eq!(page.len(), 3);
     assert!(scans.entries().is_empty());
+}
+
+async fn the_limit_of_64_bits_is_an_overflow(db: &Db) {
+    let accounts = purses(db, &["ann"]).await;
+    let units = |units| Money::of_units(units, Currency::USD).unwrap();
+    for (deep, least) in [("free", None), ("deep", Some(units(i64::MIN)))] {
+        accounts.open(deep, Currency::USD, least).await.unwrap();
+        let (one, two) = (format!("{deep}-1"), format!("{deep}-2"));
+        for name in [&one, &two] {
+            accounts.open(name, Currency::USD, None).await.unwrap();
+        }
+        accounts
+            .transfer(&one, deep, &one, &units(i64::MAX))
+            .await
+            .unwrap();
+        accounts.transfer(&two, deep, &two, &units(1)).await.unwrap();
+        assert_eq!(accounts.balance(deep).await.unwrap(), units(i64::MIN));
+        for more in [1, i64::MAX] {
+            let refused = accounts.transfer("more", deep, &two, &units(more)).await;
+            assert!(
+                matches!(refused, Err(TransferError::Money(MoneyError::Overflow))),
+                "{refused:?}"
+            );
+        }
+        let refused = accounts.transfer("more", "ann", &one, &units(1)).await;
+        assert!(
+            matches!(refused, Err(TransferError::Money(MoneyError::Overflow))),
+            "{refused:?}"
+        );
+    }
+    assert!(accounts.verify().await.unwrap().is_empty());
 }

@@ -207,8 +207,10 @@ impl Accounts {
         self.transfers.insert(transfer).await?;
         let taken = self.accounts.update_one(
             |a| {
-                let left = doc! { "$subtract": ["$balance.amount", units] };
-                let enough = doc! { "$gte": [left, { "$ifNull": ["$least", i64::MIN] }] };
+                // The limit is not above 0, so that this sum fits; the difference of the balance would be a double where it
+                // does not.
+                let needed = doc! { "$add": [{ "$ifNull": ["$least", i64::MIN] }, units] };
+                let enough = doc! { "$gte": ["$balance.amount", needed] };
                 a.id.eq(&transfer.from) & a.balance.is_of(currency) & Filter::expr(enough)
             },
             |a| a.balance.amount.inc(-units),
@@ -237,7 +239,8 @@ impl Accounts {
             return Ok(error.into());
         }
         Ok(match is_giver {
-            true if account.least.is_some() => TransferError::Insufficient {
+            // The least that there is would be the limit of 64 bits.
+            true if account.least.is_some_and(|least| least > i64::MIN) => TransferError::Insufficient {
                 balance: account.balance,
             },
             _ => MoneyError::Overflow.into(),
