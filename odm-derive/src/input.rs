@@ -64,6 +64,7 @@ pub(crate) struct Model<'a> {
     pub(crate) hooks: Option<Span>,
     pub(crate) kind: Option<Kind>,
     pub(crate) versions: Option<Versions>,
+    pub(crate) denies_unknown_fields: bool,
     /// The function that says the collection's options.
     pub(crate) options: Option<syn::Path>,
     /// The field that tells the variants of an enum apart; none of a struct.

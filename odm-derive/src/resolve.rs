@@ -311,6 +311,7 @@ fn model<'a>(
         hooks: odm.hooks,
         kind,
         versions,
+        denies_unknown_fields: serde.deny_unknown_fields.is_some(),
         options: odm.schema.options,
         tag: None,
     }

@@ -48,6 +48,9 @@ pub struct ModelDescriptor {
     pub kinds: &'static [KindDescriptor],
     /// The version of the documents' shape; 0 when none is declared.
     pub version: i32,
+    /// Whether serde refuses fields of a document that the struct does not have: what keeps fields of its own beside those of
+    /// the model cannot be had for such a one.
+    pub denies_unknown_fields: bool,
     /// Makes the declared options of the collection.
     pub options: Option<fn() -> CollectionDeclaration>,
     /// The models whose references to this one have rules for its deletion.
@@ -130,6 +133,7 @@ impl ModelDescriptor {
             tag: "",
             kinds: &[],
             version: 0,
+            denies_unknown_fields: false,
             options: None,
             referred_by: &[],
             copied_to: &[],
@@ -164,6 +168,13 @@ impl ModelDescriptor {
     #[doc(hidden)]
     pub const fn version(mut self, version: i32) -> ModelDescriptor {
         self.version = version;
+        self
+    }
+
+    /// The same model, which refuses fields that it does not have.
+    #[doc(hidden)]
+    pub const fn denying_unknown_fields(mut self) -> ModelDescriptor {
+        self.denies_unknown_fields = true;
         self
     }
 

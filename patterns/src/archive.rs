@@ -7,7 +7,8 @@
 //!
 //! # The stored shape
 //! The documents as they were, byte by byte, under the same `_id`. While one is moved it has a field `_moving`, an
-//! `ObjectId`, behind the others at both sides.
+//! `ObjectId`, behind the others at both sides. A model with `#[serde(deny_unknown_fields)]` could not be read then, and is
+//! refused.
 //!
 //! # Guarantees
 //!

@@ -3,6 +3,7 @@
 pub mod approximation;
 pub mod archive;
 pub mod attributes;
+mod beside;
 pub mod bucket;
 pub mod clock;
 pub mod computed;

@@ -112,6 +112,9 @@ fn declared_more(model: &Model<'_>) -> TokenStream {
         let current = versions.current;
         more.extend(quote!(.version(#current)));
     }
+    if model.denies_unknown_fields {
+        more.extend(quote!(.denying_unknown_fields()));
+    }
     if let Some(options) = &model.options {
         more.extend(quote!(.options(#options)));
     }

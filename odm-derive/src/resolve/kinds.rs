@@ -63,6 +63,7 @@ pub(super) fn model<'a>(
         hooks: None,
         kind: None,
         versions: None,
+        denies_unknown_fields: false,
         options: odm.schema.options,
         tag: serde.tag.clone(),
     }

@@ -20,6 +20,9 @@ pub struct Transfer<M> {
     progress: Option<Progress>,
 }
 
+const DENIED: &str = "a document that is moved is marked by a field beside those of its model, which refuses fields that it \
+                      does not have: remove `deny_unknown_fields`";
+
 type Progress = Box<dyn FnMut(&Moved) + Send>;
 
 /// From where to where.
@@ -77,6 +80,7 @@ impl<M: Model> Transfer<M> {
     }
 
     async fn run(mut self) -> Result<Moved> {
+        crate::beside::room_in::<M>(DENIED)?;
         let mut moved = Moved::default();
         let filter = self.filter.clone();
         let found = self.documents.find(|_| filter).with_deleted().untyped();

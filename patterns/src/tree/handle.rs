@@ -15,6 +15,9 @@ use super::model::{ParentReference, TreeModel, sealed};
 use super::node::Node;
 use super::options::TreeOptions;
 
+const DENIED: &str = "the tree keeps fields beside those of the model, which refuses fields that it does not have: remove \
+                      `deny_unknown_fields`";
+
 /// A tree of the documents of a model, stored in the way of `S`. Cheap to clone.
 ///
 /// See the [module](super) for what it can do, and an example.
@@ -27,13 +30,17 @@ pub struct Tree<M: Model, S: TreeModel = ParentReference> {
 impl<M: Model, S: TreeModel> Tree<M, S> {
     /// The tree in a database, or in a running transaction. No round trip.
     ///
-    /// A wrong option comes out of every operation, as [`TreeError::InvalidOption`].
+    /// A wrong option comes out of every operation, as [`TreeError::InvalidOption`]; so does a model that cannot be one of
+    /// nodes.
     pub fn new(db: &Db, options: TreeOptions) -> Tree<M, S> {
         let layout = Layout::resolve(sealed::shape_of::<S>(), M::DESCRIPTOR.collection, options);
         let collection: Collection<M> = match &layout {
             Ok(layout) => db.collection_named(&layout.collection),
             Err(_) => db.collection(),
         };
+        let layout = crate::beside::room_in::<M>(DENIED)
+            .map_err(TreeError::from)
+            .and(layout);
         let core = layout.map(|mut layout| {
             layout.deleted = collection.soft_delete_field();
             Core::new(db, Arc::new(layout), Arc::new(Typed::<M>::new()))
@@ -59,7 +66,8 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
     /// Not inside a transaction.
     ///
     /// # Errors
-    /// A wrong option, and those of the database.
+    /// A wrong option; `Database` of kind `Schema` for a model with `#[serde(deny_unknown_fields)]`, which could not read its
+    /// nodes; those of the database.
     pub async fn prepare(&self) -> Result<()> {
         let core = self.core()?;
         let mut indexes = core.nodes.create_indexes();

@@ -9,6 +9,7 @@ use odm_patterns::archive::{Archive, Moved};
 use serde::{Deserialize, Serialize};
 
 crate::on_every_backend! {
+    a_model_that_could_not_be_read_meanwhile_is_refused,
     documents_are_moved_and_come_back_as_they_were,
     a_change_between_copy_and_deletion_is_kept,
     a_crash_at_any_write_is_resumed,
@@ -348,4 +349,26 @@ async fn both_places_at_once_are_found_and_mended(db: &Db) {
     assert!(archive.verify().await.unwrap().is_empty());
     assert_eq!(archive.live().find_all().await.unwrap().len(), 250);
     assert_eq!(archive.archived().find_all().await.unwrap().len(), 0);
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[serde(deny_unknown_fields)]
+struct Strict {
+    #[serde(rename = "_id")]
+    id: i32,
+}
+
+async fn a_model_that_could_not_be_read_meanwhile_is_refused(db: &Db) {
+    let archive = Archive::<Strict>::new(db, db);
+    db.collection::<Strict>().insert(Strict { id: 1 }).await.unwrap();
+    let stored = archive.store(|s| s.id.eq(1)).await.unwrap_err();
+    let restored = archive.restore(|s| s.id.eq(1)).await.unwrap_err();
+    for refused in [stored, restored] {
+        assert_eq!(refused.kind(), ErrorKind::Schema, "{refused}");
+        assert_eq!(refused.model(), Some("Strict"));
+    }
+    assert_eq!(
+        db.collection::<Strict>().get(1).await.unwrap(),
+        Some(Strict { id: 1 })
+    );
 }

@@ -17,6 +17,7 @@ crate::on_every_backend! {
     a_save_goes_the_way_of_a_replacement,
     a_saved_node_keeps_the_date_of_its_creation,
     what_cannot_be_saved_is_refused,
+    a_model_that_could_not_read_its_nodes_is_refused,
     a_saved_node_stays_with_its_tenant,
     saved_nodes_may_be_softly_deleted,
     many_edit_and_move_at_once,
@@ -277,6 +278,32 @@ async fn a_saved_node_keeps_the_date_of_its_creation(db: &Db) {
         assert!(matches!(missing, TreeError::NotFound { .. }), "{missing:?}");
     }
     everywhere!(db, case, ["dated", "dated_trees"]);
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "strict")]
+#[serde(deny_unknown_fields)]
+struct Strict {
+    #[serde(rename = "_id")]
+    id: i32,
+    parent: Option<i32>,
+}
+
+async fn a_model_that_could_not_read_its_nodes_is_refused(db: &Db) {
+    async fn case<S: KeepsOrder>(db: &Db, options: TreeOptions) {
+        let strict = Strict { id: 1, parent: None };
+        let opened = Tree::<Strict, S>::open(db, options.clone()).await;
+        let inserted = Tree::<Strict, S>::new(db, options).insert_root(strict).await;
+        for refused in [opened.map(drop).unwrap_err(), inserted.map(drop).unwrap_err()] {
+            let refused = odm::Error::from(refused);
+            assert_eq!(refused.kind(), ErrorKind::Schema, "{refused}");
+            assert_eq!(refused.model(), Some("Strict"));
+            assert!(refused.to_string().contains("deny_unknown_fields"), "{refused}");
+        }
+        let stored = db.raw_collection("strict").count(doc! {}).await.expect("a count");
+        assert_eq!(stored, 0);
+    }
+    everywhere!(db, case, ["strict"]);
 }
 
 async fn what_cannot_be_saved_is_refused(db: &Db) {
