@@ -18,11 +18,13 @@ use crate::model::Model;
 use crate::query::{BuiltUpdate, Filter, Update};
 
 /// Inserts, updates, replaces and deletes in one batch. One round trip for the embedded engine; for MongoDB
-/// one for each run of writes of the same kind. None without writes.
+/// one for each run of writes of the same kind, and for each 16 MB of updates or deletions and 47 MB of inserts of a
+/// run. None without writes.
 ///
 /// In order and up to the first failure, unless [`unordered`](BulkWrite::unordered). Not all or nothing: when
 /// some fail, the error's [`partial_write`](crate::Error::partial_write) says which. In a transaction it is
-/// all or nothing.
+/// all or nothing. When a later round trip fails as a whole, as by the network, the first write it carried is told as
+/// failed; of an unordered batch all that it carried, and those behind, which were not sent.
 #[must_use = "an action does nothing until it is awaited"]
 pub struct BulkWrite<D: Record> {
     draft: Draft<backend::BulkWrite>,

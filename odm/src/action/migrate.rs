@@ -21,7 +21,8 @@ use crate::model::Model;
 /// Each document is replaced only if it is still what was read; one that somebody changed in between is read again in
 /// the next round. What is done is done: after an error or a crash, run it again, and it goes on where it was. Readers
 /// and writers need not stop. Softly deleted documents are migrated too. A document whose migration fails is reported
-/// and left as it is.
+/// and left as it is. On MongoDB so is one that is too large, of about 8 MB: what was read and what replaces it are one
+/// statement, which holds 16 MB.
 ///
 /// Cost: one read and one write for each batch of outdated documents, by a scan of the collection unless an index
 /// begins with `schema_version`.

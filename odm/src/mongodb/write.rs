@@ -6,6 +6,7 @@ mod bulk;
 mod delete;
 mod find_and_modify;
 mod insert;
+mod size;
 mod update;
 
 use ::mongodb::error::ErrorKind as DriverKind;
@@ -34,6 +35,17 @@ fn statement_failed(failure: ::mongodb::error::Error, mut result: WriteResult) -
             let own = error::from_code(write.code, write.message.clone(), reply.as_ref());
             result.errors.push((0, own.with_source(failure)));
             Ok(result)
+        }
+        _ => of_the_only(failure),
+    }
+}
+
+/// A failure of a command with a single statement: that one is too large, or the command failed as a whole.
+fn of_the_only(failure: ::mongodb::error::Error) -> Attempt<WriteResult> {
+    match failure.kind.as_ref() {
+        DriverKind::Command(command) if command.code == size::BSON_TOO_LARGE => {
+            let own = error::from_code(command.code, command.message.clone(), None);
+            Ok(batch::failed(own.with_source(failure)))
         }
         _ => Err(failure.into()),
     }

@@ -235,4 +235,5 @@ mod updates_computed;
 mod version;
 mod views;
 mod writes;
+mod writes_of_size;
 mod writes_refused;

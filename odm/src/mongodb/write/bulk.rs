@@ -1,11 +1,11 @@
 //! Writes of several kinds.
 
 use super::super::{Attempt, MongoBackend, SharedSession, command};
-use super::batch::{Batch, Kind, absorb};
+use super::batch::{Batch, Kind, Parts};
 use super::delete::delete_single;
 use super::insert::insert_all;
 use super::update::update_single;
-use crate::backend::{BulkWrite, Insert, Namespace, ReadOptions, Response, WriteResult, WriteStatement};
+use crate::backend::{BulkWrite, Insert, Namespace, ReadOptions, Response, WriteStatement};
 
 /// Writes of several kinds: neighbours of one kind share a round trip, since their order among themselves is kept
 /// by the server.
@@ -20,34 +20,31 @@ pub(in crate::mongodb) async fn bulk(
         ordered,
         options,
     } = bulk;
-    let mut total = WriteResult::default();
+    let mut parts = Parts::new(statements.len(), ordered, session);
     let mut rest = statements.as_slice();
-    let mut offset = 0;
     while let Some(first) = rest.first() {
         let length = rest
             .iter()
             .take_while(|s| std::mem::discriminant(*s) == std::mem::discriminant(first))
             .count();
-        let (run, after) = rest.split_at(length);
-        let outcome = match run {
+        let (run, behind) = rest.split_at(length);
+        let goes_on = match run {
             [WriteStatement::Update(one)] if options.max_time.is_none() => {
-                update_single(backend, &namespace, one, &options, session).await
+                let outcome = update_single(backend, &namespace, one, &options, session).await;
+                parts.add(1, outcome)?
             }
             [WriteStatement::Delete(one)] if options.max_time.is_none() => {
-                delete_single(backend, &namespace, one, &options, session).await
+                let outcome = delete_single(backend, &namespace, one, &options, session).await;
+                parts.add(1, outcome)?
             }
-            run => bulk_run(backend, &namespace, run, ordered, &options, session).await,
+            run => bulk_run(backend, &namespace, run, ordered, &options, session, &mut parts).await?,
         };
-        let part = outcome?;
-        let failed = !part.errors.is_empty();
-        absorb(&mut total, part, offset);
-        if failed && ordered {
+        if !goes_on {
             break;
         }
-        offset += length;
-        rest = after;
+        rest = behind;
     }
-    Ok(Response::Write(total))
+    Ok(Response::Write(parts.into_result()))
 }
 
 async fn bulk_run(
@@ -57,12 +54,8 @@ async fn bulk_run(
     ordered: bool,
     options: &ReadOptions,
     session: Option<&SharedSession>,
-) -> Attempt<WriteResult> {
-    let batch = Batch {
-        namespace,
-        ordered,
-        options,
-    };
+    parts: &mut Parts,
+) -> Attempt<bool> {
     let mut documents = Vec::with_capacity(run.len());
     let mut kind = None;
     for statement in run {
@@ -78,16 +71,19 @@ async fn bulk_run(
             }
         }
     }
-    match kind {
-        None => {
-            let insert = Insert {
-                namespace: namespace.clone(),
-                documents,
-                ordered,
-                comment: options.comment.clone(),
-            };
-            insert_all(backend, insert, session).await
-        }
-        Some(kind) => batch.run(backend, kind, &documents, session).await,
-    }
+    let Some(kind) = kind else {
+        let insert = Insert {
+            namespace: namespace.clone(),
+            documents,
+            ordered,
+            comment: options.comment.clone(),
+        };
+        return insert_all(backend, insert, session, parts).await;
+    };
+    let batch = Batch {
+        namespace,
+        ordered,
+        options,
+    };
+    batch.run(backend, kind, &documents, session, parts).await
 }

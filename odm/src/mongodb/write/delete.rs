@@ -3,8 +3,8 @@
 use bson::Bson;
 
 use super::super::{Attempt, MongoBackend, SharedSession, command, document};
-use super::batch::{Batch, Kind};
-use super::statement_failed;
+use super::batch::{Batch, Kind, Parts, failed};
+use super::{size, statement_failed};
 use crate::backend::{Delete, DeleteStatement, Namespace, ReadOptions, Response, WriteResult};
 
 /// Deletes by one or several statements.
@@ -24,9 +24,11 @@ pub(in crate::mongodb) async fn delete(
         ordered: delete.ordered,
         options: &delete.options,
     };
-    Ok(Response::Write(
-        batch.run(backend, Kind::Delete, &statements, session).await?,
-    ))
+    let mut parts = Parts::new(statements.len(), delete.ordered, session);
+    batch
+        .run(backend, Kind::Delete, &statements, session, &mut parts)
+        .await?;
+    Ok(Response::Write(parts.into_result()))
 }
 
 pub(super) async fn delete_single(
@@ -36,6 +38,9 @@ pub(super) async fn delete_single(
     shared: &ReadOptions,
     session: Option<&SharedSession>,
 ) -> Attempt<WriteResult> {
+    if let Some(error) = size::refused(size::of_delete(statement)) {
+        return Ok(failed(error));
+    }
     let collection = backend.collection(namespace);
     let filter = document::decode(&statement.filter)?;
     let mut options = ::mongodb::options::DeleteOptions::default();

@@ -3,7 +3,7 @@
 use bson::{Bson, RawDocumentBuf};
 
 use super::super::{Attempt, MongoBackend, SharedSession, document};
-use super::modifications;
+use super::{modifications, size};
 use crate::backend::{FindAndModify, Modification, Response};
 
 /// Changes or removes one document through the driver, so that it is a retryable write.
@@ -12,6 +12,10 @@ pub(in crate::mongodb) async fn find_and_modify(
     change: FindAndModify,
     session: Option<&SharedSession>,
 ) -> Attempt<Response> {
+    let modification = change.modification.as_ref().map_or(0, size::of_modification);
+    if let Some(error) = size::refused(change.filter.as_bytes().len() + modification) {
+        return Err(error.into());
+    }
     let collection = backend.collection(&change.namespace);
     let filter = document::decode(&change.filter)?;
     let sort = document::decode_optional(change.sort.as_ref())?;

@@ -1,4 +1,4 @@
-//! Insertions, which the driver splits where they are too large for one message.
+//! Insertions.
 
 use std::borrow::Borrow;
 use std::collections::HashSet;
@@ -7,66 +7,55 @@ use ::mongodb::error::ErrorKind as DriverKind;
 use bson::{Bson, Document, RawDocument, RawDocumentBuf};
 
 use super::super::{Attempt, MongoBackend, SharedSession, collections, error};
+use super::batch::{Parts, failed, fitting};
+use super::size::too_large;
 use crate::backend::{Insert, Response, WriteResult};
 use crate::error::Error;
 
-/// Inserts raw documents; the driver splits what is too large for one message.
+/// Inserts raw documents.
 pub(in crate::mongodb) async fn insert(
     backend: &MongoBackend,
     insert: Insert,
     session: Option<&SharedSession>,
 ) -> Attempt<Response> {
-    Ok(Response::Write(insert_all(backend, insert, session).await?))
+    let mut parts = Parts::new(insert.documents.len(), insert.ordered, session);
+    insert_all(backend, insert, session, &mut parts).await?;
+    Ok(Response::Write(parts.into_result()))
 }
 
-/// The driver refuses a whole batch for one document that is too large. Here that one fails, as it does on the server.
+/// Inserts in parts that fit into one message each: the driver, which would split too, forgets what was stored when a
+/// later message fails as a whole. It also refuses all for one document that is too large. Here that one fails, as it
+/// does on the server. Gives whether what is behind is to be tried.
 pub(super) async fn insert_all(
     backend: &MongoBackend,
     mut insert: Insert,
     session: Option<&SharedSession>,
-) -> Attempt<WriteResult> {
-    let (ordered, documents) = (insert.ordered, &mut insert.documents);
-    let fits = |document: &RawDocumentBuf| document.as_bytes().len() <= MAX_DOCUMENT_BYTES;
-    let Some(first) = documents.iter().position(|document| !fits(document)) else {
-        return insert_fitting(backend, insert, session).await;
-    };
-    let mut refused = Vec::new();
-    let mut places = Vec::with_capacity(documents.len());
-    let behind_first = documents.split_off(first).into_iter().enumerate();
-    places.extend(0..first);
-    for (place, document) in behind_first.map(|(place, document)| (place + first, document)) {
-        if !fits(&document) {
-            refused.push((place, too_large(&document)));
-            if ordered {
-                break;
-            }
-        } else {
-            places.push(place);
-            documents.push(document);
+    parts: &mut Parts,
+) -> Attempt<bool> {
+    while !insert.documents.is_empty() {
+        let refused = insert.documents.iter().position(|d| too_large(d).is_some());
+        let fit = &insert.documents[..refused.unwrap_or(insert.documents.len())];
+        let count = fitting(
+            fit.iter().map(|document| document.as_bytes().len()),
+            MESSAGE_BYTES,
+        );
+        let behind = insert.documents.split_off(count.max(1));
+        let part = Insert {
+            namespace: insert.namespace.clone(),
+            documents: std::mem::replace(&mut insert.documents, behind),
+            ordered: insert.ordered,
+            comment: insert.comment.clone(),
+        };
+        let length = part.documents.len();
+        let outcome = match part.documents.first().and_then(too_large) {
+            Some(error) => Ok(failed(error)),
+            None => insert_fitting(backend, part, session).await,
+        };
+        if !parts.add(length, outcome)? {
+            return Ok(false);
         }
     }
-    let mut result = insert_fitting(backend, insert, session).await?;
-    for (place, _) in &mut result.errors {
-        *place = places.get(*place).copied().unwrap_or(*place);
-    }
-    if result.errors.is_empty() || !ordered {
-        result.errors.extend(refused);
-        result.errors.sort_by_key(|(place, _)| *place);
-    }
-    Ok(result)
-}
-
-fn too_large(document: &RawDocumentBuf) -> Error {
-    let bytes = document.as_bytes().len();
-    if bytes <= MAX_SENT_BYTES {
-        let text =
-            format!("object to insert too large. size in bytes: {bytes}, max size: {MAX_DOCUMENT_BYTES}");
-        return error::from_code(BAD_VALUE, text, None);
-    }
-    let text = format!(
-        "BSONObj size: {bytes} (0x{bytes:X}) is invalid. Size must be between 0 and {MAX_SENT_BYTES}(16MB)"
-    );
-    error::from_code(BSON_TOO_LARGE, text, None)
+    Ok(true)
 }
 
 async fn insert_fitting(
@@ -144,15 +133,8 @@ async fn insert_fitting(
     Ok(result)
 }
 
-/// How large a document can be.
-const MAX_DOCUMENT_BYTES: usize = 16 * 1024 * 1024;
-
-/// How large one can be that the server reads at all.
-const MAX_SENT_BYTES: usize = MAX_DOCUMENT_BYTES + 16 * 1024;
-
-// The server's codes for what is larger than either.
-const BAD_VALUE: i32 = 2;
-const BSON_TOO_LARGE: i32 = 10334;
+/// How many bytes of documents one message carries; the server takes 48,000,000 with what is around them.
+const MESSAGE_BYTES: usize = 47_000_000;
 
 /// The driver encodes each document once more. What is larger than this is not kept until the reply comes.
 const LARGE: usize = 256 * 1024;

@@ -3,8 +3,8 @@
 use bson::Bson;
 
 use super::super::{Attempt, MongoBackend, SharedSession, command, document};
-use super::batch::{Batch, Kind};
-use super::{modifications, raw_id, statement_failed};
+use super::batch::{Batch, Kind, Parts, failed};
+use super::{modifications, raw_id, size, statement_failed};
 use crate::backend::{Modification, Namespace, ReadOptions, Response, Update, UpdateStatement, WriteResult};
 
 /// Updates by one or several statements.
@@ -24,9 +24,11 @@ pub(in crate::mongodb) async fn update(
         ordered: update.ordered,
         options: &update.options,
     };
-    Ok(Response::Write(
-        batch.run(backend, Kind::Update, &statements, session).await?,
-    ))
+    let mut parts = Parts::new(statements.len(), update.ordered, session);
+    batch
+        .run(backend, Kind::Update, &statements, session, &mut parts)
+        .await?;
+    Ok(Response::Write(parts.into_result()))
 }
 
 pub(super) async fn update_single(
@@ -36,6 +38,9 @@ pub(super) async fn update_single(
     shared: &ReadOptions,
     session: Option<&SharedSession>,
 ) -> Attempt<WriteResult> {
+    if let Some(error) = size::refused(size::of_update(statement)) {
+        return Ok(failed(error));
+    }
     let collection = backend.collection(namespace);
     let filter = document::decode(&statement.filter)?;
     let hint = document::hint(statement.hint.as_ref())?;
