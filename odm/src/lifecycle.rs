@@ -56,5 +56,5 @@ pub(crate) use self::scope::{Scope, Settings, conditions, narrow, narrow_kind};
 pub use self::timestamp::{Deletion, Timestamp, Version, deletion, stamp, stamp_with};
 pub use self::tracked::Tracked;
 pub use self::versions::Versions;
-pub(crate) use self::versions::{unchanged, with_id};
+pub(crate) use self::versions::{Unchanged, with_id};
 pub use self::violation::Violation;

@@ -19,7 +19,7 @@
 //! | crash | at any write: run it again with the same predicate. Until then a document can be in both places, or have a mark; [`verify`](Archive::verify) lists the first, [`repair`](Archive::repair) takes the copies away, and the originals count, and takes marks off |
 //! | two at once | move each document once. Who moves it back meanwhile, or repairs, loses nothing either: one of them is first, or both leave it where it is |
 //! | round trips | 1 to find, then for each batch 5: mark, see what is there, copy, delete, take the marks off; 2 more where copies are replaced, and up to 6 where documents were changed meanwhile |
-//! | the state | the whole document as the database compares documents (where 1 and 1.0 are the same, and strings that the collation of the collection does not tell apart), and its version where the model has `#[odm(version)]` |
+//! | the state | the whole document as the database compares documents (where 1 and 1.0 are the same; strings by their bytes, whatever the collation of the collection), and its version where the model has `#[odm(version)]` |
 //! | hooks, rules | what the model declares for deletions and insertions does not happen: nothing is created or deleted. Documents that refer to an archived one refer to nothing, until it is restored |
 //! | the mark | models that refuse unknown fields do not read a document while it is moved; a validator that does refuses the move, and nothing is changed |
 //! | in a transaction | made of `&tx`, all of it is part of the transaction: for some batches, not for millions |

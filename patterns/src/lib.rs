@@ -35,6 +35,7 @@ pub mod saga;
 #[cfg(feature = "search")]
 pub mod search;
 pub mod sequence;
+mod still;
 pub mod subset;
 #[cfg(feature = "time")]
 pub mod time;

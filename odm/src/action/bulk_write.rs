@@ -72,6 +72,20 @@ impl<D: Record> BulkWrite<D> {
         self
     }
 
+    /// How strings compare in the filters of the updates, replacements and deletions so far, in MongoDB's words:
+    /// `{locale: "en", strength: 2}`.
+    pub fn collation(mut self, collation: impl Into<Raw>) -> Self {
+        let collation = self.draft.keep(encode::raw(collation));
+        for statement in &mut self.draft.operation.statements {
+            match statement {
+                WriteStatement::Insert(_) => {}
+                WriteStatement::Update(update) => update.collation.clone_from(&collation),
+                WriteStatement::Delete(delete) => delete.collation.clone_from(&collation),
+            }
+        }
+        self
+    }
+
     /// How many writes there are so far.
     pub fn len(&self) -> usize {
         self.draft.operation.statements.len()

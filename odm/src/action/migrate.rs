@@ -13,7 +13,7 @@ use crate::backend::{
 use crate::collection::{Record, Target};
 use crate::cursor;
 use crate::error::{Error, ErrorKind, Result};
-use crate::lifecycle::{Scope, Versions, unchanged, with_id};
+use crate::lifecycle::{Scope, Unchanged, Versions, with_id};
 use crate::model::Model;
 
 /// Brings all documents of older schema versions into the present one, a batch at a time.
@@ -174,14 +174,15 @@ pub(super) fn replacement(
     if let Some(derived) = target.plan().and_then(|plan| plan.derived.as_ref()) {
         upgraded = derived.renewed(upgraded, target.executor().now())?;
     }
+    let unchanged = Unchanged::new(stored)?;
     Ok(WriteStatement::Update(UpdateStatement {
-        filter: unchanged(stored)?,
+        filter: unchanged.filter,
         modification: Modification::Replacement(upgraded),
         multi: false,
         upsert: false,
         array_filters: Vec::new(),
         hint: None,
-        collation: None,
+        collation: unchanged.collation,
     }))
 }
 

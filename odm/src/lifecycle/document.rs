@@ -50,6 +50,13 @@ pub(crate) fn single(name: &CStr, value: impl Into<RawBson>) -> RawDocumentBuf {
     document
 }
 
+/// The schema of what is this very value: strings by their bytes, fields in any order.
+pub(crate) fn one_of(value: impl Into<bson::RawBson>) -> RawDocumentBuf {
+    let mut values = bson::RawArrayBuf::new();
+    values.push(value.into());
+    single(bson::cstr!("enum"), values)
+}
+
 /// The filter with another condition, all fields of which must hold too.
 pub(crate) fn narrowed(filter: &RawDocument, condition: &RawDocument) -> Result<RawDocumentBuf> {
     let mut all = filter.to_owned();

@@ -99,18 +99,47 @@ impl Versions {
     }
 }
 
-/// The filter of a document that is still exactly what was read.
-pub(crate) fn unchanged(stored: &RawDocument) -> Result<RawDocumentBuf> {
-    let mut filter = RawDocumentBuf::new();
-    if let Ok(Some(id)) = stored.get("_id") {
-        filter.append(bson::cstr!("_id"), document::single(bson::cstr!("$eq"), id));
-    }
-    let mut equal = bson::RawArrayBuf::new();
-    equal.push("$$ROOT");
-    equal.push(document::single(bson::cstr!("$literal"), stored.to_owned()));
-    filter.append(bson::cstr!("$expr"), document::single(bson::cstr!("$eq"), equal));
-    Ok(filter)
+/// The condition that a document is still exactly what was read.
+pub(crate) struct Unchanged {
+    pub(crate) filter: RawDocumentBuf,
+    pub(crate) collation: Option<RawDocumentBuf>,
 }
+
+impl Unchanged {
+    /// Strings are told apart by their bytes, whatever the collection's collation makes of them: the statement has the
+    /// simple one. By that an index of `_id`, which has the collection's, finds no strings and documents. For these the
+    /// statement keeps the collection's, and a schema, which compares by bytes but not the order of fields, says the rest.
+    pub(crate) fn new(stored: &RawDocument) -> Result<Unchanged> {
+        let mut filter = RawDocumentBuf::new();
+        let id = stored.get("_id").ok().flatten();
+        if let Some(id) = id {
+            filter.append(bson::cstr!("_id"), document::single(bson::cstr!("$eq"), id));
+        }
+        let mut equal = bson::RawArrayBuf::new();
+        equal.push("$$ROOT");
+        equal.push(document::single(bson::cstr!("$literal"), stored.to_owned()));
+        filter.append(bson::cstr!("$expr"), document::single(bson::cstr!("$eq"), equal));
+        let is_collated = matches!(
+            id,
+            Some(RawBsonRef::String(_) | RawBsonRef::Symbol(_) | RawBsonRef::Document(_))
+        );
+        if is_collated && stored.as_bytes().len() <= TWICE_BYTES {
+            filter.append(bson::cstr!("$jsonSchema"), document::one_of(stored.to_owned()));
+            return Ok(Unchanged {
+                filter,
+                collation: None,
+            });
+        }
+        Ok(Unchanged {
+            filter,
+            collation: Some(bson::rawdoc! { "locale": "simple" }),
+        })
+    }
+}
+
+/// A document up to this size fits twice into the condition, beside what replaces it. For a larger one a scan is better
+/// than no condition.
+const TWICE_BYTES: usize = 5_000_000;
 
 /// Puts the document's `_id` into an error.
 pub(crate) fn with_id(error: Error, stored: &RawDocument) -> Error {

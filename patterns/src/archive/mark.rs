@@ -4,7 +4,7 @@ use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, Document, doc};
 use odm::{Collection, Model, Result};
 
-use super::state::{ids, unchanged};
+use super::state::{ids, write_unchanged};
 
 /// The field of the mark.
 pub(super) const FIELD: &str = "_moving";
@@ -29,11 +29,10 @@ impl Mark {
         collection: &Collection<Document>,
         documents: &[Document],
     ) -> Result<Vec<Document>> {
-        let claims = collection.bulk_write().unordered();
-        let claims = documents.iter().fold(claims, |all, document| {
-            all.update_one(unchanged::<M>(document), self.setting())
-        });
-        let claimed = claims.await?.matched;
+        let claimed = write_unchanged::<M>(collection, documents, |all, unchanged, _| {
+            all.update_one(unchanged, self.setting())
+        })
+        .await?;
         let marked = documents.iter().map(|document| {
             let mut marked = document.clone();
             marked.insert(FIELD, &self.0);

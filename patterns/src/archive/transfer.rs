@@ -8,7 +8,7 @@ use odm::bson::{Document, doc};
 use odm::{Collection, Filter, Model, Result};
 
 use super::mark::Mark;
-use super::state::{delete_unchanged, ids, is_same, unchanged};
+use super::state::{delete_unchanged, ids, is_same, write_unchanged};
 
 /// Moves documents: `.await` gives how many. Dropped before its end, it can be run again, and goes on.
 #[must_use = "an action does nothing until it is awaited"]
@@ -186,18 +186,14 @@ impl<M: Model> Sides<M> {
         mark: &Mark,
     ) -> Result<Vec<Document>> {
         let here = same_ids(&self.from, claimed).await?;
-        let mut replacements = self.to.bulk_write().unordered();
-        let mut replacing = Vec::new();
-        for (document, other) in others {
-            if with_id(&here, document).is_some_and(|now| mark.is_on(now)) {
-                replacements = replacements.replace_one(unchanged::<M>(other), document);
-                replacing.push(document.clone());
-            }
-        }
-        if replacements.is_empty() {
-            return Ok(replacing);
-        }
-        match replacements.await?.matched == replacing.len() as u64 {
+        let is_ours = |document: &Document| with_id(&here, document).is_some_and(|now| mark.is_on(now));
+        let others = others.into_iter().filter(|(document, _)| is_ours(document));
+        let (replacing, others): (Vec<Document>, Vec<&Document>) =
+            others.map(|(document, other)| (document.clone(), other)).unzip();
+        let replaced = write_unchanged::<M>(&self.to, others, |all, unchanged, index| {
+            all.replace_one(unchanged, &replacing[index])
+        });
+        match replaced.await? == replacing.len() as u64 {
             true => Ok(replacing),
             false => mark.of(&self.to, &replacing).await,
         }

@@ -7,6 +7,7 @@ use super::catalog::{Attributed, Catalog};
 use super::problem::{ProductProblem, ProductProblemKind};
 use super::stored::{Attributes, Form};
 use crate::dotted::value_at;
+use crate::still::still;
 
 /// How many products are asked for at once.
 const BATCH: u64 = 500;
@@ -108,8 +109,8 @@ impl<M: Attributed> Catalog<M> {
             if new == *stored {
                 return Ok(Some(false));
             }
-            let mut unchanged = same.clone();
-            unchanged.insert(&*self.field, doc! { "$eq": stored });
+            let mut unchanged = still(&self.field, stored);
+            unchanged.extend(same.clone());
             let update = doc! { "$set": { &*self.field: new } };
             if products.update_one(unchanged, update).await?.matched == 1 {
                 return Ok(Some(true));

@@ -15,6 +15,7 @@ use super::exact::{Comparison, compares};
 use super::form::{Counted, Form, Minor, Scale};
 use super::total::Total;
 use crate::dotted::value_at;
+use crate::still::still;
 
 /// A field of [`Money`] in documents of the root `R`.
 ///
@@ -333,11 +334,9 @@ impl<R, F: Form, T> MoneyField<R, F, T> {
         if self.is_apart {
             paths.push(self.currency.path().to_string());
         }
-        let condition = |path: String| {
-            let value = value_at(document, &path).cloned().unwrap_or(Bson::Null);
-            (path, Bson::Document(doc! { "$eq": value }))
-        };
-        paths.into_iter().map(condition).collect()
+        let condition = |path: String| still(&path, value_at(document, &path).unwrap_or(&Bson::Null));
+        let conditions: Vec<Document> = paths.into_iter().map(condition).collect();
+        doc! { "$and": conditions }
     }
 
     /// The fields that store this money here.

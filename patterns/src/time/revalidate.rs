@@ -7,6 +7,7 @@ use super::appointment::Appointment;
 use super::error::TimeError;
 use super::zones::Zones;
 use crate::dotted::value_at;
+use crate::still::still;
 
 /// How often a document that others change at the same time is read again.
 const TRIES: usize = 8;
@@ -102,7 +103,8 @@ pub async fn revalidate<M: Model>(
                     break;
                 }
             };
-            let unchanged = doc! { "_id": { "$eq": &id }, &path: { "$eq": stored } };
+            let mut unchanged = still(&path, &stored);
+            unchanged.insert("_id", doc! { "$eq": &id });
             let update = doc! { "$set": {
                 format!("{path}.date"): new.date,
                 format!("{path}.offset"): new.offset,

@@ -49,6 +49,7 @@ mod collation_collections;
 mod collation_indexes;
 mod collation_pipelines;
 mod collation_typed;
+mod collation_unchanged;
 mod collections;
 mod collections_clustered;
 mod collections_commands;
