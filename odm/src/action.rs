@@ -41,6 +41,7 @@ mod page;
 mod page_token;
 mod prepared_writes;
 mod propagate_copies;
+mod rebuild_indexes;
 mod rederive;
 mod rename_collection;
 mod repair;

@@ -414,7 +414,7 @@ impl Error {
 
     /// The failure that this error is the cause of. Kind, code, labels and fields stay, so that whoever asks for them
     /// need not look for the cause.
-    pub(crate) fn behind(self, message: &'static str) -> Error {
+    pub(crate) fn behind(self, message: impl Into<Cow<'static, str>>) -> Error {
         let cause = self.clone();
         self.with(|inner| inner.message = message.into())
             .with_source(cause)

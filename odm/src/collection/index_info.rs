@@ -22,8 +22,8 @@ pub struct IndexInfo {
     pub spec: Document,
 }
 
-/// How the indexes of a collection differ from what its model declares. Names do not count, keys and options
-/// do.
+/// How the indexes of a collection differ from what its model declares. Keys and options count; names do where an index
+/// has the one that another is to have.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct IndexDrift {
@@ -43,7 +43,8 @@ pub struct IndexChange {
     pub declared: IndexInfo,
     /// As it is.
     pub existing: IndexInfo,
-    /// What differs: `key`, `unique`, `expireAfterSeconds`, ...
+    /// What differs: `key`, `unique`, `expireAfterSeconds`, ..; `name` alone where another declared index needs the name
+    /// of this one.
     pub differences: Vec<String>,
 }
 
@@ -81,6 +82,11 @@ impl IndexInfo {
 
     fn is_id(&self) -> bool {
         self.keys.len() == 1 && self.keys.contains_key("_id") && number(self.keys.get("_id")) == Some(1.0)
+    }
+
+    /// Whether it searches texts: a collection has one such at most.
+    pub(crate) fn is_text(&self) -> bool {
+        !self.shape().1.is_empty()
     }
 
     /// What the index is over: fields in order, and the set of text fields.
@@ -165,38 +171,67 @@ impl IndexDrift {
             index
         });
         let mut rest: Vec<IndexInfo> = existing.into_iter().filter(|index| !index.is_id()).collect();
+        let mut open: Vec<IndexInfo> = declared.filter(|index| !index.is_id()).collect();
         // Exact matches first: two declared indexes may share their keys and differ in a partial filter.
-        let mut open = Vec::new();
-        for index in declared.filter(|index| !index.is_id()) {
-            match rest
-                .iter()
-                .position(|existing| index.differences(existing).is_empty())
-            {
-                Some(position) => drop(rest.remove(position)),
-                None => open.push(index),
-            }
-        }
-        for index in open {
-            let shape = index.shape();
-            let by_name = rest.iter().position(|existing| existing.name == index.name);
-            let by_keys =
-                |existing: &IndexInfo| existing.shape() == shape && kinds.could_be(&index, existing);
-            match by_name.or_else(|| rest.iter().position(by_keys)) {
-                Some(position) => {
-                    let existing = rest.remove(position);
-                    let differences = index.differences(&existing);
-                    drift.changed.push(IndexChange {
-                        declared: index,
-                        existing,
-                        differences,
-                    });
-                }
-                None => drift.missing.push(index),
-            }
+        let same = |index: &IndexInfo, existing: &IndexInfo| index.differences(existing).is_empty();
+        let named = |index: &IndexInfo, existing: &IndexInfo| existing.name == index.name;
+        let mut kept = pairs(&mut open, &mut rest, |index, existing| {
+            named(index, existing) && same(index, existing)
+        });
+        kept.extend(pairs(&mut open, &mut rest, same));
+        let mut changed = pairs(&mut open, &mut rest, named);
+        changed.extend(pairs(&mut open, &mut rest, |index, existing| {
+            existing.shape() == index.shape() && kinds.could_be(index, existing)
+        }));
+        drift.changed = changed
+            .into_iter()
+            .map(|(declared, existing)| IndexChange {
+                differences: declared.differences(&existing),
+                declared,
+                existing,
+            })
+            .collect();
+        drift.missing = open;
+        // A name does not count, unless another index is to have it.
+        while let Some(position) = kept
+            .iter()
+            .position(|(index, existing)| index.name != existing.name && drift.wants(&existing.name))
+        {
+            let (declared, existing) = kept.remove(position);
+            drift.changed.push(IndexChange {
+                declared,
+                existing,
+                differences: vec!["name".to_owned()],
+            });
         }
         drift.unknown = rest;
         drift
     }
+
+    /// Whether an index that is to be built is declared by this name.
+    fn wants(&self, name: &str) -> bool {
+        let changed = self.changed.iter().map(|change| &change.declared);
+        self.missing
+            .iter()
+            .chain(changed)
+            .any(|declared| declared.name == name)
+    }
+}
+
+/// Takes out of both lists what fits together.
+fn pairs(
+    open: &mut Vec<IndexInfo>,
+    rest: &mut Vec<IndexInfo>,
+    fits: impl Fn(&IndexInfo, &IndexInfo) -> bool,
+) -> Vec<(IndexInfo, IndexInfo)> {
+    let mut found = Vec::new();
+    for index in std::mem::take(open) {
+        match rest.iter().position(|existing| fits(&index, existing)) {
+            Some(position) => found.push((index, rest.remove(position))),
+            None => open.push(index),
+        }
+    }
+    found
 }
 
 /// Which of a collection's documents a model holds, when it shares the collection with others.
@@ -405,6 +440,30 @@ mod tests {
             .map(|change| change.differences.join(","))
             .collect();
         assert_eq!(changed, ["unique", "key"]);
+    }
+
+    #[test]
+    fn a_name_counts_where_another_index_is_to_have_it() {
+        let x = doc! {"key": {"title": 1}, "name": "x"};
+        let y = doc! {"key": {"city": 1}, "name": "y"};
+        let swapped = |index: &Document, name: &str| {
+            let mut index = index.clone();
+            index.insert("name", name);
+            index
+        };
+        let drift = check(
+            vec![swapped(&x, "y"), swapped(&y, "x")],
+            vec![x.clone(), y.clone()],
+        );
+        assert!(drift.is_empty(), "{drift}");
+        let mut unique = swapped(&x, "y");
+        unique.insert("unique", true);
+        let drift = check(vec![unique, swapped(&y, "x")], vec![x, y]);
+        let changed = |change: &IndexChange| (change.existing.name.clone(), change.differences.join(","));
+        let changed: Vec<_> = drift.changed.iter().map(changed).collect();
+        let expected =
+            [("x", "unique"), ("y", "name")].map(|(name, what)| (name.to_owned(), what.to_owned()));
+        assert_eq!(changed, expected);
     }
 
     #[test]

@@ -131,6 +131,7 @@ mod inbox_interleavings;
 mod index_filters;
 mod indexes;
 mod indexes_options;
+mod indexes_rebuilt;
 mod indexes_wildcard;
 mod interchange;
 mod kinds;
