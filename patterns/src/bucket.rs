@@ -15,11 +15,12 @@
 //! | late data | goes where it belongs | goes into the newest bucket |
 //! | order of reading | by time | by time within a range, by arrival in pages |
 //! | size | as many as come: choose a span for hundreds, not for 100,000 | bounded |
-//! | round trips of [`record`](Buckets::record) | 1 for each bucket | 2; where one is full 3 |
+//! | round trips of [`record`](Buckets::record) | 1 for each bucket | 2 for each bucket; 1 where all is there already |
 //!
 //! # The stored shape
 //! `{_id: {series, number}, from, to, count, figures: {count, sum, squares, min, max}, entries: [..]}`. The figures are
-//! those of [`computed`](crate::computed), and so is what is exact in them.
+//! those of [`computed`](crate::computed), and so is what is exact in them. `full: true` is in a bucket by count that was
+//! full before an entry was taken out of it.
 //!
 //! # Guarantees
 //!
@@ -27,7 +28,7 @@
 //! |---|---|
 //! | atomicity | an entry and the figures are one update. Several entries at once: one update for each bucket |
 //! | concurrency | no bucket twice, no entry lost; a bucket by count never has more than its size |
-//! | crash, lost reply | the entry is there or not. With [`unique`](Buckets::unique) it can be recorded again: it is there once. By count, repeat it before others of the same id are recorded elsewhere at the same time |
+//! | crash, lost reply | the entry is there or not. With [`unique`](Buckets::unique) it can be recorded again, by anyone and at the same time: it is there once. By count that holds as long as nobody deletes buckets of the series meanwhile, and all record with the same size |
 //! | change of an entry | [`replace`](Buckets::replace) and [`remove`](Buckets::remove) are one update of one bucket, which computes the figures anew from its entries. Either can be done again |
 //! | in a transaction | as outside |
 //! | deletion by age | [`forget_before`](Buckets::forget_before) deletes buckets whose newest entry is older, one by one, each on that condition |
@@ -78,13 +79,14 @@
 mod audit;
 mod buckets;
 mod encoded;
+mod identity;
 mod page;
 mod record;
 mod replace;
 mod stored;
 
 pub use self::audit::{BucketProblem, BucketProblemKind};
-pub use self::buckets::Buckets;
+pub use self::buckets::{Buckets, NoKey};
 pub use self::page::{BucketPage, BucketPlace};
 pub use self::record::Recorded;
 pub use self::stored::{Bucket, BucketKey};

@@ -43,7 +43,12 @@ pub(crate) fn decode<T: DeserializeOwned>(stored: &RawBson) -> Result<T> {
 
 /// The stored form of a value, as an owned tree.
 pub(crate) fn to_bson<T: Serialize>(value: &T) -> Result<Bson> {
-    Bson::try_from(encode(value)?)
+    tree(encode(value)?)
+}
+
+/// An encoded value as an owned tree.
+pub(crate) fn tree(value: RawBson) -> Result<Bson> {
+    Bson::try_from(value)
         .map_err(|error| Error::new(ErrorKind::Encode, "the value does not fit bson").with_source(error))
 }
 

@@ -1,11 +1,15 @@
 //! Whether buckets are what their entries say.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use odm::Result;
 use odm::bson::{Bson, DateTime, Document, doc};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::buckets::{BUCKETS, Buckets, Kind};
+use super::identity::identity;
 use crate::computed::{Amount, Running};
 use crate::dotted::value_at;
 use crate::keyed::integer;
@@ -38,8 +42,6 @@ pub enum BucketProblemKind {
     WrongTimes,
     /// The figures are not those of the entries. [`Buckets::repair`] computes them anew.
     WrongFigures,
-    /// There is no entry. [`Buckets::repair`] deletes the bucket.
-    Empty,
     /// An entry is of another time than the bucket's: the span was another once.
     Misplaced {
         /// The entry's time.
@@ -50,7 +52,8 @@ pub enum BucketProblemKind {
         /// How many there are.
         entries: usize,
     },
-    /// A unique key is there more than once.
+    /// A unique key is there more than once: in this bucket, or by count in one before it. [`Buckets::repair`] keeps the
+    /// first.
     Repeated {
         /// The key.
         key: Bson,
@@ -59,15 +62,18 @@ pub enum BucketProblemKind {
     Malformed,
 }
 
-impl<S, E, V: Amount> Buckets<S, E, V> {
+/// A problem, and of a unique key that is repeated whether it is in a bucket before.
+type Found = (BucketProblem, bool);
+
+impl<S, E, V: Amount, K> Buckets<S, E, V, K> {
     /// The stage of an update that computes anew what is kept beside the entries.
     pub(super) fn recount(&self) -> Result<Document> {
         let at = format!("$entries.{}", self.names.at);
         let count = doc! { "$toLong": { "$size": "$entries" } };
         let mut set = doc! {
             "count": count.clone(),
-            "from": { "$ifNull": [{ "$min": at.clone() }, "$from"] },
-            "to": { "$ifNull": [{ "$max": at }, "$to"] },
+            "from": { "$ifNull": [{ "$min": at.clone() }, DateTime::MAX] },
+            "to": { "$ifNull": [{ "$max": at }, DateTime::MIN] },
         };
         if let Some(path) = &self.names.value {
             let values = format!("$entries.{path}");
@@ -79,8 +85,9 @@ impl<S, E, V: Amount> Buckets<S, E, V> {
                 "count": count,
                 "sum": { "$add": [zero.clone(), { "$sum": values.clone() }] },
                 "squares": { "$add": [zero, { "$sum": squares }] },
-                "min": { "$min": values.clone() },
-                "max": { "$max": values },
+                // Null would be less than all that comes.
+                "min": { "$ifNull": [{ "$min": values.clone() }, "$$REMOVE"] },
+                "max": { "$ifNull": [{ "$max": values }, "$$REMOVE"] },
             };
             set.insert("figures", figures);
         }
@@ -98,74 +105,133 @@ impl<S, E, V: Amount> Buckets<S, E, V> {
     }
 }
 
-impl<S: Serialize + DeserializeOwned, E: DeserializeOwned, V: Amount> Buckets<S, E, V> {
-    /// Holds all buckets against their entries. Reads the whole collection.
+impl<S: Serialize + DeserializeOwned, E: DeserializeOwned, V: Amount, K> Buckets<S, E, V, K> {
+    /// Holds all buckets against their entries. Reads the whole collection. By count, the unique keys of one series at a
+    /// time are kept in memory.
     ///
     /// # Errors
     /// Those of the database.
     pub async fn verify(&self) -> Result<Vec<BucketProblem>> {
-        let mut problems = Vec::new();
-        let mut buckets = self.buckets.find_all().sort_raw(doc! { "_id": 1 }).stream();
-        while let Some(bucket) = buckets.try_next().await? {
-            let (series, number) = (BUCKETS.owner_of(&bucket), BUCKETS.number_of(&bucket));
-            let found = self.problems_of(&bucket, number).into_iter();
-            problems.extend(found.map(|kind| BucketProblem {
-                series: series.clone(),
-                number,
-                kind,
-            }));
-        }
-        Ok(problems)
+        let found = self.found().await?.into_iter();
+        Ok(found.map(|(problem, _)| problem).collect())
     }
 
-    /// Makes counts, times and figures what the entries say, each bucket in one update, and deletes empty buckets; gives
-    /// what is left.
+    /// Makes counts, times and figures what the entries say, and takes out what is repeated, each bucket in one update;
+    /// gives what is left. Reads the whole collection, twice where something was wrong.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Those of the database; run again, it goes on.
     pub async fn repair(&self) -> Result<Vec<BucketProblem>> {
-        let mut left = Vec::new();
-        let mut done = None;
-        for problem in self.verify().await? {
-            let key = doc! { "_id": BUCKETS.key(&problem.series, problem.number) };
-            match problem.kind {
-                BucketProblemKind::WrongCount { .. }
-                | BucketProblemKind::WrongTimes
-                | BucketProblemKind::WrongFigures => {
-                    if done.as_ref() != Some(&key) {
-                        self.buckets
-                            .update_one(key.clone(), vec![self.recount()?])
-                            .await?;
-                        done = Some(key);
-                    }
-                }
-                BucketProblemKind::Empty => {
-                    let mut empty = key;
-                    empty.insert("entries.0", doc! { "$exists": false });
-                    self.buckets.delete_one(empty).await?;
-                }
-                _ => left.push(problem),
+        let found = self.found().await?;
+        let mut is_changed = false;
+        for problems in
+            found.chunk_by(|(one, _), (other, _)| one.number == other.number && one.series == other.series)
+        {
+            let Some((first, _)) = problems.first() else {
+                continue;
+            };
+            let can_be_mended = |(problem, _): &Found| {
+                matches!(
+                    problem.kind,
+                    BucketProblemKind::WrongCount { .. }
+                        | BucketProblemKind::WrongTimes
+                        | BucketProblemKind::WrongFigures
+                        | BucketProblemKind::Repeated { .. }
+                )
+            };
+            if problems.iter().any(can_be_mended) {
+                let key = doc! { "_id": BUCKETS.key(&first.series, first.number) };
+                let mut stages = self.without_repeated_of(problems);
+                stages.push(self.recount()?);
+                self.buckets.update_one(key, stages).await?;
+                is_changed = true;
             }
         }
-        Ok(left)
+        match is_changed {
+            true => self.verify().await,
+            false => Ok(found.into_iter().map(|(problem, _)| problem).collect()),
+        }
     }
 
-    fn problems_of(&self, bucket: &Document, number: i64) -> Vec<BucketProblemKind> {
+    /// The stages that take the entries out whose keys are in a bucket before, or before them in this one.
+    fn without_repeated_of(&self, problems: &[Found]) -> Vec<Document> {
+        let (mut before, mut here) = (Vec::new(), Vec::new());
+        for (problem, is_before) in problems {
+            if let BucketProblemKind::Repeated { key } = &problem.kind {
+                match is_before {
+                    true => before.push(key),
+                    false => here.push(key),
+                }
+            }
+        }
+        let Some(unique) = self
+            .names
+            .unique
+            .as_ref()
+            .filter(|_| before.len() + here.len() > 0)
+        else {
+            return Vec::new();
+        };
+        let key = format!("$$this.{unique}");
+        let is_repeated = doc! { "$or": [
+            { "$in": [&key, { "$literal": before }] },
+            { "$and": [
+                { "$in": [&key, { "$literal": here }] },
+                { "$in": [&key, format!("$$value.{unique}")] },
+            ] },
+        ] };
+        let kept = doc! { "$reduce": {
+            "input": "$entries",
+            "initialValue": [],
+            "in": { "$cond": [is_repeated, "$$value", { "$concatArrays": ["$$value", ["$$this"]] }] },
+        } };
+        let mut stages = Vec::from_iter(self.stays_full());
+        stages.push(doc! { "$set": { "entries": kept } });
+        stages
+    }
+
+    async fn found(&self) -> Result<Vec<Found>> {
+        let mut found = Vec::new();
+        let mut buckets = self.buckets.find_all().sort_raw(doc! { "_id": 1 }).stream();
+        // In which bucket a key of the series is first.
+        let (mut of, mut seen) = (None, HashMap::new());
+        while let Some(bucket) = buckets.try_next().await? {
+            let (series, number) = (BUCKETS.owner_of(&bucket), BUCKETS.number_of(&bucket));
+            let is_apart = matches!(self.kind, Kind::Span(_));
+            if is_apart || of.as_ref() != Some(&series) {
+                seen.clear();
+                of = Some(series.clone());
+            }
+            let problems = self.problems_of(&bucket, number, &mut seen).into_iter();
+            found.extend(problems.map(|(kind, is_before)| {
+                let series = series.clone();
+                (BucketProblem { series, number, kind }, is_before)
+            }));
+        }
+        Ok(found)
+    }
+
+    fn problems_of(
+        &self,
+        bucket: &Document,
+        number: i64,
+        seen: &mut HashMap<Vec<u8>, i64>,
+    ) -> Vec<(BucketProblemKind, bool)> {
         let Ok(entries) = self.entries(bucket) else {
-            return vec![BucketProblemKind::Malformed];
+            return vec![(BucketProblemKind::Malformed, false)];
         };
         let entries: Vec<(DateTime, Bson)> = entries.collect();
-        let times = entries.iter().map(|(at, _)| *at);
-        let Some((from, to)) = times.clone().min().zip(times.max()) else {
-            return vec![BucketProblemKind::Empty];
-        };
         let mut found = Vec::new();
         let stored = bucket.get("count").and_then(integer).unwrap_or(0);
         let actual = i64::try_from(entries.len()).unwrap_or(i64::MAX);
         if stored != actual {
             found.push(BucketProblemKind::WrongCount { stored, actual });
         }
-        if bucket.get_datetime("from").ok() != Some(&from) || bucket.get_datetime("to").ok() != Some(&to) {
+        // Times of nothing are such that what comes next is before and behind them.
+        let times = entries.iter().map(|(at, _)| at);
+        let from = times.clone().min().unwrap_or(&DateTime::MAX);
+        let to = times.max().unwrap_or(&DateTime::MIN);
+        if bucket.get_datetime("from").ok() != Some(from) || bucket.get_datetime("to").ok() != Some(to) {
             found.push(BucketProblemKind::WrongTimes);
         }
         if !self.has_right_figures(bucket, &entries) {
@@ -185,14 +251,21 @@ impl<S: Serialize + DeserializeOwned, E: DeserializeOwned, V: Amount> Buckets<S,
             }
             Kind::Count(_) => {}
         }
+        let mut found: Vec<_> = found.into_iter().map(|kind| (kind, false)).collect();
         if let Some(unique) = &self.names.unique {
-            let mut seen: Vec<&Bson> = Vec::new();
             for (_, entry) in &entries {
-                match entry.as_document().and_then(|entry| value_at(entry, unique)) {
-                    Some(key) if seen.contains(&key) => {
-                        found.push(BucketProblemKind::Repeated { key: key.clone() });
+                let key = entry.as_document().and_then(|entry| value_at(entry, unique));
+                let Some(key) = key.filter(|key| **key != Bson::Null) else {
+                    continue;
+                };
+                match seen.entry(identity(key)) {
+                    Entry::Vacant(entry) => {
+                        entry.insert(number);
                     }
-                    key => seen.extend(key),
+                    Entry::Occupied(first) => {
+                        let repeated = BucketProblemKind::Repeated { key: key.clone() };
+                        found.push((repeated, *first.get() != number));
+                    }
                 }
             }
         }

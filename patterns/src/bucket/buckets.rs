@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use odm::bson::{Bson, DateTime, Document, doc};
-use odm::{Collection, Date, Db, Embedded, Error, ErrorKind, Field, Path, Result};
+use odm::{Collection, Date, Db, Embedded, Error, ErrorKind, Field, Operand, Path, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -22,15 +22,20 @@ pub(super) const BUCKETS: Keyed = Keyed {
     number: "number",
 };
 
-/// Entries `E` of series `S` in buckets, with figures of values `V`. Cheap to clone. Made in a transaction
-/// (`Buckets::by_span(&tx, ..)`), what it writes is part of it.
-pub struct Buckets<S, E, V = i64> {
+/// Entries `E` of series `S` in buckets, with figures of values `V` and unique keys `K`. Cheap to clone. Made in a
+/// transaction (`Buckets::by_span(&tx, ..)`), what it writes is part of it.
+pub struct Buckets<S, E, V = i64, K = NoKey> {
     pub(super) db: Db,
     pub(super) buckets: Collection<Document>,
     pub(super) kind: Kind,
     pub(super) names: Names,
+    unique: Option<Field<E, K>>,
     marker: PhantomData<fn(S, E) -> V>,
 }
+
+/// The unique key of entries that have none: [`Buckets::unique`] says what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoKey {}
 
 /// How entries are spread.
 #[derive(Clone, Copy, Debug)]
@@ -73,12 +78,15 @@ impl<S, E: Embedded> Buckets<S, E> {
                 value: None,
                 unique: None,
             },
+            unique: None,
             marker: PhantomData,
         }
     }
+}
 
+impl<S, E: Embedded, K> Buckets<S, E, i64, K> {
     /// What count, sum, mean, variance, minimum and maximum are kept of.
-    pub fn value<V: Amount>(self, value: impl FnOnce(E::Fields<E>) -> Field<E, V>) -> Buckets<S, E, V> {
+    pub fn value<V: Amount>(self, value: impl FnOnce(E::Fields<E>) -> Field<E, V>) -> Buckets<S, E, V, K> {
         let value = value(E::fields_at(Path::root())).path().to_string();
         Buckets {
             db: self.db,
@@ -88,21 +96,32 @@ impl<S, E: Embedded> Buckets<S, E> {
                 value: Some(value),
                 ..self.names
             },
+            unique: self.unique,
             marker: PhantomData,
         }
     }
 }
 
 impl<S, E: Embedded, V> Buckets<S, E, V> {
-    /// By what an entry is known in its series, so that it is recorded once, however often it is sent.
-    #[must_use]
-    pub fn unique<T>(mut self, key: impl FnOnce(E::Fields<E>) -> Field<E, T>) -> Buckets<S, E, V> {
-        self.names.unique = Some(key(E::fields_at(Path::root())).path().to_string());
-        self
+    /// By what an entry is known in its series, so that it is recorded once, however often it is sent. Entries without
+    /// one, or with null, are recorded as often as they are sent.
+    pub fn unique<K>(self, key: impl FnOnce(E::Fields<E>) -> Field<E, K>) -> Buckets<S, E, V, K> {
+        let key = key(E::fields_at(Path::root()));
+        Buckets {
+            db: self.db,
+            buckets: self.buckets,
+            kind: self.kind,
+            names: Names {
+                unique: Some(key.path().to_string()),
+                ..self.names
+            },
+            unique: Some(key),
+            marker: PhantomData,
+        }
     }
 }
 
-impl<S, E, V> Buckets<S, E, V> {
+impl<S, E, V, K> Buckets<S, E, V, K> {
     /// The collection.
     pub fn collection(&self) -> &Collection<Document> {
         &self.buckets
@@ -149,7 +168,7 @@ impl<S, E, V> Buckets<S, E, V> {
     }
 }
 
-impl<S: Serialize + DeserializeOwned, E: DeserializeOwned, V: Amount> Buckets<S, E, V> {
+impl<S: Serialize + DeserializeOwned, E: DeserializeOwned, V: Amount, K> Buckets<S, E, V, K> {
     /// The buckets of a series with entries of these times, whole, in order. One round trip for each batch.
     ///
     /// # Errors
@@ -194,19 +213,50 @@ impl<S: Serialize + DeserializeOwned, E: DeserializeOwned, V: Amount> Buckets<S,
         Ok(self.buckets.delete_many(all).await?.deleted)
     }
 
-    /// Takes the entry of this unique key out of its bucket, and out of the figures; whether it was there. One round trip.
+    /// Takes the entry of this unique key out of its bucket, and out of the figures; whether it was there. The key is
+    /// encoded as the field's values are. A bucket whose last entry is taken out stays, empty, until the next
+    /// [`forget_before`](Buckets::forget_before). One round trip.
     ///
     /// # Errors
-    /// `InvalidArgument` when the buckets have no [`unique`](Buckets::unique) key.
-    pub async fn remove<K: Serialize>(&self, series: &S, key: &K) -> Result<bool> {
+    /// `InvalidArgument` when the buckets have no [`unique`](Buckets::unique) key, or the key is null. `Encode` when it
+    /// cannot be stored.
+    pub async fn remove(&self, series: &S, key: impl Operand<K>) -> Result<bool>
+    where
+        K: Serialize,
+    {
         let unique = self.unique_path()?;
-        let key = value::to_bson(key)?;
+        let codec = self.unique.as_ref().and_then(Field::codec);
+        let key = key.with_operand(|key| match codec {
+            Some(codec) => value::tree(codec(key)?),
+            None => value::to_bson(key),
+        });
+        let key = key.map_err(|error| error.with_path(unique.to_owned()))?;
+        if key == Bson::Null {
+            let error = Error::new(ErrorKind::InvalidArgument, "entries are not known by null");
+            return Err(error.with_path(unique.to_owned()));
+        }
         let mut condition = BUCKETS.of(&value::to_bson(series)?);
         condition.insert(format!("entries.{unique}"), doc! { "$eq": &key });
         let others = doc! { "$ne": [format!("$$this.{unique}"), { "$literal": &key }] };
         let without = doc! { "$set": { "entries": { "$filter": { "input": "$entries", "cond": others } } } };
-        let removed = self.buckets.update_one(condition, vec![without, self.recount()?]);
+        let mut stages = Vec::from_iter(self.stays_full());
+        stages.extend([without, self.recount()?]);
+        let removed = self.buckets.update_one(condition, stages);
         Ok(removed.await?.modified == 1)
+    }
+
+    /// The stage before entries are taken out, of buckets by count: one that is full takes none for them. Another may be
+    /// open behind it, and who is late would put a key into this one that is in that.
+    pub(super) fn stays_full(&self) -> Option<Document> {
+        let Kind::Count(size) = self.kind else {
+            return None;
+        };
+        let size = i64::try_from(size).unwrap_or(i64::MAX);
+        let has_been = doc! { "$or": [
+            { "$eq": ["$full", true] },
+            { "$gte": [{ "$size": "$entries" }, size] },
+        ] };
+        Some(doc! { "$set": { "full": { "$cond": [has_been, true, "$$REMOVE"] } } })
     }
 
     /// The entries of a stored bucket with their times, in the order in which they came.
@@ -257,19 +307,20 @@ pub(super) fn read<T: DeserializeOwned>(stored: &[u8]) -> Result<T> {
     })
 }
 
-impl<S, E, V> Clone for Buckets<S, E, V> {
-    fn clone(&self) -> Buckets<S, E, V> {
+impl<S, E, V, K> Clone for Buckets<S, E, V, K> {
+    fn clone(&self) -> Buckets<S, E, V, K> {
         Buckets {
             db: self.db.clone(),
             buckets: self.buckets.clone(),
             kind: self.kind,
             names: self.names.clone(),
+            unique: self.unique.clone(),
             marker: PhantomData,
         }
     }
 }
 
-impl<S, E, V> fmt::Debug for Buckets<S, E, V> {
+impl<S, E, V, K> fmt::Debug for Buckets<S, E, V, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Buckets")
             .field("buckets", &self.buckets)

@@ -21,6 +21,7 @@ pub(super) struct Encoded<V> {
     pub(super) document: Document,
     pub(super) at: DateTime,
     pub(super) value: Option<V>,
+    /// By what it is known; nothing where there is none, or null.
     pub(super) unique: Option<Bson>,
 }
 
@@ -42,23 +43,30 @@ impl Names {
             }
         });
         let unique = self.unique.as_deref().and_then(|path| value_at(&document, path));
+        if let (Some(Bson::Array(_)), Some(path)) = (unique, &self.unique) {
+            let error = Error::new(ErrorKind::Encode, "an entry's unique key is an array");
+            return Err(error.with_path(path.clone()));
+        }
         Ok(Encoded {
             at: *at,
             value: amount.transpose()?,
-            unique: unique.cloned(),
+            unique: unique.filter(|key| **key != Bson::Null).cloned(),
             document,
         })
     }
 
     /// The condition that none of these entries is in a bucket.
     pub(super) fn absent<V>(&self, entries: &[Encoded<V>]) -> Document {
+        let keys = Names::keys(entries);
         match &self.unique {
-            Some(unique) => {
-                let known: Vec<&Bson> = entries.iter().filter_map(|entry| entry.unique.as_ref()).collect();
-                doc! { format!("entries.{unique}"): { "$nin": known } }
-            }
-            None => Document::new(),
+            Some(unique) if !keys.is_empty() => doc! { format!("entries.{unique}"): { "$nin": keys } },
+            _ => Document::new(),
         }
+    }
+
+    /// The unique keys of entries that have one.
+    pub(super) fn keys<V>(entries: &[Encoded<V>]) -> Vec<&Bson> {
+        entries.iter().filter_map(|entry| entry.unique.as_ref()).collect()
     }
 }
 

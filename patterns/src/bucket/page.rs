@@ -28,7 +28,7 @@ pub struct BucketPlace {
     position: i64,
 }
 
-impl<S: Serialize + DeserializeOwned, E: DeserializeOwned, V: Amount> Buckets<S, E, V> {
+impl<S: Serialize + DeserializeOwned, E: DeserializeOwned, V: Amount, K> Buckets<S, E, V, K> {
     /// Some entries, the newest first: by time where buckets are of a span of time, otherwise by arrival. One round trip
     /// for each batch of buckets, of which as many are read as are needed.
     ///

@@ -1,15 +1,17 @@
 //! Recording.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use odm::Result;
 use odm::bson::{Bson, Document, doc};
 use serde::Serialize;
 
 use super::buckets::{BUCKETS, Buckets, Kind};
-use super::encoded::{Encoded, push};
+use super::encoded::{Encoded, Names, push};
+use super::identity::identity;
 use crate::computed::Amount;
-use crate::numbered::{Filled, Numbered};
+use crate::dotted::{elements_at, value_at};
+use crate::numbered::{Newest, Numbered};
 use crate::value;
 
 /// What became of entries.
@@ -18,16 +20,17 @@ use crate::value;
 pub struct Recorded {
     /// How many were recorded.
     pub recorded: u64,
-    /// How many were there before.
+    /// How many were there before, or came more than once.
     pub repeated: u64,
 }
 
-impl<S: Serialize, E: Serialize, V: Amount> Buckets<S, E, V> {
+impl<S: Serialize, E: Serialize, V: Amount, K> Buckets<S, E, V, K> {
     /// Records entries of a series. Round trips: by span one for each bucket that they belong to; by count two for each
-    /// bucket that is filled, and one more where one is opened.
+    /// bucket that they go into, one more in a transaction, and one where all were there before.
     ///
     /// # Errors
-    /// `Encode` when an entry's time is not stored as a date, or its value cannot be summed; then nothing is recorded.
+    /// `Encode` when an entry's time is not stored as a date, its value cannot be summed, or its unique key is an array;
+    /// then nothing is recorded.
     /// Those of the database: then those that belong to buckets before the failure are recorded.
     pub async fn record<I>(&self, series: &S, entries: I) -> Result<Recorded>
     where
@@ -92,6 +95,9 @@ impl<S: Serialize, E: Serialize, V: Amount> Buckets<S, E, V> {
     }
 
     /// Puts entries wherever there is room.
+    ///
+    /// What is looked at are the buckets up to the newest. Those before it are full for ever, so that no key comes into
+    /// them any more; that none has come into the newest, or into the one to be opened, is a condition of the update.
     async fn fill(
         &self,
         series: &Bson,
@@ -100,10 +106,6 @@ impl<S: Serialize, E: Serialize, V: Amount> Buckets<S, E, V> {
         all: &mut Recorded,
     ) -> Result<()> {
         all.repeated += self.without_repeated(&mut entries);
-        if self.names.unique.is_some() {
-            let series = doc! { "_id.series": { "$eq": series } };
-            all.repeated += self.repeated_in(series, &mut entries).await?;
-        }
         let buckets = Numbered {
             db: self.db.clone(),
             documents: self.buckets.clone(),
@@ -111,58 +113,105 @@ impl<S: Serialize, E: Serialize, V: Amount> Buckets<S, E, V> {
             list: "entries",
             size,
         };
-        let mut rest = entries.as_slice();
-        while !rest.is_empty() {
-            let pushed = |count| push(rest.get(..count).unwrap_or(rest));
-            match buckets.fill(series, rest.len(), pushed).await? {
-                Filled::Put(count) => {
-                    all.recorded += count as u64;
-                    rest = rest.get(count..).unwrap_or_default();
-                }
-                // Buckets are never closed.
-                Filled::Sealed => return Ok(()),
+        while !entries.is_empty() {
+            let newest = self.newest(&buckets, series, &mut entries, all).await?;
+            let place = buckets.place(newest.as_ref(), entries.len());
+            let here = entries.get(..place.count).unwrap_or(&entries);
+            if here.is_empty() {
+                return Ok(());
+            }
+            let (absent, push) = (self.names.absent(here), push(here)?);
+            if buckets.put(series, &place, absent, push).await? {
+                all.recorded += here.len() as u64;
+                entries.drain(..place.count);
             }
         }
         Ok(())
     }
 
+    /// The newest bucket of a series; drops the entries that are in any of them. One round trip, in a transaction two.
+    async fn newest(
+        &self,
+        buckets: &Numbered,
+        series: &Bson,
+        entries: &mut Vec<Encoded<V>>,
+        all: &mut Recorded,
+    ) -> Result<Option<Newest>> {
+        let keys = Names::keys(entries);
+        let Some(unique) = self.names.unique.as_ref().filter(|_| !keys.is_empty()) else {
+            return buckets.newest(series).await;
+        };
+        let mut known = doc! { "_id.series": { "$eq": series } };
+        if self.db.in_transaction() {
+            // Where MongoDB knows no unions; and nothing changes between two reads.
+            all.repeated += self.repeated_in(known, entries).await?;
+            return buckets.newest(series).await;
+        }
+        let path = format!("entries.{unique}");
+        known.insert(path.clone(), doc! { "$in": keys });
+        // The newest first: what is put into a bucket behind it meanwhile is seen when that is opened.
+        let pipeline = [
+            doc! { "$match": BUCKETS.of(series) },
+            doc! { "$sort": { "_id": -1 } },
+            doc! { "$limit": 1 },
+            doc! { "$project": buckets.projection() },
+            doc! { "$unionWith": { "coll": self.buckets.name(), "pipeline": [
+                { "$match": known },
+                { "$project": { "_id": 0, path: 1 } },
+            ] } },
+        ];
+        let found = self.buckets.aggregate_raw(pipeline).await?;
+        let (newest, there) = match found.split_first() {
+            Some((newest, there)) if newest.contains_key("_id") => (Some(buckets.read(newest)), there),
+            _ => (None, found.as_slice()),
+        };
+        all.repeated += without(unique, there, entries);
+        Ok(newest)
+    }
+
     /// Drops the entries that are there more than once; gives how many.
     fn without_repeated(&self, entries: &mut Vec<Encoded<V>>) -> u64 {
         let before = entries.len();
-        if self.names.unique.is_some() {
-            let mut seen: Vec<Bson> = Vec::new();
-            entries.retain(|entry| match &entry.unique {
-                Some(unique) if seen.contains(unique) => false,
-                unique => {
-                    seen.extend(unique.clone());
-                    true
-                }
-            });
-        }
+        let mut seen = HashSet::new();
+        entries.retain(|entry| match &entry.unique {
+            Some(unique) => seen.insert(identity(unique)),
+            None => true,
+        });
         (before - entries.len()) as u64
     }
 
     /// Drops the entries that are in these buckets; gives how many.
     async fn repeated_in(&self, mut buckets: Document, entries: &mut Vec<Encoded<V>>) -> Result<u64> {
-        let Some(unique) = &self.names.unique else {
+        let keys = Names::keys(entries);
+        let Some(unique) = self.names.unique.as_ref().filter(|_| !keys.is_empty()) else {
             return Ok(0);
         };
         let path = format!("entries.{unique}");
-        let known: Vec<&Bson> = entries.iter().filter_map(|entry| entry.unique.as_ref()).collect();
-        buckets.insert(path.clone(), doc! { "$in": known });
+        buckets.insert(path.clone(), doc! { "$in": keys });
         let there = self
             .buckets
             .find(buckets)
             .project_raw(doc! { "_id": 0, path: 1 })
             .await?;
-        let is_there = |entry: &Encoded<V>| {
-            there
-                .iter()
-                .flat_map(|bucket| crate::dotted::elements_at(bucket, "entries"))
-                .any(|stored| crate::dotted::value_at(stored, unique) == entry.unique.as_ref())
-        };
-        let before = entries.len();
-        entries.retain(|entry| entry.unique.is_none() || !is_there(entry));
-        Ok((before - entries.len()) as u64)
+        Ok(without(unique, &there, entries))
     }
+}
+
+/// Drops the entries whose keys are in these buckets; gives how many.
+fn without<V>(unique: &str, buckets: &[Document], entries: &mut Vec<Encoded<V>>) -> u64 {
+    let there: HashSet<Vec<u8>> = buckets
+        .iter()
+        .flat_map(|bucket| elements_at(bucket, "entries"))
+        .filter_map(|stored| value_at(stored, unique).map(identity))
+        .collect();
+    let before = entries.len();
+    if !there.is_empty() {
+        entries.retain(|entry| {
+            entry
+                .unique
+                .as_ref()
+                .is_none_or(|key| !there.contains(&identity(key)))
+        });
+    }
+    (before - entries.len()) as u64
 }

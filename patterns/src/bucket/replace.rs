@@ -1,6 +1,6 @@
 //! Putting an entry in the place of another one.
 
-use odm::bson::{Bson, doc};
+use odm::bson::doc;
 use odm::{Error, ErrorKind, Result};
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use super::encoded::Encoded;
 use crate::computed::Amount;
 use crate::value;
 
-impl<S: Serialize, E: Serialize, V: Amount> Buckets<S, E, V> {
+impl<S: Serialize, E: Serialize, V: Amount, K> Buckets<S, E, V, K> {
     /// Puts an entry in the place of the one with its [unique](Buckets::unique) key, and into the figures; whether there was
     /// one. It stays where it is among the entries of its bucket. One round trip.
     ///
@@ -25,7 +25,7 @@ impl<S: Serialize, E: Serialize, V: Amount> Buckets<S, E, V> {
         let series = value::to_bson(series)?;
         let path = self.unique_path()?;
         let entry: Encoded<V> = self.names.encode(entry)?;
-        let Some(key) = entry.unique.filter(|key| *key != Bson::Null) else {
+        let Some(key) = entry.unique else {
             let error = Error::new(ErrorKind::InvalidArgument, "the entry has no unique key");
             return Err(error.with_path(path.to_owned()));
         };

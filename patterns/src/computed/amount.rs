@@ -107,7 +107,7 @@ impl Amount for f64 {
     }
 
     fn order(self, other: f64) -> Ordering {
-        self.total_cmp(&other)
+        order(self, other)
     }
 
     fn as_f64(self) -> f64 {
@@ -115,7 +115,8 @@ impl Amount for f64 {
     }
 
     fn agrees(self, other: f64) -> bool {
-        self == other || (self - other).abs() <= 1e-9 * self.abs().max(other.abs())
+        let greater = self.abs().max(other.abs());
+        order(self, other) == Ordering::Equal || greater.is_finite() && (self - other).abs() <= 1e-9 * greater
     }
 }
 
@@ -139,11 +140,17 @@ impl Amount for Decimal128 {
     fn order(self, other: Decimal128) -> Ordering {
         match decimal::sum(self, decimal::negative(other)).and_then(decimal::sign) {
             Some(sign) => sign,
-            None => self.as_f64().total_cmp(&other.as_f64()),
+            None => order(self.as_f64(), other.as_f64()),
         }
     }
 
     fn as_f64(self) -> f64 {
         self.to_string().parse().unwrap_or(f64::NAN)
     }
+}
+
+/// The database's order: what is no number is less than all numbers, and like itself.
+fn order(one: f64, other: f64) -> Ordering {
+    one.partial_cmp(&other)
+        .unwrap_or_else(|| other.is_nan().cmp(&one.is_nan()))
 }
