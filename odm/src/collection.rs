@@ -148,6 +148,12 @@ impl<D: Record> Collection<D> {
     }
 
     /// Stores the document: replaces the one with the same `_id`, or inserts it.
+    ///
+    /// With a version field it replaces the version that was loaded, and inserts only what has version 0: a document
+    /// that was deleted since it was loaded does not come back.
+    ///
+    /// # Errors
+    /// `Conflict` when the stored document is of another version, or gone though it was stored before.
     pub fn save(&self, document: impl Borrow<D>) -> Update<D> {
         self.replace(document).upsert()
     }

@@ -128,7 +128,11 @@ impl Condition {
         }
         let full = Message {
             rule: "max_items",
-            text: format!("must have at most {bound} elements, and would have {}", items + more).into(),
+            text: format!(
+                "must have at most {bound} elements, and would have {}",
+                items + more
+            )
+            .into(),
         };
         Ok(vec![(self.path.clone(), full)])
     }
@@ -151,6 +155,17 @@ pub(crate) fn guard_stage(bounds: &[(String, u32)]) -> Document {
     let branches: Vec<Document> = branches.collect();
     doc! { "$replaceWith": { "$switch": { "branches": branches, "default": "$$ROOT" } } }
 }
+
+/// The stage that fails an upsert by a pipeline when it would insert: when there is no version.
+pub(crate) fn existing_stage(version: &str) -> Document {
+    let found = doc! { "$type": format!("${version}") };
+    // It depends on the document, so that it is made only then.
+    let fail = doc! { "$toInt": { "$concat": [NOT_STORED, found.clone()] } };
+    doc! { "$replaceWith": { "$cond": [{ "$eq": [found, "missing"] }, fail, "$$ROOT"] } }
+}
+
+/// What the error of [`existing_stage`] says.
+pub(crate) const NOT_STORED: &str = "odm: the document is not stored: ";
 
 /// What the error of [`guard_stage`] says.
 pub(crate) const GUARD: &str = "odm: an array is longer than its bound: ";

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bson::{DateTime, RawBsonRef, RawDocument, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
-use super::condition::GUARD;
+use super::condition::{GUARD, NOT_STORED, existing_stage};
 use super::deletion;
 use super::document;
 use super::place::Place;
@@ -17,14 +17,18 @@ use super::ready::{After, Ready, copied, has_rules, run_hooks};
 use super::scope::Settings;
 use super::stages::Terms;
 use super::violation::{self, Violation};
-use super::write::{Batch, Write};
+use super::write::{Batch, Kind, Write};
 use crate::backend::{self, Operation, ReadOptions, WriteResult, WriteSummary};
+use crate::codec::Raw;
 use crate::collection::Target;
 use crate::cursor;
 use crate::db::Answer;
 use crate::error::{Error, ErrorKind, Result};
+use crate::query::update::Form;
 
 const CHANGED: &str = "the document was changed since it was loaded";
+
+const DELETED: &str = "the document is gone, and its version says that it was stored before";
 
 /// Makes the writes of an operation.
 pub(crate) fn write<'a>(
@@ -192,7 +196,16 @@ pub(super) struct Sending<'a> {
 
 impl Sending<'_> {
     async fn send(&self, batch: &mut Batch) -> Result<Answer> {
-        let writes = std::mem::take(&mut batch.writes);
+        let mut writes = std::mem::take(&mut batch.writes);
+        let is_one = writes.len() == 1;
+        for (write, terms) in writes.iter_mut().zip(&self.terms) {
+            match &terms.was_stored {
+                // Whether it was found, it is asked.
+                Some(_) if is_one => write.upsert = false,
+                Some(_) => self.only_replace(write)?,
+                None => {}
+            }
+        }
         if writes.len() > 1 {
             // Whether there is a document to change, nobody asks in a batch.
             let refused = self.terms.iter().flat_map(|terms| terms.insertion.clone());
@@ -223,6 +236,27 @@ impl Sending<'_> {
         let operation = batch.carry(writes)?;
         let answer = self.execute(operation, self.softly.contains(&true)).await?;
         self.understood(answer, several || is_open).await
+    }
+
+    /// Makes an upsert that would insert an error of its own.
+    fn only_replace(&self, write: &mut Write) -> Result<()> {
+        let Some(version) = self.plan.lifecycle.version else {
+            return Ok(());
+        };
+        let mut stages = vec![Raw::from(existing_stage(version)).into_document()?];
+        match std::mem::replace(&mut write.kind, Kind::Delete) {
+            Kind::Replace(document) => {
+                let literal = document::single(bson::cstr!("$literal"), document);
+                stages.push(document::single(bson::cstr!("$replaceWith"), literal));
+            }
+            Kind::Update(Form::Pipeline(own)) => stages.extend(own),
+            other => {
+                write.kind = other;
+                return Ok(());
+            }
+        }
+        write.kind = Kind::Update(Form::Pipeline(stages));
+        Ok(())
     }
 
     /// Executes; the errors of an upsert on a document that did not meet its terms say so.
@@ -314,7 +348,10 @@ impl Sending<'_> {
         }
         match self.stored(&terms.filter).await? {
             Some(stored) => Err(self.unmet(terms, stored)?),
-            None => Ok(answer),
+            None => match &terms.was_stored {
+                Some(id) => Err(deleted(id)),
+                None => Ok(answer),
+            },
         }
     }
 
@@ -336,6 +373,23 @@ impl Sending<'_> {
         let Some(terms) = self.terms.get(index).filter(|terms| !terms.is_empty()) else {
             return error;
         };
+        if let (Some(id), true) = (&terms.was_stored, error.message().contains(NOT_STORED)) {
+            // The error has ended the transaction, if there was one: nothing can be read in it.
+            let stored = match self.target.db().guard() {
+                Some(_) => {
+                    return Error::new(ErrorKind::Conflict, CHANGED)
+                        .with_id(id.clone())
+                        .with_source(error);
+                }
+                None => self.stored(&terms.filter).await,
+            };
+            let unmet = match stored {
+                Ok(Some(stored)) => self.unmet(terms, stored),
+                Ok(None) => Ok(deleted(id)),
+                Err(unreadable) => Err(unreadable),
+            };
+            return unmet.map_or_else(|unreadable| unreadable, |unmet| unmet.with_source(error));
+        }
         if !error.is_duplicate_key() || error.index() != Some("_id_") || !names_id(&terms.filter) {
             return error;
         }
@@ -394,6 +448,15 @@ impl Sending<'_> {
     /// A document that the filter matches.
     async fn stored(&self, filter: &RawDocumentBuf) -> Result<Option<RawDocumentBuf>> {
         find_one(self.target, filter).await
+    }
+}
+
+/// The error of a replacement of a document that was deleted since.
+fn deleted(id: &bson::Bson) -> Error {
+    let error = Error::new(ErrorKind::Conflict, DELETED);
+    match id {
+        bson::Bson::Null => error,
+        id => error.with_id(id.clone()),
     }
 }
 

@@ -2,7 +2,7 @@
 //! derived fields, validation, bounds.
 
 use bson::oid::ObjectId;
-use bson::{DateTime, RawBson, RawBsonRef, RawDocumentBuf, doc};
+use bson::{Bson, DateTime, RawBson, RawBsonRef, RawDocumentBuf, doc};
 
 use super::condition::{Added, Condition, Must, guard_stage};
 use super::copies::{Copied, PENDING, STAMP};
@@ -35,6 +35,8 @@ pub(crate) struct Terms {
     pub(crate) conditions: Vec<Condition>,
     /// What would be wrong with the document that an upsert inserts.
     pub(crate) insertion: Vec<Violation>,
+    /// The `_id` of a document that an upsert replaces, and whose version says that it was stored before.
+    pub(crate) was_stored: Option<Bson>,
 }
 
 impl Terms {
@@ -110,9 +112,16 @@ impl Stages<'_> {
                     let loaded = document::integer(&whole, version).unwrap_or(0);
                     let next = loaded.checked_add(1).unwrap_or(0);
                     whole = document::with_field(&whole, version, version_like(&whole, version, next))?;
+                    if write.upsert && loaded != 0 {
+                        let id = whole.get("_id").ok().flatten();
+                        let id = id.and_then(|id| Bson::try_from(id).ok());
+                        terms.was_stored = Some(id.unwrap_or(Bson::Null));
+                    }
                     let condition = match loaded {
                         // Stored before the model had versions.
                         0 => doc! { version: { "$in": [0, null] } },
+                        // No equality, so that what an upsert would insert has no version before it has ours.
+                        loaded if write.upsert => doc! { version: { "$gte": loaded, "$lte": loaded } },
                         loaded => doc! { version: loaded },
                     };
                     write.filter = document::narrowed(&write.filter, &Raw::from(condition).into_document()?)?;

@@ -8,6 +8,7 @@ crate::on_every_backend! {
     every_write_counts,
     a_stale_document_is_a_conflict_with_the_current_one,
     a_stale_document_is_a_conflict_in_a_transaction_too,
+    what_was_deleted_is_not_saved_anew,
     documents_from_before_versions_can_be_written,
     of_many_at_once_one_wins_each_version,
 }
@@ -156,6 +157,96 @@ async fn a_stale_document_is_a_conflict_in_a_transaction_too(db: &Db) {
     pages.save(Page::new(8, "x")).await.unwrap();
     assert_eq!(version(db, 1).await, 2);
     assert_eq!(version(db, 7).await, version(db, 8).await);
+}
+
+async fn what_was_deleted_is_not_saved_anew(db: &Db) {
+    let (db, log) = db.logged();
+    let pages = db.collection::<Page>();
+    let seen = async |id| {
+        pages.insert(Page::new(id, "a")).await.unwrap();
+        pages
+            .update_one(|p| p.id.eq(id), |p| p.text.set("b"))
+            .await
+            .unwrap();
+        pages.get(id).required().await.unwrap()
+    };
+    let (mine, other) = (seen(1).await, seen(2).await);
+    pages.delete(1).await.unwrap();
+    log.take();
+    for error in [
+        pages.save(&mine).await.unwrap_err(),
+        pages.bulk_write().save(&mine).await.unwrap_err(),
+        pages
+            .replace_one(|p| p.id.eq(1), &mine)
+            .upsert()
+            .await
+            .unwrap_err(),
+        pages
+            .find_one_and_replace(|p| p.id.eq(1), &mine)
+            .upsert()
+            .return_new()
+            .await
+            .unwrap_err(),
+    ] {
+        assert_eq!(
+            (error.kind(), error.id(), error.model()),
+            (ErrorKind::Conflict, Some(&bson::Bson::Int32(1)), Some("Page")),
+            "{error}"
+        );
+        assert_eq!(error.current::<Page>().unwrap(), None);
+    }
+    assert_eq!(log.take().len(), 8);
+    // In a batch the others are made, and those that are stale are told apart.
+    let stale = Page {
+        version: 7,
+        ..other.clone()
+    };
+    let batch = pages
+        .bulk_write()
+        .save(&mine)
+        .save(&stale)
+        .save(&other)
+        .save(Page::new(3, "new"))
+        .unordered();
+    let error = batch.await.unwrap_err();
+    let kinds: Vec<_> = error
+        .write_errors()
+        .iter()
+        .map(|failed| {
+            let current = failed.error.current::<Page>().unwrap();
+            (failed.index, failed.error.kind(), current.map(|page| page.id))
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        [(0, ErrorKind::Conflict, None), (1, ErrorKind::Conflict, Some(2))],
+        "{error}"
+    );
+    assert_eq!(pages.get(1).await.unwrap(), None);
+    assert_eq!(
+        (version(&db, 2).await, pages.exists(|p| p.id.eq(3)).await.unwrap()),
+        (2, true)
+    );
+    let fresh = pages.get(2).required().await.unwrap();
+    for several in [false, true] {
+        let saved = db.transaction(async |tx| {
+            let pages = tx.collection::<Page>();
+            match several {
+                false => pages.save(&mine).await.map(drop),
+                true => pages.bulk_write().save(&fresh).save(&mine).await.map(drop),
+            }
+        });
+        let error = saved.await.unwrap_err();
+        let kind = error
+            .write_errors()
+            .first()
+            .map_or(error.kind(), |first| first.error.kind());
+        assert_eq!(kind, ErrorKind::Conflict, "{error}");
+    }
+    assert_eq!((version(&db, 2).await, pages.get(1).await.unwrap()), (2, None));
+    // Stored anew, it is a new document.
+    pages.insert(&mine).await.unwrap();
+    assert_eq!(version(&db, 1).await, 0);
 }
 
 async fn documents_from_before_versions_can_be_written(db: &Db) {
