@@ -217,10 +217,15 @@ fn broken(violations: Vec<Violation>, batch: &Batch) -> Error {
     named(violation::error(violations), first.and_then(inserted_id))
 }
 
-/// The `_id` of the document that is written.
+/// The `_id` of the document that is written, where the write says it.
 fn inserted_id(write: &Write) -> Option<Bson> {
     match &write.kind {
         Kind::Insert(document) | Kind::Replace(document) => Bson::try_from(document.get("_id").ok()??).ok(),
+        Kind::Update(_) if !write.multi => match write.filter.get("_id").ok()?? {
+            RawBsonRef::Document(equal) => Bson::try_from(equal.get("$eq").ok()??).ok(),
+            RawBsonRef::RegularExpression(_) => None,
+            id => Bson::try_from(id).ok(),
+        },
         _ => None,
     }
 }

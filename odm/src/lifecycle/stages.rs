@@ -25,6 +25,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::query::update::{Action, Change, Form, raw_path};
 use crate::schema::is_equal_in;
 
+/// A field that no stored document has. Where an upsert asks for none, what it is about to insert has null in it.
+const INSERTED: &bson::raw::CStr = bson::cstr!("odm_inserted");
+
 /// What a write depends on beside its own filter, to say why it found nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Terms {
@@ -108,6 +111,7 @@ impl Stages<'_> {
             }
             Kind::Replace(document) => {
                 let mut whole = self.stamped(document, &[self.updated()])?;
+                let mut is_new_or_stored = false;
                 if let Some(version) = self.plan.lifecycle.version {
                     let loaded = document::integer(&whole, version).unwrap_or(0);
                     let next = loaded.checked_add(1).unwrap_or(0);
@@ -125,11 +129,16 @@ impl Stages<'_> {
                         loaded => doc! { version: loaded },
                     };
                     write.filter = document::narrowed(&write.filter, &Raw::from(condition).into_document()?)?;
+                    if write.upsert && loaded == 0 {
+                        let mark = document::single(INSERTED, RawBson::Null);
+                        write.filter = document::narrowed(&write.filter, &mark)?;
+                        is_new_or_stored = true;
+                    }
                     terms.version = Some(loaded);
                 }
                 let whole = self.pending(self.derived(self.marked(whole)?)?)?;
                 self.check(&whole)?;
-                write.kind = self.replacing(whole)?;
+                write.kind = self.replacing(whole, is_new_or_stored)?;
             }
             Kind::Update(Form::Changes {
                 changes,
@@ -278,9 +287,22 @@ impl Stages<'_> {
         }
     }
 
-    /// A replacement that leaves the stored date of creation as it is, or is the creation, and goes on counting.
-    fn replacing(&self, document: RawDocumentBuf) -> Result<Kind> {
+    /// A replacement that leaves the stored date of creation as it is, or is the creation, and goes on counting. The
+    /// version of what is perhaps inserted is 0 then, as that of any insert.
+    fn replacing(&self, document: RawDocumentBuf, is_new_or_stored: bool) -> Result<Kind> {
         let mut computed = RawDocumentBuf::new();
+        if let Some(version) = self.plan.lifecycle.version.filter(|_| is_new_or_stored) {
+            let next = document.get(version).ok().flatten().map(RawBson::from);
+            let is_new = doc! { "$eq": [{ "$type": format!("${}", INSERTED.as_str()) }, "null"] };
+            let mut branches = bson::RawArrayBuf::new();
+            branches.push(Raw::from(is_new).into_document()?);
+            branches.push(version_like(&document, version, 0));
+            branches.push(next.unwrap_or(RawBson::Int32(1)));
+            computed.append(
+                document::key(version)?,
+                document::single(bson::cstr!("$cond"), branches),
+            );
+        }
         if let Some(stamp) = self.created() {
             let now = (stamp.encode)(self.now)?;
             let mut literal = RawDocumentBuf::new();

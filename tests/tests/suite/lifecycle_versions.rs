@@ -9,6 +9,7 @@ crate::on_every_backend! {
     a_stale_document_is_a_conflict_with_the_current_one,
     a_stale_document_is_a_conflict_in_a_transaction_too,
     what_was_deleted_is_not_saved_anew,
+    a_save_that_inserts_begins_at_0,
     documents_from_before_versions_can_be_written,
     of_many_at_once_one_wins_each_version,
 }
@@ -247,6 +248,58 @@ async fn what_was_deleted_is_not_saved_anew(db: &Db) {
     // Stored anew, it is a new document.
     pages.insert(&mine).await.unwrap();
     assert_eq!(version(&db, 1).await, 0);
+}
+
+async fn a_save_that_inserts_begins_at_0(db: &Db) {
+    let (db, log) = db.logged();
+    let pages = db.collection::<Page>();
+    for id in 1..=6 {
+        let page = Page::new(id, "a");
+        log.take();
+        match id {
+            1 => drop(pages.save(&page).await.unwrap()),
+            2 => drop(pages.bulk_write().save(&page).await.unwrap()),
+            3 => drop(
+                pages
+                    .find_one_and_replace(|p| p.id.eq(3), &page)
+                    .upsert()
+                    .return_new()
+                    .await
+                    .unwrap(),
+            ),
+            4 => drop(
+                pages
+                    .bulk_write()
+                    .save(&page)
+                    .delete_one(|p| p.id.eq(99))
+                    .await
+                    .unwrap(),
+            ),
+            5 => drop(
+                db.transaction(async |tx| tx.collection::<Page>().save(&page).await)
+                    .await
+                    .unwrap(),
+            ),
+            // It was stored before there were versions, and is no more than its `_id`.
+            _ => {
+                pages.raw().insert(bson::doc! {"_id": 6}).await.unwrap();
+                pages.save(&page).await.unwrap();
+                let stored = pages.raw().find_one(bson::doc! {"_id": 6}).await.unwrap().unwrap();
+                assert_eq!(stored, bson::doc! {"_id": 6, "text": "a", "version": 1_i64});
+                assert!(pages.save(&page).await.unwrap_err().is_conflict());
+                continue;
+            }
+        }
+        if id < 4 {
+            assert_eq!(log.take().len(), 1);
+        }
+        let stored = pages.raw().find_one(bson::doc! {"_id": id}).await.unwrap().unwrap();
+        assert_eq!(stored, bson::doc! {"_id": id, "text": "a", "version": 0_i64});
+        // What was saved is what is stored, and can be saved again.
+        pages.save(&page).await.unwrap();
+        assert_eq!(version(&db, id).await, 1);
+        assert!(pages.save(&page).await.unwrap_err().is_conflict());
+    }
 }
 
 async fn documents_from_before_versions_can_be_written(db: &Db) {
