@@ -13,7 +13,8 @@
 //! | sequence | for each document, from 1, without gaps: its place in the array plus how many were pruned | for each source (any text), from 1, without gaps: a counter in the same transaction |
 //! | bounded | by a [condition of the same update](Emit::has_room) | no |
 //! | after publishing | taken out of the array | kept until [pruned](EventLog::prune), so that it can be read again |
-//! | stored | `{pruned, lease, events: [{id, at, kind, data}]}` | `outbox_sources`, `outbox_events` |
+//! | source | `orders/1/6562..`: the collection, the `_id`, and the id of the outbox's first event | what the caller says |
+//! | stored | `{pruned, lease, events: [{id, at, kind, data}], first}` | `outbox_sources`, `outbox_events` |
 //!
 //! # Guarantees
 //!
@@ -21,15 +22,48 @@
 //! |---|---|
 //! | published | **at least once**, and only what was committed |
 //! | order | that of the sequence, for each document or source. A relay that was stopped while it published, and goes on when another has taken over, can repeat old events late: the sequence shows it, and an [`Inbox`] refuses them |
+//! | failures | a document or source whose event cannot be published has a pause, which grows from a second to ten minutes ([`Relay::pauses`], [`EventLog::pauses`]), so that others come first; its own events stay in order |
 //! | two relays | one lease for each document or source; its token is the condition of taking events out |
 //! | crash of a relay | what it published since it took the lease is published again when the lease is over |
 //! | consumer | [`Inbox::receive`]: the effect and the sequence are one transaction. [`Receive`]: they are one update. Either way once, in order, and a gap is found |
-//! | round trips | relay: 1 to find, and 2 for each document (3 for each source) with events; inbox 2 beside the effect's, refused 1 more |
+//! | deletion | softly deleted documents are published from like others. One that is deleted for good takes its waiting events with it; one of the same `_id` after it is another source, whose sequence begins at 1. [`Archive::store`](crate::archive::Archive::store) leaves documents with events where they are |
+//! | versions | publishing changes nothing that users of a document see: it counts no `#[odm(version)]`, moves no `#[odm(updated)]`, and is no version of a [`History`](crate::history::History). Adding an event is a change |
+//! | round trips | relay: 1 to find (2 where failures fill the first), and 2 for each document (3 for each source) with events; inbox 2 beside the effect's, refused 1 more |
 //! | sharded | writes name `_id`; finding what is to be published asks all shards. Shard `outbox_events` by `_id`: ranged, so that a source's events are together |
 //! | time | [`Db::now`](odm::Db::now) |
 //!
 //! A relay changes the document by updates. Do not store such a document whole with what was read before
-//! (`save`, `replace`), unless the model has a version: it would bring events back.
+//! (`save`, `replace`), unless the model has a version. With one, what was published since then is at the most published
+//! again, under the same sequences; without one, events that were added since are lost and sequences go back.
+//!
+//! # Adding an outbox to a model
+//! Give the field `#[serde(default)]`. Documents that are stored without it get one by their first event.
+//!
+//! # Giving an event up
+//! [`Delivery::attempt`] says which try of an event it is. Whoever publishes decides how many there are: put the event
+//! elsewhere then, and say that it went well.
+//!
+//! ```
+//! # use odm::{Db, Error, bson::doc};
+//! # use odm_patterns::outbox::Delivery;
+//! async fn send(event: &Delivery) -> Result<(), Error> {
+//! #   let _ = event;
+//!     // ..
+//! #   Ok(())
+//! }
+//!
+//! async fn send_or_give_up(db: &Db, event: Delivery) -> Result<(), Error> {
+//!     match send(&event).await {
+//!         Err(error) if event.attempt >= 20 => {
+//!             let id = doc! { "source": event.source, "sequence": event.sequence };
+//!             let letter = doc! { "_id": id, "kind": event.kind, "data": event.data, "error": error.to_string() };
+//!             let letters = db.raw_collection("dead_letters");
+//!             letters.insert(letter).await.map(drop)
+//!         }
+//!         result => result,
+//!     }
+//! }
+//! ```
 //!
 //! # Example
 //! ```
@@ -87,6 +121,8 @@ mod event_log;
 mod inbox;
 mod log_relay;
 mod message;
+mod pauses;
+mod place;
 mod receive;
 mod relay;
 
@@ -95,5 +131,6 @@ pub use self::emit::Emit;
 pub use self::event_log::{EventKey, EventLog, EventProblem, EventProblemKind, SourceRecord, StoredEvent};
 pub use self::inbox::{Inbox, InboxKey, InboxRecord, Received};
 pub use self::message::{Lease, Message, Outbox};
+pub(crate) use self::place::outboxes_of;
 pub use self::receive::Receive;
 pub use self::relay::Relay;

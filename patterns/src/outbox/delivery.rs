@@ -8,10 +8,16 @@ use serde::de::DeserializeOwned;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Delivery {
-    /// Where it comes from: the collection and the document's `_id`, or the source's name.
+    /// Where it comes from: the collection, the document's `_id` and the id of the first event of its outbox
+    /// (`orders/1/6562..`), or the source's name.
     pub source: String,
+    /// The `_id` of the document that it comes from; `None` for an event of a log.
+    pub document: Option<Bson>,
     /// Which of the source's events it is, counted from 1.
     pub sequence: i64,
+    /// Which try of publishing it this is, as far as that is known, counted from 1: to
+    /// [give it up](super#giving-an-event-up).
+    pub attempt: u32,
     /// When it happened.
     pub at: DateTime,
     /// What happened.
@@ -42,7 +48,8 @@ pub struct Relayed<E> {
     pub delivered: u64,
     /// The sources whose lease was lost while their events were published; whoever has it publishes them again.
     pub lost: Vec<String>,
-    /// The sources of which an event could not be published, and why. It is tried again, before those behind it.
+    /// The sources of which an event could not be published, and why. It is tried again after a pause, before those
+    /// behind it.
     pub failed: Vec<(String, E)>,
 }
 

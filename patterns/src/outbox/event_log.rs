@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::delivery::Delivery;
 use super::message::{Lease, Message};
+use super::pauses::Pauses;
 
 /// Which event of which source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Embedded)]
@@ -36,7 +37,10 @@ pub struct StoredEvent {
 
 /// A source of events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
-#[odm(collection = "outbox_sources", index(keys(pending)))]
+#[odm(
+    collection = "outbox_sources",
+    index(keys(lease.until), partial = |s| s.pending.gt(0))
+)]
 pub struct SourceRecord {
     /// The source's name.
     #[serde(rename = "_id")]
@@ -62,6 +66,7 @@ pub struct EventLog {
     pub(super) events: Collection<StoredEvent>,
     pub(super) lease: Duration,
     pub(super) batch: u32,
+    pub(super) pauses: Pauses,
 }
 
 /// What is wrong with a source.
@@ -106,6 +111,7 @@ impl EventLog {
             events: db.collection(),
             lease: Duration::from_secs(60),
             batch: 100,
+            pauses: Pauses::default(),
         }
     }
 
@@ -121,6 +127,14 @@ impl EventLog {
     #[must_use]
     pub fn batch(mut self, events: u32) -> EventLog {
         self.batch = events.max(1);
+        self
+    }
+
+    /// How long a source is left alone whose event could not be published, or is missing: after the first failure, and
+    /// at the most. Each pause is twice as long as the one before it; from 1 second to 10 minutes unless said otherwise.
+    #[must_use]
+    pub fn pauses(mut self, first: Duration, longest: Duration) -> EventLog {
+        self.pauses = Pauses::new(first, longest);
         self
     }
 
@@ -307,7 +321,9 @@ impl StoredEvent {
     pub(super) fn into_delivery(self) -> Delivery {
         Delivery {
             source: self.id.source,
+            document: None,
             sequence: self.id.sequence,
+            attempt: 1,
             at: self.at,
             kind: self.kind,
             data: self.data,

@@ -39,31 +39,54 @@ impl Message {
 /// The events of a document that wait to be published: a field of its model.
 ///
 /// The sequence of the event at place `i` is `pruned + i + 1`: it is given by the update that adds the event, without
-/// reading.
+/// reading. A document that was stored before its model had an outbox gets one by its first event; for reading it the
+/// field of the model needs `#[serde(default)]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Embedded)]
 pub struct Outbox {
     /// How many events were published and taken out.
+    #[serde(default)]
     pub pruned: i64,
     /// Which relay is at it.
+    #[serde(default)]
     pub lease: Lease,
     /// Those that wait, oldest first.
+    #[serde(default)]
     pub events: Vec<Message>,
+    /// The id of the first event of all, once a relay has seen it. It tells the events from those of an earlier document
+    /// of the same `_id`: a part of their source. Outboxes that were published from before there was this have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<ObjectId>,
 }
 
 /// A relay's right to publish the events of a document or source. The token counts the claims and never goes back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
 pub struct Lease {
     /// How many claims there were.
+    #[serde(default)]
     pub token: i64,
-    /// When another relay may claim it.
+    /// When another relay may claim it: the end of the lease, or of the pause after a failure.
+    #[serde(default = "never")]
     pub until: DateTime,
+    /// How many claims there were since an event was published last: more than 0 while one fails.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tries: i32,
+}
+
+fn never() -> DateTime {
+    DateTime::from_millis(0)
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(tries: &i32) -> bool {
+    *tries == 0
 }
 
 impl Default for Lease {
     fn default() -> Lease {
         Lease {
             token: 0,
-            until: DateTime::from_millis(0),
+            until: never(),
+            tries: 0,
         }
     }
 }

@@ -3,13 +3,15 @@
 use std::fmt;
 use std::time::Duration;
 
-use odm::bson::{Bson, doc};
-use odm::{Collection, Db, Field, Filter, Model, Result, Update};
+use odm::bson::{Bson, Document, doc};
+use odm::{Collection, Db, Field, Filter, Model, Result};
 
 use super::delivery::{Delivery, Relayed, publish};
 use super::emit::Emit;
 use super::message::Outbox;
+use super::pauses::Pauses;
 use crate::dotted::value_at;
+use crate::keyed::integer;
 use crate::later::later;
 
 /// Publishes what waits in the [`Outbox`]es of a collection.
@@ -20,6 +22,7 @@ pub struct Relay<M: Model> {
     lease: Duration,
     batch: u32,
     documents: u32,
+    pauses: Pauses,
 }
 
 impl<M: Model> Relay<M> {
@@ -35,6 +38,7 @@ impl<M: Model> Relay<M> {
             lease: Duration::from_secs(60),
             batch: 100,
             documents: 100,
+            pauses: Pauses::default(),
         }
     }
 
@@ -53,12 +57,24 @@ impl<M: Model> Relay<M> {
         self
     }
 
+    /// How long a document is left alone whose event could not be published: after the first failure, and at the
+    /// most. Each pause is twice as long as the one before it; from 1 second to 10 minutes unless said otherwise.
+    #[must_use]
+    pub fn pauses(mut self, first: Duration, longest: Duration) -> Relay<M> {
+        self.pauses = Pauses::new(first, longest);
+        self
+    }
+
     /// Publishes what waits, once through: of each document in order, the document whose oldest event is oldest first,
-    /// of up to 100 documents. Call it again while something was delivered, and now and then after that; a change stream
-    /// can say when.
+    /// of up to 100 documents; of softly deleted ones too. Call it again while something was delivered, and now and then
+    /// after that; a change stream can say when.
+    ///
+    /// A document whose event fails has a [pause](Relay::pauses). Where so many have failed that they would fill the 100,
+    /// others come beside them.
     ///
     /// # Errors
-    /// Those of the database; what was published and not taken out by then is published again.
+    /// Those of the database; what was published and not taken out by then is published again. `Decode` when an outbox
+    /// cannot be read, after what could be was published.
     pub async fn run<E, F, Fut>(&self, mut send: F) -> Result<Relayed<E>>
     where
         F: FnMut(Delivery) -> Fut,
@@ -66,48 +82,86 @@ impl<M: Model> Relay<M> {
     {
         let mut relayed = Relayed::default();
         let path = self.outbox.path().to_string();
-        let free = Filter::raw(doc! { format!("{path}.lease.until"): { "$lte": self.db.now() } });
-        let waiting = self
-            .collection
-            .find(|_| self.outbox.has_events() & free)
-            .sort_raw(doc! { format!("{path}.events.at"): 1 })
-            .limit(self.documents.into())
-            .untyped()
-            .await?;
+        let mut waiting = self.waiting(Filter::all(), 0, self.documents).await?;
+        if waiting.len() as u64 >= u64::from(self.documents) {
+            // Those that fail are often the oldest: without this they would keep all others away.
+            let tries = format!("{path}.lease.tries");
+            let failed = waiting.iter().filter(|document| {
+                value_at(document, &tries).is_some_and(|tries| integer(tries).is_some_and(|tries| tries > 0))
+            });
+            let failed = u32::try_from(failed.count()).unwrap_or(u32::MAX);
+            if failed > 0 {
+                let well = Filter::raw(doc! { tries: { "$not": { "$gt": 0 } } });
+                let seen = self.documents.saturating_sub(failed);
+                waiting.extend(self.waiting(well, seen, failed).await?);
+            }
+        }
+        let mut unreadable = None;
         for document in waiting {
             let id = document.get("_id").cloned().unwrap_or(Bson::Null);
             let stored = value_at(&document, &path).cloned().unwrap_or(Bson::Null);
-            let outbox: Outbox = odm::bson::deserialize_from_bson(stored).map_err(|error| {
-                odm::Error::new(odm::ErrorKind::Decode, "the outbox cannot be read")
-                    .with_id(id.clone())
-                    .with_path(path.clone())
-                    .with_source(error)
-            })?;
-            if self.claim(&id, &outbox).await? {
-                self.deliver(&id, outbox, &mut send, &mut relayed).await?;
+            let outbox: Outbox = match odm::bson::deserialize_from_bson(stored) {
+                Ok(outbox) => outbox,
+                Err(error) => {
+                    unreadable.get_or_insert(
+                        odm::Error::new(odm::ErrorKind::Decode, "the outbox cannot be read")
+                            .with_model(M::DESCRIPTOR.name)
+                            .with_id(id)
+                            .with_path(path.clone())
+                            .with_source(error),
+                    );
+                    continue;
+                }
+            };
+            if let Some(claimed) = self.claim(&id, outbox).await? {
+                self.deliver(&id, claimed, &mut send, &mut relayed).await?;
             }
         }
-        Ok(relayed)
+        match unreadable {
+            Some(error) => Err(error),
+            None => Ok(relayed),
+        }
+    }
+
+    /// Documents with events that no relay has, and that have no pause.
+    async fn waiting(&self, which: Filter<M>, skip: u32, limit: u32) -> Result<Vec<Document>> {
+        let path = self.outbox.path();
+        let free = Filter::raw(doc! { format!("{path}.lease.until"): { "$not": { "$gt": self.db.now() } } });
+        let found = self
+            .collection
+            .find(|_| self.outbox.has_events() & free & which)
+            .with_deleted()
+            .sort_raw(doc! { format!("{path}.events.at"): 1 })
+            .skip(skip.into())
+            .limit(limit.into());
+        found.untyped().await
     }
 
     /// Takes the lease of a document that is as it was found: then what was found of its events is still their
-    /// beginning, because only the holder of a lease takes events out.
-    async fn claim(&self, id: &Bson, outbox: &Outbox) -> Result<bool> {
+    /// beginning, because only the holder of a lease takes events out. Gives the outbox as it is then.
+    ///
+    /// This is no change of the document: it does not count its version, and not the date of its last change.
+    async fn claim(&self, id: &Bson, mut outbox: Outbox) -> Result<Option<Outbox>> {
         let path = self.outbox.path();
+        let now = self.db.now();
         let found = doc! {
             "_id": { "$eq": id },
-            format!("{path}.lease.token"): outbox.lease.token,
-            format!("{path}.lease.until"): { "$lte": self.db.now() },
-            format!("{path}.pruned"): outbox.pruned,
+            format!("{path}.lease.token"): known(outbox.lease.token),
+            format!("{path}.lease.until"): { "$not": { "$gt": now } },
+            format!("{path}.pruned"): known(outbox.pruned),
         };
-        let lease = doc! {
-            "$set": { format!("{path}.lease.until"): later(self.db.now(), self.lease) },
-            "$inc": { format!("{path}.lease.token"): 1_i64 },
-        };
-        let update = self
-            .collection
-            .update_one(|_| Filter::raw(found), |_| Update::raw(lease));
-        Ok(update.await?.matched == 1)
+        let mut set = doc! { format!("{path}.lease.until"): later(now, self.lease) };
+        let is_new = outbox.lease.token == 0 && outbox.pruned == 0;
+        if is_new && let Some(event) = outbox.events.first() {
+            set.insert(format!("{path}.first"), event.id);
+            outbox.first = Some(event.id);
+        }
+        let count = doc! { format!("{path}.lease.token"): 1_i64, format!("{path}.lease.tries"): 1 };
+        let lease = doc! { "$set": set, "$inc": count };
+        outbox.lease.token += 1;
+        outbox.lease.tries = outbox.lease.tries.saturating_add(1);
+        let claimed = self.collection.raw().update_one(found, lease).await?.matched;
+        Ok((claimed == 1).then_some(outbox))
     }
 
     async fn deliver<E, F, Fut>(
@@ -121,24 +175,30 @@ impl<M: Model> Relay<M> {
         F: FnMut(Delivery) -> Fut,
         Fut: Future<Output = std::result::Result<(), E>>,
     {
-        let source = format!("{}/{id}", self.collection.name());
+        let source = match outbox.first {
+            Some(first) => format!("{}/{id}/{first}", self.collection.name()),
+            None => format!("{}/{id}", self.collection.name()),
+        };
         outbox
             .events
             .truncate(usize::try_from(self.batch).unwrap_or(usize::MAX));
-        let deliveries = outbox
-            .events
-            .iter()
-            .zip(outbox.pruned + 1..)
-            .map(|(event, sequence)| Delivery {
-                source: source.clone(),
-                sequence,
-                at: event.at,
-                kind: event.kind.clone(),
-                data: event.data.clone(),
-            });
-        let done = publish(deliveries.collect(), send, relayed)
-            .await
-            .min(outbox.events.len());
+        let deliveries =
+            outbox
+                .events
+                .iter()
+                .zip(outbox.pruned + 1..)
+                .enumerate()
+                .map(|(place, (event, sequence))| Delivery {
+                    source: source.clone(),
+                    document: Some(id.clone()),
+                    sequence,
+                    attempt: attempt(place, outbox.lease.tries),
+                    at: event.at,
+                    kind: event.kind.clone(),
+                    data: event.data.clone(),
+                });
+        let all = outbox.events.len();
+        let done = publish(deliveries.collect(), send, relayed).await.min(all);
         let ids: Vec<Bson> = outbox.events[..done]
             .iter()
             .map(|event| event.id.into())
@@ -146,11 +206,23 @@ impl<M: Model> Relay<M> {
         let path = self.outbox.path();
         let mine = doc! {
             "_id": { "$eq": id },
-            format!("{path}.lease.token"): outbox.lease.token + 1,
-            format!("{path}.pruned"): outbox.pruned,
+            format!("{path}.lease.token"): outbox.lease.token,
+            format!("{path}.pruned"): known(outbox.pruned),
         };
         let delivered = i64::try_from(done).unwrap_or(i64::MAX);
-        let mut taken = doc! { "$set": { format!("{path}.lease.until"): self.db.now() } };
+        // What comes behind an event that went well was tried for the first time.
+        let tries = match done {
+            _ if done == all => 0,
+            0 => outbox.lease.tries,
+            _ => 1,
+        };
+        let mut until = self.db.now();
+        if tries > 0 {
+            until = later(until, self.pauses.after(tries));
+        }
+        let mut taken = doc! {
+            "$set": { format!("{path}.lease.until"): until, format!("{path}.lease.tries"): tries },
+        };
         if done > 0 {
             taken.insert("$inc", doc! { format!("{path}.pruned"): delivered });
             taken.insert(
@@ -158,14 +230,27 @@ impl<M: Model> Relay<M> {
                 doc! { format!("{path}.events"): { "id": { "$in": ids } } },
             );
         }
-        let update = self
-            .collection
-            .update_one(|_| Filter::raw(mine), |_| Update::raw(taken));
-        match update.await?.matched {
+        match self.collection.raw().update_one(mine, taken).await?.matched {
             1 => relayed.delivered += delivered.unsigned_abs(),
             _ => relayed.lost.push(source),
         }
         Ok(())
+    }
+}
+
+/// The condition of a number that is not stored while it is 0.
+fn known(number: i64) -> Bson {
+    match number {
+        0 => doc! { "$in": [0, Bson::Null] }.into(),
+        number => number.into(),
+    }
+}
+
+/// Which try of an event this is, by its place among those that are published together.
+pub(super) fn attempt(place: usize, tries: i32) -> u32 {
+    match place {
+        0 => u32::try_from(tries).unwrap_or(1).max(1),
+        _ => 1,
     }
 }
 

@@ -81,7 +81,12 @@ struct Wire(Arc<Mutex<Vec<String>>>);
 impl Wire {
     fn send(&self, delivery: &Delivery) {
         let data: i64 = delivery.data().unwrap();
-        let text = format!("{}#{}={data}", delivery.source, delivery.sequence);
+        // Without the id of the outbox's first event.
+        let source = match (&delivery.document, delivery.source.rsplit_once('/')) {
+            (Some(_), Some((document, _))) => document,
+            _ => &delivery.source,
+        };
+        let text = format!("{source}#{}={data}", delivery.sequence);
         self.0.lock().unwrap().push(text);
     }
 
@@ -158,6 +163,8 @@ async fn a_bounded_outbox_refuses_the_change(db: &Db) {
 }
 
 async fn what_fails_is_sent_again_before_what_follows(db: &Db) {
+    let (db, seconds) = clocked(db);
+    let db = &db;
     order(db, 1).await;
     for amount in 1..=3 {
         add(db, 1, amount).await;
@@ -173,10 +180,9 @@ async fn what_fails_is_sent_again_before_what_follows(db: &Db) {
     });
     let relayed = relayed.await.unwrap();
     assert_eq!(relayed.delivered, 1);
-    assert_eq!(
-        relayed.failed,
-        [("outbox_orders/1".to_owned(), "the broker is away")]
-    );
+    assert!(relayed.failed[0].0.starts_with("outbox_orders/1/"));
+    assert_eq!(relayed.failed[0].1, "the broker is away");
+    seconds.fetch_add(1, Ordering::SeqCst);
     relay(db)
         .batch(1)
         .run(|delivery| wire.ok(delivery))
@@ -211,10 +217,7 @@ async fn a_late_relay_takes_nothing_out(db: &Db) {
         Ok::<(), Error>(())
     });
     let relayed = relayed.await.unwrap();
-    assert_eq!(
-        (relayed.delivered, relayed.lost),
-        (0, vec!["outbox_orders/1".to_owned()])
-    );
+    assert_eq!((relayed.delivered, relayed.lost.len()), (0, 1));
     relay(&db).run(|delivery| wire.ok(delivery)).await.unwrap();
     let twice = [
         "outbox_orders/1#1=1",
