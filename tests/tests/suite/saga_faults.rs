@@ -9,8 +9,8 @@ use bson::{DateTime, doc};
 use odm::backend::wrap::Fault;
 use odm::{Db, Error, ErrorKind, Model};
 use odm_patterns::saga::{
-    Definition, Effect, EventKind, Mark, MarkState, Outcome, Retry, SagaError, SagaProblemKind, Sagas, Started,
-    Step, StepError, Undone,
+    Definition, Effect, EventKind, Mark, MarkState, Outcome, Retry, SagaError, SagaProblemKind, Sagas,
+    Started, Step, StepError, Undone,
 };
 use serde::{Deserialize, Serialize};
 
@@ -57,9 +57,7 @@ async fn debit(effect: Effect, amount: i64) -> Result<i64, StepError> {
     let accounts = effect.db().collection::<Closable>();
     let enough = |a: ClosableFields| a.balance.gte(amount);
     effect
-        .apply(&accounts, "ann", |a| a.marks, enough, |a| {
-            a.balance.inc(-amount)
-        })
+        .apply(&accounts, "ann", |a| a.marks, enough, |a| a.balance.inc(-amount))
         .await?;
     Ok(amount)
 }
@@ -77,7 +75,9 @@ async fn give_back(effect: Effect, amount: i64) -> Result<i64, StepError> {
 }
 
 fn debit_step() -> Step<i64> {
-    Step::new("debit", debit).compensate(give_back).retry(Retry::times(3))
+    Step::new("debit", debit)
+        .compensate(give_back)
+        .retry(Retry::times(3))
 }
 
 /// The balance, and the states of the marks.
@@ -95,7 +95,9 @@ async fn an_effect_on_a_document_that_is_deleted_since_is_undone(db: &Db) {
         effect.db().collection::<Closable>().delete("ann").await?;
         Err(StepError::fatal("no such receiver"))
     };
-    let definition = Definition::new("close").step(debit_step()).step(Step::new("credit", close));
+    let definition = Definition::new("close")
+        .step(debit_step())
+        .step(Step::new("credit", close));
     let sagas = Sagas::new(db, definition).unwrap();
     sagas.start("s", &70).await.unwrap();
     let error = Some("no such receiver".to_owned());
@@ -143,7 +145,10 @@ async fn a_deleted_document_gets_no_effect(db: &Db) {
         Outcome::Compensated { error, .. } => error.unwrap(),
         other => panic!("{other:?}"),
     };
-    assert_eq!(error, r#"the document is deleted (collection: saga_closable, _id: "ann")"#);
+    assert_eq!(
+        error,
+        r#"the document is deleted (collection: saga_closable, _id: "ann")"#
+    );
     assert_eq!(stored(db).await, (100, vec![MarkState::Void]));
 }
 
@@ -155,7 +160,9 @@ async fn a_document_that_is_gone_waits_for_somebody(db: &Db) {
         accounts.delete_one(|a| a.id.eq("ann")).for_ever().await?;
         Err(StepError::fatal("no such receiver"))
     };
-    let definition = Definition::new("drop").step(debit_step()).step(Step::new("credit", drop));
+    let definition = Definition::new("drop")
+        .step(debit_step())
+        .step(Step::new("credit", drop));
     let sagas = Sagas::new(db, definition).unwrap();
     sagas.start("s", &70).await.unwrap();
     let text = r#"the document that is to be undone is gone (collection: saga_closable, _id: "ann")"#;
@@ -164,7 +171,10 @@ async fn a_document_that_is_gone_waits_for_somebody(db: &Db) {
     let problems = sagas.verify(Duration::from_secs(60)).await.unwrap();
     assert_eq!(problems[0].kind, SagaProblemKind::Stuck(Some(text.to_owned())));
     sagas.skip("s", "paid out in cash").await.unwrap();
-    assert!(matches!(sagas.run("s").await.unwrap(), Outcome::Compensated { .. }));
+    assert!(matches!(
+        sagas.run("s").await.unwrap(),
+        Outcome::Compensated { .. }
+    ));
 }
 
 async fn a_document_that_may_have_had_the_effect_is_told_of(db: &Db) {
@@ -180,10 +190,16 @@ async fn a_document_that_may_have_had_the_effect_is_told_of(db: &Db) {
         Outcome::Compensated { error, .. } => error.unwrap(),
         other => panic!("{other:?}"),
     };
-    assert_eq!(error, r#"there is no such document (collection: saga_closable, _id: "ann")"#);
+    assert_eq!(
+        error,
+        r#"there is no such document (collection: saga_closable, _id: "ann")"#
+    );
     let history = sagas.get("s").await.unwrap().history;
     let note = history.iter().find(|event| event.kind == EventKind::Compensated);
-    assert!(note.unwrap().note.as_ref().unwrap().contains("is gone"), "{history:?}");
+    assert!(
+        note.unwrap().note.as_ref().unwrap().contains("is gone"),
+        "{history:?}"
+    );
 }
 
 async fn marks_of_deleted_documents_are_pruned(db: &Db) {
@@ -193,7 +209,9 @@ async fn marks_of_deleted_documents_are_pruned(db: &Db) {
     assert_eq!(sagas.run("s").await.unwrap(), Outcome::Completed(70));
     let accounts = db.collection::<Closable>();
     accounts.delete("ann").await.unwrap();
-    let pruned = Effect::prune_marks(&accounts, |a| a.marks, DateTime::MAX).await.unwrap();
+    let pruned = Effect::prune_marks(&accounts, |a| a.marks, DateTime::MAX)
+        .await
+        .unwrap();
     assert_eq!((pruned, stored(db).await), (1, (30, Vec::new())));
     let raw = accounts.raw().find_one(doc! {}).await.unwrap().unwrap();
     assert!(raw.get_datetime("closed").is_ok());
@@ -218,7 +236,9 @@ async fn an_id_means_one_state(db: &Db) {
     assert!(sagas.start("s", &amounts(2)).await.is_err());
     // As it was stored before sagas knew what they were started with.
     let raw = db.raw_collection("sagas");
-    raw.update_one(doc! {}, doc! {"$unset": {"fingerprint": 1}}).await.unwrap();
+    raw.update_one(doc! {}, doc! {"$unset": {"fingerprint": 1}})
+        .await
+        .unwrap();
     assert_eq!(sagas.start("s", &amounts(2)).await.unwrap(), Started::Before);
 }
 
@@ -243,7 +263,13 @@ async fn what_a_transaction_does_not_pass_on_is_found_behind_its_end(db: &Db) {
     db.raw_collection("taken").insert(doc! {"_id": 1}).await.unwrap();
     let result = db.transaction(async |tx| {
         let taken = tx.raw_collection("taken");
-        assert!(taken.insert(doc! {"_id": 1}).await.unwrap_err().is_duplicate_key());
+        assert!(
+            taken
+                .insert(doc! {"_id": 1})
+                .await
+                .unwrap_err()
+                .is_duplicate_key()
+        );
         taken.insert(doc! {"_id": 2}).await.map(drop)
     });
     let error = result.await.unwrap_err();
