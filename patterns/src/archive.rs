@@ -20,6 +20,7 @@
 //! | two at once | move each document once. Who moves it back meanwhile, or repairs, loses nothing either: one of them is first, or both leave it where it is |
 //! | round trips | 1 to find, then for each batch 5: mark, see what is there, copy, delete, take the marks off; 2 more where copies are replaced, and up to 6 where documents were changed meanwhile |
 //! | the state | the whole document as the database compares documents (where 1 and 1.0 are the same; strings by their bytes, whatever the collation of the collection), and its version where the model has `#[odm(version)]` |
+//! | events | a document with events in its [`Outbox`](crate::outbox::Outbox) stays until they are published, and is counted as [`waiting`](Moved::waiting): a relay does not look into the archive |
 //! | hooks, rules | what the model declares for deletions and insertions does not happen: nothing is created or deleted. Documents that refer to an archived one refer to nothing, until it is restored |
 //! | the mark | models that refuse unknown fields do not read a document while it is moved; a validator that does refuses the move, and nothing is changed |
 //! | in a transaction | made of `&tx`, all of it is part of the transaction: for some batches, not for millions |
@@ -103,7 +104,8 @@ impl<M: Model> Archive<M> {
     }
 
     /// Moves documents into the archive. A copy of the same `_id` that is there already, of an interrupted run or of
-    /// an earlier document, makes room.
+    /// an earlier document, makes room. Documents with events that wait to be published stay: see
+    /// [`waiting`](Moved::waiting).
     pub fn store(&self, filter: impl FnOnce(M::Fields<M>) -> Filter<M>) -> Transfer<M> {
         Transfer::new(&self.live, &self.archived, true, filter(M::fields()))
     }

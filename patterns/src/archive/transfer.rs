@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use odm::bson::{Document, doc};
@@ -9,12 +10,16 @@ use odm::{Collection, Filter, Model, Result};
 
 use super::mark::Mark;
 use super::state::{delete_unchanged, ids, is_same, write_unchanged};
+use crate::dotted::elements_at;
+use crate::outbox::outboxes_of;
 
 /// Moves documents: `.await` gives how many. Dropped before its end, it can be run again, and goes on.
 #[must_use = "an action does nothing until it is awaited"]
 pub struct Transfer<M> {
     documents: Collection<M>,
     sides: Sides<M>,
+    /// The paths of outboxes whose events must be published before a document is moved.
+    outboxes: Arc<[String]>,
     filter: Filter<M>,
     batch: usize,
     progress: Option<Progress>,
@@ -44,6 +49,9 @@ pub struct Moved {
     /// How many stayed: because they were changed or deleted meanwhile, or because the other side has another document
     /// of the same `_id`.
     pub kept: u64,
+    /// How many stayed because events wait in their [outbox](crate::outbox::Outbox), which nobody would publish at the
+    /// other side: run it again when they are published.
+    pub waiting: u64,
 }
 
 impl<M: Model> Transfer<M> {
@@ -60,6 +68,10 @@ impl<M: Model> Transfer<M> {
                 to: to.raw(),
                 replaces,
                 model: PhantomData,
+            },
+            outboxes: match replaces {
+                true => outboxes_of::<M>(),
+                false => Arc::default(),
             },
             filter,
             batch: 100,
@@ -94,7 +106,10 @@ impl<M: Model> Transfer<M> {
                 }
             }
             let is_last = batch.len() < self.batch;
-            if !batch.is_empty() {
+            let all = batch.len();
+            batch.retain(|document| !self.has_events(document));
+            moved.waiting += (all - batch.len()) as u64;
+            if all > 0 {
                 let gone = self.sides.step(&batch).await?;
                 moved.moved += gone;
                 moved.kept += (batch.len() as u64).saturating_sub(gone);
@@ -109,6 +124,13 @@ impl<M: Model> Transfer<M> {
     }
 }
 
+impl<M> Transfer<M> {
+    fn has_events(&self, document: &Document) -> bool {
+        let mut outboxes = self.outboxes.iter();
+        outboxes.any(|path| elements_at(document, &format!("{path}.events")).next().is_some())
+    }
+}
+
 impl<M: Model> Sides<M> {
     /// Moves a batch; gives how many are gone from here.
     ///
@@ -116,6 +138,9 @@ impl<M: Model> Sides<M> {
     /// mark. Whoever moves it the other way marks it there, and here, so that of two who rely on each other's copies none
     /// deletes: for both to delete, each would have had to mark the other side before the other one did.
     async fn step(&self, batch: &[Document]) -> Result<u64> {
+        if batch.is_empty() {
+            return Ok(0);
+        }
         let mark = Mark::new();
         let claimed = mark.claim::<M>(&self.from, batch).await?;
         if claimed.is_empty() {

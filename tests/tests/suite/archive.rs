@@ -6,6 +6,7 @@ use bson::{Document, doc};
 use odm::backend::wrap::Fault;
 use odm::{Collection, Db, Error, ErrorKind, Model};
 use odm_patterns::archive::{Archive, Moved};
+use odm_patterns::outbox::{Delivery, Emit, Message, Outbox, Relay};
 use serde::{Deserialize, Serialize};
 
 crate::on_every_backend! {
@@ -18,6 +19,7 @@ crate::on_every_backend! {
     restoring_leaves_what_is_there,
     it_can_be_part_of_a_transaction,
     both_places_at_once_are_found_and_mended,
+    documents_with_events_wait_for_their_relay,
 }
 
 /// Without a version.
@@ -371,4 +373,37 @@ async fn a_model_that_could_not_be_read_meanwhile_is_refused(db: &Db) {
         db.collection::<Strict>().get(1).await.unwrap(),
         Some(Strict { id: 1 })
     );
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "archive_told")]
+struct Told {
+    #[serde(rename = "_id")]
+    id: i32,
+    outbox: Outbox,
+}
+
+/// Nobody publishes what is in an archive.
+async fn documents_with_events_wait_for_their_relay(db: &Db) {
+    let told = db.collection::<Told>();
+    let documents = (0..3).map(|id| Told {
+        id,
+        outbox: Outbox::default(),
+    });
+    told.insert_many(documents).await.unwrap();
+    let message = Message::new(db, "told", &1).unwrap();
+    told.update_one(|t| t.id.eq(1), |t| t.outbox.emit(message))
+        .await
+        .unwrap();
+    let archive = Archive::<Told>::new(db, db);
+    let counts = |moved: Moved| (moved.moved, moved.kept, moved.waiting);
+    let all = |_| odm::Filter::all();
+    assert_eq!(counts(archive.store(all).batch(2).await.unwrap()), (2, 0, 1));
+    assert_eq!(counts(archive.store(all).await.unwrap()), (0, 0, 1));
+    let relay = Relay::new(db, told.clone(), |t| t.outbox);
+    let sent = relay.run(async |_: Delivery| Ok::<(), Error>(())).await.unwrap();
+    assert_eq!(sent.delivered, 1);
+    assert_eq!(counts(archive.store(all).await.unwrap()), (1, 0, 0));
+    assert_eq!(counts(archive.restore(all).await.unwrap()), (3, 0, 0));
+    assert_eq!(told.get(1).required().await.unwrap().outbox.pruned, 1);
 }
