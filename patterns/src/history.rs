@@ -19,7 +19,8 @@
 //!
 //! | | |
 //! |---|---|
-//! | versions | none is lost, whoever dies where, as long as all changes go through the handle (or [`verify`](History::verify) says which are missing) |
+//! | versions | none is lost, whoever dies where, as long as all changes go through the handle (or [`verify`](History::verify) says which are missing between those that are there) |
+//! | other patterns | publishing from an [`Outbox`](crate::outbox::Outbox) is no change: it counts no version. Those that change documents themselves ([`Effect::apply`](crate::saga::Effect::apply), [`Shelf`](crate::hold::Shelf)) go around the handle, and leave gaps |
 //! | concurrent writers | each change is of the version that its writer saw; who was slower tries again |
 //! | crash | between the two writes: nothing was changed. After a lost reply: the change happened, and trying again is another change |
 //! | in a transaction | made of `&tx`, both writes are part of it |

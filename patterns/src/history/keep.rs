@@ -3,7 +3,7 @@
 use odm::bson::{Bson, DateTime, Document, doc};
 use odm::{Model, Operand, Result};
 
-use super::keeper::{History, document};
+use super::keeper::{History, document, without_outboxes};
 use super::version_info::RECORDS;
 use crate::keyed::integer;
 
@@ -100,7 +100,9 @@ impl<M: Model> History<M> {
     }
 
     /// Looks through the whole history for versions that are missing, too new or not what they should be. Reads all of
-    /// it, and the documents that it is of. Run it while nobody writes, or look twice at what it finds.
+    /// it, and the documents that it is of. What was before the first version that a document has there is not known: it
+    /// may have been forgotten, or written without the history.
+    /// Run it while nobody writes, or look twice at what it finds.
     ///
     /// # Errors
     /// Those of the database.
@@ -174,7 +176,9 @@ impl<M: Model> History<M> {
             let copied = whole
                 .as_ref()
                 .and_then(|whole| whole.get_document("document").ok());
-            if copied.is_some_and(|copied| document(&current.stored).ok().as_ref() != Some(copied)) {
+            let own = without_outboxes::<M>;
+            let now = document(&current.stored).ok().map(own);
+            if copied.is_some_and(|copied| now != Some(own(copied.clone()))) {
                 add(HistoryProblemKind::Changed { version: newest });
             }
         } else if next < current.version {

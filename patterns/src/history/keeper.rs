@@ -2,12 +2,15 @@
 
 use std::fmt;
 
+use odm::backend::Modification;
 use odm::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use odm::{Collection, Db, Error, ErrorKind, Filter, Model, Operand, Result, Update};
 
 use super::error::HistoryError;
 use super::version_info::RECORDS;
+use crate::dotted::{elements_at, put_at, value_at};
 use crate::keyed::integer;
+use crate::outbox::outboxes_of;
 use crate::version::{Optimistic, VersionError};
 
 /// The documents of a model, with what they were before. Cheap to clone. Made in a transaction (`History::new(&tx)`), what
@@ -88,7 +91,8 @@ impl<M: Model> History<M> {
     /// Changes a document; gives its new version. Three round trips, and three for each time that another was first.
     ///
     /// # Errors
-    /// `NotFound`, `Conflict`, `Clash`, `NoVersion`.
+    /// `NotFound`, `Conflict`, `Clash`, `NoVersion`; `Database` of kind `InvalidArgument` for a change that sets the
+    /// version.
     pub async fn update(
         &self,
         id: impl Operand<M::Key>,
@@ -96,6 +100,14 @@ impl<M: Model> History<M> {
     ) -> Result<i64, HistoryError> {
         let id = id.with_operand(Clone::clone);
         let change = change(M::fields());
+        if let Some(field) = M::version_field()
+            && sets(change.clone(), field)?
+        {
+            let message = "a change that the history keeps does not set the version";
+            let error = Error::new(ErrorKind::InvalidArgument, message).with_model(M::DESCRIPTOR.name);
+            let error = error.with_id(self.documents.encode_key(&id)?).with_path(field);
+            return Err(error.into());
+        }
         for _ in 0..self.attempts {
             let current = self.copy(&id, None).await?;
             let changed = self.documents.update_if(&id, current.version, |_| change.clone());
@@ -162,6 +174,9 @@ impl<M: Model> History<M> {
 
     /// Makes a document what it was at a version, as a new version; gives that. Four round trips.
     ///
+    /// What it was is not undone of an [`Outbox`](crate::outbox::Outbox): what was published stays so, and what waits is
+    /// published.
+    ///
     /// # Errors
     /// `NoSuchVersion`; as [`update`](History::update).
     pub async fn revert(&self, id: impl Operand<M::Key>, version: i64) -> Result<i64, HistoryError> {
@@ -174,6 +189,7 @@ impl<M: Model> History<M> {
                 false => self.recorded(&key, version).await?,
             };
             put_version::<M>(&mut earlier, current.version)?;
+            keep_outboxes::<M>(&document(&current.stored)?, &mut earlier, &key)?;
             if self.store(&self.documents.decode(&raw(&earlier)?)?).await? {
                 return Ok(current.version + 1);
             }
@@ -278,7 +294,7 @@ impl<M: Model> History<M> {
         let kept = kept
             .map(|kept| document(&self.documents.settled(kept)))
             .transpose()?;
-        match kept.as_ref() == Some(&stored) {
+        match kept.map(without_outboxes::<M>) == Some(without_outboxes::<M>(stored)) {
             true => Ok(()),
             false => Err(HistoryError::Clash { version }),
         }
@@ -356,6 +372,57 @@ fn put_version<M: Model>(document: &mut Document, version: i64) -> Result<(), Hi
     };
     document.insert(field, value);
     Ok(())
+}
+
+/// A document without what relays change in it: that is no part of a version.
+pub(super) fn without_outboxes<M: Model>(mut document: Document) -> Document {
+    for path in outboxes_of::<M>().iter() {
+        put_at(&mut document, path, None);
+    }
+    document
+}
+
+/// Leaves the outboxes of a document as they are when it becomes what it was.
+fn keep_outboxes<M: Model>(current: &Document, earlier: &mut Document, id: &Bson) -> Result<()> {
+    for path in outboxes_of::<M>().iter() {
+        let outbox = value_at(current, path);
+        let waits = elements_at(current, &format!("{path}.events")).next().is_some();
+        if !put_at(earlier, path, outbox) && waits {
+            let message = "events wait in a place that this version does not have";
+            let error = Error::new(ErrorKind::Validation, message).with_model(M::DESCRIPTOR.name);
+            return Err(error.with_id(id.clone()).with_path(path.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a change sets this field.
+fn sets<M: Model>(change: Update<M>, field: &str) -> Result<bool> {
+    let is = |name: &str| {
+        let rest = name.strip_prefix(field);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let of = |operator: &str, names: &Bson| match names {
+        Bson::Document(fields) => fields
+            .iter()
+            .any(|(name, value)| is(name) || operator == "$rename" && value.as_str().is_some_and(is)),
+        Bson::Array(names) => names.iter().any(|name| name.as_str().is_some_and(is)),
+        Bson::String(name) => is(name),
+        _ => false,
+    };
+    Ok(match change.build()?.modification {
+        Modification::Pipeline(stages) => {
+            let stages: Result<Vec<Document>> = stages.iter().map(|stage| document(stage)).collect();
+            let changes = |name: &str| matches!(name, "$set" | "$addFields" | "$unset");
+            let mut stages = stages?.into_iter().flatten();
+            stages.any(|(name, fields)| changes(&name) && of(&name, &fields))
+        }
+        Modification::Operators(operators) => {
+            let mut operators = document(&operators)?.into_iter();
+            operators.any(|(name, fields)| of(&name, &fields))
+        }
+        _ => false,
+    })
 }
 
 pub(super) fn document(stored: &RawDocument) -> Result<Document> {

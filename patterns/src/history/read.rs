@@ -5,7 +5,7 @@ use odm::{Model, Operand, Result};
 
 use super::difference::{Difference, differences};
 use super::error::HistoryError;
-use super::keeper::{History, document, raw, version_field};
+use super::keeper::{History, document, raw, version_field, without_outboxes};
 use super::version_info::{Mark, RECORDS, VersionInfo, timeline, was_gone};
 
 impl<M: Model> History<M> {
@@ -83,7 +83,8 @@ impl<M: Model> History<M> {
         }
     }
 
-    /// What is different between two versions of a document, but for its version and date. Two round trips.
+    /// What is different between two versions of a document, but for its version, its date and its outbox. Two round
+    /// trips.
     ///
     /// # Errors
     /// `NoSuchVersion`.
@@ -96,6 +97,7 @@ impl<M: Model> History<M> {
         let without = [version_field::<M>()?, M::updated_field().unwrap_or_default()];
         let id = self.documents.encode_key(id)?;
         let (before, after) = (self.stored(&id, before).await?, self.stored(&id, after).await?);
+        let (before, after) = (without_outboxes::<M>(before), without_outboxes::<M>(after));
         Ok(differences(&before, &after, &without))
     }
 
