@@ -14,7 +14,7 @@
 //! | after a rollback of the caller's transaction | the number is gone | gone | the next transaction gets it | it is open, then [void](Ledger::void) |
 //! | after a crash of the caller | gone | the rest of the block is gone | the next transaction gets it | it is open, until [settled](Ledger::settle) |
 //! | when the reply is lost | a number is gone | a block is gone | as the transaction: it knows | the [key](Ledger::reserve) gets the same number |
-//! | round trips | 1 | 1 for each block | 1 in the transaction | 2: reserve, use |
+//! | round trips | 1 | 1 for each block | 1 in the transaction | 2: reserve, use; 1 more for reserving with [periods](Sequence::per) |
 //! | many at once | writes of one document | as many as blocks | one transaction after another; those that meet run again | writes of one document, of at most [`most_open`](Ledger::most_open) entries |
 //! | without transactions | yes | yes | no: `Unsupported` | all but `void` and `settle` |
 //!
@@ -23,7 +23,8 @@
 //!
 //! # The stored shape
 //! `{_id: "invoices:shop 1:2026", kind: "gap_free", first: 1, given: 41}`; a ledger has `open: [{n, key, since}]` too, and
-//! documents `{_id: .., sequence, n, reason, at}` for void numbers. Sharded by `_id`: every operation but `settle` names it.
+//! documents `{_id: .., sequence, n, reason, at}` for void numbers. Sharded by `_id`: every operation but
+//! `settle`, and `reserve` with periods, names it.
 //!
 //! # Example
 //! ```

@@ -15,7 +15,6 @@ use super::layout::Layout;
 use super::report::Cell;
 use super::shape::Shape;
 use crate::computed::Amount;
-use crate::later::later;
 use crate::period::Unit;
 
 /// How often a write is tried whose document somebody else inserts at the same time.
@@ -134,15 +133,18 @@ impl<T: Amount> Counters<T> {
         Ok(())
     }
 
+    /// The time before which nothing is counted any more, where there is one.
+    pub(super) fn closed_before(&self) -> Option<DateTime> {
+        let after = self.shape.closed_after?;
+        let after = i64::try_from(after.as_millis()).unwrap_or(i64::MAX);
+        Some(self.db.now().saturating_add_millis(-after))
+    }
+
     /// What an event adds to which documents; nothing when it is too late.
     pub(super) fn changes(&self, event: &Event<T>) -> Result<Option<Vec<Change<T>>>> {
         let now = self.db.now();
         let at = event.at.unwrap_or(now);
-        if self
-            .shape
-            .closed_after
-            .is_some_and(|after| later(at, after) < now)
-        {
+        if self.closed_before().is_some_and(|closed| at < closed) {
             return Ok(None);
         }
         let shard = match &event.id {

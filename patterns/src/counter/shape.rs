@@ -121,7 +121,9 @@ impl<T: Amount> Shape<T> {
         self
     }
 
-    /// Leaves out events that are later than this.
+    /// Leaves out events that are later than this. Counters that are [rolled up](super::Counters::roll_up), and count events
+    /// with ids, need it: an event that is sent again when its document, and with that its id, is gone is then left out
+    /// instead of counted again.
     pub fn closed_after(mut self, time: Duration) -> Shape<T> {
         self.closed_after = Some(time);
         self

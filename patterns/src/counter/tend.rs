@@ -36,6 +36,9 @@ impl<T: Amount> Counters<T> {
     /// those, and deleted, in one transaction. So every event is in one of the two at any time, and a report of both
     /// ([`Report::add`](super::Report::add)) is as exact as before. What comes late makes a new document, for the next run.
     ///
+    /// The ids of events go with the document: one that is sent again afterwards would be counted again. Counters that
+    /// [close](super::Shape::closed_after) do not take it then, and keep documents here until they are closed.
+    ///
     /// It can be stopped and run again at any point, and by several programs. Cost: a query for each 100 documents, and a
     /// transaction for each.
     ///
@@ -44,6 +47,11 @@ impl<T: Amount> Counters<T> {
     /// goes by another zone; `Unsupported` where there are no transactions.
     pub async fn roll_up(&self, into: &Counters<T>, before: DateTime) -> Result<RolledUp> {
         let layout = self.check_target(into)?;
+        let before = match self.closed_before() {
+            // What still takes events remembers theirs.
+            Some(closed) => before.min(closed),
+            None => before,
+        };
         let end = match layout.span {
             Some(span) => self.shape.zone.label(span, before)?,
             None => return Err(refused("counters of all time are never over")),

@@ -109,6 +109,11 @@ impl Sequence {
         self.first
     }
 
+    /// Whether it begins anew with each period.
+    pub(super) fn has_periods(&self) -> bool {
+        self.period.is_some()
+    }
+
     /// The present period.
     pub(super) fn label(&self) -> Result<Option<String>> {
         let period = self.period.as_ref();
@@ -142,7 +147,14 @@ impl Sequence {
             .change(db, kind, period.as_deref(), doc! { "$inc": { "given": count } })
             .await?;
         let (first, given) = (whole(&taken, "first")?, whole(&taken, "given")?);
-        let value = first.checked_add(given - count).ok_or_else(used_up)?;
+        if first.checked_add(given - 1).is_none() {
+            // Back to what was given: all that are refused take back their own.
+            let id = self.id(period.as_deref());
+            let back = doc! { "$inc": { "given": -count } };
+            self.documents(db).update_one(doc! { "_id": &id }, back).await?;
+            return Err(used_up().with_id(id));
+        }
+        let value = first + (given - count);
         Ok(Number { period, value })
     }
 
@@ -202,7 +214,8 @@ impl Sequence {
             .await?;
         let Some(found) = found else { return Ok(None) };
         let (first, given) = (whole(&found, "first")?, whole(&found, "given")?);
-        let value = first.checked_add(given.saturating_sub(1)).ok_or_else(used_up)?;
+        // One that was refused at the end may not have been taken back.
+        let value = first.saturating_add(given.saturating_sub(1));
         Ok((given > 0).then_some(Number { period, value }))
     }
 }

@@ -85,9 +85,18 @@ impl Ledger {
     /// gives the same, so that a lost reply costs no number. One round trip, which gives the number and notes it as open in
     /// one write.
     ///
+    /// A sequence that begins anew with each period looks for the key in the earlier ones first, so that the same order gets
+    /// no second number by asking again when the period has turned: two round trips, and the first reads the document of
+    /// each period. Only who asks twice at the same moment, on both sides of the turn, can be given two.
+    ///
     /// # Errors
     /// `TooManyOpen`; `Database` of kind `InvalidArgument` when the sequence is of another kind.
     pub async fn reserve(&self, key: &str) -> Result<Number, LedgerError> {
+        if self.sequence.has_periods()
+            && let Some(number) = self.open_of_key(key).await?
+        {
+            return Ok(number);
+        }
         let period = self.sequence.label()?;
         let db = &self.sequence.db;
         let filter = doc! { "_id": self.sequence.id(period.as_deref()), "kind": "ledger" };
@@ -189,7 +198,7 @@ impl Ledger {
         let now = self.sequence.db.now().timestamp_millis();
         let oldest = now.saturating_sub(i64::try_from(older_than.as_millis()).unwrap_or(i64::MAX));
         let mut settled = 0;
-        for (number, reservation) in self.open_in_all_periods().await? {
+        for (number, reservation) in self.open_of_all().await? {
             if reservation.since.timestamp_millis() > oldest {
                 continue;
             }
@@ -209,7 +218,7 @@ impl Ledger {
         Ok(settled)
     }
 
-    /// The open numbers of the present period. One round trip.
+    /// The open numbers of the present period; of the others too: [`open_of_all`](Ledger::open_of_all). One round trip.
     ///
     /// # Errors
     /// As any operation.
@@ -318,11 +327,29 @@ impl Ledger {
         documents.get(Bson::String(self.sequence.id(period))).await
     }
 
-    async fn open_in_all_periods(&self) -> Result<Vec<(Number, Reservation)>> {
+    /// The open numbers of all periods, the oldest period first. One round trip.
+    ///
+    /// # Errors
+    /// As any operation.
+    pub async fn open_of_all(&self) -> Result<Vec<(Number, Reservation)>> {
+        self.open_where(doc! { "open.0": { "$exists": true } }).await
+    }
+
+    /// The open number of a key, of whatever period.
+    async fn open_of_key(&self, key: &str) -> Result<Option<Number>> {
+        let open = self.open_where(doc! { "open.key": { "$eq": key } }).await?;
+        let mut open = open.into_iter();
+        Ok(open
+            .find(|(_, reservation)| reservation.key == key)
+            .map(|(number, _)| number))
+    }
+
+    async fn open_where(&self, mut filter: Document) -> Result<Vec<(Number, Reservation)>> {
         let prefix = self.sequence.id(None);
         let documents = self.sequence.documents(&self.sequence.db);
         let ids = doc! { "$gte": &prefix, "$lt": format!("{prefix};") };
-        let found = documents.find(doc! { "_id": ids, "kind": "ledger", "open.0": { "$exists": true } });
+        filter.extend(doc! { "_id": ids, "kind": "ledger" });
+        let found = documents.find(filter).sort_raw(doc! { "_id": 1 });
         let mut all = Vec::new();
         for document in found.await? {
             let id = document.get_str("_id").unwrap_or_default();

@@ -21,6 +21,7 @@ crate::on_every_backend! {
     a_coalescer_writes_by_count_time_and_close,
     a_coalescer_counts_once_what_it_flushes_twice,
     a_dropped_coalescer_loses_what_it_held_and_no_more,
+    what_is_sent_again_after_a_roll_up_is_not_counted_again,
 }
 
 const TASKS: usize = 64;
@@ -399,4 +400,29 @@ async fn a_dropped_coalescer_loses_what_it_held_and_no_more(db: &Db) {
     drop(writer);
     assert!(held < 7);
     assert_eq!(counted(&views).await, (TASKS * rounds()) as i64 - held);
+}
+
+/// The ids go with the document, and so must what still may come.
+async fn what_is_sent_again_after_a_roll_up_is_not_counted_again(db: &Db) {
+    let closing = |now: &str| {
+        let (db, _) = clocked(db, now);
+        let day = Shape::new(Layout::per(Unit::Day)).closed_after(Duration::from_secs(48 * 3600));
+        let fine: Counters = Counters::new(&db, "closing_fine", day).unwrap();
+        let year = Shape::new(Layout::per(Unit::Year).by(Unit::Day));
+        let coarse: Counters = Counters::new(&db, "closing_coarse", year).unwrap();
+        (fine, coarse)
+    };
+    let event = || Event::of(page("/")).at(at("2026-11-02T12:00:00Z")).id("a");
+    let (fine, coarse) = closing("2026-11-04T11:00:00Z");
+    assert_eq!(fine.record(event()).await.unwrap(), Recorded::Now);
+    // It may still come again.
+    let end = at("2026-11-04T00:00:00Z");
+    assert_eq!(fine.roll_up(&coarse, end).await.unwrap().documents, 0);
+    assert_eq!(fine.record(event()).await.unwrap(), Recorded::Before);
+    let (fine, coarse) = closing("2026-11-05T00:00:00Z");
+    assert_eq!(fine.roll_up(&coarse, end).await.unwrap().documents, 1);
+    assert_eq!(fine.record(event()).await.unwrap(), Recorded::TooLate);
+    assert_eq!(fine.roll_up(&coarse, end).await.unwrap().documents, 0);
+    let year = at("2026-01-01T00:00:00Z")..at("2027-01-01T00:00:00Z");
+    assert_eq!(coarse.total(&page("/"), year, Unit::Day).await.unwrap().count, 1);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bson::doc;
+use bson::{DateTime, doc};
 use odm::backend::wrap::Fault;
 use odm::{Db, Error, ErrorKind};
 use odm_patterns::period::{Unit, Zone};
@@ -25,6 +25,8 @@ crate::on_every_backend! {
     a_sequence_keeps_its_kind,
     gap_free_sequences_have_no_gap_after_crashes,
     a_ledger_has_no_gap_after_crashes,
+    a_key_has_one_number_when_the_period_turns,
+    the_last_number_is_known_at_the_end,
 }
 
 fn lost() -> Error {
@@ -292,7 +294,7 @@ async fn scopes_and_periods_begin_anew(db: &Db) {
     assert_eq!(ann.next().await.unwrap().to_string(), "2027-1");
     assert_eq!(joe.next().await.unwrap().to_string(), "2027-2");
     assert_eq!(blocks.next().await.unwrap().to_string(), "2027-1");
-    let new = ledger.reserve("a").await.unwrap();
+    let new = ledger.reserve("b").await.unwrap();
     assert_eq!(
         (old.to_string(), new.to_string()),
         ("2026-1".into(), "2027-1".into())
@@ -425,4 +427,49 @@ async fn a_ledger_has_no_gap_after_crashes(db: &Db) {
     let last = numbers.last().await.unwrap().unwrap().value;
     let accounted = used(&db).await.len() + numbers.voids_of(None).await.unwrap().len();
     assert_eq!(accounted as i64, last);
+}
+
+/// The reply was lost on New Year's Eve, and asked for again in the new year.
+async fn a_key_has_one_number_when_the_period_turns(db: &Db) {
+    let at = |text: &str| DateTime::parse_rfc3339_str(text).unwrap();
+    let (before, after) = (at("2026-12-31T23:59:59Z"), at("2027-01-01T00:00:01Z"));
+    let ledger = |now: DateTime| {
+        let db = db.with_clock(move || now);
+        sequence(&db).per(Unit::Year, Zone::UTC).ledger()
+    };
+    let first = ledger(before).reserve("order 7").await.unwrap();
+    assert_eq!(first.to_string(), "2026-1");
+    assert_eq!(ledger(after).reserve("order 7").await.unwrap(), first);
+    let other = ledger(after).reserve("order 8").await.unwrap();
+    assert_eq!(other.to_string(), "2027-1");
+    assert_eq!(ledger(after).open().await.unwrap().len(), 1);
+    let open = ledger(after).open_of_all().await.unwrap();
+    let open: Vec<_> = open
+        .iter()
+        .map(|(number, open)| (number.to_string(), &*open.key))
+        .collect();
+    assert_eq!(
+        open,
+        [("2026-1".to_owned(), "order 7"), ("2027-1".to_owned(), "order 8")]
+    );
+    // Once it is used, the key begins anew.
+    ledger(after).used(&first).await.unwrap();
+    assert_eq!(
+        ledger(after).reserve("order 7").await.unwrap().to_string(),
+        "2027-2"
+    );
+    assert!(ledger(after).audit(Some("2026"), [1]).await.unwrap().is_empty());
+}
+
+async fn the_last_number_is_known_at_the_end(db: &Db) {
+    let numbers = sequence(db).first(i64::MAX - 1).loose();
+    assert_eq!(numbers.next().await.unwrap().value, i64::MAX - 1);
+    let error = numbers.next_many(5).await.unwrap_err();
+    assert!(error.to_string().contains("invoices"), "{error}");
+    assert_eq!(numbers.last().await.unwrap().unwrap().value, i64::MAX - 1);
+    assert_eq!(numbers.next().await.unwrap().value, i64::MAX);
+    for _ in 0..2 {
+        assert!(numbers.next().await.is_err());
+    }
+    assert_eq!(numbers.last().await.unwrap().unwrap().value, i64::MAX);
 }
