@@ -7,13 +7,18 @@ use odm::bson::Bson;
 use odm::{Error, ErrorKind};
 
 const MISSING: &str = "there is no such document";
+const UNVERSIONED: &str = "the model has no version";
+const CHANGED: &str = "the document is of another version";
 
 /// Why a document was not changed; `E` is what the code that changes it says.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum VersionError<E = Infallible> {
     /// The model has no field with `#[odm(version)]`.
-    NoVersion,
+    NoVersion {
+        /// The Rust name of the model.
+        model: &'static str,
+    },
     /// There is no such document.
     NotFound {
         /// The Rust name of the model.
@@ -23,6 +28,10 @@ pub enum VersionError<E = Infallible> {
     },
     /// Others were first, every time.
     Conflict {
+        /// The Rust name of the model.
+        model: &'static str,
+        /// The document's `_id`.
+        id: Bson,
         /// How often it was tried.
         attempts: u32,
     },
@@ -35,10 +44,10 @@ pub enum VersionError<E = Infallible> {
 impl<E: fmt::Display> fmt::Display for VersionError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            VersionError::NoVersion => f.write_str("the model has no version"),
+            VersionError::NoVersion { model } => write!(f, "{UNVERSIONED} (model: {model})"),
             VersionError::NotFound { model, id } => write!(f, "{MISSING} (model: {model}, _id: {id})"),
-            VersionError::Conflict { attempts } => {
-                write!(f, "the document is of another version (attempts: {attempts})")
+            VersionError::Conflict { model, id, attempts } => {
+                write!(f, "{CHANGED} (model: {model}, _id: {id}, attempts: {attempts})")
             }
             VersionError::Refused(error) => error.fmt(f),
             VersionError::Database(error) => error.fmt(f),
@@ -57,18 +66,19 @@ impl<E> From<Error> for VersionError<E> {
 /// For bodies of [`Db::transaction`](odm::Db::transaction), with the refusal as the source.
 impl<E: fmt::Debug + fmt::Display + Send + Sync + 'static> From<VersionError<E>> for Error {
     fn from(error: VersionError<E>) -> Error {
-        let kind = match &error {
+        let plain = match &error {
             VersionError::Database(inner) => return inner.clone(),
-            VersionError::NoVersion => ErrorKind::InvalidArgument,
-            VersionError::NotFound { model, id } => {
-                let plain = Error::new(ErrorKind::NotFound, MISSING)
-                    .with_model(model)
-                    .with_id(id.clone());
-                return plain.with_source(error);
+            VersionError::NoVersion { model } => {
+                Error::new(ErrorKind::InvalidArgument, UNVERSIONED).with_model(model)
             }
-            VersionError::Conflict { .. } => ErrorKind::Conflict,
-            VersionError::Refused(_) => ErrorKind::Validation,
+            VersionError::NotFound { model, id } => Error::new(ErrorKind::NotFound, MISSING)
+                .with_model(model)
+                .with_id(id.clone()),
+            VersionError::Conflict { model, id, .. } => Error::new(ErrorKind::Conflict, CHANGED)
+                .with_model(model)
+                .with_id(id.clone()),
+            VersionError::Refused(_) => Error::new(ErrorKind::Validation, error.to_string()),
         };
-        Error::new(kind, error.to_string()).with_source(error)
+        plain.with_source(error)
     }
 }

@@ -65,13 +65,27 @@ impl<M: Model> Optimistic<M> for Collection<M> {
         });
         let missing = missing::<M, _>(self, &id);
         async move {
-            let (update, exists) = prepared.ok_or(VersionError::NoVersion)?;
+            let (update, exists) = prepared.ok_or(unversioned::<M>())?;
             match update.await?.matched {
                 1 => Ok(()),
-                _ if exists.await? => Err(VersionError::Conflict { attempts: 1 }),
+                _ if exists.await? => Err(too_often(missing, 1)),
                 _ => Err(missing),
             }
         }
+    }
+}
+
+fn unversioned<M: Model>() -> VersionError {
+    VersionError::NoVersion {
+        model: M::DESCRIPTOR.name,
+    }
+}
+
+/// The error that others were first, of the document that another error would say is missing.
+fn too_often<E>(missing: VersionError<E>, attempts: u32) -> VersionError<E> {
+    match missing {
+        VersionError::NotFound { model, id } => VersionError::Conflict { model, id, attempts },
+        error => error,
     }
 }
 
@@ -106,7 +120,9 @@ impl<M: Model, F> UpdateWithRetry<M, F> {
         F: FnMut(&mut M) -> Result<T, E>,
     {
         if M::version_field().is_none() {
-            return Err(VersionError::NoVersion);
+            return Err(VersionError::NoVersion {
+                model: M::DESCRIPTOR.name,
+            });
         }
         let mut document = self
             .collection
@@ -126,9 +142,8 @@ impl<M: Model, F> UpdateWithRetry<M, F> {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(VersionError::Conflict {
-            attempts: self.attempts,
-        })
+        let place = missing(&self.collection, &self.id);
+        Err(too_often(place, self.attempts))
     }
 }
 

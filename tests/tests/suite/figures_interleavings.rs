@@ -277,7 +277,7 @@ async fn money_is_moved_once_and_conserved_whoever_moves_it() {
                                 give(1, 3, 500);
                             }
                             (Work::Known | Work::Other | Work::Verify, Ok(Answered::Before)) => {}
-                            (Work::Known | Work::Other, Err(TransferError::Taken)) => {}
+                            (Work::Known | Work::Other, Err(TransferError::Taken { .. })) => {}
                             (_, Err(TransferError::Insufficient { .. })) => {}
                             other => panic!("{other:?}: {context}"),
                         }

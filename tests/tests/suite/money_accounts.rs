@@ -64,7 +64,9 @@ async fn a_transfer_happens_once(db: &Db) {
         ("bank", "joe", "2.50"),
     ] {
         let other = accounts.transfer("k", from, to, &usd(amount)).await;
-        assert!(matches!(other, Err(TransferError::Taken)));
+        assert!(matches!(&other, Err(TransferError::Taken { key }) if key == "k"));
+        let text = other.unwrap_err().to_string();
+        assert!(text.contains("key: \"k\""), "{text}");
     }
     assert_eq!(
         balances(&accounts, &["bank", "ann", "joe"]).await,
@@ -87,7 +89,9 @@ async fn refusals_change_nothing(db: &Db) {
         accounts.transfer("r", from, to, &money).await.unwrap_err()
     };
     match refused("ann", "joe", usd("10.01")).await {
-        TransferError::Insufficient { balance } => assert_eq!(balance, usd("10")),
+        TransferError::Insufficient { account, balance } => {
+            assert_eq!((account.as_str(), balance), ("ann", usd("10")));
+        }
         other => panic!("{other}"),
     }
     assert!(
@@ -99,15 +103,15 @@ async fn refusals_change_nothing(db: &Db) {
     ));
     assert!(matches!(
         refused("ann", "ann", usd("1")).await,
-        TransferError::SameAccount
+        TransferError::SameAccount { .. }
     ));
     assert!(matches!(
         refused("ann", "joe", usd("0")).await,
-        TransferError::NotPositive
+        TransferError::NotPositive { .. }
     ));
     assert!(matches!(
         refused("ann", "joe", usd("-1")).await,
-        TransferError::NotPositive
+        TransferError::NotPositive { .. }
     ));
     let mismatch = |error| matches!(error, TransferError::Money(MoneyError::CurrencyMismatch { .. }));
     assert!(mismatch(refused("ann", "yen", usd("1")).await));
@@ -143,7 +147,7 @@ async fn accounts_are_opened_once(db: &Db) {
         (Currency::EUR, None),
     ] {
         let other = accounts.open("ann", currency, least).await;
-        assert!(matches!(other, Err(TransferError::Taken)));
+        assert!(matches!(other, Err(TransferError::Taken { .. })));
     }
     assert_eq!(accounts.balance("ann").await.unwrap(), usd("10"));
     let gold = accounts.open("gold", Currency::XAU, None).await.unwrap_err();
@@ -190,8 +194,8 @@ async fn many_at_once_conserve_the_sum(db: &Db) {
                         Ok(_) => {}
                         Err(
                             TransferError::Insufficient { .. }
-                            | TransferError::SameAccount
-                            | TransferError::Taken,
+                            | TransferError::SameAccount { .. }
+                            | TransferError::Taken { .. },
                         ) => {}
                         Err(error) => panic!("{error}"),
                     }

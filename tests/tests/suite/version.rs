@@ -76,7 +76,7 @@ async fn a_change_is_made_again_until_nobody_was_first(db: &Db) {
         .collection::<Unversioned>()
         .update_with_retry(1, |_| Ok(()))
         .await;
-    assert!(matches!(unversioned.unwrap_err(), VersionError::NoVersion));
+    assert!(matches!(unversioned.unwrap_err(), VersionError::NoVersion { .. }));
 }
 
 async fn many_at_once_all_have_their_word(db: &Db) {
@@ -144,7 +144,11 @@ async fn tries_are_bounded(db: &Db) {
         .await;
     assert!(matches!(
         outcome.unwrap_err(),
-        VersionError::Conflict { attempts: 3 }
+        VersionError::Conflict {
+            model: "Page",
+            attempts: 3,
+            ..
+        }
     ));
     assert_eq!(tries.load(Ordering::SeqCst), 3);
     other.await.unwrap();
@@ -168,7 +172,7 @@ async fn an_update_holds_for_one_version(db: &Db) {
         .collection::<Unversioned>()
         .update_if(1, 0, |p| p.words.push("b"))
         .await;
-    assert!(matches!(unversioned.unwrap_err(), VersionError::NoVersion));
+    assert!(matches!(unversioned.unwrap_err(), VersionError::NoVersion { .. }));
     // Documents from before the model had versions.
     pages.raw().insert(doc! {"_id": 3, "words": []}).await.unwrap();
     pages.update_if(3, 0, |p| p.words.push("a")).await.unwrap();

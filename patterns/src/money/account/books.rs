@@ -99,7 +99,8 @@ impl Accounts {
         if let Some(least) = &least {
             balance.same_currency(least.currency())?;
             if least.side().is_gt() {
-                return Err(TransferError::Insufficient { balance });
+                let account = id.to_owned();
+                return Err(TransferError::Insufficient { account, balance });
             }
         }
         let account = Account {
@@ -138,10 +139,13 @@ impl Accounts {
         money: &Money,
     ) -> Result<Answered, TransferError> {
         if !money.side().is_gt() {
-            return Err(TransferError::NotPositive);
+            return Err(TransferError::NotPositive { key: key.to_owned() });
         }
         if from == to {
-            return Err(TransferError::SameAccount);
+            return Err(TransferError::SameAccount {
+                key: key.to_owned(),
+                account: from.to_owned(),
+            });
         }
         let transfer = Arc::new(Transfer {
             key: key.to_owned(),
@@ -241,6 +245,7 @@ impl Accounts {
         Ok(match is_giver {
             // The least that there is would be the limit of 64 bits.
             true if account.least.is_some_and(|least| least > i64::MIN) => TransferError::Insufficient {
+                account: account.id,
                 balance: account.balance,
             },
             _ => MoneyError::Overflow.into(),
@@ -251,7 +256,9 @@ impl Accounts {
 fn same_account(found: &Account, asked: &Account) -> Result<Answered, TransferError> {
     match found.balance.currency() == asked.balance.currency() && found.least == asked.least {
         true => Ok(Answered::Before),
-        false => Err(TransferError::Taken),
+        false => Err(TransferError::Taken {
+            key: asked.id.clone(),
+        }),
     }
 }
 
@@ -259,6 +266,8 @@ fn same_transfer(found: &Transfer, asked: &Transfer) -> Result<Answered, Transfe
     let is_same = (&found.from, &found.to, &found.money) == (&asked.from, &asked.to, &asked.money);
     match is_same {
         true => Ok(Answered::Before),
-        false => Err(TransferError::Taken),
+        false => Err(TransferError::Taken {
+            key: asked.key.clone(),
+        }),
     }
 }

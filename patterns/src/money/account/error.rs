@@ -17,15 +17,28 @@ pub enum TransferError {
     },
     /// The account would have less than it may.
     Insufficient {
+        /// The account.
+        account: String,
         /// What is in it.
         balance: Money,
     },
     /// Both accounts are the same.
-    SameAccount,
+    SameAccount {
+        /// The key of the transfer.
+        key: String,
+        /// The account.
+        account: String,
+    },
     /// The amount is not above 0.
-    NotPositive,
+    NotPositive {
+        /// The key of the transfer.
+        key: String,
+    },
     /// The key is that of another transfer, or the name that of another account.
-    Taken,
+    Taken {
+        /// The key, or the name.
+        key: String,
+    },
     /// The currency is another than the account's, or the account would have more than 64 bits hold.
     Money(MoneyError),
     /// The database's error. A transfer may have been made all the same: send it again with its key.
@@ -38,9 +51,9 @@ impl TransferError {
         match self {
             TransferError::NoAccount { .. } => "there is no such account",
             TransferError::Insufficient { .. } => "there is not enough in the account",
-            TransferError::SameAccount => "the accounts are the same",
-            TransferError::NotPositive => "the amount is not positive",
-            TransferError::Taken => "the key is taken by something else",
+            TransferError::SameAccount { .. } => "the accounts are the same",
+            TransferError::NotPositive { .. } => "the amount is not positive",
+            TransferError::Taken { .. } => "the key is taken by something else",
             TransferError::Money(error) => error.message(),
             TransferError::Database(error) => error.message(),
         }
@@ -51,10 +64,17 @@ impl fmt::Display for TransferError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TransferError::NoAccount { account } => write!(f, "{} (account: {account:?})", self.message()),
-            TransferError::Insufficient { balance } => write!(f, "{} (balance: {balance})", self.message()),
+            TransferError::Insufficient { account, balance } => {
+                write!(f, "{} (account: {account:?}, balance: {balance})", self.message())
+            }
+            TransferError::SameAccount { key, account } => {
+                write!(f, "{} (key: {key:?}, account: {account:?})", self.message())
+            }
+            TransferError::NotPositive { key } | TransferError::Taken { key } => {
+                write!(f, "{} (key: {key:?})", self.message())
+            }
             TransferError::Money(error) => error.fmt(f),
             TransferError::Database(error) => error.fmt(f),
-            other => f.write_str(other.message()),
         }
     }
 }
@@ -81,6 +101,16 @@ impl From<TransferError> for Error {
             TransferError::NoAccount { .. } => ErrorKind::NotFound,
             _ => ErrorKind::Validation,
         };
-        Error::new(kind, error.message().to_owned()).with_source(error)
+        let plain = Error::new(kind, error.message().to_owned());
+        let plain = match &error {
+            TransferError::NoAccount { account } | TransferError::Insufficient { account, .. } => {
+                plain.with_model("Account").with_id(account.clone())
+            }
+            TransferError::SameAccount { key, .. }
+            | TransferError::NotPositive { key }
+            | TransferError::Taken { key } => plain.with_id(key.clone()),
+            TransferError::Money(_) | TransferError::Database(_) => plain,
+        };
+        plain.with_source(error)
     }
 }
