@@ -82,6 +82,11 @@ impl<D: Record> Collection<D> {
         &self.target.namespace().collection
     }
 
+    /// The database and the collection as errors name them: `main.books`.
+    pub fn namespace(&self) -> String {
+        self.target.namespace().to_string()
+    }
+
     /// Inserts a document and gives its `_id`.
     ///
     /// # Errors

@@ -121,6 +121,7 @@ struct Inner {
     namespace: Option<String>,
     path: Option<String>,
     id: Option<Bson>,
+    notes: Vec<(&'static str, String)>,
     index: Option<String>,
     key_pattern: Option<Document>,
     key_value: Option<Document>,
@@ -267,6 +268,12 @@ impl Error {
         current.map(|current| <M as Record>::decode(current)).transpose()
     }
 
+    /// What the error says beside its message and the other fields, by its name.
+    pub fn note(&self, name: &str) -> Option<&str> {
+        let note = self.0.notes.iter().find(|(known, _)| *known == name);
+        note.map(|(_, note)| note.as_str())
+    }
+
     /// What took effect and what failed, when this is the failure of a batch of writes.
     pub fn partial_write(&self) -> Option<&PartialWrite> {
         self.0.partial.as_ref()
@@ -383,8 +390,15 @@ impl Error {
         self.with(|inner| inner.referring = Some(referring))
     }
 
-    pub(crate) fn with_current(self, current: Arc<RawDocumentBuf>) -> Error {
-        self.with(|inner| inner.current = Some(current))
+    /// Says which document is stored, when it is not the one that was to be written over: see
+    /// [`current`](Error::current).
+    pub fn with_current(self, current: RawDocumentBuf) -> Error {
+        self.with(|inner| inner.current = Some(Arc::new(current)))
+    }
+
+    /// Says one thing more than the message, under a name: `(_id: 7, limit: 3)`.
+    pub fn with_note(self, name: &'static str, note: impl fmt::Display) -> Error {
+        self.with(|inner| inner.notes.push((name, note.to_string())))
     }
 
     /// The failure of a batch of writes: the first failed write's error, with what happened of the others.
@@ -442,6 +456,9 @@ impl fmt::Display for Error {
         field(f, "collection", inner.namespace.as_ref().map(|v| v as _))?;
         field(f, "field", inner.path.as_ref().map(|v| v as _))?;
         field(f, "_id", inner.id.as_ref().map(|v| v as _))?;
+        for (name, note) in &inner.notes {
+            field(f, name, Some(note))?;
+        }
         field(f, "index", inner.index.as_ref().map(|v| v as _))?;
         field(f, "referred to by", inner.referring.as_ref().map(|v| v as _))?;
         field(f, "operation", inner.operation.as_ref().map(|v| v as _))?;

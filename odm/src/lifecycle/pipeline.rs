@@ -3,8 +3,6 @@
 //! Whatever is to see every change belongs between the stages and the database, where [`Batch::writes`] is what will
 //! be sent and the target's executor is the running transaction's: as the rules of references do in [`deletion`].
 
-use std::sync::Arc;
-
 use bson::{DateTime, RawBsonRef, RawDocument, RawDocumentBuf};
 use futures_core::future::BoxFuture;
 
@@ -480,7 +478,7 @@ pub(super) async fn find_one(target: &Target, filter: &RawDocumentBuf) -> Result
 /// The error of a write to a document that is another one by now.
 pub(super) fn conflict(text: &'static str, stored: RawDocumentBuf) -> Error {
     let error = with_id(Error::new(ErrorKind::Conflict, text), &stored);
-    error.with_current(Arc::new(stored))
+    error.with_current(stored)
 }
 
 fn with_id(error: Error, stored: &RawDocument) -> Error {

@@ -122,10 +122,8 @@ impl std::error::Error for Rejected {}
 impl From<Rejected> for Error {
     fn from(rejected: Rejected) -> Error {
         let first = rejected.problems.first().map(|problem| problem.attribute.clone());
-        let error = Error::new(
-            ErrorKind::Validation,
-            "the attributes are not as they are defined",
-        );
+        let message = format!("the attributes are not as they are defined: {rejected}");
+        let error = Error::new(ErrorKind::Validation, message);
         error.with_path(first.unwrap_or_default()).with_source(rejected)
     }
 }

@@ -127,49 +127,71 @@ impl GridFsError {
     }
 }
 
-impl fmt::Display for GridFsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = self.message();
+impl GridFsError {
+    /// What the caller can do, in the words of `odm`.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            GridFsError::NoFile { .. } | GridFsError::NoRevision { .. } => ErrorKind::NotFound,
+            GridFsError::Taken { .. } => ErrorKind::DuplicateKey,
+            GridFsError::Discarded { .. } => ErrorKind::Conflict,
+            GridFsError::Range { .. } => ErrorKind::InvalidArgument,
+            GridFsError::Io(_) => ErrorKind::Io,
+            GridFsError::MissingChunk { .. }
+            | GridFsError::WrongSize { .. }
+            | GridFsError::ExtraChunk { .. }
+            | GridFsError::Checksum { .. }
+            | GridFsError::Layout { .. } => ErrorKind::Corrupt,
+            GridFsError::Database(error) => error.kind(),
+        }
+    }
+
+    /// The same in the words of `odm`, without the cause.
+    fn told(&self) -> Error {
+        let told = Error::new(self.kind(), self.message().to_owned());
         match self {
             GridFsError::NoFile { id } | GridFsError::Taken { id } | GridFsError::Discarded { id } => {
-                write!(f, "{message} (_id: {id})")
+                told.with_id(id.clone())
             }
-            GridFsError::NoRevision { filename, revision } => {
-                write!(f, "{message} (filename: {filename}, revision: {revision})")
-            }
+            GridFsError::NoRevision { filename, revision } => told
+                .with_note("filename", filename)
+                .with_note("revision", revision),
             GridFsError::MissingChunk { id, n } | GridFsError::ExtraChunk { id, n } => {
-                write!(f, "{message} (_id: {id}, chunk: {n})")
+                told.with_id(id.clone()).with_note("chunk", n)
             }
             GridFsError::WrongSize {
                 id,
                 n,
                 expected,
                 found,
-            } => write!(
-                f,
-                "{message} (_id: {id}, chunk: {n}, expected: {expected}, found: {found})"
-            ),
-            GridFsError::Checksum { id, expected, found } => {
-                write!(f, "{message} (_id: {id}, expected: {expected}, found: {found})")
-            }
+            } => told
+                .with_id(id.clone())
+                .with_note("chunk", n)
+                .with_note("expected", expected)
+                .with_note("found", found),
+            GridFsError::Checksum { id, expected, found } => told
+                .with_id(id.clone())
+                .with_note("expected", expected)
+                .with_note("found", found),
             GridFsError::Layout {
                 id,
                 length,
                 chunk_size,
-            } => write!(
-                f,
-                "{message} (_id: {id}, length: {length}, chunk size: {chunk_size})"
-            ),
-            GridFsError::Range { range, length } => {
-                write!(
-                    f,
-                    "{message} (range: {}..{}, length: {length})",
-                    range.start, range.end
-                )
-            }
-            GridFsError::Io(error) => write!(f, "{message}: {error}"),
-            GridFsError::Database(error) => error.fmt(f),
+            } => told
+                .with_id(id.clone())
+                .with_note("length", length)
+                .with_note("chunk size", chunk_size),
+            GridFsError::Range { range, length } => told
+                .with_note("range", format_args!("{}..{}", range.start, range.end))
+                .with_note("length", length),
+            GridFsError::Io(error) => told.with_note("cause", error),
+            GridFsError::Database(error) => error.clone(),
         }
+    }
+}
+
+impl fmt::Display for GridFsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.told().fmt(f)
     }
 }
 
@@ -199,15 +221,41 @@ impl From<std::io::Error> for GridFsError {
 /// `InvalidArgument` or `Io`, with the reason as the source.
 impl From<GridFsError> for Error {
     fn from(error: GridFsError) -> Error {
-        let kind = match &error {
-            GridFsError::Database(inner) => return inner.clone(),
-            GridFsError::Taken { .. } => ErrorKind::DuplicateKey,
-            GridFsError::Discarded { .. } => ErrorKind::Conflict,
-            GridFsError::Range { .. } => ErrorKind::InvalidArgument,
-            GridFsError::Io(_) => ErrorKind::Io,
-            other if other.is_not_found() => ErrorKind::NotFound,
-            _ => ErrorKind::Corrupt,
+        match error {
+            GridFsError::Database(error) => error,
+            own => own.told().with_source(own),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_wrong_is_kept_in_the_words_of_odm() {
+        let range = GridFsError::Range {
+            range: 3..9,
+            length: 4,
         };
-        Error::new(kind, error.message().to_owned()).with_source(error)
+        let revision = GridFsError::NoRevision {
+            filename: "a.txt".into(),
+            revision: -1,
+        };
+        let missing = GridFsError::MissingChunk { id: 7.into(), n: 2 };
+        for (own, text) in [
+            (range, "the range is not within the file (range: 3..9, length: 4)"),
+            (
+                revision,
+                "there is no such revision of a file with this name (filename: a.txt, revision: -1)",
+            ),
+            (missing, "a chunk of the file is missing (_id: 7, chunk: 2)"),
+        ] {
+            assert_eq!(own.to_string(), text);
+            let (kind, told) = (own.kind(), Error::from(own));
+            assert_eq!((told.to_string().as_str(), told.kind()), (text, kind));
+        }
+        let told = Error::from(GridFsError::NoFile { id: 7.into() });
+        assert_eq!((told.id(), told.is_not_found()), (Some(&7.into()), true));
     }
 }

@@ -57,15 +57,32 @@ impl HoldError {
     }
 }
 
+impl HoldError {
+    /// What the caller can do, in the words of `odm`.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            HoldError::NoItem { .. } | HoldError::UnknownHold => ErrorKind::NotFound,
+            HoldError::Database(error) => error.kind(),
+            _ => ErrorKind::Validation,
+        }
+    }
+
+    /// The same in the words of `odm`, without the cause.
+    fn told(&self) -> Error {
+        let told = Error::new(self.kind(), self.message().to_owned());
+        match self {
+            HoldError::SoldOut { available } => told.with_note("available", available),
+            HoldError::NoItem { model, id } => told.with_model(model).with_id(id.clone()),
+            HoldError::DoesNotFit { id } => told.with_id(id.clone()),
+            HoldError::Database(error) => error.clone(),
+            _ => told,
+        }
+    }
+}
+
 impl fmt::Display for HoldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            HoldError::Database(error) => error.fmt(f),
-            HoldError::SoldOut { available } => write!(f, "{} (available: {available})", self.message()),
-            HoldError::NoItem { model, id } => write!(f, "{} (model: {model}, _id: {id})", self.message()),
-            HoldError::DoesNotFit { id } => write!(f, "{} (_id: {id})", self.message()),
-            other => f.write_str(other.message()),
-        }
+        self.told().fmt(f)
     }
 }
 
@@ -81,17 +98,9 @@ impl From<Error> for HoldError {
 /// source.
 impl From<HoldError> for Error {
     fn from(error: HoldError) -> Error {
-        let kind = match &error {
-            HoldError::Database(inner) => return inner.clone(),
-            HoldError::NoItem { .. } | HoldError::UnknownHold => ErrorKind::NotFound,
-            _ => ErrorKind::Validation,
-        };
-        let plain = Error::new(kind, error.message().to_owned());
-        let plain = match &error {
-            HoldError::NoItem { model, id } => plain.with_model(model).with_id(id.clone()),
-            HoldError::DoesNotFit { id } => plain.with_id(id.clone()),
-            _ => plain,
-        };
-        plain.with_source(error)
+        match error {
+            HoldError::Database(error) => error,
+            own => own.told().with_source(own),
+        }
     }
 }

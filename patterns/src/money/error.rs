@@ -73,19 +73,26 @@ impl MoneyError {
     }
 }
 
-impl fmt::Display for MoneyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.message())?;
+impl MoneyError {
+    /// The same in the words of `odm`, without the cause.
+    pub(super) fn told(&self) -> Error {
+        let told = Error::new(ErrorKind::Validation, self.message());
         match self {
             MoneyError::CurrencyMismatch { expected, found } => {
-                write!(f, " (expected: {expected}, found: {found})")
+                told.with_note("expected", expected).with_note("found", found)
             }
-            MoneyError::ExcessPrecision { digits } => write!(f, " (room for: {digits})"),
-            MoneyError::NoMinorUnit { currency } => write!(f, " (currency: {currency})"),
-            MoneyError::UnknownCurrency { code } => write!(f, " (code: {code:?})"),
-            MoneyError::Malformed { text } => write!(f, " (text: {text:?})"),
-            _ => Ok(()),
+            MoneyError::ExcessPrecision { digits } => told.with_note("room for", digits),
+            MoneyError::NoMinorUnit { currency } => told.with_note("currency", currency),
+            MoneyError::UnknownCurrency { code } => told.with_note("code", format_args!("{code:?}")),
+            MoneyError::Malformed { text } => told.with_note("text", format_args!("{text:?}")),
+            _ => told,
         }
+    }
+}
+
+impl fmt::Display for MoneyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.told().fmt(f)
     }
 }
 
@@ -94,6 +101,6 @@ impl std::error::Error for MoneyError {}
 /// For programs that go on with the database's errors: kind `Validation`, with this as the source.
 impl From<MoneyError> for Error {
     fn from(error: MoneyError) -> Error {
-        Error::new(ErrorKind::Validation, error.message()).with_source(error)
+        error.told().with_source(error)
     }
 }

@@ -1,5 +1,6 @@
 //! What can go wrong with a search.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use odm::{Error, ErrorKind};
@@ -77,26 +78,42 @@ impl SearchError {
     }
 }
 
-impl fmt::Display for SearchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl SearchError {
+    /// What the error is about, without its fields.
+    pub fn message(&self) -> Cow<'static, str> {
         match self {
-            SearchError::OnlyExcluded => f.write_str("the query says only what is not wanted"),
+            SearchError::OnlyExcluded => "the query says only what is not wanted".into(),
+            SearchError::TooManyTerms { .. } => "there are too many different terms".into(),
+            SearchError::QueryTooLong { .. } => "the query is too long".into(),
+            SearchError::TooDeep { .. } => "the query is nested too deeply".into(),
+            SearchError::Synonym { .. } => "a synonym is one word".into(),
+            SearchError::InvalidOption { reason, .. } => format!("an option is wrong: {reason}").into(),
+            SearchError::Database(error) => error.message().to_owned().into(),
+        }
+    }
+
+    /// The same in the words of `odm`, without the cause.
+    fn told(&self) -> Error {
+        let told = Error::new(self.kind(), self.message());
+        match self {
+            SearchError::OnlyExcluded => told,
             SearchError::TooManyTerms { terms, limit } => {
-                write!(
-                    f,
-                    "there are too many different terms (terms: {terms}, limit: {limit})"
-                )
+                told.with_note("terms", terms).with_note("limit", limit)
             }
             SearchError::QueryTooLong { bytes, limit } => {
-                write!(f, "the query is too long (bytes: {bytes}, limit: {limit})")
+                told.with_note("bytes", bytes).with_note("limit", limit)
             }
-            SearchError::TooDeep { limit } => write!(f, "the query is nested too deeply (limit: {limit})"),
-            SearchError::Synonym { text } => write!(f, "a synonym is one word (text: {text})"),
-            SearchError::InvalidOption { option, reason } => {
-                write!(f, "an option is wrong: {reason} (option: {option})")
-            }
-            SearchError::Database(error) => error.fmt(f),
+            SearchError::TooDeep { limit } => told.with_note("limit", limit),
+            SearchError::Synonym { text } => told.with_note("text", text),
+            SearchError::InvalidOption { option, .. } => told.with_note("option", option),
+            SearchError::Database(error) => error.clone(),
         }
+    }
+}
+
+impl fmt::Display for SearchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.told().fmt(f)
     }
 }
 
@@ -122,7 +139,25 @@ impl From<SearchError> for Error {
     fn from(error: SearchError) -> Error {
         match error {
             SearchError::Database(error) => error,
-            own => Error::new(own.kind(), "the search was refused").with_source(own),
+            own => own.told().with_source(own),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_wrong_is_kept_in_the_words_of_odm() {
+        let long = SearchError::QueryTooLong { bytes: 9, limit: 8 };
+        let told = Error::from(long.clone());
+        assert_eq!(told.to_string(), "the query is too long (bytes: 9, limit: 8)");
+        assert_eq!((told.to_string(), told.kind()), (long.to_string(), long.kind()));
+        assert_eq!(told.note("limit"), Some("8"));
+        assert!(matches!(
+            SearchError::behind(&told),
+            Some(SearchError::QueryTooLong { .. })
+        ));
     }
 }

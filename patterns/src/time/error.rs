@@ -67,18 +67,25 @@ impl TimeError {
     }
 }
 
-impl fmt::Display for TimeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.message())?;
+impl TimeError {
+    /// The same in the words of `odm`, without the cause.
+    fn told(&self) -> Error {
+        let told = Error::new(ErrorKind::Validation, self.message());
         match self {
             TimeError::UnknownZone { zone } | TimeError::OffsetMismatch { zone } => {
-                write!(f, " (zone: {zone:?})")
+                told.with_note("zone", format_args!("{zone:?}"))
             }
-            TimeError::Skipped { civil } | TimeError::Repeated { civil } => write!(f, " (time: {civil})"),
-            TimeError::NotWholeMinutes { offset } => write!(f, " (offset: {offset} s)"),
-            TimeError::Malformed { text } => write!(f, " (text: {text:?})"),
-            _ => Ok(()),
+            TimeError::Skipped { civil } | TimeError::Repeated { civil } => told.with_note("time", civil),
+            TimeError::NotWholeMinutes { offset } => told.with_note("offset", format_args!("{offset} s")),
+            TimeError::Malformed { text } => told.with_note("text", format_args!("{text:?}")),
+            _ => told,
         }
+    }
+}
+
+impl fmt::Display for TimeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.told().fmt(f)
     }
 }
 
@@ -87,6 +94,6 @@ impl std::error::Error for TimeError {}
 /// For programs that go on with the database's errors: kind `Validation`, with this as the source.
 impl From<TimeError> for Error {
     fn from(error: TimeError) -> Error {
-        Error::new(ErrorKind::Validation, error.message()).with_source(error)
+        error.told().with_source(error)
     }
 }

@@ -141,7 +141,7 @@ impl Core {
         for (document, parent) in documents {
             let id = document.get("_id").cloned().unwrap_or(Bson::Null);
             if !known.insert(Identity::of(&id)) {
-                return Err(TreeError::DuplicateKey { id, source: None });
+                return Err(self.layout.duplicate(id, None));
             }
             grafts.push(Graft {
                 id,
@@ -183,10 +183,7 @@ impl Core {
                 continue;
             };
             return Err(match some.iter().any(|graft| same(&graft.id, found)) {
-                true => TreeError::DuplicateKey {
-                    id: found.clone(),
-                    source: None,
-                },
+                true => self.layout.duplicate(found.clone(), None),
                 false => TreeError::Segment {
                     id: found.clone(),
                     reason: "a value of another type is written like it",
@@ -226,6 +223,7 @@ impl Core {
             };
         match is_below {
             true => Err(TreeError::IntoOwnDescendant {
+                model: self.layout.model,
                 id: node.id.clone(),
                 target: parent.id.clone(),
             }),
@@ -271,10 +269,7 @@ impl Core {
 
     async fn plan_delete(&self, id: &Bson, mode: DeleteMode, plan: &mut Plan) -> Result<u64> {
         let node = match plan.for_ever {
-            true => self
-                .get(id)
-                .await?
-                .ok_or(TreeError::NotFound { id: id.clone() })?,
+            true => self.get(id).await?.ok_or_else(|| self.layout.not_found(id))?,
             false => self.need(id).await?,
         };
         // What is deleted softly keeps its place.
@@ -290,7 +285,10 @@ impl Core {
                 let limit = if stays { 0 } else { 1 };
                 let children = self.children(Some(&node), 0, limit).await?;
                 if !children.iter().all(is_gone) {
-                    return Err(TreeError::HasChildren { id: node.id });
+                    return Err(TreeError::HasChildren {
+                        model: self.layout.model,
+                        id: node.id,
+                    });
                 }
             }
             DeleteMode::Adopt | DeleteMode::MakeRoots => {
@@ -342,10 +340,7 @@ impl Core {
     }
 
     async fn plan_restore(&self, id: &Bson, plan: &mut Plan) -> Result<u64> {
-        let node = self
-            .get(id)
-            .await?
-            .ok_or(TreeError::NotFound { id: id.clone() })?;
+        let node = self.get(id).await?.ok_or_else(|| self.layout.not_found(id))?;
         let (Some(field), Some(date)) = (self.layout.deleted, node.deleted.clone()) else {
             return Ok(0);
         };
@@ -355,6 +350,7 @@ impl Core {
             .filter(|parent| parent.deleted.is_some())
         {
             return Err(TreeError::ParentDeleted {
+                model: self.layout.model,
                 id: node.id,
                 parent: parent.id,
             });

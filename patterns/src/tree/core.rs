@@ -124,7 +124,7 @@ impl Core {
     pub(super) async fn need(&self, id: &Bson) -> Result<Node> {
         match self.get(id).await? {
             Some(node) if node.deleted.is_none() || self.scope == Scope::All => Ok(node),
-            _ => Err(TreeError::NotFound { id: id.clone() }),
+            _ => Err(self.layout.not_found(id)),
         }
     }
 

@@ -111,7 +111,7 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
     fn told(&self, kind: ErrorKind, message: &'static str, id: &Bson) -> Error {
         Error::new(kind, message)
             .with_model(M::DESCRIPTOR.name)
-            .with_namespace(self.collection.name().to_owned())
+            .with_namespace(self.collection.namespace())
             .with_id(id.clone())
     }
 

@@ -1,5 +1,6 @@
 //! What can go wrong with a tree.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use odm::bson::Bson;
@@ -16,11 +17,15 @@ pub type Result<T, E = TreeError> = std::result::Result<T, E>;
 pub enum TreeError {
     /// There is no such node in this tree.
     NotFound {
+        /// The Rust name of the model.
+        model: &'static str,
         /// The `_id` that was asked for.
         id: Bson,
     },
     /// A node cannot become its own descendant.
     IntoOwnDescendant {
+        /// The Rust name of the model.
+        model: &'static str,
         /// The node that was to be moved.
         id: Bson,
         /// Where to.
@@ -28,6 +33,8 @@ pub enum TreeError {
     },
     /// A node with this `_id` is there already, or the key of a unique index.
     DuplicateKey {
+        /// The Rust name of the model.
+        model: &'static str,
         /// The `_id` of the node that was to be inserted.
         id: Bson,
         /// What the database said, where it was asked.
@@ -60,11 +67,15 @@ pub enum TreeError {
     },
     /// The node has children, and they were to be spared.
     HasChildren {
+        /// The Rust name of the model.
+        model: &'static str,
         /// The node.
         id: Bson,
     },
     /// The node cannot be restored, because its parent is softly deleted.
     ParentDeleted {
+        /// The Rust name of the model.
+        model: &'static str,
         /// The node.
         id: Bson,
         /// Its parent, which is to be restored first.
@@ -134,13 +145,13 @@ impl TreeError {
     /// The `_id` of the node that it is about.
     pub fn id(&self) -> Option<&Bson> {
         match self {
-            TreeError::NotFound { id }
+            TreeError::NotFound { id, .. }
             | TreeError::IntoOwnDescendant { id, .. }
             | TreeError::DuplicateKey { id, .. }
             | TreeError::Segment { id, .. }
             | TreeError::PathTooLong { id, .. }
             | TreeError::TooDeep { id, .. }
-            | TreeError::HasChildren { id }
+            | TreeError::HasChildren { id, .. }
             | TreeError::ParentDeleted { id, .. }
             | TreeError::Damaged { id, .. } => Some(id),
             TreeError::InvalidPosition { .. }
@@ -149,48 +160,69 @@ impl TreeError {
             TreeError::Database(error) => error.id(),
         }
     }
+
+    /// What the error is about, without its fields.
+    pub fn message(&self) -> Cow<'static, str> {
+        match self {
+            TreeError::NotFound { .. } => "there is no such node".into(),
+            TreeError::IntoOwnDescendant { .. } => "a node cannot become its own descendant".into(),
+            TreeError::DuplicateKey { .. } => "the node is there already".into(),
+            TreeError::Segment { reason, .. } => {
+                format!("the `_id` cannot be a part of a path: {reason}").into()
+            }
+            TreeError::PathTooLong { .. } => "the path is too long".into(),
+            TreeError::TooDeep { .. } => "the tree becomes too deep".into(),
+            TreeError::HasChildren { .. } => "the node has children".into(),
+            TreeError::ParentDeleted { .. } => "the parent is deleted".into(),
+            TreeError::InvalidPosition { reason } => format!("the position does not fit: {reason}").into(),
+            TreeError::InvalidOption { reason, .. } => format!("an option is wrong: {reason}").into(),
+            TreeError::Converted { .. } => "the tree is stored in another way by now".into(),
+            TreeError::Damaged { reason, .. } => format!("the tree is damaged: {reason}").into(),
+            TreeError::Database(error) => error.message().to_owned().into(),
+        }
+    }
+
+    /// The same in the words of `odm`, without the cause.
+    fn told(&self) -> Error {
+        let told = Error::new(self.kind(), self.message());
+        let told = match self.id() {
+            Some(id) => told.with_id(id.clone()),
+            None => told,
+        };
+        match self {
+            TreeError::Database(error) => error.clone(),
+            TreeError::NotFound { model, .. } | TreeError::HasChildren { model, .. } => {
+                told.with_model(model)
+            }
+            TreeError::DuplicateKey { model, source, .. } => {
+                let told = told.with_model(model);
+                match source.as_ref().and_then(Error::index) {
+                    Some(index) => told.with_index(index),
+                    None => told,
+                }
+            }
+            TreeError::IntoOwnDescendant { model, target, .. } => {
+                told.with_model(model).with_note("target", target)
+            }
+            TreeError::ParentDeleted { model, parent, .. } => {
+                told.with_model(model).with_note("parent", parent)
+            }
+            TreeError::PathTooLong { bytes, limit, .. } => {
+                told.with_note("bytes", bytes).with_note("limit", limit)
+            }
+            TreeError::TooDeep { depth, limit, .. } => {
+                told.with_note("depth", depth).with_note("limit", limit)
+            }
+            TreeError::InvalidOption { option, .. } => told.with_note("option", option),
+            TreeError::Converted { to } => told.with_note("as", to),
+            TreeError::Segment { .. } | TreeError::InvalidPosition { .. } | TreeError::Damaged { .. } => told,
+        }
+    }
 }
 
 impl fmt::Display for TreeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TreeError::NotFound { id } => write!(f, "there is no such node (_id: {id})"),
-            TreeError::IntoOwnDescendant { id, target } => {
-                write!(
-                    f,
-                    "a node cannot become its own descendant (_id: {id}, target: {target})"
-                )
-            }
-            TreeError::DuplicateKey { id, .. } => write!(f, "the node is there already (_id: {id})"),
-            TreeError::Segment { id, reason } => {
-                write!(f, "the `_id` cannot be a part of a path: {reason} (_id: {id})")
-            }
-            TreeError::PathTooLong { id, bytes, limit } => {
-                write!(
-                    f,
-                    "the path is too long (_id: {id}, bytes: {bytes}, limit: {limit})"
-                )
-            }
-            TreeError::TooDeep { id, depth, limit } => {
-                write!(
-                    f,
-                    "the tree becomes too deep (_id: {id}, depth: {depth}, limit: {limit})"
-                )
-            }
-            TreeError::HasChildren { id } => write!(f, "the node has children (_id: {id})"),
-            TreeError::ParentDeleted { id, parent } => {
-                write!(f, "the parent is deleted (_id: {id}, parent: {parent})")
-            }
-            TreeError::InvalidPosition { reason } => write!(f, "the position does not fit: {reason}"),
-            TreeError::InvalidOption { option, reason } => {
-                write!(f, "an option is wrong: {reason} (option: {option})")
-            }
-            TreeError::Converted { to } => {
-                write!(f, "the tree is stored in another way by now (as {to})")
-            }
-            TreeError::Damaged { id, reason } => write!(f, "the tree is damaged: {reason} (_id: {id})"),
-            TreeError::Database(error) => error.fmt(f),
-        }
+        self.told().fmt(f)
     }
 }
 
@@ -217,15 +249,66 @@ impl From<TreeError> for Error {
     fn from(error: TreeError) -> Error {
         match error {
             TreeError::Database(error) => error,
-            own => {
-                let id = own.id().cloned();
-                let error = Error::new(own.kind(), "the tree could not be read or changed");
-                let error = match id {
-                    Some(id) => error.with_id(id),
-                    None => error,
-                };
-                error.with_source(own)
-            }
+            own => own.told().with_source(own),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_wrong_is_kept_in_the_words_of_odm() {
+        let model = "Category";
+        let (id, target) = (Bson::Int32(2), Bson::Int32(3));
+        let into = TreeError::IntoOwnDescendant {
+            model,
+            id: id.clone(),
+            target,
+        };
+        let deep = TreeError::TooDeep {
+            id: id.clone(),
+            depth: 5,
+            limit: 4,
+        };
+        let database = Error::new(ErrorKind::DuplicateKey, "a key").with_index("title_1");
+        let duplicate = TreeError::DuplicateKey {
+            model,
+            id: id.clone(),
+            source: Some(database),
+        };
+        let missing = TreeError::NotFound {
+            model,
+            id: id.clone(),
+        };
+        for (own, kind, text) in [
+            (
+                into,
+                ErrorKind::InvalidArgument,
+                "a node cannot become its own descendant (model: Category, _id: 2, target: 3)",
+            ),
+            (
+                deep,
+                ErrorKind::Validation,
+                "the tree becomes too deep (_id: 2, depth: 5, limit: 4)",
+            ),
+            (
+                duplicate,
+                ErrorKind::DuplicateKey,
+                "the node is there already (model: Category, _id: 2, index: title_1)",
+            ),
+            (
+                missing,
+                ErrorKind::NotFound,
+                "there is no such node (model: Category, _id: 2)",
+            ),
+        ] {
+            assert_eq!(own.to_string(), text);
+            let told = Error::from(own);
+            assert_eq!((told.to_string().as_str(), told.kind()), (text, kind));
+            assert_eq!(told.id(), Some(&id));
+            assert!(TreeError::behind(&told).is_some());
         }
     }
 }

@@ -223,7 +223,7 @@ impl Core {
                 };
                 inserted.push(document);
             }
-            let made = bulk.await.map_err(|error| refused(error, &inserted))?;
+            let made = bulk.await.map_err(|error| self.refused(error, &inserted))?;
             if made.matched + made.deleted != expected as u64 {
                 return Err(TreeError::Database(Error::new(
                     ErrorKind::Validation,
@@ -298,18 +298,20 @@ impl Turns {
     }
 }
 
-/// The error of a batch; that of an insert names its document.
-pub(super) fn refused(error: Error, inserted: &[Option<&Document>]) -> TreeError {
-    if !error.is_duplicate_key() {
-        return error.into();
-    }
-    let at = error.write_errors().first().map_or(0, |first| first.index);
-    match inserted.get(at) {
-        Some(Some(document)) => TreeError::DuplicateKey {
-            id: document.get("_id").cloned().unwrap_or(Bson::Null),
-            source: Some(error),
-        },
-        _ => error.into(),
+impl Core {
+    /// The error of a batch; that of an insert names its document.
+    pub(super) fn refused(&self, error: Error, inserted: &[Option<&Document>]) -> TreeError {
+        if !error.is_duplicate_key() {
+            return error.into();
+        }
+        let at = error.write_errors().first().map_or(0, |first| first.index);
+        match inserted.get(at) {
+            Some(Some(document)) => {
+                let id = document.get("_id").cloned().unwrap_or(Bson::Null);
+                self.layout.duplicate(id, Some(error))
+            }
+            _ => error.into(),
+        }
     }
 }
 

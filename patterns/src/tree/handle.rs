@@ -42,6 +42,7 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
             .map_err(TreeError::from)
             .and(layout);
         let core = layout.map(|mut layout| {
+            layout.model = M::DESCRIPTOR.name;
             layout.deleted = collection.soft_delete_field();
             Core::new(db, Arc::new(layout), Arc::new(Typed::<M>::new()))
         });

@@ -14,7 +14,7 @@ use odm::bson::{Bson, Document, doc};
 
 use super::core::Core;
 use super::error::{Result, TreeError};
-use super::execute::{fenced, refused};
+use super::execute::fenced;
 use super::gate::Ruling;
 use super::identity::Identity;
 use super::layout::equal;
@@ -218,14 +218,14 @@ impl Core {
         let there = self.nodes.find_one(doc! { "_id": equal(&to) }).await?;
         match there.map(|there| there.get_i64(FENCE).ok()) {
             Some(Some(own)) if own >= fence => {}
-            Some(_) => return Err(TreeError::DuplicateKey { id: to, source: None }),
+            Some(_) => return Err(self.layout.duplicate(to, None)),
             None => {
                 let mut document = new.clone();
                 document.insert(FENCE, fence);
                 if self.db.in_transaction() {
                     self.nodes.delete_one(earlier.clone()).await?;
                     let made = self.nodes.insert_one(&document).await;
-                    made.map_err(|error| refused(error, &[Some(&document)]))?;
+                    made.map_err(|error| self.refused(error, &[Some(&document)]))?;
                 } else {
                     self.insert_renamed(&document, old, &earlier).await?;
                     self.take_back(std::slice::from_ref(&document), fence).await?;
@@ -254,7 +254,7 @@ impl Core {
             Err(_) => {
                 // If that is refused too, the intent stays, and the document in it.
                 self.nodes.insert_one(old).await?;
-                Err(refused(refusal, &[Some(new)]))
+                Err(self.refused(refusal, &[Some(new)]))
             }
         }
     }
@@ -309,7 +309,7 @@ impl Core {
                         missing.push(document);
                     }
                     Some(Some(own)) if *own >= fence => {}
-                    Some(_) => return Err(TreeError::DuplicateKey { id, source: None }),
+                    Some(_) => return Err(self.layout.duplicate(id, None)),
                 }
             }
             if missing.is_empty() {
@@ -329,7 +329,7 @@ impl Core {
                 continue;
             }
             let missing: Vec<Option<&Document>> = missing.iter().map(Some).collect();
-            return Err(refused(error, &missing));
+            return Err(self.refused(error, &missing));
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Options with every default filled in.
 
+use odm::Error;
 use odm::bson::{Bson, Document, doc};
 
 use super::error::{Result, TreeError};
@@ -33,6 +34,8 @@ impl Shape {
 pub(super) struct Layout {
     pub(super) shape: Shape,
     pub(super) positioned: bool,
+    /// The Rust name of the model.
+    pub(super) model: &'static str,
     pub(super) collection: String,
     pub(super) state: String,
     pub(super) tenant: Option<(String, Bson)>,
@@ -72,6 +75,7 @@ impl Layout {
         let layout = Layout {
             shape,
             positioned,
+            model: "",
             collection,
             state,
             tenant: options.tenant,
@@ -95,6 +99,21 @@ impl Layout {
         };
         layout.check()?;
         Ok(layout)
+    }
+
+    pub(super) fn not_found(&self, id: &Bson) -> TreeError {
+        TreeError::NotFound {
+            model: self.model,
+            id: id.clone(),
+        }
+    }
+
+    pub(super) fn duplicate(&self, id: Bson, source: Option<Error>) -> TreeError {
+        TreeError::DuplicateKey {
+            model: self.model,
+            id,
+            source,
+        }
     }
 
     fn check(&self) -> Result<()> {

@@ -8,7 +8,7 @@ use odm::{Error, ErrorKind};
 use super::arrangement::Arrangement;
 use super::core::Core;
 use super::derive;
-use super::error::{Result, TreeError};
+use super::error::Result;
 use super::identity::{Identity, same};
 use super::layout::{Layout, Shape};
 use super::node::Node;
@@ -40,9 +40,7 @@ impl Core {
         let wanted = match below {
             None => None,
             Some(below) => {
-                let top = forest
-                    .place(below)
-                    .ok_or(TreeError::NotFound { id: below.clone() })?;
+                let top = forest.place(below).ok_or_else(|| self.layout.not_found(below))?;
                 let mut wanted = vec![false; forest.nodes.len()];
                 for (place, _) in forest.walk(&[top], Order::Preorder) {
                     wanted[place] = true;
@@ -92,7 +90,7 @@ impl Core {
         let under = match &self.layout.orphans {
             Orphans::BecomeRoots => None,
             Orphans::GoUnder(id) if lost.is_empty() => forest.place(id),
-            Orphans::GoUnder(id) => Some(forest.place(id).ok_or(TreeError::NotFound { id: id.clone() })?),
+            Orphans::GoUnder(id) => Some(forest.place(id).ok_or_else(|| self.layout.not_found(id))?),
         };
         for place in lost {
             // The place for what is lost may itself be below one of them.

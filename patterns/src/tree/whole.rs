@@ -30,7 +30,10 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
         let id = self.key(id)?;
         let forest = self.core()?.subtree(&id, None).await?;
         let branch = nest(self.rows(&forest)?).into_iter().next();
-        branch.ok_or(TreeError::NotFound { id })
+        branch.ok_or(TreeError::NotFound {
+            model: M::DESCRIPTOR.name,
+            id,
+        })
     }
 
     /// All nodes with the `_id`s of their parents, each before its children: a flat dump, which

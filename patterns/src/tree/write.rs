@@ -92,7 +92,7 @@ impl<M: Model, S: TreeModel> Tree<M, S> {
             parents.push(parent.map(|parent| self.key(parent)).transpose()?);
         }
         let documents = self.encode(models).await?;
-        let forests = flat_forests(documents, parents)?;
+        let forests = flat_forests::<M>(documents, parents)?;
         self.change(Change::Insert { forests }).await.map(|_| ())
     }
 
@@ -432,7 +432,10 @@ fn at_path(document: &Document, path: &str) -> Bson {
 }
 
 /// Flat documents as forests, one for each node of the tree that some of them go under.
-fn flat_forests(documents: Vec<Document>, parents: Vec<Option<Bson>>) -> Result<Vec<(Seedlings, Place)>> {
+fn flat_forests<M: Model>(
+    documents: Vec<Document>,
+    parents: Vec<Option<Bson>>,
+) -> Result<Vec<(Seedlings, Place)>> {
     let ids: Vec<Bson> = documents
         .iter()
         .map(|document| document.get("_id").cloned().unwrap_or(Bson::Null))
@@ -447,7 +450,11 @@ fn flat_forests(documents: Vec<Document>, parents: Vec<Option<Bson>>) -> Result<
         let id = (0..ids.len())
             .find(first)
             .map_or(Bson::Null, |place| ids[place].clone());
-        return Err(TreeError::DuplicateKey { id, source: None });
+        return Err(TreeError::DuplicateKey {
+            model: M::DESCRIPTOR.name,
+            id,
+            source: None,
+        });
     }
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); ids.len()];
     let mut tops: Vec<(Option<Bson>, Vec<usize>)> = Vec::new();

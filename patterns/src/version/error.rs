@@ -8,7 +8,7 @@ use odm::{Error, ErrorKind};
 
 const MISSING: &str = "there is no such document";
 const UNVERSIONED: &str = "the model has no version";
-const CHANGED: &str = "the document is of another version";
+pub(super) const CHANGED: &str = "the document is of another version";
 
 /// Why a document was not changed; `E` is what the code that changes it says.
 #[derive(Clone, Debug)]
@@ -34,6 +34,8 @@ pub enum VersionError<E = Infallible> {
         id: Bson,
         /// How often it was tried.
         attempts: u32,
+        /// The last refusal, with the document as it is stored: see [`Error::current`].
+        source: Error,
     },
     /// The code refused.
     Refused(E),
@@ -46,9 +48,7 @@ impl<E: fmt::Display> fmt::Display for VersionError<E> {
         match self {
             VersionError::NoVersion { model } => write!(f, "{UNVERSIONED} (model: {model})"),
             VersionError::NotFound { model, id } => write!(f, "{MISSING} (model: {model}, _id: {id})"),
-            VersionError::Conflict { model, id, attempts } => {
-                write!(f, "{CHANGED} (model: {model}, _id: {id}, attempts: {attempts})")
-            }
+            VersionError::Conflict { attempts, source, .. } => conflict(*attempts, source).fmt(f),
             VersionError::Refused(error) => error.fmt(f),
             VersionError::Database(error) => error.fmt(f),
         }
@@ -56,6 +56,11 @@ impl<E: fmt::Display> fmt::Display for VersionError<E> {
 }
 
 impl<E: fmt::Debug + fmt::Display> std::error::Error for VersionError<E> {}
+
+/// What says of which model and document, and what is stored, is the refusal.
+fn conflict(attempts: u32, refused: &Error) -> Error {
+    refused.clone().with_note("attempts", attempts)
+}
 
 impl<E> From<Error> for VersionError<E> {
     fn from(error: Error) -> VersionError<E> {
@@ -74,9 +79,9 @@ impl<E: fmt::Debug + fmt::Display + Send + Sync + 'static> From<VersionError<E>>
             VersionError::NotFound { model, id } => Error::new(ErrorKind::NotFound, MISSING)
                 .with_model(model)
                 .with_id(id.clone()),
-            VersionError::Conflict { model, id, .. } => Error::new(ErrorKind::Conflict, CHANGED)
-                .with_model(model)
-                .with_id(id.clone()),
+            VersionError::Conflict { attempts, source, .. } => {
+                return conflict(*attempts, source).with_source(error);
+            }
             VersionError::Refused(_) => Error::new(ErrorKind::Validation, error.to_string()),
         };
         plain.with_source(error)

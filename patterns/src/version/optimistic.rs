@@ -4,9 +4,9 @@ use std::fmt;
 
 use futures_util::future::BoxFuture;
 use odm::bson::{Bson, doc};
-use odm::{Collection, Filter, Model, Operand, Update};
+use odm::{Collection, Error, ErrorKind, Filter, Model, Operand, Update};
 
-use super::error::VersionError;
+use super::error::{CHANGED, VersionError};
 
 /// Changes that hold only for the version that they were made for.
 pub trait Optimistic<M: Model> {
@@ -58,19 +58,28 @@ impl<M: Model> Optimistic<M> for Collection<M> {
                 version => doc! { field: version },
             };
             let filter = M::key_field().eq(&id) & Filter::raw(known);
+            let this = M::key_field().eq(&id);
             (
                 self.update_one(|_| filter, change),
-                self.exists(|_| M::key_field().eq(&id)),
+                self.find(|_| this).limit(1).encoded(),
             )
         });
         let missing = missing::<M, _>(self, &id);
+        let (namespace, key) = (self.namespace(), self.encode_key(&id));
         async move {
-            let (update, exists) = prepared.ok_or(unversioned::<M>())?;
-            match update.await?.matched {
-                1 => Ok(()),
-                _ if exists.await? => Err(too_often(missing, 1)),
-                _ => Err(missing),
+            let (update, stored) = prepared.ok_or(unversioned::<M>())?;
+            if update.await?.matched == 1 {
+                return Ok(());
             }
+            let Some(stored) = stored.await?.pop() else {
+                return Err(missing);
+            };
+            let refused = Error::new(ErrorKind::Conflict, CHANGED)
+                .with_model(M::DESCRIPTOR.name)
+                .with_namespace(namespace)
+                .with_id(key?)
+                .with_current(stored);
+            Err(too_often(missing, 1, Some(refused)))
         }
     }
 }
@@ -82,9 +91,19 @@ fn unversioned<M: Model>() -> VersionError {
 }
 
 /// The error that others were first, of the document that another error would say is missing.
-fn too_often<E>(missing: VersionError<E>, attempts: u32) -> VersionError<E> {
+fn too_often<E>(missing: VersionError<E>, attempts: u32, last: Option<Error>) -> VersionError<E> {
     match missing {
-        VersionError::NotFound { model, id } => VersionError::Conflict { model, id, attempts },
+        VersionError::NotFound { model, id } => {
+            // It is tried at least once.
+            let refused = || Error::new(ErrorKind::Conflict, CHANGED).with_model(model).with_id(id.clone());
+            let source = last.unwrap_or_else(refused);
+            VersionError::Conflict {
+                model,
+                id,
+                attempts,
+                source,
+            }
+        }
         error => error,
     }
 }
@@ -129,6 +148,7 @@ impl<M: Model, F> UpdateWithRetry<M, F> {
             .get(&self.id)
             .await?
             .ok_or_else(|| missing(&self.collection, &self.id))?;
+        let mut last = None;
         for _ in 0..self.attempts {
             let value = (self.change)(&mut document).map_err(VersionError::Refused)?;
             match self.collection.replace(&document).await {
@@ -136,14 +156,17 @@ impl<M: Model, F> UpdateWithRetry<M, F> {
                 Ok(_) => return Err(missing(&self.collection, &self.id)),
                 // The conflict of a version carries the document; that of a transaction does not, and is the caller's.
                 Err(error) if error.is_conflict() => match error.current::<M>()? {
-                    Some(current) => document = current,
+                    Some(current) => {
+                        document = current;
+                        last = Some(error);
+                    }
                     None => return Err(error.into()),
                 },
                 Err(error) => return Err(error.into()),
             }
         }
         let place = missing(&self.collection, &self.id);
-        Err(too_often(place, self.attempts))
+        Err(too_often(place, self.attempts, last))
     }
 }
 

@@ -311,7 +311,7 @@ async fn what_cannot_be_saved_is_refused(db: &Db) {
         let tree = grow::<Section, S>(db, options, section).await;
         let missing = tree.save(&section(9)).await.expect_err("nobody gave it a place");
         assert!(
-            matches!(missing, TreeError::NotFound { ref id } if *id == 9.into()),
+            matches!(missing, TreeError::NotFound { ref id, .. } if *id == 9.into()),
             "{missing:?}"
         );
         let stale = section(3);

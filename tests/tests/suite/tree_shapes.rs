@@ -347,7 +347,7 @@ async fn what_is_missing_is_an_error_and_never_everything(db: &Db) {
         macro_rules! missing {
             ($($call:expr),* $(,)?) => {$(
                 let error = $call.await.map(drop).expect_err(stringify!($call));
-                assert!(matches!(error, TreeError::NotFound { id: Bson::Int64(9) }), "{error:?}");
+                assert!(matches!(error, TreeError::NotFound { id: Bson::Int64(9), .. }), "{error:?}");
                 assert_eq!(error.kind(), odm::ErrorKind::NotFound);
             )*};
         }

@@ -142,14 +142,22 @@ async fn tries_are_bounded(db: &Db) {
         })
         .attempts(3)
         .await;
-    assert!(matches!(
-        outcome.unwrap_err(),
-        VersionError::Conflict {
-            model: "Page",
-            attempts: 3,
-            ..
-        }
-    ));
+    let error = outcome.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            VersionError::Conflict {
+                model: "Page",
+                attempts: 3,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    let error = Error::from(error);
+    assert_eq!((error.model(), error.id()), (Some("Page"), Some(&1.into())));
+    assert_eq!(error.note("attempts"), Some("3"));
+    assert_eq!(error.current::<Page>().unwrap().unwrap().words, ["other"; 3]);
     assert_eq!(tries.load(Ordering::SeqCst), 3);
     other.await.unwrap();
     assert_eq!(pages.get(1).required().await.unwrap().words, ["other"; 3]);
@@ -162,7 +170,16 @@ async fn an_update_holds_for_one_version(db: &Db) {
     pages.update_if(1, 0, |p| p.words.push("a")).await.unwrap();
     assert_eq!(log.take().len(), 1);
     let error = pages.update_if(1, 0, |p| p.words.push("b")).await.unwrap_err();
-    assert_eq!(Error::from(error).kind(), ErrorKind::Conflict);
+    let error = Error::from(error);
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert_eq!((error.model(), error.id()), (Some("Page"), Some(&1.into())));
+    assert_eq!(error.namespace(), Some(pages.namespace().as_str()));
+    assert_eq!(error.current::<Page>().unwrap().unwrap().words, ["a"]);
+    let shown = format!(
+        "the document is of another version (model: Page, collection: {}, _id: 1, attempts: 1)",
+        pages.namespace()
+    );
+    assert_eq!(error.to_string(), shown);
     assert_eq!(log.take().len(), 2);
     pages.update_if(1, 1, |p| p.words.push("c")).await.unwrap();
     assert_eq!(pages.get(1).required().await.unwrap().words, ["a", "c"]);

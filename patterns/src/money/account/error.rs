@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use odm::{Error, ErrorKind};
+use odm::{Error, ErrorKind, Model};
 
+use super::stored::Account;
 use crate::money::{Money, MoneyError};
 
 /// Why an operation of [`Accounts`](super::Accounts) was refused. Nothing was changed then.
@@ -60,22 +61,42 @@ impl TransferError {
     }
 }
 
+impl TransferError {
+    /// What the caller can do, in the words of `odm`.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            TransferError::NoAccount { .. } => ErrorKind::NotFound,
+            TransferError::Database(error) => error.kind(),
+            _ => ErrorKind::Validation,
+        }
+    }
+
+    /// The same in the words of `odm`, without the cause.
+    fn told(&self) -> Error {
+        let told = Error::new(self.kind(), self.message().to_owned());
+        match self {
+            TransferError::NoAccount { account } => told
+                .with_model(Account::DESCRIPTOR.name)
+                .with_id(account.as_str()),
+            TransferError::Insufficient { account, balance } => told
+                .with_model(Account::DESCRIPTOR.name)
+                .with_id(account.as_str())
+                .with_note("balance", balance),
+            TransferError::SameAccount { key, account } => told
+                .with_note("key", format_args!("{key:?}"))
+                .with_note("account", format_args!("{account:?}")),
+            TransferError::NotPositive { key } | TransferError::Taken { key } => {
+                told.with_note("key", format_args!("{key:?}"))
+            }
+            TransferError::Money(error) => error.told(),
+            TransferError::Database(error) => error.clone(),
+        }
+    }
+}
+
 impl fmt::Display for TransferError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TransferError::NoAccount { account } => write!(f, "{} (account: {account:?})", self.message()),
-            TransferError::Insufficient { account, balance } => {
-                write!(f, "{} (account: {account:?}, balance: {balance})", self.message())
-            }
-            TransferError::SameAccount { key, account } => {
-                write!(f, "{} (key: {key:?}, account: {account:?})", self.message())
-            }
-            TransferError::NotPositive { key } | TransferError::Taken { key } => {
-                write!(f, "{} (key: {key:?})", self.message())
-            }
-            TransferError::Money(error) => error.fmt(f),
-            TransferError::Database(error) => error.fmt(f),
-        }
+        self.told().fmt(f)
     }
 }
 
@@ -96,21 +117,9 @@ impl From<MoneyError> for TransferError {
 /// For bodies of [`Db::transaction`](odm::Db::transaction), with the refusal as the source.
 impl From<TransferError> for Error {
     fn from(error: TransferError) -> Error {
-        let kind = match &error {
-            TransferError::Database(inner) => return inner.clone(),
-            TransferError::NoAccount { .. } => ErrorKind::NotFound,
-            _ => ErrorKind::Validation,
-        };
-        let plain = Error::new(kind, error.message().to_owned());
-        let plain = match &error {
-            TransferError::NoAccount { account } | TransferError::Insufficient { account, .. } => {
-                plain.with_model("Account").with_id(account.clone())
-            }
-            TransferError::SameAccount { key, .. }
-            | TransferError::NotPositive { key }
-            | TransferError::Taken { key } => plain.with_id(key.clone()),
-            TransferError::Money(_) | TransferError::Database(_) => plain,
-        };
-        plain.with_source(error)
+        match error {
+            TransferError::Database(error) => error,
+            own => own.told().with_source(own),
+        }
     }
 }
