@@ -24,7 +24,7 @@
 //! | operation | round trips | when it is sent twice | what a crash can do |
 //! |---|---|---|---|
 //! | [`take`](Shelf::take), [`give_back`](Shelf::give_back) | 1; refused 2 | a second copy: use a hold where that matters | it happened or not, never a part |
-//! | [`hold`](Shelf::hold), [`confirm`](Shelf::confirm), [`release`](Shelf::release), [`extend`](Shelf::extend) | 1; repeated or refused 2 | the same answer, once | the same |
+//! | [`hold`](Shelf::hold), [`confirm`](Shelf::confirm), [`confirm_part`](Shelf::confirm_part), [`release`](Shelf::release), [`extend`](Shelf::extend) | 1; repeated or refused 2 | the same answer, once | the same |
 //! | [`expire`](Shelf::expire), [`sweep`](Shelf::sweep), [`restock`](Shelf::restock) | 1; refused `restock` 2 | `restock` adds again | the same for each document |
 //! | [`stock`](Shelf::stock) | 1 | | |
 //! | [`verify`](Shelf::verify), [`repair`](Shelf::repair) | 1 for each batch of documents; `repair` 1 for each problem | | |
@@ -36,6 +36,7 @@
 //!   A hold id that is older than that is [`UnknownHold`](HoldError::UnknownHold), and could be used anew.
 //! * **Softly deleted** items are no longer lent or held: they are [`NoItem`](HoldError::NoItem). What is out comes to its end
 //!   all the same: it can be confirmed, released, given back, and expires.
+//! * **Size**: a hold is of 2,147,483,647 copies at the most, however many there are.
 //! * **Growth**: `checkout` grows with what is out at one time. Declare `#[odm(max = ..)]` on it if that may be much.
 //! * **Sharded**: every operation is an update by `_id` of one document, which MongoDB routes by the shard key if that is
 //!   `_id`, and otherwise asks all shards for; a sweep asks all shards. Atomicity is that of one document in any case.

@@ -52,6 +52,9 @@ pub struct Settled {
     pub ending: Ending,
     /// When.
     pub at: DateTime,
+    /// How many of its copies were confirmed, where that was said: the others came back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantity: Option<i32>,
 }
 
 /// The ways in which a hold ends.

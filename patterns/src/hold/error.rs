@@ -26,6 +26,11 @@ pub enum HoldError {
         /// The `_id` of the document.
         id: Bson,
     },
+    /// More copies were to be confirmed than the hold has.
+    MoreThanHeld {
+        /// How many it has.
+        held: i64,
+    },
     /// No hold of this id is known, or nobody of this name has a copy.
     UnknownHold,
     /// The hold's time is over.
@@ -47,6 +52,7 @@ impl HoldError {
             HoldError::SoldOut { .. } => "there are not enough copies",
             HoldError::NoItem { .. } => "there is no such item",
             HoldError::DoesNotFit { .. } => "so many copies do not fit the field that counts them",
+            HoldError::MoreThanHeld { .. } => "the hold has not so many copies",
             HoldError::UnknownHold => "the hold is not known",
             HoldError::Expired => "the hold has expired",
             HoldError::AlreadyConfirmed => "the hold was confirmed before",
@@ -72,6 +78,7 @@ impl HoldError {
         let told = Error::new(self.kind(), self.message().to_owned());
         match self {
             HoldError::SoldOut { available } => told.with_note("available", available),
+            HoldError::MoreThanHeld { held } => told.with_note("held", held),
             HoldError::NoItem { model, id } => told.with_model(model).with_id(id.clone()),
             HoldError::DoesNotFit { id } => told.with_id(id.clone()),
             HoldError::Database(error) => error.clone(),

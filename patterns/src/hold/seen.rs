@@ -27,7 +27,8 @@ pub struct Stock {
 pub(super) struct Seen {
     pub(super) stock: Stock,
     pub(super) entries: Vec<(Option<String>, String, Option<DateTime>, i64)>,
-    settled: Vec<(String, String)>,
+    /// The hold, how it ended, and of how many copies that was said.
+    settled: Vec<(String, String, Option<i64>)>,
     /// Whether it is softly deleted: nobody gets copies of it any more, and what is held stays held.
     pub(super) is_deleted: bool,
 }
@@ -63,7 +64,8 @@ impl Seen {
             settled: elements_at(document, inventory.settled.as_deref().unwrap_or_default())
                 .filter_map(|end| {
                     let text = |name| end.get_str(name).ok().map(str::to_owned);
-                    text("hold").zip(text("ending"))
+                    let (hold, ending) = text("hold").zip(text("ending"))?;
+                    Some((hold, ending, end.get("quantity").map(integer)))
                 })
                 .collect(),
         }
@@ -84,9 +86,17 @@ impl Seen {
         })
     }
 
+    /// Of how many copies it was said that they are confirmed; none where that is the whole hold.
+    pub(super) fn part(&self, hold: &str) -> Option<i64> {
+        self.end(hold).and_then(|(.., quantity)| *quantity)
+    }
+
+    fn end(&self, hold: &str) -> Option<&(String, String, Option<i64>)> {
+        self.settled.iter().rev().find(|(own, ..)| own == hold)
+    }
+
     pub(super) fn ending(&self, hold: &str) -> Option<Ending> {
-        let found = self.settled.iter().rev().find(|(own, _)| own == hold);
-        match found.map(|(_, ending)| ending.as_str()) {
+        match self.end(hold).map(|(_, ending, _)| ending.as_str()) {
             Some("confirmed") => Some(Ending::Confirmed),
             Some("released") => Some(Ending::Released),
             Some("expired") => Some(Ending::Expired),

@@ -83,7 +83,8 @@ impl<M: Stocked> Shelf<M> {
     ///
     /// # Errors
     /// `SoldOut`, `NoItem`; `Expired`, `AlreadyConfirmed`, `AlreadyReleased` when the hold of this id has ended;
-    /// `OtherHold` when the id is that of other copies; `Database` of kind `InvalidArgument` for fewer than 1 copy.
+    /// `OtherHold` when the id is that of other copies; `Database` of kind `InvalidArgument` for fewer than 1 copy, or for more
+    /// than 2,147,483,647.
     pub async fn hold(
         &self,
         id: impl Operand<M::Key>,
@@ -136,7 +137,54 @@ impl<M: Stocked> Shelf<M> {
             (Some((None, _)), _) if self.inventory.sold.is_none() => Ok(Answered::Before),
             (Some((None, _)), _) => Err(HoldError::AlreadyConfirmed),
             (Some(_), _) => Err(HoldError::Expired),
-            (None, Some(Ending::Confirmed)) => Ok(Answered::Before),
+            (None, Some(Ending::Confirmed)) if seen.part(hold).is_none() => Ok(Answered::Before),
+            (None, ending) => Err(refusal(ending)),
+        }
+    }
+
+    /// Keeps so many copies of what is held, as [`confirm`](Shelf::confirm) does, and gives the others back, in one write:
+    /// 100 are authorized, 80 are captured. The hold has ended then.
+    ///
+    /// # Errors
+    /// As [`confirm`](Shelf::confirm); `MoreThanHeld`; `AlreadyConfirmed` when other copies of it were confirmed before;
+    /// `Database` of kind `InvalidArgument` for fewer than 1 copy.
+    pub async fn confirm_part(
+        &self,
+        id: impl Operand<M::Key>,
+        hold: &str,
+        quantity: u32,
+    ) -> Result<Answered, HoldError> {
+        let id = id.with_operand(Clone::clone);
+        let statement = self.statement();
+        let part = match i32::try_from(quantity) {
+            Ok(0) => {
+                let message = "at least one copy is confirmed; to give all of them back, release the hold";
+                return Err(Error::new(ErrorKind::InvalidArgument, message).into());
+            }
+            // More than any hold has.
+            other => other.unwrap_or(i32::MAX),
+        };
+        let stage = match &self.inventory.sold {
+            Some(sold) => statement.sell_part(hold, sold, part),
+            None => statement.lend_part(hold, part),
+        };
+        if i64::from(part) == i64::from(quantity)
+            && self
+                .write(&id, statement.holds_as_many(hold, part), stage)
+                .await?
+        {
+            return Ok(Answered::Now);
+        }
+        let seen = self.look(&id).await?;
+        let is_same = |known: Option<i64>| known == Some(i64::from(quantity));
+        match (seen.entry(hold), seen.ending(hold)) {
+            (Some((None, known)), _) if self.inventory.sold.is_none() && is_same(Some(known)) => {
+                Ok(Answered::Before)
+            }
+            (Some((None, _)), _) => Err(HoldError::AlreadyConfirmed),
+            (Some((Some(until), _)), _) if until <= self.db.now() => Err(HoldError::Expired),
+            (Some((_, held)), _) => Err(HoldError::MoreThanHeld { held }),
+            (None, Some(Ending::Confirmed)) if is_same(seen.part(hold)) => Ok(Answered::Before),
             (None, ending) => Err(refusal(ending)),
         }
     }

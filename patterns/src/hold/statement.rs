@@ -65,6 +65,47 @@ impl<M> Statement<'_, M> {
         stage
     }
 
+    /// Makes so many copies of a hold sold ones, and gives the others back.
+    pub(super) fn sell_part(&self, hold: &str, sold: &str, quantity: i32) -> Document {
+        let which = Which::Hold(hold);
+        let back = bson!({ "$subtract": [self.quantity(&which), quantity] });
+        let available = bson!({ "$add": [self.available(), back] });
+        let mut stage = self.set(self.without(&which), Some(available), &which, Ending::Confirmed);
+        if let Ok(fields) = stage.get_document_mut("$set") {
+            let sum = bson!({ "$add": [{ "$ifNull": [format!("${sold}"), 0] }, quantity] });
+            fields.insert(sold, sum);
+            if let Some(settled) = &self.inventory.settled
+                && let Some(all) = fields.remove(settled)
+            {
+                // The last of them is this hold.
+                let last = bson!({ "$arrayElemAt": ["$$all", -1] });
+                let others = bson!({ "$slice": ["$$all", { "$subtract": [{ "$size": "$$all" }, 1] }] });
+                let others = bson!({ "$cond": [{ "$gt": [{ "$size": "$$all" }, 1] }, others, []] });
+                let last = bson!({ "$mergeObjects": [last, { "quantity": quantity }] });
+                let told = bson!({ "$concatArrays": [others, [last]] });
+                fields.insert(settled, doc! { "$let": { "vars": { "all": all }, "in": told } });
+            }
+        }
+        stage
+    }
+
+    /// Lends so many copies of a hold for good, and gives the others back.
+    pub(super) fn lend_part(&self, hold: &str, quantity: i32) -> Document {
+        let which = Which::Hold(hold);
+        let back = bson!({ "$subtract": [self.quantity(&which), quantity] });
+        let available = bson!({ "$add": [self.available(), back] });
+        let mut lent = doc! { "by": "$$e.by", "date": "$$e.date", "hold": "$$e.hold" };
+        if quantity != 1 {
+            lent.insert("quantity", quantity);
+        }
+        let checkout = bson!({ "$map": {
+            "input": self.list(),
+            "as": "e",
+            "in": { "$cond": [self.is(&which), lent, "$$e"] },
+        } });
+        doc! { "$set": { &self.inventory.available: available, &self.inventory.checkout: checkout } }
+    }
+
     /// Gives back the first loan of this person.
     pub(super) fn check_in_of(&self, by: &str) -> Document {
         let is_theirs = bson!({ "$and": [
@@ -100,6 +141,15 @@ impl<M> Statement<'_, M> {
     /// The condition that the hold is there and has not expired.
     pub(super) fn is_held(&self, hold: &str) -> Document {
         let element = doc! { "hold": { "$eq": hold }, "until": { "$gt": self.now } };
+        doc! { &self.inventory.checkout: { "$elemMatch": element } }
+    }
+
+    /// The condition that the hold is there, has not expired, and is of so many copies or more.
+    pub(super) fn holds_as_many(&self, hold: &str, quantity: i32) -> Document {
+        let mut element = doc! { "hold": { "$eq": hold }, "until": { "$gt": self.now } };
+        if quantity > 1 {
+            element.insert("quantity", doc! { "$gte": quantity });
+        }
         doc! { &self.inventory.checkout: { "$elemMatch": element } }
     }
 

@@ -20,6 +20,8 @@ crate::on_every_backend! {
     expired_holds_make_room_in_the_same_write,
     a_sweep_takes_back_everywhere,
     without_a_count_of_sold_copies_confirming_lends,
+    a_part_is_confirmed_and_the_rest_comes_back,
+    a_part_is_lent_and_the_rest_comes_back,
     copies_are_added_and_taken_away,
     the_last_endings_are_remembered,
     a_lost_reply_is_answered_when_asked_again,
@@ -424,6 +426,66 @@ async fn without_a_count_of_sold_copies_confirming_lends(db: &Db) {
         shelf.confirm(1, "a").await.unwrap_err(),
         HoldError::UnknownHold
     ));
+}
+
+async fn a_part_is_confirmed_and_the_rest_comes_back(db: &Db) {
+    let (db, seconds) = clocked(db);
+    let shelf = ticket(&db, 150).await;
+    shelf.hold(1, "a", "ann", 100, second(10)).await.unwrap();
+    let more = shelf.confirm_part(1, "a", 101).await.unwrap_err();
+    assert!(matches!(more, HoldError::MoreThanHeld { held: 100 }), "{more}");
+    let none = Error::from(shelf.confirm_part(1, "a", 0).await.unwrap_err());
+    assert_eq!(none.kind(), ErrorKind::InvalidArgument);
+    let all = shelf.confirm_part(1, "a", u32::MAX).await.unwrap_err();
+    assert!(matches!(all, HoldError::MoreThanHeld { held: 100 }), "{all}");
+    assert_eq!(shelf.stock(1).await.unwrap().held, 100);
+
+    assert_eq!(shelf.confirm_part(1, "a", 80).await.unwrap(), Answered::Now);
+    let stock = shelf.stock(1).await.unwrap();
+    assert_eq!((stock.available, stock.held, stock.sold), (70, 0, 80));
+    assert_eq!(shelf.confirm_part(1, "a", 80).await.unwrap(), Answered::Before);
+    for other in [
+        shelf.confirm_part(1, "a", 20).await,
+        shelf.confirm(1, "a").await,
+        shelf.release(1, "a").await,
+    ] {
+        assert!(matches!(other, Err(HoldError::AlreadyConfirmed)), "{other:?}");
+    }
+    // All of a hold is a part as well, and one that is over is none.
+    shelf.hold(1, "b", "ann", 1, second(10)).await.unwrap();
+    assert_eq!(shelf.confirm_part(1, "b", 1).await.unwrap(), Answered::Now);
+    shelf.hold(1, "c", "ann", 5, second(10)).await.unwrap();
+    seconds.store(10, Ordering::SeqCst);
+    let late = shelf.confirm_part(1, "c", 4).await.unwrap_err();
+    assert!(matches!(late, HoldError::Expired), "{late}");
+    let unknown = shelf.confirm_part(1, "d", 4).await.unwrap_err();
+    assert!(matches!(unknown, HoldError::UnknownHold), "{unknown}");
+    shelf.sweep().await.unwrap();
+    let stored = db.collection::<Ticket>().get(1).required().await.unwrap();
+    let parts: Vec<_> = stored
+        .settled
+        .iter()
+        .map(|end| (end.hold.as_str(), end.quantity))
+        .collect();
+    assert_eq!(parts, [("a", Some(80)), ("b", Some(1)), ("c", None)]);
+    assert!(shelf.verify().await.unwrap().is_empty());
+}
+
+async fn a_part_is_lent_and_the_rest_comes_back(db: &Db) {
+    let (db, seconds) = clocked(db);
+    let shelf = title(&db, 5).await;
+    shelf.hold(1, "a", "ann", 4, second(10)).await.unwrap();
+    shelf.hold(1, "b", "joe", 1, second(10)).await.unwrap();
+    assert_eq!(shelf.confirm_part(1, "a", 3).await.unwrap(), Answered::Now);
+    assert_eq!(shelf.confirm_part(1, "a", 3).await.unwrap(), Answered::Before);
+    let other = shelf.confirm_part(1, "a", 2).await;
+    assert!(matches!(other, Err(HoldError::AlreadyConfirmed)), "{other:?}");
+    seconds.store(10, Ordering::SeqCst);
+    shelf.sweep().await.unwrap();
+    let stock = shelf.stock(1).await.unwrap();
+    assert_eq!((stock.available, stock.held), (2, 3));
+    shelf.give_back(1, "ann").await.unwrap();
+    assert_eq!(shelf.stock(1).await.unwrap().available, 5);
 }
 
 async fn copies_are_added_and_taken_away(db: &Db) {
