@@ -9,6 +9,7 @@ mod cursor;
 mod cursors;
 mod document;
 mod error;
+mod limit;
 mod read;
 mod statistics;
 mod transaction;

@@ -51,7 +51,9 @@ impl<T> Pipeline<T, PipelineSource> {
         self.refined(|aggregate| aggregate.comment(comment))
     }
 
-    /// How long the operation may take on the server. It is counted in milliseconds.
+    /// How long the operation may take on the server, in milliseconds, of which a part counts for a whole one. When
+    /// there is no time left, as a deadline in the past gives it, it ends with the kind `Timeout` before anything is
+    /// sent. More than 24 days are no limit.
     pub fn max_time(self, time: std::time::Duration) -> Self {
         self.refined(|aggregate| aggregate.max_time(time))
     }

@@ -1,9 +1,11 @@
 //! Setters that many actions share.
 
+use std::time::Duration;
+
 use bson::{Document, RawBson};
 
 use crate::collection::encode;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::query::Sort;
 
 /// An index for an action to use: its name (`"title_1"`), or its keys, typed (`Book::fields().title.asc()`) or
@@ -41,6 +43,19 @@ impl Hint {
     }
 }
 
+/// A limit of time that is not over yet.
+pub(super) fn time(limit: Duration) -> Result<Duration> {
+    match limit.is_zero() {
+        true => {
+            let text = "the time limit was over before the operation began";
+            Err(Error::new(ErrorKind::Timeout, text).with_code(MAX_TIME_EXPIRED))
+        }
+        false => Ok(limit),
+    }
+}
+
+const MAX_TIME_EXPIRED: i32 = 50;
+
 /// The setters named, on an action whose `draft.operation` has the place.
 macro_rules! setters {
     ([$($generics:tt)*] $action:ty: $($setter:ident $(in $place:ident)?),* $(,)?) => {
@@ -76,9 +91,11 @@ macro_rules! setters {
         }
     };
     (@ max_time) => {
-        /// How long the operation may take on the server. It is counted in milliseconds.
+        /// How long the operation may take on the server, in milliseconds, of which a part counts for a whole one. When
+        /// there is no time left, as a deadline in the past gives it, it ends with the kind `Timeout` before anything is
+        /// sent. More than 24 days are no limit.
         pub fn max_time(mut self, time: std::time::Duration) -> Self {
-            self.draft.operation.options.max_time = Some(time);
+            self.draft.operation.options.max_time = self.draft.keep(crate::action::setters::time(time));
             self
         }
     };

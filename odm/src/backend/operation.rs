@@ -218,7 +218,8 @@ pub struct ReadOptions {
     pub hint: Option<RawBson>,
     /// A text for the server's log and profiler.
     pub comment: Option<String>,
-    /// How long the operation may take on the server.
+    /// How long the operation may take on the server: in milliseconds, of which a part counts for a whole one. More
+    /// than `i32::MAX` of them may be no limit.
     pub max_time: Option<Duration>,
     /// A collation document.
     pub collation: Option<RawDocumentBuf>,

@@ -3,7 +3,7 @@
 use bson::raw::{CStr, cstr};
 use bson::{RawArrayBuf, RawBson, RawDocumentBuf, rawdoc};
 
-use super::Attempt;
+use super::{Attempt, limit};
 use crate::backend::{
     Aggregate, Count, DeleteStatement, Distinct, Find, FindAndModify, Modification, Operation, ReadOptions,
     UpdateStatement,
@@ -199,11 +199,10 @@ fn finish(out: &mut RawDocumentBuf, options: &ReadOptions) {
     if let Some(comment) = &options.comment {
         out.append(cstr!("comment"), comment.as_str());
     }
-    if let Some(limit) = options.max_time {
-        // The server takes 0 for "no limit".
+    if let Some(limit) = limit::time(options.max_time) {
         out.append(
             cstr!("maxTimeMS"),
-            i64::try_from(limit.as_millis()).unwrap_or(i64::MAX).max(1),
+            i64::try_from(limit.as_millis()).unwrap_or(i64::MAX),
         );
     }
 }

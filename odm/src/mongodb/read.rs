@@ -6,7 +6,7 @@ use bson::{Document, RawBson, RawDocumentBuf, doc, rawdoc};
 use futures_core::future::BoxFuture;
 
 use super::cursor::MongoCursor;
-use super::{Attempt, MongoBackend, SharedSession, command, cursors, document};
+use super::{Attempt, MongoBackend, SharedSession, command, cursors, document, limit};
 use crate::backend::{Aggregate, Count, Distinct, Explain, Find, Namespace, Response, RunCommand, Tail};
 use crate::error::{Error, ErrorKind};
 
@@ -40,16 +40,16 @@ pub(super) async fn find(
         Tail::Poll => CursorType::Tailable,
         Tail::Await => CursorType::TailableAwait,
     });
-    options.skip = (find.skip > 0).then_some(find.skip);
+    options.skip = limit::count(find.skip);
     options.limit = match find.limit {
         // A negative limit is a single batch, as the driver's own `find_one` asks: no cursor is kept for it.
         1 => Some(-1),
-        other => limit(other),
+        other => limit::count(other).map(u64::cast_signed),
     };
-    options.batch_size = find.batch_size;
+    options.batch_size = limit::batch(find.batch_size);
     options.hint = document::hint(find.options.hint.as_ref())?;
     options.comment = find.options.comment.map(Into::into);
-    options.max_time = find.options.max_time;
+    options.max_time = limit::time(find.options.max_time);
     options.collation = document::collation(find.options.collation.as_ref())?;
     options.let_vars = document::decode_optional(find.options.variables.as_ref())?;
     let filter: Document = document::decode(&find.filter)?;
@@ -102,11 +102,11 @@ pub(super) async fn aggregate(
 ) -> Attempt<Response> {
     let collection = backend.collection(&aggregate.namespace);
     let mut options = ::mongodb::options::AggregateOptions::default();
-    options.batch_size = aggregate.batch_size;
+    options.batch_size = limit::batch(aggregate.batch_size);
     options.allow_disk_use = aggregate.allow_disk_use.then_some(true);
     options.hint = document::hint(aggregate.options.hint.as_ref())?;
     options.comment = aggregate.options.comment.map(Into::into);
-    options.max_time = aggregate.options.max_time;
+    options.max_time = limit::time(aggregate.options.max_time);
     options.collation = document::collation(aggregate.options.collation.as_ref())?;
     options.let_vars = document::decode_optional(aggregate.options.variables.as_ref())?;
     let action = collection
@@ -124,7 +124,7 @@ pub(super) async fn count(
     let collection = backend.collection(&count.namespace);
     if count.estimated && session.is_none() {
         let mut options = ::mongodb::options::EstimatedDocumentCountOptions::default();
-        options.max_time = count.options.max_time;
+        options.max_time = limit::time(count.options.max_time);
         options.comment = count.options.comment.map(Into::into);
         return Ok(Response::Count(
             collection
@@ -134,11 +134,11 @@ pub(super) async fn count(
         ));
     }
     let mut options = ::mongodb::options::CountOptions::default();
-    options.skip = (count.skip > 0).then_some(count.skip);
-    options.limit = (count.limit > 0).then_some(count.limit);
+    options.skip = limit::count(count.skip);
+    options.limit = limit::count(count.limit);
     options.hint = document::hint(count.options.hint.as_ref())?;
     options.comment = count.options.comment.map(Into::into);
-    options.max_time = count.options.max_time;
+    options.max_time = limit::time(count.options.max_time);
     options.collation = document::collation(count.options.collation.as_ref())?;
     let action = collection
         .count_documents(document::decode(&count.filter)?)
@@ -161,7 +161,7 @@ pub(super) async fn distinct(
 ) -> Attempt<Response> {
     let collection = backend.collection(&distinct.namespace);
     let mut options = ::mongodb::options::DistinctOptions::default();
-    options.max_time = distinct.options.max_time;
+    options.max_time = limit::time(distinct.options.max_time);
     options.comment = distinct.options.comment.map(Into::into);
     options.collation = document::collation(distinct.options.collation.as_ref())?;
     options.hint = document::hint(distinct.options.hint.as_ref())?;
@@ -236,8 +236,4 @@ pub(super) fn raw(reply: &bson::Document) -> Attempt<RawDocumentBuf> {
             .with_source(e)
             .into()
     })
-}
-
-fn limit(limit: u64) -> Option<i64> {
-    (limit > 0).then(|| i64::try_from(limit).unwrap_or(i64::MAX))
 }

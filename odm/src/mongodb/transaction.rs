@@ -13,7 +13,7 @@ use futures_core::future::BoxFuture;
 use tokio::sync::Mutex;
 
 use super::cursors::CursorSessions;
-use super::{MongoBackend, SharedSession, error};
+use super::{MongoBackend, SharedSession, error, limit};
 use crate::backend::{
     Backend, Capabilities, Operation, ReadConcern, ReadPreference, Response, Transaction, TransactionOptions,
     WriteConcern,
@@ -72,7 +72,7 @@ pub(super) async fn begin(client: Client, options: TransactionOptions) -> Result
     if let Some(preference) = options.read_preference {
         start = start.selection_criteria(SelectionCriteria::ReadPreference(read_preference(preference)));
     }
-    if let Some(limit) = options.max_commit_time {
+    if let Some(limit) = limit::time(options.max_commit_time) {
         start = start.max_commit_time(limit);
     }
     start.await.map_err(locate)?;

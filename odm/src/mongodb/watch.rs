@@ -8,7 +8,7 @@ use ::mongodb::options::{ChangeStreamOptions, FullDocumentBeforeChangeType, Full
 use bson::RawDocumentBuf;
 use futures_core::future::BoxFuture;
 
-use super::{Attempt, MongoBackend, SharedSession, document, error};
+use super::{Attempt, MongoBackend, SharedSession, document, error, limit};
 use crate::backend::{
     Batch, BatchCursor, FullDocument, FullDocumentBeforeChange, Response, Watch, WatchScope,
 };
@@ -41,7 +41,7 @@ pub(super) async fn watch(
     options.start_at_operation_time = watch.start_at_operation_time;
     options.batch_size = watch.batch_size;
     options.show_expanded_events = watch.expanded.then_some(true);
-    options.max_await_time = watch.max_await_time;
+    options.max_await_time = limit::time(watch.max_await_time);
     options.comment = watch.comment.map(Into::into);
     let pipeline = document::decode_all(&watch.pipeline)?;
     let (stream, namespace) = match watch.scope {

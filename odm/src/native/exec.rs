@@ -37,7 +37,7 @@ pub(crate) mod view;
 pub(crate) mod walk;
 pub(crate) mod watch;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::fault::{Class, Fault, Result, code};
 
@@ -126,6 +126,15 @@ pub(crate) fn check_database(name: &str) -> Result<()> {
     Ok(())
 }
 
+/// When a time limit that begins now is over: it is counted in milliseconds, of which a part counts for a whole one.
+pub(crate) fn after(limit: Duration) -> Option<Instant> {
+    let limit = match limit.is_zero() {
+        true => limit,
+        false => limit.max(Duration::from_millis(1)),
+    };
+    Instant::now().checked_add(limit)
+}
+
 /// When an operation must have ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Deadline {
@@ -134,10 +143,10 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// A deadline this far from now; none without a limit.
+    /// A deadline this far from now, by [`after`]; none without a limit.
     pub(crate) fn after(limit: Option<std::time::Duration>) -> Deadline {
         Deadline {
-            at: limit.and_then(|limit| Instant::now().checked_add(limit)),
+            at: limit.and_then(after),
             ticks: 0,
         }
     }

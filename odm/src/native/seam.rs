@@ -26,7 +26,6 @@ use self::watch::ChangeCursor;
 use super::command::{self, Cursors, Job};
 use super::engine::{ChangeWindow, Durability, Engine, EngineOptions, Location};
 use super::exec::aggregate::{self, AggregateCursor, AggregateRequest};
-use super::exec::batch;
 use super::exec::by_id::{self, ById};
 use super::exec::cursor::{FindCursor, FindRequest};
 use super::exec::output::Target;
@@ -34,6 +33,7 @@ use super::exec::statement::{Batch as WriteBatch, Outcome};
 use super::exec::tail::TailCursor;
 use super::exec::tally::{self, Tally};
 use super::exec::watch::{WatchCursor, WatchRequest};
+use super::exec::{self, batch};
 use super::fault::Result as Outcomes;
 use super::storage::Write;
 use super::storage::file::FILE_NAME;
@@ -181,7 +181,7 @@ impl NativeBackend {
     /// anything else has room for what it needs alone.
     fn in_full(&self, operation: Operation) -> BoxFuture<'_, Result<Response>> {
         let (name, namespace) = (operation.name(), operation.namespace().map(ToString::to_string));
-        let limit = request::max_time(&operation).and_then(|time| Instant::now().checked_add(time));
+        let limit = request::max_time(&operation).and_then(exec::after);
         let locate = move |fault| located(fault, self.name, name, namespace);
         let request = match request::prepare(operation, self.name) {
             Ok(request) => request,

@@ -153,6 +153,7 @@ mod lifecycle_tracked;
 mod lifecycle_tracked_races;
 mod lifecycle_versions;
 mod limits_of_depth;
+mod limits_of_numbers;
 mod limits_of_size;
 mod local_time;
 mod local_time_zones;

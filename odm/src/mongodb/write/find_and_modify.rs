@@ -2,7 +2,7 @@
 
 use bson::{Bson, RawDocumentBuf};
 
-use super::super::{Attempt, MongoBackend, SharedSession, document};
+use super::super::{Attempt, MongoBackend, SharedSession, document, limit};
 use super::{modifications, size};
 use crate::backend::{FindAndModify, Modification, Response};
 
@@ -24,7 +24,7 @@ pub(in crate::mongodb) async fn find_and_modify(
     let collation = document::collation(change.options.collation.as_ref())?;
     let variables = document::decode_optional(change.options.variables.as_ref())?;
     let comment = change.options.comment.clone().map(Bson::from);
-    let max_time = change.options.max_time;
+    let max_time = limit::time(change.options.max_time);
     let return_document = if change.return_new {
         ::mongodb::options::ReturnDocument::After
     } else {
