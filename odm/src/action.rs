@@ -61,7 +61,6 @@ pub use self::bulk_write::{BulkResult, BulkWrite};
 pub use self::copy_fan_out::{CopyFanOut, FanOut};
 pub use self::count::Count;
 pub use self::create_collection::CreateCollection;
-pub(crate) use self::create_collection::schema_validator;
 pub use self::create_indexes::CreateIndexes;
 pub use self::delete::{Delete, DeleteResult};
 pub use self::distinct::Distinct;

@@ -26,7 +26,6 @@ use crate::action::{
     Aggregate, BulkWrite, Count, CreateCollection, CreateIndexes, Delete, Distinct, Exists, Find, FindOne,
     FindOneAnd, IndexDriftCheck, Insert, InsertMany, InsertOne, ListIndexes, LoadStored, Migrate,
     ModifyCollection, PipelineSource, Rederive, RenameCollection, SyncIndexes, Update, Watch,
-    schema_validator,
 };
 use crate::backend::{self, CollectionStatistics, Operation, WatchScope};
 use crate::change::Change;
@@ -37,6 +36,7 @@ use crate::lifecycle::KindOf;
 use crate::model::{Field, Model};
 use crate::query::{self, Operand};
 use crate::relation::Relation;
+use crate::schema::validator;
 
 /// The documents of a model in a database. Cheap to clone.
 ///
@@ -466,30 +466,45 @@ impl<M: Model> Collection<M> {
     }
 
     /// Has the database hold every write, whoever makes it, against the rules that the model declares
-    /// ([`json_schema`](Model::json_schema)): sets the collection's validator, and creates the collection if need be.
-    /// Documents that are stored already stay as they are. One round trip, or two.
+    /// ([`json_schema`](Model::json_schema)), and against the validator of its `options`, if there is one: sets the
+    /// collection's validator, and creates the collection if need be. Documents that are stored already stay as they are.
+    ///
+    /// Of a model that is one kind of its collection's documents, it is about the documents of that kind, and what other
+    /// kinds have set stays: their validators are read first and all set together, so two that are set at the same moment
+    /// may lose one of them. Two round trips, or three.
     ///
     /// # Errors
     /// As any operation.
     pub async fn sync_validator(&self) -> Result<()> {
-        match self.modify().validator(schema_validator(&self.target)).await {
-            Err(error) if error.code() == Some(26) => match self.create().validated().await {
-                Err(error) if error.code() == Some(48) => {
-                    let changed = self.modify().validator(schema_validator(&self.target)).await;
-                    changed.map(|_| ())
-                }
-                created => created,
-            },
-            changed => changed.map(|_| ()),
+        let failure = self.target.failure();
+        failure.map_or(Ok(()), Err)?;
+        let name = self.target.namespace().collection.as_str();
+        let db = self.target.db();
+        for is_first in [true, false] {
+            let existing = db.collection_info(name).await?;
+            let stored = existing
+                .as_ref()
+                .and_then(|info| info.options.get_document("validator").ok());
+            let parts = M::DESCRIPTOR.validator_parts(true);
+            let validator = validator(stored, parts).unwrap_or_default();
+            if existing.is_some() {
+                return self.modify().validator(validator).await;
+            }
+            match self.create().validator(validator).await {
+                // Another program was faster.
+                Err(error) if error.code() == Some(48) && is_first => {}
+                created => return created,
+            }
         }
+        Ok(())
     }
 
     /// Creates the collection with the options that the model declares (`#[odm(options = function)]`), and adds others.
     /// Fails with code 48 when it is there; [`Db::sync_models`] creates what is missing.
     pub fn create_declared(&self) -> CreateCollection {
-        let options = M::DESCRIPTOR.declared_options();
-        let validator = options.is_validated().then(|| schema_validator(&self.target));
-        CreateCollection::declared(self.target.clone(), &options, validator)
+        let declared = M::DESCRIPTOR.declared_options();
+        let parts = M::DESCRIPTOR.validator_parts(declared.is_validated());
+        CreateCollection::with_options(self.target.clone(), declared.options(), validator(None, parts))
     }
 
     /// Brings all documents of older schema versions into the present one. See [`Migrate`].

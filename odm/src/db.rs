@@ -18,7 +18,7 @@ use bson::{Document, RawDocumentBuf};
 
 pub(crate) use self::executor::{Answer, Executor};
 pub use self::listing::CollectionInfo;
-pub use self::models::ModelDrift;
+pub use self::models::{ModelDrift, SyncedModel, SyncedModels};
 pub use self::options::{ChangeLog, Durability, OpenOptions};
 pub(crate) use self::url::check_database_name;
 use crate::action::{CreateCollection, LoadStored, VerifyRelations, Watch};
@@ -230,7 +230,16 @@ impl Db {
     /// # Errors
     /// As any operation.
     pub async fn list_collections(&self) -> Result<Vec<CollectionInfo>> {
-        let filter = RawDocumentBuf::new();
+        self.collections_where(RawDocumentBuf::new()).await
+    }
+
+    /// The collection of this name, if it is there. One round trip.
+    pub(crate) async fn collection_info(&self, name: &str) -> Result<Option<CollectionInfo>> {
+        let found = self.collections_where(bson::rawdoc! { "name": name }).await?;
+        Ok(found.into_iter().next())
+    }
+
+    async fn collections_where(&self, filter: RawDocumentBuf) -> Result<Vec<CollectionInfo>> {
         let operation = Operation::ListCollections(backend::ListCollections {
             database: self.name.to_string(),
             filter,

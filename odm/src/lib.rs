@@ -103,7 +103,9 @@ pub use self::clock::{Sleep, sleep_until};
 pub use self::codec::Raw;
 pub use self::collection::{Collection, IndexChange, IndexDrift, IndexInfo, RawUpdate, Record};
 pub use self::cursor::Cursor;
-pub use self::db::{ChangeLog, CollectionInfo, Db, Durability, ModelDrift, OpenOptions};
+pub use self::db::{
+    ChangeLog, CollectionInfo, Db, Durability, ModelDrift, OpenOptions, SyncedModel, SyncedModels,
+};
 pub use self::error::{Error, ErrorKind, PartialWrite, Result, WriteError};
 pub use self::interchange::{AsBson, as_bson};
 pub use self::lifecycle::{

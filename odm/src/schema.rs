@@ -1,18 +1,22 @@
 //! What models declare, as data.
 
 mod collection;
+mod declared_collection;
 mod index;
 mod models;
 mod nested_relations;
 mod relation;
+mod series;
 mod suggestion;
+mod validator;
 mod verify;
 
 pub(crate) use self::collection::is_equal_in;
 pub use self::collection::{CollectionDeclaration, Granularity};
+pub(crate) use self::declared_collection::DeclaredCollection;
 pub use self::index::{IndexDeclaration, IndexOrder};
 pub use self::models::Models;
-pub(crate) use self::models::{differences, fingerprint};
+pub(crate) use self::models::{Entry, differences, fingerprint};
 pub(crate) use self::nested_relations::EVERY;
 pub(crate) use self::relation::MakeLink;
 pub use self::relation::{
@@ -20,6 +24,7 @@ pub use self::relation::{
     RelationProbe, model_graph,
 };
 pub(crate) use self::suggestion::suggested_index;
+pub(crate) use self::validator::validator;
 pub(crate) use self::verify::{names, verify};
 use crate::collection::Target;
 use crate::lifecycle::{Declared, DerivedFields, Kind, PENDING};
@@ -241,7 +246,7 @@ impl ModelDescriptor {
 
     /// Whether it is the same model: a constant has no address of its own to compare by.
     pub(crate) fn is(&self, other: &ModelDescriptor) -> bool {
-        (self.name, self.collection) == (other.name, other.collection)
+        (self.name, self.collection, self.kind) == (other.name, other.collection, other.kind)
     }
 }
 

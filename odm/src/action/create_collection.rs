@@ -8,7 +8,7 @@ use crate::backend;
 use crate::collection::{Target, encode};
 use crate::error::Result;
 use crate::lifecycle::{Declared, schema_of};
-use crate::schema::CollectionDeclaration;
+use crate::schema::validator;
 
 /// Creates a collection, or a view. One round trip.
 ///
@@ -44,14 +44,14 @@ impl CreateCollection {
         }
     }
 
-    /// With the declared options.
-    pub(crate) fn declared(
+    /// With these options.
+    pub(crate) fn with_options(
         target: Target,
-        declared: &CollectionDeclaration,
+        options: &Document,
         validator: Option<Document>,
     ) -> CreateCollection {
         let mut create = CreateCollection::new(target);
-        create.options.clone_from(declared.options());
+        create.options.clone_from(options);
         match validator {
             Some(validator) => create.validator(validator),
             None => create,
@@ -75,11 +75,11 @@ impl CreateCollection {
     }
 
     /// Has the database hold every write, whoever makes it, against the rules that the model declares
-    /// ([`json_schema`](crate::Model::json_schema)). Of a collection without a model it is
-    /// `{$jsonSchema: {bsonType: "object"}}`.
+    /// ([`json_schema`](crate::Model::json_schema)), and the declared validator. Of a kind it is about the documents of that
+    /// kind; of a collection without a model it is `{$jsonSchema: {bsonType: "object"}}`.
     pub fn validated(self) -> CreateCollection {
-        let validator = schema_validator(&self.target);
-        self.validator(validator)
+        let rules = rules_of(&self.target);
+        self.validator(rules)
     }
 
     /// Which writes are held against the validator: `strict` (all, the default), `moderate` (not those to documents
@@ -129,10 +129,11 @@ impl CreateCollection {
 
 runs!([] CreateCollection => ());
 
-/// The validator of what the model of a collection declares.
-pub(crate) fn schema_validator(target: &Target) -> Document {
-    let declared = target.plan().map_or(Declared::nothing(), |plan| plan.declared);
-    bson::doc! { "$jsonSchema": schema_of(declared) }
+/// The validator of the rules that the model of a collection declares.
+fn rules_of(target: &Target) -> Document {
+    let parts = target.plan().map(|plan| plan.model.validator_parts(true));
+    let rules = parts.and_then(|parts| validator(None, parts));
+    rules.unwrap_or_else(|| bson::doc! { "$jsonSchema": schema_of(Declared::nothing()) })
 }
 
 fn integer(count: u64) -> i64 {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use bson::{Bson, Document, doc};
 
-use super::{FieldDescriptor, ModelDescriptor, RelationKind};
+use super::{FieldDescriptor, ModelDescriptor, RelationKind, verify};
 use crate::codec;
 use crate::error::Result;
 use crate::model::Model;
@@ -45,6 +45,7 @@ pub struct Models {
 pub(crate) struct Entry {
     pub(crate) descriptor: &'static ModelDescriptor,
     pub(crate) rules: fn() -> Document,
+    pub(crate) verify: fn() -> Result<()>,
 }
 
 impl Models {
@@ -55,14 +56,12 @@ impl Models {
 
     /// With this model.
     pub fn with<M: Model>(mut self) -> Models {
-        let known = self
-            .models
-            .iter()
-            .any(|entry| is_same(entry.descriptor, M::DESCRIPTOR));
+        let known = self.models.iter().any(|entry| entry.descriptor.is(M::DESCRIPTOR));
         if !known {
             self.models.push(Entry {
                 descriptor: M::DESCRIPTOR,
                 rules: M::json_schema,
+                verify: verify::<M>,
             });
         }
         self
@@ -73,11 +72,13 @@ impl Models {
         self.models.iter().map(|entry| entry.descriptor)
     }
 
-    /// The models and their references as a [Mermaid](https://mermaid.js.org) entity-relationship diagram.
+    /// The models and their references as a [Mermaid](https://mermaid.js.org) entity-relationship diagram. Models of one
+    /// name have their collection behind it.
     pub fn mermaid(&self) -> String {
+        let names = Names::of(self);
         let mut text = String::from("erDiagram\n");
         for model in self.descriptors() {
-            let name = word(model.name);
+            let name = names.word(model);
             let _ = writeln!(text, "    {name} {{");
             for field in model.fields {
                 let mark = match (field.stored, field.relation) {
@@ -96,12 +97,12 @@ impl Models {
                     RelationKind::Many | RelationKind::Map => "o{",
                 };
                 for target in (relation.relation.targets)() {
-                    let (from, to) = (word(model.name), word(target.name));
+                    let (from, to) = (names.word(model), names.word(target));
                     let _ = writeln!(text, "    {from} }}o--{many} {to} : \"{}\"", relation.field);
                 }
             }
             for copy in model.copies() {
-                let (from, to) = (word(model.name), word(copy.copy.source.name));
+                let (from, to) = (names.word(model), names.word(copy.copy.source));
                 let copied = copy.copy.fields.iter().map(|(from, _)| from.as_str());
                 let copied = copied.collect::<Vec<_>>().join(", ");
                 let _ = writeln!(
@@ -111,7 +112,7 @@ impl Models {
                 );
             }
             for kind in model.kinds {
-                let (from, to) = (word(model.name), word(kind.model.name));
+                let (from, to) = (names.word(model), names.word(kind.model));
                 let _ = writeln!(
                     text,
                     "    {from} ||--|| {to} : \"{} is {}\"",
@@ -124,6 +125,7 @@ impl Models {
 
     /// The models as a table of text: collection, fields with types and references, indexes.
     pub fn table(&self) -> String {
+        let names = Names::of(self);
         let mut rows = vec![["model", "field", "type", "refers to", "indexes"].map(str::to_owned)];
         for model in self.descriptors() {
             rows.push([
@@ -133,7 +135,7 @@ impl Models {
                 model
                     .kinds
                     .iter()
-                    .map(|kind| kind.model.name)
+                    .map(|kind| names.shown(kind.model))
                     .collect::<Vec<_>>()
                     .join(", "),
                 String::new(),
@@ -144,10 +146,10 @@ impl Models {
                     .relation
                     .map(|relation| (relation.targets)())
                     .unwrap_or_default();
-                let mut targets: Vec<String> = targets.iter().map(|target| target.name.to_owned()).collect();
+                let mut targets: Vec<String> = targets.iter().map(|target| names.shown(target)).collect();
                 let copies = model.copies().iter();
                 let copies = copies.filter(|copy| copy.path.split('.').next() == Some(field.stored));
-                targets.extend(copies.map(|copy| format!("copy of {}", copy.copy.source.name)));
+                targets.extend(copies.map(|copy| format!("copy of {}", names.shown(copy.copy.source))));
                 let of_field = indexes.iter().filter(|index| {
                     let prefix = format!("{}.", field.stored);
                     index.keys().iter().any(|(path, _)| {
@@ -172,8 +174,61 @@ impl Models {
     }
 }
 
-fn is_same(one: &ModelDescriptor, other: &ModelDescriptor) -> bool {
-    (one.name, one.collection) == (other.name, other.collection)
+/// The models that are shown, and those that they name.
+struct Names(Vec<&'static ModelDescriptor>);
+
+impl Names {
+    fn of(models: &Models) -> Names {
+        let mut names = Names(Vec::new());
+        for model in models.descriptors() {
+            names.add(model);
+            for relation in model.relations() {
+                (relation.relation.targets)()
+                    .into_iter()
+                    .for_each(|target| names.add(target));
+            }
+            model.copies().iter().for_each(|copy| names.add(copy.copy.source));
+            model.kinds.iter().for_each(|kind| names.add(kind.model));
+        }
+        names
+    }
+
+    fn add(&mut self, model: &'static ModelDescriptor) {
+        if !self.0.iter().any(|known| known.is(model)) {
+            self.0.push(model);
+        }
+    }
+
+    /// What tells the model from others of its name: nothing, its collection, or its kind there.
+    fn beside(&self, model: &ModelDescriptor) -> Option<String> {
+        let others = || {
+            self.0
+                .iter()
+                .filter(|other| other.name == model.name && !other.is(model))
+        };
+        others().next()?;
+        let within = others().any(|other| other.collection == model.collection);
+        Some(match (within, model.kind) {
+            (true, Some(kind)) => format!("{} {}", model.collection, kind.name),
+            _ => model.collection.to_owned(),
+        })
+    }
+
+    /// The name in a text.
+    fn shown(&self, model: &ModelDescriptor) -> String {
+        match self.beside(model) {
+            Some(beside) => format!("{} ({beside})", model.name),
+            None => model.name.to_owned(),
+        }
+    }
+
+    /// The name as Mermaid takes it.
+    fn word(&self, model: &ModelDescriptor) -> String {
+        match self.beside(model) {
+            Some(beside) => word(&format!("{}-{beside}", model.name)),
+            None => word(model.name),
+        }
+    }
 }
 
 /// The stored name, or that the field's own fields stand in its place.
@@ -218,6 +273,15 @@ fn aligned(rows: &[[String; 5]]) -> String {
 }
 
 impl Entry {
+    /// What tells the model from all others of a database.
+    pub(crate) fn key(&self) -> String {
+        let model = self.descriptor;
+        match model.kind {
+            Some(kind) => format!("{}:{}/{}", model.collection, kind.name, model.name),
+            None => format!("{}/{}", model.collection, model.name),
+        }
+    }
+
     /// What is declared, as it is stored to be compared with later.
     ///
     /// # Errors

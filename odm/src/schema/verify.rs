@@ -27,6 +27,7 @@ pub(crate) fn verify<M: Model>() -> Result<()> {
         .entry(TypeId::of::<M>())
         .or_insert_with(|| {
             compare(M::DESCRIPTOR, names::<M>())?;
+            M::DESCRIPTOR.check_series(&M::LIFECYCLE)?;
             M::DESCRIPTOR.check_copies()?;
             M::DESCRIPTOR.check_references()
         })

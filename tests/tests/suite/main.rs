@@ -201,6 +201,7 @@ mod saga_crash;
 mod saga_faults;
 mod saga_interleavings;
 mod saga_models;
+mod schema_collections;
 mod schema_models;
 mod schema_versions;
 mod search;
