@@ -241,7 +241,7 @@ impl<M: Model> Tracked<M> {
                     Some(seen) if !guard.holds(&seen.stored) => {
                         return Err(conflict(APART, seen.stored.clone()).with_path(guard.path.as_str()));
                     }
-                    _ => conditions.push(guard.expression()),
+                    _ => conditions.push(guard.condition()),
                 }
             }
             for edit in &difference.edits {

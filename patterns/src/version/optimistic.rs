@@ -95,7 +95,11 @@ fn too_often<E>(missing: VersionError<E>, attempts: u32, last: Option<Error>) ->
     match missing {
         VersionError::NotFound { model, id } => {
             // It is tried at least once.
-            let refused = || Error::new(ErrorKind::Conflict, CHANGED).with_model(model).with_id(id.clone());
+            let refused = || {
+                Error::new(ErrorKind::Conflict, CHANGED)
+                    .with_model(model)
+                    .with_id(id.clone())
+            };
             let source = last.unwrap_or_else(refused);
             VersionError::Conflict {
                 model,

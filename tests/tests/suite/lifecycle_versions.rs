@@ -284,7 +284,12 @@ async fn a_save_that_inserts_begins_at_0(db: &Db) {
             _ => {
                 pages.raw().insert(bson::doc! {"_id": 6}).await.unwrap();
                 pages.save(&page).await.unwrap();
-                let stored = pages.raw().find_one(bson::doc! {"_id": 6}).await.unwrap().unwrap();
+                let stored = pages
+                    .raw()
+                    .find_one(bson::doc! {"_id": 6})
+                    .await
+                    .unwrap()
+                    .unwrap();
                 assert_eq!(stored, bson::doc! {"_id": 6, "text": "a", "version": 1_i64});
                 assert!(pages.save(&page).await.unwrap_err().is_conflict());
                 continue;
@@ -293,7 +298,12 @@ async fn a_save_that_inserts_begins_at_0(db: &Db) {
         if id < 4 {
             assert_eq!(log.take().len(), 1);
         }
-        let stored = pages.raw().find_one(bson::doc! {"_id": id}).await.unwrap().unwrap();
+        let stored = pages
+            .raw()
+            .find_one(bson::doc! {"_id": id})
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(stored, bson::doc! {"_id": id, "text": "a", "version": 0_i64});
         // What was saved is what is stored, and can be saved again.
         pages.save(&page).await.unwrap();

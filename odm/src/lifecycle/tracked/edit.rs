@@ -2,7 +2,7 @@
 
 use bson::{RawArray, RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 
-use super::guard::{self, value_at};
+use super::guard::{self, Condition, value_at};
 use super::number;
 use crate::error::Result;
 use crate::lifecycle::declared::Declared;
@@ -61,7 +61,7 @@ enum Nothing {
 }
 
 /// What is stored of an edit, and the condition of it.
-pub(super) type Written = (Action, Option<RawDocumentBuf>);
+pub(super) type Written = (Action, Option<Condition>);
 
 impl Edit {
     pub(super) fn anyhow(path: String, new: Option<RawBsonRef<'_>>) -> Edit {
@@ -95,7 +95,7 @@ impl Edit {
             Way::Merged {
                 operator: Some(operator),
                 merge,
-            } => (operator.clone(), Some(self.takes(operator, *merge))),
+            } => (operator.clone(), Some(self.takes(operator, *merge).into())),
             Way::Merged { .. } => {
                 let condition = match &self.old {
                     None | Some(RawBson::Null) => guard::is_nothing(&self.path),

@@ -4,6 +4,22 @@ use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 
 use crate::lifecycle::document;
 
+/// A condition on the stored document: an expression, and for strings a schema, as the expression goes by the collection's
+/// collation, and a schema by bytes but not by the order of fields.
+pub(super) struct Condition {
+    expression: RawDocumentBuf,
+    schema: Option<RawDocumentBuf>,
+}
+
+impl From<RawDocumentBuf> for Condition {
+    fn from(expression: RawDocumentBuf) -> Condition {
+        Condition {
+            expression,
+            schema: None,
+        }
+    }
+}
+
 /// A condition on a value around what is changed, by which nothing comes back that others took out.
 pub(super) struct Guard {
     pub(super) path: String,
@@ -24,14 +40,13 @@ pub(super) enum Must {
 }
 
 impl Guard {
-    /// The condition as an expression.
-    pub(super) fn expression(&self) -> RawDocumentBuf {
+    pub(super) fn condition(&self) -> Condition {
         match &self.must {
-            Must::BeDocument => is_of_type(&self.path, &["object"]),
-            Must::BeMap => is_of_type(&self.path, &["object", "missing"]),
+            Must::BeDocument => is_of_type(&self.path, &["object"]).into(),
+            Must::BeMap => is_of_type(&self.path, &["object", "missing"]).into(),
             Must::BeThere => {
                 let missing = is_of_type(&self.path, &["missing"]);
-                document::single(bson::cstr!("$not"), array([missing]))
+                document::single(bson::cstr!("$not"), array([missing])).into()
             }
             Must::Be(value) => is_still(&self.path, value.as_ref().map(RawBson::as_raw_bson_ref)),
         }
@@ -83,22 +98,48 @@ pub(super) fn value_at<'d>(document: &'d RawDocument, path: &str) -> Option<RawB
 }
 
 /// The condition that this value stands at the path.
-pub(super) fn is_still(path: &str, value: Option<RawBsonRef<'_>>) -> RawDocumentBuf {
+pub(super) fn is_still(path: &str, value: Option<RawBsonRef<'_>>) -> Condition {
     match value {
-        None => is_of_type(path, &["missing"]),
+        None => is_of_type(path, &["missing"]).into(),
         Some(value) => {
             let literal = document::single(bson::cstr!("$literal"), RawBson::from(value));
             let mut equal = RawArrayBuf::new();
             equal.push(format!("${path}"));
             equal.push(literal);
-            document::single(bson::cstr!("$eq"), equal)
+            Condition {
+                expression: document::single(bson::cstr!("$eq"), equal),
+                schema: has_text(value).then(|| is_still_text(path, value)),
+            }
         }
     }
 }
 
+/// The schema of documents with this value at the path.
+fn is_still_text(path: &str, value: RawBsonRef<'_>) -> RawDocumentBuf {
+    let schema = document::one_of(RawBson::from(value));
+    path.rsplit('.').fold(schema, |schema, name| {
+        let mut properties = RawDocumentBuf::new();
+        // A name of a document holds no NUL.
+        if let Ok(name) = document::key(name) {
+            properties.append(name, schema);
+        }
+        document::single(bson::cstr!("properties"), properties)
+    })
+}
+
+/// Whether a collation says what the value is equal to.
+fn has_text(value: RawBsonRef<'_>) -> bool {
+    match value {
+        RawBsonRef::String(_) | RawBsonRef::Symbol(_) => true,
+        RawBsonRef::Document(inner) => inner.iter().flatten().any(|(_, value)| has_text(value)),
+        RawBsonRef::Array(items) => items.into_iter().flatten().any(has_text),
+        _ => false,
+    }
+}
+
 /// The condition that nothing stands at the path, or null.
-pub(super) fn is_nothing(path: &str) -> RawDocumentBuf {
-    is_of_type(path, &["missing", "null"])
+pub(super) fn is_nothing(path: &str) -> Condition {
+    is_of_type(path, &["missing", "null"]).into()
 }
 
 /// The condition that a value of one of these types stands at the path.
@@ -118,13 +159,28 @@ fn is_of_type(path: &str, types: &[&str]) -> RawDocumentBuf {
     }
 }
 
-/// All of these expressions as one condition of a filter.
-pub(super) fn all(mut expressions: Vec<RawDocumentBuf>) -> RawDocumentBuf {
-    let whole = match expressions.len() {
-        1 => expressions.remove(0),
-        _ => document::single(bson::cstr!("$and"), array(expressions)),
-    };
-    document::single(bson::cstr!("$expr"), whole)
+/// All of these as one condition of a filter.
+pub(super) fn all(conditions: Vec<Condition>) -> RawDocumentBuf {
+    let (mut expressions, mut schemas) = (Vec::with_capacity(conditions.len()), Vec::new());
+    for Condition { expression, schema } in conditions {
+        expressions.push(expression);
+        schemas.extend(schema);
+    }
+    let mut filter = document::single(bson::cstr!("$expr"), one_of_all(bson::cstr!("$and"), expressions));
+    if !schemas.is_empty() {
+        filter.append(
+            bson::cstr!("$jsonSchema"),
+            one_of_all(bson::cstr!("allOf"), schemas),
+        );
+    }
+    filter
+}
+
+fn one_of_all(all: &'static bson::raw::CStr, mut parts: Vec<RawDocumentBuf>) -> RawDocumentBuf {
+    match parts.len() {
+        1 => parts.remove(0),
+        _ => document::single(all, array(parts)),
+    }
 }
 
 pub(super) fn array(values: impl IntoIterator<Item = RawDocumentBuf>) -> RawArrayBuf {
