@@ -24,7 +24,7 @@ use crate::collection::{Collection, Record, Target, encode};
 use crate::cursor;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
-use crate::query::update::{Change, Form};
+use crate::query::update::{Action, Change, Form};
 
 const CHANGED: &str = "the document was changed since it was loaded";
 
@@ -236,15 +236,35 @@ impl<M: Model> Tracked<M> {
         for _ in 0..ATTEMPTS {
             let mut changes = Vec::with_capacity(difference.edits.len());
             let mut conditions = Vec::new();
+            let mut wholes: Vec<&str> = Vec::new();
             for guard in &difference.guards {
-                match &seen {
-                    Some(seen) if !guard.holds(&seen.stored) => {
-                        return Err(conflict(APART, seen.stored.clone()).with_path(guard.path.as_str()));
-                    }
-                    _ => conditions.push(guard.condition()),
+                if let Some(seen) = &seen
+                    && !guard.holds(&seen.stored)
+                {
+                    let whole = guard.to_store(&self.loaded, &seen.stored, &seen.encoded);
+                    wholes.push(whole.ok_or_else(|| {
+                        conflict(APART, seen.stored.clone()).with_path(guard.path.as_str())
+                    })?);
                 }
             }
-            for edit in &difference.edits {
+            let is_in_whole = |path: &str| wholes.iter().any(|whole| guard::is_in(path, whole));
+            let guards = difference.guards.iter();
+            for guard in guards.filter(|guard| !is_in_whole(&guard.path)) {
+                conditions.push(guard.condition());
+            }
+            for (place, whole) in wholes.iter().enumerate() {
+                let mut others = wholes.iter().enumerate();
+                let is_stored = others
+                    .any(|(other, outer)| guard::is_in(whole, outer) && (whole != outer || other < place));
+                if let (Some(seen), false) = (&seen, is_stored) {
+                    conditions.push(guard::is_still(whole, guard::value_at(&seen.stored, whole)));
+                    let value = guard::value_at(&difference.new, whole);
+                    let action = value.map_or(Action::Unset, |value| Action::Set(value.into()));
+                    changes.push(difference::change(whole, action));
+                }
+            }
+            let edits = difference.edits.iter();
+            for edit in edits.filter(|edit| !is_in_whole(&edit.path)) {
                 let (action, condition) = match &seen {
                     None => edit.first(),
                     Some(seen) => edit.again(seen)?.ok_or_else(|| {
@@ -313,7 +333,7 @@ impl<M: Model> Tracked<M> {
             lifecycle.version,
         ];
         let own = own.into_iter().flatten().collect();
-        Difference::of(M::declared(), &self.loaded, &encoded, own)
+        Difference::of(M::declared(), &self.loaded, encoded, own)
     }
 }
 

@@ -13,6 +13,7 @@ crate::on_every_backend! {
     a_part_of_what_is_null_or_another_kind_is_a_conflict,
     maps_of_which_others_change_keys_keep_both,
     undisturbed_saves_are_one_round_trip,
+    what_was_stored_before_a_field_was_is_no_conflict,
     decimals_are_added_exactly,
     doubles_end_where_they_were_set,
     what_was_not_stored_is_added_to,
@@ -309,6 +310,88 @@ async fn undisturbed_saves_are_one_round_trip(db: &Db) {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "setups")]
+struct Setup {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[serde(default)]
+    colors: Colors,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+struct Colors {
+    front: Shade,
+    back: Shade,
+    #[serde(default, deserialize_with = "nullable")]
+    names: BTreeMap<String, i32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+struct Shade {
+    name: String,
+    depth: i32,
+}
+
+impl Default for Colors {
+    fn default() -> Colors {
+        let shade = |name: &str| Shade {
+            name: name.to_owned(),
+            depth: 1,
+        };
+        Colors {
+            front: shade("black"),
+            back: shade("white"),
+            names: BTreeMap::new(),
+        }
+    }
+}
+
+fn nullable<'de, D: serde::Deserializer<'de>>(from: D) -> Result<BTreeMap<String, i32>, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
+async fn what_was_stored_before_a_field_was_is_no_conflict(db: &Db) {
+    let setups = db.collection::<Setup>();
+    let change = |s: &mut Setup| {
+        s.colors.front.name = "red".to_owned();
+        s.colors.back.depth = 2;
+        s.colors.names.insert("a".to_owned(), 1);
+    };
+    let shade = doc! {"name": "black", "depth": 1, "unknown": true};
+    for stored in [
+        doc! {"_id": 1},
+        doc! {"_id": 1, "colors": {"front": shade, "back": {"name": "white", "depth": 1}, "names": null}},
+    ] {
+        setups.raw().delete_many(doc! {}).await.unwrap();
+        setups.raw().insert(stored).await.unwrap();
+        let mut setup = loaded(&setups).await;
+        let mut other = loaded(&setups).await;
+        change(&mut setup);
+        setup.save(&setups).await.unwrap();
+        let mut expected = Setup {
+            id: 1,
+            colors: Colors::default(),
+        };
+        change(&mut expected);
+        assert_eq!(*setup, expected);
+        // Another who saw the same is not in the way.
+        other.colors.front.depth = 7;
+        other.colors.names.insert("b".to_owned(), 2);
+        other.save(&setups).await.unwrap();
+        expected.colors.front.depth = 7;
+        expected.colors.names.insert("b".to_owned(), 2);
+        assert_eq!(*other, expected);
+    }
+    let stored = setups.raw().find_one(doc! {}).await.unwrap().unwrap();
+    let front = stored
+        .get_document("colors")
+        .unwrap()
+        .get_document("front")
+        .unwrap();
+    assert!(front.get_bool("unknown").unwrap(), "{stored}");
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
 #[odm(collection = "accounts")]
 struct Account {
     #[serde(rename = "_id")]
@@ -359,7 +442,7 @@ async fn decimals_are_added_exactly(db: &Db) {
         &accounts,
         account(many, 0.0),
         put("12345678901234567890123456789012.35", "0"),
-        { put("12345678901234567890123456789012.37", "0") },
+        put("12345678901234567890123456789012.37", "0"),
     )
     .await;
     saved.unwrap();

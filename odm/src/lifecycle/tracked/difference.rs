@@ -1,6 +1,6 @@
 //! What makes one document another.
 
-use bson::{RawBson, RawBsonRef, RawDocument};
+use bson::{RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::edit::{Edit, Merge, is_same, parts, values};
 use super::guard::{self, Guard, Must};
@@ -16,6 +16,8 @@ pub(super) struct Difference {
     pub(super) edits: Vec<Edit>,
     /// What must still be stored around the edits.
     pub(super) guards: Vec<Guard>,
+    /// The document as it is now.
+    pub(super) new: RawDocumentBuf,
     declared: &'static Declared,
     /// The fields that writes set by themselves.
     own: Vec<&'static str>,
@@ -34,20 +36,22 @@ impl Difference {
     pub(super) fn of(
         declared: &'static Declared,
         old: &RawDocument,
-        new: &RawDocument,
+        new: RawDocumentBuf,
         own: Vec<&'static str>,
     ) -> Result<Difference> {
         let mut difference = Difference {
             edits: Vec::new(),
             guards: Vec::new(),
+            new: RawDocumentBuf::new(),
             declared,
             own,
             refusal: None,
         };
-        match unreachable(old, new)? {
+        match unreachable(old, &new)? {
             Some(name) => difference.refusal = Some((UNREACHABLE, name)),
-            None => difference.fields(declared, "", old, new)?,
+            None => difference.fields(declared, "", old, &new)?,
         }
+        difference.new = new;
         difference.guards = guard::fewest(difference.guards);
         Ok(difference)
     }
@@ -137,7 +141,7 @@ impl Difference {
             }
             Declared::Document { fields, .. } => {
                 let is_field = |name: &&str| fields.iter().any(|field| field.name == *name);
-                if !changed.iter().all(|name| is_field(name)) {
+                if !changed.iter().all(is_field) {
                     let flattened = fields.iter().filter(|field| field.name.is_empty());
                     for nested in flattened.map(Declare::nested) {
                         self.variants(nested, path, changed, (old, new))?;

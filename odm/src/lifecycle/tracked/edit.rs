@@ -212,11 +212,11 @@ impl Edit {
                 Merge::Fields(declared),
                 RawBson::Document(old),
                 RawBson::Document(new),
-                RawBson::Document(_),
+                RawBson::Document(known),
             ) => {
                 let fields = match current {
                     Some(RawBsonRef::Document(stored)) => fields(declared, old, new, stored)?,
-                    _ => fields(declared, old, new, &RawDocumentBuf::new())?,
+                    _ => fields(declared, old, new, known)?,
                 };
                 fields.map(|fields| (fields.is_empty(), RawBson::Document(fields)))
             }

@@ -62,18 +62,43 @@ impl Guard {
         }
     }
 
+    /// The value to store whole where the guard does not hold, but what is stored means what was loaded: it was stored
+    /// before the model had the field, or by somebody who writes it in another way. None where it means something else.
+    pub(super) fn to_store<'g>(
+        &'g self,
+        loaded: &RawDocument,
+        stored: &RawDocument,
+        encoded: &RawDocument,
+    ) -> Option<&'g str> {
+        let outer = |path: &'g str| path.rsplit_once('.').map(|(outer, _)| outer);
+        let mut path = match self.must {
+            Must::BeDocument | Must::BeMap => self.path.as_str(),
+            Must::BeThere | Must::Be(_) => outer(&self.path)?,
+        };
+        while let Some(around) = outer(path)
+            && !matches!(value_at(stored, around), Some(RawBsonRef::Document(_)))
+        {
+            path = around;
+        }
+        (value_at(loaded, path) == value_at(encoded, path)).then_some(path)
+    }
+
     /// Whether it holds wherever the other does.
     fn follows_from(&self, other: &Guard) -> bool {
-        let is_inside = |path: &str| {
-            path.strip_prefix(self.path.as_str())
-                .is_some_and(|rest| rest.starts_with('.'))
-        };
         match (&self.must, &other.must) {
             (Must::BeThere, Must::BeDocument) if self.path == other.path => true,
             (Must::Be(_), _) => false,
-            (_, other_must) => *other_must == Must::BeDocument && is_inside(&other.path),
+            (_, must) => {
+                *must == Must::BeDocument && self.path != other.path && is_in(&other.path, &self.path)
+            }
         }
     }
+}
+
+/// Whether a path is the other, or leads into it.
+pub(super) fn is_in(path: &str, outer: &str) -> bool {
+    path.strip_prefix(outer)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// The guards without those that others imply.
