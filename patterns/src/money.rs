@@ -24,7 +24,7 @@
 //! | arithmetic | exact, or a typed error: [`CurrencyMismatch`](MoneyError::CurrencyMismatch), [`Overflow`](MoneyError::Overflow), [`ExcessPrecision`](MoneyError::ExcessPrecision). What rounds takes a [`Rounding`] and rounds once |
 //! | [`allocate`](Money::allocate) | the parts sum to the whole, always |
 //! | [`total`](MoneyField::total) | exact up to 34 digits, by the database; never a double |
-//! | [`inc`](MoneyField::inc) | exact; a sum beyond 64 bits is the database's error |
+//! | [`inc`](MoneyField::inc) | exact; a sum beyond 64 bits is the database's error. Of [`Decimal34`] exact where the filter says [`adds_exactly`](MoneyField::adds_exactly), otherwise rounded to 34 digits |
 //!
 //! # Guarantees of accounts
 //!

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, Deref, RangeBounds};
 
-use odm::bson::{Bson, Document, RawBson, doc};
+use odm::bson::{Bson, Document, RawBson, bson, doc};
 use odm::{Field, Filter, Handle, Increment, Operand, Path, Sort, Update, expr};
 
 use super::amount::Money;
@@ -12,7 +12,8 @@ use super::currency::Currency;
 use super::decimal::Decimal;
 use super::error::MoneyError;
 use super::exact::{Comparison, compares};
-use super::form::{Counted, Form, Minor, Scale};
+use super::form::sealed::Form as _;
+use super::form::{Counted, Decimal34, Form, Minor, Scale};
 use super::total::Total;
 use crate::dotted::value_at;
 use crate::still::still;
@@ -357,11 +358,63 @@ where
     /// Adds this, atomically; a negative amount to subtract.
     ///
     /// An update cannot refuse: whether the stored money is of the same currency is for the filter, which says
-    /// [`is_of`](MoneyField::is_of).
+    /// [`is_of`](MoneyField::is_of). So is whether a sum of [`Decimal34`] has room in its 34 digits, which the database
+    /// rounds it to: [`adds_exactly`](MoneyField::adds_exactly).
     pub fn inc(&self, money: impl Operand<Money<F>>) -> Update<R> {
         money.with_operand(|money| match F::number(money.amount(), money.currency()) {
             Ok(number) => self.amount.inc(number),
             Err(_) => self.number(money),
+        })
+    }
+}
+
+impl<R, T> MoneyField<R, Decimal34, T> {
+    /// That this can be [added](MoneyField::inc) to what is stored without a digit that is lost: the sum has 34 at the most.
+    /// Money that is not stored counts as none.
+    ///
+    /// A condition that is computed: it stands beside those that find the document.
+    ///
+    /// ```
+    /// use odm::{Db, Model};
+    /// use odm_patterns::money::{Decimal34, Money};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize, Model)]
+    /// struct Loan {
+    ///     #[serde(rename = "_id")]
+    ///     id: i32,
+    ///     interest: Money<Decimal34>,
+    /// }
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let loans = Db::open("memory:").await?.collection::<Loan>();
+    /// loans.insert(Loan { id: 1, interest: "123456789012345678901234.5678901237 EUR".parse()? }).await?;
+    /// let more: Money<Decimal34> = "0.00000000001 EUR".parse()?;
+    /// let added = loans
+    ///     .update_one(|l| l.id.eq(1) & l.interest.adds_exactly(&more), |l| l.interest.inc(&more))
+    ///     .await?;
+    /// assert_eq!(added.matched, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn adds_exactly(&self, money: impl Operand<Money<Decimal34>>) -> Filter<R> {
+        money.with_operand(|money| {
+            let Ok(step) = Decimal34::number(money.amount(), money.currency()) else {
+                return self.failing(|_| Err(unfit()));
+            };
+            // A digit of one of the two that the sum has lost is missing in the difference to the other.
+            let differs = |from: &str, by: Bson| bson!({ "$subtract": [from, by] });
+            let exact = bson!({ "$and": [
+                { "$eq": [differs("$$sum", "$$stored".into()), step] },
+                { "$eq": [differs("$$sum", step.into()), "$$stored"] },
+            ] });
+            let summed = bson!({ "$let": {
+                "vars": { "sum": { "$add": ["$$stored", step] } },
+                "in": exact,
+            } });
+            let stored = bson!({ "$ifNull": [format!("${}", self.amount.path()), 0] });
+            Filter::expr(doc! { "$let": { "vars": { "stored": stored }, "in": summed } })
         })
     }
 }

@@ -16,6 +16,7 @@ crate::on_every_backend! {
     money_in_arrays_and_options,
     increments_and_totals,
     totals_do_not_overflow,
+    decimals_are_added_where_nothing_is_lost,
     totals_are_compared_and_summed_of_nothing,
     what_does_not_fit_is_an_error_of_reading,
     rates_are_stored,
@@ -354,6 +355,66 @@ async fn increments_and_totals(db: &Db) {
     assert_eq!(usd.cost.money(Currency::USD), Ok(money::<Arbitrary>("0.5 USD")));
     assert_eq!(usd.fee.money(Currency::USD), Ok(money::<Decimal34>("0.302 USD")));
     assert_eq!(totals[1].price.money(Currency::JPY), Ok(money::<Minor>("5 JPY")));
+}
+
+async fn decimals_are_added_where_nothing_is_lost(db: &Db) {
+    let items = db.collection::<Item>();
+    let adds = async |fee: &str, more: &str| {
+        let id = 1;
+        items
+            .save(Item {
+                fee: money(fee),
+                ..item(id, "1 EUR")
+            })
+            .await
+            .unwrap();
+        let more: Money<Decimal34> = money(more);
+        let added = items.update_one(|i| i.id.eq(id) & i.fee.adds_exactly(&more), |i| i.fee.inc(&more));
+        let added = added.await.unwrap();
+        assert_eq!(added.matched, added.modified);
+        let stored = items.get(id).required().await.unwrap().fee;
+        (
+            added.matched == 1,
+            stored == money::<Decimal34>(fee).plus(&more).unwrap_or(money(fee)),
+        )
+    };
+    for (fee, more, fits) in [
+        (
+            "123456789012345678901234.5678901237 EUR",
+            "0.0000000000000000001 EUR",
+            false,
+        ),
+        (
+            "0.0000000000000000001 EUR",
+            "123456789012345678901234.5678901237 EUR",
+            false,
+        ),
+        (
+            "123456789012345678901234.5678901237 EUR",
+            "0.0000000003 EUR",
+            true,
+        ),
+        (
+            "123456789012345678901234.5678901237 EUR",
+            "-0.00000000001 EUR",
+            false,
+        ),
+        ("9999999999999999999999999999999999 EUR", "1 EUR", true),
+        ("9999999999999999999999999999999999 EUR", "2 EUR", false),
+        ("9999999999999999999999999999999998 EUR", "5 EUR", false),
+        ("0.1 EUR", "0.02 EUR", true),
+        ("-0.1 EUR", "0.1 EUR", true),
+        ("0 EUR", "0.0000000000000000000000000000000001 EUR", true),
+    ] {
+        assert_eq!(adds(fee, more).await, (fits, true), "{fee} and {more}");
+    }
+    items
+        .raw()
+        .update_one(doc! { "_id": 1 }, doc! { "$unset": { "fee": 1 } })
+        .await
+        .unwrap();
+    let more: Money<Decimal34> = money("1 EUR");
+    assert_eq!(items.count(|i| i.fee.adds_exactly(&more)).await.unwrap(), 1);
 }
 
 async fn totals_do_not_overflow(db: &Db) {
