@@ -198,6 +198,9 @@ impl Accounts {
     }
 
     /// The transfers from and to an account, the last first; to be limited, paged and streamed like any query.
+    ///
+    /// On MongoDB a page reads a page, by the indexes of [`sync_indexes`](Accounts::sync_indexes); the embedded engine reads all
+    /// transfers of the account and sorts them.
     pub fn history(&self, id: &str) -> Find<Transfer> {
         self.transfers
             .find(|t| t.from.eq(id) | t.to.eq(id))

@@ -26,8 +26,8 @@ pub struct Account {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
 #[odm(collection = "account_transfers")]
 #[allow(clippy::duplicated_attributes, reason = "two indexes end with the same field")]
-#[odm(index(keys(from, at)))]
-#[odm(index(keys(to, at)))]
+#[odm(index(keys(from, at, key)))]
+#[odm(index(keys(to, at, key)))]
 pub struct Transfer {
     /// The key that whoever made it chose.
     #[serde(rename = "_id")]
