@@ -354,6 +354,14 @@ impl Error {
         self.with(|inner| inner.id = Some(id.into()))
     }
 
+    /// Adds the `_id` where none is known.
+    pub(crate) fn or_id(self, id: impl FnOnce() -> Option<Bson>) -> Error {
+        match self.0.id {
+            Some(_) => self,
+            None => self.with(|inner| inner.id = id()),
+        }
+    }
+
     /// Says which index it is about.
     pub fn with_index(self, index: impl Into<String>) -> Error {
         self.with(|inner| inner.index = Some(index.into()))

@@ -186,7 +186,8 @@ pub(super) fn partial(
                 .is_err()
         }
     };
-    let inserted = inserts.into_iter().filter(|(index, _)| stored(*index)).collect();
+    let (inserted, failed): (Vec<_>, Vec<_>) = inserts.into_iter().partition(|(index, _)| stored(*index));
+    let mut failed = failed.into_iter().peekable();
     let upserted = result.upserted.into_iter();
     let upserted = upserted
         .filter_map(|(index, id)| Some((index, Bson::try_from(id).ok()?)))
@@ -194,9 +195,11 @@ pub(super) fn partial(
     let errors = errors.into_iter();
     let errors = errors.map(|(index, error)| {
         target.executor().notice(&error);
+        while failed.next_if(|(other, _)| *other < index).is_some() {}
+        let id = || failed.next_if(|(other, _)| *other == index).map(|(_, id)| id);
         WriteError {
             index,
-            error: target.explain(error, operation),
+            error: target.explain(error.or_id(id), operation),
         }
     });
     Error::of_batch(PartialWrite {

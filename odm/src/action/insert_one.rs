@@ -69,9 +69,11 @@ impl<D: Record> InsertOne<D> {
         let settings = self.draft.settings;
         let (target, operation) = self.draft.ready()?;
         let answer = target.write(operation, settings).await?;
-        super::update::check_single(&target, "insert", answer.write()?)?;
         // Without a key the draft has failed before.
-        key.ok_or_else(|| super::update::nothing_written(&target, "insert"))
+        let key = key.ok_or_else(|| super::update::nothing_written(&target, "insert"))?;
+        super::update::check_single(&target, "insert", answer.write()?)
+            .map_err(|error| error.or_id(|| super::insert_many::key_to_bson(&key)))?;
+        Ok(key)
     }
 }
 

@@ -11,6 +11,7 @@ crate::on_every_backend! {
     a_statement_too_large_fails_alone,
     what_was_stored_before_a_failure_is_told,
     an_ordered_batch_of_many_parts_stops_where_it_fails,
+    an_insert_that_is_refused_names_its_id,
 }
 
 const MIB: usize = 1 << 20;
@@ -207,5 +208,27 @@ async fn an_ordered_batch_of_many_parts_stops_where_it_fails(db: &Db) {
             (599, 1_599.into())
         };
         assert_eq!(partial.upserted.last(), Some(&last));
+    }
+}
+
+async fn an_insert_that_is_refused_names_its_id(db: &Db) {
+    let notes = db.collection::<Note>();
+    notes.insert(note(2, "a")).await.unwrap();
+    for refused in [note(2, "b"), note(7, &"z".repeat(17 * MIB))] {
+        let id = Some(refused.id.into());
+        let error = notes.insert(&refused).await.unwrap_err();
+        assert_eq!(error.id().cloned(), id);
+        let batch = notes.insert_many([note(refused.id + 20, "b"), refused.clone()]);
+        let error = batch.await.unwrap_err();
+        assert_eq!(
+            (error.id().cloned(), error.write_errors()[0].error.id().cloned()),
+            (id.clone(), id.clone())
+        );
+        let batch = notes
+            .bulk_write()
+            .delete_many(|n| n.id.eq(refused.id + 20))
+            .insert(&refused);
+        let error = batch.await.unwrap_err();
+        assert_eq!((error.id().cloned(), error.write_errors()[0].index), (id, 1));
     }
 }
