@@ -1,6 +1,6 @@
 //! The shapes that a model's documents had, and how an old one becomes the present one.
 
-use bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use bson::{Bson, Document, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 
 use super::document;
 use crate::codec::{self, Raw};
@@ -32,7 +32,7 @@ impl Versions {
     ///
     /// # Errors
     /// `NewerVersion` for a document of a later version, `Decode` when the field holds no version or a migration
-    /// refuses the document.
+    /// refuses the document, `InvalidArgument` when one changes the `_id`.
     pub(crate) fn upgraded(&self, stored: &RawDocument) -> Result<Option<RawDocumentBuf>> {
         let version = self.version_of(stored).map_err(|error| with_id(error, stored))?;
         if version == i64::from(self.current) {
@@ -45,6 +45,10 @@ impl Versions {
                 let message = format!("the migration from version {} to {} failed", step + 1, step + 2);
                 with_id(Error::new(ErrorKind::Decode, message).with_source(error), stored)
             })?;
+        }
+        if !is_same_id(&document, stored) {
+            let error = Error::new(ErrorKind::InvalidArgument, "a migration changed the `_id`");
+            return Err(with_id(error.with_path("_id"), stored));
         }
         document.insert(FIELD, self.current);
         codec::encode_untyped(&document).map(Some)
@@ -140,6 +144,14 @@ impl Unchanged {
 /// A document up to this size fits twice into the condition, beside what replaces it. For a larger one a scan is better
 /// than no condition.
 const TWICE_BYTES: usize = 5_000_000;
+
+/// Whether a document has the `_id` that is stored, and of the same type.
+fn is_same_id(document: &Document, stored: &RawDocument) -> bool {
+    let stored = stored.get("_id").ok().flatten().map(RawBson::from);
+    let own = document.get("_id").cloned().map(RawBson::try_from).transpose();
+    let bytes = |id: Option<RawBson>| id.map(|id| document::single(bson::cstr!("_id"), id));
+    own.is_ok_and(|own| bytes(own) == bytes(stored))
+}
 
 /// Puts the document's `_id` into an error.
 pub(crate) fn with_id(error: Error, stored: &RawDocument) -> Error {

@@ -18,6 +18,7 @@ crate::on_every_backend! {
     versions_of_other_types_are_read_or_told,
     a_migration_that_was_cut_goes_on,
     a_document_that_changed_is_not_overwritten,
+    a_migration_that_changes_the_id_is_refused,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -302,6 +303,39 @@ async fn a_document_that_changed_is_not_overwritten(db: &Db) {
     let done = racing.collection::<Person>().migrate().await.unwrap();
     assert_eq!((done.migrated, done.raced), (1, 1));
     assert_eq!(db.collection::<Person>().get(1).await.unwrap(), Some(ann(1, 2)));
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "moved", schema_version = 2, migrate(other_id))]
+struct Moved {
+    #[serde(rename = "_id")]
+    id: i32,
+}
+
+fn other_id(document: &mut Document) -> Result<()> {
+    if document.get_i32("_id").is_ok_and(|id| id > 1) {
+        document.insert("_id", 100);
+    }
+    Ok(())
+}
+
+async fn a_migration_that_changes_the_id_is_refused(db: &Db) {
+    let raw = db.raw_collection("moved");
+    raw.insert_many((1..4).map(|id| doc! {"_id": id})).await.unwrap();
+    let moved = db.collection::<Moved>();
+    let done = moved.migrate().await.unwrap();
+    assert_eq!((done.migrated, done.failed.len()), (1, 2));
+    for (index, (id, error)) in done.failed.iter().enumerate() {
+        assert_eq!(id, &Bson::from(index as i32 + 2));
+        assert_eq!((error.kind(), error.id()), (ErrorKind::InvalidArgument, Some(id)));
+        assert_eq!((error.path(), error.model()), (Some("_id"), Some("Moved")));
+    }
+    let error = moved.get(2).await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.id()),
+        (ErrorKind::InvalidArgument, Some(&2.into()))
+    );
+    assert_eq!(raw.count(doc! {"_id": 100}).await.unwrap(), 0);
 }
 
 /// A backend on which somebody else changes the document before the first write.
