@@ -79,6 +79,8 @@ pub enum ErrorKind {
     Unindexed,
     /// The time limit was reached.
     Timeout,
+    /// An operator or the server ended the operation or its cursor: begin it anew. What it wrote before stays.
+    Interrupted,
     /// The disk failed or is full.
     Io,
     /// The server cannot be reached.
@@ -94,15 +96,24 @@ impl ErrorKind {
     pub(crate) fn of_code(code: i32) -> ErrorKind {
         match code {
             11000 | 11001 => ErrorKind::DuplicateKey,
-            112 | 251 => ErrorKind::Conflict,
+            // Another writer, an old snapshot, and work on the same collection that goes on.
+            112 | 117 | 239 | 246 | 251 | 12586 | 12587 => ErrorKind::Conflict,
             286 => ErrorKind::HistoryLost,
             121 => ErrorKind::Validation,
-            50 | 262 => ErrorKind::Timeout,
-            13 | 18 => ErrorKind::Unauthorized,
+            // Waiting for locks, for other members, and the life of a transaction have limits too.
+            24 | 46 | 50 | 107 | 202 | 262 | 290 => ErrorKind::Timeout,
+            // Killed: the operation, its cursor, its plan by a drop, its index build. 136 and 43: the cursor is gone.
+            43 | 136 | 175 | 237 | 276 | 11601 => ErrorKind::Interrupted,
+            13 | 18 | 334 | 391 => ErrorKind::Unauthorized,
             115 | 303 => ErrorKind::Unsupported,
             26 | 27 => ErrorKind::NotFound,
             6 | 7 | 89 | 91 | 189 | 9001 | 10107 | 11600 | 11602 | 13435 | 13436 => ErrorKind::Network,
-            1 | 8 => ErrorKind::Server,
+            // No member for the read preference, none with a majority yet, and what a moving shard says.
+            63 | 133 | 134 | 150 | 234 | 249 | 282 | 13388 => ErrorKind::Network,
+            // Written, but not as the write concern wants it.
+            64 | 100 => ErrorKind::InDoubt,
+            14031 => ErrorKind::Io,
+            1 | 8 | 93 | 94 | 96 | 146 | 264 | 280 => ErrorKind::Server,
             // Almost every other code of a command says that its text is wrong.
             _ => ErrorKind::InvalidArgument,
         }

@@ -33,26 +33,31 @@ pub(super) fn from_driver(error: DriverError, is_write: bool) -> Error {
         DriverKind::Write(WriteFailure::WriteError(write)) => {
             from_code(write.code, write.message.clone(), reply.as_ref())
         }
-        DriverKind::Write(WriteFailure::WriteConcernError(concern)) => Error::new(
-            ErrorKind::InDoubt,
-            format!("write concern was not satisfied: {}", concern.message),
-        )
-        .with_code(concern.code),
+        DriverKind::Write(WriteFailure::WriteConcernError(concern)) => {
+            unsatisfied(concern.code, &concern.message)
+        }
         DriverKind::InsertMany(many) => match many.write_errors.as_ref().and_then(|errors| errors.first()) {
             Some(write) => from_code(write.code, write.message.clone(), reply.as_ref()),
-            None => Error::new(ErrorKind::InDoubt, "write concern was not satisfied"),
+            None => match &many.write_concern_error {
+                Some(concern) => unsatisfied(concern.code, &concern.message),
+                None => Error::new(
+                    ErrorKind::Server,
+                    "the server refused the insert without a reason",
+                ),
+            },
         },
         DriverKind::Io(_) | DriverKind::ConnectionPoolCleared { .. } if is_write => Error::new(
             ErrorKind::InDoubt,
-            "the connection failed before the server answered the write",
+            format!(
+                "the connection failed before the server answered the write: {}",
+                error.kind
+            ),
         ),
         DriverKind::Io(_)
         | DriverKind::ConnectionPoolCleared { .. }
         | DriverKind::ServerSelection { .. }
-        | DriverKind::DnsResolve { .. } => Error::new(ErrorKind::Network, "the server cannot be reached"),
-        DriverKind::Authentication { .. } => {
-            Error::new(ErrorKind::Unauthorized, "the server refused the credentials")
-        }
+        | DriverKind::DnsResolve { .. } => unreachable(&error.kind.to_string()),
+        DriverKind::Authentication { message, .. } => refused(message),
         DriverKind::InvalidArgument { message, .. } => {
             Error::new(ErrorKind::InvalidArgument, message.clone())
         }
@@ -64,12 +69,43 @@ pub(super) fn from_driver(error: DriverError, is_write: bool) -> Error {
             Error::new(ErrorKind::Unsupported, "the deployment does not support sessions")
         }
         DriverKind::IncompatibleServer { message, .. } => Error::new(ErrorKind::Unsupported, message.clone()),
-        _ => Error::new(ErrorKind::Server, "the driver failed"),
+        other => Error::new(ErrorKind::Server, format!("the driver failed: {other}")),
     };
     for label in labels {
         own = own.with_label(label);
     }
     own.with_backend(NAME).with_source(error)
+}
+
+/// A write that took effect where it was made, and not where its concern wants it too.
+pub(super) fn unsatisfied(code: i32, message: &str) -> Error {
+    let text = format!("write concern was not satisfied: {message}");
+    Error::new(ErrorKind::InDoubt, text).with_code(code)
+}
+
+fn refused(reason: &str) -> Error {
+    let text = format!("the server refused the credentials: {reason}");
+    Error::new(ErrorKind::Unauthorized, text)
+}
+
+/// The driver tells of each server why it cannot be used. One that refused the credentials counts as unreachable to it
+/// from then on.
+fn unreachable(reason: &str) -> Error {
+    // The driver's own errors stand in it whole.
+    let reason = reason
+        .replace(", source: None", "")
+        .replace(", server response: None", "");
+    let is_refused = reason.split("Error: Kind: ").skip(1).any(|error| {
+        let mechanism = error.split_once(" failure: ").map(|(mechanism, _)| mechanism);
+        mechanism.is_some_and(|mechanism| !mechanism.contains([' ', '}']))
+    });
+    match is_refused {
+        true => refused(&reason),
+        false => Error::new(
+            ErrorKind::Network,
+            format!("the server cannot be reached: {reason}"),
+        ),
+    }
 }
 
 /// An error that the server gave by code.

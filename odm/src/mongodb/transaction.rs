@@ -4,11 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ::mongodb::error::ErrorKind as DriverKind;
 use ::mongodb::options::{
     Acknowledgment, ReadConcern as DriverReadConcern, ReadPreference as DriverReadPreference,
-    SelectionCriteria, WriteConcern as DriverWriteConcern,
+    SelectionCriteria, TransactionOptions as DriverTransactionOptions, WriteConcern as DriverWriteConcern,
 };
 use ::mongodb::{Client, ClientSession};
+use bson::doc;
 use futures_core::future::BoxFuture;
 use tokio::sync::Mutex;
 
@@ -58,24 +60,25 @@ impl fmt::Debug for MongoTransaction {
 pub(super) async fn begin(client: Client, options: TransactionOptions) -> Result<MongoTransaction> {
     let locate = |e: ::mongodb::error::Error| error::located(e.into(), "startTransaction", false, None);
     let mut session: ClientSession = client.start_session().await.map_err(locate)?;
-    let mut start = session.start_transaction();
-    if let Some(concern) = options.read_concern {
-        start = start.read_concern(match concern {
-            ReadConcern::Local => DriverReadConcern::local(),
-            ReadConcern::Majority => DriverReadConcern::majority(),
-            ReadConcern::Snapshot => DriverReadConcern::snapshot(),
-        });
+    let mut own = DriverTransactionOptions::default();
+    own.read_concern = options.read_concern.map(|concern| match concern {
+        ReadConcern::Local => DriverReadConcern::local(),
+        ReadConcern::Majority => DriverReadConcern::majority(),
+        ReadConcern::Snapshot => DriverReadConcern::snapshot(),
+    });
+    own.write_concern = options.write_concern.map(write_concern);
+    own.selection_criteria = options
+        .read_preference
+        .map(|preference| SelectionCriteria::ReadPreference(read_preference(preference)));
+    own.max_commit_time = limit::time(options.max_commit_time);
+    let mut started = session.start_transaction().with_options(own.clone()).await;
+    if matches!(&started, Err(error) if matches!(*error.kind, DriverKind::Transaction { .. })) {
+        // So the driver says too while it knows no server at all.
+        let admin = client.database("admin");
+        admin.run_command(doc! { "ping": 1 }).await.map_err(locate)?;
+        started = session.start_transaction().with_options(own).await;
     }
-    if let Some(concern) = options.write_concern {
-        start = start.write_concern(write_concern(concern));
-    }
-    if let Some(preference) = options.read_preference {
-        start = start.selection_criteria(SelectionCriteria::ReadPreference(read_preference(preference)));
-    }
-    if let Some(limit) = limit::time(options.max_commit_time) {
-        start = start.max_commit_time(limit);
-    }
-    start.await.map_err(locate)?;
+    started.map_err(locate)?;
     Ok(MongoTransaction {
         backend: Arc::new(MongoBackend {
             client,

@@ -112,6 +112,7 @@ mod differences_values_more;
 mod differences_writes;
 mod embedded;
 mod encrypted_fields;
+mod errors_of_servers;
 mod expiry;
 mod figures_interleavings;
 mod filters;

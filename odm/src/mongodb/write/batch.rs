@@ -249,14 +249,9 @@ fn parse_reply(reply: &Document, kind: Kind) -> Attempt<WriteResult> {
             .push((index, error::from_code(code, message, whole.as_ref())));
     }
     if let Ok(concern) = reply.get_document("writeConcernError") {
+        let code = concern.get_i32("code").unwrap_or_default();
         let message = concern.get_str("errmsg").unwrap_or_default();
-        return Err(Failure::Own(
-            Error::new(
-                ErrorKind::InDoubt,
-                format!("write concern was not satisfied: {message}"),
-            )
-            .with_code(concern.get_i32("code").unwrap_or_default()),
-        ));
+        return Err(Failure::Own(error::unsatisfied(code, message)));
     }
     Ok(result)
 }
