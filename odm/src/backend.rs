@@ -39,7 +39,7 @@ pub use self::footprint::Footprint;
 pub use self::operation::{
     Aggregate, Backup, BulkWrite, Check, CollectionOptions, Compact, Count, CreateCollection, CreateIndexes,
     Delete, DeleteStatement, Distinct, DropCollection, DropDatabase, DropIndexes, Explain, Find,
-    FindAndModify, IndexSpec, Insert, ListCollections, ListIndexes, MeasureStore, Modification,
+    FindAndModify, Flush, IndexSpec, Insert, ListCollections, ListIndexes, MeasureStore, Modification,
     ModifyCollection, Namespace, Operation, ReadOptions, RenameCollection, Repair, RunCommand, Statistics,
     Tail, Update, UpdateStatement, WriteStatement,
 };

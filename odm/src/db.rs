@@ -63,7 +63,7 @@ impl Db {
     /// | `mongodb://host/database`, `mongodb+srv://..` | MongoDB through its driver, which reads the options |
     ///
     /// The embedded engine's database is `main` unless the URL says `?database=name`; it also takes
-    /// `durability=immediate` (or `none`, or milliseconds such as `100ms`) and `create=false`. In the path,
+    /// `durability=immediate` (or `none`, or milliseconds such as `100ms`), `create=false` and `readOnly=true`. In the path,
     /// `%` begins an escape of two hexadecimal digits.
     ///
     /// ```

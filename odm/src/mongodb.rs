@@ -212,6 +212,11 @@ impl MongoBackend {
                 refused("MongoDB is backed up by `mongodump` or by snapshots of its files")
             }
             Operation::Compact(_) => refused("MongoDB compacts a collection by its `compact` command"),
+            Operation::Flush(_) if session.is_some() => {
+                refused("a transaction's writes are not durable before it commits")
+            }
+            // An acknowledged write is as durable as its write concern says.
+            Operation::Flush(_) => Box::pin(ready(Ok(Response::Done))),
             Operation::MeasureStore(_) => refused("MongoDB tells such figures by its `serverStatus` command"),
         }
     }

@@ -1,5 +1,7 @@
 //! Opening what is not there, and with options.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use bson::{DateTime, doc};
@@ -115,4 +117,196 @@ async fn a_time_series_is_read_again() {
         let report = db.check().await.unwrap();
         assert!(report.is_clean(), "{:?}", report.problems);
     }
+}
+
+/// The names of the files in a directory and what they hold.
+fn content(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let files = std::fs::read_dir(directory).expect("a directory");
+    let files = files.map(|file| file.expect("a file").path());
+    files
+        .map(|path| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, std::fs::read(&path).expect("a file"))
+        })
+        .collect()
+}
+
+fn copied(from: &Path) -> tempfile::TempDir {
+    let to = tempfile::tempdir().expect("a temporary directory");
+    for (name, bytes) in content(from) {
+        std::fs::write(to.path().join(name), bytes).expect("a file");
+    }
+    to
+}
+
+#[tokio::test]
+async fn a_database_is_opened_for_reading_only() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let url = format!("native:{}", directory.path().display());
+    let read_only = format!("{url}?readOnly=true");
+    let db = Db::open(&url).await.unwrap();
+    let books = db.raw_collection("books");
+    books
+        .create_indexes()
+        .index_raw(doc! {"key": {"n": 1}, "name": "n_1"})
+        .await
+        .unwrap();
+    books
+        .insert_many((0..50).map(|n| doc! {"_id": n, "n": n}))
+        .await
+        .unwrap();
+    // Whoever writes has it alone.
+    assert_eq!(Db::open(&read_only).await.unwrap_err().kind(), ErrorKind::Locked);
+    // As a crash leaves it: with commits that are in the log alone.
+    let crashed = copied(directory.path());
+    drop((books, db));
+
+    for directory in [directory.path(), crashed.path()] {
+        let before = content(directory);
+        let url = format!("native:{}", directory.display());
+        let one = Db::open(&format!("{url}?readOnly=true")).await.unwrap();
+        let other = Db::options().read_only(true).open(&url).await.unwrap();
+        for db in [&one, &other] {
+            let books = db.raw_collection("books");
+            assert_eq!(books.count(doc! {"n": {"$gte": 10}}).await.unwrap(), 40);
+            assert!(db.check().await.unwrap().is_clean());
+            for error in [
+                books.insert(doc! {"_id": 99}).await.unwrap_err(),
+                books.delete_many(doc! {}).await.unwrap_err(),
+                db.create_collection("other").await.unwrap_err(),
+                db.compact().await.unwrap_err(),
+            ] {
+                assert!(error.is_unsupported(), "{error}");
+                assert!(error.message().contains("for reading only"), "{error}");
+            }
+            let tx = db.begin().await.unwrap();
+            tx.raw_collection("books").insert(doc! {"_id": 99}).await.unwrap();
+            assert!(tx.commit().await.unwrap_err().is_unsupported());
+            assert_eq!(books.count(doc! {}).await.unwrap(), 50);
+            db.flush().await.unwrap();
+        }
+        assert_eq!(Db::open(&url).await.unwrap_err().kind(), ErrorKind::Locked);
+        one.close().await.unwrap();
+        drop(other);
+        assert!(content(directory) == before, "a file was changed");
+        let db = Db::open(&url).await.unwrap();
+        db.raw_collection("books").insert(doc! {"_id": 99}).await.unwrap();
+    }
+
+    let missing = directory.path().join("missing");
+    let url = format!("native:{}?readOnly=true", missing.display());
+    assert_eq!(Db::open(&url).await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert!(!missing.exists());
+    let error = Db::open("memory:?readOnly=true").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert_eq!(
+        Db::open("memory:?readOnly=maybe").await.unwrap_err().kind(),
+        ErrorKind::InvalidArgument
+    );
+}
+
+#[tokio::test]
+async fn closing_makes_what_was_acknowledged_durable() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let url = format!("native:{}?durability=none", directory.path().display());
+    let db = Db::open(&url).await.unwrap();
+    let books = db.raw_collection("books");
+    books.insert(doc! {"_id": 1}).await.unwrap();
+    let open = copied(directory.path());
+    db.flush().await.unwrap();
+    let flushed = copied(directory.path());
+    books.insert(doc! {"_id": 2}).await.unwrap();
+    // The collection keeps the database open; what there was is on the disk all the same.
+    db.close().await.unwrap();
+    let closed = copied(directory.path());
+    for (copy, expected) in [(open, 0), (flushed, 1), (closed, 2)] {
+        let copy = Db::open(&format!("native:{}", copy.path().display()))
+            .await
+            .unwrap();
+        assert_eq!(
+            copy.raw_collection("books").count(doc! {}).await.unwrap(),
+            expected
+        );
+    }
+}
+
+/// A file system in memory, unmounted at the end.
+struct Disk(tempfile::TempDir);
+
+impl Disk {
+    fn mount(options: &str) -> Option<Disk> {
+        let disk = Disk(tempfile::tempdir().expect("a temporary directory"));
+        disk.run("mount", &["-t", "tmpfs", "-o", options, "tmpfs"])
+            .then_some(disk)
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> bool {
+        let mut command = std::process::Command::new(program);
+        let command = command.args(arguments).arg(self.0.path());
+        command
+            .stderr(std::process::Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        self.run("umount", &[]);
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_is_told_of_and_its_database_read() {
+    let Some(disk) = Disk::mount("size=8m") else {
+        println!("skipped: mounting a file system is not permitted here");
+        return;
+    };
+    let directory = disk.0.path().join("database");
+    let url = format!("native:{}", directory.display());
+    let db = Db::open(&url).await.unwrap();
+    db.raw_collection("books").insert(doc! {"_id": -1}).await.unwrap();
+    db.close().await.unwrap();
+
+    let db = Db::open(&format!("{url}?durability=none")).await.unwrap();
+    let books = db.raw_collection("books");
+    for n in 0..2500 {
+        if books
+            .insert(doc! {"_id": n, "text": "x".repeat(8000)})
+            .await
+            .is_err()
+        {
+            break;
+        }
+    }
+    let error = db.flush().await.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::Io | ErrorKind::InDoubt),
+        "{error}"
+    );
+    assert_eq!(error.operation(), Some("flush"));
+    drop(books);
+    assert!(db.close().await.is_err());
+
+    // Nothing fits beside it.
+    std::fs::write(disk.0.path().join("other"), vec![1; 8 << 20]).unwrap_err();
+    if let Err(error) = Db::open(&url).await {
+        assert_eq!(error.kind(), ErrorKind::Io);
+        assert!(
+            error.message().contains(&directory.display().to_string()),
+            "{error}"
+        );
+    }
+    for options in ["size=8m", "ro"] {
+        assert!(disk.run("mount", &["-o", &format!("remount,{options}")]));
+        let db = Db::open(&format!("{url}?readOnly=true")).await.unwrap();
+        assert!(db.raw_collection("books").count(doc! {"_id": -1}).await.unwrap() == 1);
+        assert!(db.check().await.unwrap().is_clean());
+    }
+    let error = Db::open(&url).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    assert!(
+        error.message().contains(&directory.display().to_string()),
+        "{error}"
+    );
 }

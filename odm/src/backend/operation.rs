@@ -17,7 +17,7 @@ pub use self::collection::{
 };
 pub use self::database::{DropDatabase, ListCollections, RunCommand, Statistics};
 pub use self::index::{CreateIndexes, DropIndexes, IndexSpec, ListIndexes};
-pub use self::maintenance::{Backup, Check, Compact, MeasureStore, Repair};
+pub use self::maintenance::{Backup, Check, Compact, Flush, MeasureStore, Repair};
 pub use self::read::{Aggregate, Count, Distinct, Find, Tail};
 pub use self::write::{
     BulkWrite, Delete, DeleteStatement, FindAndModify, Insert, Modification, Update, UpdateStatement,
@@ -100,6 +100,8 @@ pub enum Operation {
     Backup(Backup),
     /// Gives unused space back. Answer: [`Response::Compact`](super::Response::Compact).
     Compact(Compact),
+    /// Makes acknowledged writes durable that are not. Answer: [`Response::Done`](super::Response::Done).
+    Flush(Flush),
     /// Asks for the figures of the store. Answer: [`Response::Store`](super::Response::Store).
     MeasureStore(MeasureStore),
 }
@@ -137,6 +139,7 @@ impl Operation {
             Operation::Repair(_) => "repair",
             Operation::Backup(_) => "backup",
             Operation::Compact(_) => "compact",
+            Operation::Flush(_) => "flush",
             Operation::MeasureStore(_) => "storeStatistics",
         }
     }
@@ -156,6 +159,7 @@ impl Operation {
             | Operation::Check(_)
             | Operation::Backup(_)
             | Operation::Compact(_)
+            | Operation::Flush(_)
             | Operation::MeasureStore(_) => false,
             Operation::Insert(_)
             | Operation::Update(_)
@@ -206,6 +210,7 @@ impl Operation {
             | Operation::Repair(_)
             | Operation::Backup(_)
             | Operation::Compact(_)
+            | Operation::Flush(_)
             | Operation::MeasureStore(_) => None,
         }
     }
@@ -273,5 +278,6 @@ operations!(
     Repair,
     Backup,
     Compact,
+    Flush,
     MeasureStore,
 );

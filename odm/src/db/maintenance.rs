@@ -151,6 +151,52 @@ impl Db {
         Backup::new(self, directory.as_ref().to_owned())
     }
 
+    /// Makes all acknowledged writes durable that are not: those of the embedded engine with
+    /// [`Durability::Interval`](crate::Durability::Interval) and [`Durability::None`](crate::Durability::None). It covers
+    /// all databases of the engine, and the writes of all clones. One that finds nothing to do costs nothing; writers wait
+    /// otherwise, readers do not. On MongoDB there is nothing to do: an acknowledged write is as durable as its write
+    /// concern says.
+    ///
+    /// Cancel safety: when the future is dropped, it goes on in the background.
+    ///
+    /// # Errors
+    /// `Io` and `InDoubt` when the disk does not take them, or failed before: what was not durable may be lost then, and
+    /// the engine refuses further writes until it is opened again. `Unsupported` inside a transaction.
+    pub async fn flush(&self) -> Result<()> {
+        self.execute(backend::Flush.into()).await?.done()
+    }
+
+    /// Makes all acknowledged writes durable, as [`flush`](Db::flush), and gives this handle up. The embedded engine's
+    /// files are closed when the last clone, collection and cursor is gone, the client of MongoDB likewise.
+    ///
+    /// A handle that is dropped does the same, but has nobody to tell that the disk is full. With
+    /// [`Durability::Immediate`](crate::Durability::Immediate) there is nothing to tell.
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// use odm::{Db, Durability, bson::doc};
+    ///
+    /// # let directory = std::env::temp_dir().join(format!("odm-close-{}", std::process::id()));
+    /// # let url = format!("native:{}", directory.display());
+    /// let db = Db::options().durability(Durability::None).open(&url).await?;
+    /// db.raw_collection("books").insert(doc! {"_id": 1}).await?;
+    /// db.close().await?;
+    ///
+    /// let db = Db::open(&url).await?;
+    /// assert_eq!(db.raw_collection("books").count(doc! {}).await?, 1);
+    /// # drop(db);
+    /// # std::fs::remove_dir_all(&directory).ok();
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`flush`](Db::flush).
+    pub async fn close(self) -> Result<()> {
+        self.flush().await
+    }
+
     /// Gives the space of what was removed from the embedded engine's file back to the file system.
     ///
     /// The file is written anew without unused space, and renamed over the old one: whatever ends the process, one

@@ -9,9 +9,7 @@ use super::options::Durability;
 use super::options::OpenOptions;
 use super::url::{self, Address};
 use crate::backend::Backend;
-use crate::error::Result;
-#[cfg(not(all(feature = "native", feature = "mongodb")))]
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 
 /// Opens the database at this URL.
 pub(super) async fn open(url: &str, options: &OpenOptions) -> Result<Db> {
@@ -21,14 +19,19 @@ pub(super) async fn open(url: &str, options: &OpenOptions) -> Result<Db> {
             database,
             durability,
             create,
+            read_only,
         } => {
-            let options = options.clone().or(durability, create);
+            let options = options.clone().or(durability, create, read_only);
             let backend = native(directory.as_deref(), &options).await?;
             Ok(Db::from_backend(traced(backend, &options), database))
         }
         Address::MongoDb { url } => {
             let (backend, database) = mongodb(&url, options).await?;
             url::check_database_name(&database)?;
+            if options.is_read_only() {
+                let text = "a database is opened for reading only by the embedded engine; MongoDB has users who may only read";
+                return Err(Error::new(ErrorKind::Unsupported, text).with_backend(backend.name()));
+            }
             Ok(Db::from_backend(traced(backend, options), database))
         }
     }
@@ -53,9 +56,14 @@ async fn native(directory: Option<&Path>, options: &OpenOptions) -> Result<Arc<d
         expiry: options.chosen_expiry_interval(),
         cache_bytes: options.chosen_cache_size(),
         transaction_lifetime: options.chosen_transaction_lifetime(),
+        read_only: options.is_read_only(),
         changes: options.chosen_change_log(),
     };
     match directory {
+        None if options.is_read_only() => Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "`memory:` is always new and empty: there is nothing to be read only",
+        )),
         None => crate::native::open_memory(opening),
         Some(directory) => {
             let durability = options.chosen_durability().unwrap_or(Durability::Immediate);

@@ -123,6 +123,7 @@ impl ChangeLog {
 pub struct OpenOptions {
     durability: Option<Durability>,
     create_if_missing: Option<bool>,
+    read_only: Option<bool>,
     app_name: Option<String>,
     change_log: ChangeLog,
     expiry_interval: Option<Duration>,
@@ -148,6 +149,35 @@ impl OpenOptions {
     /// otherwise here or by the URL's `create`.
     pub fn create_if_missing(mut self, create: bool) -> OpenOptions {
         self.create_if_missing = Some(create);
+        self
+    }
+
+    /// Whether a database is opened to be read only (embedded engine only, and there in a directory). Wins over the URL's
+    /// `readOnly`.
+    ///
+    /// Nothing in the directory is changed, so it may be on a disk that is full or read-only. What an unclean end left in
+    /// the log is read into memory, as much as the log has. Several may read at a time, in this process and in others,
+    /// while nobody has it open to write. Writes are `Unsupported`, expired documents stay.
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> odm::Result<()> {
+    /// use odm::{Db, bson::doc};
+    ///
+    /// # let directory = std::env::temp_dir().join(format!("odm-read-only-{}", std::process::id()));
+    /// # let url = format!("native:{}", directory.display());
+    /// Db::open(&url).await?.raw_collection("books").insert(doc! {"_id": 1}).await?;
+    ///
+    /// let db = Db::options().read_only(true).open(&url).await?; // or Db::open("native:..?readOnly=true")
+    /// assert_eq!(db.raw_collection("books").count(doc! {}).await?, 1);
+    /// assert!(db.raw_collection("books").insert(doc! {"_id": 2}).await.unwrap_err().is_unsupported());
+    /// # drop(db);
+    /// # std::fs::remove_dir_all(&directory).ok();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn read_only(mut self, read_only: bool) -> OpenOptions {
+        self.read_only = Some(read_only);
         self
     }
 
@@ -239,6 +269,11 @@ impl OpenOptions {
         self.create_if_missing.unwrap_or(true)
     }
 
+    /// Whether nothing is to be written.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only.unwrap_or(false)
+    }
+
     /// How much of its changes the embedded engine keeps.
     pub fn chosen_change_log(&self) -> ChangeLog {
         self.change_log
@@ -272,8 +307,14 @@ impl OpenOptions {
     }
 
     /// The same options with the URL's choices where none was made here.
-    pub(super) fn or(mut self, durability: Option<Durability>, create: Option<bool>) -> OpenOptions {
+    pub(super) fn or(
+        mut self,
+        durability: Option<Durability>,
+        create: Option<bool>,
+        read_only: Option<bool>,
+    ) -> OpenOptions {
         self.durability = self.durability.or(durability);
+        self.read_only = self.read_only.or(read_only);
         self.create_if_missing = self.create_if_missing.or(create);
         self
     }
@@ -295,6 +336,7 @@ impl fmt::Debug for OpenOptions {
         f.debug_struct("OpenOptions")
             .field("durability", &self.durability)
             .field("create_if_missing", &self.create_if_missing)
+            .field("read_only", &self.read_only)
             .field("app_name", &self.app_name)
             .field("change_log", &self.change_log)
             .field("expiry_interval", &self.expiry_interval)
@@ -318,9 +360,12 @@ mod tests {
 
     #[test]
     fn code_wins_over_the_url() {
-        let options = OpenOptions::new()
-            .durability(Durability::None)
-            .or(Some(Durability::Immediate), Some(false));
+        let options = OpenOptions::new().durability(Durability::None).or(
+            Some(Durability::Immediate),
+            Some(false),
+            Some(true),
+        );
+        assert!(options.is_read_only());
         assert_eq!(options.chosen_durability(), Some(Durability::None));
         assert!(!options.creates_if_missing());
     }

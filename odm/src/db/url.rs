@@ -21,6 +21,7 @@ pub(super) enum Address {
         database: String,
         durability: Option<Durability>,
         create: Option<bool>,
+        read_only: Option<bool>,
     },
     /// A MongoDB server; the URL is the driver's to read, and names a database.
     MongoDb { url: String },
@@ -101,6 +102,7 @@ fn native(directory: Option<PathBuf>, query: &str, url: &str) -> Result<Address>
     let mut database = DEFAULT_DATABASE.to_owned();
     let mut durability = None;
     let mut create = None;
+    let mut read_only = None;
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = decode(value, url)?;
@@ -108,14 +110,15 @@ fn native(directory: Option<PathBuf>, query: &str, url: &str) -> Result<Address>
             "database" => database = value,
             "durability" => durability = Some(parse_durability(&value, url)?),
             "create" => {
-                create = Some(match value.as_str() {
-                    "true" => true,
-                    "false" => false,
-                    _ => return Err(invalid("`create` must be `true` or `false`", url)),
-                });
+                let text = "`create` must be `true` or `false`";
+                create = Some(flag(&value).ok_or_else(|| invalid(text, url))?);
+            }
+            "readOnly" => {
+                let text = "`readOnly` must be `true` or `false`";
+                read_only = Some(flag(&value).ok_or_else(|| invalid(text, url))?);
             }
             _ => {
-                let text = "the URL has an unknown option; known are `database`, `durability` and `create`";
+                let text = "the URL has an unknown option; known are `database`, `durability`, `create` and `readOnly`";
                 return Err(invalid(text, url));
             }
         }
@@ -126,7 +129,16 @@ fn native(directory: Option<PathBuf>, query: &str, url: &str) -> Result<Address>
         database,
         durability,
         create,
+        read_only,
     })
+}
+
+fn flag(text: &str) -> Option<bool> {
+    match text {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
 }
 
 fn parse_durability(text: &str, url: &str) -> Result<Durability> {
@@ -215,6 +227,7 @@ mod tests {
             database: database.to_owned(),
             durability: None,
             create: None,
+            read_only: None,
         }
     }
 

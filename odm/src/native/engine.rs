@@ -52,6 +52,8 @@ pub(crate) enum Location {
     Memory,
     /// In a file in this directory; created when missing.
     Directory(PathBuf),
+    /// The same, to be read only: nothing in the directory is changed.
+    Reading(PathBuf),
 }
 
 /// When an acknowledged write is on disk.
@@ -104,17 +106,33 @@ impl Engine {
     /// Class `Locked` when the directory is in use by another engine, in this process or in another;
     /// `Corrupt`, `Unsupported` (not an engine's file, or of a newer format), `Io`.
     pub(crate) fn open(location: Location, options: EngineOptions) -> Result<Engine> {
+        let is_read_only = matches!(location, Location::Reading(_));
         let (store, durability): (Arc<dyn Store>, _) = match location {
             Location::Memory => (Arc::new(MemoryStore::default()), None),
             Location::Directory(path) => {
                 let store = view::shielded(|| FileStore::open(&path, options.cache_bytes))?;
                 (Arc::new(store), Some(options.durability))
             }
+            Location::Reading(path) => {
+                let store = view::shielded(|| FileStore::open_to_read(&path, options.cache_bytes))?;
+                (Arc::new(store), None)
+            }
         };
         let shared = Shared::open(store, durability, options.changes)?;
         let engine = Engine(Arc::new(Handle { shared }));
         repair::renew_keys(&engine)?;
+        if is_read_only {
+            engine.0.shared.fail(read_only());
+        }
         Ok(engine)
+    }
+
+    /// Makes all commits durable that are not. Blocks the thread; writers wait meanwhile.
+    ///
+    /// # Errors
+    /// Class `Io` or `InDoubt` when they cannot be, or an earlier commit failed.
+    pub(crate) fn flush(&self) -> Result<()> {
+        self.0.shared.flush()
     }
 
     /// An engine on any store; without a durability there is nothing to make durable.
@@ -338,6 +356,15 @@ impl Drop for Handle {
     fn drop(&mut self) {
         self.shared.close();
     }
+}
+
+/// The fault of whoever writes to a database that was opened to be read.
+fn read_only() -> Fault {
+    Fault::of(
+        Class::Unsupported,
+        code::ILLEGAL_OPERATION,
+        "the database was opened for reading only",
+    )
 }
 
 fn closed() -> Fault {

@@ -63,6 +63,8 @@ pub(crate) struct Opening {
     pub(crate) cache_bytes: usize,
     /// How long a transaction may run.
     pub(crate) transaction_lifetime: Duration,
+    /// Whether nothing is to be written.
+    pub(crate) read_only: bool,
     pub(crate) changes: db::ChangeLog,
 }
 
@@ -84,7 +86,7 @@ pub(crate) fn open_directory(
     create: bool,
     opening: Opening,
 ) -> Result<Arc<dyn Backend>> {
-    if !create && !path.join(FILE_NAME).exists() {
+    if (!create || opening.read_only) && !path.join(FILE_NAME).exists() {
         let text = format!("there is no database in {}", path.display());
         return Err(Error::new(ErrorKind::NotFound, text).with_backend("native"));
     }
@@ -93,12 +95,11 @@ pub(crate) fn open_directory(
         db::Durability::Interval(time) => Durability::Interval(time),
         db::Durability::None => Durability::None,
     };
-    open(
-        Location::Directory(path.to_owned()),
-        "native",
-        durability,
-        opening,
-    )
+    let location = match opening.read_only {
+        true => Location::Reading(path.to_owned()),
+        false => Location::Directory(path.to_owned()),
+    };
+    open(location, "native", durability, opening)
 }
 
 fn open(

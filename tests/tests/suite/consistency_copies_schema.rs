@@ -159,7 +159,10 @@ async fn models_show_their_copies(db: &Db) {
     assert_eq!(db.check_models(&models).await.unwrap(), []);
     let change = doc! { "$set": { "declared.copies.ware.eventual": true, "fingerprint": "another" } };
     let stored = db.raw_collection("odm.models");
-    stored.update_one(doc! { "_id": "Basket" }, change).await.unwrap();
+    stored
+        .update_one(doc! { "model": "Basket" }, change)
+        .await
+        .unwrap();
     let drift = db.check_models(&models).await.unwrap();
     assert_eq!((drift.len(), drift[0].model), (1, "Basket"));
     assert_eq!(drift[0].differences, ["copies.ware.eventual: was true, is false"]);

@@ -15,6 +15,24 @@ crate::on_every_backend! {
     a_backup_is_restored_by_opening_it,
     compaction_gives_space_back,
     figures_of_the_store,
+    writes_are_flushed_and_a_database_is_closed,
+}
+
+async fn writes_are_flushed_and_a_database_is_closed(db: &Db) {
+    let books = db.raw_collection("books");
+    books.insert(doc! {"_id": 1}).await.unwrap();
+    db.flush().await.unwrap();
+    let tx = db.begin().await.unwrap();
+    let error = tx.flush().await.unwrap_err();
+    assert!(
+        error.is_unsupported() && error.operation() == Some("flush"),
+        "{error}"
+    );
+    tx.abort().await;
+    db.clone().close().await.unwrap();
+    // Another handle goes on.
+    books.insert(doc! {"_id": 2}).await.unwrap();
+    assert_eq!(books.count(doc! {}).await.unwrap(), 2);
 }
 
 /// A path that nothing is at yet.

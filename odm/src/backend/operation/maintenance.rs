@@ -37,6 +37,10 @@ pub struct Backup {
 #[derive(Clone, Copy, Debug)]
 pub struct Compact;
 
+/// Makes acknowledged writes durable that are not.
+#[derive(Clone, Copy, Debug)]
+pub struct Flush;
+
 /// Asks for the figures of the store.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasureStore {

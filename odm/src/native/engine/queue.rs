@@ -257,6 +257,9 @@ impl Shared {
             return Ok(());
         }
         let cause = lock(&self.failure);
+        if let Some(fault) = cause.as_ref().filter(|fault| fault.class() == Class::Unsupported) {
+            return Err(fault.clone());
+        }
         Err(Fault::of(
             Class::Io,
             code::INTERNAL,

@@ -25,6 +25,7 @@ pub(super) enum Maintenance {
     Repair(backend::Repair),
     Backup(backend::Backup),
     Compact,
+    Flush,
     Measure(backend::MeasureStore),
 }
 
@@ -39,6 +40,10 @@ impl Maintenance {
                 report.bytes_before = compacted.before;
                 report.bytes_after = compacted.after;
                 Ok(Response::Compact(report))
+            }
+            Maintenance::Flush => {
+                apart(engine, "odm-flush", |engine, _| engine.flush()).await?;
+                Ok(Response::Done)
             }
             Maintenance::Measure(asked) => {
                 let measure = move |engine: &Engine, _: &dyn Fn() -> bool| engine.statistics(asked.space);

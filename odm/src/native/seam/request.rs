@@ -252,6 +252,7 @@ pub(super) fn prepare(operation: Operation, backend: &'static str) -> Result<Req
         Operation::Repair(own) => Request::Maintenance(Maintenance::Repair(own)),
         Operation::Backup(own) => Request::Maintenance(Maintenance::Backup(own)),
         Operation::Compact(_) => Request::Maintenance(Maintenance::Compact),
+        Operation::Flush(_) => Request::Maintenance(Maintenance::Flush),
         Operation::MeasureStore(own) => Request::Maintenance(Maintenance::Measure(own)),
         Operation::Aggregate(own) => {
             let request = aggregate_request(own)?;

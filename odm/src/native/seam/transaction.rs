@@ -192,6 +192,7 @@ fn refuse(operation: &Operation, first: bool, unreadable: bool) -> Outcomes<()> 
         | Operation::Repair(_)
         | Operation::Backup(_)
         | Operation::Compact(_)
+        | Operation::Flush(_)
         | Operation::MeasureStore(_) => return Ok(()),
         other => other.name(),
     };

@@ -34,7 +34,7 @@ use redb::{Builder, Database, ReadableDatabase, StorageBackend, TableDefinition}
 
 use self::compact::COMPACTED_NAME;
 use self::current::{Current, Layer};
-use self::directory::{Directory, Place, create_directory};
+use self::directory::{Directory, Place, ReadOnlyDirectory, create_directory};
 use self::fault::{closed, explained, fault, io_fault, locked, opening};
 use self::snapshot::FileSnapshot;
 use super::counted::{Counted, Counts};
@@ -43,7 +43,7 @@ use super::paged::Paged;
 use super::recent::RecentLimits;
 use super::shadow::Shadow;
 use super::{Due, Failure, Figures, Finish, Snapshot, Space, Store, Transaction, Trees, format};
-use crate::native::fault::{Class, Result};
+use crate::native::fault::{Class, Fault, Result};
 
 /// The file's name in its directory.
 pub(crate) const FILE_NAME: &str = "odm.db";
@@ -124,6 +124,15 @@ impl Layers {
     }
 }
 
+/// The fault of opening a directory, with its name.
+fn in_directory(fault: Fault, directory: &Path) -> Fault {
+    match fault.class() {
+        Class::Locked => locked(directory),
+        Class::Io => fault.prefixed(&format!("the database in {}: ", directory.display())),
+        _ => fault,
+    }
+}
+
 fn written(shadow: &Shadow) -> Result<()> {
     match shadow.failure() {
         None => Ok(()),
@@ -144,12 +153,22 @@ impl FileStore {
 
     /// Opens the store in a directory with other limits.
     pub(crate) fn open_with(directory: &Path, cache_bytes: usize, limits: Limits) -> Result<FileStore> {
-        create_directory(directory).map_err(|error| io_fault("cannot create the directory", &error))?;
         let place = Arc::new(Directory(directory.to_owned()));
-        FileStore::open_at(place, cache_bytes, limits).map_err(|fault| match fault.class() {
-            Class::Locked => locked(directory),
-            _ => fault,
-        })
+        create_directory(directory)
+            .map_err(|error| io_fault("cannot create the directory", &error))
+            .and_then(|()| FileStore::open_at(place, cache_bytes, limits))
+            .map_err(|fault| in_directory(fault, directory))
+    }
+
+    /// Opens the store in a directory to read what its commits have left. Nothing of the directory is changed: what the
+    /// log has, and whatever is written, is kept in memory.
+    ///
+    /// # Errors
+    /// As [`open`](FileStore::open); class `Io` also when there is none.
+    pub(crate) fn open_to_read(directory: &Path, cache_bytes: usize) -> Result<FileStore> {
+        let place = Arc::new(ReadOnlyDirectory(directory.to_owned()));
+        FileStore::open_at(place, cache_bytes, Limits::default())
+            .map_err(|fault| in_directory(fault, directory))
     }
 
     /// Opens the store whose files are at a place.

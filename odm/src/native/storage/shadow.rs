@@ -44,6 +44,75 @@ pub(super) struct Private {
     memory: Mutex<Memory>,
 }
 
+/// A file that is never written to: what is written is kept in memory, and gone when it is closed. Whoever reads shares
+/// the file with others who do, and with nobody who writes.
+#[derive(Debug)]
+pub(super) struct ReadOnly {
+    file: Box<dyn StorageBackend>,
+    memory: Mutex<Memory>,
+}
+
+impl ReadOnly {
+    pub(super) fn new(file: Box<dyn StorageBackend>) -> ReadOnly {
+        ReadOnly {
+            file,
+            memory: Mutex::default(),
+        }
+    }
+}
+
+impl StorageBackend for ReadOnly {
+    fn len(&self) -> io::Result<u64> {
+        lock(&self.memory).len(&*self.file)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        lock(&self.memory).read(&*self.file, offset, out)
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        lock(&self.memory).length = Some(length);
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        lock(&self.memory).write(offset, data);
+        Ok(())
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.file.close()
+    }
+
+    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.file.try_lock_shared_range(start, end)
+    }
+
+    fn try_lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.file.try_lock_shared_range(start, end)
+    }
+
+    fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.file.lock_shared_range(start, end)
+    }
+
+    fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.file.lock_shared_range(start, end)
+    }
+
+    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.file.unlock_range(start, end)
+    }
+
+    fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.file.query_lock_range(start, end)
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

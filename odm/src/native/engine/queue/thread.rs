@@ -24,6 +24,27 @@ impl Shared {
         self.write_all();
     }
 
+    /// Makes commits durable that are not, for whoever asks.
+    ///
+    /// # Errors
+    /// Why they cannot be; class `Io` when an earlier commit failed.
+    pub(in super::super) fn flush(self: &Arc<Self>) -> Result<()> {
+        self.alone(|state| {
+            match self.check_writable() {
+                // Nothing was ever written.
+                Err(fault) if fault.class() == Class::Unsupported => return Ok(()),
+                written => written?,
+            }
+            if self.durability.is_some() {
+                self.sync(state);
+            }
+            match lock(&self.failure).as_ref() {
+                Some(fault) => Err(fault.clone()),
+                None => Ok(()),
+            }
+        })
+    }
+
     /// The same; writers need not wait meanwhile, unless it is the database file that must be written.
     fn sync_beside(&self) {
         {

@@ -6,7 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use redb::StorageBackend;
-use redb::backends::FileBackend;
+use redb::backends::{FileBackend, InMemoryBackend};
+
+use crate::native::storage::shadow::ReadOnly;
 
 /// What tells a file from another one that gets its name: its device and number, where the system has such.
 pub(crate) type Identity = Option<(u64, u64)>;
@@ -58,6 +60,42 @@ impl Place for Directory {
 
     fn sync(&self) -> io::Result<()> {
         sync_directory(&self.0)
+    }
+}
+
+/// A directory whose files are read, and in which nothing is changed.
+#[derive(Debug)]
+pub(super) struct ReadOnlyDirectory(pub(super) PathBuf);
+
+impl Place for ReadOnlyDirectory {
+    fn open(&self, name: &str) -> io::Result<(Box<dyn StorageBackend>, Identity)> {
+        let file = match File::open(self.0.join(name)) {
+            Ok(file) => file,
+            // A database that was copied may have come without its log.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && name == super::LOG_FILE_NAME => {
+                return Ok((Box::new(InMemoryBackend::new()), None));
+            }
+            Err(error) => return Err(error),
+        };
+        let identity = file.metadata().ok().and_then(|found| identity(&found));
+        let backend = FileBackend::new(file).map_err(io::Error::other)?;
+        Ok((Box::new(ReadOnly::new(Box::new(backend))), identity))
+    }
+
+    fn identity(&self, name: &str) -> Identity {
+        identity(&std::fs::metadata(self.0.join(name)).ok()?)
+    }
+
+    fn rename(&self, _from: &str, _to: &str) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn remove(&self, _name: &str) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
     }
 }
 
