@@ -180,7 +180,7 @@ impl<D: Record> BulkWrite<D> {
             let ids = self
                 .ids
                 .iter()
-                .filter_map(|(index, id)| Some((*index, key_to_bson(id)?)))
+                .filter_map(|(index, id)| Some((*index, key_to_bson::<D>(id)?)))
                 .collect();
             return Err(partial(&target, "bulkWrite", ordered, result, ids));
         }

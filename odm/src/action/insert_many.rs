@@ -127,7 +127,7 @@ impl<D: Record> InsertMany<D> {
             Some((target, failed)) => {
                 let ids = self.ids.iter().enumerate();
                 let ids = ids
-                    .filter_map(|(index, id)| Some((index, key_to_bson(id)?)))
+                    .filter_map(|(index, id)| Some((index, key_to_bson::<D>(id)?)))
                     .collect();
                 Err(partial(&target, "insert", ordered, failed, ids))
             }
@@ -160,8 +160,9 @@ fn is_of_duplicates(target: &Target, failed: &WriteResult) -> bool {
     target.db().guard().is_none() && errors.all(|(_, error)| error.is_duplicate_key())
 }
 
-pub(super) fn key_to_bson<K: serde::Serialize>(key: &K) -> Option<Bson> {
-    codec::encode_value(key)
+pub(super) fn key_to_bson<D: Record>(key: &D::Key) -> Option<Bson> {
+    D::encode_key(key)
+        .unwrap_or_else(|| codec::encode_value(key))
         .ok()
         .and_then(|id| Bson::try_from(id).ok())
 }

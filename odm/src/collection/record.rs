@@ -49,6 +49,10 @@ pub trait Record: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     fn decode_key(key: &Bson) -> Result<Self::Key>;
 
+    /// As [`decode_key`](Record::decode_key), where it is still encoded.
+    #[doc(hidden)]
+    fn read_key(key: RawBsonRef<'_>) -> Result<Self::Key>;
+
     /// The `_id`, given the encoded document that has it.
     #[doc(hidden)]
     fn key_in(&self, encoded: &RawDocument, generated: bool) -> Result<Self::Key>;
@@ -101,10 +105,13 @@ impl<M: Model> Record for M {
     }
 
     fn decode_key(key: &Bson) -> Result<M::Key> {
-        let key = codec::encode_value(key)?;
+        Self::read_key(codec::encode_value(key)?.as_raw_bson_ref())
+    }
+
+    fn read_key(key: RawBsonRef<'_>) -> Result<M::Key> {
         match M::KEY_READER {
-            Some(read) => read(key.as_raw_bson_ref()),
-            None => codec::decode_value(key.as_raw_bson_ref()),
+            Some(read) => read(key),
+            None => codec::decode_value(key),
         }
     }
 
@@ -144,6 +151,10 @@ impl Record for Document {
 
     fn decode_key(key: &Bson) -> Result<Bson> {
         Ok(key.clone())
+    }
+
+    fn read_key(key: RawBsonRef<'_>) -> Result<Bson> {
+        codec::decode_value(key)
     }
 
     fn key_in(&self, encoded: &RawDocument, _generated: bool) -> Result<Bson> {

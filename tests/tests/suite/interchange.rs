@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bson::{Bson, DateTime, doc};
-use odm::{Db, Embedded, ErrorKind, Model};
+use odm::{ChangeKind, Db, Embedded, ErrorKind, Model};
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -13,6 +13,7 @@ crate::on_every_backend! {
     each_type_is_stored_as_its_bson_type,
     filters_match_what_is_stored,
     updates_store_what_inserts_store,
+    keys_of_events_and_errors_are_those_that_are_stored,
     finer_times_are_rounded_down_alike,
     what_does_not_fit_names_its_place,
     json_is_for_people,
@@ -135,6 +136,46 @@ async fn filters_match_what_is_stored(db: &Db) {
     assert_eq!(sorted, [3, 2, 1].map(shipment));
     let gone = shipments.get_many([shipment(1).id, two.id]).await.unwrap();
     assert_eq!(gone.len(), 2);
+}
+
+async fn keys_of_events_and_errors_are_those_that_are_stored(db: &Db) {
+    let shipments = db.collection::<Shipment>();
+    let mut changes = shipments.watch().await.unwrap();
+    let one = shipment(1);
+    shipments.insert(&one).await.unwrap();
+    shipments
+        .update_one(|s| s.id.eq(one.id), |s| s.price.inc(Decimal::ONE))
+        .await
+        .unwrap();
+    shipments.save(&one).await.unwrap();
+    shipments.delete(one.id).await.unwrap();
+    let kinds = [
+        ChangeKind::Insert,
+        ChangeKind::Update,
+        ChangeKind::Replace,
+        ChangeKind::Delete,
+    ];
+    for kind in kinds {
+        let change = changes.try_next().await.unwrap().unwrap();
+        assert_eq!(change.event.kind(), Some(kind));
+        assert_eq!(change.event.key(), Some(&one.id));
+        let has_document = matches!(kind, ChangeKind::Insert | ChangeKind::Replace);
+        assert_eq!(change.event.document().is_some(), has_document);
+    }
+    // Another type in its place.
+    db.raw_collection("shipments").insert(doc! { "_id": "x" }).await.unwrap();
+    let odd = changes.try_next().await.unwrap_err();
+    assert_eq!(
+        (odd.kind(), odd.model(), odd.path(), odd.id()),
+        (ErrorKind::Decode, Some("Shipment"), Some("_id"), Some(&Bson::from("x")))
+    );
+    let twice = [shipment(1), shipment(2), shipment(2)];
+    let partial = shipments.insert_many(&twice).await.unwrap_err();
+    let stored = |number: u8| Bson::from(bson::Uuid::from_bytes([number; 16]));
+    assert_eq!(
+        partial.partial_write().unwrap().inserted,
+        [(0, stored(1)), (1, stored(2))]
+    );
 }
 
 async fn updates_store_what_inserts_store(db: &Db) {
