@@ -1,6 +1,6 @@
 //! Which documents an action sees: the living, the softly deleted, or both.
 
-use bson::{DateTime, RawBson, RawDocumentBuf};
+use bson::{DateTime, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::document;
 use super::plan::Plan;
@@ -116,6 +116,12 @@ fn apply(operation: &mut Operation, condition: &RawDocumentBuf) -> Result<()> {
                 crate::backend::WriteStatement::Insert(_) => Ok(()),
             }),
         Operation::Aggregate(aggregate) => {
+            if let Some(text) = aggregate.pipeline.first().and_then(text_search) {
+                // MongoDB searches texts in the first stage only.
+                let filter = document::narrowed(text, condition)?;
+                aggregate.pipeline[0] = document::single(bson::cstr!("$match"), filter);
+                return Ok(());
+            }
             let stage = document::single(bson::cstr!("$match"), condition.clone());
             if let Some(position) = aggregate.pipeline.first().map_or(Some(0), position) {
                 aggregate.pipeline.insert(position, stage);
@@ -125,6 +131,30 @@ fn apply(operation: &mut Operation, condition: &RawDocumentBuf) -> Result<()> {
         Operation::Explain(explain) => apply(&mut explain.operation, condition),
         _ => Ok(()),
     }
+}
+
+/// The filter of a stage that searches texts.
+fn text_search(stage: &RawDocumentBuf) -> Option<&RawDocument> {
+    match stage.iter().next() {
+        Some(Ok((name, RawBsonRef::Document(filter)))) if name == "$match" && has_text(filter) => {
+            Some(filter)
+        }
+        _ => None,
+    }
+}
+
+fn has_text(filter: &RawDocument) -> bool {
+    filter
+        .iter()
+        .flatten()
+        .any(|(name, value)| match (name.as_str(), value) {
+            ("$text", _) => true,
+            ("$and" | "$or" | "$nor", RawBsonRef::Array(parts)) => parts
+                .into_iter()
+                .flatten()
+                .any(|part| part.as_document().is_some_and(has_text)),
+            _ => false,
+        })
 }
 
 /// Where the condition goes: before a stage that reads the collection's documents, behind one that must be the

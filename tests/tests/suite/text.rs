@@ -12,6 +12,7 @@ crate::on_every_backend! {
     every_write_keeps_the_index,
     indexes_have_weights_languages_and_prefixes,
     what_cannot_be_searched_is_refused,
+    pipelines_of_models_with_conditions_search_texts,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -21,6 +22,67 @@ struct Post {
     id: i32,
     title: String,
     body: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "notes", index(keys(text(text))))]
+struct Note {
+    #[serde(rename = "_id")]
+    id: i32,
+    text: String,
+    #[odm(soft_delete)]
+    gone: Option<bson::DateTime>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "pages", kind = "help", index(keys(text(text))))]
+struct Help {
+    #[serde(rename = "_id")]
+    id: i32,
+    text: String,
+    #[odm(soft_delete)]
+    gone: Option<bson::DateTime>,
+}
+
+/// The model's own condition and the search are one stage: a search is in the first one, or nowhere.
+async fn pipelines_of_models_with_conditions_search_texts(db: &Db) {
+    let notes = db.collection::<Note>();
+    notes.create_indexes().await.unwrap();
+    for (id, text) in [(1, "blue pump"), (2, "pump pump"), (3, "valve"), (4, "pump")] {
+        let text = text.to_owned();
+        notes.insert(Note { id, text, gone: None }).await.unwrap();
+    }
+    notes.delete(4).await.unwrap();
+    let search = || notes.aggregate().filter(|_| Filter::text("pump"));
+    assert_eq!(search().count().await.unwrap(), 2);
+    assert_eq!(search().with_deleted().count().await.unwrap(), 3);
+    assert_eq!(search().only_deleted().count().await.unwrap(), 1);
+    let best = search().sort(|_| Sort::by_text_score()).await.unwrap();
+    assert_eq!(best.iter().map(|note| note.id).collect::<Vec<_>>(), [2, 1]);
+    let some = notes
+        .aggregate()
+        .filter(|n| n.id.gt(1) & Filter::text("pump") & n.gone.is_null());
+    assert_eq!(some.count().await.unwrap(), 1);
+    let text = doc! { "$match": { "$and": [{ "_id": { "$lt": 9 } }, { "$text": { "$search": "pump" } }] } };
+    assert_eq!(notes.aggregate().raw(text.clone()).count().await.unwrap(), 2);
+    assert_eq!(notes.aggregate_raw([text.clone()]).await.unwrap().len(), 2);
+    let late = notes.aggregate().skip(1).raw(text).count().await.unwrap_err();
+    assert_eq!(late.code(), Some(17313));
+
+    let pages = db.collection::<Help>();
+    pages.create_indexes().await.unwrap();
+    for (id, text) in [(1, "blue pump"), (2, "valve"), (3, "pump")] {
+        let text = text.to_owned();
+        pages.insert(Help { id, text, gone: None }).await.unwrap();
+    }
+    pages.delete(3).await.unwrap();
+    db.raw_collection("pages")
+        .insert(doc! { "_id": 9, "kind": "other", "text": "pump" })
+        .await
+        .unwrap();
+    let search = || pages.aggregate().filter(|_| Filter::text("pump"));
+    assert_eq!(search().count().await.unwrap(), 1);
+    assert_eq!(search().with_deleted().count().await.unwrap(), 2);
 }
 
 async fn posts(db: &Db) -> odm::Collection<Post> {
