@@ -5,8 +5,9 @@ use std::ops::Deref;
 
 use super::derived::Derivation;
 use crate::expr::{Expr, Gives, Term, Valued};
-use crate::model::{Codec, Field, Handle, Path};
+use crate::model::{Field, Handle, Path};
 use crate::query::Update;
+use crate::query::expression::Encoding;
 
 /// The handle of a [`Derived`](crate::Derived) field: a [`Field`] of the value's type, but for what changes it.
 ///
@@ -106,14 +107,14 @@ impl<R, D: Derivation> Valued for &DerivedField<R, D> {
 }
 
 impl<R, D: Derivation<Value = T>, T> Term<R, T> for &DerivedField<R, D> {
-    fn term(self, codec: Option<Codec<T>>) -> crate::Result<bson::RawBson> {
-        self.value().term(codec)
+    fn term(self, encoding: &Encoding<T>) -> crate::Result<bson::RawBson> {
+        self.value().term(encoding)
     }
 }
 
 impl<R, D: Derivation<Value = T>, T> Gives<R, T> for &DerivedField<R, D> {
-    fn give(self) -> crate::Result<bson::RawBson> {
-        <Expr<R, T> as Gives<R, T>>::give(self.value())
+    fn give(self, encoding: &Encoding<T>) -> crate::Result<bson::RawBson> {
+        <Expr<R, T> as Gives<R, T>>::give(self.value(), encoding)
     }
 }
 

@@ -4,6 +4,7 @@ mod array;
 mod choice;
 mod comparison;
 mod date;
+mod encoding;
 mod number;
 mod text;
 mod valued;
@@ -16,14 +17,15 @@ use bson::{RawArrayBuf, RawBson, RawDocumentBuf};
 use serde::Serialize;
 
 pub use self::choice::{cond, switch};
+pub(crate) use self::encoding::Encoding;
 pub use self::number::{Number, NumberTerm};
 pub use self::text::TextTerm;
 pub use self::valued::{Gives, Term, Valued};
 use super::encode::path_text;
 use crate::codec::{self, Raw};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Codec, Field, Segment};
-use crate::query::Filter;
+use crate::model::{Field, Segment};
+use crate::query::{Filter, Operand};
 
 /// A value of type `T` that is computed of a document of `R`: of its fields, of constants and of other such values.
 ///
@@ -52,13 +54,17 @@ use crate::query::Filter;
 #[must_use]
 pub struct Expr<R, T> {
     value: Result<RawBson>,
-    codec: Option<Codec<T>>,
+    encoding: Encoding<T>,
     marker: PhantomData<fn() -> R>,
 }
 
-/// A constant.
+/// A constant to begin an expression with, encoded as its type says. Where a field or an expression stands first, the
+/// constants beside it are the values themselves: `b.sold.value().gt(5)`.
+///
+/// Beside a field with its own serde codec (`as_bson`, `with`) it is an error of kind `InvalidArgument`:
+/// [`Field::constant`] gives a constant that is stored as the field's values are.
 pub fn literal<R, T: Serialize>(value: T) -> Expr<R, T> {
-    Expr::new(codec::encode_value(&value).map(constant))
+    Expr::new(codec::encode_value(&value).map(constant)).stored(Encoding::Literal)
 }
 
 impl<R, T> Expr<R, T> {
@@ -94,13 +100,28 @@ impl<R, T> Expr<R, T> {
     pub(crate) fn new(value: Result<RawBson>) -> Expr<R, T> {
         Expr {
             value,
-            codec: None,
+            encoding: Encoding::Computed,
             marker: PhantomData,
         }
     }
 
-    pub(crate) fn codec(&self) -> Option<Codec<T>> {
-        self.codec
+    /// The same, stored like this.
+    pub(crate) fn stored(self, encoding: Encoding<T>) -> Expr<R, T> {
+        Expr { encoding, ..self }
+    }
+
+    pub(crate) fn encoding(&self) -> Encoding<T> {
+        self.encoding
+    }
+
+    /// Puts the field that this is into an error.
+    pub(crate) fn named<V>(&self, result: Result<V>) -> Result<V> {
+        result.map_err(|error| match &self.value {
+            Ok(RawBson::String(path)) if error.path().is_none() && !path.starts_with("$$") => {
+                error.with_path(path.trim_start_matches('$'))
+            }
+            _ => error,
+        })
     }
 
     pub(crate) fn into_value(self) -> Result<RawBson> {
@@ -124,11 +145,20 @@ impl<R, T> Field<R, T> {
     /// The field's value, to compute with in pipelines.
     pub fn value(&self) -> Expr<R, T> {
         let path = reference(self.path().segments());
-        Expr {
-            value: self.located(path),
-            codec: self.codec(),
-            marker: PhantomData,
-        }
+        Expr::new(self.located(path)).stored(Encoding::of(self.codec()))
+    }
+
+    /// A constant that is stored as this field's values are, for expressions over any documents:
+    /// `switch([(b.sold.value().eq(0), b.due.constant(never))], b.due)`.
+    pub fn constant<S>(&self, value: impl Operand<T>) -> Expr<S, T>
+    where
+        T: Serialize,
+    {
+        let encoding = match self.codec() {
+            Some(codec) => Encoding::Own(codec),
+            None => Encoding::Literal,
+        };
+        Expr::new(self.operand(value).map(constant)).stored(encoding)
     }
 }
 
@@ -214,7 +244,7 @@ impl<R, T> Clone for Expr<R, T> {
     fn clone(&self) -> Self {
         Expr {
             value: self.value.clone(),
-            codec: self.codec,
+            encoding: self.encoding,
             marker: PhantomData,
         }
     }

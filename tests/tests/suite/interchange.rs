@@ -13,6 +13,8 @@ crate::on_every_backend! {
     each_type_is_stored_as_its_bson_type,
     filters_match_what_is_stored,
     updates_store_what_inserts_store,
+    expressions_store_constants_as_their_fields_are,
+    literals_and_encoded_fields_are_kept_apart,
     keys_of_events_and_errors_are_those_that_are_stored,
     finer_times_are_rounded_down_alike,
     what_does_not_fit_names_its_place,
@@ -163,11 +165,19 @@ async fn keys_of_events_and_errors_are_those_that_are_stored(db: &Db) {
         assert_eq!(change.event.document().is_some(), has_document);
     }
     // Another type in its place.
-    db.raw_collection("shipments").insert(doc! { "_id": "x" }).await.unwrap();
+    db.raw_collection("shipments")
+        .insert(doc! { "_id": "x" })
+        .await
+        .unwrap();
     let odd = changes.try_next().await.unwrap_err();
     assert_eq!(
         (odd.kind(), odd.model(), odd.path(), odd.id()),
-        (ErrorKind::Decode, Some("Shipment"), Some("_id"), Some(&Bson::from("x")))
+        (
+            ErrorKind::Decode,
+            Some("Shipment"),
+            Some("_id"),
+            Some(&Bson::from("x"))
+        )
     );
     let twice = [shipment(1), shipment(2), shipment(2)];
     let partial = shipments.insert_many(&twice).await.unwrap_err();
@@ -176,6 +186,165 @@ async fn keys_of_events_and_errors_are_those_that_are_stored(db: &Db) {
         partial.partial_write().unwrap().inserted,
         [(0, stored(1)), (1, stored(2))]
     );
+}
+
+async fn expressions_store_constants_as_their_fields_are(db: &Db) {
+    let shipments = db.collection::<Shipment>();
+    let all = [1, 2, 3, 4].map(shipment);
+    shipments.insert_many(&all).await.unwrap();
+    let (one, two, three) = (&all[0], &all[1], &all[2]);
+    for (condition, expected) in [
+        (Shipment::fields().packed.value().gt(two.packed), 2),
+        (Shipment::fields().packed.value().lte(two.packed), 2),
+        (Shipment::fields().id.value().eq(two.id), 1),
+        (Shipment::fields().sent.value().lt(three.sent), 2),
+        (Shipment::fields().sent.value().lt(three.sent.unwrap()), 2),
+        (Shipment::fields().due.value().ne(two.due), 3),
+        (Shipment::fields().took.value().eq(two.took), 1),
+        (Shipment::fields().price.value().gte(two.price), 3),
+        (Shipment::fields().label.serial.value().eq(two.label.serial), 1),
+        (Shipment::fields().label.value().eq(two.label.clone()), 1),
+        (
+            Shipment::fields()
+                .packed
+                .constant(two.packed)
+                .lt(Shipment::fields().packed),
+            2,
+        ),
+    ] {
+        let text = format!("{condition:?}");
+        assert_eq!(
+            shipments.count(|_| condition.holds()).await.unwrap(),
+            expected,
+            "{text}"
+        );
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize, Embedded)]
+    struct Span {
+        #[serde(rename = "_id", with = "odm::as_bson")]
+        from: chrono::DateTime<chrono::Utc>,
+        count: i64,
+    }
+    let spans = shipments
+        .aggregate()
+        .bucket(|s| s.packed, [one.packed, three.packed, shipment(9).packed])
+        .output::<Span>(|_, o| o.count.is(odm::expr::count()))
+        .await
+        .unwrap();
+    let expected = [(one.packed, 2), (three.packed, 2)].map(|(from, count)| Span { from, count });
+    assert_eq!(spans, expected);
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize, Embedded)]
+    struct Sent {
+        #[serde(with = "odm::as_bson")]
+        known: time::OffsetDateTime,
+        #[serde(with = "odm::as_bson")]
+        serial: Option<Uuid>,
+        #[serde(with = "odm::as_bson")]
+        near: chrono::DateTime<chrono::Utc>,
+        number: i32,
+    }
+    let unsent = two.sent.unwrap();
+    shipments
+        .update_one(|s| s.id.eq(one.id), |s| s.sent.set(None))
+        .await
+        .unwrap();
+    let sent = shipments
+        .aggregate()
+        .filter(|s| s.id.is_in([one.id, three.id]))
+        .sort(|s| s.packed.asc())
+        .project::<Sent>(|s, o| {
+            let near = odm::expr::cond(s.packed.value().lt(two.packed), s.packed, two.packed);
+            o.known.of(s.sent.value().if_null(unsent))
+                & o.serial.of(two.label.serial)
+                & o.near.of(near)
+                & o.number.of(7)
+        })
+        .await
+        .unwrap();
+    let expected = [(unsent, one.packed), (three.sent.unwrap(), two.packed)];
+    let expected = expected.map(|(known, near)| Sent {
+        known,
+        serial: Some(two.label.serial),
+        near,
+        number: 7,
+    });
+    assert_eq!(sent, expected);
+    // The value without what may be missing is compared in the same way.
+    let late = shipments.count(|s| s.sent.value().if_null(unsent).gt(unsent).holds());
+    assert_eq!(late.await.unwrap(), 2);
+}
+
+async fn literals_and_encoded_fields_are_kept_apart(db: &Db) {
+    use odm::expr::{cond, literal, switch};
+
+    let shipments = db.collection::<Shipment>();
+    let one = shipment(1);
+    shipments.insert(&one).await.unwrap();
+    let s = Shipment::fields();
+    let is_new = || s.packed.value().gt(one.packed);
+    for (condition, path) in [
+        (s.packed.value().gt(literal(one.packed)), "packed"),
+        (literal(one.packed).lt(s.packed.value()), "packed"),
+        (
+            s.label.serial.value().eq(literal(one.label.serial)),
+            "label.serial",
+        ),
+        (
+            s.sent
+                .value()
+                .if_null(literal(one.sent.unwrap()))
+                .gt(one.sent.unwrap()),
+            "sent",
+        ),
+        (
+            cond(is_new(), &s.packed, literal(one.packed)).eq(one.packed),
+            "packed",
+        ),
+        (
+            switch([(is_new(), literal(one.packed))], &s.packed).eq(one.packed),
+            "packed",
+        ),
+        (
+            switch(
+                [(is_new(), literal(one.packed)), (is_new(), s.packed.value())],
+                one.packed,
+            )
+            .eq(one.packed),
+            "",
+        ),
+        // The elements of an array with a codec are reached, but what is like them is not known.
+        (s.seen.value().at(0).eq(one.seen[0]), ""),
+        (s.seen.value().contains(one.seen[0]), "seen"),
+    ] {
+        let text = format!("{condition:?}");
+        let refused = shipments.count(|_| condition.holds()).await.unwrap_err();
+        let is_clear = matches!(
+            refused.kind(),
+            ErrorKind::InvalidArgument | ErrorKind::Unsupported
+        );
+        assert!(
+            is_clear && refused.to_string().contains("serde codec"),
+            "{text}: {refused}"
+        );
+        assert_eq!(refused.path().unwrap_or_default(), path, "{text}: {refused}");
+    }
+    let set = shipments.aggregate().set(|s| s.packed.of(literal(one.packed)));
+    let refused = set.await.unwrap_err();
+    assert_eq!(
+        (refused.kind(), refused.model(), refused.path()),
+        (ErrorKind::InvalidArgument, Some("Shipment"), Some("packed"))
+    );
+    #[derive(Debug, Serialize, Deserialize, Embedded)]
+    struct Count {
+        count: i64,
+    }
+    let bucket = shipments
+        .aggregate()
+        .bucket(|s| s.packed, [literal(one.packed), literal(shipment(2).packed)])
+        .output::<Count>(|_, o| o.count.is(odm::expr::count()));
+    assert_eq!(bucket.await.unwrap_err().path(), Some("packed"));
 }
 
 async fn updates_store_what_inserts_store(db: &Db) {

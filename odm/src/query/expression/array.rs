@@ -5,7 +5,7 @@ use std::cell::Cell;
 use bson::RawBson;
 use bson::raw::{CStr, cstr};
 
-use super::{Expr, Number, Term, Valued, call, call_all, call_named, constant};
+use super::{Encoding, Expr, Number, Term, Valued, call, call_all, call_named, constant};
 use crate::error::Result;
 use crate::model::{ArrayType, FieldType, Numeric, Path, Segment};
 use crate::query::encode::own_codec;
@@ -29,12 +29,13 @@ impl<R, T: ArrayType> Expr<R, T> {
     /// The element at this position, counted from 0, or from the end by negative numbers; missing where there is none.
     pub fn at(self, position: i32) -> Expr<R, Option<T::Item>> {
         let position = Ok(constant(RawBson::Int32(position)));
-        Expr::new(call_all(cstr!("$arrayElemAt"), [self.value, position]))
+        let encoding = of_elements(self.encoding);
+        Expr::new(call_all(cstr!("$arrayElemAt"), [self.value, position])).stored(encoding)
     }
 
     /// Whether an element is equal to this.
     pub fn contains(self, element: impl Term<R, T::Item>) -> Expr<R, bool> {
-        let element = element.term(None);
+        let element = element.term(&Encoding::Computed);
         Expr::new(call_all(cstr!("$in"), [element, self.elements()]))
     }
 
@@ -46,15 +47,21 @@ impl<R, T: ArrayType> Expr<R, T> {
     where
         T: ArrayType<Item: FieldType>,
     {
-        let (name, changed) = element::<R, T::Item, _>(|item| change(item).expression().value);
-        Expr::new(call_named(
+        let mut encoding = Encoding::Computed;
+        let (name, changed) = element::<R, T::Item, _>(|item| {
+            let changed = change(item).expression();
+            encoding = of_elements(changed.encoding);
+            changed.value
+        });
+        let mapped = Expr::new(call_named(
             cstr!("$map"),
             [
                 (cstr!("input"), self.elements()),
                 (cstr!("as"), Ok(RawBson::String(name))),
                 (cstr!("in"), changed),
             ],
-        ))
+        ));
+        mapped.stored(encoding)
     }
 
     /// The elements for which a condition is true: `b.scores.value().filter(|score| score.value().gt(5))`.
@@ -94,15 +101,23 @@ impl<R, T: ArrayType> Expr<R, T> {
 
     /// The array, where its elements are stored as their type says.
     fn elements(self) -> Result<RawBson> {
-        match self.codec {
-            Some(_) => Err(own_codec()),
-            None => self.value,
+        match self.encoding.is_own() {
+            true => self.named(Err(own_codec())),
+            false => self.value,
         }
     }
 
     fn unary_array(self, operator: &'static CStr) -> Expr<R, Number> {
         // In a list of its own, an array is the argument, not the arguments.
         Expr::new(self.value.map(|value| call(operator, value)))
+    }
+}
+
+/// How what is in values that are stored like this, or made of them, is stored.
+fn of_elements<T, E>(encoding: Encoding<T>) -> Encoding<E> {
+    match encoding.is_own() {
+        true => Encoding::Inside,
+        false => Encoding::Computed,
     }
 }
 

@@ -38,7 +38,7 @@ impl<R, T> Expr<R, T> {
     }
 
     fn compare(self, operator: &'static CStr, other: impl Term<R, T>) -> Expr<R, bool> {
-        let other = other.term(self.codec);
+        let other = self.named(other.term(&self.encoding));
         Expr::new(call_all(operator, [self.value, other]))
     }
 }

@@ -3,17 +3,15 @@
 use bson::RawBson;
 use serde::Serialize;
 
-use super::{Expr, Number, constant};
-use crate::codec::encode_value;
+use super::{Encoding, Expr, Number};
 use crate::error::Result;
-use crate::model::{Codec, Field, Id, Numeric};
-use crate::query::Operand;
+use crate::model::{Field, Numeric};
 
 /// A field or an expression: something that has a value in each document of `Root`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no field and no expression",
     label = "has no value in a document",
-    note = "a constant is `literal(..)`; an embedded document is reached by `.value()`"
+    note = "a constant that an expression begins with is `literal(..)`, or `field.constant(..)` of a field; an embedded document is reached by `.value()`"
 )]
 pub trait Valued {
     /// The documents.
@@ -62,39 +60,56 @@ impl<R, T> Valued for &Field<R, T> {
 }
 
 /// What can be compared with a value of type `T` in documents of `R`: a field or an expression of the same type, or a
-/// constant. Constants of other types are made by [`literal`](super::literal).
+/// constant: a `T`, for an option also what is in it, `&str` for texts, `i32` for `f64`.
+///
+/// Constants are stored as the values that they stand beside, also where their field has its own serde codec.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand for a `{T}` in an expression over `{R}`",
     label = "expected a field, an expression or a constant of type `{T}`",
-    note = "constants of other types than the plain ones, such as options, arrays and structs: `odm::expr::literal(..)`"
+    note = "constants are of the field's own type; convert it first"
 )]
 pub trait Term<R, T> {
     /// The value, constants being encoded as those that they are compared with.
     #[doc(hidden)]
-    fn term(self, codec: Option<Codec<T>>) -> Result<RawBson>;
+    fn term(self, encoding: &Encoding<T>) -> Result<RawBson>;
 }
 
 impl<R, T> Term<R, T> for Expr<R, T> {
-    fn term(self, _codec: Option<Codec<T>>) -> Result<RawBson> {
+    fn term(self, encoding: &Encoding<T>) -> Result<RawBson> {
+        self.named(self.encoding.agrees(encoding))?;
         self.value
     }
 }
 
 impl<R, T> Term<R, T> for &Expr<R, T> {
-    fn term(self, _codec: Option<Codec<T>>) -> Result<RawBson> {
-        self.value.clone()
+    fn term(self, encoding: &Encoding<T>) -> Result<RawBson> {
+        self.clone().term(encoding)
     }
 }
 
 impl<R, T> Term<R, T> for Field<R, T> {
-    fn term(self, _codec: Option<Codec<T>>) -> Result<RawBson> {
-        self.value().value
+    fn term(self, encoding: &Encoding<T>) -> Result<RawBson> {
+        self.value().term(encoding)
     }
 }
 
 impl<R, T> Term<R, T> for &Field<R, T> {
-    fn term(self, _codec: Option<Codec<T>>) -> Result<RawBson> {
-        self.value().value
+    fn term(self, encoding: &Encoding<T>) -> Result<RawBson> {
+        self.value().term(encoding)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<R, T: Serialize> Term<R, T> for T {
+    fn term(self, encoding: &Encoding<T>) -> Result<RawBson> {
+        encoding.constant(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<R, T: Serialize> Term<R, Option<T>> for T {
+    fn term(self, encoding: &Encoding<Option<T>>) -> Result<RawBson> {
+        encoding.constant(Some(self))
     }
 }
 
@@ -102,76 +117,45 @@ macro_rules! constants {
     ($($constant:ty: $target:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<R> Term<R, $target> for $constant {
-            fn term(self, codec: Option<Codec<$target>>) -> Result<RawBson> {
-                encoded(self, codec)
+            fn term(self, encoding: &Encoding<$target>) -> Result<RawBson> {
+                encoding.constant(self.into())
             }
         }
 
         #[diagnostic::do_not_recommend]
         impl<R> Term<R, Option<$target>> for $constant {
-            fn term(self, codec: Option<Codec<Option<$target>>>) -> Result<RawBson> {
-                encoded(self, codec)
+            fn term(self, encoding: &Encoding<Option<$target>>) -> Result<RawBson> {
+                encoding.constant(Some(self.into()))
             }
         }
     )*};
 }
 
 constants! {
-    bool: bool;
-    i8: i8;
-    i16: i16;
-    i32: i32;
-    i64: i64;
-    u8: u8;
-    u16: u16;
-    u32: u32;
-    u64: u64;
-    f32: f32;
-    f64: f64;
     i32: f64;
-    String: String;
     &str: String;
-    bson::oid::ObjectId: bson::oid::ObjectId;
-    bson::DateTime: bson::DateTime;
-    bson::Decimal128: bson::Decimal128;
-    bson::Uuid: bson::Uuid;
 }
 
-#[diagnostic::do_not_recommend]
-impl<R, M> Term<R, Id<M>> for Id<M> {
-    fn term(self, codec: Option<Codec<Id<M>>>) -> Result<RawBson> {
-        encoded(self, codec)
-    }
-}
-
-/// A constant as the field's values are stored.
-fn encoded<T: Serialize>(value: impl Operand<T>, codec: Option<Codec<T>>) -> Result<RawBson> {
-    value
-        .with_operand(|value| match codec {
-            Some(codec) => codec(value),
-            None => encode_value(value),
-        })
-        .map(constant)
-}
-
-/// What can become the value of an output field of type `T`: a field or an expression of that type, one that is not
-/// optional where the field is, a number where the field is one.
+/// What can become the value of an output field of type `T`: a field, an expression or a constant of that type, one that is
+/// not optional where the field is, a number where the field is one. Constants are stored as the output field's values are.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not give a `{T}` of documents of `{R}`",
     label = "the output field is a `{T}`",
-    note = "fields and expressions give values of their own type, arithmetic gives any number; a constant is `literal(..)`"
+    note = "fields, expressions and constants give values of their own type, arithmetic gives any number"
 )]
 pub trait Gives<R, T> {
     /// The value.
     #[doc(hidden)]
-    fn give(self) -> Result<RawBson>;
+    fn give(self, encoding: &Encoding<T>) -> Result<RawBson>;
 }
 
 macro_rules! gives {
     ($($giver:ty: $target:ty;)*) => {$(
         impl<R, T> Gives<R, $target> for $giver {
-            fn give(self) -> Result<RawBson> {
-                self.expression().value
+            fn give(self, encoding: &Encoding<$target>) -> Result<RawBson> {
+                let value = self.expression();
+                value.encoding.fits(encoding)?;
+                value.value
             }
         }
     )*};
@@ -188,14 +172,35 @@ gives! {
     &Field<R, T>: Option<T>;
 }
 
+#[diagnostic::do_not_recommend]
+impl<R, T: Serialize> Gives<R, T> for T {
+    fn give(self, encoding: &Encoding<T>) -> Result<RawBson> {
+        encoding.constant(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<R, T: Serialize> Gives<R, Option<T>> for T {
+    fn give(self, encoding: &Encoding<Option<T>>) -> Result<RawBson> {
+        encoding.constant(Some(self))
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<R> Gives<R, String> for &str {
+    fn give(self, encoding: &Encoding<String>) -> Result<RawBson> {
+        encoding.constant(self.to_owned())
+    }
+}
+
 impl<R, T: Numeric> Gives<R, T> for Expr<R, Number> {
-    fn give(self) -> Result<RawBson> {
+    fn give(self, _: &Encoding<T>) -> Result<RawBson> {
         self.value
     }
 }
 
 impl<R> Gives<R, String> for Expr<R, &str> {
-    fn give(self) -> Result<RawBson> {
+    fn give(self, _: &Encoding<String>) -> Result<RawBson> {
         self.value
     }
 }

@@ -9,7 +9,7 @@ use bson::{RawBson, RawDocumentBuf};
 use super::accumulator::Accumulator;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Field, Numeric};
-use crate::query::expression::{Expr, Gives, Number, field_name};
+use crate::query::expression::{Encoding, Expr, Gives, Number, field_name};
 
 /// Fields of `Out` with the values that they get from documents of `R`; combined with `&`.
 #[must_use]
@@ -30,7 +30,7 @@ impl<Out, T> Field<Out, T> {
     /// Gets this value in a [`project`](crate::Pipeline::project) or [`set`](crate::Pipeline::set).
     pub fn of<R>(&self, value: impl Gives<R, T>) -> Assignment<R, Out> {
         Assignment {
-            fields: self.given(value.give()),
+            fields: self.given(value.give(&Encoding::of(self.codec()))),
             marker: PhantomData,
         }
     }
@@ -39,7 +39,7 @@ impl<Out, T> Field<Out, T> {
     /// the group goes by all of them.
     pub fn by<R>(&self, key: impl Gives<R, T>) -> Grouping<R, Out> {
         Grouping {
-            keys: self.given(key.give()),
+            keys: self.given(key.give(&Encoding::of(self.codec()))),
             fields: Ok(Vec::new()),
             marker: PhantomData,
         }

@@ -37,7 +37,10 @@ impl<T: Embedded, S> Pipeline<T, S> {
         I: IntoIterator<Item: Term<T, V::Value>>,
     {
         let by = by(T::fields_at(Path::root())).expression();
-        let boundaries = boundaries.into_iter().map(|boundary| boundary.term(by.codec()));
+        let encoding = by.encoding();
+        let boundaries = boundaries
+            .into_iter()
+            .map(|boundary| by.named(boundary.term(&encoding)));
         let boundaries: Result<Vec<RawBson>> = boundaries.collect();
         let argument = boundaries.and_then(|boundaries| {
             let mut argument = RawDocumentBuf::new();

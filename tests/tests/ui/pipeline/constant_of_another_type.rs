@@ -33,7 +33,7 @@ fn pipeline(books: Collection<Book>, author: AuthorFields<Author>) {
     let _ = (count::<Book>(), author.born.asc(), min(Book::fields().pages));
     let _ = books
         .aggregate()
-        .project::<Year>(|_, y| y.year.of(1900));
+        .project::<Year>(|_, y| y.year.of("1900"));
     let _ = (sum::<Book>(1), avg::<Book>(1));
 }
 
