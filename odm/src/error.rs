@@ -397,7 +397,8 @@ impl Error {
         })
     }
 
-    pub(crate) fn with_violations(self, violations: Vec<Violation>) -> Error {
+    /// Adds the rules that are broken; the path is that of the first.
+    pub fn with_violations(self, violations: Vec<Violation>) -> Error {
         self.with(|inner| {
             let first = violations.first().map(|violation| violation.path.clone());
             inner.path = first.filter(|path| !path.is_empty());

@@ -12,12 +12,28 @@ pub struct Violation {
     /// The dotted path of the value by its stored names: `addresses.1.city`; empty for the whole document.
     pub path: String,
     /// The rule: `min`, `max`, `length`, `pattern`, `email`, `url`, `one_of`, `finite`, `custom`, or `max_items` for
-    /// the bound of an array.
+    /// the bound of an array; or one of somebody else's, as of a catalog of attributes.
     pub rule: &'static str,
     /// What must hold, or what the custom function said.
     pub message: Cow<'static, str>,
     /// Which document or statement of a batch, counted from 0.
     pub statement: usize,
+}
+
+impl Violation {
+    /// A broken rule of the value at this path.
+    pub fn new(
+        path: impl Into<String>,
+        rule: &'static str,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Violation {
+        Violation {
+            path: path.into(),
+            rule,
+            message: message.into(),
+            statement: 0,
+        }
+    }
 }
 
 /// A broken rule, before it is known where.

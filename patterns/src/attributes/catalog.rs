@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use odm::bson::{Document, doc};
+use odm::bson::{Bson, Document, doc};
 use odm::{Collection, Db, Error, ErrorKind, Field, Filter, Model, Operand, Result, Update};
 
 use super::asked::Asked;
@@ -188,7 +188,7 @@ impl<M: Attributed> Catalog<M> {
     /// Stores a new product, after its attributes were held against its type. One round trip.
     ///
     /// # Errors
-    /// `Validation` with a [`Rejected`] as its source; those of [`Collection::insert`].
+    /// As [`normalize`](Catalog::normalize); those of [`Collection::insert`].
     pub async fn insert(&self, mut product: M) -> Result<M::Key> {
         self.normalize(&mut product)?;
         self.collection.insert(product).await
@@ -207,14 +207,19 @@ impl<M: Attributed> Catalog<M> {
     /// numbers as numbers where the attribute is one.
     ///
     /// # Errors
-    /// `Validation` with a [`Rejected`] as its source; `InvalidArgument` for an unknown type.
+    /// `Validation` with the [violations](Error::violations), and a [`Rejected`] as its source; `InvalidArgument` for an
+    /// unknown type.
     pub fn normalize(&self, product: &mut M) -> Result<()> {
         let name = product.product_type();
-        let unknown = || wrong("nothing is known of the type of product", name);
-        let product_type = self.types.get(name).ok_or_else(unknown)?;
-        let normal = product_type
-            .normal(&self.units, product.attributes())
-            .map_err(|problems| Rejected { problems })?;
+        let Some(product_type) = self.types.get(name) else {
+            let id = self.collection.encode_key(product.key())?;
+            return Err(self.located(unknown_type(name), id));
+        };
+        let normal = product_type.normal(&self.units, product.attributes());
+        let normal = normal.map_err(|problems| match self.collection.encode_key(product.key()) {
+            Ok(id) => self.located(self.rejected(problems), id),
+            Err(error) => error,
+        })?;
         *product.attributes_mut() = normal;
         Ok(())
     }
@@ -223,7 +228,8 @@ impl<M: Attributed> Catalog<M> {
     /// One round trip; two when it is refused.
     ///
     /// # Errors
-    /// `NotFound`; `Validation` with a [`Rejected`] as its source; `Conflict` for a document of the other form.
+    /// `NotFound`; `Validation` with the [violations](Error::violations), and a [`Rejected`] as its source; `Conflict` for a
+    /// document of the other form.
     pub async fn set(
         &self,
         id: impl Operand<M::Key>,
@@ -315,7 +321,7 @@ impl<M: Attributed> Catalog<M> {
     }
 
     /// Replaces all entries of one name in the list.
-    fn replacing(&self, attribute: &str, entries: Vec<odm::bson::Bson>) -> Update<M> {
+    fn replacing(&self, attribute: &str, entries: Vec<Bson>) -> Update<M> {
         let others = doc! { "$filter": {
             "input": format!("${}", self.field),
             "cond": { "$ne": ["$$this.n", { "$literal": attribute }] },
@@ -343,22 +349,44 @@ impl<M: Attributed> Catalog<M> {
             .find_one(|_| M::key_field().eq(id))
             .untyped()
             .await?;
-        let found = found.ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no such product"))?;
-        let name = crate::dotted::value_at(&found, &self.kind).and_then(|value| value.as_str());
-        let name = name.unwrap_or_default();
-        let product_type = self.types.get(name);
-        let product_type =
-            product_type.ok_or_else(|| wrong("nothing is known of the type of product", name))?;
-        match problem(product_type) {
-            Some(kind) => Err(Rejected {
-                problems: vec![AttributeProblem::new(attribute, kind)],
+        let error = match &found {
+            None => Error::new(ErrorKind::NotFound, "there is no such product"),
+            Some(found) => {
+                let name = crate::dotted::value_at(found, &self.kind).and_then(|value| value.as_str());
+                let name = name.unwrap_or_default();
+                match self.types.get(name).map(problem) {
+                    None => unknown_type(name),
+                    Some(Some(kind)) => self.rejected(vec![AttributeProblem::new(attribute, kind)]),
+                    Some(None) => Error::new(
+                        ErrorKind::Conflict,
+                        "the product's attributes are of the other form, or were changed meanwhile",
+                    )
+                    .with_path(&*self.field),
+                }
             }
-            .into()),
-            None => Err(Error::new(
-                ErrorKind::Conflict,
-                "the product's attributes are of the other form, or were changed meanwhile",
-            )),
-        }
+        };
+        Err(self.located(error, self.collection.encode_key(id)?))
+    }
+
+    /// An error of a product.
+    fn located(&self, error: Error, id: Bson) -> Error {
+        let error = match id {
+            // It is to be made yet.
+            Bson::Null => error,
+            id => error.with_id(id),
+        };
+        error
+            .with_model(M::DESCRIPTOR.name)
+            .with_namespace(self.collection.name())
+    }
+
+    /// What is wrong with attributes, by where these are in the product.
+    fn rejected(&self, problems: Vec<AttributeProblem>) -> Error {
+        let violations = problems
+            .iter()
+            .map(|problem| problem.violation(Some(&self.field)));
+        let violations = violations.collect();
+        Error::from(Rejected { problems }).with_violations(violations)
     }
 
     /// The condition that attributes are of a form.
@@ -395,6 +423,10 @@ impl<M: Attributed> Catalog<M> {
             None => path,
         }
     }
+}
+
+fn unknown_type(name: &str) -> Error {
+    wrong("nothing is known of the type of product", name)
 }
 
 fn wrong(text: &'static str, name: &str) -> Error {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use odm::bson::Bson;
-use odm::{Error, ErrorKind};
+use odm::{Error, ErrorKind, Violation};
 
 use super::value::Kind;
 
@@ -85,23 +85,44 @@ impl AttributeProblem {
             kind,
         }
     }
+
+    /// The broken rule, of attributes in this field.
+    pub(super) fn violation(&self, field: Option<&str>) -> Violation {
+        let rule = match &self.kind {
+            AttributeProblemKind::Missing => "required",
+            AttributeProblemKind::Unknown => "known",
+            AttributeProblemKind::WrongKind { .. } => "kind",
+            AttributeProblemKind::NotOne => "number_of_values",
+            AttributeProblemKind::WrongUnit(_) | AttributeProblemKind::NoUnit => "unit",
+            AttributeProblemKind::OutOfRange => "range",
+            AttributeProblemKind::NoChoice => "one_of",
+        };
+        let path = match field {
+            Some(field) => format!("{field}.{}", self.attribute),
+            None => self.attribute.clone(),
+        };
+        Violation::new(path, rule, self.said())
+    }
+
+    fn said(&self) -> String {
+        match &self.kind {
+            AttributeProblemKind::Missing => "is missing".to_owned(),
+            AttributeProblemKind::Unknown => "is not an attribute of the type".to_owned(),
+            AttributeProblemKind::WrongKind { expected, found } => {
+                format!("is {found:?} and should be {expected:?}")
+            }
+            AttributeProblemKind::NotOne => "has the wrong number of values".to_owned(),
+            AttributeProblemKind::WrongUnit(unit) => format!("is not measured in {unit}"),
+            AttributeProblemKind::NoUnit => "lacks a unit".to_owned(),
+            AttributeProblemKind::OutOfRange => "is out of range".to_owned(),
+            AttributeProblemKind::NoChoice => "is none of the choices".to_owned(),
+        }
+    }
 }
 
 impl fmt::Display for AttributeProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = &self.attribute;
-        match &self.kind {
-            AttributeProblemKind::Missing => write!(f, "{name} is missing"),
-            AttributeProblemKind::Unknown => write!(f, "{name} is not an attribute of the type"),
-            AttributeProblemKind::WrongKind { expected, found } => {
-                write!(f, "{name} is {found:?} and should be {expected:?}")
-            }
-            AttributeProblemKind::NotOne => write!(f, "{name} has the wrong number of values"),
-            AttributeProblemKind::WrongUnit(unit) => write!(f, "{name} is not measured in {unit}"),
-            AttributeProblemKind::NoUnit => write!(f, "{name} lacks a unit"),
-            AttributeProblemKind::OutOfRange => write!(f, "{name} is out of range"),
-            AttributeProblemKind::NoChoice => write!(f, "{name} is none of the choices"),
-        }
+        write!(f, "{} {}", self.attribute, self.said())
     }
 }
 
@@ -121,9 +142,12 @@ impl std::error::Error for Rejected {}
 
 impl From<Rejected> for Error {
     fn from(rejected: Rejected) -> Error {
-        let first = rejected.problems.first().map(|problem| problem.attribute.clone());
-        let message = format!("the attributes are not as they are defined: {rejected}");
-        let error = Error::new(ErrorKind::Validation, message);
-        error.with_path(first.unwrap_or_default()).with_source(rejected)
+        let text = match rejected.problems.as_slice() {
+            [] => "the attributes are not as they are defined".to_owned(),
+            _ => format!("the attributes are not as they are defined: {rejected}"),
+        };
+        let violations = rejected.problems.iter().map(|problem| problem.violation(None));
+        let error = Error::new(ErrorKind::Validation, text).with_violations(violations.collect());
+        error.with_source(rejected)
     }
 }

@@ -1,7 +1,7 @@
 //! Dynamic attributes: both forms answer alike.
 
 use bson::{Bson, Document, doc};
-use odm::{Db, ErrorKind};
+use odm::{Db, ErrorKind, Model as _};
 use odm_patterns::attributes::{
     AttributeProblemKind, Attributes, Catalog, Definition, Kind, ProductProblemKind, ProductType, Quantity,
     Rejected, Value,
@@ -145,6 +145,41 @@ async fn products_are_as_their_type_defines(db: &Db) {
         assert_eq!(
             (error.kind(), error.path()),
             (ErrorKind::InvalidArgument, Some("hat"))
+        );
+        assert_eq!(
+            (error.model(), error.id()),
+            (Some(M::DESCRIPTOR.name), Some(&Bson::Int32(9)))
+        );
+        // The error says it all, without its source.
+        let error = catalog
+            .insert(M::new(8, "shoe", Attributes::new().with("size", 51)))
+            .await;
+        let error = error.unwrap_err();
+        assert_eq!(
+            (error.model(), error.id()),
+            (Some(M::DESCRIPTOR.name), Some(&Bson::Int32(8)))
+        );
+        let violations = error.violations().iter();
+        let violations: Vec<_> = violations.map(|v| (v.path.as_str(), v.rule)).collect();
+        assert_eq!(
+            violations,
+            [("attributes.color", "required"), ("attributes.size", "range")]
+        );
+        assert_eq!(error.path(), Some("attributes.color"));
+        assert!(
+            error
+                .to_string()
+                .contains("color is missing, size is out of range"),
+            "{error}"
+        );
+        let missing = catalog.set(77, "size", 40).await.unwrap_err();
+        assert_eq!(
+            (missing.kind(), missing.model(), missing.id()),
+            (
+                ErrorKind::NotFound,
+                Some(M::DESCRIPTOR.name),
+                Some(&Bson::Int32(77))
+            )
         );
         assert_eq!(db.raw_collection("products").count(doc! {}).await.unwrap(), 0);
         // Every kind of value comes back as it went.
