@@ -1,7 +1,7 @@
 //! Values of the user's types, inside of documents that a pattern stores.
 
 use odm::bson::{self, Bson, RawBson, RawDocumentBuf};
-use odm::{Error, ErrorKind, Result};
+use odm::{Error, ErrorKind, Model, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +58,17 @@ pub(crate) fn from_bson<T: DeserializeOwned>(stored: Bson) -> Result<T> {
         Error::new(ErrorKind::Decode, "the stored value does not fit the type").with_source(error)
     })?;
     decode(&stored)
+}
+
+/// The error of a list whose elements are not stored as their type says.
+pub(crate) fn own_codec<M: Model>(path: &str) -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        "the elements of an array with its own serde codec (`as_bson`, `with`) cannot be kept; put the codec on a field of \
+         an embedded element",
+    )
+    .with_model(M::DESCRIPTOR.name)
+    .with_path(path)
 }
 
 #[cfg(test)]

@@ -24,6 +24,8 @@ pub struct Outlier<M, T> {
     pub(super) db: Db,
     pub(super) documents: Collection<M>,
     pub(super) pages: Collection<Document>,
+    /// Whether the list has a serde codec of its own, which would not be that of the elements beside.
+    is_encoded: bool,
     pub(super) list: String,
     pub(super) state: String,
     pub(super) threshold: usize,
@@ -48,11 +50,13 @@ impl<M: Model, T> Outlier<M, T> {
         state: impl FnOnce(M::Fields<M>) -> Path,
     ) -> Outlier<M, T> {
         let name = M::DESCRIPTOR.collection;
+        let list = list(M::fields());
         Outlier {
             db: db.clone(),
             documents: db.collection(),
             pages: db.raw_collection(&format!("{name}_overflow")),
-            list: list(M::fields()).path().to_string(),
+            is_encoded: list.codec().is_some(),
+            list: list.path().to_string(),
             state: state(M::fields()).to_string(),
             threshold: 200,
             low: 100,
@@ -104,6 +108,7 @@ impl<M: Model, T> Outlier<M, T> {
 
     /// The document's array and state; `None` when there is no such document.
     pub(super) async fn head(&self, id: &Bson) -> Result<Option<Head>> {
+        self.stores_elements()?;
         let found = self.documents.raw().find(doc! { "_id": { "$eq": id } });
         let found = found.limit(1).project_raw(self.projection()).await?;
         Ok(found.first().map(|document| self.read(document)))
@@ -155,6 +160,14 @@ impl<M: Model, T> Outlier<M, T> {
         Ok(switched.await?.map(|document| self.read(&document).epoch))
     }
 
+    /// Whether elements are stored as their type says.
+    fn stores_elements(&self) -> Result<()> {
+        match self.is_encoded {
+            true => Err(value::own_codec::<M>(&self.list)),
+            false => Ok(()),
+        }
+    }
+
     async fn change(&self, condition: Document, change: Document) -> Result<bool> {
         let update = self
             .documents
@@ -167,8 +180,10 @@ impl<M: Model, T: Serialize + DeserializeOwned> Outlier<M, T> {
     /// Adds an element at the end.
     ///
     /// # Errors
-    /// `NotFound` when there is no such document; those of an update.
+    /// `NotFound` when there is no such document; those of an update. `Unsupported`, as all others, where the list has a
+    /// serde codec of its own (`as_bson`, `with`).
     pub async fn add(&self, id: impl Operand<M::Key>, item: &T) -> Result<()> {
+        self.stores_elements()?;
         let (id, item) = (self.documents.encode_key(id)?, value::to_bson(item)?);
         let embed = doc! { "$push": { &self.list: { "$each": [&item] } } };
         let has_room = doc! {
@@ -263,6 +278,7 @@ impl<M, T> Clone for Outlier<M, T> {
             db: self.db.clone(),
             documents: self.documents.clone(),
             pages: self.pages.clone(),
+            is_encoded: self.is_encoded,
             list: self.list.clone(),
             state: self.state.clone(),
             threshold: self.threshold,

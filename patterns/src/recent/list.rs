@@ -7,7 +7,8 @@ use odm::bson::{Bson, Document, doc};
 use odm::{
     ArrayType, Embedded, Error, ErrorKind, Field, FieldType, Model, Ordered, Path, PushOptions, Sort, Update,
 };
-use serde::Serialize;
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
 
 use crate::dotted::value_at;
 use crate::value;
@@ -121,12 +122,38 @@ impl<M: Model, A: ArrayType> Recent<M, A> {
         let Some(unique) = &self.unique else {
             return self.push(&elements);
         };
-        let stored: odm::Result<Vec<Bson>> = elements.iter().map(value::to_bson).collect();
+        let stored: odm::Result<Vec<Bson>> = match self.field.codec() {
+            None => elements.iter().map(value::to_bson).collect(),
+            // Where the key is in what the codec writes is not known.
+            Some(_) if !unique.is_empty() => return self.refused(),
+            Some(codec) => {
+                let stored = elements.into_iter().map(|element| {
+                    let array = A::one(element).map(|array| codec(&array).and_then(value::tree));
+                    let array = array.transpose()?.and_then(|array| match array {
+                        Bson::Array(stored) => stored.into_iter().next(),
+                        _ => None,
+                    });
+                    array.ok_or_else(|| value::own_codec::<M>(&self.path()))
+                });
+                return match stored
+                    .collect::<odm::Result<_>>()
+                    .and_then(|stored| self.merge(unique, stored))
+                {
+                    Ok(stage) => Update::pipeline([stage]),
+                    Err(_) => self.refused(),
+                };
+            }
+        };
         match stored.and_then(|stored| self.merge(unique, stored)) {
             Ok(stage) => Update::pipeline([stage]),
             // Says the same error, with the field's path.
             Err(_) => self.push(&elements),
         }
+    }
+
+    /// An update that fails.
+    fn refused(&self) -> Update<M> {
+        Field::<M, Refused>::new(self.field.path().clone()).set(Refused)
     }
 
     /// The update that brings the list into order and cuts it, for a new order or size.
@@ -252,6 +279,17 @@ impl<M: Model, A: ArrayType> Recent<M, A> {
         };
         let slice = i64::from(self.size);
         Ok(doc! { "$slice": [sorted, if self.keeps_end() { -slice } else { slice }] })
+    }
+}
+
+/// Fails where it is to be stored, so that the update's error names the field.
+struct Refused;
+
+impl Serialize for Refused {
+    fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        Err(S::Error::custom(
+            "the elements do not fit the array's own serde codec (`as_bson`, `with`), or have no keys behind it",
+        ))
     }
 }
 

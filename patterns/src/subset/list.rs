@@ -20,6 +20,8 @@ pub struct Subset<M: Model, C: Model, S> {
     pub(super) db: Db,
     pub(super) parents: Collection<M>,
     children: Collection<C>,
+    /// Whether the list has a serde codec of its own, which the database does not know when it projects.
+    is_encoded: bool,
     pub(super) list: String,
     pub(super) state: String,
     reference: String,
@@ -47,11 +49,13 @@ impl<M: Model, C: Model, S: Embedded + Serialize + Send + 'static> Subset<M, C, 
         reference: impl FnOnce(C::Fields<C>) -> Path,
         order: impl FnOnce(C::Fields<C>) -> Sort<C>,
     ) -> Subset<M, C, S> {
+        let list = list(M::fields());
         Subset {
             db: db.clone(),
             parents: db.collection(),
             children: db.collection(),
-            list: list(M::fields()).path().to_string(),
+            is_encoded: list.codec().is_some(),
+            list: list.path().to_string(),
             state: state(M::fields()).to_string(),
             reference: reference(C::fields()).to_string(),
             order: order(C::fields()),
@@ -74,12 +78,23 @@ impl<M: Model, C: Model, S: Embedded + Serialize + Send + 'static> Subset<M, C, 
     /// # Errors
     /// `NotFound` when there is no such parent: then nothing is written. What `writes` says; where there are no transactions,
     /// what it wrote before stays, and the list is brought into step with that.
-    pub async fn write<T, F, Fut>(&self, parent: impl Operand<M::Key>, mut writes: F) -> Result<T>
+    pub async fn write<T, F, Fut>(&self, parent: impl Operand<M::Key>, writes: F) -> Result<T>
     where
         F: FnMut(Collection<C>) -> Fut,
         Fut: Future<Output = Result<T>>,
     {
         let parent = self.parents.encode_key(parent)?;
+        self.write_to(parent, writes).await
+    }
+
+    async fn write_to<T, F, Fut>(&self, parent: Bson, mut writes: F) -> Result<T>
+    where
+        F: FnMut(Collection<C>) -> Fut,
+        Fut: Future<Output = Result<T>>,
+    {
+        if self.is_encoded {
+            return Err(value::own_codec::<M>(&self.list));
+        }
         if self.db.in_transaction() || self.db.capabilities().transactions {
             let parent = &parent;
             let attempt = |tx: Tx| {
@@ -112,13 +127,34 @@ impl<M: Model, C: Model, S: Embedded + Serialize + Send + 'static> Subset<M, C, 
     /// Inserts a child of a parent.
     ///
     /// # Errors
-    /// As [`write`](Subset::write).
+    /// `InvalidArgument` when the child refers to another parent: then nothing is written. As [`write`](Subset::write).
     pub async fn insert(&self, parent: impl Operand<M::Key>, child: &C) -> Result<C::Key> {
-        self.write(parent, async |children| children.insert(child).await)
+        let parent = self.parents.encode_key(parent)?;
+        let stored = value::to_bson(child)?;
+        let refers = stored
+            .as_document()
+            .and_then(|stored| value_at(stored, &self.reference));
+        let is_ours = match refers {
+            Some(Bson::Array(parents)) => parents.contains(&parent),
+            refers => refers == Some(&parent),
+        };
+        if !is_ours {
+            let error = Error::new(ErrorKind::InvalidArgument, "the child refers to another parent");
+            let error = error
+                .with_model(C::DESCRIPTOR.name)
+                .with_namespace(self.children.name())
+                .with_path(self.reference.clone());
+            return Err(match self.children.encode_key(child.key())? {
+                Bson::Null => error,
+                id => error.with_id(id),
+            });
+        }
+        self.write_to(parent, async |children| children.insert(child).await)
             .await
     }
 
-    /// Changes a child of a parent; whether it is there.
+    /// Changes a child of a parent; whether it is there, a child of this parent. A change of its reference brings the
+    /// list of this parent into step: [`refresh`](Subset::refresh) that of the other.
     ///
     /// # Errors
     /// As [`write`](Subset::write).
@@ -128,22 +164,26 @@ impl<M: Model, C: Model, S: Embedded + Serialize + Send + 'static> Subset<M, C, 
         child: impl Operand<C::Key>,
         change: impl FnOnce(C::Fields<C>) -> Update<C>,
     ) -> Result<bool> {
+        let parent = self.parents.encode_key(parent)?;
         let (child, change) = (child.with_operand(Clone::clone), change(C::fields()));
-        self.write(parent, async |children| {
-            let changed = children.update_one(|_| C::key_field().eq(&child), |_| change.clone());
+        let ours = self.ours(&parent) & C::key_field().eq(&child);
+        self.write_to(parent, async |children| {
+            let changed = children.update_one(|_| ours.clone(), |_| change.clone());
             Ok(changed.await?.matched == 1)
         })
         .await
     }
 
-    /// Deletes a child of a parent; whether it was there.
+    /// Deletes a child of a parent; whether it was there, a child of this parent.
     ///
     /// # Errors
     /// As [`write`](Subset::write).
     pub async fn delete(&self, parent: impl Operand<M::Key>, child: impl Operand<C::Key>) -> Result<bool> {
+        let parent = self.parents.encode_key(parent)?;
         let child = child.with_operand(Clone::clone);
-        self.write(parent, async |children| {
-            Ok(children.delete(&child).await?.deleted == 1)
+        let ours = self.ours(&parent) & C::key_field().eq(&child);
+        self.write_to(parent, async |children| {
+            Ok(children.delete_one(|_| ours.clone()).await?.deleted == 1)
         })
         .await
     }
@@ -186,7 +226,10 @@ impl<M: Model, C: Model, S: Embedded + Serialize + Send + 'static> Subset<M, C, 
 
     /// The first children of a parent, as they should be in its list.
     pub(super) async fn first(&self, parent: &Bson) -> Result<Vec<Bson>> {
-        let ours = Filter::raw(doc! { &self.reference: { "$eq": parent } }) & self.only.clone();
+        if self.is_encoded {
+            return Err(value::own_codec::<M>(&self.list));
+        }
+        let ours = self.ours(parent) & self.only.clone();
         let first = self
             .children
             .find(|_| ours)
@@ -194,6 +237,11 @@ impl<M: Model, C: Model, S: Embedded + Serialize + Send + 'static> Subset<M, C, 
             .limit(self.size);
         let first: Vec<S> = first.project::<S>().await?;
         first.iter().map(value::to_bson).collect()
+    }
+
+    /// The children of a parent.
+    fn ours(&self, parent: &Bson) -> Filter<C> {
+        Filter::raw(doc! { &self.reference: { "$eq": parent } })
     }
 
     /// Reads the children and writes the list, until nobody came in between.
@@ -236,6 +284,7 @@ impl<M: Model, C: Model, S: Embedded + Serialize + Send + 'static> Subset<M, C, 
             db: db.clone(),
             parents: db.collection_named(self.parents.name()),
             children: db.collection_named(self.children.name()),
+            is_encoded: self.is_encoded,
             list: self.list.clone(),
             state: self.state.clone(),
             reference: self.reference.clone(),

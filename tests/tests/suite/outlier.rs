@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bson::{DateTime, doc};
 use odm::backend::wrap::Fault;
-use odm::{Db, Error, ErrorKind, Model};
+use odm::{Db, Embedded, Error, ErrorKind, Model};
 use odm_patterns::outlier::{Outlier, OutlierProblemKind, Overflow};
 use odm_tests::interrupted::interrupted;
 use odm_tests::plain::Plain;
@@ -18,6 +18,7 @@ crate::on_every_backend! {
     outliers_are_part_of_a_transaction,
     outliers_lose_nothing_to_a_transaction_that_is_held_up,
     what_is_wrong_with_outliers_is_found,
+    lists_with_their_own_codec_are_no_outliers,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, Model)]
@@ -28,6 +29,64 @@ pub(super) struct Book {
     buyers: Vec<i64>,
     #[serde(default)]
     overflow: Overflow,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "outlier_devices")]
+struct Device {
+    #[serde(rename = "_id", with = "odm::as_bson")]
+    id: uuid::Uuid,
+    #[serde(with = "odm::as_bson")]
+    peers: Vec<uuid::Uuid>,
+    links: Vec<Link>,
+    #[serde(default)]
+    overflow: Overflow,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
+struct Link {
+    #[serde(with = "odm::as_bson")]
+    to: uuid::Uuid,
+}
+
+/// The elements beside would not be stored as those in the list are.
+async fn lists_with_their_own_codec_are_no_outliers(db: &Db) {
+    let id = uuid::Uuid::from_u128;
+    let device = Device {
+        id: id(1),
+        peers: vec![id(2)],
+        links: vec![],
+        overflow: Overflow::default(),
+    };
+    db.collection::<Device>().insert(&device).await.unwrap();
+    let peers = Outlier::<Device, uuid::Uuid>::new(db, |d| d.peers, |d| d.overflow.path().clone());
+    for refused in [
+        peers.add(id(1), &id(3)).await.unwrap_err(),
+        peers.remove(id(1), &id(2)).await.unwrap_err(),
+        peers.items(id(1)).await.unwrap_err(),
+        peers.settle(id(1)).await.unwrap_err(),
+    ] {
+        assert_eq!(
+            (refused.kind(), refused.model(), refused.path()),
+            (ErrorKind::Unsupported, Some("Device"), Some("peers"))
+        );
+    }
+    assert_eq!(
+        db.collection::<Device>().get(id(1)).required().await.unwrap(),
+        device
+    );
+    // In an element it can be.
+    let links = Outlier::<Device, Link>::new(db, |d| d.links, |d| d.overflow.path().clone())
+        .threshold(2)
+        .low(1);
+    for n in 0..5 {
+        links.add(id(1), &Link { to: id(n) }).await.unwrap();
+    }
+    assert!(links.remove(id(1), &Link { to: id(4) }).await.unwrap());
+    let items = links.items(id(1)).await.unwrap();
+    assert_eq!(items, [0, 1, 2, 3].map(|n| Link { to: id(n) }));
+    let stored = db.collection::<Device>().get(id(1)).required().await.unwrap();
+    assert_eq!((stored.links.len(), stored.overflow.is), (2, true));
 }
 
 fn lost() -> Error {

@@ -11,6 +11,7 @@ crate::on_every_backend! {
     keys_are_there_once,
     many_at_once_lose_none_that_belongs,
     lists_are_held_against_what_is_kept,
+    elements_are_merged_as_they_are_stored,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Embedded)]
@@ -27,6 +28,32 @@ struct Game {
     plays: i64,
     scores: Vec<Score>,
     numbers: Vec<i64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
+#[odm(collection = "recent_devices")]
+struct Device {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[serde(with = "odm::as_bson")]
+    peers: Vec<uuid::Uuid>,
+}
+
+async fn elements_are_merged_as_they_are_stored(db: &Db) {
+    let devices = db.collection::<Device>();
+    let id = uuid::Uuid::from_u128;
+    let peers = [1, 2].map(id).to_vec();
+    devices.insert(Device { id: 1, peers }).await.unwrap();
+    let last = Recent::<Device, _>::new(3, |d| d.peers).unique();
+    for n in [3, 1, 4] {
+        devices
+            .update_one(|d| d.id.eq(1), |_| last.add([id(n)]))
+            .await
+            .unwrap();
+    }
+    let stored = devices.get(1).required().await.unwrap();
+    assert_eq!(stored.peers, [3, 1, 4].map(id));
+    assert_eq!(last.verify(&devices).await.unwrap(), []);
 }
 
 fn game(id: i32) -> Game {

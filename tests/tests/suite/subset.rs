@@ -12,6 +12,7 @@ crate::on_every_backend! {
     subsets_are_in_step_after_many_at_once,
     a_crash_at_any_write_of_a_subset_is_resumed,
     subsets_are_held_against_their_children,
+    a_child_of_another_parent_is_refused,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Model)]
@@ -39,6 +40,39 @@ pub(super) struct Brief {
     #[serde(rename = "_id")]
     id: i32,
     stars: i32,
+}
+
+async fn a_child_of_another_parent_is_refused(db: &Db) {
+    for db in [db.clone(), Plain::db(db)] {
+        db.drop().await.unwrap();
+        product(&db).await;
+        let other = Product {
+            id: 2,
+            best: vec![],
+            in_step: InStep::default(),
+        };
+        db.collection::<Product>().insert(other).await.unwrap();
+        let best = best(&db);
+        let refused = best.insert(2, &review(7, 5)).await.unwrap_err();
+        assert_eq!(
+            (refused.kind(), refused.model(), refused.path(), refused.id()),
+            (
+                ErrorKind::InvalidArgument,
+                Some("Review"),
+                Some("product"),
+                Some(&bson::Bson::Int32(7))
+            )
+        );
+        best.insert(1, &review(7, 5)).await.unwrap();
+        // Nor is it changed or deleted in the other's name, which would leave the list of its own behind.
+        assert!(!best.update(2, 7, |r| r.stars.set(1)).await.unwrap());
+        assert!(!best.delete(2, 7).await.unwrap());
+        assert_eq!(best.verify().await.unwrap(), []);
+        assert!(best.update(1, 7, |r| r.stars.set(1)).await.unwrap());
+        assert!(best.delete(1, 7).await.unwrap());
+        assert_eq!(best.verify().await.unwrap(), []);
+        assert!(db.collection::<Review>().find_all().await.unwrap().is_empty());
+    }
 }
 
 fn lost() -> Error {
@@ -104,7 +138,11 @@ async fn a_subset_follows_its_children(db: &Db) {
         lenient.refresh(1).await.unwrap();
         assert_eq!(shown(&db).await, [4, 1]);
         assert!(lenient.verify().await.unwrap().is_empty());
-        let missing = best.insert(7, &review(9, 1)).await.unwrap_err();
+        let orphan = Review {
+            product: Ref::new(7),
+            ..review(9, 1)
+        };
+        let missing = best.insert(7, &orphan).await.unwrap_err();
         assert_eq!(missing.kind(), ErrorKind::NotFound);
         assert!(db.collection::<Review>().get(9).await.unwrap().is_none());
     }
