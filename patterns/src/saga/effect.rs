@@ -177,7 +177,7 @@ impl Effect {
         }
         let gone = StepError::Gone {
             collection: collection.name().to_owned(),
-            id: collection.encode_key(&target.id)?,
+            id: Box::new(collection.encode_key(&target.id)?),
         };
         if self.is_certain {
             return Err(gone);
@@ -230,7 +230,7 @@ impl Effect {
 }
 
 /// Why a document does not get an effect, which no other try changes.
-fn refused<M: Model>(why: &str, collection: &Collection<M>, id: &M::Key) -> Result<StepError, StepError> {
+fn refused<M: Model>(why: &str, collection: &Collection<M>, id: &M::Key) -> odm::Result<StepError> {
     let (name, id) = (collection.name(), collection.encode_key(id)?);
     Ok(StepError::fatal(format!("{why} (collection: {name}, _id: {id})")))
 }

@@ -27,7 +27,7 @@ pub enum StepError {
         /// The name of the collection.
         collection: String,
         /// The document's `_id`.
-        id: Bson,
+        id: Box<Bson>,
     },
     /// Somebody else works on the saga by now: stop, and change nothing more.
     LeaseLost,
