@@ -41,7 +41,7 @@ pub(super) fn declared(container: &Container<'_>, this: &TokenStream) -> TokenSt
 }
 
 fn fields(fields: &[Field<'_>]) -> TokenStream {
-    let declared = fields.iter().filter_map(|field| {
+    let declared = fields.iter().map(|field| {
         let mut declared = match (&field.storage, field.life.rules.is_empty(), &field.life.save) {
             (Storage::Typed, ..) => {
                 let (name, ty) = (&field.stored, field.ty);
@@ -51,7 +51,6 @@ fn fields(fields: &[Field<'_>]) -> TokenStream {
                 let ty = field.ty;
                 quote!(__odm::declare!("", #ty))
             }
-            (Storage::Opaque | Storage::Codec(_), true, None) => return None,
             (Storage::Opaque | Storage::Codec(_), ..) => {
                 let name = &field.stored;
                 quote!(__odm::Declare::value(#name))
@@ -68,23 +67,29 @@ fn fields(fields: &[Field<'_>]) -> TokenStream {
             let by_codec = matches!(field.storage, Storage::Codec(_)).then(|| quote!(.by_codec()));
             declared.extend(quote!(.save(#way #by_codec)));
         }
-        Some(quote!(#declared,))
+        quote!(#declared,)
     });
     declared.collect()
 }
 
 fn of_variants(tagging: &Tagging, variants: &[Variant<'_>]) -> Option<TokenStream> {
+    let is_external = matches!(tagging, Tagging::External);
     let declares: TokenStream = variants
         .iter()
-        .filter(|variant| !variant.untagged)
+        .filter(|variant| !variant.untagged || !is_external)
         .filter_map(|variant| {
             let name = &variant.stored;
             match &variant.content {
+                // No tag names it, and any field may be its own.
+                _ if variant.untagged => {
+                    Some(quote!(__odm::Declare::variant("", __odm::Declared::nothing()),))
+                }
                 Content::Nothing => None,
                 Content::One(ty, Storage::Typed | Storage::Flattened) => {
                     Some(quote!(__odm::declare!(#name, #ty),))
                 }
-                Content::One(..) => None,
+                Content::One(..) if is_external => None,
+                Content::One(..) => Some(quote!(__odm::Declare::variant(#name, __odm::Declared::nothing()),)),
                 Content::Fields(all) => {
                     let fields = fields(all);
                     Some(quote!(__odm::Declare::variant(#name, &__odm::Declared::document(&[#fields])),))

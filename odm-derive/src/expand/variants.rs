@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
 use super::fields::{base, declaration, implementation, made_of, structure, visibility};
-use super::{Expansion, handle, handle_type};
+use super::{Expansion, handle_type};
 use crate::expand::codec::Codecs;
 use crate::input::{Content, Storage, Tagging, Variant};
 use crate::resolve::handle_name;
@@ -66,24 +66,27 @@ pub(super) fn implementations(
     }
     for variant in variants {
         let stored = &variant.stored;
-        let variant_base = match tagging {
-            _ if variant.untagged => base.clone(),
-            Tagging::External => quote!(#base.child(#stored).into_base()),
-            Tagging::Adjacent { content, .. } => quote!(#base.child(#content).into_base()),
-            Tagging::Internal { .. } | Tagging::Untagged => base.clone(),
+        let path = match tagging {
+            _ if variant.untagged => quote!(#base.path()),
+            Tagging::External => quote!(#base.child(#stored)),
+            Tagging::Adjacent { content, .. } => {
+                quote!(#base.path().of_variant(&#stored).child(#content))
+            }
+            Tagging::Internal { .. } => quote!(#base.path().of_variant(&#stored)),
+            Tagging::Untagged => quote!(#base.path()),
         };
         let inner = match &variant.content {
             Content::Nothing => quote!(()),
             Content::Fields(fields) => {
                 let name = fields_name(expansion, variant);
                 structs.extend(implementation(expansion, &name, fields));
-                quote!(__odm::Handle::at(#variant_base.path()))
+                quote!(__odm::Handle::at(#path))
             }
             Content::One(ty, Storage::Codec(function)) => {
                 let codec = codecs.encode(function, ty);
-                quote!(__odm::Field::with_codec(#variant_base.path(), #codec))
+                quote!(__odm::Field::with_codec(#path, #codec))
             }
-            Content::One(ty, _) => handle(ty, &Storage::Flattened, &variant_base, "", &mut codecs),
+            Content::One(..) => quote!(__odm::Handle::at(#path)),
         };
         let test = match (tagging, &variant.content) {
             (Tagging::External, Content::Nothing) => quote!(__odm::VariantTest::Tag(#base.path(), #stored)),

@@ -111,7 +111,7 @@ impl<D: Record> BulkWrite<D> {
     /// # Errors
     /// Those of the writes that need no round trip: `Validation`, `Encode`, and what hooks give.
     pub async fn prepared(self) -> Result<PreparedWrites> {
-        let settings = self.draft.settings;
+        let settings = self.draft.settings.clone();
         let (target, operation) = self.draft.ready()?;
         PreparedWrites::of(target, operation, settings).await
     }
@@ -131,7 +131,8 @@ impl<D: Record> BulkWrite<D> {
     fn update(mut self, filter: Result<RawDocumentBuf>, update: Result<BuiltUpdate>, how: How) -> Self {
         let filter = self.draft.keep(filter);
         let update = self.draft.keep(update);
-        if let (Some(filter), Some(update)) = (filter, update) {
+        if let (Some(filter), Some(mut update)) = (filter, update) {
+            self.draft.settings.name_variants(self.len(), &mut update);
             let mut statement = update_statement(filter, update, how == How::Many);
             statement.upsert = how == How::Upsert;
             if statement.upsert {
@@ -328,7 +329,7 @@ async fn write(draft: Draft<backend::BulkWrite>) -> Result<Option<(Target, Write
         draft.target.executor().check_running()?;
         return Ok(None);
     }
-    let settings = draft.settings;
+    let settings = draft.settings.clone();
     let (target, operation) = draft.ready()?;
     let answer = target.write(operation, settings).await?;
     Ok(Some((target, answer.write()?)))

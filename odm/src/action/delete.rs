@@ -55,7 +55,7 @@ impl Delete {
     }
 
     async fn run(self) -> Result<DeleteResult> {
-        let settings = self.draft.settings;
+        let settings = self.draft.settings.clone();
         let (target, operation) = self.draft.ready()?;
         let answer = target.write(operation, settings).await?;
         let result = check_single(&target, "delete", answer.write()?)?;

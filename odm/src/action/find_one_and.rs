@@ -40,7 +40,10 @@ impl<D: Record> FindOneAnd<D> {
         let mut draft = Draft::with_filter(target, filter, |filter| filter);
         let update = update.and_then(|update| draft.keep(update));
         let (modification, array_filters) = match update {
-            Some(update) => (Some(update.modification), update.array_filters),
+            Some(mut update) => {
+                draft.settings.name_variants(0, &mut update);
+                (Some(update.modification), update.array_filters)
+            }
             None => (None, Vec::new()),
         };
         let draft = draft.map(|filter| backend::FindAndModify {
@@ -143,7 +146,7 @@ impl<D, P> FindOneAnd<D, P> {
     }
 
     async fn run(self) -> Result<Option<P>> {
-        let settings = self.draft.settings;
+        let settings = self.draft.settings.clone();
         let (target, operation) = self.draft.ready()?;
         let answer = target.write(operation, settings).await?;
         let Some(document) = answer.document()? else {

@@ -100,11 +100,11 @@ impl<D: Record> InsertMany<D> {
     /// # Errors
     /// Those of inserting that need no round trip: `Validation`, `Encode`, and what hooks give.
     pub async fn prepared(self) -> Result<Vec<RawDocumentBuf>> {
-        let settings = self.draft.settings;
+        let settings = self.draft.settings.clone();
         let (target, operation) = self.draft.ready()?;
         match (target.plan(), operation) {
             (None, Operation::Insert(insert)) => Ok(insert.documents),
-            (Some(plan), operation) => match Ready::make(plan, &target, operation, settings).await {
+            (Some(plan), operation) => match Ready::make(plan, &target, operation, &settings).await {
                 Ok(ready) => Ok(ready.into_documents()),
                 Err(error) => Err(target.explain(error, "insert")),
             },
@@ -143,7 +143,7 @@ async fn insert(draft: Draft<backend::Insert>) -> Result<Option<(Target, WriteRe
         draft.target.executor().check_running()?;
         return Ok(None);
     }
-    let settings = draft.settings;
+    let settings = draft.settings.clone();
     let (target, operation) = draft.ready()?;
     let answer = target.write(operation, settings).await?;
     let result = answer.write()?;

@@ -66,7 +66,7 @@ impl<D: Record> InsertOne<D> {
 
     async fn run_key(self) -> Result<D::Key> {
         let key = self.key;
-        let settings = self.draft.settings;
+        let settings = self.draft.settings.clone();
         let (target, operation) = self.draft.ready()?;
         let answer = target.write(operation, settings).await?;
         // Without a key the draft has failed before.

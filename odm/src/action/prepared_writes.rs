@@ -60,7 +60,7 @@ impl PreparedWrites {
             (None, Operation::BulkWrite(bulk)) => (bulk.statements, None),
             (None, _) => (Vec::new(), None),
             (Some(plan), operation) => {
-                let ready = Ready::make(plan, &target, operation, settings).await;
+                let ready = Ready::make(plan, &target, operation, &settings).await;
                 let made = ready.and_then(Ready::into_statements);
                 let (statements, after) = made.map_err(|error| target.explain(error, name))?;
                 (statements, Some(after))

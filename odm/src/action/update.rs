@@ -40,7 +40,10 @@ impl<D: Record> Update<D> {
         multi: bool,
     ) -> Update<D> {
         let mut draft = Draft::with_filter(target, filter, |filter| filter);
-        let statement = draft.keep(update);
+        let mut statement = draft.keep(update);
+        if let Some(update) = &mut statement {
+            draft.settings.name_variants(0, update);
+        }
         let draft = draft.map(|filter| backend::Update {
             namespace: target.namespace().clone(),
             statements: statement
@@ -94,7 +97,7 @@ setters!([D: Record] Update<D>: hint in statement, collation in statement, comme
 runs!([D: Record] Update<D> => UpdateResult<D::Key>);
 
 async fn send(draft: Draft<backend::Update>) -> Result<(Target, WriteResult)> {
-    let settings = draft.settings;
+    let settings = draft.settings.clone();
     let (target, operation) = draft.ready()?;
     let answer = target.write(operation, settings).await?;
     let result = check_single(&target, "update", answer.write()?)?;

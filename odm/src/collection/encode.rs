@@ -82,10 +82,10 @@ pub(crate) fn raw_update(update: RawUpdate) -> Result<BuiltUpdate> {
         }
     };
     let array_filters = update.array_filters.into_iter().map(Raw::into_document);
-    Ok(BuiltUpdate {
+    Ok(BuiltUpdate::new(
         modification,
-        array_filters: array_filters.collect::<Result<_>>()?,
-    })
+        array_filters.collect::<Result<_>>()?,
+    ))
 }
 
 pub(crate) fn replacement<D: Record>(document: &D) -> Result<BuiltUpdate> {
@@ -93,10 +93,7 @@ pub(crate) fn replacement<D: Record>(document: &D) -> Result<BuiltUpdate> {
 }
 
 pub(crate) fn replacement_of(document: RawDocumentBuf) -> BuiltUpdate {
-    BuiltUpdate {
-        modification: Modification::Replacement(document),
-        array_filters: Vec::new(),
-    }
+    BuiltUpdate::new(Modification::Replacement(document), Vec::new())
 }
 
 /// The filter for the `_id` that an encoded document has.

@@ -1,7 +1,7 @@
 //! What must hold of the stored document for an update to be made: the bounds of arrays and numbers, as conditions of
 //! the same write.
 
-use bson::{Bson, Document, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use bson::{Bson, Document, RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 
 use super::document;
 use super::sum::Sum;
@@ -25,6 +25,8 @@ pub(crate) enum Must {
     HaveRoomFor { bound: u32, elements: Vec<RawBson> },
     /// The number keeps its rule when something is added.
     Keep(Sum),
+    /// All conditions of one of these.
+    MeetOne(Vec<Vec<Condition>>),
 }
 
 /// The elements that a change adds to an array.
@@ -98,6 +100,17 @@ impl Condition {
                 }
             },
             Must::Keep(sum) => sum.filter().unwrap_or_default(),
+            Must::MeetOne(several) => {
+                let mut branches = RawArrayBuf::new();
+                for conditions in several {
+                    let mut all = RawArrayBuf::new();
+                    for condition in conditions {
+                        all.push(condition.filter()?);
+                    }
+                    branches.push(document::single(bson::cstr!("$and"), all));
+                }
+                return Ok(document::single(bson::cstr!("$or"), branches));
+            }
         };
         Raw::from(filter).into_document()
     }
@@ -111,6 +124,20 @@ impl Condition {
         };
         let (bound, more) = match &self.must {
             Must::Keep(sum) => return Ok(sum.broken(stored, &self.path)),
+            Must::MeetOne(several) => {
+                let mut first = None;
+                for conditions in several {
+                    let mut broken = Vec::new();
+                    for condition in conditions {
+                        broken.extend(condition.broken(stored)?);
+                    }
+                    if broken.is_empty() {
+                        return Ok(broken);
+                    }
+                    first.get_or_insert(broken);
+                }
+                return Ok(first.unwrap_or_default());
+            }
             Must::HaveRoom { bound, more } => (*bound, *more),
             Must::HaveRoomFor { bound, elements } => {
                 let held: Vec<RawBson> = match value {

@@ -48,6 +48,7 @@ pub(super) async fn in_transaction(
         .db()
         .transaction(|tx| {
             let (target, operation) = (target.within(tx.executor()), operation.clone());
+            let settings = settings.clone();
             async move {
                 let answer = write(plan, &target, operation, settings).await?;
                 let Some((_, error)) = answer.as_write().and_then(|result| result.errors.first()) else {

@@ -6,11 +6,12 @@ use super::condition::Condition;
 use super::declared::Declared;
 use super::document;
 use super::literal::Literal;
-use super::place::Place;
+use super::place::{Place, Tags};
+use super::rule::Rule;
 use super::validator::{Validator, malformed};
 use super::violation::Violation;
 use crate::error::Result;
-use crate::query::update::{Action, Change};
+use crate::query::update::{Action, Change, raw_path};
 
 /// What would be wrong with the document that an upsert inserts where its filter matches none, beside the values of its
 /// changes, which are checked by themselves.
@@ -33,26 +34,56 @@ pub(super) fn violations(
         }
     }
     for (path, value) in &equal {
-        if is_kept(path, value.as_raw_bson_ref(), changes)
-            && let Some(place) = Place::find(declared, path)
-        {
-            validator.at(path);
-            validator.value(place.rules.iter().copied(), place.nested, value.as_raw_bson_ref())?;
+        if is_kept(path, value.as_raw_bson_ref(), changes) {
+            let places = Place::all(declared, &raw_path(path), Tags::Of(&seed));
+            check(path, &places, value, |_| true, &mut validator)?;
         }
     }
     for change in changes {
         let path = change.path.to_string();
-        if let (Action::Increment(step), None) = (&change.action, document::at(&seed, &path))
-            && let Some(place) = Place::find(declared, &path).filter(|place| !place.is_positional)
-        {
+        if let (Action::Increment(step), None) = (&change.action, document::at(&seed, &path)) {
+            let mut places = Place::all(declared, &change.path, Tags::Of(&seed));
+            places.retain(|place| !place.is_positional);
             // What the conditions say is said.
-            let rules = place.rules.iter().copied();
-            let rules: Vec<_> = rules.filter(|rule| !super::sum::limited(rule)).collect();
-            validator.at(&path);
-            validator.value(rules, place.nested, step.as_raw_bson_ref())?;
+            check(
+                &path,
+                &places,
+                step,
+                |rule| !super::sum::limited(rule),
+                &mut validator,
+            )?;
         }
     }
     Ok(validator.into_violations())
+}
+
+/// Checks a value that is at one of these places.
+fn check(
+    path: &str,
+    places: &[Place],
+    value: &RawBson,
+    is_asked: impl Fn(&Rule) -> bool,
+    validator: &mut Validator,
+) -> Result<()> {
+    let mut first = None;
+    for place in places {
+        let mut own = validator.beside();
+        own.at(path);
+        let rules: Vec<_> = place
+            .rules
+            .iter()
+            .copied()
+            .filter(|rule| is_asked(rule))
+            .collect();
+        own.value(rules, place.nested, value.as_raw_bson_ref())?;
+        let violations = own.into_violations();
+        if violations.is_empty() {
+            return Ok(());
+        }
+        first.get_or_insert(violations);
+    }
+    validator.take(first.unwrap_or_default());
+    Ok(())
 }
 
 /// Whether the filter's value is what is inserted.

@@ -9,7 +9,7 @@ use futures_core::future::BoxFuture;
 use super::condition::{GUARD, NOT_STORED, existing_stage};
 use super::deletion;
 use super::document;
-use super::place::Place;
+use super::place::{Place, Tags};
 use super::plan::Plan;
 use super::ready::{After, Ready, copied, has_rules, run_hooks};
 use super::scope::Settings;
@@ -46,7 +46,7 @@ async fn run(
     operation: Operation,
     settings: Settings,
 ) -> Result<Answer> {
-    let has_rules = has_rules(plan, target, settings);
+    let has_rules = has_rules(plan, target, &settings);
     let copied = copied(plan, target);
     let hooked = plan.lifecycle.hooks.is_some();
     if (has_rules && deletion::wants_transaction(target, &operation))
@@ -56,7 +56,7 @@ async fn run(
     {
         return deletion::in_transaction(plan, target, operation, settings).await;
     }
-    let ready = Ready::make_some(plan, target, operation, settings).await?;
+    let ready = Ready::make_some(plan, target, operation, &settings).await?;
     let Ready {
         mut batch,
         terms,
@@ -411,7 +411,7 @@ impl Sending<'_> {
     fn too_long(&self, text: &str) -> (String, String) {
         let said = text.split_once(GUARD).map_or("", |(_, said)| said);
         let said = said.split('\'').next().unwrap_or_default().rsplit_once(": ");
-        let bound = |path: &str| Place::find(self.plan.declared, path)?.bound();
+        let bound = |path: &str| Place::find(self.plan.declared, path, Tags::Unknown)?.bound();
         match said.and_then(|(path, items)| Some((path, items, bound(path)?))) {
             Some((path, items, bound)) => (
                 path.to_owned(),

@@ -59,7 +59,7 @@ impl Ready {
         plan: &'static Plan,
         target: &Target,
         operation: Operation,
-        settings: Settings,
+        settings: &Settings,
     ) -> Result<Ready> {
         Ready::make_of(plan, target, operation, settings, false).await
     }
@@ -69,7 +69,7 @@ impl Ready {
         plan: &'static Plan,
         target: &Target,
         operation: Operation,
-        settings: Settings,
+        settings: &Settings,
     ) -> Result<Ready> {
         Ready::make_of(plan, target, operation, settings, true).await
     }
@@ -78,12 +78,12 @@ impl Ready {
         plan: &'static Plan,
         target: &Target,
         operation: Operation,
-        settings: Settings,
+        settings: &Settings,
         some: bool,
     ) -> Result<Ready> {
         let has_rules = has_rules(plan, target, settings);
         let copied = copied(plan, target);
-        let mut batch = Batch::take(operation)?;
+        let mut batch = Batch::take(operation, &settings.of_variants)?;
         if let Some(hooks) = plan.lifecycle.hooks {
             let context = HookContext::new(target.db(), target.namespace().collection.clone());
             for write in &mut batch.writes {
@@ -325,7 +325,7 @@ pub(super) fn copied(plan: &'static Plan, target: &Target) -> Option<&'static Co
 }
 
 /// Whether deletions mean something for documents that refer; these refer to the model's own collection.
-pub(super) fn has_rules(plan: &'static Plan, target: &Target, settings: Settings) -> bool {
+pub(super) fn has_rules(plan: &'static Plan, target: &Target, settings: &Settings) -> bool {
     plan.is_referred_to && !settings.carried_out && target.namespace().collection == plan.model.collection
 }
 
@@ -349,7 +349,7 @@ pub(crate) async fn rule(
     ruling: Ruling,
     purge: bool,
 ) -> Result<()> {
-    if !has_rules(plan, target, Settings::default()) {
+    if !has_rules(plan, target, &Settings::default()) {
         return Ok(());
     }
     let documents = deletion::found(plan, target, filter).await?;

@@ -6,9 +6,11 @@ use super::document;
 use super::plan::Plan;
 use crate::backend::Operation;
 use crate::error::{Error, ErrorKind, Result};
+use crate::model::Path;
+use crate::query::BuiltUpdate;
 
 /// What an action asks of the life of documents.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) scope: Scope,
     /// Whether dates of creation and change are left alone.
@@ -19,6 +21,17 @@ pub(crate) struct Settings {
     pub(crate) carried_out: bool,
     /// The time of a larger write that this is a part of.
     pub(crate) at: Option<DateTime>,
+    /// The paths of changes that name variants, each with the place of its write.
+    pub(crate) of_variants: Vec<(usize, Path)>,
+}
+
+impl Settings {
+    /// Keeps what an update says of variants, which its text does not.
+    pub(crate) fn name_variants(&mut self, place: usize, update: &mut BuiltUpdate) {
+        let paths = std::mem::take(&mut update.of_variants);
+        self.of_variants
+            .extend(paths.into_iter().map(|path| (place, path)));
+    }
 }
 
 /// Which documents.

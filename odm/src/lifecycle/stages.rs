@@ -10,7 +10,7 @@ use super::declared::Declared;
 use super::derivation::DERIVED_PENDING;
 use super::document;
 use super::insertion;
-use super::place::Place;
+use super::place::{Place, Tags};
 use super::plan::{Plan, Stamp};
 use super::rule::Rule;
 use super::scope::Settings;
@@ -51,7 +51,7 @@ impl Terms {
 /// One write on its way.
 pub(crate) struct Stages<'a> {
     pub(crate) plan: &'static Plan,
-    pub(crate) settings: Settings,
+    pub(crate) settings: &'a Settings,
     pub(crate) now: DateTime,
     pub(crate) validator: &'a mut Validator,
     /// The copies that follow the documents, and what marks a document whose copies wait.
@@ -69,7 +69,7 @@ impl<'a> Stages<'a> {
     pub(crate) fn of(
         plan: &'static Plan,
         target: &Target,
-        settings: Settings,
+        settings: &'a Settings,
         copied: Option<&'static Copied>,
         validator: &'a mut Validator,
     ) -> Stages<'a> {
@@ -406,67 +406,132 @@ impl Stages<'_> {
         (filter, array_filters): (&RawDocumentBuf, &[RawDocumentBuf]),
         conditions: &mut Vec<Condition>,
     ) -> Result<()> {
+        let tags = Tags::FoundBy(filter, array_filters);
         let path = change.path.to_string();
-        if let Action::Rename(to) = &change.action
-            && let Some(bound) =
-                Place::find(self.plan.declared, &to.to_string()).and_then(|place| place.bound())
-        {
-            conditions.push(Condition {
-                path: path.clone(),
-                must: Must::HaveRoom { bound, more: 0 },
-            });
+        if let Action::Rename(to) = &change.action {
+            let bounds: Option<Vec<u32>> = Place::all(self.plan.declared, to, tags)
+                .iter()
+                .map(Place::bound)
+                .collect();
+            if let Some(bound) = bounds.and_then(|bounds| bounds.into_iter().max()) {
+                conditions.push(Condition {
+                    path: path.clone(),
+                    must: Must::HaveRoom { bound, more: 0 },
+                });
+            }
         }
-        let Some(place) = Place::find(self.plan.declared, &path) else {
-            return Ok(());
+        let places = Place::all(self.plan.declared, &change.path, tags);
+        let change = CheckedChange {
+            action: &change.action,
+            added: Added::by(change),
+            path: &path,
+            filter,
+            array_filters,
         };
-        self.validator.at(&path);
+        match places.as_slice() {
+            [] => Ok(()),
+            [place] => change.check(place, self.validator, conditions),
+            places => {
+                if let Some(either) = change.check_any(places, self.validator)? {
+                    conditions.push(either);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A change that is held against what is declared of its value.
+struct CheckedChange<'a> {
+    action: &'a Action,
+    added: Option<Added>,
+    path: &'a str,
+    /// The write's filter.
+    filter: &'a RawDocumentBuf,
+    array_filters: &'a [RawDocumentBuf],
+}
+
+impl CheckedChange<'_> {
+    /// Of a path that leads to one of several places, nobody knows which: what is wrong at each of them is wrong. Gives
+    /// what must hold for one of them.
+    fn check_any(&self, places: &[Place], validator: &mut Validator) -> Result<Option<Condition>> {
+        let (mut allowed, mut first, mut failed) = (Vec::new(), None, None);
+        for place in places {
+            let (mut own, mut conditions) = (validator.beside(), Vec::new());
+            if let Err(error) = self.check(place, &mut own, &mut conditions) {
+                failed.get_or_insert(error);
+                continue;
+            }
+            let violations = own.into_violations();
+            match (violations.is_empty(), conditions.is_empty()) {
+                (true, true) => return Ok(None),
+                (true, false) => allowed.push(conditions),
+                (false, _) => {
+                    first.get_or_insert(violations);
+                }
+            }
+        }
+        match (failed, allowed.is_empty(), first) {
+            (Some(error), ..) => Err(error),
+            (None, false, _) => Ok(Some(Condition {
+                path: self.path.to_owned(),
+                must: Must::MeetOne(allowed),
+            })),
+            (None, true, violations) => {
+                validator.take(violations.unwrap_or_default());
+                Ok(None)
+            }
+        }
+    }
+
+    fn check(&self, place: &Place, validator: &mut Validator, conditions: &mut Vec<Condition>) -> Result<()> {
+        validator.at(self.path);
         if let Some((bound, position)) = place.element_of
             && position >= bound as usize
         {
-            self.validator.found(Message {
+            validator.found(Message {
                 rule: "max_items",
                 text: format!("is beyond the {bound} elements that its array may have").into(),
             });
         }
-        match &change.action {
+        match self.action {
             Action::Set(value)
             | Action::SetOnInsert(value)
             | Action::Minimum(value)
             | Action::Maximum(value) => {
-                self.validator
-                    .value(place.rules.iter().copied(), place.nested, value.as_raw_bson_ref())
+                validator.value(place.rules.iter().copied(), place.nested, value.as_raw_bson_ref())
             }
             Action::Increment(step) => {
                 for rule in &place.rules {
                     if let (Rule::Finite, Some(message)) = (rule, rule.broken(step.as_raw_bson_ref())?) {
-                        self.validator.found(message);
+                        validator.found(message);
                     }
-                    if let Some(sum) = Sum::of(rule, step, &path, filter, array_filters)? {
+                    if let Some(sum) = Sum::of(rule, step, self.path, self.filter, self.array_filters)? {
                         conditions.push(Condition {
-                            path: path.clone(),
+                            path: self.path.to_owned(),
                             must: Must::Keep(sum),
                         });
                     }
                 }
                 Ok(())
             }
-            _ => match Added::by(change) {
-                Some(added) => self.check_added(path, &place, added, conditions),
+            _ => match &self.added {
+                Some(added) => self.check_added(place, added, validator, conditions),
                 None => Ok(()),
             },
         }
     }
 
     fn check_added(
-        &mut self,
-        path: String,
+        &self,
         place: &Place,
-        added: Added,
+        added: &Added,
+        validator: &mut Validator,
         conditions: &mut Vec<Condition>,
     ) -> Result<()> {
         let element = place.element();
         for value in &added.elements {
-            self.validator.value(
+            validator.value(
                 element.rules.iter().copied(),
                 element.nested,
                 value.as_raw_bson_ref(),
@@ -480,8 +545,7 @@ impl Stages<'_> {
         match added.slice {
             Some(slice) if slice.unsigned_abs() <= bound.into() => return Ok(()),
             Some(slice) => {
-                self.validator
-                    .found(full(usize::try_from(slice.unsigned_abs()).unwrap_or(usize::MAX)));
+                validator.found(full(usize::try_from(slice.unsigned_abs()).unwrap_or(usize::MAX)));
                 return Ok(());
             }
             None => {}
@@ -490,7 +554,7 @@ impl Stages<'_> {
             return Ok(());
         }
         if added.elements.len() > bound as usize && !added.as_set {
-            self.validator.found(full(added.elements.len()));
+            validator.found(full(added.elements.len()));
             return Ok(());
         }
         if place.is_positional {
@@ -499,19 +563,22 @@ impl Stages<'_> {
                 "a bounded array inside an element that only the database knows can be pushed to only with a slice \
                  within the bound",
             )
-            .with_path(path));
+            .with_path(self.path));
         }
         let must = match added.as_set {
             true => Must::HaveRoomFor {
                 bound,
-                elements: added.elements,
+                elements: added.elements.clone(),
             },
             false => Must::HaveRoom {
                 bound,
                 more: added.elements.len(),
             },
         };
-        conditions.push(Condition { path, must });
+        conditions.push(Condition {
+            path: self.path.to_owned(),
+            must,
+        });
         Ok(())
     }
 }

@@ -23,7 +23,7 @@ use crate::codec;
 use crate::collection::{Collection, Record, Target, encode};
 use crate::cursor;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::Model;
+use crate::model::{Model, Path};
 use crate::query::update::{Action, Change, Form};
 
 const CHANGED: &str = "the document was changed since it was loaded";
@@ -260,7 +260,7 @@ impl<M: Model> Tracked<M> {
                     conditions.push(guard::is_still(whole, guard::value_at(&seen.stored, whole)));
                     let value = guard::value_at(&difference.new, whole);
                     let action = value.map_or(Action::Unset, |value| Action::Set(value.into()));
-                    changes.push(difference::change(whole, action));
+                    changes.push(difference.change(whole, action));
                 }
             }
             let edits = difference.edits.iter();
@@ -271,7 +271,7 @@ impl<M: Model> Tracked<M> {
                         conflict(CONTRARY, seen.stored.clone()).with_path(edit.path.as_str())
                     })?,
                 };
-                changes.push(difference::change(&edit.path, action));
+                changes.push(difference.change(&edit.path, action));
                 conditions.extend(condition);
             }
             let is_plain = conditions.is_empty();
@@ -279,8 +279,12 @@ impl<M: Model> Tracked<M> {
                 true => filter.clone(),
                 false => document::narrowed(filter, &guard::all(conditions))?,
             };
-            let operation = update::<M>(target, exact, changes, scope)?;
-            let answer = target.write(operation, Settings::default()).await?;
+            let (operation, of_variants) = update::<M>(target, exact, changes, scope)?;
+            let settings = Settings {
+                of_variants,
+                ..Settings::default()
+            };
+            let answer = target.write(operation, settings).await?;
             if let Some(stored) = answer.document()? {
                 return Ok(Some(stored));
             }
@@ -342,18 +346,19 @@ fn encoded<M: Model>(stored: &RawDocument) -> Result<RawDocumentBuf> {
     codec::encode_document(&<M as Record>::decode(stored)?)
 }
 
-/// The operation that makes the changes, and gives the document as it is then.
+/// The operation that makes the changes, and gives the document as it is then; with the paths that name variants.
 fn update<M: Model>(
     target: &Target,
     filter: RawDocumentBuf,
     changes: Vec<Change>,
     scope: Scope,
-) -> Result<Operation> {
+) -> Result<(Operation, Vec<(usize, Path)>)> {
     let form = Form::Changes {
         changes,
         array_filters: Vec::new(),
     };
     let built = form.build()?;
+    let of_variants = built.of_variants.into_iter().map(|path| (0, path)).collect();
     let mut operation = Operation::FindAndModify(backend::FindAndModify {
         namespace: target.namespace().clone(),
         filter,
@@ -368,7 +373,7 @@ fn update<M: Model>(
     if let Some(plan) = Plan::of::<M>() {
         narrow(plan, &mut operation, scope)?;
     }
-    Ok(operation)
+    Ok((operation, of_variants))
 }
 
 impl<M> Deref for Tracked<M> {

@@ -33,6 +33,11 @@ impl Validator {
         }
     }
 
+    /// Takes what another one found.
+    pub(super) fn take(&mut self, violations: Vec<Violation>) {
+        self.violations.extend(violations);
+    }
+
     pub(super) fn into_violations(self) -> Vec<Violation> {
         self.violations
     }

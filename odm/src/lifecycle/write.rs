@@ -4,6 +4,7 @@ use bson::{RawBson, RawDocumentBuf};
 
 use crate::backend::{DeleteStatement, Modification, Operation, UpdateStatement, WriteStatement};
 use crate::error::Result;
+use crate::model::Path;
 use crate::query::update::{BuiltUpdate, Form};
 
 /// One write: an insert, a replacement, an update or a deletion, whichever action or batch it comes from.
@@ -75,10 +76,7 @@ impl Write {
                     collation: self.collation,
                 }));
             }
-            Kind::Replace(document) => BuiltUpdate {
-                modification: Modification::Replacement(document),
-                array_filters: Vec::new(),
-            },
+            Kind::Replace(document) => BuiltUpdate::new(Modification::Replacement(document), Vec::new()),
             Kind::Update(form) => form.build()?,
         };
         Ok(WriteStatement::Update(UpdateStatement {
@@ -120,9 +118,10 @@ impl Batch {
         }
     }
 
-    /// The writes of an operation; none of one that does not write documents.
-    pub(crate) fn take(mut operation: Operation) -> Result<Batch> {
-        let writes = match &mut operation {
+    /// The writes of an operation; none of one that does not write documents. `of_variants` has the paths that name
+    /// variants, each with the place of its write.
+    pub(crate) fn take(mut operation: Operation, of_variants: &[(usize, Path)]) -> Result<Batch> {
+        let mut writes: Vec<Write> = match &mut operation {
             Operation::Insert(insert) => {
                 let documents = std::mem::take(&mut insert.documents);
                 documents.into_iter().map(Write::insert).collect()
@@ -157,6 +156,19 @@ impl Batch {
             }
             _ => Vec::new(),
         };
+        for (place, path) in of_variants {
+            if let Some(Write {
+                kind: Kind::Update(Form::Changes { changes, .. }),
+                ..
+            }) = writes.get_mut(*place)
+            {
+                let text = path.to_string();
+                let same = changes
+                    .iter_mut()
+                    .filter(|change| change.path.to_string() == text);
+                same.for_each(|change| change.path = path.clone());
+            }
+        }
         Ok(Batch {
             writes,
             carrier: operation,
@@ -173,10 +185,9 @@ impl Batch {
                 find.filter = write.filter;
                 find.modification = None;
                 if let Some(built) = match write.kind {
-                    Kind::Replace(document) => Some(BuiltUpdate {
-                        modification: Modification::Replacement(document),
-                        array_filters: Vec::new(),
-                    }),
+                    Kind::Replace(document) => {
+                        Some(BuiltUpdate::new(Modification::Replacement(document), Vec::new()))
+                    }
                     Kind::Update(form) => Some(form.build()?),
                     Kind::Insert(_) | Kind::Delete => None,
                 } {

@@ -12,6 +12,8 @@ use crate::error::Result;
 pub struct Path {
     parent: Base,
     last: Option<Segment>,
+    /// The variant of the enum here that what follows belongs to, where its fields stand beside its tag or its content.
+    variant: Option<&'static &'static str>,
 }
 
 /// A path that others start with: what the fields of one nested document share.
@@ -61,6 +63,7 @@ impl Path {
         Path {
             parent: Base(None),
             last: None,
+            variant: None,
         }
     }
 
@@ -81,10 +84,16 @@ impl Path {
 
     /// The path as the start of others. One allocation, none for the document itself.
     pub fn into_base(self) -> Base {
-        match self.is_root() {
+        match self.is_root() && self.variant.is_none() {
             true => Base(None),
             false => Base(Some(Arc::new(self))),
         }
+    }
+
+    /// The same place, an enum's, taken as this variant of it. Its text is the same.
+    pub fn of_variant(mut self, name: &'static &'static str) -> Path {
+        self.variant = Some(name);
+        self
     }
 
     /// The segments, first to last.
@@ -97,6 +106,40 @@ impl Path {
         }
         segments.reverse();
         segments
+    }
+
+    /// The segments, first to last, each with the variant that its field belongs to.
+    pub(crate) fn steps(&self) -> Vec<(Option<&'static str>, &Segment)> {
+        let mut steps = Vec::new();
+        let mut next = Some(self);
+        while let Some(path) = next {
+            let parent = path.parent.0.as_deref();
+            if let Some(segment) = &path.last {
+                steps.push((parent.and_then(|parent| parent.variant).copied(), segment));
+            }
+            next = parent;
+        }
+        steps.reverse();
+        steps
+    }
+
+    /// Whether something of it belongs to a variant.
+    pub(crate) fn names_variant(&self) -> bool {
+        let parent = self.parent.0.as_deref();
+        parent.is_some_and(|parent| parent.variant.is_some() || parent.names_variant())
+    }
+
+    /// The same path with names for the array filters that it carries.
+    pub(crate) fn named(&self, name: &mut dyn FnMut(&Arc<dyn ArrayCondition>) -> String) -> Path {
+        let parent = self.parent.0.as_ref().map(|parent| Arc::new(parent.named(name)));
+        Path {
+            parent: Base(parent),
+            last: match &self.last {
+                Some(Segment::Where(condition)) => Some(Segment::Filtered(name(condition).into())),
+                other => other.clone(),
+            },
+            variant: self.variant,
+        }
     }
 
     /// The dotted text of a declaration, in which `*` stands for all values of a map.
@@ -152,6 +195,7 @@ impl Base {
         Path {
             parent: self.clone(),
             last: Some(segment),
+            variant: None,
         }
     }
 

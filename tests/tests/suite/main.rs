@@ -152,6 +152,7 @@ mod lifecycle_sums;
 mod lifecycle_times;
 mod lifecycle_tracked;
 mod lifecycle_tracked_races;
+mod lifecycle_variants;
 mod lifecycle_versions;
 mod limits_of_depth;
 mod limits_of_numbers;

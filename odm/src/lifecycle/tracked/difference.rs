@@ -7,8 +7,9 @@ use super::guard::{self, Guard, Must};
 use super::number;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lifecycle::declared::{Declare, Declared, Save};
-use crate::lifecycle::place::Place;
+use crate::lifecycle::place::{Place, Tags};
 use crate::lifecycle::validator::malformed;
+use crate::model::{Path, Segment};
 use crate::query::update::{Action, Change, raw_path};
 
 /// What makes one document the other.
@@ -23,6 +24,8 @@ pub(super) struct Difference {
     own: Vec<&'static str>,
     /// Why no update can make all of it, and the field.
     refusal: Option<(&'static str, String)>,
+    /// The variant that the new document is of.
+    variant: Option<&'static &'static str>,
 }
 
 const UNREACHABLE: &str = "a field whose name is empty, begins with `$` or holds a dot cannot be saved by its path; save \
@@ -46,6 +49,7 @@ impl Difference {
             declared,
             own,
             refusal: None,
+            variant: variant(declared, &new),
         };
         match unreachable(old, &new)? {
             Some(name) => difference.refusal = Some((UNREACHABLE, name)),
@@ -167,7 +171,8 @@ impl Difference {
         old: Option<RawBsonRef<'_>>,
         new: Option<RawBsonRef<'_>>,
     ) -> Result<()> {
-        let place = Place::find(self.declared, &path);
+        let places = Place::all(self.declared, &self.path(&path), Tags::Unknown);
+        let place = places.into_iter().next();
         let save = place.as_ref().map_or(Save::Replace, |place| place.save);
         let nested = place.map_or(Declared::nothing(), |place| place.nested);
         let is_nothing = |value: Option<RawBsonRef<'_>>| matches!(value, None | Some(RawBsonRef::Null));
@@ -250,6 +255,32 @@ impl Difference {
         }
         self.fields(declared, &path, old, new)
     }
+
+    pub(super) fn change(&self, path: &str, action: Action) -> Change {
+        Change {
+            path: self.path(path),
+            action,
+        }
+    }
+
+    fn path(&self, path: &str) -> Path {
+        match self.variant {
+            None => raw_path(path),
+            Some(name) => Path::root().of_variant(name).then(Segment::Key(path.into())),
+        }
+    }
+}
+
+/// The variant of a document that is an enum's.
+fn variant(declared: &'static Declared, document: &RawDocument) -> Option<&'static &'static str> {
+    let Declared::Variants { tag, variants, .. } = declared else {
+        return None;
+    };
+    let named = |name: &str| variants.iter().find(|variant| variant.name == name);
+    match document.get(tag) {
+        Ok(Some(RawBsonRef::String(name))) => named(name).map(|variant| &variant.name),
+        _ => None,
+    }
 }
 
 /// A name that differs between the documents and cannot be a part of a path.
@@ -278,12 +309,5 @@ fn joined(path: &str, name: &str) -> String {
     match path {
         "" => name.to_owned(),
         path => format!("{path}.{name}"),
-    }
-}
-
-pub(super) fn change(path: &str, action: Action) -> Change {
-    Change {
-        path: raw_path(path),
-        action,
     }
 }

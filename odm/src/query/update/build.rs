@@ -10,7 +10,7 @@ use super::change::{Action, Change};
 use super::{Form, Update};
 use crate::backend::Modification;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{ArrayCondition, Segment};
+use crate::model::{ArrayCondition, Path, Segment};
 use crate::query::encode::path_text;
 
 /// An update as a backend takes it.
@@ -21,6 +21,18 @@ pub struct BuiltUpdate {
     pub modification: Modification,
     /// The filters of `$[name]`.
     pub array_filters: Vec<RawDocumentBuf>,
+    /// The paths of changes that name variants, which their texts do not.
+    pub(crate) of_variants: Vec<Path>,
+}
+
+impl BuiltUpdate {
+    pub(crate) fn new(modification: Modification, array_filters: Vec<RawDocumentBuf>) -> BuiltUpdate {
+        BuiltUpdate {
+            modification,
+            array_filters,
+            of_variants: Vec::new(),
+        }
+    }
 }
 
 impl<R> Update<R> {
@@ -42,16 +54,17 @@ impl Form {
                 array_filters,
             } => (changes, array_filters),
             Form::Pipeline(stages) => {
-                return Ok(BuiltUpdate {
-                    modification: Modification::Pipeline(stages),
-                    array_filters: Vec::new(),
-                });
+                return Ok(BuiltUpdate::new(Modification::Pipeline(stages), Vec::new()));
             }
         };
         let mut names = Names::new(&changes, &array_filters);
         let mut operators = Vec::<(CString, RawDocumentBuf)>::new();
         let mut touched = Vec::with_capacity(changes.len());
+        let mut of_variants = Vec::new();
         for Change { path, action } in changes {
+            if path.names_variant() {
+                of_variants.push(path.named(&mut |condition| names.of(condition)));
+            }
             let path = path_text(path.render(|condition| names.of(condition)))?;
             if let Action::Rename(to) = &action {
                 touched.push(path_text(to.to_string())?);
@@ -80,6 +93,7 @@ impl Form {
         Ok(BuiltUpdate {
             modification: Modification::Operators(document),
             array_filters: names.filters(array_filters)?,
+            of_variants,
         })
     }
 }
